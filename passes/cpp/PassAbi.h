@@ -27,6 +27,12 @@ bool axeRunPass(MlirStringRef name, MlirOperation operation,
                 intptr_t optionCount, const AxePassOption *options,
                 AxeStatisticSink statistics, void *pass);
 
+/* Emits an optimization remark when its category is enabled. `kind`: 0 passed,
+ * 1 missed, 2 analysis. */
+void axeEmitRemark(MlirLocation location, int kind, MlirStringRef name,
+                   MlirStringRef category, MlirStringRef function,
+                   MlirStringRef message);
+
 /* Replaces each layout in the types and attributes below an operation by what
  * `replace` gives (the layout itself, or null, keeps it). Returns how many
  * distinct layouts changed. */

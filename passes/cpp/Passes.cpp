@@ -13,9 +13,18 @@
 #include "mlir/CAPI/IR.h"
 #include "mlir/CAPI/Support.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Remarks.h"
 
 using namespace mlir;
 
@@ -23,7 +32,13 @@ namespace axe {
 
 #define GEN_PASS_DEF_CONVERTLINALGTOAXE
 #define GEN_PASS_DEF_AXECANONICALIZELAYOUTS
+#define GEN_PASS_DEF_AXETILE
+#define GEN_PASS_DEF_AXESLICE
+#define GEN_PASS_DEF_AXEPLANKERNELS
+#define GEN_PASS_DEF_AXEDISPATCHSCHEDULES
+#define GEN_PASS_DEF_AXEVERIFYSCHEDULES
 #define GEN_PASS_DEF_AXEPRINTLAYOUTS
+#define GEN_PASS_DEF_AXELOWERTOHOST
 #include "AxePasses.h.inc"
 
 namespace {
@@ -51,6 +66,15 @@ bool runBody(Pass *pass, StringRef name, Operation *operation,
                     addToStatistic, pass);
 }
 
+StringRef text(bool value) { return value ? "true" : "false"; }
+
+std::string text(ArrayRef<int64_t> values) {
+  std::string joined;
+  llvm::raw_string_ostream os(joined);
+  llvm::interleave(values, os, ",");
+  return joined;
+}
+
 /// A pass whose body is the Rust function of the same name.
 template <typename Base> struct RustPass : Base {
   using Base::Base;
@@ -65,7 +89,7 @@ struct ConvertLinalgToAxePass
     : RustPass<impl::ConvertLinalgToAxeBase<ConvertLinalgToAxePass>> {
   using RustPass::RustPass;
   Options options() override {
-    return {{"allow-unsupported", allowUnsupported ? "true" : "false"}};
+    return {{"allow-unsupported", text(allowUnsupported).str()}};
   }
 };
 
@@ -74,23 +98,83 @@ struct AxeCanonicalizeLayoutsPass
   using RustPass::RustPass;
 };
 
+struct AxeTilePass : RustPass<impl::AxeTileBase<AxeTilePass>> {
+  using RustPass::RustPass;
+  Options options() override { return {{"sizes", text(ArrayRef<int64_t>(sizes))}}; }
+};
+
+struct AxeSlicePass : RustPass<impl::AxeSliceBase<AxeSlicePass>> {
+  using RustPass::RustPass;
+};
+
+struct AxePlanKernelsPass
+    : RustPass<impl::AxePlanKernelsBase<AxePlanKernelsPass>> {
+  using RustPass::RustPass;
+  Options options() override { return {{"target", target}}; }
+};
+
+struct AxeDispatchSchedulesPass
+    : RustPass<impl::AxeDispatchSchedulesBase<AxeDispatchSchedulesPass>> {
+  using RustPass::RustPass;
+  Options options() override {
+    return {{"target", target}, {"explain", text(explain).str()}};
+  }
+};
+
+struct AxeVerifySchedulesPass
+    : RustPass<impl::AxeVerifySchedulesBase<AxeVerifySchedulesPass>> {
+  using RustPass::RustPass;
+  Options options() override { return {{"target", target}}; }
+};
+
 struct AxePrintLayoutsPass
     : RustPass<impl::AxePrintLayoutsBase<AxePrintLayoutsPass>> {
   using RustPass::RustPass;
 };
 
+struct AxeLowerToHostPass
+    : RustPass<impl::AxeLowerToHostBase<AxeLowerToHostPass>> {
+  using RustPass::RustPass;
+};
+
 } // namespace
 
-template <typename PassType> static void registerOne() {
+template <typename PassType>
+static void registerOne() {
   PassRegistration<PassType>();
 }
+
+void registerPipelines();
 
 void registerPasses() {
   registerOne<ConvertLinalgToAxePass>();
   registerOne<AxeCanonicalizeLayoutsPass>();
+  registerOne<AxeTilePass>();
+  registerOne<AxeSlicePass>();
+  registerOne<AxePlanKernelsPass>();
+  registerOne<AxeDispatchSchedulesPass>();
+  registerOne<AxeVerifySchedulesPass>();
   registerOne<AxePrintLayoutsPass>();
+  registerOne<AxeLowerToHostPass>();
+  registerPipelines();
 }
 
 } // namespace axe
 
 void axeRegisterPasses(void) { axe::registerPasses(); }
+
+void axeEmitRemark(MlirLocation location, int kind, MlirStringRef name,
+                   MlirStringRef category, MlirStringRef function,
+                   MlirStringRef message) {
+  auto options = remark::RemarkOpts::name(unwrap(name))
+                     .category(unwrap(category))
+                     .function(unwrap(function));
+  Location loc = unwrap(location);
+  StringRef text = unwrap(message);
+  if (kind == 0)
+    remark::passed(loc, options) << text;
+  else if (kind == 1)
+    remark::missed(loc, options) << text;
+  else
+    remark::analysis(loc, options) << text;
+}

@@ -35,12 +35,102 @@ def AxeCanonicalizeLayouts : Pass<"axe-canonicalize-layouts"> {
     Statistic<"changed", "num-changed", "Number of distinct layouts changed">];
 }
 
+def AxeTile : Pass<"axe-tile", "::mlir::ModuleOp"> {
+  let summary = "Split operators of kernels into loops over tiles";
+  let description = [{
+    An operator on memrefs or register tensors whose shape exceeds `sizes`
+    becomes one operator a tile, on slices of its operands. The tiles of a
+    register tensor take their layouts from the algebra's slice.
+  }];
+  let options = [ListOption<"sizes", "sizes", "int64_t", "Tile extents, outermost first">];
+  let statistics = [
+    Statistic<"tiled", "num-tiled", "Number of operators split">];
+  let dependentDialects = ["::axe::AxeDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
+def AxeSlice : Pass<"axe-slice", "::mlir::ModuleOp"> {
+  let summary = "Fold slices and views of storage into one slice each";
+  let description = [{
+    A slice of a slice becomes one slice of the storage, and the layout of each
+    slice is the algebra's slice of its source's layout.
+  }];
+  let statistics = [
+    Statistic<"folded", "num-folded", "Number of slices and views folded">];
+  let dependentDialects = ["::axe::AxeDialect", "::mlir::arith::ArithDialect"];
+}
+
+def AxePlanKernels : Pass<"axe-plan-kernels", "::mlir::ModuleOp"> {
+  let summary = "Group logical operators into kernels and choose their tiles";
+  let description = [{
+    Elementwise operators join the matrix product or reduction that feeds them;
+    each group becomes one `axe.kernel`, scheduled for the target: tiles,
+    layouts, pipeline. The function keeps one `axe.launch` a group.
+  }];
+  let options = [
+    Option<"target", "target", "std::string", "\"sm_90a\"", "The chip to plan for">];
+  let statistics = [
+    Statistic<"kernels", "num-kernels", "Number of kernels planned">];
+  let dependentDialects = ["::axe::AxeDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::gpu::GPUDialect",
+                           "::mlir::math::MathDialect",
+                           "::mlir::tensor::TensorDialect", "::mlir::memref::MemRefDialect"];
+}
+
+def AxeDispatchSchedules : Pass<"axe-dispatch-schedules", "::mlir::ModuleOp"> {
+  let summary = "Bind every operator of a kernel to a schedule and emit it";
+  let description = [{
+    For each operator the target's schedules are tried in order of priority,
+    reading operand layouts, scope and chip; the first that applies gives a
+    plan, which is emitted in the target's own dialects. With `explain`, the
+    chosen schedule, its plan and all declines are printed. Decisions and
+    declines are also MLIR remarks of category `axe-dispatch`.
+  }];
+  let options = [
+    Option<"target", "target", "std::string", "\"sm_90a\"", "The chip to emit for">,
+    Option<"explain", "explain", "bool", "false", "Print each decision, plan and decline">];
+  let statistics = [
+    Statistic<"dispatched", "num-dispatched", "Number of operators bound to a schedule">];
+  let dependentDialects = ["::axe::AxeDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::gpu::GPUDialect",
+                           "::mlir::math::MathDialect", "::mlir::vector::VectorDialect",
+                           "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"];
+}
+
+def AxeVerifySchedules : Pass<"axe-verify-schedules", "::mlir::ModuleOp"> {
+  let summary = "Check every plan against the layouts by enumeration";
+  let description = [{
+    Plans each operator of each kernel as the dispatcher would, enumerates the
+    plan, and checks that every element is read from and written to exactly
+    where the layouts say, once. Changes nothing.
+  }];
+  let options = [
+    Option<"target", "target", "std::string", "\"sm_90a\"", "The chip to plan for">];
+  let statistics = [
+    Statistic<"verified", "num-verified", "Number of plans checked">];
+  let dependentDialects = ["::axe::AxeDialect"];
+}
+
 def AxePrintLayouts : Pass<"axe-print-layouts"> {
   let summary = "Print a picture of every layout to standard error";
   let description = [{
     Each distinct layout of a type below the operation, with the first location
     that has it, as a table of owners.
   }];
+}
+
+def AxeLowerToHost : Pass<"axe-lower-to-host", "::mlir::ModuleOp"> {
+  let summary = "Lower axe operators and kernels to host loops";
+  let description = [{
+    The CPU target: storage and register tensors become host buffers, addressed
+    through the maps of their layouts; kernels become functions that a launch
+    calls once a block; operators become loops in logical order.
+  }];
+  let dependentDialects = ["::axe::AxeDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::func::FuncDialect", "::mlir::math::MathDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::bufferization::BufferizationDialect",
+                           "::mlir::LLVM::LLVMDialect"];
 }
 
 #endif // AXE_PASSES_TD

@@ -1,11 +1,12 @@
 //! The C ABI of cpp/PassAbi.h: how a pass object calls its body.
 
 use crate::error::PassError;
+use crate::pipeline;
 use crate::registry::{self, PassContext};
 use melior::StringRef;
 use melior::ir::operation::OperationLike;
 use melior::ir::{Location, OperationRef};
-use mlir_sys::{MlirOperation, MlirStringRef};
+use mlir_sys::{MlirOperation, MlirStringCallback, MlirStringRef};
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -21,11 +22,11 @@ pub struct PassOption {
 pub type StatisticSink = unsafe extern "C" fn(name: MlirStringRef, count: i64, pass: *mut c_void);
 
 unsafe extern "C" {
-    /// Registers the passes with MLIR's command line.
+    /// Registers the passes and pipelines with MLIR's command line.
     fn axeRegisterPasses();
 }
 
-/// Registers every pass of axe with MLIR, for textual pipelines.
+/// Registers every pass and pipeline of axe with MLIR, for textual pipelines.
 pub fn register_passes() {
     // SAFETY: registration has no preconditions.
     unsafe { axeRegisterPasses() };
@@ -91,4 +92,34 @@ pub unsafe extern "C" fn axeRunPass(
         ))
     });
     result.inspect_err(PassError::emit).is_ok()
+}
+/// Gives the text of a pipeline to `sink`; false, with a message given to `sink`, when options do not fit.
+///
+/// # Safety
+/// All arguments are valid for the duration of the call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn axePipelineText(
+    name: MlirStringRef,
+    option_count: isize,
+    raw_options: *const PassOption,
+    sink: MlirStringCallback,
+    user: *mut c_void,
+) -> bool {
+    // SAFETY: promised by the caller.
+    let (name, options) = unsafe {
+        (
+            StringRef::from_raw(name),
+            options(raw_options, option_count),
+        )
+    };
+    let name = name.as_str().unwrap_or("");
+    let text = catch_unwind(AssertUnwindSafe(|| pipeline::text(name, &options)))
+        .unwrap_or_else(|_| Err("internal error".into()));
+    let succeeded = text.is_ok();
+    let text = text.unwrap_or_else(|message| message);
+    if let Some(sink) = sink {
+        // SAFETY: the sink takes any text; `user` is its own.
+        unsafe { sink(StringRef::new(&text).to_raw(), user) };
+    }
+    succeeded
 }

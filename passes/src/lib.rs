@@ -8,7 +8,10 @@ pub mod convert;
 pub mod error;
 pub mod ir;
 mod layouts;
+pub mod pipeline;
 pub mod registry;
+pub mod remark;
+pub mod target;
 
 pub use error::{PassError, PassResult};
 
@@ -17,4 +20,7 @@ pub fn register() {
     registry::register("convert-linalg-to-axe", convert::run);
     registry::register("axe-canonicalize-layouts", layouts::canonicalize::run);
     registry::register("axe-print-layouts", layouts::print::run);
+    registry::register("axe-plan-kernels", target::plan_kernels);
+    registry::register("axe-dispatch-schedules", target::dispatch_schedules);
+    registry::register("axe-verify-schedules", target::verify_schedules);
 }

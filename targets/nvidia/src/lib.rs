@@ -3,14 +3,20 @@
 //! * [`facts`]: what the hardware is, each number with its source;
 //! * [`fragment`]: a register tensor as its threads see it;
 //! * [`plan`]: what a schedule decided for one operator, as plain data that is printed and checked
-//!   without any IR.
+//!   without any IR;
+//! * [`planner`]: kernels from logical operators (`--axe-plan-kernels`);
+//! * [`emit`]: the plans of an `axe.kernel` as a `gpu.func` (`--axe-dispatch-schedules`).
 
+pub mod emit;
 pub mod facts;
 pub mod fragment;
 pub mod plan;
+pub mod planner;
+mod target;
 mod vocabulary;
 
-/// Registers the target's axes and memory spaces.
+/// Registers the target: its axes, memory spaces, schedules.
 pub fn register() {
     vocabulary::declare();
+    axe_passes::target::register(&target::Nvidia);
 }

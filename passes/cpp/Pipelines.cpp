@@ -1,0 +1,73 @@
+//===- Pipelines.cpp - From linalg to the end, as registered pipelines ----===//
+//
+// A pipeline's text comes from Rust, where each target writes its own; this
+// file gives it the options of mlir-opt's command line.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PassAbi.h"
+#include "Passes.h"
+
+#include "mlir/CAPI/Support.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
+#include "mlir/Pass/PassRegistry.h"
+
+using namespace mlir;
+
+/// The passes of a pipeline as text, given to `sink`; false, with a message
+/// given to `sink`, when the options do not fit.
+extern "C" bool axePipelineText(MlirStringRef pipeline, intptr_t optionCount,
+                                const AxePassOption *options,
+                                MlirStringCallback sink, void *user);
+
+namespace {
+
+struct NvidiaOptions : PassPipelineOptions<NvidiaOptions> {
+  Option<std::string> chip{*this, "chip", llvm::cl::desc("The chip to compile for"),
+                           llvm::cl::init("sm_90a")};
+  Option<std::string> stop{
+      *this, "until",
+      llvm::cl::desc("Stop after this level: logical, scheduled, target, nvvm, ptx"),
+      llvm::cl::init("ptx")};
+};
+
+struct CpuOptions : PassPipelineOptions<CpuOptions> {};
+
+void append(std::string &text, MlirStringRef part) { text += unwrap(part).str(); }
+
+void build(OpPassManager &manager, StringRef name,
+           ArrayRef<AxePassOption> options) {
+  std::string text;
+  auto sink = [](MlirStringRef part, void *user) {
+    append(*static_cast<std::string *>(user), part);
+  };
+  if (!axePipelineText(wrap(name), options.size(), options.data(), sink, &text)) {
+    llvm::errs() << name << ": " << text << "\n";
+    return;
+  }
+  if (failed(parsePassPipeline(text, manager)))
+    llvm::errs() << name << ": cannot build the pipeline: " << text << "\n";
+}
+
+} // namespace
+
+namespace axe {
+
+void registerPipelines() {
+  PassPipelineRegistration<NvidiaOptions>(
+      "axe-nvidia", "From linalg on tensors to PTX, through the axe dialect",
+      [](OpPassManager &manager, const NvidiaOptions &options) {
+        std::string chip = options.chip, until = options.stop;
+        AxePassOption passed[] = {{wrap(StringRef("chip")), wrap(StringRef(chip))},
+                                  {wrap(StringRef("until")), wrap(StringRef(until))}};
+        build(manager, "axe-nvidia", passed);
+      });
+  PassPipelineRegistration<CpuOptions>(
+      "axe-cpu", "From linalg on tensors to LLVM for the host, through the axe dialect",
+      [](OpPassManager &manager, const CpuOptions &) {
+        build(manager, "axe-cpu", {});
+      });
+}
+
+} // namespace axe
