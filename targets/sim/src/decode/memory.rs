@@ -1,7 +1,7 @@
 //! Decodes loads, stores, atomics, address conversions and copies without tensor maps.
 
 use super::lower::{Decoded, Lower, Symbol};
-use super::{Access, Atom, AtomOp, Bulk, Op, Order, PARAM_WINDOW, SHARED_WINDOW};
+use super::{Access, Atom, AtomOp, Bulk, CpAsync, Op, Order, PARAM_WINDOW, SHARED_WINDOW};
 use crate::ptx::ast::{Operand, Space};
 use crate::ptx::type_bytes;
 use crate::units::reduce::{Kind, Op as ReduceOp};
@@ -324,7 +324,7 @@ impl Lower<'_> {
                 size = Some(self.src(operand, "b32")?);
             }
         }
-        Ok(Some(Op::CpAsync {
+        Ok(Some(Op::CpAsync(Box::new(CpAsync {
             dst,
             dst_offset,
             src,
@@ -332,7 +332,7 @@ impl Lower<'_> {
             bytes: bytes as u8,
             size,
             ignore,
-        }))
+        }))))
     }
 
     fn bulk(&mut self, mods: &[&str], ops: &[Operand]) -> Decoded<Option<Op>> {

@@ -1,0 +1,165 @@
+//! wgmma: issue, groups and the registers in flight.
+
+use super::Agent;
+use crate::check::shadow::ASYNC;
+use crate::decode::{Op, Wgmma, WgmmaA};
+use crate::exec::cluster::WGMMA_AGENTS;
+use crate::exec::step::{Ctx, Flow, Step};
+use crate::exec::warp::{Wait, Warp};
+use crate::report::FindingKind;
+
+/// One warp's part of a wgmma, or the end of a group.
+#[derive(Debug, Clone)]
+pub(crate) enum WgmmaEntry {
+    Commit,
+    Mma(Box<WgmmaPart>),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct WgmmaPart {
+    pub(super) form: Wgmma,
+    pub(super) base: usize,
+    pub(super) a: u64,
+    pub(super) b: u64,
+    pub(super) scale: bool,
+    pub(super) agent: Agent,
+    pub(super) ready: u64,
+}
+
+/// The warpgroup's agent.
+fn local_agent(warp: &Warp) -> u32 {
+    (warp.index as u32 / 4) % WGMMA_AGENTS
+}
+
+/// Marks the registers that a wgmma uses: 1 for those it writes, 2 for those it reads.
+fn mark_registers(ctx: &Ctx<'_, '_>, warp: &mut Warp, form: &Wgmma) {
+    let mut registers: Vec<(usize, u8)> =
+        form.d.iter().map(|&s| (ctx.base + s as usize, 1)).collect();
+    if let WgmmaA::Registers(slots) = &form.a {
+        registers.extend(slots.iter().map(|&s| (ctx.base + s as usize, 2)));
+    }
+    if ctx.checking()
+        && let Some((reg, _)) = registers.iter().find(|(r, _)| warp.unfenced[*r])
+    {
+        let message = format!(
+            "register {} was written since the last wgmma.fence",
+            reg - ctx.base
+        );
+        ctx.find(warp, FindingKind::WgmmaRegisters, 0, message, None);
+    }
+    for &(reg, flag) in &registers {
+        warp.in_flight[reg] |= flag;
+    }
+    warp.wgmma_open.extend(registers);
+}
+
+pub(super) fn issue(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, form: &Wgmma) -> Step<Flow> {
+    if ctx.mask != u32::MAX {
+        ctx.find(
+            warp,
+            FindingKind::BarrierDivergence,
+            32,
+            "wgmma needs all 32 lanes of four warps".into(),
+            None,
+        );
+    }
+    mark_registers(ctx, warp, form);
+    let a = match &form.a {
+        WgmmaA::Descriptor(slot) => warp.reg(ctx.base, *slot)[0],
+        WgmmaA::Registers(_) => 0,
+    };
+    let b = warp.reg(ctx.base, form.b)[0];
+    let scale = warp.pred(ctx.preds, form.scale_d) & 1 == 1;
+    let agent = ctx.agent(warp, ctx.mask, local_agent(warp), ASYNC);
+    let part = WgmmaPart {
+        form: form.clone(),
+        base: ctx.base,
+        a,
+        b,
+        scale,
+        agent,
+        ready: ctx.delay(),
+    };
+    let entry = WgmmaEntry::Mma(Box::new(part));
+    ctx.cluster.ctas[ctx.cta].wgmma[warp.index].push_back(entry);
+    Ok(Flow::Next)
+}
+
+pub(super) fn wait(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, pending: usize) -> Step<Flow> {
+    let queue = &ctx.cluster.ctas[ctx.cta].wgmma[warp.index];
+    let left = queue
+        .iter()
+        .filter(|e| matches!(e, WgmmaEntry::Commit))
+        .count();
+    if left > pending {
+        return Ok(Flow::Block(Wait::Async("wgmma groups")));
+    }
+    while warp.wgmma_groups.len() > pending {
+        warp.wgmma_groups.pop_front();
+    }
+    warp.in_flight.fill(0);
+    for &(reg, flag) in warp.wgmma_groups.iter().flatten().chain(&warp.wgmma_open) {
+        warp.in_flight[reg] |= flag;
+    }
+    let local = local_agent(warp);
+    if let Some(clocks) = &mut warp.clocks {
+        let cta = &ctx.cluster.ctas[ctx.cta];
+        let base = (ctx.cta * ctx.launch.entities_per_cta()) as u32;
+        let entity = base + ctx.launch.padded_threads() + local;
+        let mut view = clocks.view(0).clone();
+        std::sync::Arc::make_mut(&mut view.all).raise(entity, cta.wgmma_done[warp.index]);
+        clocks.acquire(ctx.mask, &view);
+    }
+    Ok(Flow::Next)
+}
+
+/// Watches registers that wgmma uses. A plain copy of an accumulator in flight is what two-address
+/// code makes of a tied operand: it waits for the value and stays in flight itself. Returns whether
+/// the fragment has to wait.
+pub(in crate::exec) fn watch_registers(ctx: &Ctx<'_, '_>, warp: &mut Warp) -> bool {
+    if let Op::Mov { d, a } = ctx.inst.op {
+        return copy_in_flight(ctx, warp, ctx.base + a as usize, ctx.base + d as usize);
+    }
+    if !ctx.checking() || matches!(ctx.inst.op, Op::Wgmma(_)) {
+        return false;
+    }
+    let mut bad = None;
+    ctx.inst.op.registers(&mut |slot, write| {
+        let reg = ctx.base + slot as usize;
+        let flags = warp.in_flight.get(reg).copied().unwrap_or(0);
+        if flags & 1 != 0 || (flags & 2 != 0 && write) {
+            bad.get_or_insert((slot, write, flags));
+        }
+        if write && let Some(u) = warp.unfenced.get_mut(reg) {
+            *u = true;
+        }
+    });
+    if let Some((_, write, flags)) = bad {
+        let what = if flags & 1 != 0 {
+            "an accumulator"
+        } else {
+            "an A register"
+        };
+        let verb = if write { "written" } else { "read" };
+        let message = format!("{what} of a wgmma in flight is {verb} before wgmma.wait_group");
+        ctx.find(warp, FindingKind::WgmmaRegisters, 32, message, None);
+    }
+    false
+}
+
+fn copy_in_flight(ctx: &Ctx<'_, '_>, warp: &mut Warp, from: usize, to: usize) -> bool {
+    if warp.in_flight[from] & 1 != 0 {
+        if !ctx.cluster.ctas[ctx.cta].wgmma[warp.index].is_empty() {
+            return true;
+        }
+        let open = std::iter::once(&mut warp.wgmma_open);
+        for group in warp.wgmma_groups.iter_mut().chain(open) {
+            if group.iter().any(|&(r, f)| r == from && f == 1) {
+                group.push((to, 1));
+            }
+        }
+        warp.in_flight[to] |= 1;
+    }
+    warp.unfenced[to] = warp.unfenced[from];
+    false
+}

@@ -1,0 +1,369 @@
+//! The interpreter: runs one fragment of a warp until it blocks, ends, or has had its turn.
+
+mod call;
+mod control;
+mod registers;
+
+use super::cluster::Cluster;
+use super::launch::LaunchState;
+use super::warp::{Frame, Wait, Warp};
+use crate::decode::{Inst, LOCAL_WINDOW, Op, PARAM_WINDOW, SHARED_WINDOW};
+use crate::fault::Fault;
+use crate::ptx::ast::Space;
+use crate::report::{Finding, FindingKind};
+
+/// What to do after an instruction.
+pub(super) enum Flow {
+    /// Go on with the next one.
+    Next,
+    /// The fragment's place has changed: look it up again.
+    Moved,
+    /// The fragment is gone.
+    Gone,
+    /// The same instruction is tried again later.
+    Block(Wait),
+    /// Go on, but let others run first.
+    Yield,
+}
+
+/// A fault and the lane that caused it.
+pub(super) struct LaneFault(pub(super) u32, pub(super) Fault);
+
+impl From<Fault> for LaneFault {
+    fn from(fault: Fault) -> Self {
+        Self(u32::MAX, fault)
+    }
+}
+
+pub(super) type Step<T> = Result<T, LaneFault>;
+
+/// What an instruction sees besides its warp.
+pub(super) struct Ctx<'a, 'b> {
+    pub(super) launch: &'a LaunchState<'b>,
+    pub(super) cluster: &'a mut Cluster,
+    pub(super) cta: usize,
+    /// Index of the fragment.
+    pub(super) at: usize,
+    /// Lanes that execute.
+    pub(super) mask: u32,
+    pub(super) base: usize,
+    pub(super) preds: usize,
+    pub(super) pc: u32,
+    pub(super) func: usize,
+    pub(super) inst: &'a Inst,
+}
+
+impl Ctx<'_, '_> {
+    pub(super) fn rank(&self) -> u32 {
+        self.cta as u32
+    }
+
+    pub(super) fn checking(&self) -> bool {
+        self.launch.checks.is_some()
+    }
+
+    /// Records a finding at this instruction.
+    pub(super) fn find(
+        &self,
+        warp: &Warp,
+        kind: FindingKind,
+        lane: u32,
+        message: String,
+        other_line: Option<u32>,
+    ) {
+        let place = self.place(warp, lane);
+        self.launch.record(Finding {
+            kind,
+            place,
+            message,
+            other_line,
+            count: 1,
+        });
+    }
+
+    fn place(&self, warp: &Warp, lane: u32) -> crate::report::Place {
+        let lane = if lane < 32 {
+            lane
+        } else {
+            self.mask.trailing_zeros().min(31)
+        };
+        self.launch.place_at(
+            self.func,
+            self.inst,
+            self.cluster.ctas[self.cta].ctaid,
+            warp.index as u32 * 32 + lane,
+        )
+    }
+}
+
+pub(super) fn lanes_of(mask: u32) -> impl Iterator<Item = usize> {
+    (0..32).filter(move |i| mask >> i & 1 == 1)
+}
+
+fn fault_kind(fault: &Fault) -> FindingKind {
+    match fault {
+        Fault::OutOfBounds { .. } => FindingKind::OutOfBounds,
+        Fault::Misaligned { .. } => FindingKind::Misaligned,
+        Fault::Unwritten { .. } => FindingKind::Unwritten,
+        Fault::Unsupported(_) => FindingKind::Unsupported,
+        Fault::Invalid(message) if message.contains("mbarrier") => FindingKind::BarrierMisuse,
+        Fault::Invalid(_) => FindingKind::Invalid,
+    }
+}
+
+/// Runs fragment `at` for up to `budget` instructions; returns whether any instruction completed.
+pub(super) fn run_fragment(
+    launch: &LaunchState<'_>,
+    cluster: &mut Cluster,
+    cta: usize,
+    warp: &mut Warp,
+    at: usize,
+    budget: u64,
+) -> Result<bool, Box<Finding>> {
+    let mut turn = Turn {
+        left: budget,
+        ran: false,
+    };
+    while turn.left > 0 {
+        // A join absorbs the fragment or gives it more lanes.
+        let Some(fragment) = warp.fragments.get(at) else {
+            return Ok(turn.ran);
+        };
+        let (frame, pc) = (fragment.frame, fragment.pc);
+        let func = warp.frames[frame as usize].func;
+        let insts = launch.program.functions.get(func).map(|f| &f.insts);
+        if insts
+            .and_then(|i| i.get(pc as usize))
+            .is_some_and(|i| i.join)
+        {
+            let before = warp.fragments[at].mask;
+            if !warp.arrive(at) {
+                return Ok(true);
+            }
+            // A fragment that only waits here has made no progress.
+            turn.ran |= warp.fragments[at].mask != before;
+        }
+        if !run_block(launch, cluster, cta, warp, at, &mut turn)? {
+            break;
+        }
+    }
+    Ok(turn.ran)
+}
+
+/// What is left of a fragment's turn, and whether an instruction of it has completed.
+struct Turn {
+    left: u64,
+    ran: bool,
+}
+
+/// Runs up to the next join, jump or wait; returns whether the fragment may go on.
+fn run_block(
+    launch: &LaunchState<'_>,
+    cluster: &mut Cluster,
+    cta: usize,
+    warp: &mut Warp,
+    at: usize,
+    turn: &mut Turn,
+) -> Result<bool, Box<Finding>> {
+    let (lanes, mut pc) = (warp.fragments[at].mask, warp.fragments[at].pc);
+    let Frame {
+        func: func_index,
+        regs: base,
+        preds,
+        ..
+    } = warp.frames[warp.fragments[at].frame as usize];
+    let Some(func) = launch.program.functions.get(func_index) else {
+        return Ok(false);
+    };
+    let mut first = true;
+    while turn.left > 0 {
+        let Some(inst) = func.insts.get(pc as usize) else {
+            return Ok(false);
+        };
+        if inst.join && !first {
+            break;
+        }
+        first = false;
+        let mask = if inst.guard.0 == 0 {
+            lanes
+        } else {
+            lanes & warp.pred(preds, inst.guard)
+        };
+        turn.left -= 1;
+        let watched = func.has_wgmma && mask != 0;
+        if !watched && registers::simple(warp, inst, base, preds, mask) {
+            count(cluster, func_index, pc, mask);
+            if !turn.ran {
+                warp.fragments[at].wait = None;
+            }
+            pc += 1;
+            turn.ran = true;
+            continue;
+        }
+        warp.fragments[at].pc = pc;
+        let mut ctx = Ctx {
+            launch,
+            cluster: &mut *cluster,
+            cta,
+            at,
+            mask,
+            base,
+            preds,
+            pc,
+            func: func_index,
+            inst,
+        };
+        match run_one(&mut ctx, warp, lanes, watched, turn)? {
+            Flow::Next => pc += 1,
+            Flow::Moved => return Ok(true),
+            _ => return Ok(false),
+        }
+    }
+    warp.fragments[at].pc = pc;
+    Ok(true)
+}
+
+/// Runs one instruction and settles the fragment's wait; only `Next` and `Moved` let it go on.
+fn run_one(
+    ctx: &mut Ctx<'_, '_>,
+    warp: &mut Warp,
+    lanes: u32,
+    watched: bool,
+    turn: &mut Turn,
+) -> Result<Flow, Box<Finding>> {
+    let flow = if watched && super::async_ops::watch_registers(ctx, warp) {
+        Flow::Block(Wait::Async("wgmma results that it copies"))
+    } else if watched && registers::simple(warp, ctx.inst, ctx.base, ctx.preds, ctx.mask) {
+        Flow::Next
+    } else {
+        execute(ctx, warp, lanes).map_err(|fault| fatal(ctx, warp, fault))?
+    };
+    if !matches!(flow, Flow::Block(_)) {
+        count(ctx.cluster, ctx.func, ctx.pc, ctx.mask);
+        turn.ran = true;
+    }
+    let Some(fragment) = warp.fragments.get_mut(ctx.at) else {
+        return Ok(flow);
+    };
+    match &flow {
+        Flow::Gone => {}
+        Flow::Block(wait) => fragment.wait = Some(wait.clone()),
+        Flow::Next | Flow::Moved => fragment.wait = None,
+        Flow::Yield => {
+            fragment.pc = ctx.pc + 1;
+            fragment.wait = None;
+        }
+    }
+    Ok(flow)
+}
+
+/// The finding of a fault, which ends the run.
+fn fatal(ctx: &Ctx<'_, '_>, warp: &Warp, LaneFault(lane, fault): LaneFault) -> Box<Finding> {
+    let kind = if matches!(ctx.inst.op, Op::Trap) {
+        FindingKind::Trap
+    } else {
+        fault_kind(&fault)
+    };
+    Box::new(Finding {
+        kind,
+        place: ctx.place(warp, lane),
+        message: fault.to_string(),
+        other_line: None,
+        count: 1,
+    })
+}
+
+fn count(cluster: &mut Cluster, func: usize, pc: u32, mask: u32) {
+    cluster.steps += 1;
+    if let Some(n) = cluster
+        .executed
+        .get_mut(func)
+        .and_then(|f| f.get_mut(pc as usize))
+    {
+        n.warps += 1;
+        n.threads += u64::from(mask.count_ones());
+    }
+}
+
+/// The space that a generic address lies in, and the address within it.
+pub(super) fn generic_space(addr: u64) -> (Space, u64) {
+    const SPAN: u64 = 1 << 32;
+    for (window, space) in [
+        (SHARED_WINDOW, Space::Shared),
+        (LOCAL_WINDOW, Space::Local),
+        (PARAM_WINDOW, Space::Param),
+    ] {
+        if addr.wrapping_sub(window) < SPAN {
+            return (space, addr - window);
+        }
+    }
+    (Space::Global, addr)
+}
+
+fn execute(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, lanes: u32) -> Step<Flow> {
+    let inst = ctx.inst;
+    match &inst.op {
+        Op::Bra { target, reconverge } => {
+            Ok(control::branch(ctx, warp, lanes, *target, *reconverge))
+        }
+        Op::Brx {
+            index,
+            targets,
+            reconverge,
+        } => control::brx(ctx, warp, lanes, *index, targets, *reconverge),
+        Op::Call {
+            callee,
+            args,
+            results: _,
+        } => call::call(ctx, warp, *callee, args),
+        Op::Ret => call::ret(ctx, warp, lanes),
+        Op::Exit => Ok(control::exit(ctx, warp, lanes)),
+        Op::Trap if ctx.mask != 0 => {
+            Err(Fault::Invalid("the kernel executed a trap".into()).into())
+        }
+        Op::Sleep => Ok(Flow::Yield),
+        Op::Clock { d, shift, bits } => {
+            let now = ctx.cluster.steps >> shift;
+            let keep = if *bits == 64 { u64::MAX } else { 0xffff_ffff };
+            warp.write(ctx.base, *d, &[now & keep; 32], ctx.mask);
+            Ok(Flow::Next)
+        }
+        _ if ctx.mask == 0 => Ok(Flow::Next),
+        Op::Ld(access) => super::access::load(ctx, warp, access).map(|()| Flow::Next),
+        Op::St(access) => super::access::store(ctx, warp, access).map(|()| Flow::Next),
+        Op::Atom(atom) => super::access::atomic(ctx, warp, atom).map(|()| Flow::Next),
+        Op::StAsync(access, bar, offset) => {
+            super::async_ops::store_async(ctx, warp, access, *bar, *offset)
+        }
+        Op::Shfl { .. }
+        | Op::Vote { .. }
+        | Op::Match { .. }
+        | Op::Redux { .. }
+        | Op::Elect { .. }
+        | Op::ActiveMask { .. }
+        | Op::WarpSync { .. }
+        | Op::Movmatrix { .. }
+        | Op::Mma(_) => super::warpwide::execute(ctx, warp, lanes),
+        Op::Ldmatrix(form) => super::access::matrix(ctx, warp, form, false).map(|()| Flow::Next),
+        Op::Stmatrix(form) => super::access::matrix(ctx, warp, form, true).map(|()| Flow::Next),
+        Op::Barrier { .. }
+        | Op::ClusterArrive { .. }
+        | Op::ClusterWait
+        | Op::Fence { .. }
+        | Op::ProxyFence => super::barrier::execute(ctx, warp),
+        Op::Mbar {
+            op, addr, offset, ..
+        } => super::barrier::mbarrier(ctx, warp, op, *addr, *offset),
+        Op::SetMaxNReg { count, increase } => Ok(set_max_registers(ctx, warp, *count, *increase)),
+        _ => super::async_ops::execute(ctx, warp),
+    }
+}
+
+fn set_max_registers(ctx: &Ctx<'_, '_>, warp: &mut Warp, count: u32, increase: bool) -> Flow {
+    if increase && warp.max_regs > count {
+        let message = format!("setmaxnreg.inc to {count} below {}", warp.max_regs);
+        ctx.find(warp, FindingKind::Invalid, 32, message, None);
+    }
+    warp.max_regs = count;
+    Flow::Next
+}

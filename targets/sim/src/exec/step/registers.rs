@@ -1,0 +1,331 @@
+//! Instructions that touch the registers of their warp only.
+
+use super::generic_space;
+use crate::decode::lanes::Lanes;
+use crate::decode::{Inst, MOD_FTZ, MOD_SAT, MOD_SAT64, Op, RANK_SHIFT, Setp};
+use crate::exec::warp::Warp;
+use crate::units::convert::{Convert, Type, pack2, unpack2};
+use crate::units::float::Format;
+
+/// Runs an instruction that touches the warp's registers only; `false` for any other.
+pub(super) fn simple(warp: &mut Warp, inst: &Inst, base: usize, preds: usize, mask: u32) -> bool {
+    match &inst.op {
+        Op::Alu { f, d, s, mods } => {
+            let get = |i: usize| warp.reg(base, s[i]);
+            let out = if *mods == 0 {
+                f(get(0), get(1), get(2), get(3))
+            } else {
+                modified(*f, [get(0), get(1), get(2), get(3)], *mods)
+            };
+            warp.write(base, *d, &out, mask);
+        }
+        Op::Mov { d, a } => {
+            let out = *warp.reg(base, *a);
+            warp.write(base, *d, &out, mask);
+        }
+        Op::Setp(_) | Op::Set { .. } | Op::PredLogic { .. } | Op::PredMov { .. } => {
+            predicate(warp, &inst.op, base, preds, mask);
+        }
+        Op::Selp { .. } | Op::Slct { .. } => select(warp, &inst.op, base, preds, mask),
+        Op::Cvt { .. } | Op::CvtPack { .. } | Op::CvtUnpack { .. } => {
+            convert(warp, &inst.op, base, mask);
+        }
+        Op::Pack { .. } | Op::Unpack { .. } => pack(warp, &inst.op, base, mask),
+        Op::Carry { .. } | Op::MadCarry { .. } => carry(warp, inst, base, mask),
+        Op::IsSpace { .. } | Op::Mapa { .. } | Op::GetRank { .. } => {
+            address(warp, &inst.op, base, preds, mask);
+        }
+        Op::Nop => {}
+        _ => return false,
+    }
+    true
+}
+
+/// Comparisons, and logic on predicates.
+fn predicate(warp: &mut Warp, op: &Op, base: usize, preds: usize, mask: u32) {
+    match op {
+        Op::Setp(setp) => {
+            let value = compare(warp, setp, base, preds);
+            let mut negated = !value.0;
+            if let Some((op, p)) = setp.combine {
+                negated = op.apply(negated, warp.pred(preds, p));
+            }
+            warp.write_pred(preds, setp.d, value.1, mask);
+            if let Some(q) = setp.q {
+                warp.write_pred(preds, q, negated, mask);
+            }
+        }
+        Op::Set { setp, d, value } => {
+            let hit = compare(warp, setp, base, preds).1;
+            let out = std::array::from_fn(|i| if hit >> i & 1 == 1 { *value } else { 0 });
+            warp.write(base, *d, &out, mask);
+        }
+        Op::PredLogic { op, d, a, b } => {
+            let value = op.apply(warp.pred(preds, *a), warp.pred(preds, *b));
+            warp.write_pred(preds, *d, value, mask);
+        }
+        Op::PredMov { d, a } => {
+            let value = warp.pred(preds, *a);
+            warp.write_pred(preds, *d, value, mask);
+        }
+        _ => {}
+    }
+}
+
+/// `selp` and `slct`.
+fn select(warp: &mut Warp, op: &Op, base: usize, preds: usize, mask: u32) {
+    let (d, a, b, p) = match op {
+        Op::Selp { d, a, b, p } => (d, a, b, warp.pred(preds, *p)),
+        Op::Slct { d, a, b, c, f } => (d, a, b, f(warp.reg(base, *c), &[0; 32])),
+        _ => return,
+    };
+    let (x, y) = (warp.reg(base, *a), warp.reg(base, *b));
+    let out = std::array::from_fn(|i| if p >> i & 1 == 1 { x[i] } else { y[i] });
+    warp.write(base, *d, &out, mask);
+}
+
+fn convert(warp: &mut Warp, op: &Op, base: usize, mask: u32) {
+    match op {
+        Op::Cvt {
+            convert,
+            d,
+            a,
+            extend,
+        } => {
+            let keep = if *extend >= 8 {
+                u64::MAX
+            } else {
+                (1 << (8 * extend)) - 1
+            };
+            let out = converted(convert, warp.reg(base, *a), keep);
+            warp.write(base, *d, &out, mask);
+        }
+        Op::CvtPack {
+            to,
+            round,
+            satfinite,
+            relu,
+            d,
+            high,
+            low,
+        } => {
+            let (x, y) = (warp.reg(base, *high), warp.reg(base, *low));
+            let f = |v: u64| f32::from_bits(v as u32);
+            let out = std::array::from_fn(|i| {
+                u64::from(pack2(*to, f(x[i]), f(y[i]), *round, *satfinite, *relu))
+            });
+            warp.write(base, *d, &out, mask);
+        }
+        Op::CvtUnpack {
+            from,
+            to,
+            relu,
+            d,
+            a,
+        } => {
+            let out = warp.reg(base, *a).map(|v| {
+                let (high, low) = unpack2(*from, *to, v as u32, *relu);
+                u64::from(high) << 16 | u64::from(low)
+            });
+            warp.write(base, *d, &out, mask);
+        }
+        _ => {}
+    }
+}
+
+/// Integer and f16 conversions, which are frequent, have ways of their own.
+fn converted(convert: &Convert, x: &Lanes, keep: u64) -> Lanes {
+    match (convert.from, convert.to) {
+        (Type::Unsigned(from), Type::Unsigned(to) | Type::Signed(to)) if !convert.sat => {
+            let low = u64::MAX >> (64 - from.min(to));
+            let signed = matches!(convert.to, Type::Signed(_)) && to <= from;
+            x.map(|v| {
+                let v = v & low;
+                if signed {
+                    ((v << (64 - to)) as i64 >> (64 - to)) as u64 & keep
+                } else {
+                    v & keep
+                }
+            })
+        }
+        (Type::Float(Format::F16), Type::Float(Format::F32))
+            if !convert.ftz && !convert.sat && !convert.integral =>
+        {
+            x.map(|v| {
+                let value = half::f16::from_bits(v as u16).to_f32();
+                if value.is_nan() {
+                    0x7fff_ffff
+                } else {
+                    u64::from(value.to_bits())
+                }
+            })
+        }
+        _ => x.map(|v| convert.apply(v) & keep),
+    }
+}
+
+/// `mov` between a register and its elements.
+fn pack(warp: &mut Warp, op: &Op, base: usize, mask: u32) {
+    let low = |bits: u32| {
+        if bits >= 64 {
+            u64::MAX
+        } else {
+            (1 << bits) - 1
+        }
+    };
+    match op {
+        Op::Pack { d, parts, bits } => {
+            let mut out = [0u64; 32];
+            for (i, part) in parts.iter().enumerate() {
+                for (o, v) in out.iter_mut().zip(warp.reg(base, *part)) {
+                    *o |= (v & low(*bits)) << (i as u32 * bits);
+                }
+            }
+            warp.write(base, *d, &out, mask);
+        }
+        Op::Unpack { parts, a, bits } => {
+            let x = *warp.reg(base, *a);
+            for (i, part) in parts.iter().enumerate() {
+                let out = x.map(|v| v >> (i as u32 * bits) & low(*bits));
+                warp.write(base, *part, &out, mask);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Questions about addresses, and addresses in other CTAs.
+fn address(warp: &mut Warp, op: &Op, base: usize, preds: usize, mask: u32) {
+    match op {
+        Op::IsSpace { space, d, a } => {
+            let x = warp.reg(base, *a);
+            let value = (0..32).fold(0, |m, i| {
+                m | u32::from(generic_space(x[i]).0 == *space) << i
+            });
+            warp.write_pred(preds, *d, value, mask);
+        }
+        Op::Mapa { d, a, rank } => {
+            let (x, r) = (warp.reg(base, *a), warp.reg(base, *rank));
+            let out =
+                std::array::from_fn(|i| x[i] & !(0xff << RANK_SHIFT) | (r[i] & 0xff) << RANK_SHIFT);
+            warp.write(base, *d, &out, mask);
+        }
+        Op::GetRank { d, a } => {
+            let out = warp.reg(base, *a).map(|v| v >> RANK_SHIFT & 0xff);
+            warp.write(base, *d, &out, mask);
+        }
+        _ => {}
+    }
+}
+
+fn compare(warp: &Warp, setp: &Setp, base: usize, preds: usize) -> (u32, u32) {
+    let (a, b) = (warp.reg(base, setp.a), warp.reg(base, setp.b));
+    let raw = if setp.ftz {
+        (setp.f)(&flush(a), &flush(b))
+    } else {
+        (setp.f)(a, b)
+    };
+    let value = match setp.combine {
+        Some((op, p)) => op.apply(raw, warp.pred(preds, p)),
+        None => raw,
+    };
+    (raw, value)
+}
+
+fn flush(x: &Lanes) -> Lanes {
+    x.map(|v| {
+        if v & 0x7f80_0000 == 0 {
+            v & 0x8000_0000
+        } else {
+            v
+        }
+    })
+}
+
+fn modified(f: crate::decode::lanes::LaneFn, s: [&Lanes; 4], mods: u8) -> Lanes {
+    let mut out = if mods & MOD_FTZ != 0 {
+        flush(&f(&flush(s[0]), &flush(s[1]), &flush(s[2]), s[3]))
+    } else {
+        f(s[0], s[1], s[2], s[3])
+    };
+    if mods & MOD_SAT != 0 {
+        out = out.map(|v| {
+            let x = f32::from_bits(v as u32);
+            u64::from((if x.is_nan() { 0.0 } else { x.clamp(0.0, 1.0) } + 0.0).to_bits())
+        });
+    }
+    if mods & MOD_SAT64 != 0 {
+        out = out.map(|v| {
+            let x = f64::from_bits(v);
+            (if x.is_nan() { 0.0 } else { x.clamp(0.0, 1.0) } + 0.0).to_bits()
+        });
+    }
+    out
+}
+
+fn carry(warp: &mut Warp, inst: &Inst, base: usize, mask: u32) {
+    let old = warp.carry;
+    let mut new = old;
+    let mut out = [0; 32];
+    let (d, writes) = match inst.op {
+        Op::Carry {
+            d,
+            a,
+            b,
+            subtract,
+            carry_in,
+            carry_out,
+            bits,
+        } => {
+            let (x, y) = (warp.reg(base, a), warp.reg(base, b));
+            for i in 0..32 {
+                let low = u128::from(u64::MAX >> (64 - bits));
+                let cin = u128::from(carry_in && old >> i & 1 == 1);
+                let (x, y) = (u128::from(x[i]) & low, u128::from(y[i]) & low);
+                // For subtraction the carry bit is a borrow (PTX ISA `sub.cc`).
+                let r = if subtract {
+                    x.wrapping_sub(y).wrapping_sub(cin)
+                } else {
+                    x + y + cin
+                };
+                out[i] = (r & low) as u64;
+                new = new & !(1 << i) | u32::from(r >> bits & 1 == 1) << i;
+            }
+            (d, carry_out)
+        }
+        Op::MadCarry {
+            d,
+            a,
+            b,
+            c,
+            high,
+            carry_in,
+            carry_out,
+            bits,
+            signed,
+        } => {
+            let (x, y, z) = (warp.reg(base, a), warp.reg(base, b), warp.reg(base, c));
+            for i in 0..32 {
+                let low = u128::from(u64::MAX >> (64 - bits));
+                let wide = |v: u64| {
+                    if signed {
+                        (((v << (64 - bits)) as i64) >> (64 - bits)) as i128 as u128
+                    } else {
+                        u128::from(v) & low
+                    }
+                };
+                let product = wide(x[i]).wrapping_mul(wide(y[i]));
+                let part = (if high { product >> bits } else { product }) & low;
+                let r = part + (u128::from(z[i]) & low) + u128::from(carry_in && old >> i & 1 == 1);
+                out[i] = (r & low) as u64;
+                new = new & !(1 << i) | u32::from(r >> bits & 1 == 1) << i;
+            }
+            (d, carry_out)
+        }
+        _ => return,
+    };
+    warp.write(base, d, &out, mask);
+    if writes {
+        warp.carry = old & !mask | new & mask;
+    }
+}
