@@ -56,6 +56,7 @@
 //! ```
 
 pub mod address;
+pub mod analysis;
 mod axis;
 mod coord;
 pub mod cute;

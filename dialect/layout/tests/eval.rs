@@ -330,3 +330,78 @@ proptest! {
         let _ = answer(&format!("{{\"id\":1,\"op\":\"size\",\"inputs\":{{\"layout\":{line}}}}}"));
     }
 }
+
+#[test]
+fn golden_analyses() {
+    let rows = |text: &str| json!(text.parse::<Layout>().unwrap());
+    let tile = rows("Sw<3,3,3> o S[(128, 64) : (64, 1)]");
+    let plain = rows("S[(128, 64) : (64, 1)]");
+    let read = rows("S[(8, 8) : (1@lane, 1@reg)]");
+    assert_eq!(
+        result("alias", json!({"layout": rows("S[(4, 10) : (8, 1)]")})),
+        json!({"injective": false, "witness": {"first": 8, "second": 10, "point": {"m": 8}}})
+    );
+    assert_eq!(
+        result("alias", json!({"layout": tile})),
+        json!({"injective": true, "witness": null})
+    );
+    assert_eq!(
+        result(
+            "overlap",
+            json!({"a": rows("S[4 : 2]"), "b": rows("S[4 : 3] + 1")})
+        ),
+        json!({"overlap": true, "witness": {"first": 2, "second": 1, "point": {"m": 4}}})
+    );
+    assert_eq!(
+        result(
+            "vector_width",
+            json!({"layout": tile, "shape": [128, 64], "elem_bits": 16})
+        ),
+        json!({"elements": 8, "bytes": 16, "alignment": 16})
+    );
+    let access = |layout: &Value| {
+        json!({"layout": layout, "shape": [128, 64], "elem_bytes": 2, "threads": read,
+               "region": [[8, 16], [16, 24]]})
+    };
+    let banks = result("bank_conflicts", access(&plain));
+    assert_eq!(
+        (&banks["passes"], &banks["conflicts"]),
+        (&json!(8), &json!(7))
+    );
+    assert_eq!(
+        result("bank_conflicts", access(&tile))["conflicts"],
+        json!(0)
+    );
+    assert_eq!(
+        result("coalescing", access(&plain)),
+        json!({"sectors": 8, "minimum": 4, "bytes": 128, "efficiency": 0.5, "accesses": 1,
+               "bytes_per_lane": 16})
+    );
+    let bytes = json!({"bytes": 4, "addresses": [0, 128, null, 256]});
+    assert_eq!(result("bank_conflicts", bytes)["passes"], json!(3));
+    let choice = result(
+        "choose_swizzle",
+        json!({"layout": plain, "shape": [128, 64], "elem_bytes": 2, "accesses": [
+            {"threads": read, "region": [[0, 8], [0, 8]]},
+            {"coords": [[0, 0], [0, 2], [0, 4]], "vector": 2},
+        ]}),
+    );
+    assert_eq!(
+        (&choice["notation"], &choice["free"]),
+        (&json!("Sw<3,3,3>"), &json!(true))
+    );
+    for (op, bad) in [
+        ("bank_conflicts", json!({})),
+        ("bank_conflicts", json!({"bytes": 3, "addresses": [0]})),
+        (
+            "coalescing",
+            json!({"layout": plain, "shape": [128, 64], "elem_bytes": 2}),
+        ),
+        (
+            "choose_swizzle",
+            json!({"layout": plain, "shape": [128, 64], "elem_bytes": 2, "accesses": []}),
+        ),
+    ] {
+        assert_eq!(kind(op, bad), "invalid", "{op}");
+    }
+}

@@ -22,6 +22,8 @@ pub(super) enum AlgebraCommand {
     Canonicalize(One),
     /// Whether two layouts are the same map.
     Equal(Pair),
+    /// Whether two layouts share a place, with an index of each that lives there.
+    Overlap(Pair),
     /// Where logical coordinates live.
     Apply {
         #[command(flatten)]
@@ -168,6 +170,7 @@ pub(super) fn run(command: &AlgebraCommand) -> Result<String, CliError> {
         } => return relayout(src, dst, *elem_bits),
         AlgebraCommand::Canonicalize(One { layout }) => ("canonicalize", json!({"layout": layout})),
         AlgebraCommand::Equal(pair) => ("equal", json!({"a": pair.a, "b": pair.b})),
+        AlgebraCommand::Overlap(pair) => ("overlap", json!({"a": pair.a, "b": pair.b})),
         AlgebraCommand::Apply { of, at } => (
             "apply",
             json!({"layout": of.layout, "shape": of.shape.0, "coords": lists(at)}),
@@ -217,7 +220,7 @@ pub(super) fn run(command: &AlgebraCommand) -> Result<String, CliError> {
 }
 
 /// Layouts as text, everything else as JSON, one field a line.
-fn text_of(result: &Value) -> String {
+pub(super) fn text_of(result: &Value) -> String {
     let Some(fields) = result.as_object() else {
         return format!("{result}\n");
     };
@@ -247,7 +250,7 @@ fn point(text: &str) -> Result<Value, CliError> {
     Ok(Value::Object(map))
 }
 
-fn region(text: &str) -> Result<Vec<[i64; 2]>, CliError> {
+pub(super) fn region(text: &str) -> Result<Vec<[i64; 2]>, CliError> {
     let side = |part: &str| {
         let (begin, end) = part
             .split_once(':')

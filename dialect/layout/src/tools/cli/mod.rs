@@ -1,6 +1,7 @@
 //! The command line: `axe layout ...` and the standalone `axe-layout ...`.
 
 mod algebra;
+mod analysis;
 mod cute;
 mod picture;
 mod shard;
@@ -35,6 +36,8 @@ enum Command {
     Shard(shard::ShardArgs),
     #[command(flatten)]
     Algebra(Box<algebra::AlgebraCommand>),
+    #[command(flatten)]
+    Analysis(Box<analysis::AnalysisCommand>),
 }
 
 /// Any failure, as one line for people.
@@ -56,6 +59,7 @@ pub fn run(args: LayoutArgs) -> ExitCode {
         Command::Cute(args) => cute::run(&args),
         Command::Shard(args) => shard::run(&args),
         Command::Algebra(command) => algebra::run(&command),
+        Command::Analysis(command) => analysis::run(&command),
     };
     let written = outcome.and_then(|text| {
         let mut out = io::stdout().lock();

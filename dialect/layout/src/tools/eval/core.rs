@@ -1,12 +1,12 @@
 //! The operations on Axe layouts: measuring, evaluating and regrouping one.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{Answer, Failure, inputs, named, value};
-use crate::{Axis, Coord, Kind, Layout, Swizzle};
+use crate::{Axis, Coord, Layout, Swizzle};
 
 #[derive(Deserialize)]
 struct One {
@@ -54,14 +54,6 @@ struct Invert {
 struct Swizzled {
     swizzle: Swizzle,
     values: Vec<i64>,
-}
-
-#[derive(Deserialize)]
-struct Access {
-    layout: Layout,
-    shape: Vec<i64>,
-    coords: Vec<Vec<i64>>,
-    elem_bytes: i64,
 }
 
 #[derive(Deserialize)]
@@ -116,7 +108,8 @@ pub(super) fn run(op: &str, given: Value) -> Answer {
             } = inputs(given)?;
             layout(of.permute_groups(&seps, &perm)?)
         }
-        "bank_ways" => bank_ways(&inputs(given)?),
+        "bank_ways" | "alias" | "overlap" | "vector_width" | "bank_conflicts" | "coalescing"
+        | "choose_swizzle" => super::analysis::run(op, given),
         "swizzle_apply" => {
             let Swizzled { swizzle, values } = inputs(given)?;
             named(
@@ -170,60 +163,6 @@ fn apply(
         points.push(Value::Array(found.iter().map(object).collect()));
     }
     Ok(json!({"points": points}))
-}
-
-/// Distinct words of four bytes a bank, for the bank with the most. Lanes that read the same word are
-/// served together (CUDA C++ programming guide, "Shared Memory").
-fn bank_ways(
-    Access {
-        layout,
-        shape,
-        coords,
-        elem_bytes,
-    }: &Access,
-) -> Answer {
-    if !(1..=128).contains(elem_bytes) {
-        return Err(Failure::invalid(format!(
-            "elem_bytes: expected 1 to 128, got {elem_bytes}"
-        )));
-    }
-    let mut words = BTreeSet::new();
-    for coord in coords {
-        let mut addresses: Vec<i64> = layout
-            .apply(shape, coord)?
-            .iter()
-            .map(|point| point.get(Axis::M))
-            .collect();
-        addresses.dedup();
-        let &[address] = addresses.as_slice() else {
-            let message = "bank_ways: replicas on m leave open which copy a lane reads".into();
-            return Err(Failure {
-                kind: Kind::Unsupported,
-                message,
-            });
-        };
-        let end = address
-            .checked_add(1)
-            .and_then(|next| next.checked_mul(*elem_bytes));
-        let (Some(begin), Some(end)) = (address.checked_mul(*elem_bytes), end) else {
-            let message = "a byte address does not fit a 64-bit integer".into();
-            return Err(Failure {
-                kind: Kind::Overflow,
-                message,
-            });
-        };
-        words.extend(begin.div_euclid(4)..=(end - 1).div_euclid(4));
-    }
-    let mut ways = [0u64; 32];
-    for word in words {
-        if let Some(count) = usize::try_from(word.rem_euclid(32))
-            .ok()
-            .and_then(|b| ways.get_mut(b))
-        {
-            *count += 1;
-        }
-    }
-    value(ways.iter().max())
 }
 
 fn invert(Invert { layout, points }: Invert) -> Answer {

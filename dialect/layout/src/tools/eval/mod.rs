@@ -7,6 +7,7 @@
 //!
 //! A request that cannot be read is answered too, with its id when that can be read; the stream goes on.
 
+mod analysis;
 mod compose;
 mod core;
 mod cute;
