@@ -3,7 +3,7 @@
 use super::value::only_result;
 use super::{Op, Val, attribute};
 use crate::error::{PassError, PassResult};
-use melior::ir::attribute::IntegerAttribute;
+use melior::ir::attribute::{IntegerAttribute, TypeAttribute};
 use melior::ir::operation::{OperationBuilder, OperationLike};
 use melior::ir::{
     Attribute, AttributeLike, Block, BlockLike, BlockRef, Identifier, Location, Operation,
@@ -205,6 +205,37 @@ impl<'c> Builder<'c> {
     #[must_use]
     pub fn index_type(&self) -> Type<'c> {
         self.r#type(|context| Type::index(context))
+    }
+
+    /// An attribute from its text.
+    ///
+    /// # Errors
+    /// When MLIR does not parse it.
+    pub fn parsed(&self, text: &str) -> PassResult<'c, Attribute<'c>> {
+        // SAFETY: attributes live as long as the context.
+        let attribute = Attribute::parse(unsafe { self.context.to_ref() }, text);
+        let attribute =
+            attribute.map(|attribute| unsafe { Attribute::from_raw(attribute.to_raw()) });
+        attribute.ok_or_else(|| PassError::new(self.location, format!("cannot parse '{text}'")))
+    }
+
+    /// The attribute of a type.
+    #[must_use]
+    pub fn of_type(&self, r#type: Type<'c>) -> Attribute<'c> {
+        TypeAttribute::new(r#type).into()
+    }
+
+    /// A float attribute of this type.
+    #[must_use]
+    pub fn float(&self, r#type: Type<'c>, value: f64) -> Attribute<'c> {
+        // SAFETY: the type is a float's, and the attribute lives as long as the context.
+        unsafe {
+            Attribute::from_raw(sys::mlirFloatAttrDoubleGet(
+                self.context.to_ref().to_raw(),
+                r#type.to_raw(),
+                value,
+            ))
+        }
     }
 
     /// `array<i64: ...>`.

@@ -139,6 +139,35 @@ impl Fragment {
         Some(index)
     }
 
+    /// Whether every register of every thread holds the same element as in `other`.
+    #[must_use]
+    pub fn holds_as(&self, other: &Self) -> bool {
+        self.shape == other.shape && self.threads == other.threads && self.table == other.table
+    }
+
+    /// A matrix's fragment with rows and columns exchanged.
+    ///
+    /// # Errors
+    /// When it is no matrix.
+    pub fn transposed(&self) -> Result<Self, Decline> {
+        let &[rows, columns] = self.shape.as_slice() else {
+            return Err(Decline::new(format!(
+                "expected a matrix, got rank {}",
+                self.shape.len()
+            )));
+        };
+        let exchange = |&x: &i64| match x {
+            0.. => x % columns * rows + x / columns,
+            none => none,
+        };
+        Ok(Self {
+            shape: vec![columns, rows],
+            dims: self.dims.iter().rev().cloned().collect(),
+            table: self.table.iter().map(exchange).collect(),
+            ..self.clone()
+        })
+    }
+
     /// Where else each element is: displacements on `thread` and `reg`.
     #[must_use]
     pub fn replicas(&self) -> &[Iter] {

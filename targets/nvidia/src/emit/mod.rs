@@ -1,37 +1,20 @@
 //! Kernels bound to hardware schedules: `--axe-dispatch-schedules`.
+//!
+//! Each `axe.kernel` is walked and emitted anew as a `gpu.func`: a register tensor becomes the scalars that
+//! one thread holds, storage a pointer with the layout of what it points to. For each operator the
+//! [`schedules`] are tried in order of priority.
 
-use crate::facts::chip::Chip;
-use axe_passes::registry::PassContext;
-use axe_passes::{PassError, PassResult};
-use melior::ir::OperationRef;
-use melior::ir::operation::OperationLike;
+mod access;
+mod boxes;
+mod control;
+mod facts;
+mod int;
+mod kernel;
+mod memory;
+mod module;
+mod schedule;
+mod schedules;
+mod types;
+mod value;
 
-/// Dispatches the kernels of a module.
-///
-/// # Errors
-/// At the operator that no schedule takes.
-pub(crate) fn dispatch<'c>(
-    module: OperationRef<'c, 'c>,
-    chip: &Chip,
-    _pass: &mut PassContext,
-) -> PassResult<'c> {
-    Err(PassError::new(
-        module.location(),
-        format!("no schedules for {}", chip.name),
-    ))
-}
-
-/// Checks the plans of the kernels of a module.
-///
-/// # Errors
-/// At the operator whose plan does not do what its layouts say.
-pub(crate) fn verify<'c>(
-    module: OperationRef<'c, 'c>,
-    chip: &Chip,
-    _pass: &mut PassContext,
-) -> PassResult<'c> {
-    Err(PassError::new(
-        module.location(),
-        format!("no schedules for {}", chip.name),
-    ))
-}
+pub(crate) use module::{dispatch, verify};

@@ -10,6 +10,8 @@ pub struct Chip {
     /// Shared memory that one CTA may have, in bytes (CUDA C++ Programming Guide, "Technical
     /// Specifications per Compute Capability").
     pub shared_bytes: i64,
+    /// Whether it has `stmatrix` (PTX ISA 9.7.14.5.16: sm_90 and up).
+    pub has_stmatrix: bool,
     /// Streaming multiprocessors of the full data-centre part, for planning without a device.
     pub multiprocessors: i64,
 }
@@ -20,24 +22,28 @@ pub const CHIPS: [Chip; 4] = [
         name: "sm_80",
         ptx_feature: "+ptx90",
         shared_bytes: 163 * 1024,
+        has_stmatrix: false,
         multiprocessors: 108,
     },
     Chip {
         name: "sm_86",
         ptx_feature: "+ptx90",
         shared_bytes: 99 * 1024,
+        has_stmatrix: false,
         multiprocessors: 84,
     },
     Chip {
         name: "sm_89",
         ptx_feature: "+ptx90",
         shared_bytes: 99 * 1024,
+        has_stmatrix: false,
         multiprocessors: 142,
     },
     Chip {
         name: "sm_90a",
         ptx_feature: "+ptx90",
         shared_bytes: 227 * 1024,
+        has_stmatrix: true,
         multiprocessors: 132,
     },
 ];

@@ -19,6 +19,16 @@ pub struct Term {
     pub step: i64,
 }
 
+impl fmt::Display for Term {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "(t / {} mod {}) * {}",
+            self.divisor, self.modulus, self.step
+        )
+    }
+}
+
 /// One access of every thread: consecutive registers, consecutive memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
@@ -49,6 +59,11 @@ pub struct Memory<'a> {
     pub alignment: i64,
     /// Bytes of an element.
     pub element_bytes: i64,
+    /// For each dimension that ends at run time, what divides the number of elements that exist; 0 for the
+    /// others. An access lies inside or outside as a whole.
+    pub ends: &'a [i64],
+    /// The most elements of an access.
+    pub widest: i64,
 }
 
 impl CopyPlan {
@@ -90,8 +105,13 @@ impl CopyPlan {
     /// The address of an access by a thread, in elements, before any swizzle.
     #[must_use]
     pub fn address(&self, access: &Access, thread: i64) -> i64 {
-        let term = |term: &Term| thread / term.divisor % term.modulus * term.step;
-        self.terms.iter().map(term).sum::<i64>() + access.offset
+        self.thread_offset(thread) + access.offset
+    }
+
+    /// The thread's part of every address.
+    #[must_use]
+    pub fn thread_offset(&self, thread: i64) -> i64 {
+        thread_offset(&self.terms, thread)
     }
 
     /// Checks by enumeration that each element moves between its register and its place in memory.
@@ -125,14 +145,20 @@ impl CopyPlan {
     }
 }
 
+/// The sum of the terms for a thread.
+pub(crate) fn thread_offset(terms: &[Term], thread: i64) -> i64 {
+    let term = |term: &Term| thread / term.divisor % term.modulus * term.step;
+    terms.iter().map(term).sum()
+}
+
 fn digit_of(digit: &Digit, register: i64) -> i64 {
     register / digit.stride % digit.extent
 }
 
-type Steps = Vec<(Digit, i64)>;
+pub(crate) type Steps = Vec<(Digit, i64)>;
 
 /// The memory step of each digit: first those of the thread, then those of the register.
-fn steps(fragment: &Fragment, layout: &Layout) -> Result<(Steps, Steps), Decline> {
+pub(crate) fn steps(fragment: &Fragment, layout: &Layout) -> Result<(Steps, Steps), Decline> {
     if !layout.replica().is_empty() || layout.axes().iter().any(|&axis| axis != Axis::M) {
         return Err(Decline::new(format!(
             "expected memory on the axis m without replicas, got {layout}"
@@ -171,7 +197,11 @@ fn width(fragment: &Fragment, register: &Steps, thread: &Steps, memory: Memory) 
         .layout
         .swizzle()
         .map_or(i64::MAX, |swizzle| 1 << swizzle.base());
-    let most = (MAX_BYTES / memory.element_bytes).max(1).min(block);
+    let most = (MAX_BYTES / memory.element_bytes)
+        .max(1)
+        .min(block)
+        .min(memory.widest);
+    let end = fastest.map_or(0, |(digit, _)| end_of(fragment, digit, memory.ends));
     let others = register
         .iter()
         .chain(thread)
@@ -180,6 +210,7 @@ fn width(fragment: &Fragment, register: &Steps, thread: &Steps, memory: Memory) 
         others.clone().all(|(_, step)| step % width == 0)
             && memory.layout.offset().get(Axis::M) % width == 0
             && memory.alignment % width == 0
+            && end % width == 0
             && fragment.registers() % width == 0
     };
     // A width is a power of two; a digit of extent 6 gives vectors of 2.
@@ -191,18 +222,15 @@ fn width(fragment: &Fragment, register: &Steps, thread: &Steps, memory: Memory) 
     width
 }
 
+/// What divides the end of the dimension that a register's digit counts along.
+fn end_of(fragment: &Fragment, digit: &Digit, ends: &[i64]) -> i64 {
+    let along = fragment.dims().iter().position(|dim| dim.contains(digit));
+    along.and_then(|dim| ends.get(dim).copied()).unwrap_or(0)
+}
+
 impl fmt::Display for CopyPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let terms: Vec<_> = self
-            .terms
-            .iter()
-            .map(|term| {
-                format!(
-                    "(t / {} mod {}) * {}",
-                    term.divisor, term.modulus, term.step
-                )
-            })
-            .collect();
+        let terms: Vec<_> = self.terms.iter().map(ToString::to_string).collect();
         let base = if terms.is_empty() {
             "0".to_owned()
         } else {
@@ -240,6 +268,8 @@ mod tests {
                 layout: &layout,
                 alignment,
                 element_bytes: 2,
+                ends: &[],
+                widest: i64::MAX,
             },
         )
     }

@@ -1,8 +1,13 @@
 //! Plans: what a schedule decided for one operator, as plain data.
 
 pub mod copy;
+pub mod gather;
+pub mod ldmatrix;
 pub mod mma;
+pub mod owner;
 pub mod reduce;
+pub mod shuffle;
+pub mod transfer;
 
 use std::fmt;
 
@@ -25,3 +30,12 @@ impl fmt::Display for Decline {
 }
 
 impl std::error::Error for Decline {}
+
+/// The greatest common divisor; `gcd(0, n)` is `n`.
+pub(crate) fn gcd(a: i64, b: i64) -> i64 {
+    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    i64::try_from(a).unwrap_or(1)
+}

@@ -20,6 +20,8 @@ pub struct ReducePlan {
     pub across_warps: Vec<(i64, i64)>,
     /// The layout of the result, on `thread` and `reg`.
     pub result: Layout,
+    /// The shape of the result.
+    pub shape: Vec<i64>,
 }
 
 impl ReducePlan {
@@ -49,6 +51,10 @@ impl ReducePlan {
             lane_masks,
             across_warps,
             result: result_layout(&kept, &reduced, &numbering, source)?,
+            shape: kept
+                .iter()
+                .filter_map(|&(dim, _)| source.shape().get(dim).copied())
+                .collect(),
         };
         plan.check(source, dims)?;
         Ok(plan)
@@ -98,6 +104,53 @@ impl ReducePlan {
             }
         }
         Ok(())
+    }
+
+    /// Parts of each result that meet in shared memory.
+    #[must_use]
+    pub fn slots(&self) -> i64 {
+        self.across_warps.iter().map(|(_, extent)| extent).product()
+    }
+
+    /// The parts of the results as they are stored, one more dimension for [`Self::slots`], and as they are
+    /// loaded, all parts of a result in one thread, consecutive.
+    ///
+    /// # Errors
+    /// Never for a plan that was checked.
+    pub fn meeting(&self, source: &Fragment) -> Result<(Fragment, Fragment), Decline> {
+        let failed = |error: axe_layout::Error| Decline::new(error.to_string());
+        let (thread, register) = (
+            Axis::new("thread").map_err(failed)?,
+            Axis::new("reg").map_err(failed)?,
+        );
+        let slots = self.slots();
+        let across: Vec<_> = self
+            .across_warps
+            .iter()
+            .map(|&(divisor, extent)| Iter::new(extent, divisor, thread))
+            .collect();
+        let mut shape: Vec<_> = self.shape.clone();
+        shape.push(slots);
+        let lanes = self
+            .result
+            .replica()
+            .iter()
+            .filter(|iter| !across.contains(iter));
+        let stored = Layout::from_shard(self.result.shard().iter().chain(&across).copied())
+            .and_then(|layout| layout.with_replica(lanes.copied()))
+            .map_err(failed)?;
+        let spread = |iter: &Iter| match iter.axis == register {
+            true => Iter::new(iter.extent, iter.stride * slots, register),
+            false => *iter,
+        };
+        let own = self.result.shard().iter().map(spread);
+        let loaded = Layout::from_shard(own.chain([Iter::new(slots, 1, register)]))
+            .and_then(|layout| layout.with_replica(self.result.replica().iter().copied()))
+            .map_err(failed)?;
+        Ok((
+            Fragment::new(&stored, &shape, source.threads())?,
+            Fragment::new(&loaded, &shape, source.threads())?,
+        ))
     }
 
     /// The threads whose values meet in a thread, itself among them.

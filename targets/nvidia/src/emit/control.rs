@@ -1,0 +1,219 @@
+//! Loops and branches: a register tensor that a loop carries is as many values as it has registers.
+
+use super::int::Int;
+use super::kernel::Emitter;
+use super::types;
+use super::value::Bound;
+use axe_passes::PassResult;
+use axe_passes::ir::value::{operands, results};
+use axe_passes::ir::walk::blocks;
+use axe_passes::ir::{Builder, Op, Val};
+use melior::ir::operation::OperationLike;
+use melior::ir::{BlockLike, Type, ValueLike};
+
+impl<'c> Emitter<'c> {
+    /// The scalars that a value consists of.
+    fn expand(&self, value: Val<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+        match self.bound(value)? {
+            Bound::Scalar(scalar) => Ok(vec![*scalar]),
+            Bound::Registers(registers) => Ok(registers.values.clone()),
+            Bound::Token => Ok(Vec::new()),
+            Bound::Memory(_) => {
+                Err(self.error("storage cannot be carried by a loop or chosen by a branch"))
+            }
+        }
+    }
+
+    fn expand_all(&self, values: &[Val<'c>]) -> PassResult<'c, Vec<Val<'c>>> {
+        let mut expanded = Vec::new();
+        for value in values {
+            expanded.extend(self.expand(*value)?);
+        }
+        Ok(expanded)
+    }
+
+    /// How many scalars a value of this type consists of.
+    fn width(&self, r#type: Type<'c>) -> PassResult<'c, usize> {
+        if r#type.to_string() == "!axe.token" {
+            return Ok(0);
+        }
+        if types::tensor_shape(r#type).is_none() {
+            return Ok(1);
+        }
+        let fragment = self
+            .fragment(r#type)
+            .map_err(|decline| self.error(decline.to_string()))?;
+        usize::try_from(fragment.registers()).map_err(|_| self.error("too many registers"))
+    }
+
+    /// Binds values to the scalars that they consist of, in order.
+    fn bind_expanded(&mut self, values: &[Val<'c>], scalars: &[Val<'c>]) -> PassResult<'c> {
+        let mut rest = scalars;
+        for value in values {
+            let width = self.width(value.r#type())?;
+            let (own, others) = rest
+                .split_at_checked(width)
+                .ok_or_else(|| self.error("a loop carries fewer values than it has"))?;
+            rest = others;
+            let bound = match own {
+                [] => Bound::Token,
+                [scalar] if types::tensor_shape(value.r#type()).is_none() => Bound::Scalar(*scalar),
+                _ => Bound::Registers(self.registers_of(value.r#type(), own.to_vec())?),
+            };
+            self.bind(*value, bound);
+        }
+        Ok(())
+    }
+
+    /// Emits a block's operations into the builder, and its terminator's operands as `scf.yield`.
+    fn region_body(
+        &mut self,
+        block: melior::ir::BlockRef<'c, 'c>,
+        into: Builder<'c>,
+    ) -> PassResult<'c, Vec<Type<'c>>> {
+        let outside = std::mem::replace(&mut self.builder, into);
+        let terminator = self.block(block)?;
+        let yielded = terminator.map(operands).unwrap_or_default();
+        let yielded = self.expand_all(&yielded)?;
+        self.builder
+            .operation("scf.yield", &yielded, &[], &[], Vec::new())?;
+        self.builder = outside;
+        Ok(yielded.iter().map(Val::r#type).collect())
+    }
+
+    /// `scf.for`.
+    pub(crate) fn for_loop(&mut self, op: Op<'c>) -> PassResult<'c> {
+        let values = operands(op);
+        let (Some(bounds), Some(carried)) = (values.get(..3), values.get(3..)) else {
+            return Err(self.error("expected the bounds of a loop"));
+        };
+        let Some(block) = blocks(op).first().copied() else {
+            return Err(self.error("expected the body of a loop"));
+        };
+        let mut start = Vec::new();
+        for bound in bounds {
+            start.push(self.scalar(*bound)?);
+        }
+        let initial = self.expand_all(carried)?;
+        let mut arguments = vec![bounds[0].r#type()];
+        arguments.extend(initial.iter().map(Val::r#type));
+        let (region, scalars, inner) = self.builder.region(&arguments);
+        let own = block_arguments(block);
+        self.bind_expanded(&own, &scalars)?;
+        let location = self.builder.location;
+        let types = self.region_body(block, inner)?;
+        self.builder.location = location;
+        start.extend(initial);
+        let emitted = self
+            .builder
+            .operation("scf.for", &start, &types, &[], vec![region])?;
+        self.bind_expanded(&results(op), &results(emitted))
+    }
+
+    /// `scf.if`.
+    pub(crate) fn branch(&mut self, op: Op<'c>) -> PassResult<'c> {
+        let condition = operands(op)
+            .first()
+            .copied()
+            .ok_or_else(|| self.error("expected a condition"))?;
+        let condition = self.scalar(condition)?;
+        let location = self.builder.location;
+        let (mut regions, mut types) = (Vec::new(), Vec::new());
+        for side in op.regions() {
+            let region = self.builder.region(&[]);
+            // An absent `else` is a region without a block.
+            let Some(block) = first_block(side) else {
+                regions.push(melior::ir::Region::new());
+                continue;
+            };
+            types = self.region_body(block, region.2)?;
+            regions.push(region.0);
+        }
+        self.builder.location = location;
+        let emitted = self
+            .builder
+            .operation("scf.if", &[condition], &types, &[], regions)?;
+        self.bind_expanded(&results(op), &results(emitted))
+    }
+
+    /// `scf.if` with one side, which `then` fills and whose values default to `otherwise`.
+    pub(crate) fn when(
+        &mut self,
+        condition: Val<'c>,
+        otherwise: &[Val<'c>],
+        then: impl FnOnce(&mut Self) -> PassResult<'c, Vec<Val<'c>>>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        let (region, _, inner) = self.builder.region(&[]);
+        let outside = std::mem::replace(&mut self.builder, inner);
+        let values = then(self)?;
+        self.builder
+            .operation("scf.yield", &values, &[], &[], Vec::new())?;
+        self.builder = outside;
+        let types: Vec<_> = values.iter().map(Val::r#type).collect();
+        let mut regions = vec![region];
+        if values.is_empty() {
+            regions.push(melior::ir::Region::new());
+        } else {
+            let (other, _, inner) = self.builder.region(&[]);
+            inner.operation("scf.yield", otherwise, &[], &[], Vec::new())?;
+            regions.push(other);
+        }
+        let emitted = self
+            .builder
+            .operation("scf.if", &[condition], &types, &[], regions)?;
+        Ok(results(emitted))
+    }
+
+    /// A loop of `count` turns from 0 that carries `initial`; `body` gives the carried values of the next turn.
+    pub(crate) fn repeat(
+        &mut self,
+        count: i64,
+        initial: &[Val<'c>],
+        body: impl FnOnce(&mut Self, Int<'c>, &[Val<'c>]) -> PassResult<'c, Vec<Val<'c>>>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        if count <= 0 {
+            return Ok(initial.to_vec());
+        }
+        if count == 1 {
+            return body(self, Int::ZERO, initial);
+        }
+        let ints = self.ints();
+        let mut operands = Vec::new();
+        for bound in [0, count, 1] {
+            operands.push(ints.value(Int::Known(bound))?);
+        }
+        operands.extend(initial);
+        let i32 = types::integer(self.builder, 32);
+        let carried = initial.iter().map(Val::r#type);
+        let arguments: Vec<_> = std::iter::once(i32).chain(carried).collect();
+        let (region, values, inner) = self.builder.region(&arguments);
+        let outside = std::mem::replace(&mut self.builder, inner);
+        let next = match values.split_first() {
+            Some((turn, carried)) => body(self, Int::Value(*turn), carried)?,
+            None => return Err(self.error("a loop without its variable")),
+        };
+        self.builder
+            .operation("scf.yield", &next, &[], &[], Vec::new())?;
+        self.builder = outside;
+        let types: Vec<_> = initial.iter().map(Val::r#type).collect();
+        let emitted = self
+            .builder
+            .operation("scf.for", &operands, &types, &[], vec![region])?;
+        Ok(results(emitted))
+    }
+}
+
+fn first_block<'c>(region: melior::ir::RegionRef<'c, 'c>) -> Option<melior::ir::BlockRef<'c, 'c>> {
+    use melior::ir::RegionLike;
+    region.first_block()
+}
+
+/// The arguments of a block.
+pub(crate) fn block_arguments<'c>(block: melior::ir::BlockRef<'c, 'c>) -> Vec<Val<'c>> {
+    (0..block.argument_count())
+        // SAFETY: the position is below the count.
+        .map(|at| unsafe {
+            Val::from_raw(mlir_sys::mlirBlockGetArgument(block.to_raw(), at as isize))
+        })
+        .collect()
+}

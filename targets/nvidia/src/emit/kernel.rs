@@ -1,0 +1,306 @@
+//! Walks a kernel and emits its operators: values, control flow, and what is no operator of axe.
+
+use super::facts::Facts;
+use super::int::{Int, Ints};
+use super::schedule::Decision;
+use super::types;
+use super::value::{Bound, Memory, Registers, Space};
+use crate::facts::chip::Chip;
+use crate::fragment::Fragment;
+use crate::plan::Decline;
+use axe_dialect::{element_type, layout_of};
+use axe_passes::ir::value::{identity, name, operands, results};
+use axe_passes::ir::walk::operations;
+use axe_passes::ir::{Builder, Op, Val};
+use axe_passes::{PassError, PassResult};
+use melior::ir::operation::OperationLike;
+use melior::ir::{BlockRef, Type, TypeLike, ValueLike};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Emits the body of one kernel.
+pub(crate) struct Emitter<'c> {
+    /// Where operations go.
+    pub builder: Builder<'c>,
+    /// The chip.
+    pub chip: &'static Chip,
+    /// Threads of the CTA.
+    pub threads: i64,
+    /// The number of this thread in the CTA, `i32`.
+    pub thread: Val<'c>,
+    /// What is known of the kernel's index values.
+    pub facts: Facts,
+    /// The start of the CTA's shared memory.
+    pub shared: Val<'c>,
+    /// Bytes of `axe.alloc`s; an operator's own use of shared memory starts here.
+    pub scratch: i64,
+    /// The most bytes that an operator uses there.
+    pub scratch_used: i64,
+    /// The places of the `axe.alloc`s in shared memory, in bytes, by the identity of their results.
+    pub allocations: HashMap<usize, i64>,
+    /// What was decided, in order.
+    pub decisions: Vec<Decision<'c>>,
+    pub(super) values: HashMap<usize, Bound<'c>>,
+    fragments: RefCell<HashMap<usize, Result<Rc<Fragment>, Decline>>>,
+}
+
+/// Alignment of the dynamic shared memory and of each allocation, in bytes: what TMA's widest swizzle asks for.
+pub(crate) const SHARED_ALIGNMENT: i64 = 1024;
+
+impl<'c> Emitter<'c> {
+    /// An emitter at `builder` for a CTA of `threads` threads; the caller binds the kernel's arguments.
+    pub(crate) fn new(
+        builder: Builder<'c>,
+        chip: &'static Chip,
+        threads: i64,
+        thread: Val<'c>,
+        shared: Val<'c>,
+    ) -> Self {
+        Self {
+            builder,
+            chip,
+            threads,
+            thread,
+            facts: Facts::default(),
+            shared,
+            scratch: 0,
+            scratch_used: 0,
+            allocations: HashMap::new(),
+            decisions: Vec::new(),
+            values: HashMap::new(),
+            fragments: RefCell::default(),
+        }
+    }
+
+    /// A failure at the operation that is being emitted.
+    pub(crate) fn error(&self, message: impl Into<String>) -> PassError<'c> {
+        PassError::new(self.builder.location, message)
+    }
+
+    /// Says what a value of the kernel is.
+    pub(crate) fn bind(&mut self, value: Val<'c>, bound: Bound<'c>) {
+        self.values.insert(identity(value), bound);
+    }
+
+    /// What a value of the kernel is.
+    ///
+    /// # Errors
+    /// For a value whose operation was not emitted.
+    pub(crate) fn bound(&self, value: Val<'c>) -> PassResult<'c, &Bound<'c>> {
+        self.values.get(&identity(value)).ok_or_else(|| {
+            self.error(format!(
+                "a value of type {} has no form on this target",
+                value.r#type()
+            ))
+        })
+    }
+
+    /// A memref.
+    pub(crate) fn memory(&self, value: Val<'c>) -> PassResult<'c, Memory<'c>> {
+        match self.bound(value)? {
+            Bound::Memory(memory) => Ok(memory.clone()),
+            _ => Err(self.error(format!("expected a memref, got {}", value.r#type()))),
+        }
+    }
+
+    /// A tensor in registers.
+    pub(crate) fn registers(&self, value: Val<'c>) -> PassResult<'c, Registers<'c>> {
+        match self.bound(value)? {
+            Bound::Registers(registers) => Ok(registers.clone()),
+            _ => Err(self.error(format!(
+                "expected a register tensor, got {}",
+                value.r#type()
+            ))),
+        }
+    }
+
+    /// A scalar.
+    pub(crate) fn scalar(&self, value: Val<'c>) -> PassResult<'c, Val<'c>> {
+        match self.bound(value)? {
+            Bound::Scalar(scalar) => Ok(*scalar),
+            _ => Err(self.error(format!("expected a scalar, got {}", value.r#type()))),
+        }
+    }
+
+    /// An index of the kernel, known where the kernel says so.
+    pub(crate) fn int(&self, value: Val<'c>) -> PassResult<'c, Int<'c>> {
+        let fact = self.facts.of(value);
+        match fact.low.filter(|low| fact.high == Some(*low)) {
+            Some(known) => Ok(Int::Known(known)),
+            None => self.scalar(value).map(Int::Value),
+        }
+    }
+
+    /// 32-bit arithmetic here.
+    pub(crate) fn ints(&self) -> Ints<'c> {
+        Ints::new(self.builder, 32)
+    }
+
+    /// The fragment of a register tensor's type.
+    ///
+    /// # Errors
+    /// A decline, when the type has no layout or the layout is no register tensor's.
+    pub(crate) fn fragment(&self, r#type: Type<'c>) -> Result<Rc<Fragment>, Decline> {
+        let key = r#type.to_raw().ptr as usize;
+        if let Some(found) = self.fragments.borrow().get(&key) {
+            return found.clone();
+        }
+        let made = self.new_fragment(r#type).map(Rc::new);
+        self.fragments.borrow_mut().insert(key, made.clone());
+        made
+    }
+
+    fn new_fragment(&self, r#type: Type<'c>) -> Result<Fragment, Decline> {
+        let shape = types::tensor_shape(r#type)
+            .ok_or_else(|| Decline::new(format!("expected a tensor, got {type}")))?;
+        let layout = layout_of(r#type).ok_or_else(|| {
+            Decline::new(format!(
+                "{type} has no layout: expected one that names lanes and registers"
+            ))
+        })?;
+        let layout = layout
+            .layout()
+            .map_err(|error| Decline::new(error.to_string()))?;
+        Fragment::new(&layout, &shape, self.threads)
+    }
+
+    /// A register tensor of a type, from its registers' values.
+    pub(crate) fn registers_of(
+        &self,
+        r#type: Type<'c>,
+        values: Vec<Val<'c>>,
+    ) -> PassResult<'c, Registers<'c>> {
+        let fragment = self
+            .fragment(r#type)
+            .map_err(|decline| self.error(decline.to_string()))?;
+        if usize::try_from(fragment.registers()) != Ok(values.len()) {
+            return Err(self.error(format!(
+                "expected {} registers of {type}, got {}",
+                fragment.registers(),
+                values.len()
+            )));
+        }
+        Ok(Registers {
+            fragment,
+            element: element_type(r#type),
+            values,
+        })
+    }
+
+    /// Emits the operations of a block, without its terminator.
+    ///
+    /// # Errors
+    /// At the operation that no schedule takes, or that has no form in a kernel.
+    pub(crate) fn block(&mut self, block: BlockRef<'c, 'c>) -> PassResult<'c, Option<Op<'c>>> {
+        let mut operations = operations(block);
+        let terminator = operations.pop();
+        for op in operations {
+            self.builder.location = op.location();
+            self.operation(op)?;
+        }
+        Ok(terminator)
+    }
+
+    fn operation(&mut self, op: Op<'c>) -> PassResult<'c> {
+        let name = name(op);
+        let result = results(op).first().copied();
+        let memory = match name.as_str() {
+            "scf.for" => return self.for_loop(op),
+            "scf.if" => return self.branch(op),
+            "axe.slice" => self.slice(op)?,
+            "axe.view" => self.view(op)?,
+            "axe.alloc" => self.alloc(op)?,
+            "memref.dim" => return self.extent(op),
+            _ if name.starts_with("axe.") => return self.operator(op, &name),
+            _ => return self.scalar_operation(op),
+        };
+        if let Some(result) = result {
+            self.bind(result, Bound::Memory(memory));
+        }
+        Ok(())
+    }
+
+    fn alloc(&self, op: Op<'c>) -> PassResult<'c, Memory<'c>> {
+        let result = results(op)
+            .first()
+            .copied()
+            .ok_or_else(|| self.error("expected a result"))?;
+        let at = self
+            .allocations
+            .get(&identity(result))
+            .copied()
+            .ok_or_else(|| self.error("storage without a place"))?;
+        self.shared_storage(result.r#type(), at)
+    }
+
+    /// Storage of a memref type at a byte of shared memory.
+    pub(crate) fn shared_storage(&self, r#type: Type<'c>, at: i64) -> PassResult<'c, Memory<'c>> {
+        let mut memory = self.storage(r#type, self.shared, SHARED_ALIGNMENT, None)?;
+        if memory.space != Space::Shared {
+            return Err(self.error(format!("expected shared memory, got {type}")));
+        }
+        memory.base = self.offset_pointer(&memory, self.shared, Int::Known(at / memory.bytes))?;
+        Ok(memory)
+    }
+
+    /// `memref.dim`.
+    fn extent(&mut self, op: Op<'c>) -> PassResult<'c> {
+        let (Some(&result), operands) = (results(op).first(), operands(op)) else {
+            return Err(self.error("expected a result"));
+        };
+        let known = self.facts.of(result);
+        let value = match known.low.filter(|low| known.high == Some(*low)) {
+            Some(extent) => self.builder.index(extent)?,
+            None => {
+                let source = self.memory(operands.first().copied().unwrap_or(result))?;
+                let outermost = operands.get(1).and_then(|dim| self.facts.of(*dim).high) == Some(0);
+                let extent = source.extent.filter(|_| outermost).ok_or_else(|| {
+                    self.error("expected the extent of a kernel's argument, at a known dimension")
+                })?;
+                let index = self.builder.index_type();
+                self.builder
+                    .value("arith.index_cast", &[extent], index, &[])?
+            }
+        };
+        self.bind(result, Bound::Scalar(value));
+        Ok(())
+    }
+
+    /// An operation of another dialect on scalars: cloned.
+    fn scalar_operation(&mut self, op: Op<'c>) -> PassResult<'c> {
+        let is_scalar =
+            |value: &Val<'c>| matches!(self.values.get(&identity(*value)), Some(Bound::Scalar(_)));
+        let shaped = results(op).iter().any(|result| {
+            types::memref_shape(result.r#type()).is_some()
+                || types::tensor_shape(result.r#type()).is_some()
+        });
+        let has_regions = op.region_count() > 0;
+        if shaped || has_regions || !operands(op).iter().all(is_scalar) {
+            return Err(self.error(format!(
+                "'{}' has no form in a kernel of this target: expected operators of axe, scf.for, scf.if and operations on scalars",
+                name(op)
+            )));
+        }
+        self.clone_scalars(op)
+    }
+
+    /// Clones an operation whose operands are scalars, and binds its results.
+    pub(crate) fn clone_scalars(&mut self, op: Op<'c>) -> PassResult<'c> {
+        let operands = operands(op)
+            .into_iter()
+            .map(|operand| self.scalar(operand))
+            .collect::<PassResult<'c, Vec<_>>>()?;
+        let copy = self.builder.clone_of(op);
+        for (at, operand) in operands.into_iter().enumerate() {
+            // SAFETY: the copy has as many operands as the operation.
+            unsafe {
+                mlir_sys::mlirOperationSetOperand(copy.to_raw(), at as isize, operand.to_raw())
+            };
+        }
+        for (from, to) in results(op).into_iter().zip(results(copy)) {
+            self.bind(from, Bound::Scalar(to));
+        }
+        Ok(())
+    }
+}

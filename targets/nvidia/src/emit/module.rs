@@ -1,0 +1,479 @@
+//! Modules: kernels out of `axe.kernel`s, and launches that name them.
+
+use super::kernel::{Emitter, SHARED_ALIGNMENT};
+use super::memory::ARGUMENT_ALIGNMENT;
+use super::schedule::Decision;
+use super::types;
+use super::value::Bound;
+use crate::facts::chip::Chip;
+use axe_dialect::{element_type, layout_of};
+use axe_passes::ir::value::{identity, name, results};
+use axe_passes::ir::walk::{blocks, nested, operations};
+use axe_passes::ir::{Builder, DYNAMIC, Op, Val, attribute};
+use axe_passes::registry::PassContext;
+use axe_passes::remark::{self, Kind};
+use axe_passes::{PassError, PassResult};
+use melior::ir::attribute::{IntegerAttribute, StringAttribute};
+use melior::ir::operation::OperationLike;
+use melior::ir::{Attribute, AttributeLike, OperationRef, Type, TypeLike, ValueLike};
+use std::collections::HashMap;
+
+/// The module of the kernels.
+const MODULE: &str = "kernels";
+/// The CTA's shared memory, whose size a launch gives.
+const SHARED: &str = "axe_shared";
+/// The category of the remarks.
+const CATEGORY: &str = "axe-dispatch";
+
+/// A kernel that was emitted.
+struct Emitted<'c> {
+    threads: i64,
+    shared_bytes: i64,
+    decisions: Vec<Decision<'c>>,
+}
+
+/// Dispatches the kernels of a module.
+///
+/// # Errors
+/// At the operator that no schedule takes, with every schedule's reason.
+pub(crate) fn dispatch<'c>(
+    module: OperationRef<'c, 'c>,
+    chip: &'static Chip,
+    pass: &mut PassContext,
+) -> PassResult<'c> {
+    let kernels = kernels(module);
+    if kernels.is_empty() {
+        return Ok(());
+    }
+    let target = gpu_module(module)?;
+    let mut emitted = HashMap::new();
+    for &kernel in &kernels {
+        let name = symbol(kernel).unwrap_or_default();
+        let made = emit(kernel, target, chip)?;
+        report(&name, &made.decisions, pass);
+        emitted.insert(name, made);
+    }
+    rename_launches(module, &emitted)?;
+    for kernel in kernels {
+        // SAFETY: the kernel's body was emitted anew, and launches name the new one.
+        unsafe { mlir_sys::mlirOperationDestroy(kernel.to_raw()) };
+    }
+    Ok(())
+}
+
+/// Plans and emits each kernel into a module that is thrown away: every plan is compared with its layouts
+/// by enumeration when it is made.
+///
+/// # Errors
+/// As [`dispatch`].
+pub(crate) fn verify<'c>(
+    module: OperationRef<'c, 'c>,
+    chip: &'static Chip,
+    pass: &mut PassContext,
+) -> PassResult<'c> {
+    let kernels = kernels(module);
+    if kernels.is_empty() {
+        return Ok(());
+    }
+    let target = gpu_module(module)?;
+    let made: PassResult<'c, Vec<_>> = kernels
+        .iter()
+        .map(|kernel| emit(*kernel, target, chip))
+        .collect();
+    // SAFETY: nothing names the module that was just built.
+    unsafe { mlir_sys::mlirOperationDestroy(target.to_raw()) };
+    let plans = made?.iter().map(|kernel| kernel.decisions.len()).sum();
+    pass.count("num-verified", plans);
+    Ok(())
+}
+
+fn kernels<'c>(module: OperationRef<'c, 'c>) -> Vec<Op<'c>> {
+    let all = nested(module, &|_| false);
+    all.into_iter()
+        .filter(|op| name(*op) == "axe.kernel")
+        .collect()
+}
+
+fn symbol(op: Op<'_>) -> Option<String> {
+    let name = op.attribute("sym_name").ok()?;
+    Some(StringAttribute::try_from(name).ok()?.value().to_owned())
+}
+
+/// A new `gpu.module`, with the declaration of the CTA's shared memory.
+fn gpu_module<'c>(module: OperationRef<'c, 'c>) -> PassResult<'c, Op<'c>> {
+    let block = blocks(module).first().copied();
+    let block =
+        block.ok_or_else(|| PassError::new(module.location(), "expected a module with a body"))?;
+    if operations(block)
+        .iter()
+        .any(|op| symbol(*op).as_deref() == Some(MODULE))
+    {
+        return Err(PassError::new(
+            module.location(),
+            format!("'@{MODULE}' is already there: was the module dispatched before?"),
+        ));
+    }
+    let builder = Builder::at_end(block, module.location());
+    let (region, _, inner) = builder.region(&[]);
+    let name = builder.parsed(&format!("\"{MODULE}\""))?;
+    let made = builder.operation("gpu.module", &[], &[], &[("sym_name", name)], vec![region])?;
+    let array = builder.parsed("!llvm.array<0 x i8>")?;
+    let i32 = types::integer(builder, 32);
+    let i64 = types::integer(builder, 64);
+    let attributes = [
+        ("sym_name", builder.parsed(&format!("\"{SHARED}\""))?),
+        ("global_type", array),
+        ("linkage", builder.parsed("#llvm.linkage<external>")?),
+        ("addr_space", IntegerAttribute::new(i32, 3).into()),
+        (
+            "alignment",
+            IntegerAttribute::new(i64, SHARED_ALIGNMENT).into(),
+        ),
+    ];
+    inner.operation(
+        "llvm.mlir.global",
+        &[],
+        &[],
+        &attributes,
+        vec![melior::ir::Region::new()],
+    )?;
+    Ok(made)
+}
+
+/// The types of a kernel's parameters: each memref is a pointer, followed by its extent when that is dynamic.
+fn parameters<'c>(builder: Builder<'c>, arguments: &[Val<'c>]) -> Vec<Type<'c>> {
+    let i64 = types::integer(builder, 64);
+    let mut parameters = Vec::new();
+    for argument in arguments {
+        let r#type = argument.r#type();
+        match types::memref_shape(r#type) {
+            None if r#type.is_index() => parameters.push(i64),
+            None => parameters.push(r#type),
+            Some(shape) => {
+                parameters.push(types::pointer(builder, 1));
+                parameters.extend(
+                    shape
+                        .first()
+                        .filter(|extent| **extent == DYNAMIC)
+                        .map(|_| i64),
+                );
+            }
+        }
+    }
+    parameters
+}
+
+/// Emits one kernel into the module.
+fn emit<'c>(kernel: Op<'c>, target: Op<'c>, chip: &'static Chip) -> PassResult<'c, Emitted<'c>> {
+    let location = kernel.location();
+    let missing = || PassError::new(location, "expected a kernel with a body");
+    let body = blocks(kernel).first().copied().ok_or_else(missing)?;
+    let threads = kernel
+        .attribute("threads")
+        .ok()
+        .and_then(attribute::integer)
+        .ok_or_else(missing)?;
+    let arguments = super::control::block_arguments(body);
+    let into = blocks(target).first().copied().ok_or_else(missing)?;
+    let outer = Builder::at_end(into, location);
+    let parameters = parameters(outer, &arguments);
+    let (region, values, builder) = outer.region(&parameters);
+    let thread = thread_number(builder, threads)?;
+    let shared = shared_base(builder)?;
+    let mut emitter = Emitter::new(builder, chip, threads, thread, shared);
+    bind_arguments(&mut emitter, &arguments, &values)?;
+    place_allocations(&mut emitter, kernel)?;
+    emitter.block(body)?;
+    emitter.builder.location = location;
+    emitter
+        .builder
+        .operation("gpu.return", &[], &[], &[], Vec::new())?;
+    let shared_bytes = emitter.scratch + emitter.scratch_used;
+    if shared_bytes > chip.shared_bytes {
+        return Err(PassError::new(
+            location,
+            format!(
+                "the kernel needs {shared_bytes} bytes of shared memory, and a CTA of {} has {}",
+                chip.name, chip.shared_bytes
+            ),
+        ));
+    }
+    let name = symbol(kernel).unwrap_or_default();
+    function(outer, &name, &parameters, threads, region)?;
+    Ok(Emitted {
+        threads,
+        shared_bytes,
+        decisions: emitter.decisions,
+    })
+}
+
+fn function<'c>(
+    builder: Builder<'c>,
+    name: &str,
+    parameters: &[Type<'c>],
+    threads: i64,
+    body: melior::ir::Region<'c>,
+) -> PassResult<'c> {
+    let signature = builder.r#type(|context| {
+        // SAFETY: the types belong to the same context.
+        let parameters: Vec<_> = parameters
+            .iter()
+            .map(|r#type| unsafe { Type::from_raw(r#type.to_raw()) })
+            .collect();
+        melior::ir::r#type::FunctionType::new(context, &parameters, &[]).into()
+    });
+    let attributes = [
+        ("sym_name", builder.parsed(&format!("\"{name}\""))?),
+        ("function_type", builder.of_type(signature)),
+        ("gpu.kernel", builder.unit()),
+        (
+            "nvvm.reqntid",
+            builder.attribute(|context| {
+                attribute::i32s(context, &[i32::try_from(threads).unwrap_or(0)])
+            }),
+        ),
+        ("arg_attrs", argument_attributes(builder, parameters)?),
+    ];
+    builder.operation("gpu.func", &[], &[], &attributes, vec![body])?;
+    Ok(())
+}
+
+/// Pointers are aligned as the runtime aligns them.
+fn argument_attributes<'c>(
+    builder: Builder<'c>,
+    parameters: &[Type<'c>],
+) -> PassResult<'c, Attribute<'c>> {
+    let pointer = types::pointer(builder, 1);
+    let of = |r#type: &Type<'c>| match *r#type == pointer {
+        true => format!("{{llvm.align = {ARGUMENT_ALIGNMENT} : i64}}"),
+        false => "{}".to_owned(),
+    };
+    let all: Vec<_> = parameters.iter().map(of).collect();
+    builder.parsed(&format!("[{}]", all.join(", ")))
+}
+
+/// The number of the thread in its CTA.
+fn thread_number<'c>(builder: Builder<'c>, threads: i64) -> PassResult<'c, Val<'c>> {
+    let dimension = builder.parsed("#gpu<dim x>")?;
+    let index = builder.index_type();
+    let bound = IntegerAttribute::new(index, threads).into();
+    let thread = builder.value(
+        "gpu.thread_id",
+        &[],
+        index,
+        &[("dimension", dimension), ("upper_bound", bound)],
+    )?;
+    let i32 = types::integer(builder, 32);
+    builder.value("arith.index_cast", &[thread], i32, &[])
+}
+
+fn shared_base<'c>(builder: Builder<'c>) -> PassResult<'c, Val<'c>> {
+    let name = builder.parsed(&format!("@{SHARED}"))?;
+    builder.value(
+        "llvm.mlir.addressof",
+        &[],
+        types::pointer(builder, 3),
+        &[("global_name", name)],
+    )
+}
+
+fn bind_arguments<'c>(
+    emitter: &mut Emitter<'c>,
+    arguments: &[Val<'c>],
+    values: &[Val<'c>],
+) -> PassResult<'c> {
+    let mut values = values.iter().copied();
+    let mut next = |emitter: &Emitter<'c>| {
+        values
+            .next()
+            .ok_or_else(|| emitter.error("a kernel with fewer parameters than arguments"))
+    };
+    for argument in arguments {
+        let value = next(emitter)?;
+        let bound = match types::memref_shape(argument.r#type()) {
+            None if argument.r#type().is_index() => {
+                let index = emitter.builder.index_type();
+                Bound::Scalar(
+                    emitter
+                        .builder
+                        .value("arith.index_cast", &[value], index, &[])?,
+                )
+            }
+            None => Bound::Scalar(value),
+            Some(shape) => {
+                let extent = match shape.first() {
+                    Some(&DYNAMIC) => Some(next(emitter)?),
+                    _ => None,
+                };
+                Bound::Memory(emitter.storage(
+                    argument.r#type(),
+                    value,
+                    ARGUMENT_ALIGNMENT,
+                    extent,
+                )?)
+            }
+        };
+        emitter.bind(*argument, bound);
+    }
+    Ok(())
+}
+
+/// Gives each `axe.alloc` of the kernel its place in shared memory, one after the other.
+fn place_allocations<'c>(emitter: &mut Emitter<'c>, kernel: Op<'c>) -> PassResult<'c> {
+    let mut next = 0;
+    for op in nested(kernel, &|_| true)
+        .into_iter()
+        .filter(|op| name(*op) == "axe.alloc")
+    {
+        let Some(result) = results(op).first().copied() else {
+            continue;
+        };
+        let bytes = storage_bytes(result.r#type()).ok_or_else(|| {
+            PassError::new(
+                op.location(),
+                format!("storage of unknown size: {}", result.r#type()),
+            )
+        })?;
+        emitter.allocations.insert(identity(result), next);
+        next += (bytes + SHARED_ALIGNMENT - 1) / SHARED_ALIGNMENT * SHARED_ALIGNMENT;
+    }
+    emitter.scratch = next;
+    Ok(())
+}
+
+/// Bytes of the storage of a memref type.
+fn storage_bytes(r#type: Type) -> Option<i64> {
+    let elements = match layout_of(r#type) {
+        Some(attribute) => {
+            let layout = attribute.layout().ok()?;
+            let cosize = layout.cosize(axe_layout::Axis::M).ok()?;
+            match layout.swizzle() {
+                // A swizzle moves elements within whole periods.
+                Some(swizzle) => {
+                    (cosize + swizzle.period() - 1) / swizzle.period() * swizzle.period()
+                }
+                None => cosize,
+            }
+        }
+        None => {
+            let (strides, _) = axe_dialect::strides_of(r#type)?;
+            let shape = types::memref_shape(r#type)?;
+            1 + shape
+                .iter()
+                .zip(strides)
+                .map(|(extent, stride)| (extent - 1) * stride)
+                .sum::<i64>()
+        }
+    };
+    elements.checked_mul(types::bytes(element_type(r#type))?)
+}
+
+/// Says what was decided: as remarks, and on standard error when asked to explain.
+fn report(kernel: &str, decisions: &[Decision], pass: &mut PassContext) {
+    pass.count("num-dispatched", decisions.len());
+    for decision in decisions {
+        let declines = decision
+            .declines
+            .iter()
+            .map(|(schedule, decline)| (*schedule, format!("{schedule}: {decline}")));
+        for (schedule, text) in declines {
+            remark::emit(
+                decision.location,
+                Kind::Missed,
+                CATEGORY,
+                schedule,
+                kernel,
+                &text,
+            );
+        }
+        let text = format!("{}: {}", decision.operator, decision.schedule);
+        remark::emit(
+            decision.location,
+            Kind::Passed,
+            CATEGORY,
+            decision.schedule,
+            kernel,
+            &text,
+        );
+    }
+    if pass.flag("explain") {
+        eprint!("{}", explain(kernel, decisions));
+    }
+}
+
+/// The decisions of a kernel as people read them.
+fn explain(kernel: &str, decisions: &[Decision]) -> String {
+    use std::fmt::Write;
+    let mut text = format!("kernel @{kernel}\n");
+    for decision in decisions {
+        // Writing to a string does not fail.
+        let _ = writeln!(
+            text,
+            "  {} -> {}    {}",
+            decision.operator, decision.schedule, decision.location
+        );
+        for (schedule, decline) in &decision.declines {
+            let _ = writeln!(text, "    not {schedule}: {decline}");
+        }
+        for line in decision.plan.lines() {
+            let _ = writeln!(text, "    | {line}");
+        }
+    }
+    text
+}
+
+/// Makes launches name the emitted kernels, with what the launch needs to know of them.
+fn rename_launches<'c>(
+    module: OperationRef<'c, 'c>,
+    emitted: &HashMap<String, Emitted>,
+) -> PassResult<'c> {
+    for launch in nested(module, &|_| true)
+        .into_iter()
+        .filter(|op| name(*op) == "axe.launch")
+    {
+        let builder = Builder::before(launch);
+        let kernel = launch
+            .attribute("kernel")
+            .ok()
+            .map(|kernel| kernel.to_string());
+        let Some(kernel) = kernel.and_then(|kernel| {
+            kernel
+                .strip_prefix('@')
+                .map(|name| name.trim_matches('"').to_owned())
+        }) else {
+            continue;
+        };
+        let Some(made) = emitted.get(&kernel) else {
+            continue;
+        };
+        let i64 = types::integer(builder, 64);
+        let mut launch = launch;
+        set(
+            &mut launch,
+            "kernel",
+            builder.parsed(&format!("@{MODULE}::@\"{kernel}\""))?,
+        );
+        set(
+            &mut launch,
+            "threads",
+            IntegerAttribute::new(i64, made.threads).into(),
+        );
+        set(
+            &mut launch,
+            "shared_bytes",
+            IntegerAttribute::new(i64, made.shared_bytes).into(),
+        );
+    }
+    Ok(())
+}
+
+fn set<'c>(op: &mut Op<'c>, name: &str, value: Attribute<'c>) {
+    // SAFETY: operation and attribute are live and of one context.
+    unsafe {
+        mlir_sys::mlirOperationSetAttributeByName(
+            op.to_raw(),
+            melior::StringRef::new(name).to_raw(),
+            value.to_raw(),
+        );
+    }
+}

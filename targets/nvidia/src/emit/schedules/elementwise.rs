@@ -1,0 +1,227 @@
+//! Operators that work register by register: `axe.cast`, `axe.map`, `axe.mask`.
+
+use crate::emit::int::Int;
+use crate::emit::kernel::Emitter;
+use crate::emit::schedule::{Plan, Schedule, Site};
+use crate::emit::value::Bound;
+use crate::fragment::{Fragment, Source};
+use crate::plan::Decline;
+use axe_dialect::element_type;
+use axe_passes::PassResult;
+use axe_passes::ir::types::{bits, is_float};
+use axe_passes::ir::value::{only_result, operands};
+use axe_passes::ir::walk::blocks;
+use axe_passes::ir::{Op, Val};
+use melior::ir::{Type, ValueLike};
+use std::rc::Rc;
+
+/// Conversions.
+pub(super) struct Cast;
+/// A scalar body.
+pub(super) struct Map;
+/// Elements inside bounds.
+pub(super) struct Mask;
+
+struct Each {
+    kind: Kind,
+    fragment: Rc<Fragment>,
+}
+
+enum Kind {
+    Cast,
+    Map,
+    Mask,
+}
+
+/// All operands in registers must be held as the result is.
+fn same(site: Site<'_, '_>, operands: usize, kind: Kind) -> Result<Each, Decline> {
+    let fragment = site.result()?;
+    for at in 0..operands {
+        let other = &site.registers(at)?.fragment;
+        if !Rc::ptr_eq(other, &fragment) && !other.holds_as(&fragment) {
+            return Err(Decline::new(format!(
+                "operand {at} is held by other threads or registers than the result"
+            )));
+        }
+    }
+    Ok(Each { kind, fragment })
+}
+
+impl<'c> Schedule<'c> for Cast {
+    fn name(&self) -> &'static str {
+        "cvt"
+    }
+
+    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
+        same(site, 1, Kind::Cast).map(|plan| Box::new(plan) as _)
+    }
+}
+
+impl<'c> Schedule<'c> for Map {
+    fn name(&self) -> &'static str {
+        "registers"
+    }
+
+    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
+        same(site, site.operand_count(), Kind::Map).map(|plan| Box::new(plan) as _)
+    }
+}
+
+impl<'c> Schedule<'c> for Mask {
+    fn name(&self) -> &'static str {
+        "select"
+    }
+
+    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
+        same(site, 1, Kind::Mask).map(|plan| Box::new(plan) as _)
+    }
+}
+
+impl<'c> Plan<'c> for Each {
+    fn describe(&self) -> String {
+        format!(
+            "{} registers a thread, one by one\n",
+            self.fragment.registers()
+        )
+    }
+
+    fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+        match self.kind {
+            Kind::Cast => self.cast(emitter, op),
+            Kind::Map => self.map(emitter, op),
+            Kind::Mask => self.mask(emitter, op),
+        }
+    }
+}
+
+impl Each {
+    fn cast<'c>(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+        let (Some(source), Some(result)) = (operands(op).first().copied(), only_result(op)) else {
+            return Err(emitter.error("expected a source and a result"));
+        };
+        let source = emitter.registers(source)?;
+        let to = element_type(result.r#type());
+        source
+            .values
+            .iter()
+            .map(|value| convert(emitter, *value, to))
+            .collect()
+    }
+
+    fn map<'c>(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+        let inputs = operands(op)
+            .into_iter()
+            .map(|input| emitter.registers(input))
+            .collect::<PassResult<'c, Vec<_>>>()?;
+        let body = blocks(op)
+            .first()
+            .copied()
+            .ok_or_else(|| emitter.error("expected a body"))?;
+        let arguments = crate::emit::control::block_arguments(body);
+        let mut values = Vec::new();
+        for register in 0..inputs.first().map_or(0, |input| input.values.len()) {
+            for (argument, input) in arguments.iter().zip(&inputs) {
+                let value = input.values.get(register).copied();
+                let value = value
+                    .ok_or_else(|| emitter.error("an input has fewer registers than the result"))?;
+                emitter.bind(*argument, Bound::Scalar(value));
+            }
+            let terminator = emitter.block(body)?;
+            let yielded = terminator.and_then(|terminator| operands(terminator).first().copied());
+            let yielded =
+                yielded.ok_or_else(|| emitter.error("expected the body to yield a value"))?;
+            values.push(emitter.scalar(yielded)?);
+        }
+        Ok(values)
+    }
+
+    fn mask<'c>(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+        let values = operands(op);
+        let rank = self.fragment.dims().len();
+        let (Some(source), Some(origin), Some(limit), Some(other)) = (
+            values.first(),
+            values.get(1..1 + rank),
+            values.get(1 + rank..1 + 2 * rank),
+            values.get(1 + 2 * rank),
+        ) else {
+            return Err(emitter.error("expected one origin and one limit a dimension"));
+        };
+        let (source, other) = (emitter.registers(*source)?, emitter.scalar(*other)?);
+        let wide = crate::emit::int::Ints::new(emitter.builder, 64);
+        let mut room = Vec::new();
+        for (origin, limit) in origin.iter().zip(limit) {
+            let left = wide.sub(
+                wide.cast(emitter.int(*limit)?)?,
+                wide.cast(emitter.int(*origin)?)?,
+            )?;
+            let clamped = wide.max(
+                wide.min(left, Int::Known(i64::from(i32::MAX)))?,
+                Int::Known(i64::from(i32::MIN)),
+            )?;
+            room.push(emitter.ints().cast(clamped)?);
+        }
+        (0..)
+            .zip(&source.values)
+            .map(|(register, value)| self.select(emitter, register, *value, other, &room))
+            .collect()
+    }
+
+    fn select<'c>(
+        &self,
+        emitter: &Emitter<'c>,
+        register: i64,
+        value: Val<'c>,
+        other: Val<'c>,
+        room: &[Int<'c>],
+    ) -> PassResult<'c, Val<'c>> {
+        let ints = emitter.ints();
+        let mut inside = None;
+        for (dim, &room) in self.fragment.dims().iter().zip(room) {
+            let own = dim.iter().filter(|digit| digit.source == Source::Register);
+            let part: i64 = own.map(|digit| digit.value(0, register)).sum();
+            let at = ints.add(emitter.thread_index(dim)?, Int::Known(part))?;
+            inside = Some(emitter.both(inside, ints.less(at, room)?)?);
+        }
+        match inside {
+            None => Ok(value),
+            Some(inside) => {
+                emitter
+                    .builder
+                    .value("arith.select", &[inside, value, other], value.r#type(), &[])
+            }
+        }
+    }
+}
+
+/// A scalar in another element type, as `axe.cast` defines it.
+pub(super) fn convert<'c>(
+    emitter: &Emitter<'c>,
+    value: Val<'c>,
+    to: Type<'c>,
+) -> PassResult<'c, Val<'c>> {
+    let from = value.r#type();
+    if from == to {
+        return Ok(value);
+    }
+    let widens = bits(from) < bits(to);
+    let boolean = bits(from) == Some(1);
+    let name = match (is_float(from), is_float(to)) {
+        (true, true) if bits(from) == bits(to) => return through_f32(emitter, value, to),
+        (true, true) if widens => "arith.extf",
+        (true, true) => "arith.truncf",
+        (true, false) => "llvm.intr.fptosi.sat",
+        (false, true) if boolean => "arith.uitofp",
+        (false, true) => "arith.sitofp",
+        (false, false) if boolean => "arith.extui",
+        (false, false) if widens => "arith.extsi",
+        (false, false) => "arith.trunci",
+    };
+    emitter.builder.value(name, &[value], to, &[])
+}
+
+/// f16 to bf16 and back.
+fn through_f32<'c>(emitter: &Emitter<'c>, value: Val<'c>, to: Type<'c>) -> PassResult<'c, Val<'c>> {
+    let f32 = emitter.builder.r#type(|context| Type::float32(context));
+    let wide = emitter.builder.value("arith.extf", &[value], f32, &[])?;
+    emitter.builder.value("arith.truncf", &[wide], to, &[])
+}

@@ -1,0 +1,181 @@
+//! `ldmatrix` and `stmatrix` between shared memory and fragments of matrix instructions.
+
+use super::load::with_memory;
+use super::store::sides;
+use crate::emit::kernel::Emitter;
+use crate::emit::schedule::{Plan, Schedule, Site};
+use crate::emit::types;
+use crate::emit::value::{Memory, Space};
+use crate::fragment::Fragment;
+use crate::plan::Decline;
+use crate::plan::ldmatrix::MatrixPlan;
+use crate::plan::owner::Owner;
+use axe_passes::PassResult;
+use axe_passes::ir::value::operands;
+use axe_passes::ir::{Op, Val};
+use melior::ir::attribute::IntegerAttribute;
+use melior::ir::{Attribute, Type};
+
+/// `ldmatrix` (sm_75 and up).
+pub(super) struct LoadMatrix;
+/// `stmatrix` (sm_90 and up).
+pub(super) struct StoreMatrix;
+
+struct Loads(MatrixPlan);
+struct Stores(MatrixPlan);
+
+fn plan(fragment: &Fragment, memory: &Memory<'_>) -> Result<MatrixPlan, Decline> {
+    if memory.space != Space::Shared {
+        return Err(Decline::new("expected shared memory"));
+    }
+    if memory.pending.known() != Some(0) && memory.swizzle.is_none() {
+        return Err(Decline::new("expected storage whose offset is in its base"));
+    }
+    with_memory(memory, |memory| MatrixPlan::new(fragment, memory))
+}
+
+impl<'c> Schedule<'c> for LoadMatrix {
+    fn name(&self) -> &'static str {
+        "ldmatrix"
+    }
+
+    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
+        let plan = plan(site.result()?.as_ref(), site.memory(0)?)?;
+        Ok(Box::new(Loads(plan)))
+    }
+}
+
+impl<'c> Schedule<'c> for StoreMatrix {
+    fn name(&self) -> &'static str {
+        "stmatrix"
+    }
+
+    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
+        let fragment = site.registers(0)?.fragment.clone();
+        let memory = site.memory(1)?;
+        if !site.emitter.chip.has_stmatrix {
+            return Err(Decline::new(format!(
+                "{} has no stmatrix",
+                site.emitter.chip.name
+            )));
+        }
+        let owner = Owner::new(&fragment)?;
+        if !owner.zero_digits.is_empty() || owner.first != 0 || owner.end != fragment.threads() {
+            return Err(Decline::new("some threads store nothing"));
+        }
+        Ok(Box::new(Stores(plan(&fragment, memory)?)))
+    }
+}
+
+/// `#nvvm` attributes of both instructions.
+fn attributes<'c>(
+    emitter: &Emitter<'c>,
+    plan: &MatrixPlan,
+) -> PassResult<'c, Vec<(&'static str, Attribute<'c>)>> {
+    let builder = emitter.builder;
+    let layout = if plan.transposed { "col" } else { "row" };
+    Ok(vec![
+        (
+            "layout",
+            builder.parsed(&format!("#nvvm.mma_layout<{layout}>"))?,
+        ),
+        (
+            "shape",
+            builder.parsed("#nvvm.ld_st_matrix_shape<m = 8, n = 8>")?,
+        ),
+        (
+            "eltType",
+            builder.parsed("#nvvm.ld_st_matrix_elt_type<b16>")?,
+        ),
+    ])
+}
+
+fn pointers<'c>(
+    emitter: &Emitter<'c>,
+    plan: &MatrixPlan,
+    memory: &Memory<'c>,
+) -> PassResult<'c, Vec<Val<'c>>> {
+    let row = emitter.thread_part(&plan.terms)?;
+    emitter.pointers_at(memory, row, &plan.offsets, |thread| plan.row(thread))
+}
+
+/// The type of the elements of one 32-bit register.
+fn word<'c>(plan: &MatrixPlan, element: Type<'c>) -> Type<'c> {
+    match plan.packed {
+        1 => element,
+        packed => types::vector(packed, element),
+    }
+}
+
+impl<'c> Plan<'c> for Loads {
+    fn describe(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+        let source = operands(op)
+            .first()
+            .copied()
+            .ok_or_else(|| emitter.error("expected a source"))?;
+        let memory = emitter.memory(source)?;
+        let builder = emitter.builder;
+        let i32 = types::integer(builder, 32);
+        let count = usize::try_from(self.0.count).unwrap_or(1);
+        let mut attributes = attributes(emitter, &self.0)?;
+        attributes.push(("num", IntegerAttribute::new(i32, self.0.count).into()));
+        let result = if count == 1 {
+            i32
+        } else {
+            types::structure(builder, count, i32)
+        };
+        let mut values = Vec::new();
+        for pointer in pointers(emitter, &self.0, &memory)? {
+            let loaded = builder.value("nvvm.ldmatrix", &[pointer], result, &attributes)?;
+            for at in 0..count {
+                let bits = if count == 1 {
+                    loaded
+                } else {
+                    emitter.field(loaded, at, i32)?
+                };
+                let word = emitter.bitcast(bits, word(&self.0, memory.element))?;
+                match self.0.packed {
+                    1 => values.push(word),
+                    packed => values.extend(emitter.unpack(word, packed, memory.element)?),
+                }
+            }
+        }
+        Ok(values)
+    }
+}
+
+impl<'c> Plan<'c> for Stores {
+    fn describe(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+        let (source, memory) = sides(emitter, op)?;
+        let i32 = types::integer(emitter.builder, 32);
+        let packed = usize::try_from(self.0.packed).unwrap_or(1);
+        let words = usize::try_from(self.0.count).unwrap_or(1);
+        let attributes = attributes(emitter, &self.0)?;
+        let pointers = pointers(emitter, &self.0, &memory)?;
+        for (pointer, values) in pointers
+            .into_iter()
+            .zip(source.values.chunks(packed * words))
+        {
+            let mut operands = vec![pointer];
+            for elements in values.chunks(packed) {
+                let word = match elements {
+                    [one] => *one,
+                    several => emitter.pack(several, memory.element)?,
+                };
+                operands.push(emitter.bitcast(word, i32)?);
+            }
+            emitter
+                .builder
+                .operation("nvvm.stmatrix", &operands, &[], &attributes, Vec::new())?;
+        }
+        Ok(Vec::new())
+    }
+}

@@ -1,0 +1,78 @@
+//! The schedules of each operator, by priority: one file a kind.
+
+mod asynchronous;
+mod elementwise;
+mod exchange;
+mod fill;
+mod fma;
+mod load;
+mod matrix;
+mod mma;
+mod reduce;
+mod scalar;
+mod shuffle;
+mod store;
+mod transfer;
+
+use super::schedule::{Schedule, Site};
+use axe_passes::ir::value::name;
+
+/// The schedules that may execute an operator, best first.
+pub(super) fn of<'c>(site: Site<'_, 'c>) -> Vec<Box<dyn Schedule<'c>>> {
+    match name(site.op).as_str() {
+        "axe.copy" => of_copy(site),
+        "axe.broadcast" | "axe.transpose" => between_registers(),
+        "axe.fill" if site.result().is_ok() => vec![Box::new(fill::Registers)],
+        "axe.fill" => vec![Box::new(fill::Memory)],
+        "axe.cast" => vec![Box::new(elementwise::Cast)],
+        "axe.map" => vec![Box::new(elementwise::Map)],
+        "axe.mask" => vec![Box::new(elementwise::Mask)],
+        "axe.reduce" => vec![Box::new(reduce::Shuffle), Box::new(reduce::Shared)],
+        "axe.gemm" => vec![Box::new(mma::MmaSync), Box::new(fma::Fma)],
+        "axe.commit" => vec![Box::new(asynchronous::Commit)],
+        "axe.wait" => vec![Box::new(asynchronous::Wait)],
+        "axe.barrier" => vec![Box::new(asynchronous::Barrier)],
+        _ => Vec::new(),
+    }
+}
+
+fn between_registers<'c>() -> Vec<Box<dyn Schedule<'c>>> {
+    vec![
+        Box::new(exchange::Move),
+        Box::new(exchange::Shuffle),
+        Box::new(exchange::Shared),
+    ]
+}
+
+fn of_copy<'c>(site: Site<'_, 'c>) -> Vec<Box<dyn Schedule<'c>>> {
+    match (site.registers(0).is_ok(), segment(site.op, 1) > 0) {
+        (true, false) => between_registers(),
+        (false, false) => vec![
+            Box::new(matrix::LoadMatrix),
+            Box::new(load::VectorLoad),
+            Box::new(scalar::ScalarLoad),
+        ],
+        (true, true) => vec![
+            Box::new(matrix::StoreMatrix),
+            Box::new(store::VectorStore),
+            Box::new(scalar::ScalarStore),
+        ],
+        (false, true) => vec![
+            Box::new(asynchronous::CpAsync),
+            Box::new(transfer::Through),
+            Box::new(scalar::ScalarTransfer),
+        ],
+    }
+}
+
+/// How many operands the segment `at` of an operator has; 0 when the operator has no segments.
+fn segment(op: axe_passes::ir::Op<'_>, at: usize) -> usize {
+    use melior::ir::operation::OperationLike;
+    let sizes = op
+        .attribute("operandSegmentSizes")
+        .ok()
+        .and_then(|sizes| melior::ir::attribute::DenseI32ArrayAttribute::try_from(sizes).ok());
+    let size = sizes.and_then(|sizes| sizes.element(at).ok());
+    size.and_then(|size| usize::try_from(size).ok())
+        .unwrap_or(0)
+}

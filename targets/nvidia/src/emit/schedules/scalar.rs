@@ -1,0 +1,256 @@
+//! Copies element by element: whatever the layouts, slowly.
+
+use super::load::padding;
+use super::{store, transfer};
+use crate::emit::int::Int;
+use crate::emit::kernel::Emitter;
+use crate::emit::schedule::{Plan, Schedule, Site};
+use crate::emit::value::Memory;
+use crate::fragment::{Fragment, Source};
+use crate::plan::Decline;
+use crate::plan::owner::Owner;
+use axe_passes::PassResult;
+use axe_passes::ir::value::operands;
+use axe_passes::ir::{Op, Val};
+use std::rc::Rc;
+
+/// Memory to registers.
+pub(super) struct ScalarLoad;
+/// Registers to memory.
+pub(super) struct ScalarStore;
+/// Memory to memory.
+pub(super) struct ScalarTransfer;
+
+struct Loads(Rc<Fragment>);
+struct Stores(Rc<Fragment>, Owner);
+struct Elements(Vec<i64>);
+
+impl<'c> Schedule<'c> for ScalarLoad {
+    fn name(&self) -> &'static str {
+        "ld.scalar"
+    }
+
+    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
+        site.memory(0)?;
+        Ok(Box::new(Loads(site.result()?)))
+    }
+}
+
+impl<'c> Schedule<'c> for ScalarStore {
+    fn name(&self) -> &'static str {
+        "st.scalar"
+    }
+
+    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
+        site.memory(1)?;
+        let fragment = site.registers(0)?.fragment.clone();
+        let owner = Owner::new(&fragment)?;
+        Ok(Box::new(Stores(fragment, owner)))
+    }
+}
+
+impl<'c> Schedule<'c> for ScalarTransfer {
+    fn name(&self) -> &'static str {
+        "ld.st.scalar"
+    }
+
+    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
+        site.memory(0)?;
+        Ok(Box::new(Elements(site.memory(1)?.shape.clone())))
+    }
+}
+
+impl<'c> Plan<'c> for Loads {
+    fn describe(&self) -> String {
+        format!("{} loads of one element\n", self.0.registers())
+    }
+
+    fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+        let source = operands(op)
+            .first()
+            .copied()
+            .ok_or_else(|| emitter.error("expected a source"))?;
+        let memory = emitter.memory(source)?;
+        let pad = padding(emitter, op, memory.element)?;
+        load(emitter, &self.0, &memory, pad)
+    }
+}
+
+impl<'c> Plan<'c> for Stores {
+    fn describe(&self) -> String {
+        format!("{} stores of one element\n", self.0.registers())
+    }
+
+    fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+        let (source, memory) = store::sides(emitter, op)?;
+        let owns = emitter.owns(&self.1)?;
+        store(emitter, &self.0, &memory, &source.values, owns)?;
+        Ok(Vec::new())
+    }
+}
+
+/// The index that a register of this thread holds.
+fn index<'c>(
+    emitter: &Emitter<'c>,
+    fragment: &Fragment,
+    register: i64,
+) -> PassResult<'c, Vec<Int<'c>>> {
+    let along = |dim: &Vec<crate::fragment::Digit>| {
+        let own = dim.iter().filter(|digit| digit.source == Source::Register);
+        let part: i64 = own.map(|digit| digit.value(0, register)).sum();
+        emitter
+            .ints()
+            .add(emitter.thread_index(dim)?, Int::Known(part))
+    };
+    fragment.dims().iter().map(along).collect()
+}
+
+/// Whether an index of the box exists; `None` when it always does.
+pub(super) fn exists<'c>(
+    emitter: &Emitter<'c>,
+    memory: &Memory<'c>,
+    index: &[Int<'c>],
+) -> PassResult<'c, Option<Val<'c>>> {
+    let mut condition = None;
+    for (dim, &at) in index.iter().enumerate() {
+        if memory.guards.get(dim).copied().flatten().is_some() {
+            let inside = emitter.ints().less(at, emitter.room(memory, dim)?)?;
+            condition = Some(emitter.both(condition, inside)?);
+        }
+    }
+    Ok(condition)
+}
+
+/// Loads one element, or `pad` where it does not exist.
+pub(super) fn load_at<'c>(
+    emitter: &mut Emitter<'c>,
+    memory: &Memory<'c>,
+    index: &[Int<'c>],
+    pad: Val<'c>,
+) -> PassResult<'c, Val<'c>> {
+    let read = |emitter: &mut Emitter<'c>| {
+        let address = emitter.address_of(memory, index)?;
+        let pointer = emitter.offset_pointer(memory, memory.base, address)?;
+        emitter.load(memory, pointer, 1)
+    };
+    let values = match exists(emitter, memory, index)? {
+        None => read(emitter)?,
+        Some(condition) => emitter.when(condition, &[pad], read)?,
+    };
+    values
+        .first()
+        .copied()
+        .ok_or_else(|| emitter.error("a load without a value"))
+}
+
+/// Stores one element where it exists and `condition` holds.
+pub(super) fn store_at<'c>(
+    emitter: &mut Emitter<'c>,
+    memory: &Memory<'c>,
+    index: &[Int<'c>],
+    value: Val<'c>,
+    condition: Option<Val<'c>>,
+) -> PassResult<'c> {
+    let write = |emitter: &mut Emitter<'c>| {
+        let address = emitter.address_of(memory, index)?;
+        let pointer = emitter.offset_pointer(memory, memory.base, address)?;
+        emitter.store(memory, pointer, &[value])?;
+        Ok(Vec::new())
+    };
+    let condition = match (condition, exists(emitter, memory, index)?) {
+        (Some(a), Some(b)) => Some(emitter.both(Some(a), b)?),
+        (one, None) | (None, one) => one,
+    };
+    match condition {
+        None => write(emitter)?,
+        Some(condition) => emitter.when(condition, &[], write)?,
+    };
+    Ok(())
+}
+
+/// Loads a register tensor element by element.
+pub(super) fn load<'c>(
+    emitter: &mut Emitter<'c>,
+    fragment: &Fragment,
+    memory: &Memory<'c>,
+    pad: Val<'c>,
+) -> PassResult<'c, Vec<Val<'c>>> {
+    let mut values = Vec::new();
+    for register in 0..fragment.registers() {
+        let at = index(emitter, fragment, register)?;
+        values.push(load_at(emitter, memory, &at, pad)?);
+    }
+    Ok(values)
+}
+
+/// Stores a register tensor element by element, by the threads for which `owns` holds.
+pub(super) fn store<'c>(
+    emitter: &mut Emitter<'c>,
+    fragment: &Fragment,
+    memory: &Memory<'c>,
+    values: &[Val<'c>],
+    owns: Option<Val<'c>>,
+) -> PassResult<'c> {
+    for (register, value) in (0..).zip(values) {
+        let at = index(emitter, fragment, register)?;
+        store_at(emitter, memory, &at, *value, owns)?;
+    }
+    Ok(())
+}
+
+/// The index along each dimension of a row-major index.
+pub(super) fn unravel<'c>(
+    emitter: &Emitter<'c>,
+    linear: Int<'c>,
+    shape: &[i64],
+) -> PassResult<'c, Vec<Int<'c>>> {
+    let ints = emitter.ints();
+    let (mut rest, mut index) = (linear, Vec::new());
+    for (dim, &extent) in shape.iter().enumerate().rev() {
+        index.push(if dim == 0 {
+            rest
+        } else {
+            ints.rem(rest, extent)?
+        });
+        rest = ints.div(rest, extent)?;
+    }
+    index.reverse();
+    Ok(index)
+}
+
+/// Visits each element of a box once, by the thread of its turn.
+pub(super) fn each_element<'c>(
+    emitter: &mut Emitter<'c>,
+    shape: &[i64],
+    visit: impl FnOnce(&mut Emitter<'c>, &[Int<'c>]) -> PassResult<'c>,
+) -> PassResult<'c> {
+    let (size, threads) = (shape.iter().product::<i64>(), emitter.threads);
+    let turns = size / threads + i64::from(size % threads != 0);
+    emitter.repeat(turns, &[], |emitter, turn, _| {
+        let ints = emitter.ints();
+        let element = ints.add(ints.mul(turn, threads)?, Int::Value(emitter.thread))?;
+        let inside = ints.less(element, Int::Known(size))?;
+        emitter.when(inside, &[], |emitter| {
+            let index = unravel(emitter, element, shape)?;
+            visit(emitter, &index)?;
+            Ok(Vec::new())
+        })
+    })?;
+    Ok(())
+}
+
+impl<'c> Plan<'c> for Elements {
+    fn describe(&self) -> String {
+        format!("for x in t, t + threads, ..: one element of {:?}\n", self.0)
+    }
+
+    fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+        let (from, to) = transfer::sides(emitter, op)?;
+        let pad = padding(emitter, op, from.element)?;
+        each_element(emitter, &self.0, |emitter, index| {
+            let value = load_at(emitter, &from, index, pad)?;
+            store_at(emitter, &to, index, value, None)
+        })?;
+        Ok(Vec::new())
+    }
+}

@@ -1,0 +1,98 @@
+//! Types that MLIR's C API reads and melior leaves out.
+
+use axe_passes::ir::{Builder, DYNAMIC, Val};
+use melior::dialect::llvm;
+use melior::ir::r#type::IntegerType;
+use melior::ir::{BlockRef, Type, TypeLike, ValueLike};
+use mlir_sys as sys;
+
+/// The extents of a memref; `None` for another type.
+pub(crate) fn memref_shape(r#type: Type) -> Option<Vec<i64>> {
+    // SAFETY: the accessors are called on a memref's type, with positions in its rank.
+    unsafe { sys::mlirTypeIsAMemRef(r#type.to_raw()).then(|| shape(r#type)) }
+}
+
+/// The extents of a ranked tensor; `None` for another type.
+pub(crate) fn tensor_shape(r#type: Type) -> Option<Vec<i64>> {
+    // SAFETY: as above, for a tensor.
+    unsafe { sys::mlirTypeIsARankedTensor(r#type.to_raw()).then(|| shape(r#type)) }
+}
+
+/// # Safety
+/// The type is a ranked shaped type.
+unsafe fn shape(r#type: Type) -> Vec<i64> {
+    let raw = r#type.to_raw();
+    // SAFETY: promised by the caller.
+    unsafe {
+        let extent = |dim| match sys::mlirShapedTypeIsDynamicDim(raw, dim) {
+            true => DYNAMIC,
+            false => sys::mlirShapedTypeGetDimSize(raw, dim),
+        };
+        let rank = isize::try_from(sys::mlirShapedTypeGetRank(raw)).unwrap_or(0);
+        (0..rank).map(extent).collect()
+    }
+}
+
+/// The block whose argument a value is; `None` for a result.
+pub(crate) fn owner_block<'c>(value: Val<'c>) -> Option<BlockRef<'c, 'c>> {
+    value
+        .is_block_argument()
+        // SAFETY: the owner is read only of the argument of a block.
+        .then(|| unsafe { BlockRef::from_raw(sys::mlirBlockArgumentGetOwner(value.to_raw())) })
+}
+
+/// `!llvm.ptr<space>`.
+pub(crate) fn pointer<'c>(builder: Builder<'c>, space: u32) -> Type<'c> {
+    builder.r#type(|context| llvm::r#type::pointer(context, space))
+}
+
+/// `iN`.
+pub(crate) fn integer<'c>(builder: Builder<'c>, bits: u32) -> Type<'c> {
+    builder.r#type(|context| IntegerType::new(context, bits).into())
+}
+
+/// `vector<count x element>`.
+pub(crate) fn vector<'c>(count: i64, element: Type<'c>) -> Type<'c> {
+    // SAFETY: the extent is positive and the element type a scalar's, by the caller's plans.
+    unsafe {
+        Type::from_raw(sys::mlirVectorTypeGet(
+            1,
+            &raw const count,
+            element.to_raw(),
+        ))
+    }
+}
+
+/// `!llvm.struct<(field, ...)>` of `count` equal fields.
+pub(crate) fn structure<'c>(builder: Builder<'c>, count: usize, field: Type<'c>) -> Type<'c> {
+    builder.r#type(|context| {
+        // SAFETY: the field's type belongs to the same context.
+        let field = unsafe { Type::from_raw(field.to_raw()) };
+        llvm::r#type::r#struct(context, &vec![field; count], false)
+    })
+}
+
+/// Bytes of an element of storage: a whole number, as memory is addressed.
+pub(crate) fn bytes(r#type: Type) -> Option<i64> {
+    let bits = axe_passes::ir::types::bits(r#type)?;
+    matches!(bits, 8 | 16 | 32 | 64).then_some(i64::from(bits / 8))
+}
+
+/// An entry of a dictionary attribute.
+pub(crate) fn entry<'c>(
+    dictionary: melior::ir::Attribute<'c>,
+    name: &str,
+) -> Option<melior::ir::Attribute<'c>> {
+    use melior::ir::AttributeLike;
+    // SAFETY: the kind is checked before an entry is looked up; an absent one is null.
+    unsafe {
+        if !sys::mlirAttributeIsADictionary(dictionary.to_raw()) {
+            return None;
+        }
+        let name = melior::StringRef::new(name).to_raw();
+        melior::ir::Attribute::from_option_raw(sys::mlirDictionaryAttrGetElementByName(
+            dictionary.to_raw(),
+            name,
+        ))
+    }
+}
