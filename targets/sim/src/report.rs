@@ -24,7 +24,7 @@ pub enum FindingKind {
     BarrierMisuse,
     /// Nobody can proceed.
     Deadlock,
-    /// Registers of a wgmma touched before its wait, or without its fence.
+    /// Registers of a wgmma touched before its wait, or without its fence; of a `tcgen05.ld`, before its wait.
     WgmmaRegisters,
     /// A thread ended while its asynchronous work was outstanding.
     OutstandingAsync,

@@ -218,6 +218,24 @@ impl WarpClocks {
         }
     }
 
+    /// The lanes of `mask` learn that an entity has reached `clock`.
+    pub(crate) fn learn(&mut self, mask: u32, entity: u32, clock: u32) {
+        let mut done: Option<(Arc<Clock>, Arc<Clock>)> = None;
+        for lane in lanes(mask) {
+            let old = self.views[lane].all.clone();
+            let new = match &done {
+                Some((before, after)) if Arc::ptr_eq(before, &old) => after.clone(),
+                _ => {
+                    let mut new = (*old).clone();
+                    new.raise(entity, clock);
+                    Arc::new(new)
+                }
+            };
+            self.views[lane].all = new.clone();
+            done = Some((old, new));
+        }
+    }
+
     /// The lanes of `mask` synchronise with one another.
     pub(crate) fn sync(&mut self, mask: u32) {
         let view = self.release(mask);

@@ -171,6 +171,22 @@ impl Shadow {
     }
 }
 
+impl Shadow {
+    /// Forgets all accesses of whole words.
+    pub(crate) fn forget(&mut self, at: u64, n: u64) {
+        for word in at / 4..(at + n) / 4 {
+            let Some(cell) = self.cells.get_mut(word as usize) else {
+                return;
+            };
+            if cell.readers != 0 {
+                self.free.push(cell.readers);
+            }
+            *cell = Cell::default();
+            self.split.remove(&(word as u32));
+        }
+    }
+}
+
 fn clone_list(list: u32, readers: &mut Vec<HashMap<(u32, u32), Epoch>>) -> u32 {
     let Some(copy) = (list as usize)
         .checked_sub(1)

@@ -14,6 +14,7 @@ mod memory;
 mod module;
 mod op;
 mod sync;
+mod tcgen05;
 mod tensor;
 
 pub use forms::{
@@ -25,6 +26,7 @@ pub use op::{Inst, MOD_FTZ, MOD_SAT, MOD_SAT64, Op};
 
 use std::collections::HashMap;
 
+pub use tcgen05::{Tcgen05, TensorA, TensorAccess, TensorMma};
 pub use tensor::{Ldmatrix, MmaForm, Tensor, TensorDirection, Wgmma, WgmmaA};
 
 /// Index of a register within its frame.
@@ -59,6 +61,8 @@ pub struct Program {
     pub files: HashMap<u32, String>,
     /// `.target`.
     pub target: String,
+    /// Whether any function uses tensor memory.
+    pub tensor_memory: bool,
 }
 
 /// A variable in shared memory.
@@ -120,6 +124,8 @@ pub struct Func {
     pub required_cluster: Option<[u32; 3]>,
     /// Registers that hold wgmma or other asynchronous results.
     pub has_wgmma: bool,
+    /// Whether its `tcgen05` instructions name `.cta_group::2`; `None` if none names a group.
+    pub cta_pair: Option<bool>,
 }
 
 /// What a slot holds when its frame is entered.

@@ -4,7 +4,7 @@ use super::forms::{
     Access, Atom, Bulk, Callee, Combine, CpAsync, MbarOp, Order, Passed, PredSrc, Setp, ShflMode,
 };
 use super::lanes::{CompareFn, LaneFn};
-use super::{Ldmatrix, MmaForm, Pred, Slot, Tensor, Wgmma};
+use super::{Ldmatrix, MmaForm, Pred, Slot, Tcgen05, Tensor, Wgmma};
 use crate::ptx::ast::Space;
 use crate::units::convert::Convert;
 use crate::units::float::{Format, Round};
@@ -228,6 +228,8 @@ pub enum Op {
     WgmmaCommit,
     /// `wgmma.wait_group`.
     WgmmaWait { pending: u32 },
+    /// Tensor memory and its products.
+    Tcgen05(Box<Tcgen05>),
     /// Register budget.
     SetMaxNReg { count: u32, increase: bool },
     /// An instruction without effect here (`griddepcontrol`, prefetches, hints).
@@ -286,6 +288,9 @@ pub const MOD_SAT64: u8 = 4;
 impl Op {
     /// Calls `f` with every register that the operation reads (`false`) or writes (`true`).
     pub(crate) fn registers(&self, f: &mut dyn FnMut(Slot, bool)) {
+        if let Self::Tcgen05(op) = self {
+            return op.registers(f);
+        }
         let mut read = |slots: &[Slot]| slots.iter().for_each(|&s| f(s, false));
         match self {
             Self::Alu { s, .. } => read(s),

@@ -162,6 +162,7 @@ impl Lower<'_> {
             }
             "mma" => self.mma(mods, ops)?,
             "wgmma" => self.wgmma(mods, ops)?,
+            "tcgen05" => self.tcgen05(mods, ops)?,
             _ => return Ok(None),
         }))
     }

@@ -316,6 +316,26 @@ fn write(
     Ok(())
 }
 
+/// One lane's store of a word to shared memory by an instruction of another kind.
+pub(super) fn store_word(
+    ctx: &mut Ctx<'_, '_>,
+    warp: &mut Warp,
+    lane: usize,
+    (slot, offset): (u32, i64),
+    value: u32,
+) -> Result<(), Fault> {
+    let addr = warp.reg(ctx.base, slot)[lane].wrapping_add_signed(offset);
+    let (space, addr) = if addr >> 32 == 0 {
+        (Space::Shared, addr)
+    } else {
+        (Space::Generic, addr)
+    };
+    aligned(addr, 4)?;
+    let place = target(ctx, space, addr, 4)?;
+    check(ctx, warp, lane, place, 4, true, Order::Weak);
+    write(ctx, warp, lane, place, 4, value.into())
+}
+
 /// Address by lane of an access, for counters.
 fn record(ctx: &mut Ctx<'_, '_>, space: Space, addrs: &[u64; 32], bytes: u64, store: bool) {
     if !ctx.launch.options.counters {

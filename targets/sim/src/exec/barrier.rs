@@ -622,6 +622,16 @@ impl LaunchState<'_> {
     }
 
     pub(crate) fn entities_per_cta(&self) -> usize {
-        (self.padded_threads() + super::cluster::AGENTS) as usize
+        (self.padded_threads() + self.agents()) as usize
+    }
+
+    /// Agents of a CTA.
+    pub(crate) fn agents(&self) -> u32 {
+        let tensor = if self.program.tensor_memory {
+            super::async_ops::TENSOR_AGENTS
+        } else {
+            0
+        };
+        super::cluster::AGENTS + tensor
     }
 }

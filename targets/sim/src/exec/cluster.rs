@@ -1,6 +1,6 @@
 //! A cluster of CTAs: its state, and the schedule of its warps and asynchronous work.
 
-use super::async_ops::{AsyncOp, LaneGroups, WgmmaEntry};
+use super::async_ops::{AsyncOp, LaneGroups, TensorCta, WgmmaEntry};
 use super::barrier::{CtaBarrier, MbarClocks};
 use super::counters::{Counters, Executed};
 use super::launch::LaunchState;
@@ -34,6 +34,8 @@ pub(crate) struct Cta {
     pub(crate) groups: HashMap<(u32, bool), LaneGroups>,
     /// What each warp handed to the tensor cores, in order.
     pub(crate) wgmma: Vec<VecDeque<WgmmaEntry>>,
+    /// Tensor memory, if the module uses it.
+    pub(crate) tensor: Option<Box<TensorCta>>,
     /// Clock of the wgmma work that each warp has retired.
     pub(crate) wgmma_done: Vec<u32>,
     pub(crate) agent_clocks: Vec<u32>,
@@ -77,14 +79,8 @@ pub(crate) enum Status {
 impl Cluster {
     pub(crate) fn new(launch: &LaunchState<'_>, index: u32) -> Self {
         let per_cluster = launch.cluster.iter().product::<u32>();
-        let threads = launch.block.iter().product::<u32>();
-        let warps = threads.div_ceil(32);
-        let entities = per_cluster * (warps * 32 + AGENTS);
-        let view = View::new(if launch.checks.is_some() {
-            entities as usize
-        } else {
-            0
-        });
+        let entities = per_cluster as usize * launch.entities_per_cta();
+        let view = View::new(if launch.checks.is_some() { entities } else { 0 });
         let clusters: [u32; 3] = std::array::from_fn(|i| launch.grid[i] / launch.cluster[i].max(1));
         let at = [
             index % clusters[0],
@@ -156,6 +152,7 @@ impl Cluster {
             && self.ctas.iter().all(|c| {
                 c.warps.iter().all(|w| w.fragments.is_empty())
                     && c.wgmma.iter().all(VecDeque::is_empty)
+                    && c.tensor.iter().all(|t| t.queue.is_empty())
             })
     }
 
@@ -321,8 +318,9 @@ impl Cta {
             sync_clocks: HashMap::new(),
             groups: HashMap::new(),
             wgmma: vec![VecDeque::new(); warps],
+            tensor: (launch.program.tensor_memory).then(|| Box::new(TensorCta::new(checked))),
             wgmma_done: vec![0; warps],
-            agent_clocks: vec![0; AGENTS as usize],
+            agent_clocks: vec![0; launch.agents() as usize],
             next_agent: 0,
             remote: HashMap::new(),
             exit_view: None,

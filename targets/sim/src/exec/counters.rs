@@ -48,6 +48,8 @@ pub struct Counters {
     pub mma_macs: u64,
     /// Multiply-adds of `wgmma`.
     pub wgmma_macs: u64,
+    /// Multiply-adds of `tcgen05.mma`.
+    pub tcgen05_macs: u64,
     /// CTAs run.
     pub ctas: u64,
 }
@@ -81,6 +83,7 @@ impl Counters {
             bulk_bytes,
             mma_macs,
             wgmma_macs,
+            tcgen05_macs,
             ctas
         );
     }
@@ -183,6 +186,7 @@ impl fmt::Display for Counters {
         writeln!(f, "bulk and tensor copy bytes   {:>14}", self.bulk_bytes)?;
         writeln!(f, "mma.sync multiply-adds       {:>14}", self.mma_macs)?;
         writeln!(f, "wgmma multiply-adds          {:>14}", self.wgmma_macs)?;
+        writeln!(f, "tcgen05.mma multiply-adds    {:>14}", self.tcgen05_macs)?;
         writeln!(
             f,
             "\n{:<56} {:>14} {:>16}",

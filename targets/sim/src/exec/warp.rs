@@ -9,6 +9,8 @@ use crate::decode::{Func, Pred, PredSrc, Slot};
 
 pub(crate) const FULL: u32 = u32::MAX;
 pub(crate) const NONE: u32 = u32::MAX;
+/// [`Warp::in_flight`]: `tcgen05.ld` loads it and no wait has followed.
+pub(crate) const LOADED: u8 = 4;
 
 /// Lanes that run together.
 #[derive(Debug, Clone)]
@@ -89,6 +91,8 @@ pub(crate) struct Warp {
     pub(crate) wgmma_groups: std::collections::VecDeque<Vec<(usize, u8)>>,
     /// Registers of wgmma operations that no group holds yet.
     pub(crate) wgmma_open: Vec<(usize, u8)>,
+    /// Registers that `tcgen05.ld` loads since the last wait.
+    pub(crate) loaded: Vec<usize>,
     /// Index of the allocation of the last global access.
     pub(crate) last_alloc: usize,
     /// Generation of the cluster barrier that the last arrival completes; 0 before any.
@@ -117,6 +121,7 @@ impl Warp {
             cluster_generation: 0,
             wgmma_groups: std::collections::VecDeque::new(),
             wgmma_open: Vec::new(),
+            loaded: Vec::new(),
         }
     }
 

@@ -9,6 +9,7 @@ use super::Bytes;
 use super::mma::Warp;
 use super::wgmma::Descriptor;
 use crate::fault::Fault;
+use std::ops::Range;
 
 /// Lanes.
 pub const LANES: usize = 128;
@@ -62,6 +63,31 @@ impl Access {
         }
     }
 
+    /// Rectangles of lanes and columns that a warp accesses.
+    #[must_use]
+    pub fn rectangles(
+        self,
+        repeat: usize,
+        packed: bool,
+        address: u32,
+    ) -> Vec<(Range<usize>, Range<usize>)> {
+        let (lane, column) = (address as usize >> 16, address as usize & 0xffff);
+        let (lanes, width) = match self {
+            Self::L32x32b => (32, 1),
+            Self::L16x64b => (16, 2),
+            Self::L16x128b => (16, 4),
+            Self::L16x256b => (16, 8),
+            Self::L16x32bx2(_) => (16, 1),
+        };
+        let count = width * repeat * if packed { 2 } else { 1 };
+        let mut all = vec![(lane..lane + lanes, column..column + count)];
+        if let Self::L16x32bx2(offset) = self {
+            let second = column + offset as usize;
+            all.push((lane..lane + lanes, second..second + count));
+        }
+        all
+    }
+
     /// Lane (from the address's lane) and column (from the address's column) of register `r` of
     /// thread `t`.
     #[must_use]
@@ -89,6 +115,21 @@ pub enum CopyShape {
     L64x128bHalves,
     /// `.32x128b.warpx4`: to all four quarters.
     L32x128bAll,
+}
+
+impl CopyShape {
+    /// Rectangles of lanes and columns that a copy writes.
+    #[must_use]
+    pub fn rectangles(self, address: u32) -> Vec<(Range<usize>, Range<usize>)> {
+        let (lane, column) = (address as usize >> 16, address as usize & 0xffff);
+        match self {
+            Self::L128x256b => vec![(lane..lane + 128, column..column + 8)],
+            Self::L4x256b => (0..4)
+                .map(|q| (lane + 32 * q..lane + 32 * q + 1, column..column + 8))
+                .collect(),
+            _ => vec![(lane..lane + 128, column..column + 4)],
+        }
+    }
 }
 
 impl TensorMemory {
@@ -177,6 +218,29 @@ impl TensorMemory {
         })
     }
 
+    /// One 32-bit cell, written or not.
+    ///
+    /// # Errors
+    /// [`Fault::OutOfBounds`] outside every allocation.
+    pub fn read(&self, lane: usize, column: usize) -> Result<u32, Fault> {
+        Ok(self.words[self.index(lane, column)?])
+    }
+
+    /// First cell of a rectangle that nothing has written since its columns were allocated.
+    #[must_use]
+    pub fn first_unwritten(
+        &self,
+        lanes: Range<usize>,
+        columns: Range<usize>,
+    ) -> Option<(usize, usize)> {
+        let columns = columns.start.min(COLUMNS)..columns.end.min(COLUMNS);
+        (lanes.start..lanes.end.min(LANES)).find_map(|lane| {
+            let row = &self.written[lane * COLUMNS..][..COLUMNS];
+            let at = row[columns.clone()].iter().position(|written| !written)?;
+            Some((lane, columns.start + at))
+        })
+    }
+
     /// Sets one 32-bit cell.
     ///
     /// # Errors
@@ -192,7 +256,7 @@ impl TensorMemory {
     /// `warp` is the warp's index in its warpgroup, which may only touch its own 32 lanes.
     ///
     /// # Errors
-    /// [`Fault::Invalid`] for foreign lanes, and as [`TensorMemory::get`].
+    /// [`Fault::Invalid`] for foreign lanes, and as [`TensorMemory::read`].
     pub fn load(
         &self,
         access: Access,
@@ -209,11 +273,11 @@ impl TensorMemory {
                 if pack {
                     let (l, c) = access.position(t, 2 * r);
                     let (l2, c2) = access.position(t, 2 * r + 1);
-                    let low = self.get(lane + l, column + c)? & 0xffff;
-                    *word = low | self.get(lane + l2, column + c2)? << 16;
+                    let low = self.read(lane + l, column + c)? & 0xffff;
+                    *word = low | self.read(lane + l2, column + c2)? << 16;
                 } else {
                     let (l, c) = access.position(t, r);
-                    *word = self.get(lane + l, column + c)?;
+                    *word = self.read(lane + l, column + c)?;
                 }
             }
         }

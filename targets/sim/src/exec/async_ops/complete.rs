@@ -45,6 +45,11 @@ impl Cluster {
                 }
             }
         }
+        for cta in 0..self.ctas.len() {
+            while self.tensor_step(launch, cta, tick)? {
+                any = true;
+            }
+        }
         if any {
             self.events += 1;
         }
@@ -63,7 +68,10 @@ impl Cluster {
                 Some(WgmmaEntry::Commit) => Some(0),
                 None => None,
             });
-        first.into_iter().chain(heads).min().unwrap_or(0)
+        let pipes = (self.ctas.iter().flat_map(|c| &c.tensor))
+            .filter_map(|t| t.queue.front().map(|op| op.ready));
+        let all = first.into_iter().chain(heads).chain(pipes);
+        all.min().unwrap_or(0)
     }
 
     /// An arrive is triggered when all earlier `cp.async` of its thread are complete.

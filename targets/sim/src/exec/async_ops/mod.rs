@@ -9,10 +9,13 @@ mod copies;
 mod groups;
 mod memory;
 mod product;
+mod tcgen05;
 mod wgmma;
 
 pub(super) use copies::{complete_bytes, store_async};
 pub(crate) use groups::LaneGroups;
+pub(crate) use tcgen05::TensorCta;
+pub(super) use tcgen05::{TENSOR_AGENTS, check_exit};
 pub(crate) use wgmma::WgmmaEntry;
 pub(super) use wgmma::watch_registers;
 
@@ -186,6 +189,7 @@ pub(super) fn execute(ctx: &mut Ctx<'_, '_>, warp: &mut Warp) -> Step<Flow> {
         Op::Bulk(form) => bulk::bulk(ctx, warp, form),
         Op::Tensor(form) => bulk::tensor(ctx, warp, form),
         Op::Wgmma(form) => wgmma::issue(ctx, warp, form),
+        Op::Tcgen05(op) => tcgen05::execute(ctx, warp, op),
         Op::WgmmaFence => {
             warp.unfenced.fill(false);
             Ok(Flow::Next)

@@ -1,11 +1,12 @@
 //! wgmma: issue, groups and the registers in flight.
 
 use super::Agent;
+use super::tcgen05::loads;
 use crate::check::shadow::ASYNC;
 use crate::decode::{Op, Wgmma, WgmmaA};
 use crate::exec::cluster::WGMMA_AGENTS;
 use crate::exec::step::{Ctx, Flow, Step};
-use crate::exec::warp::{Wait, Warp};
+use crate::exec::warp::{LOADED, Wait, Warp};
 use crate::report::FindingKind;
 
 /// One warp's part of a wgmma, or the end of a group.
@@ -120,14 +121,14 @@ pub(in crate::exec) fn watch_registers(ctx: &Ctx<'_, '_>, warp: &mut Warp) -> bo
     if let Op::Mov { d, a } = ctx.inst.op {
         return copy_in_flight(ctx, warp, ctx.base + a as usize, ctx.base + d as usize);
     }
-    if !ctx.checking() || matches!(ctx.inst.op, Op::Wgmma(_)) {
+    if !ctx.checking() || matches!(ctx.inst.op, Op::Wgmma(_)) || loads(&ctx.inst.op) {
         return false;
     }
     let mut bad = None;
     ctx.inst.op.registers(&mut |slot, write| {
         let reg = ctx.base + slot as usize;
         let flags = warp.in_flight.get(reg).copied().unwrap_or(0);
-        if flags & 1 != 0 || (flags & 2 != 0 && write) {
+        if flags & (1 | LOADED) != 0 || (flags & 2 != 0 && write) {
             bad.get_or_insert((slot, write, flags));
         }
         if write && let Some(u) = warp.unfenced.get_mut(reg) {
@@ -135,12 +136,18 @@ pub(in crate::exec) fn watch_registers(ctx: &Ctx<'_, '_>, warp: &mut Warp) -> bo
         }
     });
     if let Some((_, write, flags)) = bad {
+        let verb = if write { "written" } else { "read" };
+        if flags & LOADED != 0 {
+            let message =
+                format!("a register that tcgen05.ld loads is {verb} before tcgen05.wait::ld");
+            ctx.find(warp, FindingKind::WgmmaRegisters, 32, message, None);
+            return false;
+        }
         let what = if flags & 1 != 0 {
             "an accumulator"
         } else {
             "an A register"
         };
-        let verb = if write { "written" } else { "read" };
         let message = format!("{what} of a wgmma in flight is {verb} before wgmma.wait_group");
         ctx.find(warp, FindingKind::WgmmaRegisters, 32, message, None);
     }
@@ -159,6 +166,10 @@ fn copy_in_flight(ctx: &Ctx<'_, '_>, warp: &mut Warp, from: usize, to: usize) ->
             }
         }
         warp.in_flight[to] |= 1;
+    }
+    if warp.in_flight[from] & LOADED != 0 {
+        warp.in_flight[to] |= LOADED;
+        warp.loaded.push(to);
     }
     warp.unfenced[to] = warp.unfenced[from];
     false

@@ -114,6 +114,7 @@ pub(super) fn exit(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, lanes: u32) -> Flow {
     crate::exec::async_ops::check_outstanding(ctx, warp);
     warp.live &= !mask;
     check_remote(ctx, warp);
+    crate::exec::async_ops::check_exit(ctx, warp);
     ctx.cluster.wake_all();
     let fragment = warp.fragments[ctx.at].clone();
     if mask == lanes {

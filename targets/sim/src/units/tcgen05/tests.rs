@@ -1,4 +1,6 @@
 use super::*;
+use crate::units::float::Round;
+use crate::units::tensor_memory::TensorMemory;
 use crate::units::testing::Flat;
 use proptest::prelude::*;
 
@@ -50,6 +52,7 @@ fn operands(d: u32, a: OperandA, b: u64, accumulate: bool) -> Operands {
         scale_d: 0,
         scales: None,
         block: 32,
+        disabled: [0; 2],
     }
 }
 
@@ -225,6 +228,42 @@ fn block_scales_multiply_their_blocks() {
 }
 
 #[test]
+fn regions_are_what_is_written() {
+    for (m, pair) in [(64, false), (128, false), (128, true), (256, true)] {
+        let count = if pair { 2 } else { 1 };
+        let i = Instruction::decode(Kind::F16, idesc(m, 64, 0, 0, 1), count).unwrap();
+        let mut shared: Vec<Flat> = (0..count).map(|_| Flat::new(1 << 16)).collect();
+        let mut tensor: Vec<TensorMemory> = (0..count).map(|_| TensorMemory::default()).collect();
+        tensor.iter_mut().for_each(|t| {
+            t.allocate(128).unwrap();
+        });
+        let a = OperandA::Shared(plain(0, u64::from(m) / count as u64 * 16));
+        let o = operands(32, a, plain(8192, 512), false);
+        let mut ctas: Vec<Cta<'_>> = tensor
+            .iter_mut()
+            .zip(&mut shared)
+            .map(|(tensor, shared)| Cta { tensor, shared })
+            .collect();
+        i.execute(&mut ctas, &o).unwrap();
+        let regions = i.regions(count, &o);
+        for (c, t) in tensor.iter().enumerate() {
+            for lane in 0..128 {
+                for column in 0..128 {
+                    let named = regions.iter().any(|r| {
+                        r.cta == c && r.lanes.contains(&lane) && r.columns.contains(&column)
+                    });
+                    assert_eq!(
+                        named,
+                        t.get(lane, column).is_ok(),
+                        "{m} {c} {lane} {column}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn descriptors_are_checked() {
     assert!(matches!(descriptor(0), Err(Fault::Invalid(_))));
     assert!(matches!(
@@ -269,7 +308,7 @@ proptest! {
         let mut shared: Vec<Flat> = (0..count).map(|_| Flat::new(1 << 18)).collect();
         let fix = |x: u64| (x & !(7 << 46) & !(0x1ff << 52)) | 1 << 46;
         let mut ctas: Vec<Cta<'_>> = tensors.iter_mut().zip(&mut shared).map(|(tensor, shared)| Cta { tensor, shared }).collect();
-        let o = Operands { d, a: OperandA::Shared(fix(a)), b: fix(b), accumulate: pair, scale_d: scale, scales: Some([d, scale]), block };
+        let o = Operands { d, a: OperandA::Shared(fix(a)), b: fix(b), accumulate: pair, scale_d: scale, scales: Some([d, scale]), block, disabled: [u128::from(a), 0] };
         let _ = i.execute(&mut ctas, &o);
     }
 }
