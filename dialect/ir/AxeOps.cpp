@@ -2,6 +2,8 @@
 
 #include "Axe.h"
 
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
@@ -180,22 +182,54 @@ static bool isPassable(Type operand, Type argument) {
          tensor.getElementType() == memref.getElementType();
 }
 
-LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
-  auto kernel =
-      symbolTable.lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
-  if (!kernel)
-    return emitOpError("(U1) '") << getKernel() << "' is not an axe.kernel";
-  SmallVector<Value> operands(getInputs());
-  llvm::append_range(operands, getOutputs());
+/// (U1) for an `axe.kernel`: the operands fit its arguments.
+static LogicalResult verifyOperands(LaunchOp launch, KernelOp kernel) {
+  SmallVector<Value> operands(launch.getInputs());
+  llvm::append_range(operands, launch.getOutputs());
   if (operands.size() != kernel.getNumArguments())
-    return emitOpError("(U1) expected ")
-           << kernel.getNumArguments() << " operands for '" << getKernel()
-           << "', got " << operands.size();
+    return launch.emitOpError("(U1) expected ")
+           << kernel.getNumArguments() << " operands for '"
+           << kernel.getSymName() << "', got " << operands.size();
   for (auto [index, operand] : llvm::enumerate(operands))
     if (!isPassable(operand.getType(), kernel.getArgumentTypes()[index]))
-      return emitOpError("(U1) expected argument ")
+      return launch.emitOpError("(U1) expected argument ")
              << index << " to fit " << kernel.getArgumentTypes()[index]
              << ", got " << operand.getType();
+  return success();
+}
+
+/// (U1) for a kernel that is bound to a target: `@module::@kernel`.
+static LogicalResult verifyBound(LaunchOp launch,
+                                 SymbolTableCollection &symbols) {
+  SymbolRefAttr kernel = launch.getKernelAttr();
+  Operation *holder =
+      symbols.lookupNearestSymbolFrom(launch, kernel.getRootReference());
+  // The contents of a binary are opaque, as they are to gpu.launch_func.
+  if (isa_and_nonnull<gpu::BinaryOp>(holder))
+    return success();
+  if (!isa_and_nonnull<gpu::GPUModuleOp>(holder))
+    return launch.emitOpError("(U1) expected '@")
+           << kernel.getRootReference().getValue()
+           << "' to be a gpu.module or a gpu.binary";
+  Operation *function = symbols.lookupNearestSymbolFrom(launch, kernel);
+  if (!isa_and_nonnull<gpu::GPUFuncOp, LLVM::LLVMFuncOp>(function))
+    return launch.emitOpError("(U1) expected '")
+           << kernel << "' to be a gpu.func or an llvm.func";
+  return success();
+}
+
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
+  if (!getKernelAttr().getNestedReferences().empty()) {
+    if (failed(verifyBound(*this, symbolTable)))
+      return failure();
+  } else {
+    auto kernel =
+        symbolTable.lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
+    if (!kernel)
+      return emitOpError("(U1) '") << getKernel() << "' is not an axe.kernel";
+    if (failed(verifyOperands(*this, kernel)))
+      return failure();
+  }
   SmallVector<Type> tensors;
   for (Value output : getOutputs())
     if (isa<RankedTensorType>(output.getType()))

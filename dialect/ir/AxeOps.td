@@ -112,17 +112,22 @@ def Axe_LaunchOp : Axe_Op<"launch", [
 
     **Constraints**
 
-    * (U1) `kernel` names an `axe.kernel` whose argument types match;
+    * (U1) `kernel` names an `axe.kernel` whose argument types match, or, as
+      `@module::@kernel`, one that is bound to a target already: a function of a
+      `gpu.module`, or any name in a `gpu.binary`, whose contents are opaque;
     * (U2) one result for every tensor among `outs`, of the same type.
 
-    **Example**
+    **Examples**
 
     ```mlir
     %r = axe.launch @scale grid(%g, %c1, %c1)
         ins(%x : tensor<?x128xf32>) outs(%e : tensor<?x128xf32>) -> tensor<?x128xf32>
+    %s = axe.launch @kernels::@scale grid(%g, %c1, %c1)
+        ins(%x : tensor<?x128xf32>) outs(%e : tensor<?x128xf32>)
+        {threads = 128 : i64, shared_bytes = 0 : i64} -> tensor<?x128xf32>
     ```
   }];
-  let arguments = (ins FlatSymbolRefAttr:$kernel,
+  let arguments = (ins SymbolRefAttr:$kernel,
                        Index:$gridX, Index:$gridY, Index:$gridZ,
                        Variadic<AnyType>:$inputs, Variadic<AnyType>:$outputs);
   let results = (outs Variadic<AnyRankedTensor>:$results);
