@@ -18,6 +18,8 @@ const POINT_LIMIT: i64 = 1 << 20;
 const BITS_LIMIT: i64 = 1 << 16;
 /// Most points of a set that is rewritten by search.
 const REWRITE_LIMIT: i64 = 1 << 12;
+/// Points that are few enough to add one by one.
+const FEW: u32 = 64;
 /// Most nodes of a search.
 const NODE_LIMIT: usize = 20_000;
 
@@ -77,7 +79,7 @@ fn count(steps: &Steps) -> i64 {
 }
 
 /// The points, ascending, each once; `None` when there may be more than `limit`.
-fn points(steps: &Steps, limit: i64) -> Option<Vec<i64>> {
+pub(crate) fn points(steps: &Steps, limit: i64) -> Option<Vec<i64>> {
     if count(steps) > limit {
         return None;
     }
@@ -92,6 +94,44 @@ fn points(steps: &Steps, limit: i64) -> Option<Vec<i64>> {
         points.dedup();
     }
     Some(points)
+}
+
+/// Steps whose sums are exactly these numbers, which ascend from 0; `None` when there are none.
+///
+/// # Errors
+/// `Unsupported` when the search takes too long.
+pub(crate) fn of_points(points: &[i64]) -> Result<Option<Steps>> {
+    // A sum of sets that are their own mirror images is one too.
+    let last = points.last().copied().unwrap_or(0);
+    let mirrored = points.iter().rev().map(|p| last - p);
+    if !mirrored.eq(points.iter().copied()) {
+        return Ok(None);
+    }
+    match nested(points) {
+        Some(steps) => Ok(Some(steps)),
+        None => Bits::divide(points, &[0]),
+    }
+}
+
+/// The steps of a set whose numbers, in their order, count them as digits: no step reaches the next.
+fn nested(points: &[i64]) -> Option<Steps> {
+    let mut steps = Steps::new();
+    let mut points = points.to_vec();
+    while let [0, step, ..] = points[..] {
+        let multiples = (0_i64..).map(|k| k.checked_mul(step));
+        let run = points
+            .iter()
+            .zip(multiples)
+            .take_while(|(p, m)| Some(**p) == *m);
+        let run = run.count();
+        let even = |chunk: &[i64]| chunk.windows(2).all(|pair| pair[1] - pair[0] == step);
+        if !points.len().is_multiple_of(run) || !points.chunks(run).all(even) {
+            return None;
+        }
+        steps.push((run as i64, step));
+        points = points.into_iter().step_by(run).collect();
+    }
+    (points[..] == [0]).then_some(steps)
 }
 
 /// The unique description of the set: saturated under the gap condition, else the first one that a
@@ -242,7 +282,7 @@ pub(crate) fn divide(whole: &Steps, known: &Steps) -> Result<Steps> {
 }
 
 /// The multiset difference.
-fn without(whole: &Steps, known: &Steps) -> Option<Steps> {
+pub(crate) fn without(whole: &Steps, known: &Steps) -> Option<Steps> {
     let mut rest = whole.clone();
     for step in known {
         let at = rest.iter().position(|s| s == step)?;
@@ -289,6 +329,71 @@ impl Bits {
         self.words
             .get(at / 64)
             .is_some_and(|w| w >> (at % 64) & 1 == 1)
+    }
+
+    /// The points `p` with `p + by` in the set.
+    fn down(&self, by: i64) -> Self {
+        let (skip, shift) = (by as usize / 64, by as usize % 64);
+        let word = |at: usize| self.words.get(at).copied().unwrap_or(0);
+        let down = |at: usize| {
+            let high = if shift == 0 {
+                0
+            } else {
+                word(at + skip + 1) << (64 - shift)
+            };
+            word(at + skip) >> shift | high
+        };
+        Self {
+            words: (0..self.words.len()).map(down).collect(),
+        }
+    }
+
+    /// The points, ascending, when there are at most `limit`.
+    fn few(&self, limit: u32) -> Option<Vec<i64>> {
+        let count: u32 = self.words.iter().map(|w| w.count_ones()).sum();
+        if count > limit {
+            return None;
+        }
+        let ones = |(at, word): (usize, &u64)| {
+            let word = *word;
+            (0..64_i64)
+                .filter(move |b| word >> b & 1 == 1)
+                .map(move |b| at as i64 * 64 + b)
+        };
+        Some(self.words.iter().enumerate().flat_map(ones).collect())
+    }
+
+    fn last(&self) -> i64 {
+        let top = self.words.iter().enumerate().rfind(|(_, w)| **w != 0);
+        top.map_or(0, |(at, w)| {
+            at as i64 * 64 + 63 - i64::from(w.leading_zeros())
+        })
+    }
+
+    /// Whether `whole` may be `self` and some of `rest` added up: all that is left at once is one of
+    /// `rest`, and where one of both has few points, together they reach all of `whole`.
+    fn may_become(&self, whole: &Self, rest: &Self) -> bool {
+        if !rest.has(whole.last() - self.last()) {
+            return false;
+        }
+        let (points, other) = match (self.few(FEW), rest.few(FEW)) {
+            (Some(points), _) => (points, rest),
+            (None, Some(points)) => (points, self),
+            _ => return true,
+        };
+        let mut reached = Self {
+            words: vec![0; whole.words.len()],
+        };
+        for by in points {
+            if let Some(moved) = other.step(by, whole) {
+                reached
+                    .words
+                    .iter_mut()
+                    .zip(&moved.words)
+                    .for_each(|(r, m)| *r |= m);
+            }
+        }
+        reached.words == whole.words
     }
 
     /// `self + {0, by}`, or `None` when it leaves `whole`.
@@ -343,7 +448,14 @@ impl Bits {
         }
         let mut nodes = 0;
         let mut taken = Vec::new();
-        if !start.search(&all, 1, &mut taken, &mut nodes)? {
+        let rest = known.iter().fold(Self::new(whole, unit, reach), |rest, k| {
+            let moved = all.down(k / unit);
+            let both = rest.words.iter().zip(&moved.words).map(|(r, m)| r & m);
+            Self {
+                words: both.collect(),
+            }
+        });
+        if !start.search(&rest, &all, 1, &mut taken, &mut nodes)? {
             return Ok(None);
         }
         let mut steps = Steps::new();
@@ -356,8 +468,11 @@ impl Bits {
         Ok(Some(steps))
     }
 
+    /// Takes steps in ascending order until `self` is `all`; `rest` are the points that can be added to
+    /// all of `self`, what the steps to come add up to among them.
     fn search(
         &self,
+        rest: &Self,
         all: &Self,
         from: i64,
         taken: &mut Vec<i64>,
@@ -366,7 +481,10 @@ impl Bits {
         let Some(missing) = self.missing(all) else {
             return Ok(true);
         };
-        for by in (from..=missing).filter(|&by| all.has(by)) {
+        if !self.may_become(all, rest) {
+            return Ok(false);
+        }
+        for by in (from..=missing).filter(|&by| rest.has(by)) {
             *nodes += 1;
             if *nodes > NODE_LIMIT {
                 return Err(Error::unsupported("a long search in replica sets"));
@@ -374,8 +492,13 @@ impl Bits {
             let Some(next) = self.step(by, all) else {
                 continue;
             };
+            let moved = rest.down(by);
+            let both = rest.words.iter().zip(&moved.words).map(|(r, m)| r & m);
+            let next_rest = Self {
+                words: both.collect(),
+            };
             taken.push(by);
-            if next.words != self.words && next.search(all, by, taken, nodes)? {
+            if next.words != self.words && next.search(&next_rest, all, by, taken, nodes)? {
                 return Ok(true);
             }
             taken.pop();

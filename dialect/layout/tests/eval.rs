@@ -354,6 +354,20 @@ fn golden_analyses() {
     );
     assert_eq!(
         result(
+            "intersect",
+            json!({"a": rows("S[8 : 2] + 1"), "b": rows("S[8 : 3]")})
+        ),
+        json!({"layout": rows("S[3 : 6] + 3")})
+    );
+    assert_eq!(
+        kind(
+            "intersect",
+            json!({"a": rows("S[8 : 2]"), "b": rows("S[8 : 2] + 1")})
+        ),
+        "none"
+    );
+    assert_eq!(
+        result(
             "vector_width",
             json!({"layout": tile, "shape": [128, 64], "elem_bits": 16})
         ),

@@ -215,8 +215,8 @@ pub fn overlap(a: &Layout, b: &Layout) -> Result<Option<Overlap>> {
     axes.extend(b.axes());
     axes.sort_unstable();
     axes.dedup();
-    let swizzles = (a.effective_swizzle(), b.effective_swizzle());
-    if swizzles.0 != swizzles.1 {
+    let apart = a.common_swizzle(b).is_none();
+    if apart {
         // An offset of 0 on m names no axis, but a swizzle moves that address too.
         axes.retain(|axis| *axis != Axis::M);
         axes.push(Axis::M);
@@ -224,8 +224,8 @@ pub fn overlap(a: &Layout, b: &Layout) -> Result<Option<Overlap>> {
     let (mut mine, mut its) = (Digits::none(), Digits::none());
     let mut undecided = None;
     for axis in axes {
-        let met = if axis == Axis::M && swizzles.0 != swizzles.1 {
-            meet_swizzled(a, b, swizzles)
+        let met = if axis == Axis::M && apart {
+            meet_swizzled(a, b)
         } else {
             meet(a, b, axis)
         };
@@ -287,17 +287,13 @@ fn meet(a: &Layout, b: &Layout, axis: Axis) -> Result<Option<(Digits, Digits)>> 
 }
 
 /// On `m` under different swizzles: the addresses of the layout with fewer of them one by one.
-fn meet_swizzled(
-    a: &Layout,
-    b: &Layout,
-    swizzles: (Option<Swizzle>, Option<Swizzle>),
-) -> Result<Option<(Digits, Digits)>> {
+fn meet_swizzled(a: &Layout, b: &Layout) -> Result<Option<(Digits, Digits)>> {
     let count = |l: &Layout| {
         let extents = moving(l, Axis::M).map(|(_, _, i)| i.extent);
         extents.fold(1_i64, i64::saturating_mul)
     };
     if count(b) < count(a) {
-        let found = meet_swizzled(b, a, (swizzles.1, swizzles.0))?;
+        let found = meet_swizzled(b, a)?;
         return Ok(found.map(|(x, y)| (y, x)));
     }
     if count(a) > MAX_ADDRESSES {
@@ -318,7 +314,7 @@ fn meet_swizzled(
             digits.push(rest % extent);
             rest /= extent;
         }
-        let raw = through(swizzles.1, through(swizzles.0, address));
+        let raw = through(b.swizzle(), through(a.swizzle(), address));
         let target = i128::from(raw) - i128::from(b.offset().get(Axis::M));
         if let Some(found) = solve(&its, target, false)? {
             let x = collect(&places, &digits, 1);

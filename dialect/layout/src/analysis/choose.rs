@@ -9,7 +9,7 @@ use crate::layout::Layout;
 use crate::swizzle::Swizzle;
 
 /// Elements of a tile whose swizzled storage is measured.
-const MAX_TILE: i64 = 1 << 22;
+const MAX_TILE: i64 = 1 << 18;
 
 /// What [`choose_swizzle`] finds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Choice {
 ///
 /// # Errors
 /// `Invalid` without accesses, when their element sizes differ, or for a tile that reaches below address
-/// 0; `Unsupported` for a dynamic extent, replicas on `m`, or more than 2^22 elements.
+/// 0; `Unsupported` for a dynamic extent, replicas on `m`, or more than 2^18 elements.
 pub fn choose_swizzle(tile: &Layout, accesses: &[TileAccess]) -> Result<Choice> {
     let tile = tile.clone().with_swizzle(None);
     let space = Space::new(&tile, accesses)?;

@@ -4,6 +4,7 @@ mod canonical;
 mod evaluate;
 mod factor;
 mod group;
+mod intersect;
 mod measure;
 mod ranges;
 mod reshape;

@@ -1,4 +1,4 @@
-//! Small rewrites: pack, unpack, storage, broadcast, intersect, axes fused and split.
+//! Small rewrites: pack, unpack, storage, broadcast, axes fused and split.
 
 use std::collections::BTreeMap;
 
@@ -192,48 +192,6 @@ impl Layout {
             offset.add(axis, value)?;
         }
         Self::new(fuse(&shard), replica, offset, self.swizzle)
-    }
-
-    /// The part of this layout that lives where `other` lives, for partitions: the digits on the axes
-    /// of `other` are cut down to those whose points `other` reaches, as the dispatch of section 3.4
-    /// of the paper needs. Both must be single progressions on each axis.
-    ///
-    /// # Errors
-    /// `None` when nothing is shared; `Unsupported` when an axis is not one dense run in both.
-    pub fn intersect(&self, other: &Self) -> Result<Vec<(Axis, i64, i64)>> {
-        let mut axes = self.axes();
-        axes.retain(|a| other.axes().contains(a));
-        let mut shared = Vec::with_capacity(axes.len());
-        for &axis in &axes {
-            let (mine, its) = (self.dense_run(axis)?, other.dense_run(axis)?);
-            let (low, high) = (mine.0.max(its.0), mine.1.min(its.1));
-            if low > high {
-                return Err(Error::none(format!(
-                    "no intersection: on axis {axis} one covers {} to {} and the other {} to {}",
-                    mine.0, mine.1, its.0, its.1
-                )));
-            }
-            shared.push((axis, low, high + 1));
-        }
-        Ok(shared)
-    }
-
-    /// The first and last coordinate on `axis` when every one between is reached too.
-    fn dense_run(&self, axis: Axis) -> Result<(i64, i64)> {
-        self.check_static("intersection")?;
-        let moving = self.shard.iter().chain(&self.replica);
-        let moving: Replica = moving.filter(|i| i.axis == axis).copied().collect();
-        let (mut steps, _) = super::canonical::steps_on(&moving, axis);
-        crate::sumset::saturate(&mut steps);
-        if axis == Axis::M && self.effective_swizzle().is_some() {
-            return Err(Error::unsupported("intersection on a swizzled axis"));
-        }
-        match &steps[..] {
-            [] | [(_, 1)] => Ok(self.raw_range(axis)),
-            _ => Err(Error::unsupported(format!(
-                "intersection: the coordinates on axis {axis} leave gaps"
-            ))),
-        }
     }
 }
 

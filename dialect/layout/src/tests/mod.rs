@@ -1,6 +1,9 @@
 //! Laws: every operation against brute force on generated layouts.
 
 mod core;
+mod factor;
+mod laws;
+mod slice;
 
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -22,6 +22,8 @@ pub(super) enum AlgebraCommand {
     Canonicalize(One),
     /// Whether two layouts are the same map.
     Equal(Pair),
+    /// The places that two layouts share, as a layout.
+    Intersect(Pair),
     /// Whether two layouts share a place, with an index of each that lives there.
     Overlap(Pair),
     /// Where logical coordinates live.
@@ -170,6 +172,7 @@ pub(super) fn run(command: &AlgebraCommand) -> Result<String, CliError> {
         } => return relayout(src, dst, *elem_bits),
         AlgebraCommand::Canonicalize(One { layout }) => ("canonicalize", json!({"layout": layout})),
         AlgebraCommand::Equal(pair) => ("equal", json!({"a": pair.a, "b": pair.b})),
+        AlgebraCommand::Intersect(pair) => ("intersect", json!({"a": pair.a, "b": pair.b})),
         AlgebraCommand::Overlap(pair) => ("overlap", json!({"a": pair.a, "b": pair.b})),
         AlgebraCommand::Apply { of, at } => (
             "apply",

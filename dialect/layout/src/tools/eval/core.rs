@@ -75,6 +75,10 @@ pub(super) fn run(op: &str, given: Value) -> Answer {
             let Two { a, b } = inputs(given)?;
             value(a.equivalent(&b)?)
         }
+        "intersect" => {
+            let Two { a, b } = inputs(given)?;
+            layout(a.intersect(&b)?)
+        }
         "size" => {
             let OnAxis { layout, axis } = inputs(given)?;
             size(&layout, axis)

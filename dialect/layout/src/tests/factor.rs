@@ -1,0 +1,97 @@
+//! Tiles, sums and their factors against the definitions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::check;
+use crate::oracle::Point;
+use crate::{Axis, Kind, Layout, oracle};
+
+/// The interleaved coordinate `x || y` and its index in the interleaved shape.
+fn index(left: &[i64], right: &[i64], x: i64, y: i64) -> i64 {
+    let (x, y) = (oracle::unflatten(left, x), oracle::unflatten(right, y));
+    let pairs = left.iter().zip(right).zip(x.iter().zip(&y));
+    pairs.fold(0, |at, ((l, r), (x, y))| (at * l + x) * r + y)
+}
+
+/// Every `left(x) * scale + right(y)`.
+fn sums(
+    left: &BTreeSet<Point>,
+    right: &BTreeSet<Point>,
+    scale: &BTreeMap<Axis, i128>,
+) -> BTreeSet<Point> {
+    let mut sums = BTreeSet::new();
+    for p in left {
+        for q in right {
+            let mut sum = q.clone();
+            for (&axis, &value) in p {
+                let total = sum.remove(&axis).unwrap_or(0) + value * scale[&axis];
+                if total != 0 {
+                    sum.insert(axis, total);
+                }
+            }
+            sums.insert(sum);
+        }
+    }
+    sums
+}
+
+#[test]
+fn tiles_and_sums_are_those_of_the_definition_and_factor_back() {
+    check(200, |c| {
+        let (a, b) = (c.plain_layout(), c.plain_layout());
+        if a.size() * b.size() > 96 || a.replica_count() * b.replica_count() > 64 {
+            return;
+        }
+        let (mut sa, mut sb) = (c.shape(a.size()), c.shape(b.size()));
+        let rank = sa.len().max(sb.len());
+        sa.resize(rank, 1);
+        sb.resize(rank, 1);
+        for spans in [true, false] {
+            let made = if spans {
+                Layout::tile(&a, &sa, &b, &sb)
+            } else {
+                Layout::direct_sum(&a, &sa, &b, &sb)
+            };
+            let made = match made {
+                Ok(made) => made,
+                Err(error) => {
+                    assert_eq!(error.kind(), Kind::None, "{error}");
+                    continue;
+                }
+            };
+            let span = |axis| {
+                let (low, high) = oracle::range(&b, axis);
+                if spans { high - low + 1 } else { 1 }
+            };
+            let scale = a
+                .axes()
+                .into_iter()
+                .map(|axis| (axis, span(axis)))
+                .collect();
+            let right = oracle::map(&b);
+            for (x, at_x) in (0..).zip(oracle::map(&a)) {
+                for (y, at_y) in (0..).zip(&right) {
+                    let expected = sums(&at_x, at_y, &scale);
+                    let got = oracle::points(&made, index(&sa, &sb, x, y));
+                    assert_eq!(got, expected, "{a} {b}");
+                }
+            }
+            let whole: Vec<i64> = sa.iter().zip(&sb).map(|(a, b)| a * b).collect();
+            let both: Vec<i64> = sa.iter().zip(&sb).flat_map(|(a, b)| [*a, *b]).collect();
+            if spans {
+                let outer = made.tile_of(&whole, &b, &sb).unwrap();
+                assert!(oracle::same(&outer, &a), "{a} (x) {b} gave {outer}");
+                let inner = made.tile_of_outer(&whole, &a, &sa).unwrap();
+                let again = Layout::tile(&a, &sa, &inner, &sb).unwrap();
+                assert!(oracle::same(&again, &made), "{a} (x) {inner}");
+            } else {
+                let left = made.direct_sum_of_right(&both, &b, &sb).unwrap();
+                let again = Layout::direct_sum(&left, &sa, &b, &sb).unwrap();
+                assert!(oracle::same(&again, &made), "{left} + {b}");
+                let right = made.direct_sum_of_left(&both, &a, &sa).unwrap();
+                let again = Layout::direct_sum(&a, &sa, &right, &sb).unwrap();
+                assert!(oracle::same(&again, &made), "{a} + {right}");
+            }
+        }
+    });
+}

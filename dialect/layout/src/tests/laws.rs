@@ -1,0 +1,180 @@
+//! Laws between operations: what one says, another confirms.
+
+use std::collections::BTreeMap;
+
+use super::{axis, check};
+use crate::analysis::{alias, overlap};
+use crate::{Axis, Coord, Kind, Layout, oracle};
+
+#[test]
+fn group_then_flatten_is_the_layout() {
+    check(400, |c| {
+        let layout = c.layout();
+        let shape = c.shape(layout.size());
+        let Ok(grouped) = layout.group(&shape) else {
+            return;
+        };
+        assert_eq!(grouped.layout.canonicalize(), layout.canonicalize());
+        let flat = grouped.layout.group(&[layout.size()]).unwrap();
+        assert_eq!(flat.layout.canonicalize(), layout.canonicalize());
+        // Grouping a grouped layout changes nothing, and neither does a refinement first.
+        let again = grouped.layout.group(&shape).unwrap();
+        assert_eq!(
+            (&again.layout, &again.seps),
+            (&grouped.layout, &grouped.seps)
+        );
+        let both = layout.group_many(&[&shape[..], &[layout.size()]]).unwrap();
+        assert_eq!(both.layout.canonicalize(), layout.canonicalize());
+        for (seps, shape) in both.seps.iter().zip([&shape[..], &[layout.size()]]) {
+            let extents: Vec<i64> = seps
+                .windows(2)
+                .map(|ends| {
+                    both.layout.shard()[ends[0]..ends[1]]
+                        .iter()
+                        .map(|i| i.extent)
+                        .product()
+                })
+                .collect();
+            assert_eq!(extents, shape);
+        }
+    });
+}
+
+#[test]
+fn equality_is_an_equivalence_that_canonical_forms_represent() {
+    check(400, |c| {
+        let (a, b) = (c.plain_layout(), c.plain_layout());
+        let equal = a.equivalent(&b).unwrap();
+        assert_eq!(equal, b.equivalent(&a).unwrap());
+        assert_eq!(equal, a.canonicalize() == b.canonicalize(), "{a} and {b}");
+        assert!(a.equivalent(&a.canonicalize()).unwrap());
+    });
+}
+
+#[test]
+fn permutations_have_inverses() {
+    check(300, |c| {
+        let layout = c.layout();
+        let shape = c.shape(layout.size());
+        let mut order: Vec<usize> = (0..shape.len()).collect();
+        let by = usize::from(c.below(8)) % order.len();
+        order.rotate_left(by);
+        let Ok(turned) = layout.permute_dims(&shape, &order) else {
+            return;
+        };
+        let turned_shape: Vec<i64> = order.iter().map(|&k| shape[k]).collect();
+        let mut back = vec![0; order.len()];
+        for (k, &from) in order.iter().enumerate() {
+            back[from] = k;
+        }
+        let again = turned.permute_dims(&turned_shape, &back).unwrap();
+        assert!(
+            again.equivalent(&layout).unwrap(),
+            "{layout} {shape:?} {order:?}"
+        );
+    });
+}
+
+#[test]
+fn packing_and_splitting_have_inverses() {
+    check(400, |c| {
+        let layout = c.layout();
+        let num = i64::from(c.pick(2_u8, &[3, 4, 8]));
+        if let Ok(unpacked) = layout.unpack(num, Axis::M) {
+            let packed = unpacked.pack(num, Axis::M).unwrap();
+            assert!(packed.equivalent(&layout).unwrap(), "{layout} by {num}");
+        }
+        if let Ok(packed) = layout.pack(num, Axis::M) {
+            let unpacked = packed.unpack(num, Axis::M).unwrap();
+            assert!(unpacked.equivalent(&layout).unwrap(), "{layout} by {num}");
+        }
+        let (lane, outer, inner) = (axis("lane"), axis("outer"), axis("inner"));
+        let extent = i64::from(1 + c.below(12));
+        if let Ok(split) = layout.split_axes(lane, outer, inner, extent) {
+            let rules = BTreeMap::from([(outer, (lane, extent)), (inner, (lane, 1))]);
+            let fused = split.fuse_axes(&rules).unwrap();
+            assert!(fused.equivalent(&layout).unwrap(), "{layout} at {extent}");
+        }
+    });
+}
+
+/// An alias is a place with two indices; without one every place has a single index.
+#[test]
+fn aliasing_is_ambiguous_inversion() {
+    check(300, |c| {
+        let layout = c.layout();
+        match alias(&layout).unwrap() {
+            Some(found) => {
+                let indices = layout.invert(&found.point).unwrap();
+                assert!(indices.contains(&found.first) && indices.contains(&found.second));
+            }
+            None => {
+                for x in 0..layout.size().min(64) {
+                    for point in &layout.points(x).unwrap() {
+                        assert_eq!(layout.invert(point).unwrap(), [x], "{layout}");
+                    }
+                }
+            }
+        }
+    });
+}
+
+/// What intersects overlaps, and the other way round; intersection commutes and is idempotent.
+#[test]
+fn intersection_and_overlap_agree() {
+    check(300, |c| {
+        let (a, b) = (c.layout(), c.layout());
+        let places = |l: &Layout| -> Vec<oracle::Point> {
+            let mut all: Vec<_> = oracle::map(l).into_iter().flatten().collect();
+            all.sort_unstable();
+            all.dedup();
+            all
+        };
+        let (ab, ba) = (a.intersect(&b), b.intersect(&a));
+        match (&ab, &ba) {
+            (Ok(ab), Ok(ba)) => {
+                assert_eq!(places(ab), places(ba));
+                assert_eq!(places(&ab.intersect(&a).unwrap()), places(ab));
+                let met = overlap(&a, &b).unwrap().expect("they intersect");
+                assert!(places(ab).contains(&oracle::point_of(&met.point)));
+            }
+            (Err(x), Err(y)) => assert_eq!((x.kind(), y.kind()), (Kind::None, Kind::None)),
+            _ => panic!("{a} and {b} do not commute: {ab:?} {ba:?}"),
+        }
+        if overlap(&a, &b).unwrap().is_none() {
+            assert!(ab.is_err());
+        }
+    });
+}
+
+/// A layout moved by an offset is a slice of a larger one: slices, offsets and application agree.
+#[test]
+fn slices_of_tiles_are_moved_tiles() {
+    check(300, |c| {
+        let (a, b) = (c.plain_layout(), c.plain_layout());
+        if a.size() * b.size() > 512 {
+            return;
+        }
+        let Ok(tiled) = Layout::tile(&a, &[a.size()], &b, &[b.size()]) else {
+            return;
+        };
+        let at = i64::from(c.below(512)) % a.size();
+        let begin = at * b.size();
+        let piece = tiled.slice(
+            &[tiled.size()],
+            std::slice::from_ref(&(begin..begin + b.size())),
+        );
+        let piece = piece.unwrap();
+        let mut origin = Coord::new();
+        for (axis, value) in a.origin(at).unwrap().iter() {
+            origin.set(axis, value * b.span(axis).unwrap());
+        }
+        for y in 0..b.size() {
+            let mut want = b.origin(y).unwrap();
+            for (axis, value) in origin.iter() {
+                want.add(axis, value).unwrap();
+            }
+            assert_eq!(piece.origin(y).unwrap(), want, "{a} (x) {b} at {at}");
+        }
+    });
+}
