@@ -6,7 +6,7 @@ use crate::ptx::ast::{Operand, Space};
 use crate::ptx::type_bytes;
 use crate::units::reduce::{Kind, Op as ReduceOp};
 
-fn space_of(parts: &[&str]) -> (Space, bool) {
+pub(super) fn space_of(parts: &[&str]) -> (Space, bool) {
     for part in parts {
         let (base, scope) = part.split_once("::").unwrap_or((part, ""));
         let space = match base {

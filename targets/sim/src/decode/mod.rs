@@ -16,6 +16,7 @@ mod op;
 mod sync;
 mod tcgen05;
 mod tensor;
+mod wmma;
 
 pub use forms::{
     Access, Atom, AtomOp, Bulk, Callee, Combine, CpAsync, MbarOp, Order, Passed, PredSrc, Setp,
@@ -28,6 +29,8 @@ use std::collections::HashMap;
 
 pub use tcgen05::{Tcgen05, TensorA, TensorAccess, TensorMma};
 pub use tensor::{Ldmatrix, MmaForm, Tensor, TensorDirection, Wgmma, WgmmaA};
+
+pub use wmma::{WmmaForm, WmmaMove};
 
 /// Index of a register within its frame.
 pub type Slot = u32;

@@ -4,7 +4,7 @@ use super::forms::{
     Access, Atom, Bulk, Callee, Combine, CpAsync, MbarOp, Order, Passed, PredSrc, Setp, ShflMode,
 };
 use super::lanes::{CompareFn, LaneFn};
-use super::{Ldmatrix, MmaForm, Pred, Slot, Tcgen05, Tensor, Wgmma};
+use super::{Ldmatrix, MmaForm, Pred, Slot, Tcgen05, Tensor, Wgmma, WmmaForm, WmmaMove};
 use crate::ptx::ast::Space;
 use crate::units::convert::Convert;
 use crate::units::float::{Format, Round};
@@ -220,6 +220,12 @@ pub enum Op {
     Movmatrix { d: Slot, a: Slot },
     /// `mma.sync`.
     Mma(Box<MmaForm>),
+    /// `wmma.load`.
+    WmmaLoad(Box<WmmaMove>),
+    /// `wmma.store`.
+    WmmaStore(Box<WmmaMove>),
+    /// `wmma.mma`.
+    Wmma(Box<WmmaForm>),
     /// `wgmma.mma_async`.
     Wgmma(Box<Wgmma>),
     /// `wgmma.fence`.

@@ -99,7 +99,7 @@ pub struct Wgmma {
 }
 
 /// `m16n8k16` as numbers.
-fn shape(parts: &[&str]) -> Option<(usize, usize, usize)> {
+pub(super) fn shape(parts: &[&str]) -> Option<(usize, usize, usize)> {
     parts.iter().find_map(|part| {
         let (m, rest) = part.strip_prefix('m')?.split_once('n')?;
         let (n, k) = rest.split_once('k').unwrap_or((rest, "0"));
@@ -107,7 +107,7 @@ fn shape(parts: &[&str]) -> Option<(usize, usize, usize)> {
     })
 }
 
-fn element(ty: &str) -> Option<Element> {
+pub(super) fn element(ty: &str) -> Option<Element> {
     Some(match ty {
         "s8" => Element::Int {
             bits: 8,
@@ -130,7 +130,7 @@ fn element(ty: &str) -> Option<Element> {
     })
 }
 
-fn accumulator(ty: &str) -> Option<Accumulator> {
+pub(super) fn accumulator(ty: &str) -> Option<Accumulator> {
     Some(match ty {
         "f16" => Accumulator::F16,
         "f32" => Accumulator::F32,
@@ -140,7 +140,7 @@ fn accumulator(ty: &str) -> Option<Accumulator> {
     })
 }
 
-fn matrix_types<'a>(mods: &[&'a str]) -> Vec<&'a str> {
+pub(super) fn matrix_types<'a>(mods: &[&'a str]) -> Vec<&'a str> {
     mods.iter()
         .copied()
         .filter(|m| element(m).is_some() || *m == "s32")
@@ -162,6 +162,7 @@ impl Lower<'_> {
             }
             "mma" => self.mma(mods, ops)?,
             "wgmma" => self.wgmma(mods, ops)?,
+            "wmma" => self.wmma(mods, ops)?,
             "tcgen05" => self.tcgen05(mods, ops)?,
             _ => return Ok(None),
         }))

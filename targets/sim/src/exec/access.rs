@@ -398,6 +398,68 @@ pub(super) fn load(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, access: &Access) -> S
     Ok(())
 }
 
+/// Memory of 32 lanes, `size` bytes each, for an instruction of the whole warp.
+pub(super) fn read_bytes(
+    ctx: &mut Ctx<'_, '_>,
+    warp: &mut Warp,
+    space: Space,
+    addrs: &[u64; 32],
+    size: usize,
+    out: &mut [u8],
+) -> Step<()> {
+    record(ctx, space, addrs, size as u64, false);
+    for (lane, piece) in out.chunks_mut(size).enumerate() {
+        let fail = |fault| LaneFault(lane as u32, fault);
+        let place =
+            piece_place(ctx, warp, lane, space, (addrs[lane], size), false).map_err(fail)?;
+        for (i, word) in piece.chunks_mut(4).enumerate() {
+            let at = step_target(place, 4 * i as u64);
+            let value = read(ctx, warp, lane, at, word.len() as u64).map_err(fail)?;
+            word.copy_from_slice(&value.to_le_bytes()[..word.len()]);
+        }
+    }
+    Ok(())
+}
+
+/// As [`read_bytes`], the other way.
+pub(super) fn write_bytes(
+    ctx: &mut Ctx<'_, '_>,
+    warp: &mut Warp,
+    space: Space,
+    addrs: &[u64; 32],
+    size: usize,
+    bytes: &[u8],
+) -> Step<()> {
+    record(ctx, space, addrs, size as u64, true);
+    for (lane, piece) in bytes.chunks(size).enumerate() {
+        let fail = |fault| LaneFault(lane as u32, fault);
+        let place = piece_place(ctx, warp, lane, space, (addrs[lane], size), true).map_err(fail)?;
+        for (i, word) in piece.chunks(4).enumerate() {
+            let at = step_target(place, 4 * i as u64);
+            write(ctx, warp, lane, at, word.len() as u64, little(word)).map_err(fail)?;
+        }
+    }
+    Ok(())
+}
+
+/// Alignment, bounds and checks of a lane's piece; vector accesses have at most 16 bytes.
+fn piece_place(
+    ctx: &mut Ctx<'_, '_>,
+    warp: &Warp,
+    lane: usize,
+    space: Space,
+    (addr, size): (u64, usize),
+    write: bool,
+) -> Result<Target, Fault> {
+    let bytes = size as u64;
+    aligned(addr, bytes.min(16))?;
+    let place = target(ctx, space, addr, bytes)?;
+    if ctx.checking() {
+        check(ctx, warp, lane, place, bytes, write, Order::Weak);
+    }
+    Ok(place)
+}
+
 const fn step_target(place: Target, by: u64) -> Target {
     match place {
         Target::Shared { rank, offset } => Target::Shared {

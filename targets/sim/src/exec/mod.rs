@@ -10,3 +10,4 @@ pub(crate) mod launch;
 pub(crate) mod step;
 pub(crate) mod warp;
 pub(crate) mod warpwide;
+pub(crate) mod wmma;

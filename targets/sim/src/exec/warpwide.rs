@@ -257,11 +257,7 @@ fn mma(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, form: &MmaForm) -> Result<(), Fau
             .map(|&s| warp.reg(ctx.base, s).map(|v| v as u32))
             .collect()
     };
-    let generation = if ctx.launch.program.target.starts_with("sm_8") {
-        Generation::Ampere
-    } else {
-        Generation::Hopper
-    };
+    let generation = Generation::of_target(&ctx.launch.program.target);
     let out = unit.execute(generation, &get(&form.a), &get(&form.b), &get(&form.c))?;
     for (&slot, value) in form.d.iter().zip(&out) {
         warp.write(ctx.base, slot, &value.map(u64::from), ctx.mask);

@@ -20,6 +20,7 @@ pub mod tensor_memory;
 mod testing;
 pub mod tma;
 pub mod wgmma;
+pub mod wmma;
 
 use crate::fault::Fault;
 

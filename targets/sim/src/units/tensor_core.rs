@@ -28,6 +28,22 @@ pub enum Generation {
     Blackwell,
 }
 
+impl Generation {
+    /// The generation of a `.target`.
+    #[must_use]
+    pub fn of_target(target: &str) -> Self {
+        if target.starts_with("sm_89") {
+            Self::Ada
+        } else if target.starts_with("sm_8") {
+            Self::Ampere
+        } else if target.starts_with("sm_1") {
+            Self::Blackwell
+        } else {
+            Self::Hopper
+        }
+    }
+}
+
 /// How the result of a chunk is rounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Output {

@@ -344,6 +344,9 @@ fn execute(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, lanes: u32) -> Step<Flow> {
         | Op::WarpSync { .. }
         | Op::Movmatrix { .. }
         | Op::Mma(_) => super::warpwide::execute(ctx, warp, lanes),
+        Op::WmmaLoad(form) => super::wmma::load(ctx, warp, form).map(|()| Flow::Next),
+        Op::WmmaStore(form) => super::wmma::store(ctx, warp, form).map(|()| Flow::Next),
+        Op::Wmma(form) => Ok(super::wmma::mma(ctx, warp, form).map(|()| Flow::Next)?),
         Op::Ldmatrix(form) => super::access::matrix(ctx, warp, form, false).map(|()| Flow::Next),
         Op::Stmatrix(form) => super::access::matrix(ctx, warp, form, true).map(|()| Flow::Next),
         Op::Barrier { .. }

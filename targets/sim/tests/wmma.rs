@@ -1,0 +1,248 @@
+//! `wmma` from PTX: loads of rows and columns with strides, products, stores, against scalar loops.
+
+mod common;
+
+use axe_sim::{FindingKind, Launch};
+use common::Given;
+
+struct Case {
+    shape: [usize; 3],
+    /// Element type of A and B, its bytes, and how a small integer is encoded.
+    ty: &'static str,
+    bytes: usize,
+    encode: fn(i32) -> u64,
+    /// Types of D, A, B and C as `wmma.mma` names them, and the accumulator.
+    types: &'static str,
+    acc: &'static str,
+    acc_bytes: usize,
+    decode: fn(u64) -> i32,
+    /// Registers of A, B and C.
+    registers: [usize; 3],
+}
+
+fn half(x: i32) -> u64 {
+    half::f16::from_f32(x as f32).to_bits().into()
+}
+
+fn cases() -> Vec<Case> {
+    let float = |bits: u64| f32::from_bits(bits as u32) as i32;
+    vec![
+        Case {
+            shape: [16, 16, 16],
+            ty: "f16",
+            bytes: 2,
+            encode: half,
+            types: "f32.f32",
+            acc: "f32",
+            acc_bytes: 4,
+            decode: float,
+            registers: [8, 8, 8],
+        },
+        Case {
+            shape: [32, 8, 16],
+            ty: "f16",
+            bytes: 2,
+            encode: half,
+            types: "f16.f16",
+            acc: "f16",
+            acc_bytes: 2,
+            decode: |bits| half::f16::from_bits(bits as u16).to_f32() as i32,
+            registers: [8, 8, 4],
+        },
+        Case {
+            shape: [8, 32, 16],
+            ty: "bf16",
+            bytes: 2,
+            encode: |x| half::bf16::from_f32(x as f32).to_bits().into(),
+            types: "f32.bf16.bf16.f32",
+            acc: "f32",
+            acc_bytes: 4,
+            decode: float,
+            registers: [2, 8, 8],
+        },
+        Case {
+            shape: [16, 16, 8],
+            ty: "tf32",
+            bytes: 4,
+            encode: |x| (x as f32).to_bits().into(),
+            types: "f32.tf32.tf32.f32",
+            acc: "f32",
+            acc_bytes: 4,
+            decode: float,
+            registers: [4, 4, 8],
+        },
+        Case {
+            shape: [16, 16, 16],
+            ty: "s8",
+            bytes: 1,
+            encode: |x| x as u8 as u64,
+            types: "s32.s8.s8.s32",
+            acc: "s32",
+            acc_bytes: 4,
+            decode: |bits| bits as i32,
+            registers: [2, 2, 8],
+        },
+        Case {
+            shape: [8, 8, 4],
+            ty: "f64",
+            bytes: 8,
+            encode: |x| f64::from(x).to_bits(),
+            types: "f64.f64.f64.f64",
+            acc: "f64",
+            acc_bytes: 8,
+            decode: |bits| f64::from_bits(bits) as i32,
+            registers: [1, 1, 2],
+        },
+    ]
+}
+
+fn value(which: usize, i: usize, j: usize) -> i32 {
+    ((which * 5 + i * 3 + j * 7 + i * j % 3) % 5) as i32 - 2
+}
+
+/// A matrix in lines of `stride` elements, by rows or by columns.
+fn memory(
+    case: &Case,
+    which: usize,
+    [rows, columns]: [usize; 2],
+    by_column: bool,
+    stride: usize,
+) -> Vec<u8> {
+    let lines = if by_column { columns } else { rows };
+    let mut out = vec![0; (lines * stride) * case.bytes];
+    for i in 0..rows {
+        for j in 0..columns {
+            let at = if by_column {
+                j * stride + i
+            } else {
+                i * stride + j
+            } * case.bytes;
+            out[at..at + case.bytes]
+                .copy_from_slice(&(case.encode)(value(which, i, j)).to_le_bytes()[..case.bytes]);
+        }
+    }
+    out
+}
+
+fn list(name: &str, count: usize) -> String {
+    (0..count)
+        .map(|i| format!("%{name}{i}"))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// A comes through shared memory, B from global memory; D = A B + A B.
+fn kernel(case: &Case, columns: [bool; 3], strides: [usize; 3], sync: &str) -> String {
+    let [m, n, k] = case.shape;
+    let shape = format!("m{m}n{n}k{k}");
+    let [la, lb, ld] = columns.map(|c| if c { "col" } else { "row" });
+    let bytes = memory(case, 0, [m, k], columns[0], strides[0]).len();
+    let wide = if case.bytes == 8 { "b64" } else { "b32" };
+    let mul = format!("wmma.mma.sync.aligned.{la}.{lb}.{shape}.{}", case.types);
+    let [ra, rb, rc] = case.registers;
+    let (a, b, c) = (list("a", ra), list("b", rb), list("c", rc));
+    format!(
+        ".version 8.0\n.target sm_90\n.address_size 64
+.visible .entry k(.param .u64 a, .param .u64 b, .param .u64 d)
+{{
+.reg .{wide} %a<{ra}>; .reg .{wide} %b<{rb}>; .reg .{wide} %c<{rc}>; .reg .pred %p<2>; .reg .b32 %r<9>; .reg .b64 %d<9>;
+.shared .align 128 .b8 s[{bytes}];
+ld.param.u64 %d0, [a]; cvta.to.global.u64 %d0, %d0; ld.param.u64 %d1, [b]; cvta.to.global.u64 %d1, %d1;
+ld.param.u64 %d2, [d]; cvta.to.global.u64 %d2, %d2;
+mov.u32 %r0, %tid.x; shl.b32 %r0, %r0, 2; mov.u32 %r1, s;
+copy: setp.ge.u32 %p0, %r0, {bytes}; @%p0 bra copied; cvt.u64.u32 %d3, %r0; add.s64 %d3, %d3, %d0; ld.global.b32 %r2, [%d3];
+add.u32 %r3, %r1, %r0; st.shared.b32 [%r3], %r2; add.u32 %r0, %r0, 128; bra copy;
+copied: {sync}
+wmma.load.a.sync.aligned.{la}.{shape}.shared.{ty} {{{a}}}, [%r1], {};
+wmma.load.b.sync.aligned.{lb}.{shape}.global.{ty} {{{b}}}, [%d1], {};
+{}
+{mul} {{{c}}}, {{{a}}}, {{{b}}}, {{{c}}};
+{mul} {{{c}}}, {{{a}}}, {{{b}}}, {{{c}}};
+wmma.store.d.sync.aligned.{ld}.{shape}.global.{} [%d2], {{{c}}}, {};
+ret;
+}}\n",
+        strides[0],
+        strides[1],
+        (0..rc).map(|i| format!("mov.{wide} %c{i}, 0;")).collect::<String>(),
+        case.acc,
+        strides[2],
+        ty = case.ty,
+    )
+}
+
+#[test]
+fn every_type_in_every_layout() {
+    for case in cases() {
+        let [m, n, k] = case.shape;
+        for layout in 0..8 {
+            let columns = [layout & 1 == 1, layout & 2 == 2, layout & 4 == 4];
+            let line = |by: bool, rows: usize, cols: usize| if by { rows } else { cols };
+            // Lines further apart than they are long.
+            let pad = 16 / case.bytes;
+            let strides = [
+                line(columns[0], m, k) + pad,
+                line(columns[1], k, n) + pad,
+                line(columns[2], m, n) + 16 / case.acc_bytes,
+            ];
+            let a = memory(&case, 0, [m, k], columns[0], strides[0]);
+            let b = memory(&case, 1, [k, n], columns[1], strides[1]);
+            let lines = if columns[2] { n } else { m };
+            let text = kernel(&case, columns, strides, "bar.sync 0;");
+            let given = || {
+                vec![
+                    Given::In(a.clone()),
+                    Given::In(b.clone()),
+                    Given::Out(lines * strides[2] * case.acc_bytes),
+                ]
+            };
+            let out = common::clean(&text, &Launch::new("k", 1, 32, Vec::new()), given);
+            for i in 0..m {
+                for j in 0..n {
+                    let at = if columns[2] {
+                        j * strides[2] + i
+                    } else {
+                        i * strides[2] + j
+                    } * case.acc_bytes;
+                    let mut word = [0; 8];
+                    word[..case.acc_bytes].copy_from_slice(&out[2][at..at + case.acc_bytes]);
+                    let want: i32 = (0..k).map(|x| 2 * value(0, i, x) * value(1, x, j)).sum();
+                    assert_eq!(
+                        (case.decode)(u64::from_le_bytes(word)),
+                        want,
+                        "{} {layout}: {i}, {j}",
+                        case.ty
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_missing_barrier_and_a_short_buffer_are_found() {
+    let case = &cases()[0];
+    let text = |sync| kernel(case, [false; 3], [16; 3], sync);
+    let given = |n| {
+        vec![
+            Given::In(vec![0; 512]),
+            Given::In(vec![0; n]),
+            Given::Out(1024),
+        ]
+    };
+    let start = Launch::new("k", 1, 32, Vec::new());
+    let kinds = |text: &str, n| common::kinds(&common::findings(text, &start, given(n), 0));
+    assert_eq!(kinds(&text("bar.sync 0;"), 512), []);
+    assert!(kinds(&text(""), 512).contains(&FindingKind::Race));
+    assert!(kinds(&text("bar.sync 0;"), 480).contains(&FindingKind::OutOfBounds));
+    let part = text("bar.sync 0;").replace("wmma.load.b", "@%p1 wmma.load.b");
+    assert!(
+        !kinds(
+            &part.replace(
+                "copied:",
+                "copied: mov.u32 %r5, %tid.x; setp.lt.u32 %p1, %r5, 16;"
+            ),
+            512
+        )
+        .is_empty()
+    );
+}
