@@ -69,6 +69,8 @@ impl<'p> Lower<'p> {
                 "maxntid" => {
                     func.max_threads = Some(dims().iter().map(|&d| u64::from(d)).product())
                 }
+                "maxnreg" => func.max_registers = values.first().map(|&n| n as u32),
+                "minnctapersm" => func.min_ctas = values.first().map(|&n| n as u32),
                 "reqnctapercluster" => func.required_cluster = Some(dims()),
                 _ => {}
             }

@@ -123,6 +123,10 @@ pub struct Func {
     pub required_threads: Option<[u32; 3]>,
     /// `.maxntid`, as a product.
     pub max_threads: Option<u64>,
+    /// `.maxnreg`.
+    pub max_registers: Option<u32>,
+    /// `.minnctapersm`.
+    pub min_ctas: Option<u32>,
     /// `.reqnctapercluster`.
     pub required_cluster: Option<[u32; 3]>,
     /// Registers that hold wgmma or other asynchronous results.

@@ -611,6 +611,10 @@ impl Cluster {
                     "waits for{wanted} the mbarrier at shared address {offset} of CTA rank {rank}; {state}"
                 )
             }
+            Some(Wait::Registers { wanted }) => format!(
+                "waits for {wanted} registers; the CTA's pool has {}",
+                self.ctas[cta].free_registers
+            ),
             Some(Wait::Async(what)) => format!("waits for {what}"),
         }
     }

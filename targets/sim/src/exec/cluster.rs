@@ -9,7 +9,7 @@ use super::warp::{FULL, Fragment, Frame, NONE, Wait, Warp};
 use crate::check::clock::{View, WarpClocks};
 use crate::check::init::Written;
 use crate::check::shadow::Shadow;
-use crate::decode::{Preload, RANK_SHIFT, SHARED_BASE, Special};
+use crate::decode::{Func, Preload, RANK_SHIFT, SHARED_BASE, Special};
 use crate::report::{Finding, FindingKind};
 use std::collections::{HashMap, VecDeque};
 
@@ -38,6 +38,8 @@ pub(crate) struct Cta {
     pub(crate) tensor: Option<Box<TensorCta>>,
     /// Clock of the wgmma work that each warp has retired.
     pub(crate) wgmma_done: Vec<u32>,
+    /// Registers that warps have given up by `setmaxnreg.dec` and none has taken.
+    pub(crate) free_registers: u32,
     pub(crate) agent_clocks: Vec<u32>,
     pub(crate) next_agent: u32,
     /// Last access of each entity of another CTA to this CTA's shared memory: clock and PTX line.
@@ -320,6 +322,7 @@ impl Cta {
             wgmma: vec![VecDeque::new(); warps],
             tensor: (launch.program.tensor_memory).then(|| Box::new(TensorCta::new(checked))),
             wgmma_done: vec![0; warps],
+            free_registers: 0,
             agent_clocks: vec![0; launch.agents() as usize],
             next_agent: 0,
             remote: HashMap::new(),
@@ -356,6 +359,8 @@ fn new_warp(
     let Some(func) = launch.program.functions.get(launch.kernel) else {
         return warp;
     };
+    warp.max_regs = launch_registers(func, threads);
+    warp.max_regs_known = func.max_registers.is_some();
     let frame = Frame {
         func: launch.kernel,
         regs: 0,
@@ -382,6 +387,16 @@ fn new_warp(
     };
     fill_frame(launch, &mut warp, id, &place);
     warp
+}
+
+/// Registers a thread at the launch: `.maxnreg`, or all that CTAs of this size leave room for. An SM has
+/// 65536, given out in eights, at most 256 a thread (CUDA C++ Programming Guide, technical specifications).
+fn launch_registers(func: &Func, threads: u32) -> u32 {
+    let required = func.required_threads.map(|t| t.iter().product());
+    let bound = func.max_threads.map(|t| t.min(1024) as u32);
+    let threads = required.or(bound).unwrap_or(threads).max(1);
+    let room = 65536 / threads / func.min_ctas.unwrap_or(1).max(1) / 8 * 8;
+    func.max_registers.unwrap_or(room).clamp(24, 256)
 }
 
 /// Where a warp stands in the grid: what its special registers show.

@@ -40,6 +40,8 @@ pub(crate) enum Wait {
         parity: Option<u32>,
         timed_out: bool,
     },
+    /// Registers of the CTA's pool.
+    Registers { wanted: u32 },
     /// Asynchronous copies or products.
     Async(&'static str),
 }
@@ -83,7 +85,9 @@ pub(crate) struct Warp {
     /// Local memory, lane by lane.
     pub(crate) local: Vec<Vec<u8>>,
     pub(crate) clocks: Option<Box<WarpClocks>>,
+    /// Registers a thread, and whether that is more than an upper bound.
     pub(crate) max_regs: u32,
+    pub(crate) max_regs_known: bool,
     /// Registers that a wgmma in flight writes (`d`) or reads, and those written since `wgmma.fence`.
     pub(crate) in_flight: Vec<u8>,
     pub(crate) unfenced: Vec<bool>,
@@ -115,6 +119,7 @@ impl Warp {
             local: Vec::new(),
             clocks: None,
             max_regs: 0,
+            max_regs_known: false,
             in_flight: Vec::new(),
             unfenced: Vec::new(),
             last_alloc: 0,

@@ -362,10 +362,32 @@ fn execute(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, lanes: u32) -> Step<Flow> {
     }
 }
 
-fn set_max_registers(ctx: &Ctx<'_, '_>, warp: &mut Warp, count: u32, increase: bool) -> Flow {
-    if increase && warp.max_regs > count {
-        let message = format!("setmaxnreg.inc to {count} below {}", warp.max_regs);
+/// `setmaxnreg`: a warp gives registers to its CTA's pool, or waits until the pool has what it asks
+/// for (PTX ISA 9.7.19.5).
+fn set_max_registers(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, count: u32, increase: bool) -> Flow {
+    let begun = matches!(warp.fragments[ctx.at].wait, Some(Wait::Registers { .. }));
+    if ctx.mask != warp.live && !begun {
+        let message = format!("only lanes {:#010x} of the warp execute it", ctx.mask);
+        ctx.find(warp, FindingKind::BarrierDivergence, 32, message, None);
+    }
+    let now = warp.max_regs;
+    let known = std::mem::replace(&mut warp.max_regs_known, true);
+    // Without .maxnreg the warp may have begun with fewer than there was room for.
+    let surplus = increase && now > count && !known;
+    if (increase && now > count && known) || (!increase && now < count) {
+        let message = format!("{} to {count} from {now} registers a thread", ctx.inst.name);
         ctx.find(warp, FindingKind::Invalid, 32, message, None);
+        return Flow::Next;
+    }
+    let pool = &mut ctx.cluster.ctas[ctx.cta].free_registers;
+    let change = 32 * now.abs_diff(count);
+    if !increase || surplus {
+        *pool += change;
+        ctx.cluster.wake_all();
+    } else if *pool >= change {
+        *pool -= change;
+    } else {
+        return Flow::Block(Wait::Registers { wanted: change });
     }
     warp.max_regs = count;
     Flow::Next
