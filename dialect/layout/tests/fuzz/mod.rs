@@ -7,7 +7,7 @@ use axe_layout::cute::{ComposedLayout, CuteLayout, Nest};
 use axe_layout::generate::Choices;
 use axe_layout::sharding::{Mesh, Sharding, parse_placements};
 use axe_layout::tools::answer;
-use axe_layout::{Axis, Coord, Iter, Layout, LayoutParts, Swizzle, oracle};
+use axe_layout::{Axis, Coord, Iter, Layout, LayoutParts, Swizzle, analysis, oracle};
 
 /// The text form: what parses prints to what parses to it.
 pub fn text(bytes: &[u8]) {
@@ -84,6 +84,8 @@ pub fn operations(bytes: &[u8]) {
     };
     let (shape_a, shape_b) = (shape(c, &a, extreme), shape(c, &b, extreme));
     one_layout(c, &a, &shape_a, extreme);
+    slices(c, &a, &shape_a, extreme);
+    analyses(c, (&a, &b), &shape_a, extreme);
     two_layouts((&a, &shape_a), (&b, &shape_b), extreme);
 }
 
@@ -193,6 +195,107 @@ fn one_layout(c: &mut Choices<'_>, a: &Layout, shape: &[i64], extreme: bool) {
         let back = turned.permute_dims(&turned_shape, &reversed);
         same(&back.unwrap_or_else(|e| panic!("{a}: {e}")));
     }
+}
+
+/// Slices are the box's map, slices of slices the inner box's, and covers cover.
+fn slices(c: &mut Choices<'_>, a: &Layout, shape: &[i64], extreme: bool) {
+    let ranges = |region: &[(i64, i64)]| -> Vec<_> { region.iter().map(|&(b, e)| b..e).collect() };
+    if extreme {
+        let wild: Vec<_> = shape.iter().map(|_| (number(c), number(c))).collect();
+        let _ = a.slice(shape, &ranges(&wild));
+        return;
+    }
+    let region = c.region(shape);
+    if let Ok(slice) = a.slice(shape, &ranges(&region)) {
+        let want = oracle::region(a, shape, &region);
+        assert_eq!(
+            oracle::map(&slice),
+            want,
+            "{a} {shape:?} {region:?}: {slice}"
+        );
+        let extents: Vec<i64> = region.iter().map(|(b, e)| e - b).collect();
+        let inner = c.region(&extents);
+        let both = region.iter().zip(&inner);
+        let both: Vec<_> = both.map(|(o, i)| (o.0 + i.0, o.0 + i.1)).collect();
+        let (twice, once) = (
+            slice.slice(&extents, &ranges(&inner)),
+            a.slice(shape, &ranges(&both)),
+        );
+        assert_eq!(
+            twice.is_ok(),
+            once.is_ok(),
+            "{a} {shape:?} {region:?} {inner:?}"
+        );
+        if let (Ok(twice), Ok(once)) = (twice, once) {
+            assert!(
+                oracle::same(&twice, &once),
+                "{a} {shape:?} {region:?} {inner:?}"
+            );
+        }
+    }
+    if a.size() <= 64
+        && let Ok(cover) = a.slice_cover(shape, &ranges(&region))
+    {
+        let volume: i64 = region.iter().map(|(b, e)| e - b).product();
+        assert_eq!(
+            cover.iter().map(|(_, slice)| slice.size()).sum::<i64>(),
+            volume,
+            "{a}"
+        );
+    }
+}
+
+/// Witnesses are what they claim, and what is said to be free of aliases inverts to one index.
+fn analyses(c: &mut Choices<'_>, (a, b): (&Layout, &Layout), shape: &[i64], extreme: bool) {
+    let lives =
+        |l: &Layout, x: i64, point: &Coord| l.points(x).is_ok_and(|all| all.contains(point));
+    let few = |l: &Layout| l.replica().iter().all(|i| i.extent <= 64);
+    match analysis::alias(a) {
+        Ok(Some(found)) => {
+            assert_ne!(found.first, found.second, "{a}");
+            if few(a) {
+                assert!(lives(a, found.first, &found.point), "{a}");
+                assert!(lives(a, found.second, &found.point), "{a}");
+            }
+        }
+        Ok(None) if !extreme => {
+            let x = i64::from(c.below(256)) % a.size();
+            for point in &a.points(x).unwrap() {
+                assert_eq!(a.invert(point).ok(), Some(vec![x]), "{a}");
+            }
+        }
+        _ => {}
+    }
+    let _ = analysis::coinciding_copies(a);
+    let met = analysis::overlap(a, b);
+    if let Ok(Some(found)) = &met
+        && few(a)
+        && few(b)
+    {
+        assert!(lives(a, found.first, &found.point), "{a} and {b}");
+        assert!(lives(b, found.second, &found.point), "{a} and {b}");
+    }
+    if let (Ok(None), Ok(both)) = (&met, a.intersect(b)) {
+        panic!("{a} and {b} do not overlap, but {both} is in both");
+    }
+    let dim = usize::from(c.below(4));
+    let width = analysis::vector_width(a, shape, dim, 8 << c.below(5), number(c));
+    assert!(width.is_err() || width.is_ok_and(|w| w.bytes <= 16 && w.elements >= 1));
+    let _ = a
+        .shard()
+        .first()
+        .map(|i| i.intersect(b.shard().first().unwrap_or(i)));
+    let _ = Iter::largest_run(a.shard(), Axis::M);
+    let coords = vec![shape.iter().map(|_| i64::from(c.below(4))).collect()];
+    let vector = i64::from(c.below(17));
+    if let Ok(access) = analysis::TileAccess::at(a, shape, &coords, dim, vector, 2)
+        && let Ok(choice) = analysis::choose_swizzle(a, std::slice::from_ref(&access))
+    {
+        let cost = access.warp(choice.swizzle).map(|w| w.banks());
+        assert_eq!(cost.ok(), choice.costs.first().copied(), "{a}");
+    }
+    let lane = Axis::new("lane").unwrap();
+    let _ = analysis::tile_accesses(a, (lane, Axis::M), b, None, 4);
 }
 
 fn two_layouts((a, shape_a): (&Layout, &[i64]), (b, shape_b): (&Layout, &[i64]), extreme: bool) {
