@@ -602,3 +602,85 @@ proptest! {
         let _ = one.reordered(&[(axis("i"), bits), (axis("j"), bits)], &[(axis("x"), bits)]);
     }
 }
+
+/// A permutation of 128 registers in 32 lanes that is not linear.
+fn scattered(seed: u64) -> (Table, Table) {
+    let hash = |x: u64| (x + 1).wrapping_mul(seed | 1).rotate_left(17) ^ seed;
+    let mut shuffled: Vec<u64> = (0..4096).collect();
+    shuffled.sort_by_key(|&x| hash(hash(x)));
+    let table = |element: &dyn Fn(u64) -> u64| -> Table {
+        (0..32)
+            .map(|l| (0..128).map(|r| Some(element(l * 128 + r))).collect())
+            .collect()
+    };
+    (table(&|x| x), table(&|x| shuffled[x as usize]))
+}
+
+#[test]
+fn a_scattered_warp_is_planned_in_as_many_rounds_as_its_busiest_lane() {
+    for seed in [0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03] {
+        let (src, dst) = scattered(seed);
+        for bits in [8, 16, 32] {
+            let plan = relayout_tables(&src, &dst, bits).unwrap();
+            check_tables(&src, &dst, &plan).unwrap();
+        }
+        let plan = relayout_tables(&src, &dst, 32).unwrap();
+        let sent = |from: u64| {
+            (0..32)
+                .filter(|&to| to != from)
+                .flat_map(|to| &dst[to as usize])
+                .filter(|e| e.is_some_and(|e| e / 128 == from))
+                .count()
+        };
+        let received = |to: u64| {
+            dst[to as usize]
+                .iter()
+                .filter(|e| e.is_some_and(|e| e / 128 != to))
+                .count()
+        };
+        let busiest = (0..32).flat_map(|l| [sent(l), received(l)]).max();
+        assert_eq!(Some(plan.shuffles()), busiest);
+    }
+}
+
+/// Elements may be any numbers.
+#[test]
+fn far_elements_are_numbered_by_search() {
+    let far = |x: u64| Some(x * (u64::MAX / 8));
+    let src: Table = (0..4).map(|l| vec![far(l), far(l + 4)]).collect();
+    let dst: Table = (0..4)
+        .map(|l| vec![far((l + 1) % 4 + 4), None, far(l)])
+        .collect();
+    let plan = relayout_tables(&src, &dst, 32).unwrap();
+    check_tables(&src, &dst, &plan).unwrap();
+    assert_eq!(plan.shuffles(), 1);
+    let missing: Table = (0..4).map(|_| vec![Some(12345)]).collect();
+    assert!(relayout_tables(&src, &missing, 32).is_err());
+    let gap: Table = vec![vec![Some(0), Some(5)]];
+    assert!(relayout_tables(&gap, &vec![vec![Some(3)]], 32).is_err());
+    let none: Table = vec![vec![None], vec![None]];
+    assert_eq!(relayout_tables(&none, &none, 32).unwrap().shuffles(), 0);
+    assert!(relayout_tables(&none, &gap, 32).is_err());
+}
+
+#[test]
+#[ignore = "measures time: run it with --release --ignored --nocapture"]
+fn time_of_a_scattered_warp() {
+    for seed in [0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03] {
+        let (src, dst) = scattered(seed);
+        for bits in [8, 16, 32] {
+            let best = (0..50)
+                .map(|_| {
+                    let start = std::time::Instant::now();
+                    let plan = relayout_tables(std::hint::black_box(&src), &dst, bits).unwrap();
+                    let taken = start.elapsed();
+                    drop(std::hint::black_box(plan));
+                    taken
+                })
+                .collect::<Vec<_>>();
+            let mut best = best;
+            best.sort_unstable();
+            println!("{bits} bits: median {:?}, least {:?}", best[25], best[0]);
+        }
+    }
+}

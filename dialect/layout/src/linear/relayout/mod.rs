@@ -6,6 +6,7 @@
 
 mod check;
 mod colouring;
+mod places;
 mod plan;
 mod stages;
 mod table;

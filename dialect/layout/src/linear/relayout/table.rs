@@ -4,9 +4,10 @@
 //! lane one word from one lane. Choosing the rounds is edge colouring of the bipartite multigraph of
 //! words, which needs as many colours as the busiest lane sends or receives words.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use smallvec::SmallVec;
 
 use super::colouring::colour;
+use super::places::{Marks, Places};
 use super::{Lanes, RelayoutPlan, Step, elements_per_word};
 use crate::axis::Axis;
 use crate::error::{Error, Result};
@@ -19,14 +20,14 @@ pub type Table = Vec<Vec<Option<u64>>>;
 /// Largest table that is planned.
 const MAX_ENTRIES: usize = 1 << 20;
 
-/// The elements of a word and the source register of each.
-type Elements = [(u64, usize)];
+/// The elements of a word, by their numbers, and the source register of each.
+type Elements = SmallVec<[(usize, usize); 2]>;
 
 /// A word that lane `from` sends to lane `to`.
 struct Word {
     from: usize,
     to: usize,
-    elements: Vec<(u64, usize)>,
+    elements: Elements,
 }
 
 /// The steps that turn the distribution `src` into `dst`, of any numbers of lanes and registers.
@@ -41,14 +42,14 @@ struct Word {
 pub fn relayout_tables(src: &Table, dst: &Table, elem_bits: u32) -> Result<RelayoutPlan> {
     let per_word = elements_per_word(elem_bits)?;
     check_tables(src, dst)?;
-    let places = places(src);
-    let words = words(src, dst, &places, per_word)?;
+    let places = Places::new(src);
+    let words = words(dst, &places, per_word)?;
     let per_word = words.iter().map(|w| w.elements.len()).max().unwrap_or(1);
     let rounds = rounds(&words, src.len());
     let count = rounds.iter().map(|r| r + 1).max().unwrap_or(0);
     Ok(RelayoutPlan {
         elem_bits,
-        steps: steps(src, dst, &words, &rounds, count, per_word),
+        steps: steps((src, dst), &places, &words, &rounds, count, per_word),
     })
 }
 
@@ -75,72 +76,64 @@ fn check_tables(src: &Table, dst: &Table) -> Result<()> {
     Ok(())
 }
 
-/// The lanes that hold each element, with the register in each.
-fn places(src: &Table) -> HashMap<u64, Vec<(usize, usize)>> {
-    let mut places: HashMap<u64, Vec<(usize, usize)>> = HashMap::new();
-    for (lane, regs) in src.iter().enumerate() {
-        for (r, element) in regs.iter().enumerate() {
-            let Some(element) = element else { continue };
-            let held = places.entry(*element).or_default();
-            if held.last().is_none_or(|&(last, _)| last != lane) {
-                held.push((lane, r));
-            }
-        }
-    }
-    places
-}
-
 /// The words that must travel: each element from one lane that holds it, elements of one pair of lanes
-/// together.
-fn words(
-    src: &Table,
-    dst: &Table,
-    places: &HashMap<u64, Vec<(usize, usize)>>,
-    per_word: usize,
-) -> Result<Vec<Word>> {
-    let mut load = vec![0_usize; src.len()];
+/// together. In the order of the lanes that receive them.
+fn words(dst: &Table, places: &Places, per_word: usize) -> Result<Vec<Word>> {
+    let lanes = dst.len();
+    let mut load = vec![0_usize; lanes];
     let mut words = Vec::new();
+    let mut needed = Vec::new();
+    let mut by_source: Vec<Vec<(usize, usize)>> = vec![Vec::new(); lanes];
     for (to, regs) in dst.iter().enumerate() {
-        let needed: BTreeSet<u64> = regs.iter().flatten().copied().collect();
-        let mut by_source: BTreeMap<usize, Vec<(u64, usize)>> = BTreeMap::new();
-        for element in needed {
-            let held = places.get(&element).ok_or_else(|| {
+        needed.clear();
+        needed.extend(regs.iter().flatten().copied());
+        needed.sort_unstable();
+        needed.dedup();
+        for &element in &needed {
+            let number = places.number(element).ok_or_else(|| {
                 Error::none(format!(
                     "a warp relayout: the destination holds element {element}, the source does not"
                 ))
             })?;
+            let held = places.of(number);
             if held.iter().any(|&(lane, _)| lane == to) {
                 continue;
             }
-            // Prefer a word of this pair that has room, then the lane that sends least.
-            let busy = |lane: usize| load.get(lane).copied().unwrap_or(0);
-            let room = |lane: usize| {
-                by_source
-                    .get(&lane)
-                    .is_some_and(|w| w.len() % per_word != 0)
-            };
-            let best = held
-                .iter()
-                .min_by_key(|&&(lane, _)| (!room(lane), busy(lane), lane));
-            let Some(&(from, register)) = best else {
-                continue;
-            };
-            if !room(from)
-                && let Some(load) = load.get_mut(from)
-            {
-                *load += 1;
+            let (from, register) = lender(held, &by_source, &load, per_word);
+            if let (Some(waiting), Some(load)) = (by_source.get_mut(from), load.get_mut(from)) {
+                *load += usize::from(waiting.len() % per_word == 0);
+                waiting.push((number, register));
             }
-            by_source.entry(from).or_default().push((element, register));
         }
-        for (from, elements) in by_source {
-            words.extend(elements.chunks(per_word).map(|part| Word {
+        for (from, waiting) in by_source.iter_mut().enumerate() {
+            words.extend(waiting.chunks(per_word).map(|part| Word {
                 from,
                 to,
-                elements: part.to_vec(),
+                elements: part.iter().copied().collect(),
             }));
+            waiting.clear();
         }
     }
     Ok(words)
+}
+
+/// The lane to take an element from, of those that hold it, and its register there: one whose word for
+/// this destination has room, else the one that sends least.
+fn lender(
+    held: &[(usize, usize)],
+    by_source: &[Vec<(usize, usize)>],
+    load: &[usize],
+    per_word: usize,
+) -> (usize, usize) {
+    if let &[one] = held {
+        return one;
+    }
+    let busy = |lane: usize| load.get(lane).copied().unwrap_or(0);
+    let full = |lane: usize| by_source.get(lane).is_none_or(|w| w.len() % per_word == 0);
+    let best = held
+        .iter()
+        .min_by_key(|&&(lane, _)| (full(lane), busy(lane), lane));
+    best.copied().unwrap_or_default()
 }
 
 /// The round of each word: colouring, or first fit with equal words of a lane shared, whichever takes
@@ -149,18 +142,7 @@ fn rounds(words: &[Word], lanes: usize) -> Vec<usize> {
     let edges: Vec<(usize, usize)> = words.iter().map(|w| (w.from, w.to)).collect();
     let coloured = colour(&edges, lanes, lanes);
     let count = |rounds: &[usize]| rounds.iter().map(|r| r + 1).max().unwrap_or(0);
-    let mut received = vec![0_usize; lanes];
-    for &(_, to) in &edges {
-        if let Some(received) = received.get_mut(to) {
-            *received += 1;
-        }
-    }
-    // No fewer rounds than some lane receives words.
-    if received
-        .iter()
-        .max()
-        .is_none_or(|&fewest| count(&coloured) <= fewest)
-    {
+    if count(&coloured) <= fewest_rounds(words, lanes) {
         return coloured;
     }
     let shared = first_fit(words, lanes);
@@ -169,6 +151,26 @@ fn rounds(words: &[Word], lanes: usize) -> Vec<usize> {
     } else {
         coloured
     }
+}
+
+/// No fewer rounds than some lane receives words, or sends different ones.
+fn fewest_rounds(words: &[Word], lanes: usize) -> usize {
+    let (mut received, mut sent) = (vec![0_usize; lanes], vec![0_usize; lanes]);
+    let mut different: Vec<(usize, &Elements)> =
+        words.iter().map(|w| (w.from, &w.elements)).collect();
+    different.sort_unstable();
+    different.dedup();
+    let to = words.iter().map(|w| w.to);
+    for (lane, counts) in to
+        .map(|l| (l, true))
+        .chain(different.iter().map(|w| (w.0, false)))
+    {
+        let counts = if counts { &mut received } else { &mut sent };
+        if let Some(count) = counts.get_mut(lane) {
+            *count += 1;
+        }
+    }
+    received.into_iter().chain(sent).max().unwrap_or(0)
 }
 
 fn first_fit(words: &[Word], lanes: usize) -> Vec<usize> {
@@ -184,7 +186,7 @@ fn first_fit(words: &[Word], lanes: usize) -> Vec<usize> {
         };
         let fits = |round: &usize| {
             let other = sent.get(*round).copied().flatten();
-            received.get(*round) != Some(&true) && other.is_none_or(|other| other == word.elements)
+            received.get(*round) != Some(&true) && other.is_none_or(|other| *other == word.elements)
         };
         let round = (0..words.len()).find(fits).unwrap_or(words.len());
         sent.resize(sent.len().max(round + 1), None);
@@ -200,8 +202,8 @@ fn first_fit(words: &[Word], lanes: usize) -> Vec<usize> {
 
 /// Gather the words into registers, shuffle them, and select from them and what was kept.
 fn steps(
-    src: &Table,
-    dst: &Table,
+    (src, dst): (&Table, &Table),
+    places: &Places,
     words: &[Word],
     rounds: &[usize],
     count: usize,
@@ -210,42 +212,46 @@ fn steps(
     let lanes = src.len();
     let moving = count * per_word;
     // Registers of its own that each lane still needs, after those that travel.
+    let mut marks = Marks::new(places.count());
     let kept: Vec<Vec<usize>> = src
         .iter()
         .zip(dst)
-        .map(|(s, d)| kept_registers(s, d))
+        .map(|(s, d)| kept_registers(places, &mut marks, s, d))
         .collect();
     let width = moving + kept.iter().map(Vec::len).max().unwrap_or(0);
     let mut gather = vec![vec![0; width]; lanes];
     let mut source = vec![(0..lanes).collect::<Vec<usize>>(); count];
-    let mut arrived: Vec<HashMap<u64, usize>> = vec![HashMap::new(); lanes];
     let mut size = vec![1; count];
     for (word, &round) in words.iter().zip(rounds) {
-        for (k, &(element, register)) in word.elements.iter().enumerate() {
+        for (k, &(_, register)) in word.elements.iter().enumerate() {
             gather[word.from][round * per_word + k] = register;
-            arrived[word.to].insert(element, round * per_word + k);
         }
         source[round][word.to] = word.from;
         size[round] = size[round].max(word.elements.len());
     }
-    for (lane, kept) in kept.iter().enumerate() {
-        for (k, &register) in kept.iter().enumerate() {
-            gather[lane][moving + k] = register;
-            if let Some(Some(element)) = src[lane].get(register) {
-                arrived[lane].insert(*element, moving + k);
+    for (gather, kept) in gather.iter_mut().zip(&kept) {
+        gather[moving..moving + kept.len()].copy_from_slice(kept);
+    }
+    let mut arriving = words.iter().zip(rounds).peekable();
+    let mut scatter = Vec::with_capacity(lanes);
+    for (lane, wanted) in dst.iter().enumerate() {
+        marks.clear();
+        while let Some((word, &round)) = arriving.next_if(|(word, _)| word.to == lane) {
+            for (k, &(number, _)) in word.elements.iter().enumerate() {
+                marks.set(number, round * per_word + k);
             }
         }
+        for (k, &register) in kept[lane].iter().enumerate() {
+            if let Some(number) = src[lane][register].and_then(|e| places.number(e)) {
+                marks.set(number, moving + k);
+            }
+        }
+        let place = |element: &Option<u64>| {
+            let number = element.and_then(|e| places.number(e));
+            number.and_then(|n| marks.get(n)).unwrap_or(0)
+        };
+        scatter.push(wanted.iter().map(place).collect());
     }
-    let registers: Vec<usize> = (0..dst.first().map_or(0, Vec::len)).collect();
-    let place = |lane: usize, r: usize| {
-        let element = dst[lane].get(r).copied().flatten();
-        element
-            .and_then(|e| arrived[lane].get(&e).copied())
-            .unwrap_or(0)
-    };
-    let scatter = (0..lanes)
-        .map(|lane| registers.iter().map(|&r| place(lane, r)).collect())
-        .collect();
     let shuffles = source
         .into_iter()
         .zip(size)
@@ -267,11 +273,27 @@ fn steps(
 }
 
 /// One register of `src` for each element that `dst` asks for and the lane has.
-fn kept_registers(src: &[Option<u64>], dst: &[Option<u64>]) -> Vec<usize> {
-    let mut needed: HashSet<u64> = dst.iter().flatten().copied().collect();
-    let wanted = |held: &Option<u64>| held.is_some_and(|element| needed.remove(&element));
-    let found = src.iter().map(wanted).enumerate().filter(|&(_, kept)| kept);
-    found.map(|(register, _)| register).collect()
+fn kept_registers(
+    places: &Places,
+    marks: &mut Marks,
+    src: &[Option<u64>],
+    dst: &[Option<u64>],
+) -> Vec<usize> {
+    marks.clear();
+    for number in dst.iter().flatten().filter_map(|&e| places.number(e)) {
+        marks.set(number, 1);
+    }
+    let mut kept = Vec::new();
+    for (register, element) in src.iter().enumerate() {
+        let Some(number) = element.and_then(|e| places.number(e)) else {
+            continue;
+        };
+        if marks.get(number) == Some(1) {
+            marks.set(number, 0);
+            kept.push(register);
+        }
+    }
+    kept
 }
 
 /// The table of a layout with the axes `reg` and `lane` alone: entry `[lane][reg]` is the logical index
