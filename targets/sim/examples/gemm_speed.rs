@@ -16,48 +16,84 @@ loop: mad.lo.u32 %r2, %r2, 5, %r1; xor.b32 %r3, %r2, %r1; shl.b32 %r4, %r3, 3; a
   setp.lt.u32 %p0, %r1, %r0; @%p0 bra loop;
   mov.u32 %r5, %tid.x; mul.wide.u32 %d1, %r5, 4; add.s64 %d0, %d0, %d1; st.global.u32 [%d0], %r2; ret; }";
 
+/// The most memory that the process has held, in MB; `None` where the kernel does not say.
+fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|l| l.starts_with("VmHWM:"))?;
+    line.split_whitespace()
+        .nth(1)?
+        .parse::<u64>()
+        .ok()
+        .map(|kb| kb / 1000)
+}
+
+/// Runs the GEMM and prints its time and the memory so far.
+fn gemm_run(
+    name: &str,
+    problem: &Problem,
+    checks: bool,
+    threads: usize,
+) -> Result<(), Box<dyn Error>> {
+    let module = Module::parse(&gemm::ptx(problem.shape))?;
+    let rows = problem.tiles[1] * problem.shape.rows();
+    let columns = problem.tiles[0] * problem.shape.n;
+    let mut device = Device::new();
+    let (a, b) = (
+        gemm::matrix(rows, problem.k),
+        gemm::matrix(columns, problem.k),
+    );
+    let at_a = device.alloc("A", a.len() as u64)?;
+    device.copy_in(at_a, &a)?;
+    let at_b = device.alloc("B", b.len() as u64)?;
+    device.copy_in(at_b, &b)?;
+    let bytes = rows as usize * columns as usize * 4;
+    let at_c = device.alloc("C", bytes as u64)?;
+    let start = Instant::now();
+    let options = Options {
+        checks,
+        threads,
+        ..Options::default()
+    };
+    let launch = gemm::launch(problem, at_a, at_b, at_c);
+    let report = Simulator::new(options).run(&mut device, &module, &launch)?;
+    let elapsed = start.elapsed().as_secs_f64();
+    let mut out = vec![0; bytes];
+    device.copy_out(at_c, &mut out)?;
+    let got: Vec<f32> = out
+        .chunks_exact(4)
+        .map(|c| f32::from_le_bytes([c[0], c[1], c[2], c[3]]))
+        .collect();
+    let memory = peak_memory().map_or("unknown".into(), |mb| format!("{mb} MB"));
+    println!(
+        "{name}, checks {checks}, threads {threads}: {elapsed:.3} s, {} findings, right: {}, peak memory {memory}",
+        report.findings.len(),
+        got == gemm::expected(problem)
+    );
+    Ok(())
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
-    let problem = Problem {
-        shape: Shape {
-            consumers: 2,
-            n: 256,
-            stages: 4,
-        },
+    let shape = Shape {
+        consumers: 2,
+        n: 256,
+        stages: 4,
+    };
+    let one = Problem {
+        shape,
         tiles: [1, 1],
         k: 512,
     };
-    let module = Module::parse(&gemm::ptx(problem.shape))?;
     for checks in [false, true] {
-        let mut device = Device::new();
-        let (a, b) = (gemm::matrix(128, 512), gemm::matrix(256, 512));
-        let at_a = device.alloc("A", a.len() as u64)?;
-        device.copy_in(at_a, &a)?;
-        let at_b = device.alloc("B", b.len() as u64)?;
-        device.copy_in(at_b, &b)?;
-        let at_c = device.alloc("C", 128 * 256 * 4)?;
-        let start = Instant::now();
-        let simulator = Simulator::new(Options {
-            checks,
-            threads: 1,
-            ..Options::default()
-        });
-        let report = simulator.run(
-            &mut device,
-            &module,
-            &gemm::launch(&problem, at_a, at_b, at_c),
-        )?;
-        let mut out = vec![0; 128 * 256 * 4];
-        device.copy_out(at_c, &mut out)?;
-        let got: Vec<f32> = out
-            .chunks_exact(4)
-            .map(|c| f32::from_le_bytes([c[0], c[1], c[2], c[3]]))
-            .collect();
-        println!(
-            "gemm 128x256x64 K=512, checks {checks}: {:.3} s, {} findings, right: {}",
-            start.elapsed().as_secs_f64(),
-            report.findings.len(),
-            got == gemm::expected(&problem)
-        );
+        gemm_run("gemm 128x256x64 K=512", &one, checks, 1)?;
+    }
+    // A CTA for every SM of an H200.
+    let wave = Problem {
+        shape,
+        tiles: [12, 11],
+        k: 128,
+    };
+    for checks in [false, true] {
+        gemm_run("132 CTAs K=128", &wave, checks, 2)?;
     }
     let module = Module::parse(LOOP)?;
     for checks in [false, true] {
