@@ -396,6 +396,126 @@ def g_bank_ways(rng):
         lambda r: None if r["value"] == want else f"expected {want}, got {r['value']}"
 
 
+def places(layout):
+    """Each place with the indices that live there."""
+    out = {}
+    for x, points in enumerate(images(layout)):
+        for p in points:
+            out.setdefault(p, set()).add(x)
+    return out
+
+
+def as_point(entries):
+    return frozenset((a, v) for a, v in entries.items() if v != 0)
+
+
+def g_alias(rng):
+    lay = random_layout(rng, swizzle=True)
+    found = places(lay)
+    injective = all(len(xs) == 1 for xs in found.values())
+
+    def judge(r):
+        if r["injective"] != injective:
+            return f"expected injective {injective}"
+        if not injective:
+            w = r["witness"]
+            held = found.get(as_point(w["point"]), set())
+            if w["first"] == w["second"] or not {w["first"], w["second"]} <= held:
+                return f"the witness is wrong: {held} live there"
+    return {"layout": lay}, judge
+
+
+def g_overlap(rng):
+    a, b = random_layout(rng, swizzle=True), random_layout(rng, swizzle=True)
+    mine, its = places(a), places(b)
+    shared = set(mine) & set(its)
+
+    def judge(r):
+        if r["overlap"] != bool(shared):
+            return f"expected overlap {bool(shared)}"
+        if shared:
+            w = r["witness"]
+            p = as_point(w["point"])
+            if w["first"] not in mine.get(p, ()) or w["second"] not in its.get(p, ()):
+                return "the witness is wrong"
+    return {"a": a, "b": b}, judge
+
+
+def g_intersect(rng):
+    a, b = random_layout(rng), random_layout(rng)
+    if rng.random() < 0.5:
+        b = dict(b, shard=a["shard"][:2] + b["shard"][:1], offset=a["offset"])
+    shared = set(places(a)) & set(places(b))
+
+    def judge(r):
+        got = set(places(r["layout"]))
+        return None if got == shared else f"expected the places {shared}, got {got}"
+    return {"a": a, "b": b}, judge
+
+
+def g_vector_width(rng):
+    lay = random_layout(rng, swizzle=True, replicas=1)
+    if rng.random() < 0.7:
+        lay["shard"] = lay["shard"] + [[rng.choice([2, 4, 8, 16]), 1, "m"]]
+    shape = factor_shape(rng, size(lay), rng.randint(1, 2))
+    dim = rng.randrange(len(shape))
+    eb = rng.choice([1, 2, 4, 8, 16])
+    base = eb * rng.choice([1, 2, 4, 16])
+    maps = images(lay)
+    best = None
+    for v in [n // eb for n in (1, 2, 4, 8, 16) if n >= eb]:
+        if shape[dim] % v:
+            continue
+        fine, align = True, min(16, base)
+        for x in range(len(maps)):
+            at = unflatten(shape, x)
+            if at[dim] % v:
+                continue
+            for p in maps[x]:
+                m = dict(p).get("m", 0)
+                while m * eb % align:
+                    align //= 2
+                for j in range(1, v):
+                    y = flatten(shape, [c + j if k == dim else c for k, c in enumerate(at)])
+                    fine = fine and as_point({**dict(p), "m": m + j}) in maps[y]
+        if fine and (align >= v * eb or v == 1):
+            best = {"elements": v, "bytes": v * eb, "alignment": align}
+    return {"layout": lay, "shape": shape, "dim": dim, "elem_bits": 8 * eb, "base_alignment": base}, \
+        lambda r: None if r == best else f"expected {best}"
+
+
+def random_lanes(rng):
+    width = rng.choice([1, 2, 4, 8, 16])
+    step = rng.choice([0, 1, 2, 4, 8, 16, 32, 33])
+    lanes = [None if rng.random() < 0.1 else (lane * step + rng.choice([0, 0, 0, 5])) * width
+             for lane in range(rng.choice([1, 8, 32]))]
+    return width, lanes
+
+
+def g_bank_conflicts(rng):
+    width, lanes = random_lanes(rng)
+    group = 128 // max(width, 4)
+    passes = ideal = 0
+    for k in range(0, len(lanes), group):
+        words = {(a + i) // 4 for a in lanes[k:k + group] if a is not None for i in range(width)}
+        banks = {}
+        for w in words:
+            banks[w % 32] = banks.get(w % 32, 0) + 1
+        passes += max(banks.values(), default=0)
+        ideal += bool(words)
+    want = (passes, ideal, passes - ideal)
+    return {"bytes": width, "addresses": lanes}, \
+        lambda r: None if (r["passes"], r["ideal"], r["conflicts"]) == want else f"expected {want}"
+
+
+def g_coalescing(rng):
+    width, lanes = random_lanes(rng)
+    touched = {a + i for a in lanes if a is not None for i in range(width)}
+    want = (len({b // 32 for b in touched}), -(-len(touched) // 32), len(touched))
+    return {"bytes": width, "addresses": lanes}, \
+        lambda r: None if (r["sectors"], r["minimum"], r["bytes"]) == want else f"expected {want}"
+
+
 def g_permute_groups(rng):
     lay = random_layout(rng)
     n = len(lay["shard"])
@@ -596,7 +716,8 @@ GENERATORS = {name[2:]: f for name, f in sorted(globals().items()) if name.start
 GENERATORS["compose_slice"] = g_slice
 MUST = {"canonicalize", "equal", "span", "size", "admits", "apply", "invert", "direct_sum_of", "tile_of",
         "tile_of_outer", "swizzle_apply", "bank_ways", "permute_groups", "cute_apply", "cute_coalesce",
-        "linear_compose", "linear_inverse", "linear_convert", "warp_shuffle", "fuse_axes"}
+        "linear_compose", "linear_inverse", "linear_convert", "warp_shuffle", "fuse_axes", "alias", "overlap",
+        "vector_width", "bank_conflicts", "coalescing"}
 
 
 def main():
