@@ -1,0 +1,432 @@
+//! Building the operations of kernels.
+
+use axe_dialect::{LayoutAttribute, SpaceAttribute, element_type, memref_type};
+use axe_layout::Layout;
+use axe_passes::ir::{Builder, DYNAMIC, Val, types};
+use axe_passes::{PassError, PassResult};
+use melior::ir::attribute::{FlatSymbolRefAttribute, IntegerAttribute, StringAttribute};
+use melior::ir::{Attribute, BlockRef, Location, Region, Type, TypeLike, ValueLike};
+use mlir_sys as sys;
+
+/// Adds operations of a kernel at one place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Code<'c> {
+    pub builder: Builder<'c>,
+}
+
+/// The error for a layout that the planner should not have asked for.
+pub(super) fn layout_error(location: Location<'_>, error: impl std::fmt::Display) -> PassError<'_> {
+    PassError::new(
+        location,
+        format!("cannot plan the kernel's layouts: {error}"),
+    )
+}
+
+/// The context of a location, for MLIR's own calls.
+fn raw_context(location: Location<'_>) -> sys::MlirContext {
+    // SAFETY: the location is live.
+    unsafe { sys::mlirLocationGetContext(location.to_raw()) }
+}
+
+impl<'c> Code<'c> {
+    fn location(&self) -> Location<'c> {
+        self.builder.location
+    }
+
+    fn index_binary(&self, name: &str, a: Val<'c>, b: Val<'c>) -> PassResult<'c, Val<'c>> {
+        self.builder
+            .value(name, &[a, b], self.builder.index_type(), &[])
+    }
+
+    pub(super) fn index(&self, value: i64) -> PassResult<'c, Val<'c>> {
+        self.builder.index(value)
+    }
+
+    pub(super) fn add(&self, a: Val<'c>, b: Val<'c>) -> PassResult<'c, Val<'c>> {
+        self.index_binary("arith.addi", a, b)
+    }
+
+    pub(super) fn sub(&self, a: Val<'c>, b: Val<'c>) -> PassResult<'c, Val<'c>> {
+        self.index_binary("arith.subi", a, b)
+    }
+
+    pub(super) fn mul(&self, a: Val<'c>, b: Val<'c>) -> PassResult<'c, Val<'c>> {
+        self.index_binary("arith.muli", a, b)
+    }
+
+    pub(super) fn times(&self, a: Val<'c>, b: i64) -> PassResult<'c, Val<'c>> {
+        self.mul(a, self.index(b)?)
+    }
+
+    pub(super) fn div(&self, a: Val<'c>, b: Val<'c>) -> PassResult<'c, Val<'c>> {
+        self.index_binary("arith.divui", a, b)
+    }
+
+    pub(super) fn rem(&self, a: Val<'c>, b: Val<'c>) -> PassResult<'c, Val<'c>> {
+        self.index_binary("arith.remui", a, b)
+    }
+
+    pub(super) fn min(&self, a: Val<'c>, b: Val<'c>) -> PassResult<'c, Val<'c>> {
+        self.index_binary("arith.minui", a, b)
+    }
+
+    pub(super) fn ceil_div(&self, a: Val<'c>, b: i64) -> PassResult<'c, Val<'c>> {
+        self.index_binary("arith.ceildivui", a, self.index(b)?)
+    }
+
+    /// `gpu.block_id` along `x`, `y` or `z`.
+    pub(super) fn block(&self, dimension: &str) -> PassResult<'c, Val<'c>> {
+        let text = format!("#gpu<dim {dimension}>");
+        let parse = |context: sys::MlirContext| {
+            // SAFETY: the context is live; a failed parse gives the null attribute.
+            unsafe {
+                let text = melior::StringRef::new(&text).to_raw();
+                Attribute::from_option_raw(sys::mlirAttributeParseGet(context, text))
+            }
+        };
+        let dimension = parse(raw_context(self.location())).ok_or_else(|| {
+            PassError::new(
+                self.location(),
+                "the gpu dialect has no dimension attribute",
+            )
+        })?;
+        let r#type = self.builder.index_type();
+        self.builder
+            .value("gpu.block_id", &[], r#type, &[("dimension", dimension)])
+    }
+
+    /// The extent of a memref's leading dimension.
+    pub(super) fn leading(&self, memref: Val<'c>, extent: i64) -> PassResult<'c, Val<'c>> {
+        if extent != DYNAMIC {
+            return self.index(extent);
+        }
+        let zero = self.index(0)?;
+        self.builder.value(
+            "memref.dim",
+            &[memref, zero],
+            self.builder.index_type(),
+            &[],
+        )
+    }
+
+    /// `tensor<shape x element, layout>`.
+    pub(super) fn fragment(
+        &self,
+        shape: &[i64],
+        element: Type<'c>,
+        layout: &Layout,
+    ) -> PassResult<'c, Type<'c>> {
+        axe_dialect::tensor_type(self.location(), shape, element, Some(layout))
+            .ok_or_else(|| layout_error(self.location(), layout))
+    }
+
+    /// A memref in the kernel's own memory, or a box of global memory, with a layout.
+    pub(super) fn memref(
+        &self,
+        shape: &[i64],
+        element: Type<'c>,
+        layout: &Layout,
+        space: Option<&str>,
+    ) -> PassResult<'c, Type<'c>> {
+        let failed = || layout_error(self.location(), layout);
+        let space = match space {
+            Some(name) => Some(SpaceAttribute::new(self.location(), name).ok_or_else(failed)?),
+            None => None,
+        };
+        let attribute = LayoutAttribute::new(self.location(), layout).ok_or_else(failed)?;
+        memref_type(
+            self.location(),
+            shape,
+            element,
+            Some(attribute.to_attribute()),
+            space,
+        )
+        .ok_or_else(failed)
+    }
+
+    pub(super) fn alloc(
+        &self,
+        shape: &[i64],
+        element: Type<'c>,
+        layout: &Layout,
+    ) -> PassResult<'c, Val<'c>> {
+        let r#type = self.memref(shape, element, layout, Some("shared"))?;
+        self.builder.value("axe.alloc", &[], r#type, &[])
+    }
+
+    /// The box at `origin` of a row-major memref in global memory, of the trailing dimensions' shape.
+    pub(super) fn global_box(
+        &self,
+        memref: Val<'c>,
+        extents: &[i64],
+        origin: &[Val<'c>],
+        shape: &[i64],
+    ) -> PassResult<'c, Val<'c>> {
+        let mut strides = vec![1i64; extents.len()];
+        for at in (1..extents.len()).rev() {
+            strides[at - 1] = strides[at].saturating_mul(extents[at]);
+        }
+        let strides = strides
+            .get(extents.len().saturating_sub(shape.len())..)
+            .unwrap_or_default();
+        self.strided_box(memref, origin, shape, strides)
+    }
+
+    /// The box at `origin`, with one stride a dimension.
+    pub(super) fn strided_box(
+        &self,
+        memref: Val<'c>,
+        origin: &[Val<'c>],
+        shape: &[i64],
+        strides: &[i64],
+    ) -> PassResult<'c, Val<'c>> {
+        let layout = Layout::strided(shape, strides)
+            .map_err(|error| layout_error(self.location(), error))?;
+        let r#type = self.memref(shape, element_type(memref.r#type()), &layout, None)?;
+        self.slice(memref, origin, r#type)
+    }
+
+    pub(super) fn slice(
+        &self,
+        memref: Val<'c>,
+        origin: &[Val<'c>],
+        r#type: Type<'c>,
+    ) -> PassResult<'c, Val<'c>> {
+        let operands: Vec<_> = std::iter::once(memref)
+            .chain(origin.iter().copied())
+            .collect();
+        self.builder.value("axe.slice", &operands, r#type, &[])
+    }
+
+    /// A load into registers.
+    pub(super) fn load(&self, memref: Val<'c>, r#type: Type<'c>) -> PassResult<'c, Val<'c>> {
+        let segments = self.builder.segments(&[1, 0, 0]);
+        self.builder
+            .value("axe.copy", &[memref], r#type, &[segments])
+    }
+
+    /// A copy into memory.
+    pub(super) fn store(&self, value: Val<'c>, memref: Val<'c>) -> PassResult<'c> {
+        let segments = self.builder.segments(&[1, 1, 0]);
+        self.builder
+            .operation("axe.copy", &[value, memref], &[], &[segments], Vec::new())
+            .map(|_| ())
+    }
+
+    /// An asynchronous copy between memrefs.
+    pub(super) fn copy_async(&self, from: Val<'c>, to: Val<'c>) -> PassResult<'c> {
+        let attributes = [
+            self.builder.segments(&[1, 1, 0]),
+            ("isAsync", self.builder.unit()),
+        ];
+        self.builder
+            .operation("axe.copy", &[from, to], &[], &attributes, Vec::new())
+            .map(|_| ())
+    }
+
+    pub(super) fn commit(&self) -> PassResult<'c> {
+        let token = self
+            .builder
+            .r#type(|context| axe_dialect::token_type(context));
+        self.builder
+            .value("axe.commit", &[], token, &[])
+            .map(|_| ())
+    }
+
+    /// Waits until at most `pending` groups of copies are not complete, then for the CTA's other threads.
+    pub(super) fn wait(&self, pending: i64) -> PassResult<'c> {
+        let pending = self.builder.attribute(|context| {
+            let i64 = melior::ir::r#type::IntegerType::new(context, 64).into();
+            IntegerAttribute::new(i64, pending).into()
+        });
+        let attributes = [("pending", pending)];
+        self.builder
+            .operation("axe.wait", &[], &[], &attributes, Vec::new())?;
+        self.barrier()
+    }
+
+    pub(super) fn barrier(&self) -> PassResult<'c> {
+        self.builder
+            .operation("axe.barrier", &[], &[], &[], Vec::new())
+            .map(|_| ())
+    }
+
+    pub(super) fn fill(&self, value: Val<'c>, r#type: Type<'c>) -> PassResult<'c, Val<'c>> {
+        let segments = self.builder.segments(&[1, 0, 0]);
+        self.builder
+            .value("axe.fill", &[value], r#type, &[segments])
+    }
+
+    /// A matrix product; `flags` are `trans_a` and `trans_b`.
+    pub(super) fn gemm(
+        &self,
+        [a, b, acc]: [Val<'c>; 3],
+        flags: [bool; 2],
+    ) -> PassResult<'c, Val<'c>> {
+        let names = ["trans_a", "trans_b"].into_iter().zip(flags);
+        let attributes: Vec<_> = names
+            .filter(|(_, set)| *set)
+            .map(|(name, _)| (name, self.builder.unit()))
+            .collect();
+        self.builder
+            .value("axe.gemm", &[a, b, acc], acc.r#type(), &attributes)
+    }
+
+    /// A constant of a float or integer type: zero, one or an extreme.
+    pub(super) fn scalar(&self, r#type: Type<'c>, value: Number) -> PassResult<'c, Val<'c>> {
+        let context = raw_context(self.location());
+        // SAFETY: each constructor is called on the kind of type that it takes.
+        let attribute = unsafe {
+            if types::is_float(r#type) {
+                let value = match value {
+                    Number::Least => f64::NEG_INFINITY,
+                    Number::Greatest => f64::INFINITY,
+                    Number::Of(value) => value as f64,
+                };
+                sys::mlirFloatAttrDoubleGet(context, r#type.to_raw(), value)
+            } else {
+                let bits = types::bits(r#type).unwrap_or(64).clamp(1, 64);
+                let value = match value {
+                    Number::Least => i64::MIN >> (64 - bits),
+                    Number::Greatest => i64::MAX >> (64 - bits),
+                    Number::Of(value) => value,
+                };
+                sys::mlirIntegerAttrGet(r#type.to_raw(), value)
+            }
+        };
+        // SAFETY: the attribute was just made.
+        self.builder
+            .constant(unsafe { Attribute::from_raw(attribute) })
+    }
+
+    /// `scf.for` from 0 to `end`; `body` gives the values that the next round starts from.
+    pub(super) fn for_each(
+        &self,
+        end: Val<'c>,
+        step: i64,
+        starts: &[Val<'c>],
+        body: impl FnOnce(Self, Val<'c>, &[Val<'c>]) -> PassResult<'c, Vec<Val<'c>>>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        let types: Vec<Type<'c>> = starts.iter().map(|start| start.r#type()).collect();
+        let arguments: Vec<_> = std::iter::once(self.builder.index_type())
+            .chain(types.iter().copied())
+            .collect();
+        let (region, values, inner) = self.builder.region(&arguments);
+        let Some((&at, carried)) = values.split_first() else {
+            return Err(PassError::new(self.location(), "a loop has no variable"));
+        };
+        let next = body(Self { builder: inner }, at, carried)?;
+        inner.operation("scf.yield", &next, &[], &[], Vec::new())?;
+        let mut operands = vec![self.index(0)?, end, self.index(step)?];
+        operands.extend(starts);
+        let op = self
+            .builder
+            .operation("scf.for", &operands, &types, &[], vec![region])?;
+        Ok(axe_passes::ir::value::results(op))
+    }
+}
+
+/// A number of any type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Number {
+    /// Minus infinity, or the least integer.
+    Least,
+    /// Infinity, or the greatest integer.
+    Greatest,
+    /// This one.
+    Of(i64),
+}
+
+/// A kernel in the making.
+pub(super) struct Kernel<'c> {
+    /// The end of its body.
+    pub code: Code<'c>,
+    /// Its arguments.
+    pub arguments: Vec<Val<'c>>,
+    region: Region<'c>,
+}
+
+impl<'c> Kernel<'c> {
+    /// A kernel with arguments of these types and an empty body.
+    pub(super) fn new(
+        location: Location<'c>,
+        module: BlockRef<'c, 'c>,
+        types: &[Type<'c>],
+    ) -> Self {
+        let (region, arguments, builder) = Builder::at_end(module, location).region(types);
+        Self {
+            code: Code { builder },
+            arguments,
+            region,
+        }
+    }
+
+    /// Adds the kernel to the module.
+    ///
+    /// # Errors
+    /// When MLIR does not build it.
+    pub(super) fn finish(
+        self,
+        module: BlockRef<'c, 'c>,
+        name: &str,
+        threads: i64,
+    ) -> PassResult<'c> {
+        let code = self.code;
+        code.builder
+            .operation("axe.return", &[], &[], &[], Vec::new())?;
+        let builder = Builder::at_end(module, code.location());
+        let inputs: Vec<_> = self
+            .arguments
+            .iter()
+            .map(|value| value.r#type().to_raw())
+            .collect();
+        // SAFETY: the pointer and length are those of a live vector.
+        let function: Attribute<'c> = unsafe {
+            let context = raw_context(code.location());
+            let r#type = sys::mlirFunctionTypeGet(
+                context,
+                inputs.len() as isize,
+                inputs.as_ptr(),
+                0,
+                std::ptr::null(),
+            );
+            Attribute::from_raw(sys::mlirTypeAttrGet(r#type))
+        };
+        let threads = builder.attribute(|context| {
+            let i64 = melior::ir::r#type::IntegerType::new(context, 64).into();
+            IntegerAttribute::new(i64, threads).into()
+        });
+        let symbol = builder.attribute(|context| StringAttribute::new(context, name).into());
+        let attributes = [
+            ("sym_name", symbol),
+            ("function_type", function),
+            ("threads", threads),
+        ];
+        builder
+            .operation("axe.kernel", &[], &[], &attributes, vec![self.region])
+            .map(|_| ())
+    }
+}
+
+/// The launch of a kernel, whose results are those of `outs`.
+///
+/// # Errors
+/// When MLIR does not build it.
+pub(super) fn launch<'c>(
+    builder: &Builder<'c>,
+    name: &str,
+    grid: [Val<'c>; 3],
+    ins: &[Val<'c>],
+    outs: &[Val<'c>],
+) -> PassResult<'c, Vec<Val<'c>>> {
+    let count = |values: &[Val<'c>]| i32::try_from(values.len()).unwrap_or(i32::MAX);
+    let symbol = builder.attribute(|context| FlatSymbolRefAttribute::new(context, name).into());
+    let attributes = [
+        ("kernel", symbol),
+        builder.segments(&[1, 1, 1, count(ins), count(outs)]),
+    ];
+    let types: Vec<Type<'c>> = outs.iter().map(|out| out.r#type()).collect();
+    let operands: Vec<_> = [&grid, ins, outs].into_iter().flatten().copied().collect();
+    let op = builder.operation("axe.launch", &operands, &types, &attributes, Vec::new())?;
+    Ok(axe_passes::ir::value::results(op))
+}

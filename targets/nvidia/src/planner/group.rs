@@ -1,0 +1,427 @@
+//! Groups: which operators become one kernel.
+//!
+//! Operators are taken in program order. An elementwise operator or a reduction of rows joins the latest
+//! group that feeds it, while the group is open: a group is sealed when another reads one of its values,
+//! so that launches in the order of each group's last operator have their operands at hand. Broadcasts,
+//! fills, reshapes and conversions to a wider type cost nothing in registers: they are formed again in every
+//! group that reads them, and become a kernel only for a reader that cannot.
+
+use super::space::{Kind, Place, Size, place_of, source};
+use axe_passes::ir::value::{defining, identity, name, operands, results};
+use axe_passes::ir::{Op, TensorType, Val, attribute, types};
+use melior::ir::operation::OperationLike;
+use std::collections::{HashMap, HashSet};
+
+/// What a group is built around.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Root<'c> {
+    /// A matrix product; the space is `[batch * M, N]`.
+    Gemm(Op<'c>),
+    /// Elementwise operators and reductions of rows.
+    Tiles,
+    /// One operator by itself.
+    Single(Op<'c>),
+}
+
+/// Where a group's launch goes: before the operation of this number; of several there, in the order of the rest.
+pub(super) type Position = (usize, usize);
+
+/// The operators of one kernel.
+#[derive(Clone, Debug)]
+pub(super) struct Group<'c> {
+    pub root: Root<'c>,
+    /// Elements of the space.
+    pub total: Size,
+    /// Columns of the space, once something depends on them.
+    pub columns: Option<i64>,
+    /// What the kernel reads.
+    pub inputs: Vec<(Val<'c>, Kind)>,
+    /// What the kernel forms.
+    pub formed: HashSet<(usize, Kind)>,
+    /// The operators whose results the kernel may store.
+    pub owned: Vec<Op<'c>>,
+    pub position: Position,
+    sealed: bool,
+}
+
+/// Whether an operation gives the same elements in the same order.
+pub(super) fn is_reshape(op: Op<'_>) -> bool {
+    [
+        "tensor.expand_shape",
+        "tensor.collapse_shape",
+        "tensor.cast",
+    ]
+    .contains(&name(op).as_str())
+}
+
+/// The scalar attribute of a tensor constant whose elements are all equal.
+pub(super) fn splat(op: Op<'_>) -> Option<melior::ir::Attribute<'_>> {
+    if name(op) != "arith.constant" {
+        return None;
+    }
+    op.attribute("value").ok().and_then(attribute::splat)
+}
+
+/// Whether an operator is formed again by each of its readers.
+fn is_lazy(op: Op<'_>) -> bool {
+    is_reshape(op)
+        || ["axe.broadcast", "axe.fill"].contains(&name(op).as_str())
+        || splat(op).is_some()
+}
+
+/// Whether a conversion loses nothing and reads less than it gives.
+fn is_widening(op: Op<'_>) -> bool {
+    let bits = |value: Option<&Val<'_>>| {
+        value
+            .and_then(|value| TensorType::of_value(*value))
+            .and_then(|tensor| types::bits(tensor.element))
+    };
+    name(op) == "axe.cast" && bits(operands(op).first()) <= bits(results(op).first())
+}
+
+/// The values that a value is formed from through operators that are formed again.
+fn bases<'c>(value: Val<'c>) -> Vec<Val<'c>> {
+    match defining(value) {
+        Some(op) if name(op) == "axe.fill" || splat(op).is_some() => Vec::new(),
+        Some(op) if is_lazy(op) => source(op).map(bases).unwrap_or_default(),
+        _ => vec![value],
+    }
+}
+
+impl<'c> Group<'c> {
+    fn new(root: Root<'c>, total: Size, columns: Option<i64>) -> Self {
+        Self {
+            root,
+            total,
+            columns,
+            inputs: Vec::new(),
+            formed: HashSet::new(),
+            owned: Vec::new(),
+            position: (0, 0),
+            sealed: false,
+        }
+    }
+
+    fn owns(&self, value: Val<'c>) -> bool {
+        self.owned
+            .iter()
+            .flat_map(|op| results(*op))
+            .any(|result| result == value)
+    }
+
+    /// Takes `columns` as the space's, unless it has other ones.
+    fn set_columns(&mut self, columns: i64) -> bool {
+        self.columns.get_or_insert(columns) == &columns && self.total.rows(columns).is_some()
+    }
+
+    fn fits(&self, value: Val<'c>, kind: Kind) -> bool {
+        let Some(size) = Size::of(value) else {
+            return false;
+        };
+        match kind {
+            Kind::Full => size == self.total,
+            Kind::Row => self.columns.and_then(|columns| self.total.rows(columns)) == Some(size),
+            Kind::Column => !size.dynamic && Some(size.known) == self.columns,
+        }
+    }
+
+    /// Makes a value available in the kernel: formed there, or read. False, with the group in disorder, when
+    /// neither can be.
+    fn pull(&mut self, value: Val<'c>, kind: Kind) -> bool {
+        let key = (identity(value), kind);
+        if self.formed.contains(&key) || self.inputs.contains(&(value, kind)) {
+            return true;
+        }
+        if self.owns(value) || !self.fits(value, kind) {
+            return false;
+        }
+        let formed = match defining(value) {
+            Some(op) => self.form(op, value, kind),
+            None => None,
+        };
+        match formed {
+            Some(true) => self.formed.insert(key),
+            Some(false) => false,
+            // A value that is read must not come from the group itself.
+            None if bases(value).into_iter().any(|base| self.owns(base)) => false,
+            None => {
+                self.inputs.push((value, kind));
+                true
+            }
+        }
+    }
+
+    /// Forms the result of an operator that is formed again; `None` when it is rather read.
+    fn form(&mut self, op: Op<'c>, value: Val<'c>, kind: Kind) -> Option<bool> {
+        if splat(op).is_some() || name(op) == "axe.fill" {
+            return Some(true);
+        }
+        let from = source(op)?;
+        if is_reshape(op) {
+            return Some(self.pull(from, kind));
+        }
+        if name(op) == "axe.cast" && (kind != Kind::Full || is_widening(op)) {
+            return Some(self.pull(from, kind));
+        }
+        if name(op) != "axe.broadcast" {
+            return None;
+        }
+        match (place_of(op, value), kind) {
+            (Place::Unit, _) => Some(self.pull(from, kind)),
+            (Place::Inner(columns), Kind::Full) if self.set_columns(columns) => {
+                Some(self.pull(from, Kind::Row))
+            }
+            (Place::Outer(columns), Kind::Full) if self.set_columns(columns) => {
+                Some(self.pull(from, Kind::Column))
+            }
+            _ => None,
+        }
+    }
+
+    /// Takes an operator into the kernel. False, with the group in disorder, when it does not fit.
+    fn join(&mut self, op: Op<'c>) -> bool {
+        let (Some(from), &[result]) = (source(op), &results(op)[..]) else {
+            return false;
+        };
+        let kind = if name(op) == "axe.reduce" {
+            let Place::Inner(columns) = place_of(op, from) else {
+                return false;
+            };
+            let rows = matches!(self.root, Root::Tiles) && self.set_columns(columns);
+            (rows && self.pull(from, Kind::Full)).then_some(Kind::Row)
+        } else {
+            let kinds = [Kind::Full, Kind::Row, Kind::Column];
+            kinds.into_iter().find(|kind| {
+                let mut trial = self.clone();
+                let joined = self.fits(result, *kind)
+                    && operands(op)
+                        .into_iter()
+                        .all(|operand| trial.pull(operand, *kind));
+                if joined {
+                    *self = trial;
+                }
+                joined
+            })
+        };
+        let Some(kind) = kind else { return false };
+        self.formed.insert((identity(result), kind));
+        self.owned.push(op);
+        true
+    }
+}
+
+/// The groups of a block.
+#[derive(Debug, Default)]
+pub(super) struct Groups<'c> {
+    pub groups: Vec<Group<'c>>,
+    owner: HashMap<usize, usize>,
+    /// Values that something outside the groups reads.
+    wanted: HashSet<usize>,
+}
+
+impl<'c> Groups<'c> {
+    /// The groups of these operations, in program order; `is_operator` tells what a kernel can hold.
+    pub(super) fn of(ops: &[Op<'c>]) -> Self {
+        let mut groups = Self::default();
+        for (number, &op) in ops.iter().enumerate() {
+            match name(op).as_str() {
+                "axe.map" | "axe.cast" | "axe.reduce" => groups.elementwise(op, number),
+                "axe.gemm" => groups.gemm(op, number),
+                "axe.transpose" => groups.single(op, number),
+                "tensor.dim" => {}
+                _ if is_lazy(op) => {}
+                _ => {
+                    for operand in operands(op) {
+                        groups.want(operand, number);
+                    }
+                }
+            }
+        }
+        groups
+    }
+
+    /// The groups whose results are read, with those results, in the order of their launches.
+    pub(super) fn launches(mut self) -> Vec<(Group<'c>, Vec<Val<'c>>)> {
+        self.groups.sort_by_key(|group| group.position);
+        let mut live = Vec::new();
+        for group in std::mem::take(&mut self.groups).into_iter().rev() {
+            let results = group.owned.iter().flat_map(|op| results(*op));
+            let outputs: Vec<_> = results
+                .filter(|result| self.wanted.contains(&identity(*result)))
+                .collect();
+            if outputs.is_empty() {
+                continue;
+            }
+            for (value, _) in &group.inputs {
+                self.wanted.extend(chain(*value));
+            }
+            live.push((group, outputs));
+        }
+        live.reverse();
+        live
+    }
+
+    fn add(&mut self, group: Group<'c>) {
+        let number = self.groups.len();
+        for result in group.owned.iter().flat_map(|op| results(*op)) {
+            self.owner.insert(identity(result), number);
+        }
+        self.groups.push(group);
+    }
+
+    fn elementwise(&mut self, op: Op<'c>, number: usize) {
+        let values = operands(op);
+        let mut candidates: Vec<usize> = values
+            .iter()
+            .flat_map(|value| bases(*value))
+            .filter_map(|base| self.owner.get(&identity(base)).copied())
+            .collect();
+        candidates.sort_unstable();
+        candidates.dedup();
+        for at in candidates.into_iter().rev() {
+            let Some(group) = self.groups.get(at).filter(|group| !group.sealed) else {
+                continue;
+            };
+            let mut trial = group.clone();
+            if trial.join(op) {
+                trial.position = (number, usize::MAX);
+                self.place(at, trial, op, number);
+                return;
+            }
+        }
+        let Some(total) = values.first().copied().and_then(Size::of) else {
+            return self.single(op, number);
+        };
+        let mut group = Group::new(Root::Tiles, total, None);
+        if !group.join(op) {
+            return self.single(op, number);
+        }
+        group.position = (number, usize::MAX);
+        self.add(group.clone());
+        self.place(self.groups.len() - 1, group, op, number);
+    }
+
+    /// Puts the group that took `op` in its place.
+    fn place(&mut self, at: usize, group: Group<'c>, op: Op<'c>, number: usize) {
+        for result in results(op) {
+            self.owner.insert(identity(result), at);
+        }
+        let inputs = group.inputs.clone();
+        if let Some(slot) = self.groups.get_mut(at) {
+            *slot = group;
+        }
+        for (value, _) in inputs {
+            self.provide(value, number);
+        }
+    }
+
+    fn gemm(&mut self, op: Op<'c>, number: usize) {
+        let ([result], Some(total)) = (
+            &results(op)[..],
+            results(op).first().copied().and_then(Size::of),
+        ) else {
+            return self.single(op, number);
+        };
+        let columns = TensorType::of_value(*result).and_then(|tensor| tensor.shape.last().copied());
+        let mut group = Group::new(Root::Gemm(op), total, columns);
+        let values = operands(op);
+        for value in values.iter().take(2) {
+            group.inputs.push((*value, Kind::Full));
+        }
+        // A value that cannot be had in the kernel's space is found when the kernel is built.
+        if let Some(start) = values.get(2) {
+            group.pull(*start, Kind::Full);
+        }
+        group.formed.insert((identity(*result), Kind::Full));
+        group.owned.push(op);
+        group.position = (number, usize::MAX);
+        self.add(group.clone());
+        self.place(self.groups.len() - 1, group, op, number);
+    }
+
+    fn single(&mut self, op: Op<'c>, number: usize) {
+        let total = Size {
+            dynamic: false,
+            known: 1,
+        };
+        let mut group = Group::new(Root::Single(op), total, None);
+        group.inputs = operands(op)
+            .into_iter()
+            .filter(|operand| TensorType::of_value(*operand).is_some())
+            .map(|operand| (operand, Kind::Full))
+            .collect();
+        group.owned.push(op);
+        group.sealed = true;
+        group.position = (number, usize::MAX);
+        self.add(group.clone());
+        self.place(self.groups.len() - 1, group, op, number);
+    }
+
+    /// Something outside the groups reads a value.
+    fn want(&mut self, value: Val<'c>, number: usize) {
+        if TensorType::of_value(value).is_some() {
+            self.provide(value, number);
+            self.wanted.extend(chain(value));
+        }
+    }
+
+    /// Sees to it that a value is stored before operation `number`.
+    fn provide(&mut self, value: Val<'c>, number: usize) {
+        if let Some(owner) = self.owner.get(&identity(value)) {
+            if let Some(group) = self.groups.get_mut(*owner) {
+                group.sealed = true;
+            }
+            return;
+        }
+        let Some(op) = defining(value) else { return };
+        if is_reshape(op) {
+            if let Some(from) = source(op) {
+                self.provide(from, number);
+            }
+        } else if ["axe.broadcast", "axe.fill"].contains(&name(op).as_str()) {
+            self.lazy(op, value, number);
+        }
+    }
+
+    /// A kernel for an operator that would be formed again, in front of operation `number`.
+    fn lazy(&mut self, op: Op<'c>, value: Val<'c>, number: usize) {
+        let mut group = Size::of(value).map(|total| Group::new(Root::Tiles, total, None));
+        let formed = group
+            .as_mut()
+            .is_some_and(|group| group.form(op, value, Kind::Full) == Some(true));
+        let Some(mut group) = group.filter(|_| formed) else {
+            if let Some(from) = source(op) {
+                self.provide(from, number);
+            }
+            self.single(op, number);
+            let order = self.groups.len();
+            if let Some(group) = self.groups.last_mut() {
+                group.position = (number, order);
+            }
+            return;
+        };
+        group.formed.insert((identity(value), Kind::Full));
+        group.owned.push(op);
+        group.sealed = true;
+        for (input, _) in group.inputs.clone() {
+            self.provide(input, number);
+        }
+        group.position = (number, self.groups.len());
+        self.add(group);
+    }
+}
+
+/// A value and those that it is a reshape of.
+fn chain(value: Val<'_>) -> Vec<usize> {
+    let mut found = vec![identity(value)];
+    let mut next = defining(value)
+        .filter(|op| is_reshape(*op))
+        .and_then(source);
+    while let Some(value) = next {
+        found.push(identity(value));
+        next = defining(value)
+            .filter(|op| is_reshape(*op))
+            .and_then(source);
+    }
+    found
+}

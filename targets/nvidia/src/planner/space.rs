@@ -1,0 +1,143 @@
+//! The space of a group: a matrix of rows and columns, and how tensors lie in it.
+//!
+//! A group of operators works on one matrix `[rows, columns]`, the row-major elements of its tensors cut at
+//! one place. A tensor is all of it, one element a row, or one element a column; reshapes, and dimensions
+//! of extent 1, change nothing of that.
+
+use axe_passes::ir::value::operands;
+use axe_passes::ir::{DYNAMIC, Op, TensorType, Val, attribute};
+use melior::ir::operation::OperationLike;
+
+/// How a tensor lies in the space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Kind {
+    /// An element for each row and column.
+    Full,
+    /// An element a row.
+    Row,
+    /// An element a column.
+    Column,
+}
+
+/// The number of elements of a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Size {
+    /// Whether the leading extent is known at run time only.
+    pub dynamic: bool,
+    /// The product of the others.
+    pub known: i64,
+}
+
+impl Size {
+    /// The size of a tensor; `None` when it is no tensor, has a dynamic extent that is not the leading one,
+    /// has no elements, or too many.
+    pub(super) fn of(value: Val<'_>) -> Option<Self> {
+        let shape = TensorType::of_value(value)?.shape;
+        let dynamic = shape.first() == Some(&DYNAMIC);
+        let known = product(shape.get(usize::from(dynamic)..)?)?;
+        (known > 0).then_some(Self { dynamic, known })
+    }
+
+    /// The number of rows when there are `columns` columns.
+    pub(super) fn rows(self, columns: i64) -> Option<Self> {
+        (columns > 0 && self.known % columns == 0).then(|| Self {
+            dynamic: self.dynamic,
+            known: self.known / columns,
+        })
+    }
+}
+
+/// The product of static extents; `None` when one is dynamic or it overflows.
+pub(super) fn product(extents: &[i64]) -> Option<i64> {
+    extents.iter().try_fold(1i64, |product, &extent| {
+        (extent >= 0).then(|| product.checked_mul(extent))?
+    })
+}
+
+/// How the dimensions that an operator adds or drops lie among those that it keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// They have extent 1, or there are none.
+    Unit,
+    /// After all kept ones: rows of so many columns.
+    Inner(i64),
+    /// Before all kept ones, which are so many columns.
+    Outer(i64),
+    /// Anything else.
+    Mixed,
+}
+
+/// The place of dimensions `dims` of `shape`.
+pub(super) fn place(shape: &[i64], dims: &[i64]) -> Place {
+    let (mut changed, mut kept) = (Vec::new(), Vec::new());
+    for (dim, &extent) in (0i64..).zip(shape).filter(|(_, extent)| **extent != 1) {
+        let side = if dims.contains(&dim) {
+            &mut changed
+        } else {
+            &mut kept
+        };
+        side.push((dim, extent));
+    }
+    let extents =
+        |side: &[(i64, i64)]| product(&side.iter().map(|(_, extent)| *extent).collect::<Vec<_>>());
+    let ends = |side: &[(i64, i64)]| Some((side.first()?.0, side.last()?.0));
+    match (ends(&changed), ends(&kept)) {
+        (None, _) => Place::Unit,
+        (Some(_), None) => extents(&changed).map_or(Place::Mixed, Place::Inner),
+        (Some((first, _)), Some((_, last))) if first > last => {
+            extents(&changed).map_or(Place::Mixed, Place::Inner)
+        }
+        (Some((_, last)), Some((first, _))) if last < first => {
+            extents(&kept).map_or(Place::Mixed, Place::Outer)
+        }
+        _ => Place::Mixed,
+    }
+}
+
+/// The place of the dimensions that a broadcast adds or a reduction drops.
+pub(super) fn place_of(op: Op<'_>, whole: Val<'_>) -> Place {
+    let dims = op.attribute("dims").ok().and_then(attribute::read_i64s);
+    match (TensorType::of_value(whole), dims) {
+        (Some(tensor), Some(dims)) => place(&tensor.shape, &dims),
+        _ => Place::Mixed,
+    }
+}
+
+/// The first operand of an operation.
+pub(super) fn source(op: Op<'_>) -> Option<Val<'_>> {
+    operands(op).first().copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dimensions_are_inner_outer_or_mixed() {
+        assert_eq!(place(&[128, 768], &[1]), Place::Inner(768));
+        assert_eq!(place(&[128, 768], &[0]), Place::Outer(768));
+        assert_eq!(place(&[DYNAMIC, 4, 8], &[0, 1]), Place::Outer(8));
+        assert_eq!(place(&[DYNAMIC, 4, 8], &[1, 2]), Place::Inner(32));
+        assert_eq!(place(&[DYNAMIC, 1], &[1]), Place::Unit);
+        assert_eq!(place(&[2, 3, 4], &[1]), Place::Mixed);
+        assert_eq!(place(&[1, 3, 1, 4], &[0, 3]), Place::Inner(4));
+        assert_eq!(place(&[8], &[0]), Place::Inner(8));
+        assert_eq!(place(&[DYNAMIC], &[0]), Place::Mixed);
+    }
+
+    #[test]
+    fn rows_divide_the_size() {
+        let size = Size {
+            dynamic: true,
+            known: 24,
+        };
+        assert_eq!(
+            size.rows(8),
+            Some(Size {
+                dynamic: true,
+                known: 3
+            })
+        );
+        assert_eq!(size.rows(7), None);
+    }
+}
