@@ -40,6 +40,8 @@ mbarrier.init.shared::cta.b64 [a], 1; | mbarrier.arrive.expect_tx.release.cta.sh
 griddepcontrol.wait; | setmaxnreg.inc.sync.aligned.u32 232; | ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {a, b, c, d}, [a]; | stmatrix.sync.aligned.m8n8.x2.shared.b16 [a], {b, c};
 movmatrix.sync.aligned.m8n8.trans.b16 a, b; | mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {a, b, c, d}, {a, b, c, d}, {a, b}, {a, b, c, d};
 wgmma.fence.sync.aligned; | wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {a, b, c, d}, x, y, p, 1, 1, 0, 1; | wgmma.commit_group.sync.aligned; | wgmma.wait_group.sync.aligned 0;
+mma.sp.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32 {a, b, c, d}, {a, b, c, d}, {a, b, c, d}, {a, b, c, d}, a, 1;
+mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.satfinite.s32.u8.s8.s32 {a, b, c, d}, {a, b, c, d}, {a, b, c, d}, {a, b, c, d}, b, 0x0;
 wmma.load.a.sync.aligned.row.m8n8k32.shared.s4 {a}, [b], 32; | wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.s4.s32.satfinite {a, b}, {c}, {d}, {a, b};
 wmma.store.d.sync.aligned.col.m8n8k32.global.s32 [x], {a, b}; | wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32 {a, b}, {c}, {d}, {a, b};
 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [a], 64; | tcgen05.dealloc.cta_group::2.sync.aligned.b32 a, b; | tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;
@@ -109,6 +111,7 @@ fn every_instruction_of_the_table_has_a_form() {
 #[test]
 fn what_the_table_excludes_is_refused_by_name() {
     for line in [
+        "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {a, b, c, d}, {a, b, c, d}, {a, b, c, d}, {a, b, c, d}, a, 2;",
         "wmma.load.a.sync.aligned.row.m8n8k4.shared.f16 {a}, [b];",
         "tcgen05.shift.cta_group::1.down [a];",
         "tcgen05.mma.sp.cta_group::1.kind::f16 [a], x, y, [b], c, p;",

@@ -246,3 +246,50 @@ fn a_missing_barrier_and_a_short_buffer_are_found() {
         .is_empty()
     );
 }
+
+/// `mma.sp` from PTX: every third of its operands comes from memory, the metadata keeps columns 0 and 2
+/// of every four.
+#[test]
+fn a_sparse_product() {
+    let text = ".version 8.0\n.target sm_90\n.address_size 64
+.visible .entry k(.param .u64 b, .param .u64 d)
+{
+.reg .b32 %a<4>; .reg .b32 %b<4>; .reg .f32 %c<4>; .reg .b32 %r<6>; .reg .b64 %d<5>;
+ld.param.u64 %d0, [b]; cvta.to.global.u64 %d0, %d0; ld.param.u64 %d1, [d]; cvta.to.global.u64 %d1, %d1;
+mov.u32 %r0, %laneid; mul.wide.u32 %d2, %r0, 16; add.s64 %d0, %d0, %d2; add.s64 %d1, %d1, %d2;
+ld.global.v4.b32 {%b0, %b1, %b2, %b3}, [%d0];
+mov.b32 %a0, 0x3c003c00; mov.b32 %a1, 0x40004000; mov.b32 %a2, 0x3c003c00; mov.b32 %a3, 0x40004000;
+mov.f32 %c0, 0f00000000; mov.f32 %c1, 0f00000000; mov.f32 %c2, 0f3F800000; mov.f32 %c3, 0f3F800000;
+mov.b32 %r1, 0x88888888;
+mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {%c0, %c1, %c2, %c3}, {%a0, %a1, %a2, %a3}, {%b0, %b1, %b2, %b3}, {%c0, %c1, %c2, %c3}, %r1, 1;
+st.global.v4.f32 [%d1], {%c0, %c1, %c2, %c3};
+ret;\n}\n";
+    // B(k, n) = k + 32 n in the fragment of the ISA: row 8 r + 2 t + e, column g.
+    let b: Vec<u32> = (0..128)
+        .map(|i| {
+            let (lane, r) = (i / 4, i % 4);
+            let half =
+                |e: usize| half((8 * r + 2 * (lane % 4) + e + 32 * (lane / 4)) as i32) as u32;
+            half(0) | half(1) << 16
+        })
+        .collect();
+    let given = || vec![Given::In(common::words(&b)), Given::Out(512)];
+    let out = common::clean(text, &Launch::new("k", 1, 32, Vec::new()), given);
+    let got = common::to_floats(&out[1]);
+    for (i, value) in got.iter().enumerate() {
+        let (lane, c) = (i / 4, i % 4);
+        let column = 2 * (lane % 4) + c % 2;
+        // Even k of 0..32: their sum is 240.
+        let sum = 240.0 + 16.0 * 32.0 * column as f32;
+        let want = if c < 2 { sum } else { 2.0 * sum + 1.0 };
+        assert_eq!(*value, want, "{i}");
+    }
+    let wrong = text.replace("0x88888888", "0x22222222");
+    let found = common::findings(&wrong, &Launch::new("k", 1, 32, Vec::new()), given(), 0);
+    assert!(
+        found
+            .iter()
+            .any(|f| f.kind == FindingKind::Invalid && f.message.contains("metadata")),
+        "{found:?}"
+    );
+}

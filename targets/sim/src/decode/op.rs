@@ -323,6 +323,7 @@ impl Op {
                 read(&form.a);
                 read(&form.b);
                 read(&form.c);
+                read(&form.sparse.as_ref().map_or(vec![], |(_, e)| vec![*e]));
             }
             _ => {}
         }

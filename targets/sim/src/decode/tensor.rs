@@ -8,6 +8,7 @@ use crate::ptx::ast::Operand;
 use crate::units::matrix::{MatrixMove, Shape, Source};
 use crate::units::mma::{Accumulator, BitOp, Element, Mma};
 use crate::units::reduce::Op as ReduceOp;
+use crate::units::sparse::SparseMma;
 use crate::units::wgmma::Wgmma as WgmmaUnit;
 
 /// Which way a tensor copy goes.
@@ -72,6 +73,8 @@ pub struct MmaForm {
     pub b: Vec<Slot>,
     /// Registers of C.
     pub c: Vec<Slot>,
+    /// `mma.sp`: the unit that computes instead, and the register of the metadata.
+    pub sparse: Option<(SparseMma, Slot)>,
 }
 
 /// Operand A of `wgmma`.
@@ -230,11 +233,8 @@ impl Lower<'_> {
     }
 
     fn mma(&mut self, mods: &[&str], ops: &[Operand]) -> Decoded<Op> {
-        if mods
-            .iter()
-            .any(|m| m.starts_with("sp") || m.contains("block_scale"))
-        {
-            return Err(self.error("sparse and block-scaled mma.sync are not supported"));
+        if mods.contains(&"block_scale") {
+            return Err(self.error("block-scaled mma.sync is not supported"));
         }
         let Some((m, n, k)) = shape(mods) else {
             return Err(self.error("mma without a shape"));
@@ -264,8 +264,13 @@ impl Lower<'_> {
             satfinite: mods.contains(&"satfinite"),
             bit_op,
         };
-        unit.check()
-            .map_err(|fault| self.error(fault.to_string()))?;
+        let sparse = self.sparse(mods, ops, unit)?;
+        match &sparse {
+            Some((sparse, _)) => sparse.check(),
+            None => unit.check(),
+        }
+        .map_err(|fault| self.error(fault.to_string()))?;
+        let registers = (sparse.as_ref()).map_or(unit.registers(), |(s, _)| s.registers());
         let ty = if unit.d == Accumulator::F64 {
             "f64"
         } else {
@@ -277,14 +282,33 @@ impl Lower<'_> {
             a: self.sources(self.nth(ops, 1)?, ty)?,
             b: self.sources(self.nth(ops, 2)?, ty)?,
             c: self.sources(self.nth(ops, 3)?, ty)?,
+            sparse,
         };
-        if [form.a.len(), form.b.len(), form.c.len(), form.d.len()] != form.unit.registers() {
+        if [form.a.len(), form.b.len(), form.c.len(), form.d.len()] != registers {
             return Err(self.error(format!(
-                "mma takes {:?} registers of A, B, C and D",
-                form.unit.registers()
+                "mma takes {registers:?} registers of A, B, C and D"
             )));
         }
         Ok(Op::Mma(Box::new(form)))
+    }
+
+    /// Metadata and selector of `mma.sp`.
+    fn sparse(
+        &mut self,
+        mods: &[&str],
+        ops: &[Operand],
+        unit: Mma,
+    ) -> Decoded<Option<(SparseMma, Slot)>> {
+        let Some(sp) = mods.iter().find(|m| **m == "sp" || m.starts_with("sp::")) else {
+            return Ok(None);
+        };
+        let metadata = self.src(self.nth(ops, 4)?, "b32")?;
+        let sparse = SparseMma {
+            unit,
+            selector: self.constant_of(self.nth(ops, 5)?)? as u32,
+            ordered: *sp == "sp::ordered_metadata",
+        };
+        Ok(Some((sparse, metadata)))
     }
 
     fn wgmma(&mut self, mods: &[&str], ops: &[Operand]) -> Decoded<Op> {

@@ -258,7 +258,14 @@ fn mma(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, form: &MmaForm) -> Result<(), Fau
             .collect()
     };
     let generation = Generation::of_target(&ctx.launch.program.target);
-    let out = unit.execute(generation, &get(&form.a), &get(&form.b), &get(&form.c))?;
+    let (a, b, c) = (get(&form.a), get(&form.b), get(&form.c));
+    let out = match &form.sparse {
+        Some((sparse, metadata)) => {
+            let metadata = warp.reg(ctx.base, *metadata).map(|v| v as u32);
+            sparse.execute(generation, (&a, &metadata), &b, &c)?
+        }
+        None => unit.execute(generation, &a, &b, &c)?,
+    };
     for (&slot, value) in form.d.iter().zip(&out) {
         warp.write(ctx.base, slot, &value.map(u64::from), ctx.mask);
     }

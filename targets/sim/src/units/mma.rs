@@ -240,7 +240,7 @@ impl Mma {
     }
 
     /// A as raw elements, row-major m x k.
-    fn gather_a(&self, registers: &[Warp<u32>]) -> Vec<u32> {
+    pub(super) fn gather_a(&self, registers: &[Warp<u32>]) -> Vec<u32> {
         let (bits, rows) = (self.a.bits(), self.m / 8);
         let per = (32 / bits) as usize;
         let mut out = vec![0; self.m * self.k];
@@ -255,7 +255,7 @@ impl Mma {
     }
 
     /// B as raw elements, column-major: n runs of k.
-    fn gather_b(&self, registers: &[Warp<u32>]) -> Vec<u32> {
+    pub(super) fn gather_b(&self, registers: &[Warp<u32>]) -> Vec<u32> {
         let bits = self.b.bits();
         let per = (32 / bits) as usize;
         let mut out = vec![0; self.n * self.k];
@@ -268,7 +268,7 @@ impl Mma {
         out
     }
 
-    fn gather_floats(&self, c: &[Warp<u32>]) -> Vec<f32> {
+    pub(super) fn gather_floats(&self, c: &[Warp<u32>]) -> Vec<f32> {
         let mut out = vec![0.0; self.m * self.n];
         for (i, lane) in self.values() {
             let (row, col) = accumulator_position(lane, i);
@@ -284,7 +284,7 @@ impl Mma {
         out
     }
 
-    fn scatter_floats(&self, acc: &[f32]) -> Vec<Warp<u32>> {
+    pub(super) fn scatter_floats(&self, acc: &[f32]) -> Vec<Warp<u32>> {
         let mut d = vec![[0; 32]; self.registers()[3]];
         for (i, lane) in self.values() {
             let (row, col) = accumulator_position(lane, i);
@@ -334,13 +334,7 @@ impl Mma {
     }
 
     fn integers(&self, a: &[u32], b: &[u32], c: &[Warp<u32>]) -> Vec<Warp<u32>> {
-        let mut acc = vec![0i32; self.m * self.n];
-        for (i, register) in c.iter().enumerate() {
-            for (lane, &word) in register.iter().enumerate() {
-                let (row, col) = accumulator_position(lane, i);
-                acc[row * self.n + col] = word as i32;
-            }
-        }
+        let mut acc = self.gather_ints(c);
         let values =
             |e: Element, raw: &[u32]| raw.iter().map(|&x| signed(e, x)).collect::<Vec<_>>();
         let (a, b) = (values(self.a, a), values(self.b, b));
@@ -355,6 +349,21 @@ impl Mma {
         } else {
             multiply_add_int(self.k, &a, &b, &mut acc, self.satfinite);
         }
+        self.scatter_ints(&acc)
+    }
+
+    pub(super) fn gather_ints(&self, c: &[Warp<u32>]) -> Vec<i32> {
+        let mut acc = vec![0i32; self.m * self.n];
+        for (i, register) in c.iter().enumerate() {
+            for (lane, &word) in register.iter().enumerate() {
+                let (row, col) = accumulator_position(lane, i);
+                acc[row * self.n + col] = word as i32;
+            }
+        }
+        acc
+    }
+
+    pub(super) fn scatter_ints(&self, acc: &[i32]) -> Vec<Warp<u32>> {
         let mut d = vec![[0; 32]; self.registers()[3]];
         for (i, register) in d.iter_mut().enumerate() {
             for (lane, word) in register.iter_mut().enumerate() {

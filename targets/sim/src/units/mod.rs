@@ -11,6 +11,7 @@ pub mod matrix;
 pub mod mbarrier;
 pub mod mma;
 pub mod reduce;
+pub mod sparse;
 pub mod swizzle;
 pub mod tcgen05;
 pub mod tensor_core;
