@@ -22,7 +22,8 @@
 //! `reg(r) xor lane(l)`. [`warp_shuffle`] plans the way from one to another inside a warp with the
 //! fewest shuffles; [`relayout_tables`] does the same for distributions that are no powers of two; and
 //! [`shared_plan`] goes through shared memory, for layouts across warps, with a swizzle that makes both
-//! sides free of bank conflicts. [`check_shuffle`] and [`SharedPlan::check`] execute the plans.
+//! sides free of bank conflicts, as does [`shared_tables`] for distributions that are no powers of two.
+//! [`check_shuffle`], [`SharedPlan::check`] and [`SharedTablePlan::check`] execute the plans.
 //!
 //! ```
 //! use axe_layout::linear::{Distribution, check_shuffle, warp_shuffle};
@@ -41,6 +42,7 @@ mod columns;
 mod named;
 mod relayout;
 mod shared;
+mod shared_tables;
 
 #[cfg(test)]
 mod tests;
@@ -53,3 +55,4 @@ pub use relayout::{
     relayout_tables, table_of_layout, warp_shuffle,
 };
 pub use shared::{Access, Distribution3, SharedPlan, shared_plan};
+pub use shared_tables::{SharedTablePlan, shared_tables};

@@ -7,7 +7,7 @@ const NONE: u32 = u32::MAX;
 /// many colours as the largest degree (König's theorem): each edge takes a colour that is free on both
 /// sides; if there is none, one that is free on its left, after the alternating path that begins with it
 /// on the right is flipped.
-pub(super) fn colour(edges: &[(usize, usize)], left: usize, right: usize) -> Vec<usize> {
+pub(in crate::linear) fn colour(edges: &[(usize, usize)], left: usize, right: usize) -> Vec<usize> {
     let mut degree = vec![0_usize; left + right];
     for &(l, r) in edges {
         degree[l] += 1;

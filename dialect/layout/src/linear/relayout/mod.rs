@@ -18,6 +18,8 @@ use super::basis::apply;
 use super::columns::Columns;
 use crate::error::{Error, Result};
 
+pub(super) use colouring::colour;
+
 pub use check::{check_shuffle, check_tables, execute};
 pub use plan::warp_shuffle;
 pub use table::{Table, relayout_tables, table_of_layout};
