@@ -79,12 +79,13 @@ pub(super) enum AlgebraCommand {
         #[arg(long = "at", value_parser = parse_numbers, required = true)]
         at: Vec<Numbers>,
     },
-    /// Plan the shuffles from one register distribution to another.
+    /// Plan the way from one register distribution to another: shuffles in a warp, shared memory across
+    /// warps.
     Relayout {
-        /// Source over the axes reg and lane.
+        /// Source over the axes reg and lane, and warp.
         #[arg(value_parser = parse_layout)]
         src: Layout,
-        /// Target over the axes reg and lane.
+        /// Target over the axes reg and lane, and warp.
         #[arg(value_parser = parse_layout)]
         dst: Layout,
         /// Bits of an element.
@@ -169,7 +170,7 @@ pub(super) fn run(command: &AlgebraCommand) -> Result<String, CliError> {
             src,
             dst,
             elem_bits,
-        } => return relayout(src, dst, *elem_bits),
+        } => return super::relayout::run(src, dst, *elem_bits),
         AlgebraCommand::Canonicalize(One { layout }) => ("canonicalize", json!({"layout": layout})),
         AlgebraCommand::Equal(pair) => ("equal", json!({"a": pair.a, "b": pair.b})),
         AlgebraCommand::Intersect(pair) => ("intersect", json!({"a": pair.a, "b": pair.b})),
@@ -261,36 +262,4 @@ pub(super) fn region(text: &str) -> Result<Vec<[i64; 2]>, CliError> {
         Ok([begin.trim().parse::<i64>()?, end.trim().parse::<i64>()?])
     };
     text.split(',').map(side).collect()
-}
-
-/// Shuffles where both sides are linear; the general method otherwise.
-fn relayout(src: &Layout, dst: &Layout, elem_bits: u32) -> Result<String, CliError> {
-    use crate::linear::{distribution_of_layout, relayout_tables, table_of_layout, warp_shuffle};
-    let (reg, lane) = (crate::Axis::new("reg")?, crate::Axis::new("lane")?);
-    let sides = [src, dst].map(|layout| distribution_of_layout(layout, reg, lane));
-    let plan = if let [Ok(src), Ok(dst)] = &sides {
-        warp_shuffle(src, dst, elem_bits)?
-    } else {
-        let span = |layout: &Layout, axis: crate::Axis| {
-            let all = layout
-                .shard()
-                .iter()
-                .chain(layout.replica())
-                .filter(|i| i.axis == axis);
-            let reach = all
-                .filter_map(|iter| iter.reach().ok())
-                .fold(1i64, i64::saturating_add);
-            usize::try_from(reach.saturating_add(layout.offset().get(axis).max(0))).unwrap_or(1)
-        };
-        let lanes = span(src, lane).max(span(dst, lane));
-        let table =
-            |layout: &Layout| table_of_layout(layout, (reg, span(layout, reg)), (lane, lanes));
-        relayout_tables(&table(src)?, &table(dst)?, elem_bits)?
-    };
-    let mut text = format!("{} shuffles, {} steps\n", plan.shuffles(), plan.steps.len());
-    for step in &plan.steps {
-        text.push_str(&serde_json::to_string(step)?);
-        text.push('\n');
-    }
-    Ok(text)
 }

@@ -4,6 +4,7 @@ mod algebra;
 mod analysis;
 mod cute;
 mod picture;
+mod relayout;
 mod shard;
 
 use std::io::{self, IsTerminal, Write};
