@@ -40,6 +40,9 @@ mbarrier.init.shared::cta.b64 [a], 1; | mbarrier.arrive.expect_tx.release.cta.sh
 griddepcontrol.wait; | setmaxnreg.inc.sync.aligned.u32 232; | ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {a, b, c, d}, [a]; | stmatrix.sync.aligned.m8n8.x2.shared.b16 [a], {b, c};
 movmatrix.sync.aligned.m8n8.trans.b16 a, b; | mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {a, b, c, d}, {a, b, c, d}, {a, b}, {a, b, c, d};
 wgmma.fence.sync.aligned; | wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {a, b, c, d}, x, y, p, 1, 1, 0, 1; | wgmma.commit_group.sync.aligned; | wgmma.wait_group.sync.aligned 0;
+mma.sync.aligned.kind::mxf8f6f4.block_scale.scale_vec::1X.m16n8k32.row.col.f32.e4m3.e2m1.f32.ue8m0 {f0, f0, f1, f1}, {a, b, c, d}, {a, b}, {f0, f0, f1, f1}, a, {0, 1}, b, {h, i};
+mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3 {f0, f0, f1, f1}, {a, b, c, d}, {a, b}, {f0, f0, f1, f1}, a, {0, 1}, b, {0, 0};
+mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f16.e3m2.e2m3.f16 {a, b}, {a, b, c, d}, {a, b}, {c, d};
 mma.sp.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32 {a, b, c, d}, {a, b, c, d}, {a, b, c, d}, {a, b, c, d}, a, 1;
 mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.satfinite.s32.u8.s8.s32 {a, b, c, d}, {a, b, c, d}, {a, b, c, d}, {a, b, c, d}, b, 0x0;
 wmma.load.a.sync.aligned.row.m8n8k32.shared.s4 {a}, [b], 32; | wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.s4.s32.satfinite {a, b}, {c}, {d}, {a, b};
@@ -111,6 +114,7 @@ fn every_instruction_of_the_table_has_a_form() {
 #[test]
 fn what_the_table_excludes_is_refused_by_name() {
     for line in [
+        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0 {f0, f0, f1, f1}, {a, b, c, d}, {a, b}, {f0, f0, f1, f1}, a, {0, 1}, b, {0, 0};",
         "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {a, b, c, d}, {a, b, c, d}, {a, b, c, d}, {a, b, c, d}, a, 2;",
         "wmma.load.a.sync.aligned.row.m8n8k4.shared.f16 {a}, [b];",
         "tcgen05.shift.cta_group::1.down [a];",

@@ -11,6 +11,7 @@ mod integer;
 pub mod lanes;
 mod lower;
 mod memory;
+mod mma;
 mod module;
 mod op;
 mod sync;
@@ -27,8 +28,9 @@ pub use op::{Inst, MOD_FTZ, MOD_SAT, MOD_SAT64, Op};
 
 use std::collections::HashMap;
 
+pub use mma::{MmaForm, MmaUnit};
 pub use tcgen05::{Tcgen05, TensorA, TensorAccess, TensorMma};
-pub use tensor::{Ldmatrix, MmaForm, Tensor, TensorDirection, Wgmma, WgmmaA};
+pub use tensor::{Ldmatrix, Tensor, TensorDirection, Wgmma, WgmmaA};
 
 pub use wmma::{WmmaForm, WmmaMove};
 

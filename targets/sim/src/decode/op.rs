@@ -323,7 +323,7 @@ impl Op {
                 read(&form.a);
                 read(&form.b);
                 read(&form.c);
-                read(&form.sparse.as_ref().map_or(vec![], |(_, e)| vec![*e]));
+                read(&form.extra());
             }
             _ => {}
         }

@@ -6,9 +6,8 @@ use super::memory::reduce_op;
 use super::{Op, PredSrc, Slot};
 use crate::ptx::ast::Operand;
 use crate::units::matrix::{MatrixMove, Shape, Source};
-use crate::units::mma::{Accumulator, BitOp, Element, Mma};
+use crate::units::mma::{Accumulator, Element};
 use crate::units::reduce::Op as ReduceOp;
-use crate::units::sparse::SparseMma;
 use crate::units::wgmma::Wgmma as WgmmaUnit;
 
 /// Which way a tensor copy goes.
@@ -58,23 +57,6 @@ pub struct Ldmatrix {
     pub addr: Slot,
     /// Offset in bytes.
     pub offset: i64,
-}
-
-/// `mma.sync`.
-#[derive(Debug, Clone)]
-pub struct MmaForm {
-    /// The unit that computes.
-    pub unit: Mma,
-    /// Result registers.
-    pub d: Vec<Slot>,
-    /// Registers of A.
-    pub a: Vec<Slot>,
-    /// Registers of B.
-    pub b: Vec<Slot>,
-    /// Registers of C.
-    pub c: Vec<Slot>,
-    /// `mma.sp`: the unit that computes instead, and the register of the metadata.
-    pub sparse: Option<(SparseMma, Slot)>,
 }
 
 /// Operand A of `wgmma`.
@@ -230,85 +212,6 @@ impl Lower<'_> {
         } else {
             Op::Ldmatrix(form)
         })
-    }
-
-    fn mma(&mut self, mods: &[&str], ops: &[Operand]) -> Decoded<Op> {
-        if mods.contains(&"block_scale") {
-            return Err(self.error("block-scaled mma.sync is not supported"));
-        }
-        let Some((m, n, k)) = shape(mods) else {
-            return Err(self.error("mma without a shape"));
-        };
-        let types = matrix_types(mods);
-        let [d, a, b, c] = types[..] else {
-            return Err(self.error("mma needs four types"));
-        };
-        let (Some(a), Some(b), Some(c), Some(d)) =
-            (element(a), element(b), accumulator(c), accumulator(d))
-        else {
-            return Err(self.error("unsupported types of mma"));
-        };
-        let bit_op = mods.iter().find_map(|m| match *m {
-            "and" => Some(BitOp::And),
-            "xor" => Some(BitOp::Xor),
-            _ => None,
-        });
-        let unit = Mma {
-            m,
-            n,
-            k,
-            a,
-            b,
-            c,
-            d,
-            satfinite: mods.contains(&"satfinite"),
-            bit_op,
-        };
-        let sparse = self.sparse(mods, ops, unit)?;
-        match &sparse {
-            Some((sparse, _)) => sparse.check(),
-            None => unit.check(),
-        }
-        .map_err(|fault| self.error(fault.to_string()))?;
-        let registers = (sparse.as_ref()).map_or(unit.registers(), |(s, _)| s.registers());
-        let ty = if unit.d == Accumulator::F64 {
-            "f64"
-        } else {
-            "b32"
-        };
-        let form = MmaForm {
-            unit,
-            d: self.destinations(self.nth(ops, 0)?)?,
-            a: self.sources(self.nth(ops, 1)?, ty)?,
-            b: self.sources(self.nth(ops, 2)?, ty)?,
-            c: self.sources(self.nth(ops, 3)?, ty)?,
-            sparse,
-        };
-        if [form.a.len(), form.b.len(), form.c.len(), form.d.len()] != registers {
-            return Err(self.error(format!(
-                "mma takes {registers:?} registers of A, B, C and D"
-            )));
-        }
-        Ok(Op::Mma(Box::new(form)))
-    }
-
-    /// Metadata and selector of `mma.sp`.
-    fn sparse(
-        &mut self,
-        mods: &[&str],
-        ops: &[Operand],
-        unit: Mma,
-    ) -> Decoded<Option<(SparseMma, Slot)>> {
-        let Some(sp) = mods.iter().find(|m| **m == "sp" || m.starts_with("sp::")) else {
-            return Ok(None);
-        };
-        let metadata = self.src(self.nth(ops, 4)?, "b32")?;
-        let sparse = SparseMma {
-            unit,
-            selector: self.constant_of(self.nth(ops, 5)?)? as u32,
-            ordered: *sp == "sp::ordered_metadata",
-        };
-        Ok(Some((sparse, metadata)))
     }
 
     fn wgmma(&mut self, mods: &[&str], ops: &[Operand]) -> Decoded<Op> {

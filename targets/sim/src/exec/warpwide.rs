@@ -3,11 +3,12 @@
 use super::step::{Ctx, Flow, Step, lanes_of};
 use super::warp::{Wait, Warp};
 use crate::decode::lanes::Lanes;
-use crate::decode::{MmaForm, Op, ShflMode};
+use crate::decode::{MmaForm, MmaUnit, Op, ShflMode};
 use crate::fault::Fault;
 use crate::report::FindingKind;
 use crate::units::mma::Accumulator;
 use crate::units::reduce::reduce;
+use crate::units::scaled::Scales;
 use crate::units::tensor_core::Generation;
 
 pub(super) fn execute(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, lanes: u32) -> Step<Flow> {
@@ -239,32 +240,38 @@ fn lone(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, lanes: u32) -> Step<Flow> {
 }
 
 fn mma(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, form: &MmaForm) -> Result<(), Fault> {
-    let unit = &form.unit;
-    ctx.cluster.counters.mma_macs += (unit.m * unit.n * unit.k) as u64;
-    if unit.d == Accumulator::F64 {
+    let (shape, _) = form.unit.shape();
+    ctx.cluster.counters.mma_macs += (shape.m * shape.n * shape.k) as u64;
+    if shape.d == Accumulator::F64 {
         let get = |slots: &[u32]| -> Vec<[u64; 32]> {
             slots.iter().map(|&s| *warp.reg(ctx.base, s)).collect()
         };
-        let out = unit.execute_f64(&get(&form.a), &get(&form.b), &get(&form.c))?;
+        let out = shape.execute_f64(&get(&form.a), &get(&form.b), &get(&form.c))?;
         for (&slot, value) in form.d.iter().zip(&out) {
             warp.write(ctx.base, slot, value, ctx.mask);
         }
         return Ok(());
     }
-    let get = |slots: &[u32]| -> Vec<[u32; 32]> {
-        slots
-            .iter()
-            .map(|&s| warp.reg(ctx.base, s).map(|v| v as u32))
-            .collect()
-    };
+    let word = |slot: u32| warp.reg(ctx.base, slot).map(|v| v as u32);
+    let get = |slots: &[u32]| -> Vec<[u32; 32]> { slots.iter().map(|&s| word(s)).collect() };
     let generation = Generation::of_target(&ctx.launch.program.target);
     let (a, b, c) = (get(&form.a), get(&form.b), get(&form.c));
-    let out = match &form.sparse {
-        Some((sparse, metadata)) => {
-            let metadata = warp.reg(ctx.base, *metadata).map(|v| v as u32);
-            sparse.execute(generation, (&a, &metadata), &b, &c)?
+    let out = match &form.unit {
+        MmaUnit::Dense(unit) => unit.execute(generation, &a, &b, &c)?,
+        MmaUnit::Sparse(unit, metadata) => {
+            unit.execute(generation, (&a, &word(*metadata)), &b, &c)?
         }
-        None => unit.execute(generation, &a, &b, &c)?,
+        MmaUnit::Scaled(unit, slots) => {
+            // The selectors are the same in all lanes.
+            let scales = slots.map(|both| {
+                both.map(|s| Scales {
+                    data: word(s.data),
+                    byte: word(s.byte)[0],
+                    thread: word(s.thread)[0],
+                })
+            });
+            unit.execute(&a, &b, &c, scales)?
+        }
     };
     for (&slot, value) in form.d.iter().zip(&out) {
         warp.write(ctx.base, slot, &value.map(u64::from), ctx.mask);

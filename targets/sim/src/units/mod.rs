@@ -11,6 +11,7 @@ pub mod matrix;
 pub mod mbarrier;
 pub mod mma;
 pub mod reduce;
+pub mod scaled;
 pub mod sparse;
 pub mod swizzle;
 pub mod tcgen05;

@@ -36,49 +36,50 @@ impl Instruction {
         }
         Ok(out)
     }
+}
 
-    /// Block-scaled sums: groups of up to 16 (FP4) or all 32 products are scaled exactly, then aligned
-    /// and truncated once with the accumulator.
-    pub(super) fn scaled(
-        &self,
-        (fa, a, sa): (Format, &[u32], &[f64]),
-        (fb, b, sb): (Format, &[u32], &[f64]),
-        block: usize,
-        acc: &mut [f32],
-    ) {
-        let k = self.kind.k();
-        let blocks = k / block;
-        let bits = if self.kind == Kind::Mxf8f6f4 { 25 } else { 35 };
-        let values = |f: Format, raw: &[u32]| {
-            raw.iter()
-                .map(|x| f.to_f64(u64::from(*x)))
-                .collect::<Vec<_>>()
-        };
-        let (a, b) = (values(fa, a), values(fb, b));
-        let group = if self.kind == Kind::Mxf8f6f4 { 1 } else { 16 };
-        for (i, c) in acc.iter_mut().enumerate() {
-            let (row, column) = (i / self.n, i % self.n);
-            let mut terms = vec![(f64::from(*c), exponent(f64::from(*c)))];
-            for g in (0..k).step_by(group) {
-                let s = [
-                    sa[row * blocks + g / block],
-                    sb[column * blocks + g / block],
-                ];
-                let pairs = (g..g + group).map(|j| (a[row * k + j], b[column * k + j]));
-                let sum: f64 = pairs.clone().map(|(x, y)| x * y).sum();
-                // A group is aligned by its scales alone, a single product by its factors too.
-                let e = if group == 1 {
-                    pairs
-                        .map(|(x, y)| exponent(x) + exponent(y))
-                        .max()
-                        .unwrap_or(0)
-                } else {
-                    0
-                };
-                terms.push((sum * s[0] * s[1], e + exponent(s[0]) + exponent(s[1])));
-            }
-            *c = aligned_sum(&terms, bits);
+/// Block-scaled sums: groups of up to 16 (FP4) or all 32 products are scaled exactly, then aligned
+/// and truncated once with the accumulator. `a` has rows of k elements, `b` a row for each of the n
+/// columns, and the scales as many rows of k / `block`.
+pub(in crate::units) fn scaled_sums(
+    kind: Kind,
+    [n, k]: [usize; 2],
+    (fa, a, sa): (Format, &[u32], &[f64]),
+    (fb, b, sb): (Format, &[u32], &[f64]),
+    block: usize,
+    acc: &mut [f32],
+) {
+    let blocks = k / block;
+    let bits = if kind == Kind::Mxf8f6f4 { 25 } else { 35 };
+    let values = |f: Format, raw: &[u32]| {
+        raw.iter()
+            .map(|x| f.to_f64(u64::from(*x)))
+            .collect::<Vec<_>>()
+    };
+    let (a, b) = (values(fa, a), values(fb, b));
+    let group = if kind == Kind::Mxf8f6f4 { 1 } else { 16 };
+    for (i, c) in acc.iter_mut().enumerate() {
+        let (row, column) = (i / n, i % n);
+        let mut terms = vec![(f64::from(*c), exponent(f64::from(*c)))];
+        for g in (0..k).step_by(group) {
+            let s = [
+                sa[row * blocks + g / block],
+                sb[column * blocks + g / block],
+            ];
+            let pairs = (g..g + group).map(|j| (a[row * k + j], b[column * k + j]));
+            let sum: f64 = pairs.clone().map(|(x, y)| x * y).sum();
+            // A group is aligned by its scales alone, a single product by its factors too.
+            let e = if group == 1 {
+                pairs
+                    .map(|(x, y)| exponent(x) + exponent(y))
+                    .max()
+                    .unwrap_or(0)
+            } else {
+                0
+            };
+            terms.push((sum * s[0] * s[1], e + exponent(s[0]) + exponent(s[1])));
         }
+        *c = aligned_sum(&terms, bits);
     }
 }
 

@@ -8,6 +8,7 @@ mod block_scale;
 mod product;
 mod regions;
 
+pub(in crate::units) use block_scale::scaled_sums;
 pub use product::Cta;
 pub use regions::{Region, Touch};
 

@@ -1,5 +1,6 @@
 //! The products of `tcgen05.mma`: operands gathered, multiplied, written to tensor memory.
 
+use super::block_scale::scaled_sums;
 use super::{Instruction, OperandA, Operands, descriptor};
 use crate::fault::Fault;
 use crate::units::Bytes;
@@ -107,7 +108,8 @@ impl Instruction {
             let (ta, tb) = (Tile::decode(fa, k, &a), Tile::decode(fb, k, &b));
             multiply_add(&Model::tcgen05(fa, self.half), &ta, &tb, &mut acc);
         } else {
-            self.scaled((fa, &a, scales_a), (fb, &b, scales_b), o.block, &mut acc);
+            let (a, b) = ((fa, &a[..], scales_a), (fb, &b[..], scales_b));
+            scaled_sums(self.kind, [self.n, k], a, b, o.block, &mut acc);
         }
         for (word, x) in words.iter_mut().zip(acc) {
             *word = if self.half { half_bits(x) } else { x.to_bits() };

@@ -1,4 +1,4 @@
-//! `wmma` from PTX: loads of rows and columns with strides, products, stores, against scalar loops.
+//! `wmma`, `mma.sp` and block-scaled `mma.sync` from PTX, against scalar loops.
 
 mod common;
 
@@ -292,4 +292,42 @@ ret;\n}\n";
             .any(|f| f.kind == FindingKind::Invalid && f.message.contains("metadata")),
         "{found:?}"
     );
+}
+
+/// Block-scaled FP4: all elements 1, scales by row and column from the lanes that the selectors name.
+#[test]
+fn a_block_scaled_product() {
+    let text = ".version 8.8\n.target sm_120a\n.address_size 64
+.visible .entry k(.param .u64 s, .param .u64 d)
+{
+.reg .b32 %a<4>; .reg .b32 %b<2>; .reg .f32 %c<4>; .reg .b32 %r<6>; .reg .b64 %d<5>; .reg .b16 %h<2>;
+ld.param.u64 %d0, [s]; cvta.to.global.u64 %d0, %d0; ld.param.u64 %d1, [d]; cvta.to.global.u64 %d1, %d1;
+mov.u32 %r0, %laneid; mul.wide.u32 %d2, %r0, 8; add.s64 %d0, %d0, %d2; mul.wide.u32 %d2, %r0, 16; add.s64 %d1, %d1, %d2;
+ld.global.v2.b32 {%r1, %r2}, [%d0]; mov.u16 %h0, 0; mov.u16 %h1, 1;
+mov.b32 %a0, 0x22222222; mov.b32 %a1, %a0; mov.b32 %a2, %a0; mov.b32 %a3, %a0; mov.b32 %b0, %a0; mov.b32 %b1, %a0;
+mov.f32 %c0, 0f00000000; mov.f32 %c1, %c0; mov.f32 %c2, %c0; mov.f32 %c3, %c0;
+mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3 {%c0, %c1, %c2, %c3}, {%a0, %a1, %a2, %a3}, {%b0, %b1}, {%c0, %c1, %c2, %c3}, %r1, {%h0, %h1}, %r2, {0, 0};
+st.global.v4.f32 [%d1], {%c0, %c1, %c2, %c3};
+ret;\n}\n";
+    // UE4M3: 0x38 is 1, 0x40 is 2, 0x48 is 4, 0x30 is 1/2.
+    let codes = [(0x38u32, 1.0f32), (0x40, 2.0), (0x48, 4.0), (0x30, 0.5)];
+    let scale = |which: usize, i: usize, j: usize| codes[(which + i * 3 + j) % 4];
+    let word = |which, i| (0..4).fold(0, |w, j| w | scale(which, i, j).0 << (8 * j));
+    let mut lanes = vec![0x7777_7777u32; 64];
+    for row in 0..16 {
+        // thread-id 1: the upper pair of each group of four.
+        lanes[2 * (4 * (row % 8) + 2 + row / 8)] = word(0, row);
+    }
+    for column in 0..8 {
+        lanes[2 * (4 * column) + 1] = word(1, column);
+    }
+    let given = || vec![Given::In(common::words(&lanes)), Given::Out(512)];
+    let out = common::clean(text, &Launch::new("k", 1, 32, Vec::new()), given);
+    for (i, got) in common::to_floats(&out[1]).iter().enumerate() {
+        let (row, column) = (i / 16 + i % 4 / 2 * 8, i / 4 % 4 * 2 + i % 2);
+        let want: f32 = (0..4)
+            .map(|j| 16.0 * scale(0, row, j).1 * scale(1, column, j).1)
+            .sum();
+        assert_eq!(*got, want, "{row}, {column}");
+    }
 }
