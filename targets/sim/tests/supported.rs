@@ -51,7 +51,7 @@ tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [a], 64; | tcgen05.deall
 tcgen05.mma.cta_group::1.kind::tf32.collector::a::use [a], [b], y, c, {a, b, c, d}, p, 3; | tcgen05.mma.cta_group::2.kind::i8 [a+4], x, y, c, p;
 tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16 [a], x, y, c, [b], [d], p; | tcgen05.cp.cta_group::2.64x128b.warpx2::01_23 [a], x;
 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [x], h; | tcgen05.fence::before_thread_sync;
-tcgen05.ld.sync.aligned.16x256b.x1.pack::16b.b32 {a, b, c, d}, [a]; | tcgen05.st.sync.aligned.16x32bx2.x1.b32 [a], 2, {b}; | tcgen05.wait::ld.sync.aligned;
+tcgen05.ld.sync.aligned.16x256b.x1.pack::16b.b32 {a, b, c, d}, [a]; | tcgen05.st.sync.aligned.16x32bx2.x1.b32 [a], 2, {b}; | tcgen05.wait::ld.sync.aligned; | tcgen05.ld.red.sync.aligned.32x32b.x2.max.abs.NaN.f32 {a, b}, c, [d];
 ";
 
 fn forms() -> impl Iterator<Item = &'static str> {

@@ -5,6 +5,7 @@ mod common;
 
 use axe_sim::{Arg, FindingKind, Launch};
 use common::Given;
+use proptest::prelude::*;
 
 const N: usize = 16;
 const A: usize = 0;
@@ -585,4 +586,77 @@ ret;\n}\n";
             .any(|f| f.kind == FindingKind::Deadlock && f.message.contains("free columns")),
         "{found:?}"
     );
+}
+
+#[test]
+fn loads_reduce() {
+    let case = Case {
+        kind: "f16",
+        a: (F16, 0),
+        b: (F16, 0),
+        k: 16,
+        d: 1,
+    };
+    // -2, 1, NaN, -0 as floats; thread 7 holds NaNs alone.
+    let before = |form: &str| {
+        format!(
+            "setp.eq.u32 %p5, %r0, 7; mov.b32 %v3, 0x7fc00000; selp.b32 %v0, %v3, 0xc0000000, %p5; selp.b32 %v1, %v3, 0x3f800000, %p5;
+selp.b32 %v2, %v3, 0x80000000, %p5;
+tcgen05.st.sync.aligned.32x32b.x4.b32 [%r12], {{%v0, %v1, %v2, %v3}}; tcgen05.wait::st.sync.aligned;
+tcgen05.ld.red.sync.aligned.32x32b.x4.{form} {{%v4, %v5, %v6, %v7}}, %v8, [%r12]; tcgen05.wait::ld.sync.aligned;
+setp.ne.u32 %p5, %v4, %v0; @%p5 trap; setp.ne.u32 %p5, %v7, %v3; @%p5 trap;
+tcgen05.st.sync.aligned.32x32b.x1.b32 [%r12], {{%v8}}; tcgen05.wait::st.sync.aligned;
+tcgen05.fence::before_thread_sync; bar.sync 0; tcgen05.fence::after_thread_sync;"
+        )
+    };
+    for (form, want, nan) in [
+        ("min.f32", 0xc000_0000, 0x7fff_ffff),
+        ("max.f32", 0x3f80_0000, 0x7fff_ffff),
+        ("min.abs.f32", 0, 0x7fff_ffff),
+        ("max.abs.f32", 0x4000_0000, 0x7fff_ffff),
+        ("max.NaN.f32", 0x7fff_ffff, 0x7fff_ffff),
+        ("max.u32", 0xc000_0000, 0x7fc0_0000),
+        ("min.s32", 0x8000_0000, 0x7fc0_0000),
+    ] {
+        let got = results(&kernel("", 1, &before(form)), &image(&case), 128, 0);
+        for (thread, word) in got.iter().enumerate() {
+            let want = if thread == 7 { nan } else { want };
+            assert_eq!(*word, want, "{form} of thread {thread}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    /// Whatever the operands are, a run ends with a report or an error.
+    #[test]
+    fn hostile_operands_end_in_reports(at in 0usize..9, x: u32, y: u32, d: u64, columns in 0u32..600) {
+        let line = [
+            "tcgen05.mma.cta_group::1.kind::f16 [%r20], %d10, %d10, %r21, 1;",
+            "tcgen05.mma.cta_group::1.kind::i8 [%r20], [%r21], %d10, %r21, 0;",
+            "tcgen05.mma.cta_group::2.kind::tf32 [%r20], %d10, %d10, %r21, 1;",
+            "tcgen05.mma.cta_group::1.kind::mxf4.block_scale [%r20], %d10, %d10, %r21, [%r20], [%r21], 1;",
+            "tcgen05.cp.cta_group::1.128x256b [%r20], %d10;",
+            "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%r20], %h0;",
+            "tcgen05.ld.sync.aligned.16x256b.x2.b32 {%v0, %v1, %v2, %v3, %v4, %v5, %v6, %v7}, [%r20];",
+            "tcgen05.st.sync.aligned.16x32bx2.x2.b32 [%r20], 60000, {%v0, %v1};",
+            "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r20, %r21;",
+        ][at];
+        // Half of the descriptors are nearly right.
+        let d = if d % 2 == 0 { d & !(7 << 46 | 0x1ff << 52) | 1 << 46 } else { d };
+        let x = if x % 3 == 0 { x & 0x7f_01ff } else { x };
+        let text = format!(
+            ".version 8.8\n.target sm_100a\n.address_size 64\n.visible .entry k()\n{{
+.reg .b32 %r<30>; .reg .b64 %d<12>; .reg .b16 %h<2>; .reg .b32 %v<9>; .shared .align 8 .b8 s[4096];
+mov.u32 %r20, {x}; mov.u32 %r21, {y}; mov.b64 %d10, {d}; mov.u16 %h0, {h}; mov.u32 %r1, s;
+tcgen05.alloc{group}.sync.aligned.shared::cta.b32 [%r1], {columns};
+{line}
+ret;\n}}\n",
+            h = y & 0xffff,
+            group = if line.contains("group::2") { ".cta_group::2" } else { ".cta_group::1" },
+        );
+        let launch = Launch::new("k", 1, 32, Vec::new());
+        let _ = common::findings(&text, &launch, Vec::new(), 0);
+    }
 }

@@ -29,7 +29,7 @@ pub use op::{Inst, MOD_FTZ, MOD_SAT, MOD_SAT64, Op};
 use std::collections::HashMap;
 
 pub use mma::{MmaForm, MmaUnit};
-pub use tcgen05::{Tcgen05, TensorA, TensorAccess, TensorMma};
+pub use tcgen05::{Kind32, Tcgen05, TensorA, TensorAccess, TensorMma, TensorReduce};
 pub use tensor::{Ldmatrix, Tensor, TensorDirection, Wgmma, WgmmaA};
 
 pub use wmma::{WmmaForm, WmmaMove};

@@ -43,6 +43,30 @@ pub struct TensorMma {
     pub scale_d: u32,
 }
 
+/// What `tcgen05.ld.red` makes of the words that a thread loads.
+#[derive(Debug, Clone, Copy)]
+pub struct TensorReduce {
+    /// Maximum instead of minimum.
+    pub max: bool,
+    /// Type of the words.
+    pub kind: Kind32,
+    /// `.abs`.
+    pub abs: bool,
+    /// `.NaN`: a NaN wins.
+    pub nan: bool,
+    /// Result.
+    pub d: Slot,
+}
+
+/// Types of 32 bits that are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "named as in the PTX ISA")]
+pub enum Kind32 {
+    U32,
+    S32,
+    F32,
+}
+
 /// `tcgen05.ld` or `tcgen05.st`.
 #[derive(Debug, Clone)]
 pub struct TensorAccess {
@@ -56,6 +80,8 @@ pub struct TensorAccess {
     pub address: Address,
     /// Registers.
     pub regs: Vec<Slot>,
+    /// `.red`.
+    pub reduce: Option<TensorReduce>,
 }
 
 /// A decoded `tcgen05` instruction; `pair` is `.cta_group::2`.
@@ -91,11 +117,19 @@ pub enum Tcgen05 {
     Fence,
 }
 
+impl TensorAccess {
+    /// Registers that a load writes.
+    pub(crate) fn written(&self) -> impl Iterator<Item = Slot> {
+        let reduced = self.reduce.map(|r| r.d);
+        self.regs.iter().copied().chain(reduced)
+    }
+}
+
 impl Tcgen05 {
     /// Calls `f` with the data registers that the instruction reads (`false`) or writes (`true`).
     pub(crate) fn registers(&self, f: &mut dyn FnMut(Slot, bool)) {
         match self {
-            Self::Load(form) => form.regs.iter().for_each(|&r| f(r, true)),
+            Self::Load(form) => form.written().for_each(|r| f(r, true)),
             Self::Store(form) => form.regs.iter().for_each(|&r| f(r, false)),
             _ => {}
         }
@@ -170,7 +204,7 @@ impl Lower<'_> {
         self.program.tensor_memory = true;
         let pair = self.cta_group(mods)?;
         let (name, rest) = mods.split_first().unwrap_or((&"", &[]));
-        let unsupported = ["sp", "ws", "ashift", "red"];
+        let unsupported = ["sp", "ws", "ashift"];
         if let Some(m) = rest.iter().find(|m| unsupported.contains(*m)) {
             return Err(self.error(format!("unsupported `tcgen05.{name}` with `.{m}`")));
         }
@@ -316,6 +350,11 @@ impl Lower<'_> {
             return Err(self.error("a tensor memory access takes .x1 to .x128"));
         };
         let mut operands: Vec<&Operand> = ops.iter().collect();
+        let mut reduce = None;
+        if mods.contains(&"red") {
+            reduce = Some(self.tensor_reduce(shape, mods, self.nth(ops, 1)?)?);
+            operands.remove(1);
+        }
         if let Access::L16x32bx2(offset) = &mut shape {
             // The column offset of the second half follows the address.
             let at = if store { 1 } else { 2 };
@@ -344,6 +383,32 @@ impl Lower<'_> {
             packed: mods.iter().any(|m| m.ends_with("pack::16b")),
             address,
             regs,
+            reduce,
+        })
+    }
+
+    fn tensor_reduce(
+        &mut self,
+        shape: Access,
+        mods: &[&str],
+        d: &Operand,
+    ) -> Decoded<TensorReduce> {
+        let has = |m: &str| mods.contains(&m);
+        let kind = match mods.iter().find(|m| matches!(**m, "f32" | "u32" | "s32")) {
+            Some(&"u32") => Kind32::U32,
+            Some(&"s32") => Kind32::S32,
+            Some(_) => Kind32::F32,
+            None => return Err(self.error("tcgen05.ld.red needs .f32, .u32 or .s32")),
+        };
+        if shape != Access::L32x32b || has("min") == has("max") || has("pack::16b") {
+            return Err(self.error("unsupported form of tcgen05.ld.red"));
+        }
+        Ok(TensorReduce {
+            max: has("max"),
+            kind,
+            abs: has("abs"),
+            nan: has("NaN"),
+            d: self.dst(d)?,
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{check_aligned, load_agent, memory, store_agent, touch, uniform};
 use crate::check::shadow::ASYNC;
-use crate::decode::TensorAccess;
+use crate::decode::{Kind32, TensorAccess, TensorReduce};
 use crate::exec::step::Ctx;
 use crate::exec::warp::{LOADED, Warp};
 use crate::fault::Fault;
@@ -45,11 +45,49 @@ pub(super) fn load(
     let words = memory.load(form.shape, form.repeat, form.packed, warp.index, address)?;
     for (&slot, word) in form.regs.iter().zip(&words) {
         warp.write(ctx.base, slot, &word.map(u64::from), ctx.mask);
+    }
+    if let Some(reduce) = &form.reduce {
+        let all = std::array::from_fn(|lane| reduced(reduce, words.iter().map(|w| w[lane])));
+        warp.write(ctx.base, reduce.d, &all, ctx.mask);
+    }
+    for slot in form.written() {
         let reg = ctx.base + slot as usize;
         warp.in_flight[reg] |= LOADED;
         warp.loaded.push(reg);
     }
     Ok(())
+}
+
+/// The least or greatest of a thread's words. As for `min` and `max`, -0 is less than +0, and NaNs
+/// count only with `.NaN` or where all are (PTX ISA 9.7.3.11).
+fn reduced(reduce: &TensorReduce, words: impl Iterator<Item = u32>) -> u64 {
+    // An order of integers in which every type compares.
+    let key = |w: u32| match reduce.kind {
+        Kind32::U32 => i64::from(w),
+        Kind32::S32 => i64::from(w as i32),
+        Kind32::F32 if w >> 31 == 1 => -1 - i64::from(w & 0x7fff_ffff),
+        Kind32::F32 => i64::from(w),
+    };
+    let float = reduce.kind == Kind32::F32;
+    let words: Vec<u32> = words
+        .map(|w| match reduce.kind {
+            _ if !reduce.abs => w,
+            Kind32::F32 => w & 0x7fff_ffff,
+            Kind32::S32 => (w as i32).unsigned_abs(),
+            Kind32::U32 => w,
+        })
+        .collect();
+    let is_nan = |w: &u32| float && f32::from_bits(*w).is_nan();
+    let numbers = words.iter().copied().filter(|w| !is_nan(w));
+    let best = if reduce.max {
+        numbers.max_by_key(|w| key(*w))
+    } else {
+        numbers.min_by_key(|w| key(*w))
+    };
+    match best {
+        Some(best) if !(reduce.nan && words.iter().any(is_nan)) => best.into(),
+        _ => 0x7fff_ffff,
+    }
 }
 
 pub(super) fn store(
