@@ -54,6 +54,26 @@
 //! assert_eq!(none.kind(), Kind::None);
 //! # Ok::<(), axe_layout::Error>(())
 //! ```
+//!
+//! # What an access costs
+//!
+//! [`analysis`] says whether indices alias, how wide an access may be, which sectors and banks a warp
+//! asks, and which swizzle frees its accesses of conflicts. Shared memory tiles of 128 bytes a row, read
+//! in 8x8 blocks:
+//!
+//! ```
+//! use axe_layout::Layout;
+//! use axe_layout::analysis::{tile_accesses, vector_width};
+//! let tile: Layout = "Sw<3,3,3> o S[(64, 64) : (64, 1)]".parse()?;
+//! assert_eq!(vector_width(&tile, &[64, 64], 1, 16, 16)?.bytes, 16);
+//! let (lane, reg) = (axe_layout::Axis::new("lane")?, axe_layout::Axis::new("reg")?);
+//! let rows: Layout = "S[(8, 8) : (1@lane, 1@reg)]".parse()?;
+//! let block = tile.slice(&[64, 64], &[8..16, 16..24])?;
+//! let reads = tile_accesses(&rows, (lane, reg), &block, None, 2)?;
+//! assert_eq!(reads[0].warp(None)?.banks().conflicts(), 7);
+//! assert_eq!(reads[0].warp(tile.swizzle())?.banks().conflicts(), 0);
+//! # Ok::<(), axe_layout::Error>(())
+//! ```
 
 pub mod address;
 pub mod analysis;
