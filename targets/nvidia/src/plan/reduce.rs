@@ -131,13 +131,14 @@ impl ReducePlan {
             .collect();
         let mut shape: Vec<_> = self.shape.clone();
         shape.push(slots);
-        let lanes = self
-            .result
-            .replica()
+        // The lanes that a butterfly made equal, and the source's own copies.
+        let butterfly = self
+            .lane_masks
             .iter()
-            .filter(|iter| !across.contains(iter));
+            .map(|&mask| Iter::new(2, mask, thread));
+        let lanes: Vec<_> = butterfly.chain(source.replicas().iter().copied()).collect();
         let stored = Layout::from_shard(self.result.shard().iter().chain(&across).copied())
-            .and_then(|layout| layout.with_replica(lanes.copied()))
+            .and_then(|layout| layout.with_replica(lanes))
             .map_err(failed)?;
         let spread = |iter: &Iter| match iter.axis == register {
             true => Iter::new(iter.extent, iter.stride * slots, register),

@@ -1,0 +1,174 @@
+//! `axe-cases`: compiles random kernels, and simulates them or writes them for `axe-run batch`.
+
+use anyhow::{Context, Result, bail};
+use axe_cases::{Case, Compiled, case};
+use axe_package::{Tolerance, compare, npy};
+use axe_sim::{Options, Simulator, package::run_package};
+use clap::Parser;
+use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+/// Compile random kernels with every schedule, and run them
+#[derive(Parser)]
+struct Arguments {
+    /// The axe-opt to compile with
+    #[arg(long, default_value = "axe-opt")]
+    axe_opt: String,
+    /// The chip to compile for
+    #[arg(long, default_value = "sm_90a")]
+    chip: String,
+    /// The first seed
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// How many kernels
+    #[arg(long, default_value_t = 60)]
+    count: u64,
+    /// Write packages with their inputs and results here, and do not simulate
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print the kernel of the first seed and stop
+    #[arg(long)]
+    print: bool,
+    /// Schedules that at least one kernel must use, as `operator -> schedule`
+    #[arg(long, value_name = "FILE")]
+    require: Option<PathBuf>,
+}
+
+/// Whether a case was right, and its schedules.
+struct Outcome {
+    failure: Option<String>,
+    schedules: Vec<String>,
+}
+
+fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    if arguments.print {
+        print!("{}", case(arguments.seed).mlir);
+        return Ok(());
+    }
+    let seeds = arguments.seed..arguments.seed + arguments.count;
+    let outcomes: Vec<Outcome> = seeds
+        .into_par_iter()
+        .map(|seed| one(&arguments, seed))
+        .collect();
+    let failures: Vec<_> = outcomes
+        .iter()
+        .filter_map(|outcome| outcome.failure.as_ref())
+        .collect();
+    for failure in &failures {
+        eprintln!("{failure}");
+    }
+    let used: BTreeSet<_> = outcomes
+        .iter()
+        .flat_map(|outcome| &outcome.schedules)
+        .collect();
+    for schedule in &used {
+        let times = outcomes
+            .iter()
+            .flat_map(|outcome| &outcome.schedules)
+            .filter(|one| one == schedule)
+            .count();
+        println!("{times:6} {schedule}");
+    }
+    if let Some(path) = &arguments.require {
+        let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+        let missing: Vec<_> = text
+            .lines()
+            .filter(|line| !line.is_empty() && !used.iter().any(|used| used == line))
+            .collect();
+        if !missing.is_empty() {
+            bail!("no kernel used: {}", missing.join(", "));
+        }
+    }
+    println!("{} kernels, {} wrong", arguments.count, failures.len());
+    if failures.is_empty() {
+        Ok(())
+    } else {
+        bail!("{} kernels are wrong", failures.len())
+    }
+}
+
+fn one(arguments: &Arguments, seed: u64) -> Outcome {
+    let case = case(seed);
+    let compiled = match case.compile(&arguments.axe_opt, &arguments.chip) {
+        Ok(compiled) => compiled,
+        Err(error) => {
+            return Outcome {
+                failure: Some(format!("{}: {error}", case.name)),
+                schedules: Vec::new(),
+            };
+        }
+    };
+    let done = match &arguments.out {
+        Some(directory) => write(&case, &compiled, arguments, directory),
+        None => simulate(&case, &compiled, arguments),
+    };
+    let failure = done.err().map(|error| {
+        format!(
+            "{}: {error:#}\n  {}",
+            case.name,
+            compiled.schedules.join("\n  ")
+        )
+    });
+    Outcome {
+        failure,
+        schedules: compiled.schedules,
+    }
+}
+
+/// Runs the case in the simulator, with all its checks.
+fn simulate(case: &Case, compiled: &Compiled, arguments: &Arguments) -> Result<()> {
+    let package = case.package(compiled, &arguments.chip)?;
+    let mut inputs = BTreeMap::new();
+    for (at, input) in case.inputs.iter().enumerate() {
+        inputs.insert(format!("x{at}"), input.tensor()?);
+    }
+    let options = Options {
+        checks: true,
+        threads: 1,
+        ..Options::default()
+    };
+    let run = run_package(&package, &inputs, &BTreeMap::new(), &Simulator { options })?;
+    if let Some(finding) = run
+        .launches
+        .iter()
+        .flat_map(|(_, launch)| &launch.findings)
+        .next()
+    {
+        bail!("{finding}");
+    }
+    let got = run.outputs.get("y").context("no output")?;
+    let report = compare(
+        got,
+        &case.expected.tensor()?,
+        Tolerance::for_dtype(case.expected.dtype),
+    )?;
+    if !report.passed() {
+        bail!("{report}");
+    }
+    Ok(())
+}
+
+/// Writes the case for `axe-run batch`: one line of its list.
+fn write(
+    case: &Case,
+    compiled: &Compiled,
+    arguments: &Arguments,
+    directory: &std::path::Path,
+) -> Result<()> {
+    let name = case.name.replace(' ', "-");
+    let directory = directory.join(&name);
+    std::fs::create_dir_all(&directory)?;
+    case.package(compiled, &arguments.chip)?
+        .write_file(directory.join("kernel.axe"))?;
+    let mut line = format!("{name}/kernel.axe");
+    for (at, input) in case.inputs.iter().enumerate() {
+        npy::write(directory.join(format!("x{at}.npy")), &input.tensor()?)?;
+        line += &format!(" --input x{at}={name}/x{at}.npy");
+    }
+    npy::write(directory.join("y.npy"), &case.expected.tensor()?)?;
+    line += &format!(" --expect y={name}/y.npy\n");
+    std::fs::write(directory.join("line"), line)?;
+    Ok(())
+}
