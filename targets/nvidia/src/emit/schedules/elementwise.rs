@@ -3,6 +3,7 @@
 use crate::emit::int::Int;
 use crate::emit::kernel::Emitter;
 use crate::emit::schedule::{Plan, Schedule, Site};
+use crate::emit::types;
 use crate::emit::value::Bound;
 use crate::fragment::{Fragment, Source};
 use crate::plan::Decline;
@@ -12,6 +13,7 @@ use axe_passes::ir::types::{bits, is_float};
 use axe_passes::ir::value::{only_result, operands};
 use axe_passes::ir::walk::blocks;
 use axe_passes::ir::{Op, Val};
+use melior::ir::attribute::IntegerAttribute;
 use melior::ir::{Type, ValueLike};
 use std::rc::Rc;
 
@@ -209,7 +211,7 @@ pub(super) fn convert<'c>(
         (true, true) if bits(from) == bits(to) => return through_f32(emitter, value, to),
         (true, true) if widens => "arith.extf",
         (true, true) => "arith.truncf",
-        (true, false) => "llvm.intr.fptosi.sat",
+        (true, false) => return saturate(emitter, value, to),
         (false, true) if boolean => "arith.uitofp",
         (false, true) => "arith.sitofp",
         (false, false) if boolean => "arith.extui",
@@ -224,4 +226,35 @@ fn through_f32<'c>(emitter: &Emitter<'c>, value: Val<'c>, to: Type<'c>) -> PassR
     let f32 = emitter.builder.r#type(|context| Type::float32(context));
     let wide = emitter.builder.value("arith.extf", &[value], f32, &[])?;
     emitter.builder.value("arith.truncf", &[wide], to, &[])
+}
+
+/// `arith.cmpf`'s predicates that are used here.
+#[derive(Clone, Copy)]
+enum Ordering {
+    OrderedGreaterOrEqual = 3,
+    OrderedLess = 4,
+    Unordered = 14,
+}
+
+/// A float as a signed integer: towards zero, at the ends where it does not fit, zero for NaN.
+fn saturate<'c>(emitter: &Emitter<'c>, value: Val<'c>, to: Type<'c>) -> PassResult<'c, Val<'c>> {
+    let builder = emitter.builder;
+    let end = 2f64.powi(i32::try_from(bits(to).unwrap_or(1)).unwrap_or(1) - 1);
+    let float = |number: f64| builder.constant(builder.float(value.r#type(), number));
+    let integer = |number: i64| builder.constant(IntegerAttribute::new(to, number).into());
+    let most = i64::MAX >> (64 - bits(to).unwrap_or(64));
+    let converted = builder.value("arith.fptosi", &[value], to, &[])?;
+    [
+        (Ordering::OrderedGreaterOrEqual, float(end)?, integer(most)?),
+        (Ordering::OrderedLess, float(-end)?, integer(-most - 1)?),
+        (Ordering::Unordered, value, integer(0)?),
+    ]
+    .into_iter()
+    .try_fold(converted, |otherwise, (ordering, bound, end)| {
+        let (i1, i64) = (types::integer(builder, 1), types::integer(builder, 64));
+        let predicate = IntegerAttribute::new(i64, ordering as i64).into();
+        let operands = [value, bound];
+        let outside = builder.value("arith.cmpf", &operands, i1, &[("predicate", predicate)])?;
+        builder.value("arith.select", &[outside, end, otherwise], to, &[])
+    })
 }

@@ -256,7 +256,9 @@ fn multiply_add<'c>(
     wide: Type<'c>,
 ) -> PassResult<'c, Val<'c>> {
     if is_float(wide) {
-        return emitter.builder.value("llvm.intr.fma", &[x, y, sum], wide, &[]);
+        return emitter
+            .builder
+            .value("llvm.intr.fma", &[x, y, sum], wide, &[]);
     }
     let product = emitter.builder.value("arith.muli", &[x, y], wide, &[])?;
     emitter
