@@ -198,6 +198,22 @@ impl<'c> Code<'c> {
         self.builder.value("axe.slice", &operands, r#type, &[])
     }
 
+    pub(super) fn view(&self, memref: Val<'c>, r#type: Type<'c>) -> PassResult<'c, Val<'c>> {
+        self.builder.value("axe.view", &[memref], r#type, &[])
+    }
+
+    /// A load into registers that reads `pad` outside the memref's bounds.
+    pub(super) fn load_padded(
+        &self,
+        memref: Val<'c>,
+        pad: Val<'c>,
+        r#type: Type<'c>,
+    ) -> PassResult<'c, Val<'c>> {
+        let segments = self.builder.segments(&[1, 0, 1]);
+        self.builder
+            .value("axe.copy", &[memref, pad], r#type, &[segments])
+    }
+
     /// A load into registers.
     pub(super) fn load(&self, memref: Val<'c>, r#type: Type<'c>) -> PassResult<'c, Val<'c>> {
         let segments = self.builder.segments(&[1, 0, 0]);

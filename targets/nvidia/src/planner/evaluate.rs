@@ -1,6 +1,7 @@
 //! The values of a group on one tile, in registers.
 
 use super::code::{Code, Number, layout_error};
+use super::frame::element_bytes;
 use super::group::{Group, is_reshape, splat};
 use super::layouts::without;
 use super::space::{Kind, Place, place_of, source};
@@ -247,7 +248,7 @@ impl<'c> Evaluator<'_, 'c> {
     }
 
     fn reduce(&mut self, op: Op<'c>, from: Val<'c>, value: Val<'c>) -> PassResult<'c, Val<'c>> {
-        let combiner = combiner(op)?;
+        let combiner = combiner_of(op)?;
         let r#type = self.r#type(value, Kind::Row)?;
         let whole = if self.registers.shape[1] >= self.columns {
             self.masked(from, combiner)?
@@ -407,6 +408,8 @@ pub(super) struct Needed<'c> {
     pub scalars: Vec<Val<'c>>,
     /// Whether rows are reduced.
     pub reduces: bool,
+    /// Bytes of the widest element that a thread keeps.
+    pub widest: i64,
     seen: HashSet<(usize, Kind)>,
 }
 
@@ -415,6 +418,9 @@ impl<'c> Needed<'c> {
     pub(super) fn add(&mut self, group: &Group<'c>, value: Val<'c>, kind: Kind) {
         if !self.seen.insert((identity(value), kind)) {
             return;
+        }
+        if let Some(tensor) = TensorType::of_value(value) {
+            self.widest = self.widest.max(element_bytes(tensor.element));
         }
         if group.inputs.contains(&(value, kind)) {
             self.inputs.push((value, kind));
@@ -439,7 +445,11 @@ impl<'c> Needed<'c> {
     }
 }
 
-fn combiner<'c>(op: Op<'c>) -> PassResult<'c, Combiner> {
+/// The combiner of a reduction.
+///
+/// # Errors
+/// When it cannot be read.
+pub(super) fn combiner_of<'c>(op: Op<'c>) -> PassResult<'c, Combiner> {
     op.attribute("combiner")
         .ok()
         .and_then(|attribute| Combiner::cast(attribute))

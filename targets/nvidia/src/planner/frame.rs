@@ -186,6 +186,9 @@ pub(super) fn shape_in(total: Size, columns: i64, batch: Option<[i64; 2]>, kind:
 
 /// Groups of the dimensions `fine` whose products are `coarse`; `None` when there are none.
 fn groups(fine: &[i64], coarse: &[i64]) -> Option<Vec<Vec<i64>>> {
+    if coarse.is_empty() {
+        return fine.iter().all(|extent| *extent == 1).then(Vec::new);
+    }
     let mut groups = vec![Vec::new(); coarse.len()];
     let mut next = fine.len();
     for (at, &extent) in coarse.iter().enumerate().rev() {
@@ -235,7 +238,11 @@ fn reshape<'c>(
 }
 
 /// The dynamic leading extent that `value` has in another shape.
-fn leading_of<'c>(builder: &Builder<'c>, value: Val<'c>, shape: &[i64]) -> PassResult<'c, Val<'c>> {
+pub(super) fn leading_of<'c>(
+    builder: &Builder<'c>,
+    value: Val<'c>,
+    shape: &[i64],
+) -> PassResult<'c, Val<'c>> {
     let known: i64 = shape.iter().skip(1).product();
     let own = leading(builder, value)?;
     let size = Size::of(value).map_or(1, |size| size.known);
@@ -370,5 +377,6 @@ mod tests {
         assert_eq!(groups(&[1, 128], &[128]), Some(vec![vec![0, 1]]));
         assert_eq!(groups(&[6, 4], &[4, 6]), None);
         assert_eq!(groups(&[], &[]), Some(vec![]));
+        assert_eq!(groups(&[1, 1], &[]), Some(vec![]));
     }
 }

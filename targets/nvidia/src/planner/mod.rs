@@ -7,7 +7,7 @@
 //! * [`group`]: which operators share a kernel;
 //! * [`layouts`] and [`cost`]: register tensors, shared memory, tiles, without any IR;
 //! * [`evaluate`]: the operators of a group on one tile;
-//! * [`gemm`]: the kernels;
+//! * [`gemm`], [`tiles`], [`single`]: the kernels;
 //! * [`frame`]: the function around them.
 
 mod code;
@@ -17,7 +17,9 @@ mod frame;
 mod gemm;
 mod group;
 pub mod layouts;
+mod single;
 mod space;
+pub mod tiles;
 
 use crate::facts::chip::Chip;
 use axe_passes::ir::value::{identity, name, operands, replace_all_uses, results};
@@ -175,12 +177,7 @@ fn plan_group<'c>(
     builder.location = first.location();
     match group.root {
         Root::Gemm(op) => gemm::plan(frame, &builder, op, group, outputs),
-        Root::Tiles => unplanned(*first),
-        Root::Single(op) => unplanned(op),
+        Root::Tiles => tiles::plan(frame, &builder, *first, group, outputs),
+        Root::Single(op) => single::plan(frame, &builder, op),
     }
-}
-
-fn unplanned<'c>(op: Op<'c>) -> PassResult<'c> {
-    let what = format!("'{}' has no kernel outside a matrix product", name(op));
-    Err(PassError::new(op.location(), what))
 }

@@ -1,0 +1,69 @@
+// RUN: axe-opt %s --axe-plan-kernels=target=sm_90a -split-input-file -verify-diagnostics
+
+func.func @inner(%x: tensor<4x?xf32>) -> tensor<4x?xf32> {
+  // expected-error @below {{expected every extent but the leading one to be static, got tensor<4x?xf32>}}
+  %y = axe.map ins(%x : tensor<4x?xf32>) -> tensor<4x?xf32> {
+  ^bb0(%p: f32):
+    axe.yield %p : f32
+  }
+  return %y : tensor<4x?xf32>
+}
+
+// -----
+
+func.func @depth(%x: tensor<?x8xf16>, %w: tensor<?x8xf16>) -> tensor<8x8xf32> {
+  // expected-error @below {{expected a matrix product whose only dynamic extent is the leading one of A and the result}}
+  %y = axe.gemm %x, %w {trans_a} : tensor<?x8xf16>, tensor<?x8xf16> -> tensor<8x8xf32>
+  return %y : tensor<8x8xf32>
+}
+
+// -----
+
+func.func @bits(%x: tensor<8x8xi1>) -> tensor<8x8xi1> {
+  // expected-error @below {{expected elements of 8, 16, 32 or 64 bits in a kernel's tensors, got i1}}
+  %y = axe.transpose %x [1, 0] : tensor<8x8xi1> -> tensor<8x8xi1>
+  return %y : tensor<8x8xi1>
+}
+
+// -----
+
+func.func @narrow(%x: tensor<8x8xf8E4M3FN>) -> tensor<8x8xf32> {
+  // expected-error @below {{expected f16, bf16, f32, f64 or integers in a matrix product, got f8E4M3FN}}
+  %y = axe.gemm %x, %x : tensor<8x8xf8E4M3FN>, tensor<8x8xf8E4M3FN> -> tensor<8x8xf32>
+  return %y : tensor<8x8xf32>
+}
+
+// -----
+
+func.func @large(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{a ring of 8 stages takes 262144 bytes of shared memory, and a CTA of sm_90a has 232448}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 256, 256, 32>, warps = array<i64: 2, 4>, stages = 8 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
+func.func @tile(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{tile 40 x 64 x 32: expected a multiple of 32 x 16 x 16}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 40, 64, 32>, warps = array<i64: 2, 2>}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
+func.func @apart(%x: tensor<4x8x16xf32>) -> tensor<8xf32> {
+  // expected-error @below {{expected a reduction of neighbouring dimensions, got dims [0, 2] of rank 3}}
+  %y = axe.reduce <add> %x dims [0, 2] : tensor<4x8x16xf32> -> tensor<8xf32>
+  return %y : tensor<8xf32>
+}
+
+// -----
+
+func.func @empty(%x: tensor<0x8xf32>) -> tensor<0x8xf32> {
+  // expected-error @below {{expected a tensor with elements, got tensor<0x8xf32>}}
+  %y = axe.map ins(%x : tensor<0x8xf32>) -> tensor<0x8xf32> {
+  ^bb0(%p: f32):
+    axe.yield %p : f32
+  }
+  return %y : tensor<0x8xf32>
+}
