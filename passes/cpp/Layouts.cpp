@@ -29,3 +29,19 @@ int64_t axeReplaceLayouts(MlirOperation operation,
                                         /*replaceTypes=*/true);
   return changed;
 }
+
+void axePlainTypes(MlirOperation operation) {
+  AttrTypeReplacer replacer;
+  replacer.addReplacement([](RankedTensorType type) -> std::optional<Type> {
+    if (!isa_and_nonnull<axe::LayoutAttr>(type.getEncoding()))
+      return std::nullopt;
+    return RankedTensorType::get(type.getShape(), type.getElementType());
+  });
+  replacer.addReplacement([](axe::TokenType type) -> std::optional<Type> {
+    return IntegerType::get(type.getContext(), 1);
+  });
+  replacer.recursivelyReplaceElementsIn(unwrap(operation),
+                                        /*replaceAttrs=*/true,
+                                        /*replaceLocs=*/false,
+                                        /*replaceTypes=*/true);
+}

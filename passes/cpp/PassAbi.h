@@ -40,6 +40,10 @@ int64_t axeReplaceLayouts(MlirOperation operation,
                           MlirAttribute (*replace)(MlirAttribute, void *),
                           void *user);
 
+/* Takes the layouts off the tensors below an operation, and turns tokens into
+ * i1. Memrefs keep theirs. */
+void axePlainTypes(MlirOperation operation);
+
 #ifdef __cplusplus
 }
 #endif

@@ -130,7 +130,7 @@ def AxeLowerToHost : Pass<"axe-lower-to-host", "::mlir::ModuleOp"> {
                            "::mlir::func::FuncDialect", "::mlir::math::MathDialect",
                            "::mlir::scf::SCFDialect", "::mlir::memref::MemRefDialect",
                            "::mlir::bufferization::BufferizationDialect",
-                           "::mlir::LLVM::LLVMDialect"];
+                           "::mlir::tensor::TensorDialect"];
 }
 
 #endif // AXE_PASSES_TD

@@ -6,6 +6,7 @@
 pub mod abi;
 pub mod convert;
 pub mod error;
+mod host;
 pub mod ir;
 mod layouts;
 pub mod pipeline;
@@ -20,6 +21,8 @@ pub fn register() {
     registry::register("convert-linalg-to-axe", convert::run);
     registry::register("axe-canonicalize-layouts", layouts::canonicalize::run);
     registry::register("axe-print-layouts", layouts::print::run);
+    registry::register("axe-lower-to-host", host::run);
+    pipeline::register("axe-cpu", host::pipeline::text);
     registry::register("axe-plan-kernels", target::plan_kernels);
     registry::register("axe-dispatch-schedules", target::dispatch_schedules);
     registry::register("axe-verify-schedules", target::verify_schedules);

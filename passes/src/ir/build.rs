@@ -66,6 +66,15 @@ impl<'c> Builder<'c> {
         unsafe { Op::from_raw(raw) }
     }
 
+    /// Moves an operation, regions included, to the builder's place.
+    pub fn take(&self, op: Op<'c>) {
+        // SAFETY: the operation is live, and owned here while it has no block.
+        unsafe {
+            sys::mlirOperationRemoveFromParent(op.to_raw());
+            self.add(Operation::from_raw(op.to_raw()));
+        }
+    }
+
     /// Builds an operation.
     ///
     /// # Errors
@@ -234,6 +243,23 @@ impl<'c> Builder<'c> {
                 self.context.to_ref().to_raw(),
                 r#type.to_raw(),
                 value,
+            ))
+        }
+    }
+
+    /// `(inputs) -> (results)`.
+    #[must_use]
+    pub fn function_type(&self, inputs: &[Type<'c>], results: &[Type<'c>]) -> Type<'c> {
+        let raw = |types: &[Type<'c>]| types.iter().map(TypeLike::to_raw).collect::<Vec<_>>();
+        let (inputs, results) = (raw(inputs), raw(results));
+        // SAFETY: pointers and lengths agree, and all types are of the location's context.
+        unsafe {
+            Type::from_raw(sys::mlirFunctionTypeGet(
+                sys::mlirLocationGetContext(self.location.to_raw()),
+                inputs.len() as isize,
+                inputs.as_ptr(),
+                results.len() as isize,
+                results.as_ptr(),
             ))
         }
     }

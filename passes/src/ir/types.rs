@@ -24,18 +24,13 @@ impl<'c> TensorType<'c> {
     #[must_use]
     pub fn of(r#type: Type<'c>) -> Option<Self> {
         let raw = r#type.to_raw();
-        // SAFETY: the accessors are called on a ranked tensor's type, with positions in its rank.
+        // SAFETY: the accessors are called on a ranked tensor's type.
         unsafe {
             if !sys::mlirTypeIsARankedTensor(raw) {
                 return None;
             }
-            let rank = isize::try_from(sys::mlirShapedTypeGetRank(raw)).ok()?;
-            let extent = |dim| match sys::mlirShapedTypeIsDynamicDim(raw, dim) {
-                true => DYNAMIC,
-                false => sys::mlirShapedTypeGetDimSize(raw, dim),
-            };
             Some(Self {
-                shape: (0..rank).map(extent).collect(),
+                shape: shape(r#type)?,
                 element: Type::from_raw(sys::mlirShapedTypeGetElementType(raw)),
                 encoded: !sys::mlirRankedTensorTypeGetEncoding(raw).ptr.is_null(),
             })
@@ -53,6 +48,31 @@ impl<'c> TensorType<'c> {
 #[must_use]
 pub fn tensor<'c>(location: Location<'c>, shape: &[i64], element: Type<'c>) -> Option<Type<'c>> {
     tensor_type(location, shape, element, None)
+}
+
+/// The extents of a ranked tensor or memref, [`DYNAMIC`] where known at run time only; `None` for another type.
+#[must_use]
+pub fn shape(r#type: Type<'_>) -> Option<Vec<i64>> {
+    let raw = r#type.to_raw();
+    // SAFETY: the accessors are called on a ranked shaped type, with positions in its rank.
+    unsafe {
+        if !(sys::mlirTypeIsARankedTensor(raw) || sys::mlirTypeIsAMemRef(raw)) {
+            return None;
+        }
+        let rank = isize::try_from(sys::mlirShapedTypeGetRank(raw)).ok()?;
+        let extent = |dim| match sys::mlirShapedTypeIsDynamicDim(raw, dim) {
+            true => DYNAMIC,
+            false => sys::mlirShapedTypeGetDimSize(raw, dim),
+        };
+        Some((0..rank).map(extent).collect())
+    }
+}
+
+/// Whether this is a memref with a rank.
+#[must_use]
+pub fn is_memref(r#type: Type<'_>) -> bool {
+    // SAFETY: the type is valid.
+    unsafe { sys::mlirTypeIsAMemRef(r#type.to_raw()) }
 }
 
 /// Whether this is a floating-point type.

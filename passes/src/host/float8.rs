@@ -1,0 +1,179 @@
+//! 8-bit floats (OCP 8-bit Floating Point Specification, revision 1.0), which the host has no arithmetic for.
+//!
+//! Both formats are f16 with fewer bits: e5m2 its upper byte, e4m3 (no infinities, exponent bias 7 where f16 has 15)
+//! the byte below its sign, scaled by 2^8. So one rounding in f32 and a shift of bits convert them.
+
+use super::ops::{compare, f32, integer, number};
+use crate::error::PassResult;
+use crate::ir::{Builder, Val};
+use melior::ir::attribute::IntegerAttribute;
+use melior::ir::{Type, TypeLike};
+use mlir_sys as sys;
+
+/// An 8-bit float format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Float8 {
+    /// `f8E4M3FN`.
+    E4M3,
+    /// `f8E5M2`.
+    E5M2,
+}
+
+impl Float8 {
+    /// The format of a type; `None` for another type.
+    pub(super) fn of(r#type: Type<'_>) -> Option<Self> {
+        // SAFETY: the type is valid.
+        unsafe {
+            if sys::mlirTypeIsAFloat8E4M3FN(r#type.to_raw()) {
+                Some(Self::E4M3)
+            } else if sys::mlirTypeIsAFloat8E5M2(r#type.to_raw()) {
+                Some(Self::E5M2)
+            } else {
+                None
+            }
+        }
+    }
+
+    /// How far its bits without the sign lie below those of f16.
+    fn shift(self) -> i64 {
+        match self {
+            Self::E4M3 => 7,
+            Self::E5M2 => 8,
+        }
+    }
+
+    /// What f16 with its bits is to be multiplied by.
+    fn scale(self) -> f64 {
+        match self {
+            Self::E4M3 => 256.0,
+            Self::E5M2 => 1.0,
+        }
+    }
+
+    /// The largest finite number.
+    fn largest(self) -> f64 {
+        match self {
+            Self::E4M3 => 448.0,
+            Self::E5M2 => 57_344.0,
+        }
+    }
+
+    /// The smallest normal number, and the distance of neighbours as a part of a power of two.
+    fn precision(self) -> (f64, f64) {
+        match self {
+            Self::E4M3 => (1.0 / 64.0, 1.0 / 8.0),
+            Self::E5M2 => (1.0 / 16_384.0, 1.0 / 4.0),
+        }
+    }
+}
+
+/// Integer steps of one width.
+struct Bits<'a, 'c>(&'a Builder<'c>, u32);
+
+impl<'c> Bits<'_, 'c> {
+    fn constant(&self, value: i64) -> PassResult<'c, Val<'c>> {
+        let r#type = integer(self.0, self.1);
+        self.0.constant(IntegerAttribute::new(r#type, value).into())
+    }
+
+    fn step(&self, name: &str, value: Val<'c>, by: i64) -> PassResult<'c, Val<'c>> {
+        let by = self.constant(by)?;
+        self.0
+            .value(name, &[value, by], integer(self.0, self.1), &[])
+    }
+
+    fn or(&self, a: Val<'c>, b: Val<'c>) -> PassResult<'c, Val<'c>> {
+        self.0
+            .value("arith.ori", &[a, b], integer(self.0, self.1), &[])
+    }
+}
+
+/// The f32 with the value of an 8-bit float; exact.
+///
+/// # Errors
+/// When building fails.
+pub(super) fn widen<'c>(
+    builder: &Builder<'c>,
+    value: Val<'c>,
+    format: Float8,
+) -> PassResult<'c, Val<'c>> {
+    let one = |name: &str, value, to| builder.value(name, &[value], to, &[]);
+    let byte = one("arith.bitcast", value, integer(builder, 8))?;
+    let bits = Bits(builder, 16);
+    let wide = one("arith.extui", byte, integer(builder, 16))?;
+    let sign = bits.step("arith.shli", bits.step("arith.andi", wide, 0x80)?, 8)?;
+    let magnitude = bits.step("arith.andi", wide, 0x7F)?;
+    let shifted = bits.step("arith.shli", magnitude, format.shift())?;
+    let half = builder.r#type(|context| Type::float16(context));
+    let half = one("arith.bitcast", bits.or(sign, shifted)?, half)?;
+    let value = one("arith.extf", half, f32(builder))?;
+    if format == Float8::E5M2 {
+        return Ok(value);
+    }
+    let scale = number(builder, f32(builder), format.scale())?;
+    let scaled = builder.value("arith.mulf", &[value, scale], f32(builder), &[])?;
+    // The one code that is no number is not f16's.
+    let is_nan = compare(builder, super::ops::EQ, magnitude, bits.constant(0x7F)?)?;
+    let nan = number(builder, f32(builder), f64::NAN)?;
+    builder.value("arith.select", &[is_nan, nan, scaled], f32(builder), &[])
+}
+
+/// The 8-bit float nearest to an f32, ties to even; beyond the largest it is the largest, as the hardware's saturating
+/// conversions give it (PTX ISA, "cvt", `.satfinite`). A NaN stays one.
+///
+/// # Errors
+/// When building fails.
+pub(super) fn narrow<'c>(
+    builder: &Builder<'c>,
+    value: Val<'c>,
+    to: Type<'c>,
+    format: Float8,
+) -> PassResult<'c, Val<'c>> {
+    let one = |name: &str, value, to| builder.value(name, &[value], to, &[]);
+    let two = |name: &str, a, b| builder.value(name, &[a, b], f32(builder), &[]);
+    let bits = Bits(builder, 32);
+    let raw = one("arith.bitcast", value, integer(builder, 32))?;
+    let sign = bits.step("arith.shrui", raw, 24)?;
+    let sign = bits.step("arith.andi", sign, 0x80)?;
+    let magnitude = bits.step("arith.andi", raw, 0x7FFF_FFFF)?;
+    let is_nan = compare(
+        builder,
+        super::ops::UGT,
+        magnitude,
+        bits.constant(0x7F80_0000)?,
+    )?;
+    let positive = one("arith.bitcast", magnitude, f32(builder))?;
+    let largest = number(builder, f32(builder), format.largest())?;
+    let positive = two("arith.minimumf", positive, largest)?;
+    // The power of two below, by the exponent's bits alone.
+    let capped = one("arith.bitcast", positive, integer(builder, 32))?;
+    let power = bits.step("arith.andi", capped, 0x7F80_0000)?;
+    let power = one("arith.bitcast", power, f32(builder))?;
+    let (smallest, step) = format.precision();
+    let power = two(
+        "arith.maximumf",
+        power,
+        number(builder, f32(builder), smallest)?,
+    )?;
+    let distance = two("arith.mulf", power, number(builder, f32(builder), step)?)?;
+    let count = two("arith.divf", positive, distance)?;
+    let count = one("math.roundeven", count, f32(builder))?;
+    let rounded = two("arith.mulf", count, distance)?;
+    let rounded = two("arith.minimumf", rounded, largest)?;
+    let scale = number(builder, f32(builder), 1.0 / format.scale())?;
+    let scaled = two("arith.mulf", rounded, scale)?;
+    let half = builder.r#type(|context| Type::float16(context));
+    let half = one("arith.truncf", scaled, half)?;
+    let half = one("arith.bitcast", half, integer(builder, 16))?;
+    let half = one("arith.extui", half, integer(builder, 32))?;
+    let code = bits.step("arith.shrui", half, format.shift())?;
+    let nan = bits.constant(0x7F)?;
+    let code = builder.value(
+        "arith.select",
+        &[is_nan, nan, code],
+        integer(builder, 32),
+        &[],
+    )?;
+    let byte = one("arith.trunci", bits.or(sign, code)?, integer(builder, 8))?;
+    one("arith.bitcast", byte, to)
+}

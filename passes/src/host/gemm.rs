@@ -1,0 +1,141 @@
+//! `axe.gemm`: one sum over K for each element of the result, in f64 (integers in the result's type), rounded once.
+
+use super::Lowering;
+use super::index::Ix;
+use super::ops::{extents, extract, fold, generate, number, sharpen};
+use super::scalar::{convert, wide};
+use super::storage::Storage;
+use crate::error::{PassError, PassResult};
+use crate::ir::value::operands;
+use crate::ir::{Builder, Op, Val, types};
+use melior::ir::ValueLike;
+use melior::ir::operation::OperationLike;
+
+/// A matrix operand: a tensor, or storage.
+pub(super) enum Matrix<'c> {
+    /// A tensor.
+    Tensor(Val<'c>),
+    /// Storage; elements outside its bounds are zero.
+    Memory(Storage<'c>),
+}
+
+impl<'c> Matrix<'c> {
+    /// The operand that a value is, and its extents.
+    ///
+    /// # Errors
+    /// When it is storage that cannot be followed.
+    pub(super) fn of(
+        lowering: &Lowering<'c>,
+        builder: &Builder<'c>,
+        value: Val<'c>,
+    ) -> PassResult<'c, (Self, Vec<Ix<'c>>)> {
+        if types::is_memref(value.r#type()) {
+            let storage = lowering.storage(builder, value)?;
+            return Ok((Self::Memory(storage), lowering.extents(builder, value)?));
+        }
+        Ok((Self::Tensor(value), extents(builder, value)?))
+    }
+
+    /// The element at an index, or `pad` (zero when absent) where storage has none.
+    ///
+    /// # Errors
+    /// When building fails.
+    pub(super) fn element(
+        &self,
+        builder: &Builder<'c>,
+        at: &[Ix<'c>],
+        pad: Option<Val<'c>>,
+    ) -> PassResult<'c, Val<'c>> {
+        match self {
+            Self::Tensor(tensor) => extract(builder, *tensor, at),
+            Self::Memory(storage) => storage.load(builder, at, pad),
+        }
+    }
+}
+
+/// The batch indices with a row and a column, exchanged when the operand is transposed.
+fn place<'c>(batch: &[Ix<'c>], row: Ix<'c>, column: Ix<'c>, transposed: bool) -> Vec<Ix<'c>> {
+    let pair = if transposed {
+        [column, row]
+    } else {
+        [row, column]
+    };
+    batch.iter().copied().chain(pair).collect()
+}
+
+/// The extent of the rows or columns of a matrix operand.
+fn side<'c>(extents: &[Ix<'c>], column: bool) -> Option<Ix<'c>> {
+    let back = if column { 1 } else { 2 };
+    extents
+        .len()
+        .checked_sub(back)
+        .and_then(|at| extents.get(at))
+        .copied()
+}
+
+/// The extent that two operands share: the one that is known, when one is.
+fn agreed<'c>(a: Option<Ix<'c>>, b: Option<Ix<'c>>) -> Option<Ix<'c>> {
+    match (a, b) {
+        (Some(Ix::At(_)), Some(Ix::Fixed(known))) => Some(Ix::Fixed(known)),
+        (one, other) => one.or(other),
+    }
+}
+
+/// The tensor of the product.
+///
+/// # Errors
+/// When an operand cannot be read.
+pub(super) fn gemm<'c>(
+    lowering: &Lowering<'c>,
+    builder: &Builder<'c>,
+    op: Op<'c>,
+) -> PassResult<'c, Val<'c>> {
+    let value = builder.result_of(op)?;
+    let (r#type, tensor) = (value.r#type(), builder.tensor_of(value)?);
+    let all = operands(op);
+    let missing = || PassError::new(op.location(), "a matrix product without two matrices");
+    let &[left, right, ..] = all.as_slice() else {
+        return Err(missing());
+    };
+    let (trans_a, trans_b) = (op.has_attribute("trans_a"), op.has_attribute("trans_b"));
+    let (a, a_sizes) = Matrix::of(lowering, builder, left)?;
+    let (b, b_sizes) = Matrix::of(lowering, builder, right)?;
+    let depth = agreed(side(&a_sizes, !trans_a), side(&b_sizes, trans_b)).ok_or_else(missing)?;
+    let mut sizes = a_sizes.clone();
+    sizes.truncate(a_sizes.len().saturating_sub(2));
+    sizes.extend(side(&a_sizes, trans_a));
+    sizes.extend(side(&b_sizes, !trans_b));
+    let sizes = sharpen(sizes, &tensor.shape);
+    generate(builder, r#type, &sizes, |inner, at| {
+        let [batch @ .., row, column] = at else {
+            return Err(missing());
+        };
+        let sum = wide(inner, tensor.element);
+        let start = match all.get(2) {
+            Some(accumulator) => convert(inner, extract(inner, *accumulator, at)?, sum)?,
+            None => number(inner, sum, 0.0)?,
+        };
+        let float = types::is_float(sum);
+        let (times, plus) = if float {
+            ("arith.mulf", "arith.addf")
+        } else {
+            ("arith.muli", "arith.addi")
+        };
+        let total = fold(inner, depth, &[start], |inner, k, carried| {
+            let k = Ix::At(k);
+            let x = a.element(inner, &place(batch, *row, k, trans_a), None)?;
+            let y = b.element(inner, &place(batch, k, *column, trans_b), None)?;
+            let (x, y) = (convert(inner, x, sum)?, convert(inner, y, sum)?);
+            let product = inner.value(times, &[x, y], sum, &[])?;
+            let carried = carried.first().copied().unwrap_or(start);
+            inner
+                .value(plus, &[carried, product], sum, &[])
+                .map(|next| vec![next])
+        })?;
+        convert(
+            inner,
+            total.first().copied().unwrap_or(start),
+            tensor.element,
+        )
+    })
+}

@@ -1,0 +1,155 @@
+//! `axe.launch`: loops over the grid that call the kernel's function, once a block.
+
+use super::Lowering;
+use super::index::Ix;
+use super::ops::{dynamic_sizes, extents, extract, nest};
+use super::scalar::poison;
+use super::walked::segments;
+use crate::error::{PassError, PassResult};
+use crate::ir::value::{defined_by, operands, replace_all_uses, results};
+use crate::ir::{Builder, Op, TensorType, Val};
+use axe_dialect::element_type;
+use melior::ir::attribute::FlatSymbolRefAttribute;
+use melior::ir::operation::OperationLike;
+use melior::ir::{Type, ValueLike};
+
+impl<'c> Lowering<'c> {
+    /// Builds the calls of a launch and puts what they wrote in the place of its results.
+    ///
+    /// # Errors
+    /// When the kernel is not one of this module, or an operand is not its argument on the host.
+    pub(super) fn launch(&self, op: Op<'c>) -> PassResult<'c> {
+        let builder = Builder::before(op);
+        let target = op
+            .attribute("kernel")
+            .ok()
+            .and_then(|attribute| FlatSymbolRefAttribute::try_from(attribute).ok());
+        let found = target.and_then(|symbol| self.kernels.get_key_value(symbol.value()));
+        let Some((symbol, kernel)) = found else {
+            return Err(PassError::new(
+                op.location(),
+                "the CPU target launches kernels of axe.kernel in the same module",
+            )
+            .note("a kernel that axe-dispatch-schedules has bound to a GPU no longer runs on the host"));
+        };
+        let [_, _, _, inputs, outputs] = segments_of(op)?;
+        let all = operands(op);
+        let Some(((&[x, y, z], ins), outs)) = all
+            .split_at_checked(3 + inputs)
+            .and_then(|(head, outs)| Some((head.split_first_chunk::<3>()?, outs)))
+        else {
+            return Err(PassError::new(op.location(), "a launch without a grid"));
+        };
+        let mut passed = Vec::new();
+        for (value, wanted) in ins.iter().zip(&kernel.arguments) {
+            passed.push(input(&builder, *value, *wanted)?);
+        }
+        let mut written = Vec::new();
+        for (value, wanted) in outs
+            .iter()
+            .take(outputs)
+            .zip(kernel.arguments.iter().skip(inputs))
+        {
+            let tensor = TensorType::of_value(*value).is_some();
+            let buffer = if tensor {
+                output(&builder, *value, *wanted)?
+            } else {
+                input(&builder, *value, *wanted)?
+            };
+            passed.push(buffer);
+            written.extend(tensor.then_some((buffer, value.r#type())));
+        }
+        call(&builder, symbol, &passed, [x, y, z])?;
+        for ((buffer, r#type), result) in written.into_iter().zip(results(op)) {
+            let unit = builder.unit();
+            let attributes = [("restrict", unit), ("writable", unit)];
+            let value = builder.value("bufferization.to_tensor", &[buffer], r#type, &attributes)?;
+            replace_all_uses(result, value);
+        }
+        Ok(())
+    }
+}
+
+/// Grid and operands of a launch by group.
+fn segments_of<'c>(op: Op<'c>) -> PassResult<'c, [usize; 5]> {
+    segments(op)
+}
+
+/// What a kernel reads: a scalar, a memref of its type, or the memory of a tensor.
+fn input<'c>(builder: &Builder<'c>, value: Val<'c>, wanted: Type<'c>) -> PassResult<'c, Val<'c>> {
+    if value.r#type() == wanted {
+        return Ok(value);
+    }
+    if TensorType::of_value(value).is_some() {
+        let attributes = [("read_only", builder.unit())];
+        return builder.value("bufferization.to_buffer", &[value], wanted, &attributes);
+    }
+    Err(PassError::new(
+        builder.location,
+        format!(
+            "the CPU target passes tensors, scalars and dense memrefs: expected {wanted} or its tensor, got {}",
+            value.r#type()
+        ),
+    ))
+}
+
+/// Memory of its own for what a kernel writes, with the value that it had before; a pattern where it had none.
+fn output<'c>(builder: &Builder<'c>, value: Val<'c>, wanted: Type<'c>) -> PassResult<'c, Val<'c>> {
+    let extents = extents(builder, value)?;
+    let sizes = dynamic_sizes(builder, wanted, &extents)?;
+    let count = i32::try_from(sizes.len()).unwrap_or(i32::MAX);
+    let buffer = builder.value(
+        "memref.alloc",
+        &sizes,
+        wanted,
+        &[builder.segments(&[count, 0])],
+    )?;
+    let pattern = match defined_by(value, "tensor.empty") {
+        Some(_) => Some(poison(builder, element_type(wanted))?),
+        None => None,
+    };
+    nest(builder, &extents, &mut |inner, at| {
+        let before = match pattern {
+            Some(pattern) => pattern,
+            None => extract(inner, value, at)?,
+        };
+        let mut operands = vec![before, buffer];
+        for index in at {
+            operands.push(index.value(inner)?);
+        }
+        inner
+            .operation("memref.store", &operands, &[], &[], Vec::new())
+            .map(drop)
+    })?;
+    Ok(buffer)
+}
+
+/// One call a block, z outermost.
+fn call<'c>(
+    builder: &Builder<'c>,
+    symbol: &str,
+    passed: &[Val<'c>],
+    [x, y, z]: [Val<'c>; 3],
+) -> PassResult<'c> {
+    let callee = builder.attribute(|context| FlatSymbolRefAttribute::new(context, symbol).into());
+    nest(
+        builder,
+        &[Ix::of(z), Ix::of(y), Ix::of(x)],
+        &mut |inner, at| {
+            let mut operands = passed.to_vec();
+            for index in at.iter().rev() {
+                operands.push(index.value(inner)?);
+            }
+            operands.extend([x, y, z]);
+            inner
+                .operation(
+                    "func.call",
+                    &operands,
+                    &[],
+                    &[("callee", callee)],
+                    Vec::new(),
+                )
+                .map(drop)
+        },
+    )
+}

@@ -1,0 +1,150 @@
+//! `--axe-lower-to-host`: axe on tensors and storage becomes loops of the host.
+//!
+//! What enters: logical operators in functions, and kernels with the launches that call them. What remains: no
+//! operation of axe; tensors without layouts, built element by element by `tensor.generate`; storage as flat memrefs
+//! addressed through the layouts' maps; a function for each kernel. Bufferization and all after it is upstream's.
+//!
+//! Arithmetic on halves is done in f32 and rounded after each operation ([`halves`]).
+//!
+//! A tensor's layout says who holds an element, not which value it has: a register tensor is its logical content.
+
+mod address;
+mod float8;
+mod gemm;
+mod halves;
+mod index;
+mod kernel;
+mod launch;
+mod memory;
+mod ops;
+pub(crate) mod pipeline;
+mod scalar;
+mod scope;
+mod storage;
+mod tensors;
+mod walked;
+
+use crate::error::{PassError, PassResult};
+use crate::ir::value::{is_used, name, replace_all_uses, results};
+use crate::ir::{Builder, Op, Val, walk};
+use crate::registry::PassContext;
+use address::Address;
+use kernel::Kernel;
+use melior::ir::Type;
+use melior::ir::operation::OperationLike;
+use mlir_sys::MlirOperation;
+use std::collections::{BTreeMap, HashMap};
+
+unsafe extern "C" {
+    fn axePlainTypes(operation: MlirOperation);
+}
+
+/// What the pass knows of values and kernels while it runs.
+#[derive(Default)]
+pub(crate) struct Lowering<'c> {
+    /// The flat buffer and the map of each allocation.
+    buffers: HashMap<usize, (Val<'c>, Address)>,
+    /// The memref types of kernel arguments as they were written.
+    written: HashMap<usize, Type<'c>>,
+    kernels: BTreeMap<String, Kernel<'c>>,
+}
+
+/// The body of the pass.
+pub(crate) fn run<'c>(module: Op<'c>, _: &mut PassContext<'_>) -> PassResult<'c> {
+    // SAFETY: the module is live.
+    unsafe { axePlainTypes(module.to_raw()) };
+    let mut lowering = Lowering::default();
+    // What is inside a kernel changes while the kernel does.
+    for op in walk::nested(module, &|op| name(op) != "axe.kernel") {
+        if name(op) == "axe.kernel" {
+            let function = lowering.kernel(op)?;
+            scope::inline(&lowering, function)?;
+        }
+    }
+    let mut gone = Vec::new();
+    // The body of a map moves into the tensor that the map becomes.
+    for op in walk::nested(module, &|op| name(op) != "axe.map") {
+        if name(op).starts_with("axe.") {
+            lowering.operation(op)?;
+            gone.push(op);
+        }
+    }
+    for op in walk::nested(module, &|op| !name(op).starts_with("axe.")) {
+        if name(op).starts_with("memref.") && lowering.upstream(op)? {
+            gone.push(op);
+        }
+    }
+    erase(gone)?;
+    halves::widen(module)
+}
+
+impl<'c> Lowering<'c> {
+    /// Builds what an operator means in front of it, and gives its results to their users.
+    fn operation(&mut self, op: Op<'c>) -> PassResult<'c> {
+        let builder = Builder::before(op);
+        let name = name(op);
+        let value = match name.as_str() {
+            "axe.gemm" => Some(gemm::gemm(self, &builder, op)?),
+            "axe.map" => Some(tensors::map(&builder, op)?),
+            "axe.reduce" => Some(tensors::reduce(&builder, op)?),
+            "axe.broadcast" => Some(tensors::broadcast(&builder, op)?),
+            "axe.transpose" => Some(tensors::transpose(&builder, op)?),
+            "axe.cast" => Some(tensors::cast(&builder, op)?),
+            "axe.mask" => Some(tensors::mask(&builder, op)?),
+            "axe.fill" if op.result_count() == 1 => Some(tensors::fill(&builder, op)?),
+            "axe.fill" => return self.fill(&builder, op),
+            "axe.copy" => self.copy(&builder, op)?,
+            "axe.alloc" => return self.alloc(&builder, op),
+            "axe.launch" => return self.launch(op),
+            "axe.commit" => Some(ops::number(&builder, ops::integer(&builder, 1), 0.0)?),
+            // One thread runs a block: nothing is pending and nobody else is to be waited for.
+            "axe.wait" | "axe.barrier" | "axe.mesh" | "axe.slice" | "axe.view" => None,
+            _ => {
+                return Err(PassError::new(
+                    op.location(),
+                    format!("'{name}' has no meaning on the CPU target"),
+                ));
+            }
+        };
+        if let (Some(value), Some(result)) = (value, results(op).first().copied()) {
+            replace_all_uses(
+                result,
+                builder.with_type(value, melior::ir::ValueLike::r#type(&result))?,
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Erases what was lowered, users first.
+fn erase<'c>(mut gone: Vec<Op<'c>>) -> PassResult<'c> {
+    while !gone.is_empty() {
+        let before = gone.len();
+        gone = gone
+            .into_iter()
+            .rev()
+            .filter(|op| !walk::erase(*op))
+            .collect::<Vec<_>>()
+            .into_iter()
+            .rev()
+            .collect();
+        if gone.len() == before {
+            break;
+        }
+    }
+    let Some(op) = gone.first().copied() else {
+        return Ok(());
+    };
+    let user = results(op)
+        .into_iter()
+        .filter(|result| is_used(*result))
+        .flat_map(crate::ir::value::users)
+        .next();
+    let (at, user) = user.map_or((op, String::new()), |user| (user, name(user)));
+    Err(PassError::new(
+        at.location(),
+        format!(
+            "the CPU target cannot follow storage into '{user}': expected an axe operator, memref.load, memref.store or memref.dim"
+        ),
+    ))
+}

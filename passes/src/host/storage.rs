@@ -1,0 +1,364 @@
+//! Storage as a kernel names it: allocations and arguments, through slices and views.
+//!
+//! A memref value is followed to where its memory comes from when it is used, and every access becomes one load or
+//! store of plain host memory. A slice carries its source's bounds: an access outside is no access.
+
+use super::Lowering;
+use super::address::Address;
+use super::index::Ix;
+use super::ops::{both, choose, number, when};
+use crate::error::{PassError, PassResult};
+use crate::ir::value::{defining, identity, name, operands};
+use crate::ir::{Builder, DYNAMIC, Val, types};
+use axe_dialect::element_type;
+use melior::ir::ValueLike;
+use melior::ir::operation::OperationLike;
+
+/// Where a memref's elements are.
+#[derive(Clone, Debug)]
+pub(super) enum Storage<'c> {
+    /// A host memref that is accessed by coordinates; its extents.
+    Whole(Val<'c>, Vec<Ix<'c>>),
+    /// A flat buffer that is addressed through a layout.
+    Flat(Val<'c>, Address),
+    /// A box of its source, from an origin; the source's extents and the box's in the source's rank.
+    Slice {
+        source: Box<Storage<'c>>,
+        extents: Vec<Ix<'c>>,
+        origin: Vec<Ix<'c>>,
+        shape: Vec<i64>,
+        rank: usize,
+    },
+    /// Its source's memory, addressed through `to`; `from` is the source's own map.
+    View {
+        source: Box<Storage<'c>>,
+        from: Address,
+        to: Address,
+    },
+}
+
+/// One element's place in host memory.
+pub(super) struct Place<'c> {
+    buffer: Val<'c>,
+    indices: Vec<Ix<'c>>,
+    /// Whether the element exists; `None` when it always does.
+    inside: Option<Val<'c>>,
+}
+
+impl<'c> Lowering<'c> {
+    /// Follows a memref value to its memory.
+    ///
+    /// # Errors
+    /// When it comes from somewhere else than an argument, an allocation, a slice or a view.
+    pub(super) fn storage(
+        &self,
+        builder: &Builder<'c>,
+        memref: Val<'c>,
+    ) -> PassResult<'c, Storage<'c>> {
+        if let Some((buffer, address)) = self.buffers.get(&identity(memref)) {
+            return Ok(Storage::Flat(*buffer, address.clone()));
+        }
+        let Some(op) = defining(memref) else {
+            return self.whole(builder, memref);
+        };
+        match name(op).as_str() {
+            "axe.slice" => self.slice(builder, memref, &operands(op)),
+            "axe.view" => self.view(builder, memref, &operands(op)),
+            "memref.alloc"
+            | "memref.alloca"
+            | "memref.get_global"
+            | "memref.cast"
+            | "bufferization.to_buffer" => self.whole(builder, memref),
+            other => Err(PassError::new(
+                op.location(),
+                format!(
+                    "the CPU target cannot follow storage through '{other}': expected an argument, axe.alloc, axe.slice or axe.view"
+                ),
+            )),
+        }
+    }
+
+    /// A memref of the host, or an argument of the kernel.
+    fn whole(&self, builder: &Builder<'c>, memref: Val<'c>) -> PassResult<'c, Storage<'c>> {
+        let r#type = memref.r#type();
+        if axe_dialect::layout_of(r#type).is_some() {
+            return Err(PassError::new(
+                builder.location,
+                format!(
+                    "the CPU target cannot follow storage of type {type} through a block argument or a call"
+                ),
+            ));
+        }
+        Ok(Storage::Whole(memref, self.extents(builder, memref)?))
+    }
+
+    fn slice(
+        &self,
+        builder: &Builder<'c>,
+        memref: Val<'c>,
+        operands: &[Val<'c>],
+    ) -> PassResult<'c, Storage<'c>> {
+        let Some((source, origin)) = operands.split_first() else {
+            return Err(PassError::new(builder.location, "a slice without a source"));
+        };
+        let shape = types::shape(memref.r#type()).unwrap_or_default();
+        Ok(Storage::Slice {
+            extents: self.extents(builder, *source)?,
+            source: Box::new(self.storage(builder, *source)?),
+            origin: origin.iter().copied().map(Ix::of).collect(),
+            rank: shape.len(),
+            shape,
+        })
+    }
+
+    fn view(
+        &self,
+        builder: &Builder<'c>,
+        memref: Val<'c>,
+        operands: &[Val<'c>],
+    ) -> PassResult<'c, Storage<'c>> {
+        let Some(source) = operands.first() else {
+            return Err(PassError::new(builder.location, "a view without a source"));
+        };
+        let fail = |value: Val<'c>, message: String| {
+            PassError::new(
+                builder.location,
+                format!(
+                    "the CPU target cannot address {}: {message}",
+                    value.r#type()
+                ),
+            )
+        };
+        let to = Address::of(memref.r#type()).map_err(|message| fail(memref, message))?;
+        let from = self
+            .address(*source)
+            .map_err(|message| fail(*source, message))?;
+        let storage = self.storage(builder, *source)?;
+        // The memory of an allocation is at hand under its addresses, swizzled or not.
+        if let Storage::Flat(buffer, _) = storage {
+            return Ok(Storage::Flat(buffer, to));
+        }
+        if from.swizzle != to.swizzle {
+            return Err(fail(
+                memref,
+                "its swizzle is not that of the slice that it is a view of".into(),
+            ));
+        }
+        if !from.is_invertible() {
+            return Err(fail(
+                *source,
+                "several elements share an address, or addresses interleave".into(),
+            ));
+        }
+        Ok(Storage::View {
+            source: Box::new(storage),
+            from,
+            to,
+        })
+    }
+
+    /// The map of a memref value's type as it was written.
+    fn address(&self, memref: Val<'c>) -> Result<Address, String> {
+        let written = self.written.get(&identity(memref)).copied();
+        Address::of(written.unwrap_or_else(|| memref.r#type()))
+    }
+
+    /// The extents of a memref value.
+    ///
+    /// # Errors
+    /// When one is dynamic and the memref is a view.
+    pub(super) fn extents(
+        &self,
+        builder: &Builder<'c>,
+        memref: Val<'c>,
+    ) -> PassResult<'c, Vec<Ix<'c>>> {
+        let shape = types::shape(memref.r#type()).unwrap_or_default();
+        let viewed = defining(memref).is_some_and(|op| name(op) == "axe.view");
+        let extent = |(dim, extent): (i64, &i64)| match *extent {
+            DYNAMIC if viewed => Err(PassError::new(
+                builder.location,
+                "the CPU target does not know the dynamic extent of a view: give it a static shape",
+            )),
+            DYNAMIC => {
+                let operands = [memref, builder.index(dim)?];
+                let index = builder.index_type();
+                builder
+                    .value("memref.dim", &operands, index, &[])
+                    .map(Ix::At)
+            }
+            fixed => Ok(Ix::Fixed(fixed)),
+        };
+        (0..).zip(&shape).map(extent).collect()
+    }
+}
+
+impl<'c> Storage<'c> {
+    /// The place of an element. `boxed`: its coordinates are known to lie inside the static extents of the type.
+    ///
+    /// # Errors
+    /// When building fails.
+    fn locate(
+        &self,
+        builder: &Builder<'c>,
+        at: &[Ix<'c>],
+        boxed: bool,
+    ) -> PassResult<'c, Place<'c>> {
+        let Self::Whole(_, extents) = self else {
+            return self.checked(builder, at, None, boxed);
+        };
+        let end = |extent: &Ix<'c>| match extent {
+            Ix::Fixed(extent) if boxed => *extent,
+            _ => 0,
+        };
+        let ends: Vec<_> = extents.iter().map(end).collect();
+        let inside = within(builder, at, extents, &ends)?;
+        self.checked(builder, at, inside, boxed)
+    }
+
+    /// The place of an element that lies inside this storage's extents if `inside` holds.
+    fn checked(
+        &self,
+        builder: &Builder<'c>,
+        at: &[Ix<'c>],
+        inside: Option<Val<'c>>,
+        boxed: bool,
+    ) -> PassResult<'c, Place<'c>> {
+        match self {
+            Self::Whole(buffer, _) => Ok(Place {
+                buffer: *buffer,
+                indices: at.to_vec(),
+                inside,
+            }),
+            Self::Flat(buffer, address) => {
+                let linear = address.linear(builder, at)?;
+                let swizzled = match address.swizzle {
+                    Some(swizzle) => linear.swizzled(builder, swizzle)?,
+                    None => linear,
+                };
+                Ok(Place {
+                    buffer: *buffer,
+                    indices: vec![swizzled],
+                    inside,
+                })
+            }
+            Self::Slice {
+                source,
+                extents,
+                origin,
+                shape,
+                rank,
+            } => {
+                let dropped = origin.len().saturating_sub(*rank);
+                let mut places = origin.clone();
+                let mut sizes = vec![1; origin.len()];
+                for ((place, extent), (index, size)) in places
+                    .iter_mut()
+                    .zip(&mut sizes)
+                    .skip(dropped)
+                    .zip(at.iter().zip(shape))
+                {
+                    *place = place.add(builder, *index)?;
+                    *extent = *size;
+                }
+                let ends: Vec<i64> = origin
+                    .iter()
+                    .zip(&sizes)
+                    .map(|(origin, size)| match origin {
+                        Ix::Fixed(start) if *start >= 0 && boxed => start.saturating_add(*size),
+                        _ => 0,
+                    })
+                    .collect();
+                let here = within(builder, &places, extents, &ends)?;
+                source.checked(builder, &places, both(builder, inside, here)?, false)
+            }
+            Self::View { source, from, to } => {
+                let address = to.linear(builder, at)?;
+                let places = from.coordinates(builder, address)?;
+                let place = source.locate(builder, &places, false)?;
+                Ok(Place {
+                    inside: both(builder, inside, place.inside)?,
+                    ..place
+                })
+            }
+        }
+    }
+
+    /// The element at `at`, or `pad` (zero when absent) where there is none.
+    ///
+    /// # Errors
+    /// When building fails.
+    pub(super) fn load(
+        &self,
+        builder: &Builder<'c>,
+        at: &[Ix<'c>],
+        pad: Option<Val<'c>>,
+    ) -> PassResult<'c, Val<'c>> {
+        let place = self.locate(builder, at, true)?;
+        let element = element_type(place.buffer.r#type());
+        let read = |builder: &Builder<'c>| {
+            let operands = place.operands(builder, &[place.buffer])?;
+            builder.value("memref.load", &operands, element, &[])
+        };
+        match place.inside {
+            None => read(builder),
+            Some(inside) => choose(builder, inside, element, read, |builder| match pad {
+                Some(pad) => Ok(pad),
+                None => number(builder, element, 0.0),
+            }),
+        }
+    }
+
+    /// Writes the element at `at` where there is one.
+    ///
+    /// # Errors
+    /// When building fails.
+    pub(super) fn store(
+        &self,
+        builder: &Builder<'c>,
+        at: &[Ix<'c>],
+        value: Val<'c>,
+    ) -> PassResult<'c> {
+        let place = self.locate(builder, at, true)?;
+        let write = |builder: &Builder<'c>| {
+            let operands = place.operands(builder, &[value, place.buffer])?;
+            builder
+                .operation("memref.store", &operands, &[], &[], Vec::new())
+                .map(drop)
+        };
+        match place.inside {
+            None => write(builder),
+            Some(inside) => when(builder, inside, write),
+        }
+    }
+}
+
+impl<'c> Place<'c> {
+    fn operands(&self, builder: &Builder<'c>, first: &[Val<'c>]) -> PassResult<'c, Vec<Val<'c>>> {
+        let mut operands = first.to_vec();
+        for index in &self.indices {
+            operands.push(index.value(builder)?);
+        }
+        Ok(operands)
+    }
+}
+
+/// Whether `at` lies inside `extents`; `ends` bounds each coordinate from above where that is known (0 where not).
+fn within<'c>(
+    builder: &Builder<'c>,
+    at: &[Ix<'c>],
+    extents: &[Ix<'c>],
+    ends: &[i64],
+) -> PassResult<'c, Option<Val<'c>>> {
+    let mut inside = None;
+    for ((index, extent), end) in at.iter().zip(extents).zip(ends) {
+        let known = match (extent, index) {
+            (Ix::Fixed(extent), Ix::Fixed(index)) => (0..*extent).contains(index),
+            (Ix::Fixed(extent), _) => *end > 0 && end <= extent,
+            _ => false,
+        };
+        if !known {
+            inside = both(builder, inside, Some(index.below(builder, *extent)?))?;
+        }
+    }
+    Ok(inside)
+}

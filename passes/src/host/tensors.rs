@@ -1,0 +1,238 @@
+//! Operators whose operands and results are tensors: each becomes one tensor, element by element.
+
+use super::index::Ix;
+use super::ops::{both, extents, extract, fold, generate, sharpen};
+use super::scalar::{combine, convert, identity_of, wide};
+use super::walked;
+use crate::error::{PassError, PassResult};
+use crate::ir::value::{operands, replace_all_uses};
+use crate::ir::{Builder, Op, TensorType, Val, attribute, walk};
+use axe_dialect::Combiner;
+use melior::ir::operation::OperationLike;
+use melior::ir::{Type, ValueLike};
+
+/// The result's type, taken apart.
+fn result<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, (Type<'c>, TensorType<'c>)> {
+    let value = builder.result_of(op)?;
+    Ok((value.r#type(), builder.tensor_of(value)?))
+}
+
+/// The first operand.
+fn source<'c>(op: Op<'c>) -> PassResult<'c, Val<'c>> {
+    operands(op)
+        .first()
+        .copied()
+        .ok_or_else(|| PassError::new(op.location(), "an operator without an operand"))
+}
+
+/// The dimensions that an attribute lists.
+fn dims<'c>(op: Op<'c>, name: &str) -> PassResult<'c, Vec<usize>> {
+    op.attribute(name)
+        .ok()
+        .and_then(attribute::read_i64s)
+        .and_then(|dims| {
+            dims.into_iter()
+                .map(|dim| usize::try_from(dim).ok())
+                .collect()
+        })
+        .ok_or_else(|| PassError::new(op.location(), format!("'{name}' cannot be read")))
+}
+
+/// `axe.cast`.
+pub(super) fn cast<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Val<'c>> {
+    let (r#type, tensor) = result(builder, op)?;
+    let source = source(op)?;
+    let sizes = sharpen(extents(builder, source)?, &tensor.shape);
+    generate(builder, r#type, &sizes, |inner, at| {
+        convert(inner, extract(inner, source, at)?, tensor.element)
+    })
+}
+
+/// `axe.fill` of a tensor.
+pub(super) fn fill<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Val<'c>> {
+    let (r#type, tensor) = result(builder, op)?;
+    let value = source(op)?;
+    let mut sizes = operands(op).into_iter().skip(1).map(Ix::At);
+    let sizes: Vec<_> = tensor
+        .shape
+        .iter()
+        .map(|extent| match *extent {
+            crate::ir::DYNAMIC => sizes.next().unwrap_or(Ix::Fixed(0)),
+            fixed => Ix::Fixed(fixed),
+        })
+        .collect();
+    generate(builder, r#type, &sizes, |_, _| Ok(value))
+}
+
+/// `axe.map`: its body becomes the body of the tensor's elements.
+pub(super) fn map<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Val<'c>> {
+    let (r#type, tensor) = result(builder, op)?;
+    let inputs = operands(op);
+    let sizes = sharpen(extents(builder, source(op)?)?, &tensor.shape);
+    let Some(block) = walk::blocks(op).first().copied() else {
+        return Err(PassError::new(op.location(), "a map without a body"));
+    };
+    let body = walk::operations(block);
+    let Some((last, scalars)) = body.split_last() else {
+        return Err(PassError::new(op.location(), "a map with an empty body"));
+    };
+    generate(builder, r#type, &sizes, |inner, at| {
+        for (number, input) in inputs.iter().enumerate() {
+            let element = extract(inner, *input, at)?;
+            if let Some(argument) = walked::argument(block, number) {
+                replace_all_uses(argument, element);
+            }
+        }
+        for scalar in scalars {
+            inner.take(*scalar);
+        }
+        source(*last)
+    })
+}
+
+/// `axe.broadcast`.
+pub(super) fn broadcast<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Val<'c>> {
+    let (r#type, tensor) = result(builder, op)?;
+    let (source, new) = (source(op)?, dims(op, "dims")?);
+    let mut kept = extents(builder, source)?.into_iter();
+    let mut sizes = operands(op).into_iter().skip(1);
+    let mut all = Vec::new();
+    for (dim, extent) in tensor.shape.iter().enumerate() {
+        all.push(match (*extent, new.contains(&dim)) {
+            (crate::ir::DYNAMIC, true) => sizes.next().map_or(Ix::Fixed(0), Ix::At),
+            (fixed, true) => Ix::Fixed(fixed),
+            (_, false) => kept.next().unwrap_or(Ix::Fixed(0)),
+        });
+    }
+    let all = sharpen(all, &tensor.shape);
+    generate(builder, r#type, &all, |inner, at| {
+        let old: Vec<_> = at
+            .iter()
+            .enumerate()
+            .filter(|(dim, _)| !new.contains(dim))
+            .map(|(_, index)| *index)
+            .collect();
+        extract(inner, source, &old)
+    })
+}
+
+/// `axe.transpose`.
+pub(super) fn transpose<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Val<'c>> {
+    let (r#type, tensor) = result(builder, op)?;
+    let (source, permutation) = (source(op)?, dims(op, "permutation")?);
+    let have = extents(builder, source)?;
+    let permuted = permutation.iter().filter_map(|dim| have.get(*dim).copied());
+    let sizes = sharpen(permuted.collect(), &tensor.shape);
+    generate(builder, r#type, &sizes, |inner, at| {
+        let mut from = vec![Ix::Fixed(0); at.len()];
+        for (dim, index) in permutation.iter().zip(at) {
+            if let Some(place) = from.get_mut(*dim) {
+                *place = *index;
+            }
+        }
+        extract(inner, source, &from)
+    })
+}
+
+/// `axe.mask`.
+pub(super) fn mask<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Val<'c>> {
+    let (r#type, tensor) = result(builder, op)?;
+    let all = operands(op);
+    let rank = tensor.shape.len();
+    let (Some((source, rest)), Some(value)) = (all.split_first(), all.last()) else {
+        return Err(PassError::new(op.location(), "a mask without operands"));
+    };
+    let sizes = extents(builder, *source)?;
+    generate(builder, r#type, &sizes, |inner, at| {
+        let element = extract(inner, *source, at)?;
+        let mut inside = None;
+        for (dim, index) in at.iter().enumerate() {
+            let (Some(origin), Some(limit)) = (rest.get(dim), rest.get(rank + dim)) else {
+                continue;
+            };
+            let place = Ix::of(*origin).add(inner, *index)?.value(inner)?;
+            let below = super::ops::compare(inner, super::ops::SLT, place, *limit)?;
+            inside = both(inner, inside, Some(below))?;
+        }
+        match inside {
+            None => Ok(element),
+            Some(inside) => inner.value(
+                "arith.select",
+                &[inside, element, *value],
+                tensor.element,
+                &[],
+            ),
+        }
+    })
+}
+
+/// `axe.reduce`: loops over the dimensions in order; sums and products of floats in f64.
+pub(super) fn reduce<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Val<'c>> {
+    let (r#type, tensor) = result(builder, op)?;
+    let (source, gone) = (source(op)?, dims(op, "dims")?);
+    let combiner = op.attribute("combiner").ok().and_then(Combiner::cast);
+    let Some(combiner) = combiner else {
+        return Err(PassError::new(op.location(), "'combiner' cannot be read"));
+    };
+    let all = extents(builder, source)?;
+    let gone = &gone;
+    let split = |wanted: bool| {
+        let dims = all.iter().enumerate();
+        dims.filter(move |(dim, _)| gone.contains(dim) == wanted)
+            .map(|(dim, extent)| (dim, *extent))
+            .collect::<Vec<_>>()
+    };
+    let (kept, reduced) = (split(false), split(true));
+    let sizes = sharpen(
+        kept.iter().map(|(_, extent)| *extent).collect(),
+        &tensor.shape,
+    );
+    generate(builder, r#type, &sizes, |inner, at| {
+        let mut index = vec![Ix::Fixed(0); all.len()];
+        for ((dim, _), here) in kept.iter().zip(at) {
+            if let Some(place) = index.get_mut(*dim) {
+                *place = *here;
+            }
+        }
+        let accumulator = wide(inner, tensor.element);
+        let start = identity_of(inner, combiner, accumulator)?;
+        let total = over(
+            inner,
+            &reduced,
+            &mut index,
+            start,
+            &mut |inner, index, sum| {
+                let element = convert(inner, extract(inner, source, index)?, accumulator)?;
+                combine(inner, combiner, sum, element)
+            },
+        )?;
+        convert(inner, total, tensor.element)
+    })
+}
+
+/// The next value of a fold, at an index.
+type Step<'a, 'c> = dyn FnMut(&Builder<'c>, &[Ix<'c>], Val<'c>) -> PassResult<'c, Val<'c>> + 'a;
+
+/// Folds over a box of dimensions, outermost first.
+fn over<'c>(
+    builder: &Builder<'c>,
+    dims: &[(usize, Ix<'c>)],
+    index: &mut Vec<Ix<'c>>,
+    start: Val<'c>,
+    step: &mut Step<'_, 'c>,
+) -> PassResult<'c, Val<'c>> {
+    let Some(((dim, extent), rest)) = dims.split_first() else {
+        return step(builder, index, start);
+    };
+    let folded = fold(builder, *extent, &[start], |inner, at, carried| {
+        if let Some(place) = index.get_mut(*dim) {
+            *place = Ix::At(at);
+        }
+        let carried = carried.first().copied().unwrap_or(start);
+        over(inner, rest, index, carried, step).map(|value| vec![value])
+    })?;
+    folded
+        .first()
+        .copied()
+        .ok_or_else(|| PassError::new(builder.location, "a loop without a result"))
+}
