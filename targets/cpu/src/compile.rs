@@ -1,0 +1,120 @@
+//! Text to a module, a module to LLVM's dialect, with diagnostics as text.
+
+use crate::error::CpuError;
+use axe_passes::ir::value::name;
+use axe_passes::ir::{Op, walk};
+use melior::Context;
+use melior::dialect::DialectRegistry;
+use melior::ir::Module;
+use melior::ir::operation::OperationLike;
+use melior::pass::PassManager;
+use melior::utility::{
+    parse_pass_pipeline, register_all_dialects, register_all_llvm_translations, register_all_passes,
+};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Once;
+
+/// A context with all dialects and with axe, loaded.
+pub(crate) fn context() -> Context {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        register_all_passes();
+        axe_passes::register();
+        axe_passes::abi::register_passes();
+    });
+    let registry = DialectRegistry::new();
+    register_all_dialects(&registry);
+    axe_dialect::register(&registry);
+    let context = Context::new_with_registry(&registry, false);
+    context.load_all_available_dialects();
+    register_all_llvm_translations(&context);
+    context
+}
+
+/// Does `work` and gives what it reports as text, one diagnostic a line.
+fn reported<T>(context: &Context, work: impl FnOnce() -> Option<T>) -> Result<T, String> {
+    let lines = Rc::new(RefCell::new(Vec::<String>::new()));
+    let sink = Rc::clone(&lines);
+    let handler = context.attach_diagnostic_handler(move |diagnostic| {
+        let mut lines = sink.borrow_mut();
+        lines.push(format!("{}: {diagnostic}", diagnostic.location()));
+        for note in (0..diagnostic.note_count()).filter_map(|at| diagnostic.note(at).ok()) {
+            lines.push(format!("  note: {note}"));
+        }
+        true
+    });
+    let done = work();
+    context.detach_diagnostic_handler(handler);
+    done.ok_or_else(|| lines.borrow().join("\n"))
+}
+
+/// The module of a text.
+///
+/// # Errors
+/// The diagnostics, when it does not parse or verify.
+pub(crate) fn parse<'c>(context: &'c Context, text: &str) -> Result<Module<'c>, CpuError> {
+    if text.contains('\0') {
+        return Err(CpuError::Parse("the text contains a NUL character".into()));
+    }
+    reported(context, || Module::parse(context, text)).map_err(CpuError::Parse)
+}
+
+/// Runs a pipeline on a module.
+///
+/// # Errors
+/// The diagnostics, when a pass fails.
+pub(crate) fn lower(context: &Context, module: &mut Module<'_>) -> Result<(), CpuError> {
+    let work = || {
+        let manager = PassManager::new(context);
+        let parsed = parse_pass_pipeline(
+            manager.as_operation_pass_manager(),
+            "builtin.module(axe-cpu)",
+        );
+        parsed.and_then(|()| manager.run(module)).ok()
+    };
+    reported(context, work).map_err(CpuError::Compile)
+}
+
+/// The operations of a module's body.
+pub(crate) fn body<'c>(module: &Module<'c>) -> Vec<Op<'c>> {
+    // SAFETY: the operations live as long as the module, which the caller keeps.
+    let module = unsafe { Op::from_raw(module.as_operation().to_raw()) };
+    walk::blocks(module)
+        .into_iter()
+        .flat_map(walk::operations)
+        .collect()
+}
+
+/// The symbols of a kind, with their operations.
+pub(crate) fn symbols<'c>(module: &Module<'c>, kind: &str) -> Vec<(String, Op<'c>)> {
+    let all = body(module).into_iter().filter(|op| name(*op) == kind);
+    all.filter_map(|op| {
+        let symbol = op.attribute("sym_name").ok()?;
+        let symbol = melior::ir::attribute::StringAttribute::try_from(symbol).ok()?;
+        Some((symbol.value().to_owned(), op))
+    })
+    .collect()
+}
+
+/// The operation of a symbol.
+///
+/// # Errors
+/// The symbols that there are, when it is not one of them.
+pub(crate) fn find<'c>(
+    module: &Module<'c>,
+    operation: &str,
+    kind: &'static str,
+    wanted: &str,
+) -> Result<Op<'c>, CpuError> {
+    let all = symbols(module, operation);
+    let found = all
+        .iter()
+        .find(|(symbol, _)| symbol == wanted)
+        .map(|(_, op)| *op);
+    found.ok_or_else(|| CpuError::Unknown {
+        kind,
+        name: wanted.to_owned(),
+        found: all.into_iter().map(|(symbol, _)| symbol).collect(),
+    })
+}

@@ -1,0 +1,88 @@
+//! Why a module could not be compiled or run.
+
+use axe_package::DType;
+use thiserror::Error;
+
+/// A failure of the CPU target.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum CpuError {
+    /// The text is no module; the diagnostics, one a line.
+    #[error("the module does not parse:\n{0}")]
+    Parse(String),
+    /// A pass failed; its diagnostics, one a line.
+    #[error("the module does not compile for the host:\n{0}")]
+    Compile(String),
+    /// The module has no such function or kernel.
+    #[error("no {kind} '{name}' in the module; it has: {}", if .found.is_empty() { "none".into() } else { .found.join(", ") })]
+    Unknown {
+        /// What was asked for: `function` or `axe.kernel`.
+        kind: &'static str,
+        /// The name asked for.
+        name: String,
+        /// The names that there are.
+        found: Vec<String>,
+    },
+    /// A function whose arguments or results have no form as a tensor.
+    #[error(
+        "'{function}': {what} {index} has type {found}: expected a ranked tensor, a dense memref or a scalar of a float or integer type"
+    )]
+    Type {
+        /// The function.
+        function: String,
+        /// `argument` or `result`.
+        what: &'static str,
+        /// Its position.
+        index: usize,
+        /// Its type.
+        found: String,
+    },
+    /// Another number of inputs.
+    #[error("'{function}' takes {expected} inputs, got {got}")]
+    Count {
+        /// The function.
+        function: String,
+        /// The arguments of the function.
+        expected: usize,
+        /// The tensors given.
+        got: usize,
+    },
+    /// An input of another type or shape.
+    #[error("'{function}': input {index} is {expected}, got {got}")]
+    Input {
+        /// The function.
+        function: String,
+        /// Its position.
+        index: usize,
+        /// The type of the argument.
+        expected: String,
+        /// That of the tensor given.
+        got: String,
+    },
+    /// A grid that no launch has.
+    #[error("a grid of {0:?} blocks is not between 1 and 2^31 - 1 in each direction")]
+    Grid([u64; 3]),
+    /// Machine code could not be made.
+    #[error("no machine code for '{0}': the execution engine did not take the module")]
+    Engine(String),
+    /// A `cf.assert` did not hold.
+    #[error("assertion failed in '{function}': {message}")]
+    Assertion {
+        /// The function that was called.
+        function: String,
+        /// The assertion's message.
+        message: String,
+    },
+    /// A result that is not a dense tensor of the declared type.
+    #[error("'{function}': result {index} is no {dtype} tensor that memory holds: sizes {sizes:?}")]
+    Result {
+        /// The function.
+        function: String,
+        /// Its position.
+        index: usize,
+        /// Its element type.
+        dtype: DType,
+        /// The sizes that the function gave.
+        sizes: Vec<i64>,
+    },
+}

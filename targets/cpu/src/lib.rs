@@ -1,0 +1,22 @@
+//! CPU target: axe IR as host loops, run by MLIR's execution engine.
+//!
+//! [`run`] takes a module as text, at any level that the pipeline `--axe-cpu` takes (linalg, logical axe, kernels with
+//! their launches), and gives the results of one of its functions. [`launch`] runs one `axe.kernel` on a grid. Both
+//! compile; [`Program`] keeps what was compiled and runs it again.
+//!
+//! A layout that names a target's axes is known once that target has registered (`axe_nvidia::register`), which the
+//! caller does before the first module.
+
+mod assertion;
+mod compile;
+mod descriptor;
+mod error;
+mod kernel;
+mod program;
+mod signature;
+mod symbols;
+
+pub use error::CpuError;
+pub use kernel::launch;
+pub use program::{Program, run};
+pub use signature::{Signature, ValueType};

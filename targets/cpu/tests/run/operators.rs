@@ -1,0 +1,342 @@
+//! Operators on tensors, one function each, against plain Rust on the same numbers.
+
+use axe_cpu::run;
+use axe_package::{DType, Random, Tensor};
+
+fn tensor(dtype: DType, shape: &[u64], values: &[f64]) -> Tensor {
+    Tensor::from_f64(dtype, shape.to_vec(), values.iter().copied()).unwrap()
+}
+
+fn random(dtype: DType, shape: &[u64], seed: u64) -> Tensor {
+    Tensor::random(dtype, shape.to_vec(), Random::for_dtype(dtype, seed)).unwrap()
+}
+
+fn values(tensor: &Tensor) -> Vec<f64> {
+    tensor.iter_f64().collect()
+}
+
+/// The name of an element type in IR.
+fn ir(dtype: DType) -> &'static str {
+    match dtype {
+        DType::F8E4M3 => "f8E4M3FN",
+        DType::F8E5M2 => "f8E5M2",
+        DType::I8 => "i8",
+        DType::I32 => "i32",
+        other => other.name(),
+    }
+}
+
+/// `axe.cast` of a tensor.
+fn cast(source: &Tensor, to: DType) -> Tensor {
+    let n = source.len();
+    let (from, into) = (ir(source.dtype()), ir(to));
+    let text = format!(
+        "func.func @f(%x: tensor<{n}x{from}>) -> tensor<{n}x{into}> {{
+           %y = axe.cast %x : tensor<{n}x{from}> -> tensor<{n}x{into}>
+           return %y : tensor<{n}x{into}>
+         }}"
+    );
+    run(&text, "f", std::slice::from_ref(source))
+        .unwrap()
+        .remove(0)
+}
+
+#[test]
+fn floats_round_to_nearest_even() {
+    // Ties of each format, numbers around the smallest normal and subnormal ones, and zeros.
+    let mut numbers: Vec<f64> = [
+        1.0, 1.0625, 1.1875, 1.125, 2049.0, 2051.0, 0.3, 65504.0, 300.0, 17.0, 19.0,
+    ]
+    .into_iter()
+    .chain((-26..16).map(|e| 1.3 * 2f64.powi(e)))
+    .chain((-20..6).map(|e| 1.5 * 2f64.powi(e)))
+    .collect();
+    numbers.extend(numbers.clone().iter().map(|x| -x));
+    numbers.extend([0.0, -0.0]);
+    let n = numbers.len() as u64;
+    let source = tensor(DType::F32, &[n], &numbers);
+    for to in [
+        DType::F16,
+        DType::BF16,
+        DType::F64,
+        DType::F8E4M3,
+        DType::F8E5M2,
+    ] {
+        assert_eq!(
+            cast(&source, to),
+            tensor(to, &[n], &values(&source)),
+            "f32 to {to}"
+        );
+    }
+    let source = tensor(DType::F64, &[n], &numbers);
+    for to in [DType::F16, DType::F32] {
+        assert_eq!(cast(&source, to), tensor(to, &[n], &numbers), "f64 to {to}");
+    }
+}
+
+#[test]
+fn eight_bit_floats_widen_exactly() {
+    for dtype in [DType::F8E4M3, DType::F8E5M2] {
+        let all = Tensor::new(dtype, vec![256], (0..=255).collect()).unwrap();
+        for to in [DType::F16, DType::F32] {
+            let (want, got) = (values(&all), values(&cast(&all, to)));
+            let same = |(a, b): (&f64, &f64)| a == b || (a.is_nan() && b.is_nan());
+            let wrong: Vec<_> = (0..256)
+                .filter(|at| !same((&want[*at], &got[*at])))
+                .collect();
+            assert!(wrong.is_empty(), "{dtype} to {to}: {wrong:?}");
+        }
+    }
+    let edge = tensor(DType::F32, &[4], &[f64::INFINITY, -1e9, 460.0, f64::NAN]);
+    assert_eq!(
+        &values(&cast(&edge, DType::F8E4M3))[..3],
+        [448.0, -448.0, 448.0]
+    );
+    assert!(values(&cast(&edge, DType::F8E5M2))[3].is_nan());
+}
+
+#[test]
+fn integers_saturate_and_are_signed() {
+    let source = tensor(
+        DType::F32,
+        &[7],
+        &[1.9, -1.9, 127.5, 1e9, -1e9, f64::NAN, f64::NEG_INFINITY],
+    );
+    assert_eq!(
+        values(&cast(&source, DType::I8)),
+        [1.0, -1.0, 127.0, 127.0, -128.0, 0.0, -128.0]
+    );
+    let halves = tensor(DType::F16, &[3], &[-3.7, 60000.0, 5.5]);
+    assert_eq!(values(&cast(&halves, DType::I8)), [-3.0, 127.0, 5.0]);
+    let bytes = tensor(DType::I8, &[3], &[-128.0, 127.0, -1.0]);
+    assert_eq!(values(&cast(&bytes, DType::I32)), [-128.0, 127.0, -1.0]);
+    // 2^24 + 1 and a tie of f16 that a stop at f32 would miss.
+    let words = tensor(DType::I32, &[2], &[2049.0, 2051.0]);
+    assert_eq!(values(&cast(&words, DType::F16)), [2048.0, 2052.0]);
+    assert_eq!(values(&cast(&words, DType::BF16)), [2048.0, 2048.0]);
+}
+
+#[test]
+fn products_of_every_transposition_and_type() {
+    let cases = [
+        (DType::F16, DType::F32),
+        (DType::BF16, DType::F32),
+        (DType::F32, DType::F32),
+        (DType::F8E4M3, DType::F32),
+        (DType::F16, DType::F16),
+        (DType::I8, DType::I32),
+    ];
+    let (n, m, k, l) = (2_usize, 5, 7, 3);
+    for (number, (element, sum)) in cases.into_iter().enumerate() {
+        let (ta, tb) = (number & 1 != 0, number & 2 != 0);
+        let (sa, sb) = (
+            if ta { [k, m] } else { [m, k] },
+            if tb { [l, k] } else { [k, l] },
+        );
+        let shape = |[rows, columns]: [usize; 2]| [n as u64, rows as u64, columns as u64];
+        let a = random(element, &shape(sa), 1);
+        let b = random(element, &shape(sb), 2);
+        let c = random(sum, &shape([m, l]), 3);
+        let typed = |[rows, columns]: [usize; 2], dtype| {
+            format!("tensor<{n}x{rows}x{columns}x{}>", ir(dtype))
+        };
+        let (at, bt, ct) = (typed(sa, element), typed(sb, element), typed([m, l], sum));
+        let mut flags = Vec::new();
+        flags.extend(ta.then_some("trans_a"));
+        flags.extend(tb.then_some("trans_b"));
+        let flags = flags.join(", ");
+        let text = format!(
+            "func.func @f(%a: {at}, %b: {bt}, %c: {ct}) -> {ct} {{
+               %d = axe.gemm %a, %b acc %c : {ct} {{{flags}}} : {at}, {bt} -> {ct}
+               return %d : {ct}
+             }}"
+        );
+        let got = run(&text, "f", &[a.clone(), b.clone(), c.clone()])
+            .unwrap()
+            .remove(0);
+        let (av, bv, cv) = (values(&a), values(&b), values(&c));
+        let mut want = Vec::new();
+        for batch in 0..n {
+            for row in 0..m {
+                for column in 0..l {
+                    let at = |i: usize| batch * m * k + if ta { i * m + row } else { row * k + i };
+                    let bt =
+                        |i: usize| batch * k * l + if tb { column * k + i } else { i * l + column };
+                    let start = cv[(batch * m + row) * l + column];
+                    want.push((0..k).fold(start, |total, i| total + av[at(i)] * bv[bt(i)]));
+                }
+            }
+        }
+        assert_eq!(got, tensor(sum, c.shape(), &want), "{element} to {sum}");
+    }
+}
+
+#[test]
+fn reductions_of_every_combiner() {
+    let x = tensor(DType::F32, &[2, 3], &[1.5, -2.0, 4.0, 0.5, 8.0, -0.25]);
+    for (combiner, want) in [
+        ("add", [3.5, 8.25]),
+        ("mul", [-12.0, -1.0]),
+        ("max", [4.0, 8.0]),
+        ("min", [-2.0, -0.25]),
+    ] {
+        let text = format!(
+            "func.func @f(%x: tensor<2x3xf32>) -> tensor<2xf32> {{
+               %y = axe.reduce <{combiner}> %x dims [1] : tensor<2x3xf32> -> tensor<2xf32>
+               return %y : tensor<2xf32>
+             }}"
+        );
+        let got = run(&text, "f", std::slice::from_ref(&x)).unwrap();
+        assert_eq!(values(&got[0]), want, "{combiner}");
+    }
+    let bits = tensor(DType::I32, &[2, 2], &[12.0, 10.0, 12.0, 3.0]);
+    for (combiner, want) in [("and", 0.0), ("or", 15.0), ("max", 12.0), ("min", 3.0)] {
+        let text = format!(
+            "func.func @f(%x: tensor<2x2xi32>) -> tensor<i32> {{
+               %y = axe.reduce <{combiner}> %x dims [0, 1] : tensor<2x2xi32> -> tensor<i32>
+               return %y : tensor<i32>
+             }}"
+        );
+        let got = run(&text, "f", std::slice::from_ref(&bits)).unwrap();
+        assert_eq!(
+            (got[0].shape(), values(&got[0])),
+            (&[][..], vec![want]),
+            "{combiner}"
+        );
+    }
+}
+
+#[test]
+fn a_maximum_of_a_nan_is_one() {
+    let text = "func.func @f(%x: tensor<?xf16>) -> tensor<f16> {
+        %y = axe.reduce <max> %x dims [0] : tensor<?xf16> -> tensor<f16>
+        return %y : tensor<f16>
+    }";
+    let some = run(
+        text,
+        "f",
+        &[tensor(DType::F16, &[3], &[1.0, f64::NAN, 2.0])],
+    )
+    .unwrap();
+    assert!(values(&some[0])[0].is_nan());
+    let none = run(text, "f", &[tensor(DType::F16, &[0], &[])]).unwrap();
+    assert_eq!(values(&none[0]), [f64::NEG_INFINITY]);
+}
+
+#[test]
+fn shapes_masks_and_several_results() {
+    let text = "func.func @f(%x: tensor<?x3xf32>, %n: index, %v: f32)
+            -> (tensor<2x?x3xf32>, f32, tensor<3x?xf32>, tensor<?x3xf32>, i8) {
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        %c2 = arith.constant 2 : index
+        %b8 = arith.constant -7 : i8
+        %a = axe.broadcast %x dims [0] : tensor<?x3xf32> -> tensor<2x?x3xf32>
+        %b = axe.transpose %x [1, 0] : tensor<?x3xf32> -> tensor<3x?xf32>
+        %c = axe.mask %x at (%c0, %c1) in (%n, %c2) else %v : f32, tensor<?x3xf32> -> tensor<?x3xf32>
+        return %a, %v, %b, %c, %b8 : tensor<2x?x3xf32>, f32, tensor<3x?xf32>, tensor<?x3xf32>, i8
+    }";
+    let x = tensor(DType::F32, &[2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let scalars = [
+        tensor(DType::I64, &[], &[1.0]),
+        tensor(DType::F32, &[], &[-9.0]),
+    ];
+    let got = run(
+        text,
+        "f",
+        &[x.clone(), scalars[0].clone(), scalars[1].clone()],
+    )
+    .unwrap();
+    assert_eq!(got[0].shape(), [2, 2, 3]);
+    assert_eq!(values(&got[0])[6..], values(&x));
+    assert_eq!(got[1], scalars[1]);
+    assert_eq!(values(&got[2]), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+    assert_eq!(values(&got[3]), [1.0, -9.0, -9.0, -9.0, -9.0, -9.0]);
+    assert_eq!(got[4], tensor(DType::I8, &[], &[-7.0]));
+}
+
+#[test]
+fn an_argument_and_a_constant_can_be_results() {
+    let text = "func.func @f(%x: tensor<3xi1>) -> (tensor<3xi1>, tensor<3xi1>, tensor<2xbf16>) {
+        %c = arith.constant dense<[1.5, -2.0]> : tensor<2xbf16>
+        return %x, %x, %c : tensor<3xi1>, tensor<3xi1>, tensor<2xbf16>
+    }";
+    let x = tensor(DType::Bool, &[3], &[1.0, 0.0, 1.0]);
+    let got = run(text, "f", std::slice::from_ref(&x)).unwrap();
+    assert_eq!(got, [x.clone(), x, tensor(DType::BF16, &[2], &[1.5, -2.0])]);
+}
+
+#[test]
+fn one_scalar_result() {
+    let text = "func.func @f(%x: f64) -> f64 {
+        %y = arith.addf %x, %x : f64
+        return %y : f64
+    }";
+    let got = run(text, "f", &[tensor(DType::F64, &[], &[1.25])]).unwrap();
+    assert_eq!(got, [tensor(DType::F64, &[], &[2.5])]);
+}
+
+#[test]
+fn linalg_without_a_form_in_axe_runs_as_it_is() {
+    let text = "func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+        %e = tensor.empty() : tensor<4xf32>
+        %y = linalg.generic {
+            indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = [\"parallel\"]}
+            ins(%x : tensor<4xf32>) outs(%e : tensor<4xf32>) {
+        ^bb0(%u: f32, %o: f32):
+            %i = linalg.index 0 : index
+            %j = arith.index_cast %i : index to i32
+            %k = arith.sitofp %j : i32 to f32
+            %w = arith.mulf %u, %k : f32
+            linalg.yield %w : f32
+        } -> tensor<4xf32>
+        return %y : tensor<4xf32>
+    }";
+    let x = tensor(DType::F32, &[4], &[5.0, 6.0, 7.0, 8.0]);
+    let got = run(text, "f", &[x]).unwrap();
+    assert_eq!(values(&got[0]), [0.0, 6.0, 14.0, 24.0]);
+}
+
+#[test]
+fn strided_results_are_copied() {
+    let text = "func.func @f(%x: tensor<4x6xf16>, %i: index) -> (tensor<2x3xf16>, tensor<4x6xf16>) {
+        %a = tensor.extract_slice %x[%i, 1] [2, 3] [1, 2] : tensor<4x6xf16> to tensor<2x3xf16>
+        %b = tensor.insert_slice %a into %x[0, 0] [2, 3] [2, 1] : tensor<2x3xf16> into tensor<4x6xf16>
+        return %a, %b : tensor<2x3xf16>, tensor<4x6xf16>
+    }";
+    let numbers: Vec<f64> = (0..24).map(f64::from).collect();
+    let x = tensor(DType::F16, &[4, 6], &numbers);
+    let got = run(text, "f", &[x.clone(), tensor(DType::I64, &[], &[2.0])]).unwrap();
+    assert_eq!(values(&got[0]), [13.0, 15.0, 17.0, 19.0, 21.0, 23.0]);
+    let mut want = numbers;
+    want[..3].copy_from_slice(&[13.0, 15.0, 17.0]);
+    want[12..15].copy_from_slice(&[19.0, 21.0, 23.0]);
+    assert_eq!(values(&got[1]), want);
+}
+
+#[test]
+fn half_precision_rounds_after_each_operation() {
+    let text =
+        "func.func @f(%x: tensor<2xf16>, %y: tensor<2xbf16>) -> (tensor<2xf16>, tensor<2xbf16>) {
+        %a = axe.map ins(%x : tensor<2xf16>) -> tensor<2xf16> {
+        ^bb0(%u: f16):
+            %s = arith.addf %u, %u : f16
+            %d = arith.subf %s, %u : f16
+            axe.yield %d : f16
+        }
+        %b = axe.map ins(%y : tensor<2xbf16>) -> tensor<2xbf16> {
+        ^bb0(%u: bf16):
+            %c = arith.constant 256.0 : bf16
+            %s = arith.addf %u, %c : bf16
+            %d = arith.subf %s, %c : bf16
+            %r = math.sqrt %d : bf16
+            axe.yield %r : bf16
+        }
+        return %a, %b : tensor<2xf16>, tensor<2xbf16>
+    }";
+    let x = tensor(DType::F16, &[2], &[40000.0, 1.0]);
+    let y = tensor(DType::BF16, &[2], &[1.0, 2.0]);
+    let got = run(text, "f", &[x, y]).unwrap();
+    assert_eq!(values(&got[0]), [f64::INFINITY, 1.0]);
+    assert_eq!(got[1], tensor(DType::BF16, &[2], &[0.0, 2f64.sqrt()]));
+}
