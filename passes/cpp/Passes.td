@@ -66,6 +66,11 @@ def AxePlanKernels : Pass<"axe-plan-kernels", "::mlir::ModuleOp"> {
     Elementwise operators join the matrix product or reduction that feeds them;
     each group becomes one `axe.kernel`, scheduled for the target: tiles,
     layouts, pipeline. The function keeps one `axe.launch` a group.
+
+    A discardable dictionary `axe.plan` on an `axe.gemm` overrides what the planner
+    would choose: `tile = array<i64: M, N, K>`, `warps = array<i64: rows, columns>`
+    (threads, where products are scalar), `stages = 4 : i64`, and
+    `precision = "tf32"`, which lets f32 operands be rounded to tf32.
   }];
   let options = [
     Option<"target", "target", "std::string", "\"sm_90a\"", "The chip to plan for">];

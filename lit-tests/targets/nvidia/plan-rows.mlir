@@ -47,6 +47,12 @@ func.func @columns(%x: tensor<?x300xf32>) -> tensor<300xf32> {
   return %y : tensor<300xf32>
 }
 
+// Dimensions that are not neighbours are reduced one run after the other.
+func.func @apart(%x: tensor<4x8x16xf32>) -> tensor<8xf32> {
+  %y = axe.reduce <add> %x dims [0, 2] : tensor<4x8x16xf32> -> tensor<8xf32>
+  return %y : tensor<8xf32>
+}
+
 // CHECK-LABEL: func.func @softmax
 // CHECK-COUNT-1: axe.launch @softmax_0_rows
 // CHECK-NOT: axe.launch
@@ -57,6 +63,10 @@ func.func @columns(%x: tensor<?x300xf32>) -> tensor<300xf32> {
 // CHECK-LABEL: func.func @columns
 // CHECK: %[[S:.*]] = axe.launch @columns_0_reduce
 // CHECK: axe.launch @columns_1_map {{.*}} ins(%{{.*}})
+
+// CHECK-LABEL: func.func @apart
+// CHECK: axe.launch @apart_0_rows
+// CHECK: axe.launch @apart_1_reduce
 
 // CHECK-LABEL: axe.kernel @softmax_0_rows(%{{.*}}: memref<?x1000xf16>, %{{.*}}: memref<?x1000xf16>) threads(128)
 // CHECK: memref.dim

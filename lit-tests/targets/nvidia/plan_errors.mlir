@@ -51,14 +51,6 @@ func.func @tile(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
 
 // -----
 
-func.func @apart(%x: tensor<4x8x16xf32>) -> tensor<8xf32> {
-  // expected-error @below {{expected a reduction of neighbouring dimensions, got dims [0, 2] of rank 3}}
-  %y = axe.reduce <add> %x dims [0, 2] : tensor<4x8x16xf32> -> tensor<8xf32>
-  return %y : tensor<8xf32>
-}
-
-// -----
-
 func.func @empty(%x: tensor<0x8xf32>) -> tensor<0x8xf32> {
   // expected-error @below {{expected a tensor with elements, got tensor<0x8xf32>}}
   %y = axe.map ins(%x : tensor<0x8xf32>) -> tensor<0x8xf32> {

@@ -34,8 +34,10 @@ fn iters(parts: &[(i64, i64, &str)]) -> Result<Vec<Iter>> {
 }
 
 fn layout(shard: &[(i64, i64, &str)], replica: &[(i64, i64, &str)]) -> Result<Layout> {
-    Layout::from_shard(iters(shard)?)?
-        .with_replica(iters(replica)?.into_iter().filter(|iter| iter.extent > 1))
+    let moves = |iter: &Iter| iter.extent > 1;
+    let shard = iters(shard)?.into_iter().filter(moves);
+    let replica = iters(replica)?.into_iter().filter(moves);
+    Layout::from_shard(shard)?.with_replica(replica)
 }
 
 /// Register tensors of a matrix product on one tile: A `[m, k]`, B `[n, k]`, the accumulators `[m, n]`.

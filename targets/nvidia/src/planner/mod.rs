@@ -95,6 +95,8 @@ fn plan_function<'c>(
         kernels: 0,
         stored: HashMap::new(),
     };
+    single::split_reductions(&ops)?;
+    let ops = walk::operations(*block);
     extents(&ops)?;
     let mut launches = Groups::of(&ops).launches().into_iter().peekable();
     for (number, &op) in ops.iter().enumerate() {
