@@ -50,6 +50,22 @@ func.func @kept(%x: tensor<4x64x96xf16>, %w: tensor<4x96x80xf16>, %y: tensor<4x6
   return %p, %s : tensor<4x64x80xf32>, tensor<4x64x80xf32>
 }
 
+// A residual joins with its own conversion, which no other kernel forms.
+// CHECK-LABEL: func.func @residual
+// CHECK-COUNT-1: axe.launch @residual_0_gemm {{.*}} ins(%[[A:.*]], %[[A]], %[[A]] : {{.*}}) outs
+// CHECK-NOT: axe.launch
+// CHECK-LABEL: func.func @full
+func.func @residual(%a: tensor<128x128xf16>) -> tensor<128x128xf32> {
+  %p = axe.gemm %a, %a : tensor<128x128xf16>, tensor<128x128xf16> -> tensor<128x128xf32>
+  %c = axe.cast %a : tensor<128x128xf16> -> tensor<128x128xf32>
+  %s = axe.map ins(%p, %c : tensor<128x128xf32>, tensor<128x128xf32>) -> tensor<128x128xf32> {
+  ^bb0(%u: f32, %v: f32):
+    %t = arith.addf %u, %v : f32
+    axe.yield %t : f32
+  }
+  return %s : tensor<128x128xf32>
+}
+
 // f32 is multiplied in f32, unless the product allows tf32.
 func.func @full(%x: tensor<128x256xf32>, %w: tensor<256x192xf32>, %c: tensor<128x192xf32>) -> tensor<128x192xf32> {
   %p = axe.gemm %x, %w acc %c : tensor<128x192xf32> : tensor<128x256xf32>, tensor<256x192xf32> -> tensor<128x192xf32>

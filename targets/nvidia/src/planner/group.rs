@@ -276,7 +276,8 @@ impl<'c> Groups<'c> {
             .flat_map(|value| bases(*value))
             .filter_map(|base| self.owner.get(&identity(base)).copied())
             .collect();
-        candidates.sort_unstable();
+        // A product first: its epilogue costs no pass over memory. Then the latest.
+        candidates.sort_unstable_by_key(|at| (self.is_product(*at), *at));
         candidates.dedup();
         for at in candidates.into_iter().rev() {
             let Some(group) = self.groups.get(at).filter(|group| !group.sealed) else {
@@ -299,6 +300,11 @@ impl<'c> Groups<'c> {
         group.position = (number, usize::MAX);
         self.add(group.clone());
         self.place(self.groups.len() - 1, group, op, number);
+    }
+
+    fn is_product(&self, at: usize) -> bool {
+        let root = self.groups.get(at).map(|group| group.root);
+        matches!(root, Some(Root::Gemm(_)))
     }
 
     /// Puts the group that took `op` in its place.
