@@ -60,20 +60,34 @@ pub(crate) fn parse<'c>(context: &'c Context, text: &str) -> Result<Module<'c>, 
     reported(context, || Module::parse(context, text)).map_err(CpuError::Parse)
 }
 
-/// Runs a pipeline on a module.
+/// Lowers a module to LLVM's dialect.
 ///
 /// # Errors
 /// The diagnostics, when a pass fails.
 pub(crate) fn lower(context: &Context, module: &mut Module<'_>) -> Result<(), CpuError> {
+    run_passes(context, module, "axe-cpu")
+}
+
+/// Runs passes, as `--pass-pipeline` takes them, on a module.
+fn run_passes(context: &Context, module: &mut Module<'_>, passes: &str) -> Result<(), CpuError> {
     let work = || {
         let manager = PassManager::new(context);
-        let parsed = parse_pass_pipeline(
-            manager.as_operation_pass_manager(),
-            "builtin.module(axe-cpu)",
-        );
+        let pipeline = format!("builtin.module({passes})");
+        let parsed = parse_pass_pipeline(manager.as_operation_pass_manager(), &pipeline);
         parsed.and_then(|()| manager.run(module)).ok()
     };
     reported(context, work).map_err(CpuError::Compile)
+}
+
+/// The text of a module after passes, separated by commas: `convert-linalg-to-axe,axe-plan-kernels`.
+///
+/// # Errors
+/// [`CpuError::Parse`] when the text does not parse or verify; [`CpuError::Compile`] when a pass fails.
+pub fn transform(text: &str, passes: &str) -> Result<String, CpuError> {
+    let context = context();
+    let mut module = parse(&context, text)?;
+    run_passes(&context, &mut module, passes)?;
+    Ok(module.as_operation().to_string())
 }
 
 /// The operations of a module's body.

@@ -16,6 +16,7 @@ mod program;
 mod signature;
 mod symbols;
 
+pub use compile::transform;
 pub use error::CpuError;
 pub use kernel::launch;
 pub use program::{Program, run};

@@ -1,4 +1,5 @@
-//! Every model of examples/models on random inputs, compared by its numpy reference.
+//! Every model of examples/models on random inputs, compared by its numpy reference: as it is, and as kernels that
+//! are planned for a GPU.
 
 use crate::root;
 use axe_package::{DType, npy};
@@ -28,9 +29,20 @@ fn dtype(model: &str) -> DType {
     }
 }
 
-fn check(model: &str) {
-    let text =
-        std::fs::read_to_string(root().join(format!("examples/models/{model}.mlir"))).unwrap();
+fn model(name: &str) -> String {
+    std::fs::read_to_string(root().join(format!("examples/models/{name}.mlir"))).unwrap()
+}
+
+/// The model as launches of kernels.
+fn planned(name: &str) -> String {
+    axe_nvidia::register();
+    let passes = "convert-linalg-to-axe,axe-plan-kernels{target=sm_90a}";
+    let text = axe_cpu::transform(&model(name), passes).unwrap();
+    assert!(text.contains("axe.kernel") && text.contains("axe.launch"));
+    text
+}
+
+fn check(model: &str, text: &str) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();
     let listed = reference(&["inputs", model, path]);
@@ -43,7 +55,7 @@ fn check(model: &str) {
     } else {
         model
     };
-    let outputs = axe_cpu::run(&text, function, &inputs).unwrap();
+    let outputs = axe_cpu::run(text, function, &inputs).unwrap();
     let file = folder.path().join("output.npy");
     npy::write(&file, &outputs[0]).unwrap();
     print!(
@@ -54,7 +66,11 @@ fn check(model: &str) {
 
 macro_rules! models {
     ($($model:ident)*) => {
-        $(#[test] fn $model() { check(stringify!($model)); })*
+        $(#[test] fn $model() { check(stringify!($model), &model(stringify!($model))); })*
+
+        mod kernels {
+            $(#[test] fn $model() { super::check(stringify!($model), &super::planned(stringify!($model))); })*
+        }
 
         #[test]
         fn every_model_is_listed() {
