@@ -50,7 +50,7 @@ impl Address {
     }
 
     fn of_layout(layout: &Layout, shape: &[i64]) -> Result<Self, String> {
-        let memory = Axis::new("m").map_err(|error| error.to_string())?;
+        let memory = Axis::M;
         if let Some(axis) = layout.axes().into_iter().find(|axis| *axis != memory) {
             return Err(format!(
                 "its layout names the axis {}, and storage has m alone",
@@ -175,5 +175,99 @@ impl Address {
             };
             clear
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axe_layout::generate::Choices;
+    use melior::ir::{BlockLike, BlockRef, Location, Module};
+    use proptest::prelude::*;
+
+    /// Calls `work` with a builder; indices that are numbers need no operation.
+    fn with_builder(work: impl FnOnce(&Builder<'_>)) {
+        let context = melior::Context::new();
+        let location = Location::unknown(&context);
+        let module = Module::new(location);
+        // SAFETY: the block lives as long as the module.
+        let block = unsafe { BlockRef::from_raw(module.body().to_raw()) };
+        work(&Builder::at_end(block, location));
+        assert!(module.body().first_operation().is_none());
+    }
+
+    /// The coordinates of a linear index.
+    fn split(mut index: i64, shape: &[i64]) -> Vec<i64> {
+        let mut at = vec![0; shape.len()];
+        for (place, extent) in at.iter_mut().zip(shape).rev() {
+            *place = index % extent;
+            index /= extent;
+        }
+        at
+    }
+
+    fn check(layout: &Layout, shape: &[i64]) {
+        let Ok(address) = Address::of_layout(layout, shape) else {
+            return;
+        };
+        with_builder(|builder| {
+            for index in 0..layout.size() {
+                let at = split(index, shape);
+                let fixed: Vec<_> = at.iter().copied().map(Ix::Fixed).collect();
+                let linear = address.linear(builder, &fixed).unwrap();
+                let place = match address.swizzle {
+                    Some(swizzle) => linear.swizzled(builder, swizzle).unwrap(),
+                    None => linear,
+                };
+                let wanted = layout.apply(shape, &at).unwrap()[0].get(Axis::M);
+                assert_eq!(place, Ix::Fixed(wanted), "{layout} at {at:?} of {shape:?}");
+                if let Ok(elements) = address.elements() {
+                    assert!(
+                        (0..elements).contains(&wanted),
+                        "{layout}: {wanted} of {elements}"
+                    );
+                }
+                let positive = address.dims.iter().flatten().all(|(_, stride)| *stride > 0);
+                if positive && address.is_invertible() {
+                    let back = address.coordinates(builder, linear).unwrap();
+                    assert_eq!(back, fixed, "{layout} back from {linear:?}");
+                }
+            }
+        });
+    }
+
+    proptest! {
+        #[test]
+        fn addresses_are_the_layout_and_come_back(bytes in proptest::collection::vec(any::<u8>(), 0..48)) {
+            let mut choices = Choices::new(&bytes);
+            let layout = choices.layout();
+            // The same iters, on the memory axis alone.
+            let shard = layout.shard().iter().map(|iter| axe_layout::Iter::new(iter.extent, iter.stride, Axis::M));
+            let Ok(memory) = Layout::from_shard(shard) else {
+                return Ok(());
+            };
+            let layout = memory.with_swizzle(layout.swizzle());
+            let shape = choices.shape(layout.size());
+            check(&layout, &shape);
+        }
+    }
+
+    #[test]
+    fn storage_of_kernels() {
+        for (text, shape) in [
+            ("Sw<3, 3, 3> o S[(128, 64) : (64, 1)]", vec![128, 64]),
+            (
+                "Sw<2, 3, 3> o S[(3, 32, 32) : (1024, 32, 1)]",
+                vec![3, 32, 32],
+            ),
+            ("S[(64, 8) : (1, 64)]", vec![64, 8]),
+            ("S[(2, 8, 4) : (4, 8, 1)]", vec![16, 4]),
+            ("S[(4, 8) : (9, 1)] + 3", vec![4, 8]),
+            ("S[(16, 64) : (0, 1)]", vec![16, 64]),
+        ] {
+            let layout: Layout = text.parse().unwrap();
+            assert!(Address::of_layout(&layout, &shape).is_ok(), "{text}");
+            check(&layout, &shape);
+        }
     }
 }
