@@ -70,19 +70,17 @@ pub(crate) fn lower(context: &Context, module: &mut Module<'_>) -> Result<(), Cp
 
 /// Runs passes, as `--pass-pipeline` takes them, on a module.
 fn run_passes(context: &Context, module: &mut Module<'_>, passes: &str) -> Result<(), CpuError> {
-    let work = || {
-        let manager = PassManager::new(context);
-        let pipeline = format!("builtin.module({passes})");
-        let parsed = parse_pass_pipeline(manager.as_operation_pass_manager(), &pipeline);
-        parsed.and_then(|()| manager.run(module)).ok()
-    };
-    reported(context, work).map_err(CpuError::Compile)
+    let manager = PassManager::new(context);
+    let pipeline = format!("builtin.module({})", passes.replace('\0', " "));
+    parse_pass_pipeline(manager.as_operation_pass_manager(), &pipeline)
+        .map_err(|error| CpuError::Compile(error.to_string()))?;
+    reported(context, || manager.run(module).ok()).map_err(CpuError::Compile)
 }
 
 /// The text of a module after passes, separated by commas: `convert-linalg-to-axe,axe-plan-kernels`.
 ///
 /// # Errors
-/// [`CpuError::Parse`] when the text does not parse or verify; [`CpuError::Compile`] when a pass fails.
+/// [`CpuError::Parse`] when the text does not parse or verify; [`CpuError::Compile`] when a pass is not known or fails.
 pub fn transform(text: &str, passes: &str) -> Result<String, CpuError> {
     let context = context();
     let mut module = parse(&context, text)?;
@@ -109,6 +107,15 @@ pub(crate) fn symbols<'c>(module: &Module<'c>, kind: &str) -> Vec<(String, Op<'c
         Some((symbol.value().to_owned(), op))
     })
     .collect()
+}
+
+/// The functions that a module declares and does not define.
+pub(crate) fn undefined(module: &Module<'_>) -> Vec<String> {
+    let functions = symbols(module, "func.func").into_iter();
+    functions
+        .filter(|(_, op)| walk::blocks(*op).is_empty())
+        .map(|(symbol, _)| symbol)
+        .collect()
 }
 
 /// The operation of a symbol.

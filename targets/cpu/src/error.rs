@@ -63,8 +63,13 @@ pub enum CpuError {
     #[error("a grid of {0:?} blocks is not between 1 and 2^31 - 1 in each direction")]
     Grid([u64; 3]),
     /// Machine code could not be made.
-    #[error("no machine code for '{0}': the execution engine did not take the module")]
-    Engine(String),
+    #[error("no machine code for '{function}'{}", if .undefined.is_empty() { String::new() } else { format!(": declared and not defined: {}", .undefined.join(", ")) })]
+    Engine {
+        /// The function.
+        function: String,
+        /// The functions that the module declares and does not define.
+        undefined: Vec<String>,
+    },
     /// A `cf.assert` did not hold.
     #[error("assertion failed in '{function}': {message}")]
     Assertion {

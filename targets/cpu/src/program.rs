@@ -1,7 +1,7 @@
 //! A function as machine code.
 
 use crate::assertion::{self, Failed};
-use crate::compile::{context, find, lower, parse};
+use crate::compile::{context, find, lower, parse, undefined};
 use crate::descriptor::{Argument, Results};
 use crate::error::CpuError;
 use crate::signature::Signature;
@@ -58,13 +58,16 @@ impl Program {
             return Err(CpuError::Parse(format!("'{function}' has no type")));
         };
         let signature = Signature::of(function, r#type.value())?;
+        let undefined = undefined(&module);
         let assertions =
             assertion::replace(&module).map_err(|error| CpuError::Compile(error.message))?;
         lower(context, &mut module)?;
-        let engine = Engine::new(&module).ok_or_else(|| CpuError::Engine(function.to_owned()))?;
-        let entry = engine
-            .entry(function)
-            .ok_or_else(|| CpuError::Engine(function.to_owned()))?;
+        let fail = || CpuError::Engine {
+            function: function.to_owned(),
+            undefined: undefined.clone(),
+        };
+        let engine = Engine::new(&module).ok_or_else(fail)?;
+        let entry = engine.entry(function).ok_or_else(fail)?;
         Ok(Self {
             engine: engine.into_raw(),
             entry,
