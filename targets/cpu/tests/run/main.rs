@@ -4,6 +4,7 @@ mod errors;
 mod kernels;
 mod models;
 mod operators;
+mod planned;
 
 use std::path::PathBuf;
 

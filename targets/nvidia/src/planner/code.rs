@@ -241,9 +241,7 @@ impl<'c> Code<'c> {
     }
 
     pub(super) fn commit(&self) -> PassResult<'c> {
-        let token = self
-            .builder
-            .r#type(|context| axe_dialect::token_type(context));
+        let token = self.builder.r#type(axe_dialect::token_type);
         self.builder
             .value("axe.commit", &[], token, &[])
             .map(|_| ())
