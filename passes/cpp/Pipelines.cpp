@@ -34,6 +34,18 @@ struct NvidiaOptions : PassPipelineOptions<NvidiaOptions> {
 
 struct CpuOptions : PassPipelineOptions<CpuOptions> {};
 
+/// Fails with a message: a pipeline cannot refuse its options when it is built.
+struct RefusePass : PassWrapper<RefusePass, OperationPass<>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(RefusePass)
+  explicit RefusePass(std::string message = {}) : message(std::move(message)) {}
+  StringRef getArgument() const override { return "axe-refuse"; }
+  void runOnOperation() override {
+    getOperation()->emitError() << message;
+    signalPassFailure();
+  }
+  std::string message;
+};
+
 void append(std::string &text, MlirStringRef part) { text += unwrap(part).str(); }
 
 void build(OpPassManager &manager, StringRef name,
@@ -43,11 +55,12 @@ void build(OpPassManager &manager, StringRef name,
     append(*static_cast<std::string *>(user), part);
   };
   if (!axePipelineText(wrap(name), options.size(), options.data(), sink, &text)) {
-    llvm::errs() << name << ": " << text << "\n";
+    manager.addPass(std::make_unique<RefusePass>((name + ": " + text).str()));
     return;
   }
   if (failed(parsePassPipeline(text, manager)))
-    llvm::errs() << name << ": cannot build the pipeline: " << text << "\n";
+    manager.addPass(std::make_unique<RefusePass>(
+        (name + ": cannot build the pipeline: " + text).str()));
 }
 
 } // namespace

@@ -112,8 +112,14 @@ impl Chain<'_> {
         if to == held.dtype {
             return held.clone();
         }
-        let convert =
-            |tile: &Array| Array::from_fn(&tile.shape, to, |at| tile.get(at).unwrap_or(0.0));
+        // An integer in fewer bits keeps the low ones.
+        let wraps = held.dtype.unit_roundoff().is_none();
+        let convert = |tile: &Array| {
+            Array::from_fn(&tile.shape, to, |at| {
+                let value = tile.get(at).unwrap_or(0.0);
+                if wraps { wrap(value, to) } else { value }
+            })
+        };
         let tiles = held.tiles.iter().map(convert).collect();
         let made = self.held(&held.shape, to, held.distribution.clone(), tiles);
         self.line(&format!(

@@ -10,6 +10,7 @@
 pub mod emit;
 pub mod facts;
 pub mod fragment;
+mod pipeline;
 pub mod plan;
 pub mod planner;
 mod target;
@@ -19,4 +20,5 @@ mod vocabulary;
 pub fn register() {
     vocabulary::declare();
     axe_passes::target::register(&target::Nvidia);
+    axe_passes::pipeline::register("axe-nvidia", pipeline::text);
 }

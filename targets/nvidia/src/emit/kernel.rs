@@ -282,6 +282,9 @@ impl<'c> Emitter<'c> {
                 name(op)
             )));
         }
+        if self.math(op, &name(op))? {
+            return Ok(());
+        }
         self.clone_scalars(op)
     }
 

@@ -10,6 +10,7 @@ mod control;
 mod facts;
 mod int;
 mod kernel;
+mod math;
 mod memory;
 mod module;
 mod schedule;

@@ -196,7 +196,7 @@ impl Each {
 }
 
 /// A scalar in another element type, as `axe.cast` defines it.
-pub(super) fn convert<'c>(
+pub(in crate::emit) fn convert<'c>(
     emitter: &Emitter<'c>,
     value: Val<'c>,
     to: Type<'c>,

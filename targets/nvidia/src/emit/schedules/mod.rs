@@ -14,6 +14,8 @@ mod shuffle;
 mod store;
 mod transfer;
 
+pub(super) use elementwise::convert;
+
 use super::schedule::{Schedule, Site};
 use axe_passes::ir::value::name;
 

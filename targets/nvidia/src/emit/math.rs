@@ -1,0 +1,275 @@
+//! Elementary functions without a device library: from what the hardware has (`ex2`, `lg2`, `sqrt`, `div`),
+//! in f32; f16 and bf16 are widened.
+//!
+//! | function | form | error in f32 |
+//! | --- | --- | --- |
+//! | exp | `ex2(r log2 e) ex2(n)`, `x = n ln 2 + r` | 2^-21 relative (ex2.approx: 2^-22) |
+//! | log | `lg2(x) ln 2` | 2^-21 absolute |
+//! | tanh | odd series below 0.3, else `1 - 2 / (exp(2x) + 1)` | 2^-21 relative |
+//! | erf | series below 0.5, else Abramowitz and Stegun 7.1.26 | 2e-7 absolute |
+
+use super::kernel::Emitter;
+use super::types;
+use axe_passes::PassResult;
+use axe_passes::ir::types::{bits, is_float};
+use axe_passes::ir::value::{operands, results};
+use axe_passes::ir::{Op, Val, attribute};
+use melior::ir::attribute::IntegerAttribute;
+use melior::ir::operation::OperationLike;
+use melior::ir::{Type, ValueLike};
+
+use super::schedules::convert;
+use super::value::Bound;
+
+/// `sqrt.rn.f32`.
+const SQRT: &str = "llvm.nvvm.sqrt.rn.f";
+/// `ex2.approx.f32` (PTX ISA 9.7.3.20).
+const EX2: &str = "llvm.nvvm.ex2.approx.f32";
+/// `lg2.approx.f32` (PTX ISA 9.7.3.18).
+const LG2: &str = "llvm.nvvm.lg2.approx.f";
+
+/// Functions that are one instruction.
+const INTRINSICS: [(&str, &str); 8] = [
+    ("math.sqrt", SQRT),
+    ("math.exp2", EX2),
+    ("math.log2", LG2),
+    ("math.absf", "llvm.fabs.f32"),
+    ("math.ceil", "llvm.ceil.f32"),
+    ("math.floor", "llvm.floor.f32"),
+    ("math.trunc", "llvm.trunc.f32"),
+    ("math.roundeven", "llvm.roundeven.f32"),
+];
+
+/// The largest power that is a product.
+const MOST_POWER: i64 = 64;
+
+impl<'c> Emitter<'c> {
+    /// Emits an operation of the math dialect that has no instruction of its own; false for others.
+    pub(crate) fn math(&mut self, op: Op<'c>, name: &str) -> PassResult<'c, bool> {
+        let (Some(&result), operands) = (results(op).first(), operands(op)) else {
+            return Ok(false);
+        };
+        let Some(&operand) = operands.first() else {
+            return Ok(false);
+        };
+        if !name.starts_with("math.") {
+            return Ok(false);
+        }
+        let narrow = result.r#type();
+        if !is_float(narrow) || bits(narrow) > Some(32) {
+            return Err(self.error(format!(
+                "'{name}' of {narrow} has no form on this target: expected f16, bf16 or f32"
+            )));
+        }
+        let f32 = Floats::new(self);
+        let x = convert(self, self.scalar(operand)?, f32.r#type)?;
+        let value = match name {
+            "math.exp" => f32.exp(x)?,
+            "math.log" => f32.log(x)?,
+            "math.tanh" => f32.tanh(x)?,
+            "math.erf" => f32.erf(x)?,
+            "math.fpowi" => f32.power(x, self.exponent(&operands)?)?,
+            "math.rsqrt" => {
+                let root = f32.intrinsic(SQRT, &[x])?;
+                f32.apply("arith.divf", &[f32.number(1.0)?, root])?
+            }
+            "math.fma" => {
+                let mut wide = Vec::new();
+                for operand in &operands {
+                    wide.push(convert(self, self.scalar(*operand)?, f32.r#type)?);
+                }
+                f32.intrinsic("llvm.fma.f32", &wide)?
+            }
+            _ => {
+                let found = INTRINSICS.iter().find(|(operation, _)| *operation == name);
+                let (_, intrinsic) = found
+                    .ok_or_else(|| self.error(format!("'{name}' has no form on this target")))?;
+                f32.intrinsic(intrinsic, &[x])?
+            }
+        };
+        let value = convert(self, value, narrow)?;
+        self.bind(result, Bound::Scalar(value));
+        Ok(true)
+    }
+
+    /// The constant exponent of `math.fpowi`.
+    fn exponent(&self, operands: &[Val<'c>]) -> PassResult<'c, i64> {
+        let constant = operands
+            .get(1)
+            .and_then(|exponent| axe_passes::ir::value::defined_by(*exponent, "arith.constant"));
+        let value = constant
+            .and_then(|constant| constant.attribute("value").ok())
+            .and_then(attribute::integer);
+        value
+            .filter(|power| power.abs() <= MOST_POWER)
+            .ok_or_else(|| {
+                self.error(format!(
+                    "expected a constant exponent between -{MOST_POWER} and {MOST_POWER}"
+                ))
+            })
+    }
+}
+
+/// Arithmetic in f32.
+struct Floats<'a, 'c> {
+    emitter: &'a Emitter<'c>,
+    r#type: Type<'c>,
+}
+
+impl<'a, 'c> Floats<'a, 'c> {
+    fn new(emitter: &'a Emitter<'c>) -> Self {
+        let r#type = emitter.builder.r#type(|context| Type::float32(context));
+        Self { emitter, r#type }
+    }
+
+    fn number(&self, value: f64) -> PassResult<'c, Val<'c>> {
+        let builder = self.emitter.builder;
+        builder.constant(builder.float(self.r#type, value))
+    }
+
+    fn apply(&self, name: &str, operands: &[Val<'c>]) -> PassResult<'c, Val<'c>> {
+        self.emitter.builder.value(name, operands, self.r#type, &[])
+    }
+
+    /// A call of LLVM's intrinsic: the conversion of `gpu` to `nvvm` would turn the operations of the same
+    /// names into calls of a device library.
+    fn intrinsic(&self, name: &str, operands: &[Val<'c>]) -> PassResult<'c, Val<'c>> {
+        let builder = self.emitter.builder;
+        let count = i32::try_from(operands.len()).unwrap_or(0);
+        let attributes = [
+            ("intrin", builder.parsed(&format!("\"{name}\""))?),
+            (
+                "op_bundle_sizes",
+                builder.attribute(|context| attribute::i32s(context, &[])),
+            ),
+            builder.segments(&[count, 0]),
+        ];
+        builder.value("llvm.call_intrinsic", operands, self.r#type, &attributes)
+    }
+
+    fn mul(&self, a: Val<'c>, b: f64) -> PassResult<'c, Val<'c>> {
+        self.apply("arith.mulf", &[a, self.number(b)?])
+    }
+
+    /// `a b + c`.
+    fn fma(&self, a: Val<'c>, b: Val<'c>, c: Val<'c>) -> PassResult<'c, Val<'c>> {
+        self.apply("llvm.intr.fma", &[a, b, c])
+    }
+
+    /// A polynomial by Horner's rule, highest coefficient first.
+    fn polynomial(&self, x: Val<'c>, coefficients: &[f64]) -> PassResult<'c, Val<'c>> {
+        let Some((&first, rest)) = coefficients.split_first() else {
+            return self.number(0.0);
+        };
+        let first = self.number(first)?;
+        rest.iter().try_fold(first, |sum, coefficient| {
+            self.fma(sum, x, self.number(*coefficient)?)
+        })
+    }
+
+    fn less(&self, a: Val<'c>, b: f64) -> PassResult<'c, Val<'c>> {
+        let builder = self.emitter.builder;
+        let (i1, i64) = (types::integer(builder, 1), types::integer(builder, 64));
+        // `arith.cmpf olt`.
+        let predicate = IntegerAttribute::new(i64, 4).into();
+        builder.value(
+            "arith.cmpf",
+            &[a, self.number(b)?],
+            i1,
+            &[("predicate", predicate)],
+        )
+    }
+
+    fn exp(&self, x: Val<'c>) -> PassResult<'c, Val<'c>> {
+        // Beyond these ends the result is 0 or infinite in f32; NaN stays.
+        let clamped = self.apply("arith.maximumf", &[x, self.number(-150.0)?])?;
+        let clamped = self.apply("arith.minimumf", &[clamped, self.number(150.0)?])?;
+        let turns = self.mul(clamped, std::f64::consts::LOG2_E)?;
+        let whole = self.intrinsic("llvm.rint.f32", &[turns])?;
+        // ln 2 in two parts, the first exact in 15 bits, so that its products with whole numbers are exact.
+        let (high, low) = (
+            self.number(-0.693_145_751_953_125)?,
+            self.number(-1.428_606_820_309_417e-6)?,
+        );
+        let rest = self.fma(whole, high, clamped)?;
+        let rest = self.fma(whole, low, rest)?;
+        let fraction = self.intrinsic(EX2, &[self.mul(rest, std::f64::consts::LOG2_E)?])?;
+        let scale = self.intrinsic(EX2, &[whole])?;
+        self.apply("arith.mulf", &[fraction, scale])
+    }
+
+    fn log(&self, x: Val<'c>) -> PassResult<'c, Val<'c>> {
+        let logarithm = self.intrinsic(LG2, &[x])?;
+        self.mul(logarithm, std::f64::consts::LN_2)
+    }
+
+    fn tanh(&self, x: Val<'c>) -> PassResult<'c, Val<'c>> {
+        let square = self.apply("arith.mulf", &[x, x])?;
+        let series = [62.0 / 2835.0, -17.0 / 315.0, 2.0 / 15.0, -1.0 / 3.0, 1.0];
+        let small = self.apply("arith.mulf", &[x, self.polynomial(square, &series)?])?;
+        let power = self.exp(self.mul(x, 2.0)?)?;
+        let below = self.apply("arith.addf", &[power, self.number(1.0)?])?;
+        let quotient = self.apply("arith.divf", &[self.number(-2.0)?, below])?;
+        let large = self.apply("arith.addf", &[quotient, self.number(1.0)?])?;
+        self.choose(self.less(square, 0.09)?, small, large)
+    }
+
+    fn erf(&self, x: Val<'c>) -> PassResult<'c, Val<'c>> {
+        let square = self.apply("arith.mulf", &[x, x])?;
+        let two_over_root_pi = std::f64::consts::FRAC_2_SQRT_PI;
+        let series = [
+            -1.0 / 1320.0,
+            1.0 / 216.0,
+            -1.0 / 42.0,
+            1.0 / 10.0,
+            -1.0 / 3.0,
+            1.0,
+        ];
+        let series = series.map(|coefficient| coefficient * two_over_root_pi);
+        let small = self.apply("arith.mulf", &[x, self.polynomial(square, &series)?])?;
+        let magnitude = self.intrinsic("llvm.fabs.f32", &[x])?;
+        let below = self.fma(magnitude, self.number(0.327_591_1)?, self.number(1.0)?)?;
+        let t = self.apply("arith.divf", &[self.number(1.0)?, below])?;
+        let tail = [
+            1.061_405_429,
+            -1.453_152_027,
+            1.421_413_741,
+            -0.284_496_736,
+            0.254_829_592,
+            0.0,
+        ];
+        let tail = self.polynomial(t, &tail)?;
+        let decay = self.exp(self.mul(square, -1.0)?)?;
+        let product = self.apply("arith.mulf", &[tail, decay])?;
+        let large = self.apply("arith.subf", &[self.number(1.0)?, product])?;
+        let large = self.intrinsic("llvm.copysign.f32", &[large, x])?;
+        self.choose(self.less(square, 0.25)?, small, large)
+    }
+
+    fn choose(&self, condition: Val<'c>, yes: Val<'c>, no: Val<'c>) -> PassResult<'c, Val<'c>> {
+        self.apply("arith.select", &[condition, yes, no])
+    }
+
+    /// An integer power by squaring.
+    fn power(&self, x: Val<'c>, exponent: i64) -> PassResult<'c, Val<'c>> {
+        let (mut left, mut square, mut product) = (exponent.unsigned_abs(), x, None);
+        while left > 0 {
+            if left % 2 == 1 {
+                product = Some(match product {
+                    None => square,
+                    Some(product) => self.apply("arith.mulf", &[product, square])?,
+                });
+            }
+            left /= 2;
+            if left > 0 {
+                square = self.apply("arith.mulf", &[square, square])?;
+            }
+        }
+        let one = self.number(1.0)?;
+        match (product, exponent < 0) {
+            (None, _) => Ok(one),
+            (Some(product), false) => Ok(product),
+            (Some(product), true) => self.apply("arith.divf", &[one, product]),
+        }
+    }
+}
