@@ -160,6 +160,26 @@ impl LaunchState<'_> {
     }
 }
 
+impl LaunchState<'_> {
+    pub(crate) fn padded_threads(&self) -> u32 {
+        self.block.iter().product::<u32>().div_ceil(32) * 32
+    }
+
+    pub(crate) fn entities_per_cta(&self) -> usize {
+        (self.padded_threads() + self.agents()) as usize
+    }
+
+    /// Agents of a CTA.
+    pub(crate) fn agents(&self) -> u32 {
+        let tensor = if self.program.tensor_memory {
+            super::async_ops::TENSOR_AGENTS
+        } else {
+            0
+        };
+        super::cluster::AGENTS + tensor
+    }
+}
+
 /// Offsets of the shared variables that a kernel reaches, the static size, and the dynamic start.
 pub(crate) fn shared_layout(program: &Program, kernel: usize) -> (Vec<u64>, u64) {
     let mut reached = vec![false; program.functions.len()];

@@ -1,0 +1,63 @@
+//! What a fragment waits for, in words.
+
+use crate::exec::cluster::Cluster;
+use crate::exec::warp::Wait;
+use crate::units::mbarrier::Mbarrier;
+
+impl Cluster {
+    /// What a wait is for, in words.
+    pub(in crate::exec) fn describe_wait(&self, cta: usize, wait: Option<&Wait>) -> String {
+        match wait {
+            None => "runs (it may be polling)".into(),
+            Some(Wait::Barrier { id, .. }) => {
+                let barrier = &self.ctas[cta].barriers[*id as usize];
+                let arrived: Vec<usize> = barrier.arrivals.iter().map(|(w, _)| *w).collect();
+                let expected = barrier
+                    .expected
+                    .map_or("all threads".into(), |n| format!("{n} threads"));
+                format!("waits at barrier {id} for {expected}; warps {arrived:?} have arrived")
+            }
+            Some(Wait::Cluster { .. }) => {
+                format!(
+                    "waits at the cluster barrier; {} threads have arrived",
+                    self.arrived
+                )
+            }
+            Some(Wait::Lanes { mask }) => format!("waits for lanes {mask:#010x} of its warp"),
+            Some(Wait::Mbarrier {
+                rank,
+                offset,
+                parity,
+                ..
+            }) => {
+                let bits = self
+                    .ctas
+                    .get(*rank as usize)
+                    .and_then(|c| c.shared.get(*offset as usize..*offset as usize + 8));
+                let object = bits
+                    .and_then(|b| b.try_into().ok())
+                    .map(u64::from_le_bytes)
+                    .map(Mbarrier::decode);
+                let state = match object {
+                    Some(Ok(m)) => format!(
+                        "its phase {} waits for {} of {} arrivals and {} bytes",
+                        u32::from(m.phase),
+                        m.pending,
+                        m.expected,
+                        m.tx
+                    ),
+                    _ => "which is not initialised".into(),
+                };
+                let wanted = parity.map_or(String::new(), |p| format!(" phase parity {p} of"));
+                format!(
+                    "waits for{wanted} the mbarrier at shared address {offset} of CTA rank {rank}; {state}"
+                )
+            }
+            Some(Wait::Registers { wanted }) => format!(
+                "waits for {wanted} registers; the CTA's pool has {}",
+                self.ctas[cta].free_registers
+            ),
+            Some(Wait::Async(what)) => format!("waits for {what}"),
+        }
+    }
+}
