@@ -67,6 +67,8 @@ if driver == "axe-opt":
     config.available_features.add("axe-driver")
     tools["axe-opt"] = existing(bin_dir / "axe-opt", "make build")
     tools["axe"] = existing(bin_dir / "axe", "make build")
+    tools["axe-cases"] = existing(bin_dir / "axe-cases", "make build")
+    config.substitutions.append(("%axe_opt", tools["axe-opt"]))
 else:
     config.available_features.add("stock")
     library = existing(plugin, "make plugin")

@@ -2,8 +2,11 @@
 
 use crate::facts::chip::{CHIPS, chip};
 
+/// The passes of a level for a chip.
+type Passes = fn(&str) -> String;
+
 /// The levels after which the pipeline can stop, each with the passes that reach it.
-const LEVELS: [(&str, fn(&str) -> String); 5] = [
+const LEVELS: [(&str, Passes); 5] = [
     ("logical", |_| {
         "convert-linalg-to-axe,canonicalize,cse".to_owned()
     }),

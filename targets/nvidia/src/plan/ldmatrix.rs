@@ -201,7 +201,7 @@ fn widest(
 
 /// The steps to the second and to the third matrix, when they are the same for each group of `count` words.
 fn displacements(words: &[i64], count: usize) -> Option<Vec<i64>> {
-    if words.is_empty() || words.len() % count != 0 {
+    if words.is_empty() || !words.len().is_multiple_of(count) {
         return None;
     }
     let first = words.get(..count)?;

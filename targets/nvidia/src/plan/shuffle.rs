@@ -131,13 +131,29 @@ fn distribution(
     Ok(made)
 }
 
+/// The lane that lane `l` reads, from the bits of `l`.
+fn source_lane(lane: &Lanes) -> String {
+    let Lanes::Linear { columns, constant } = lane else {
+        return "by table".to_owned();
+    };
+    let bits = columns.as_slice().iter().enumerate();
+    let terms = bits.filter(|(_, column)| **column != 0);
+    let mut terms: Vec<_> = terms
+        .map(|(bit, column)| format!("l[{bit}] * {column}"))
+        .collect();
+    if *constant != 0 {
+        terms.push(constant.to_string());
+    }
+    terms.join(" ^ ")
+}
+
 impl fmt::Display for ShufflePlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for step in &self.plan.steps {
             match step {
                 Step::Shfl { src, dst, lane } => match lane.butterfly() {
                     Some(mask) => writeln!(f, "r{dst:?} = shfl.bfly(r{src:?}, {mask})")?,
-                    None => writeln!(f, "r{dst:?} = shfl.idx(r{src:?}, {lane:?})")?,
+                    None => writeln!(f, "r{dst:?} = shfl.idx(r{src:?}, {})", source_lane(lane))?,
                 },
                 Step::SelectLinear { regs, .. } => {
                     writeln!(f, "r[0..{regs}] = selected by lane bits")?
