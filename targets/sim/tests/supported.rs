@@ -24,7 +24,7 @@ shl.b64 x, y, a; | shr.s16 h, i, a; | shf.l.wrap.b32 a, b, c, d; | prmt.b32.f4e 
 sqrt.rn.f64 g0, g1; | rsqrt.approx.f32 f0, f1; | copysign.f32 f0, f1, f0; | testp.finite.f32 p, f0; | ex2.approx.ftz.f32 f0, f1; | ex2.approx.ftz.bf16x2 a, b;
 lg2.approx.f32 f0, f1; | sin.approx.f32 f0, f1; | cos.approx.f32 f0, f1; | tanh.approx.f16x2 a, b; | fma.rn.bf16x2 a, b, c, d; | add.rz.f64 g0, g1, g0;
 add.rn.f32x2 x, y, z; | mov.b64 {a, b}, x; | mov.b32 a, {h, i}; | cvt.rn.bf16x2.f32 a, f0, f1; | cvt.rn.satfinite.e4m3x2.f32 h, f0, f1; | cvt.rn.f16x2.e5m2x2 a, h;
-cvta.to.global.u64 x, y; | selp.f32 f0, f0, f1, p; | slct.b32.s32 a, b, c, d; | set.lt.u32.f32 a, f0, f1; | setp.eq.and.s32 p|q, a, b, p; | isspacep.shared p, x;
+cvta.to.global.u64 x, y; | selp.f32 f0, f0, f1, p; | slct.b32.s32 a, b, c, d; | set.lt.u32.f32 a, f0, f1; | setp.eq.and.s32 p|q, a, b, p; | setp.gt.or.ftz.f16x2 p|q, a, b, !p; | set.lt.bf16x2.bf16x2 a, b, c; | isspacep.shared p, x;
 mapa.shared::cluster.u32 a, b, c; | getctarank.shared::cluster.u32 a, b; | createpolicy.fractional.L2::evict_first.b64 x, 1.0; | ld.global.nc.L1::no_allocate.v4.b32 {a, b, c, d}, [x];
 ldu.global.u32 a, [x]; | st.release.gpu.global.u32 [x], a; | st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [a], b, [c];
 red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [a], b, [c];

@@ -3,7 +3,9 @@
 use super::floating::{comparison, floating, rounding, test_property};
 use super::integer::integer;
 use super::lower::{Decoded, Lower};
-use super::{Combine, MOD_FTZ, MOD_SAT, MOD_SAT64, Op, PredSrc, Setp, Slot};
+use super::{
+    Combine, MOD_FTZ, MOD_FTZ_BF16, MOD_FTZ_F16, MOD_SAT, MOD_SAT64, Op, PredSrc, Setp, Slot,
+};
 use crate::ptx::ast::Operand;
 use crate::ptx::type_bytes;
 use crate::units::convert::{Convert, Type};
@@ -103,7 +105,8 @@ impl Lower<'_> {
                     a,
                     b: 0,
                     combine: None,
-                    ftz: false,
+                    ftz: 0,
+                    packed: false,
                 })))
             }
             "and" | "or" | "xor" | "not" if types == ["pred"] => Some(self.pred_logic(name, ops)?),
@@ -165,10 +168,7 @@ impl Lower<'_> {
             };
             *slot = self.src(self.nth(ops, i + 1)?, operand_ty)?;
         }
-        let mut mods = 0;
-        if float && flags.contains(&"ftz") && ty == "f32" {
-            mods |= MOD_FTZ;
-        }
+        let mut mods = flush(flags, ty);
         if flags.contains(&"sat") && ty == "f32" {
             mods |= MOD_SAT;
         }
@@ -267,52 +267,50 @@ impl Lower<'_> {
 
     fn setp(&mut self, flags: &[&str], types: &[&str], ops: &[Operand]) -> Decoded<Option<Op>> {
         let ty = types.first().copied().unwrap_or("");
-        if ty.ends_with("x2") {
-            return Err(self.error("packed setp is not supported"));
-        }
-        let Some(name) = flags.iter().find(|f| COMPARISONS.contains(f)) else {
-            return Err(self.error("setp without a comparison"));
-        };
-        let Some(f) = comparison(name, ty) else {
-            return Ok(None);
-        };
-        let (d, q) = match self.nth(ops, 0)? {
+        let mut setp = self.compared(flags, ty, ops)?;
+        (setp.d, setp.q) = match self.nth(ops, 0)? {
             Operand::Pair(p, q) => (self.pred_dst(p)?, Some(self.pred_dst(q)?)),
+            _ if setp.packed => return Err(self.error("packed setp writes two predicates, p|q")),
             other => (self.pred_dst(other)?, None),
         };
-        let (a, b) = (
-            self.src(self.nth(ops, 1)?, ty)?,
-            self.src(self.nth(ops, 2)?, ty)?,
-        );
-        let combine = match combine(flags) {
-            Some(op) => Some((op, self.pred_src(self.nth(ops, 3)?)?)),
-            None => None,
-        };
-        let ftz = flags.contains(&"ftz") && ty == "f32";
-        Ok(Some(Op::Setp(Box::new(Setp {
-            f,
-            d,
-            q,
-            a,
-            b,
-            combine,
-            ftz,
-        }))))
+        Ok(Some(Op::Setp(Box::new(setp))))
     }
 
     fn set(&mut self, flags: &[&str], types: &[&str], ops: &[Operand]) -> Decoded<Op> {
-        let (Some(to), Some(ty)) = (types.first(), types.get(1)) else {
+        let (Some(&to), Some(ty)) = (types.first(), types.get(1)) else {
             return Err(self.error("set needs two types"));
         };
-        let name = flags
-            .iter()
-            .find(|f| COMPARISONS.contains(f))
-            .copied()
-            .unwrap_or("");
-        let Some(f) = comparison(name, ty) else {
-            return Err(self.error(format!("unsupported comparison `{name}` of `{ty}`")));
+        let setp = Box::new(self.compared(flags, ty, ops)?);
+        let value = match (to, setp.packed) {
+            ("f32", false) => u64::from(1f32.to_bits()),
+            ("f16", false) => 0x3c00,
+            ("bf16", false) => 0x3f80,
+            ("u16" | "s16", false) => 0xffff,
+            ("u32" | "s32", false) => 0xffff_ffff,
+            // Of each half.
+            ("f16x2", true) if *ty == to => 0x3c00,
+            ("bf16x2", true) if *ty == to => 0x3f80,
+            ("u32" | "s32", true) => 0xffff,
+            _ => {
+                return Err(self.error(format!("unsupported result type `{to}` of set of `{ty}`")));
+            }
         };
         let d = self.dst(self.nth(ops, 0)?)?;
+        Ok(Op::Set { setp, d, value })
+    }
+
+    /// The comparison of `setp` and `set`, before it is known where its outcome goes.
+    fn compared(&mut self, flags: &[&str], ty: &str, ops: &[Operand]) -> Decoded<Setp> {
+        let Some(name) = flags.iter().find(|f| COMPARISONS.contains(f)) else {
+            return Err(self.error("setp and set need a comparison"));
+        };
+        // A function of halves looks at the low 16 bits: it is applied to each half of a pair.
+        let scalar = ty.strip_suffix("x2").unwrap_or(ty);
+        let packed = scalar != ty;
+        let f = match comparison(name, scalar) {
+            Some(f) if !packed || matches!(scalar, "f16" | "bf16") => f,
+            _ => return Err(self.error(format!("unsupported comparison `{name}` of `{ty}`"))),
+        };
         let (a, b) = (
             self.src(self.nth(ops, 1)?, ty)?,
             self.src(self.nth(ops, 2)?, ty)?,
@@ -321,25 +319,16 @@ impl Lower<'_> {
             Some(op) => Some((op, self.pred_src(self.nth(ops, 3)?)?)),
             None => None,
         };
-        let value = match *to {
-            "f32" => u64::from(1f32.to_bits()),
-            "f16" => 0x3c00,
-            "bf16" => 0x3f80,
-            "u16" | "s16" => 0xffff,
-            "u32" | "s32" => 0xffff_ffff,
-            other => return Err(self.error(format!("unsupported result type `{other}` of set"))),
-        };
-        let ftz = flags.contains(&"ftz") && *ty == "f32";
-        let setp = Box::new(Setp {
+        Ok(Setp {
             f,
             d: 0,
             q: None,
             a,
             b,
             combine,
-            ftz,
-        });
-        Ok(Op::Set { setp, d, value })
+            ftz: flush(flags, ty),
+            packed,
+        })
     }
 
     fn carry(
@@ -478,4 +467,16 @@ fn combine(flags: &[&str]) -> Option<Combine> {
             _ => return None,
         })
     })
+}
+
+/// The modifier that `.ftz` stands for at operands of a type; 0 without `.ftz`.
+fn flush(flags: &[&str], ty: &str) -> u8 {
+    match ty {
+        _ if !flags.contains(&"ftz") => 0,
+        "f32" | "f32x2" => MOD_FTZ,
+        "f16" | "f16x2" => MOD_FTZ_F16,
+        // Only `ex2` has it (PTX ISA `ex2`, half precision).
+        "bf16" | "bf16x2" => MOD_FTZ_BF16,
+        _ => 0,
+    }
 }

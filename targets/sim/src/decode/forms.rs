@@ -148,7 +148,7 @@ pub struct Setp {
     pub f: CompareFn,
     /// Result.
     pub d: Pred,
-    /// Second result: the negated comparison.
+    /// Second result: the negated comparison, or that of the high halves if `packed`.
     pub q: Option<Pred>,
     /// First operand.
     pub a: Slot,
@@ -156,8 +156,10 @@ pub struct Setp {
     pub b: Slot,
     /// Combination with another predicate.
     pub combine: Option<(Combine, PredSrc)>,
-    /// Whether f32 inputs are flushed.
-    pub ftz: bool,
+    /// Which subnormal inputs are flushed: a `MOD_FTZ` of [`super::Op::Alu`], or 0.
+    pub ftz: u8,
+    /// Whether the operands are pairs of halves (PTX ISA `setp`, half precision).
+    pub packed: bool,
 }
 
 /// Operations on an mbarrier (PTX ISA 9.7.13.15).

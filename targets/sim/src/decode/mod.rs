@@ -24,7 +24,7 @@ pub use forms::{
     ShflMode,
 };
 pub use module::decode;
-pub use op::{Inst, MOD_FTZ, MOD_SAT, MOD_SAT64, Op};
+pub use op::{Inst, MOD_FTZ, MOD_FTZ_BF16, MOD_FTZ_F16, MOD_SAT, MOD_SAT64, Op};
 
 use std::collections::HashMap;
 

@@ -284,12 +284,16 @@ pub struct Inst {
     pub name: std::sync::Arc<str>,
 }
 
-/// [`Op::Alu`]: flush subnormal f32 inputs and results.
+/// [`Op::Alu`]: flush subnormal f32 inputs and results, of pairs too.
 pub const MOD_FTZ: u8 = 1;
 /// [`Op::Alu`]: clamp the f32 result to [0, 1].
 pub const MOD_SAT: u8 = 2;
 /// [`Op::Alu`]: clamp the f64 result to [0, 1].
 pub const MOD_SAT64: u8 = 4;
+/// [`Op::Alu`]: flush subnormal f16 inputs and results, of pairs too.
+pub const MOD_FTZ_F16: u8 = 8;
+/// [`Op::Alu`]: flush subnormal bf16 inputs and results, of pairs too.
+pub const MOD_FTZ_BF16: u8 = 16;
 
 impl Op {
     /// Calls `f` with every register that the operation reads (`false`) or writes (`true`).

@@ -123,3 +123,32 @@ pub fn findings(ptx: &str, start: &Launch, given: Vec<Given>, seed: u64) -> Vec<
 pub fn kinds(findings: &[Finding]) -> Vec<FindingKind> {
     findings.iter().map(|f| f.kind).collect()
 }
+
+/// Runs `body` with `%r0 = a[tid]`, `%r1 = b[tid]`, `%r2 = c[tid]`; `%r9` goes to the output.
+pub fn eval(body: &str, a: &[u32], b: &[u32], c: &[u32]) -> Vec<u32> {
+    let n = a.len();
+    let ptx = format!(
+        ".version 8.6\n.target sm_90a\n.address_size 64
+.visible .entry k(.param .u64 a, .param .u64 b, .param .u64 c, .param .u64 out)
+{{
+.reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<30>; .reg .b64 %d<30>; .reg .f32 %f<9>; .reg .f64 %g<9>;
+mov.u32 %r20, %tid.x; mul.wide.u32 %d0, %r20, 4;
+ld.param.u64 %d1, [a]; add.s64 %d1, %d1, %d0; ld.global.u32 %r0, [%d1];
+ld.param.u64 %d2, [b]; add.s64 %d2, %d2, %d0; ld.global.u32 %r1, [%d2];
+ld.param.u64 %d3, [c]; add.s64 %d3, %d3, %d0; ld.global.u32 %r2, [%d3];
+mov.b32 %f0, %r0; mov.b32 %f1, %r1; mov.b32 %f2, %r2;
+{body}
+ld.param.u64 %d4, [out]; add.s64 %d4, %d4, %d0; st.global.u32 [%d4], %r9;
+ret;
+}}"
+    );
+    let out = clean(&ptx, &Launch::new("k", 1, n as u32, vec![]), || {
+        vec![
+            Given::In(words(a)),
+            Given::In(words(b)),
+            Given::In(words(c)),
+            Given::Out(4 * n),
+        ]
+    });
+    to_words(&out[3])
+}

@@ -2,7 +2,9 @@
 
 use super::generic_space;
 use crate::decode::lanes::Lanes;
-use crate::decode::{Inst, MOD_FTZ, MOD_SAT, MOD_SAT64, Op, RANK_SHIFT, Setp};
+use crate::decode::{
+    Inst, MOD_FTZ, MOD_FTZ_BF16, MOD_FTZ_F16, MOD_SAT, MOD_SAT64, Op, RANK_SHIFT, Setp,
+};
 use crate::exec::warp::Warp;
 use crate::units::convert::{Convert, Type, pack2, unpack2};
 use crate::units::float::Format;
@@ -45,19 +47,20 @@ pub(super) fn simple(warp: &mut Warp, inst: &Inst, base: usize, preds: usize, ma
 fn predicate(warp: &mut Warp, op: &Op, base: usize, preds: usize, mask: u32) {
     match op {
         Op::Setp(setp) => {
-            let value = compare(warp, setp, base, preds);
-            let mut negated = !value.0;
-            if let Some((op, p)) = setp.combine {
-                negated = op.apply(negated, warp.pred(preds, p));
-            }
-            warp.write_pred(preds, setp.d, value.1, mask);
+            let [value, other] = compare(warp, setp, base, preds);
+            warp.write_pred(preds, setp.d, value, mask);
             if let Some(q) = setp.q {
-                warp.write_pred(preds, q, negated, mask);
+                warp.write_pred(preds, q, other, mask);
             }
         }
         Op::Set { setp, d, value } => {
-            let hit = compare(warp, setp, base, preds).1;
-            let out = std::array::from_fn(|i| if hit >> i & 1 == 1 { *value } else { 0 });
+            let [hit, high] = compare(warp, setp, base, preds);
+            let part = |hits: u32, i: usize| if hits >> i & 1 == 1 { *value } else { 0 };
+            let out = if setp.packed {
+                std::array::from_fn(|i| part(hit, i) | part(high, i) << 16)
+            } else {
+                std::array::from_fn(|i| part(hit, i))
+            };
             warp.write(base, *d, &out, mask);
         }
         Op::PredLogic { op, d, a, b } => {
@@ -218,33 +221,57 @@ fn address(warp: &mut Warp, op: &Op, base: usize, preds: usize, mask: u32) {
     }
 }
 
-fn compare(warp: &Warp, setp: &Setp, base: usize, preds: usize) -> (u32, u32) {
-    let (a, b) = (warp.reg(base, setp.a), warp.reg(base, setp.b));
-    let raw = if setp.ftz {
-        (setp.f)(&flush(a), &flush(b))
-    } else {
-        (setp.f)(a, b)
-    };
-    let value = match setp.combine {
-        Some((op, p)) => op.apply(raw, warp.pred(preds, p)),
-        None => raw,
-    };
-    (raw, value)
-}
-
-fn flush(x: &Lanes) -> Lanes {
-    x.map(|v| {
-        if v & 0x7f80_0000 == 0 {
-            v & 0x8000_0000
+/// What `setp` writes to p and q: the outcome and its negation, or those of the low and high halves.
+fn compare(warp: &Warp, setp: &Setp, base: usize, preds: usize) -> [u32; 2] {
+    let operands = [setp.a, setp.b].map(|slot| {
+        let lanes = warp.reg(base, slot);
+        if setp.ftz == 0 {
+            *lanes
         } else {
-            v
+            flush(lanes, setp.ftz)
         }
+    });
+    let [a, b] = &operands;
+    let low = (setp.f)(a, b);
+    let other = if setp.packed {
+        (setp.f)(&a.map(|v| v >> 16), &b.map(|v| v >> 16))
+    } else {
+        !low
+    };
+    [low, other].map(|outcome| match setp.combine {
+        Some((op, p)) => op.apply(outcome, warp.pred(preds, p)),
+        None => outcome,
     })
 }
 
+/// Makes subnormal numbers zeros of their sign.
+fn flush(x: &Lanes, mods: u8) -> Lanes {
+    /// Every number of a register, `bits` apart, whose exponent under `exponent` is zero.
+    fn parts(v: u64, bits: u32, exponent: u64) -> u64 {
+        let sign = 1 << (bits - 1);
+        (0..64).step_by(bits as usize).fold(0, |out, shift| {
+            let part = v >> shift & (2 * sign - 1);
+            let kept = if part & exponent == 0 {
+                part & sign
+            } else {
+                part
+            };
+            out | kept << shift
+        })
+    }
+    if mods & MOD_FTZ_F16 != 0 {
+        x.map(|v| parts(v, 16, 0x7c00))
+    } else if mods & MOD_FTZ_BF16 != 0 {
+        x.map(|v| parts(v, 16, 0x7f80))
+    } else {
+        x.map(|v| parts(v, 32, 0x7f80_0000))
+    }
+}
+
 fn modified(f: crate::decode::lanes::LaneFn, s: [&Lanes; 4], mods: u8) -> Lanes {
-    let mut out = if mods & MOD_FTZ != 0 {
-        flush(&f(&flush(s[0]), &flush(s[1]), &flush(s[2]), s[3]))
+    let mut out = if mods & (MOD_FTZ | MOD_FTZ_F16 | MOD_FTZ_BF16) != 0 {
+        let [a, b, c] = [s[0], s[1], s[2]].map(|x| flush(x, mods));
+        flush(&f(&a, &b, &c, s[3]), mods)
     } else {
         f(s[0], s[1], s[2], s[3])
     };
