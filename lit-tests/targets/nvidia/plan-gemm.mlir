@@ -76,7 +76,14 @@ func.func @reduced(%x: tensor<128x256xf32>, %w: tensor<256x192xf32>) -> tensor<1
   return %p : tensor<128x192xf32>
 }
 
-// The ring, the accumulators of mma.sync, three stages with two on their way, and the epilogue on the accumulators.
+// A tile of one step: its copies come first, for what they overwrite is in registers since the round before.
+func.func @shallow(%x: tensor<128x256xf16>, %w: tensor<256x192xf16>) -> tensor<128x192xf32> {
+  %p = axe.gemm %x, %w {axe.plan = {tile = array<i64: 64, 64, 16>, warps = array<i64: 2, 2>, stages = 2 : i64}} : tensor<128x256xf16>, tensor<256x192xf16> -> tensor<128x192xf32>
+  return %p : tensor<128x192xf32>
+}
+
+// The ring, the accumulators of mma.sync, three stages with two on their way, fragments a step ahead of the
+// products (those of the next tile behind the barrier), and the epilogue on the accumulators.
 // CHECK-LABEL: axe.kernel @linear_0_gemm
 // CHECK-SAME: threads(128)
 // CHECK: %[[BLOCK:.*]] = gpu.block_id x
@@ -84,16 +91,24 @@ func.func @reduced(%x: tensor<128x256xf32>, %w: tensor<256x192xf32>) -> tensor<1
 // CHECK: %[[SB:.*]] = axe.alloc : memref<3x64x32xf16, #axe.layout<Sw<2, 3, 3> o S[(3, 64, 32) : (2048, 32, 1)]>, #axe.space<shared>>
 // CHECK: axe.fill %{{.*}} -> tensor<128x64xf32, #axe.layout<[[ACC:.*\]]]>>
 // CHECK-COUNT-2: axe.commit
-// CHECK: scf.for
-// CHECK-NEXT: axe.wait {pending = 1 : i64}
+// CHECK: axe.wait {pending = 1 : i64}
 // CHECK-NEXT: axe.barrier
+// CHECK: %[[A0:.*]] = axe.copy %{{.*}} -> tensor<128x16xf16
+// CHECK: %[[B0:.*]] = axe.copy %{{.*}} -> tensor<64x16xf16
+// CHECK: scf.for {{.*}} iter_args(%[[SUM:.*]] = %{{.*}}, %[[FA:.*]] = %[[A0]], %[[FB:.*]] = %[[B0]])
+// CHECK-NOT: axe.wait
+// CHECK: %[[A1:.*]] = axe.copy %{{.*}} -> tensor<128x16xf16
+// CHECK: %[[B1:.*]] = axe.copy %{{.*}} -> tensor<64x16xf16
 // CHECK: axe.copy async
 // CHECK: axe.copy async
 // CHECK-NEXT: axe.commit
-// CHECK: %[[FA:.*]] = axe.copy %{{.*}} -> tensor<128x32xf16
-// CHECK: %[[FB:.*]] = axe.copy %{{.*}} -> tensor<64x32xf16
-// CHECK: axe.gemm %[[FA]], %[[FB]] acc %{{.*}} {trans_b}
-// CHECK: scf.yield
+// CHECK-NEXT: %[[SUM0:.*]] = axe.gemm %[[FA]], %[[FB]] acc %[[SUM]] {{.*}} {trans_b}
+// CHECK-NEXT: axe.wait {pending = 1 : i64}
+// CHECK-NEXT: axe.barrier
+// CHECK: %[[A2:.*]] = axe.copy %{{.*}} -> tensor<128x16xf16
+// CHECK: %[[B2:.*]] = axe.copy %{{.*}} -> tensor<64x16xf16
+// CHECK-NEXT: %[[SUM1:.*]] = axe.gemm %[[A1]], %[[B1]] acc %[[SUM0]] {{.*}} {trans_b}
+// CHECK-NEXT: scf.yield %[[SUM1]], %[[A2]], %[[B2]]
 // CHECK: axe.wait
 // CHECK-NEXT: axe.barrier
 // CHECK: axe.broadcast %{{.*}} dims [0]
@@ -113,3 +128,13 @@ func.func @reduced(%x: tensor<128x256xf32>, %w: tensor<256x192xf32>) -> tensor<1
 // CHECK: tensor<{{.*}}xf32, #axe.layout<S[{{.*}}@thread
 // CHECK-LABEL: axe.kernel @reduced_0_gemm
 // CHECK: axe.gemm {{.*}}@lane
+// CHECK-LABEL: axe.kernel @shallow_0_gemm
+// CHECK: scf.for
+// CHECK: axe.copy async
+// CHECK: axe.commit
+// CHECK-NEXT: axe.wait
+// CHECK-NEXT: axe.barrier
+// CHECK: axe.copy %{{.*}} -> tensor<64x16xf16
+// CHECK: axe.copy %{{.*}} -> tensor<16x64xf16
+// CHECK-NEXT: axe.gemm
+// CHECK-NEXT: scf.yield

@@ -2,6 +2,7 @@
 
 use super::layouts::Grid;
 use crate::facts::chip::Chip;
+use crate::facts::matrix::{M16N8K8, M16N8K16, Mma};
 
 /// How the products of a tile are formed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -12,6 +13,18 @@ pub enum Unit {
     Tf32,
     /// Scalar multiply-adds.
     Scalar,
+}
+
+impl Unit {
+    /// The instruction of the tensor cores that forms them.
+    #[must_use]
+    pub const fn atom(self) -> Option<Mma> {
+        match self {
+            Self::Half => Some(M16N8K16),
+            Self::Tf32 => Some(M16N8K8),
+            Self::Scalar => None,
+        }
+    }
 }
 
 /// The extents of a matrix product; a dynamic extent is given as what is expected of it.
@@ -52,6 +65,21 @@ impl Tile {
         }
     }
 
+    /// 32-bit registers of a thread for its accumulators and, on tensor cores, for the fragments of two steps: the one
+    /// multiplied and the one loaded.
+    #[must_use]
+    pub const fn registers(self, unit: Unit) -> i64 {
+        let [m, n, k] = self.shape;
+        let (m, n) = (m / self.grid.rows, n / self.grid.columns);
+        match unit.atom() {
+            None => m * n + (m + n) * k,
+            Some(atom) => {
+                let lanes = crate::vocabulary::WARP;
+                m * n / lanes + 2 * (m + n) * atom.k * atom.element_bytes / (4 * lanes)
+            }
+        }
+    }
+
     /// Bytes of shared memory that the ring takes.
     #[must_use]
     pub const fn shared_bytes(self, element_bytes: i64) -> i64 {
@@ -63,10 +91,15 @@ impl Tile {
 /// `(m, n, k, rows of warps, columns of warps, stages)`.
 type Row = (i64, i64, i64, i64, i64, i64);
 
+/// What [`Tile::registers`] may be: 64 of the 255 registers of a thread (CUDA C++ Programming Guide, "Technical
+/// Specifications per Compute Capability") are left to addresses, and nothing spills.
+const REGISTERS: i64 = 192;
+
 /// Warp tiles of 64 x 64 read each element of shared memory for 64 products, and keep 128 accumulators a
 /// thread: the largest that leaves registers for the operands.
 const HALF: &[Row] = &[
     (128, 256, 32, 2, 4, 4),
+    (128, 128, 64, 2, 2, 3),
     (128, 128, 32, 2, 2, 4),
     (128, 64, 32, 2, 2, 4),
     (64, 128, 32, 2, 2, 4),
@@ -141,6 +174,7 @@ pub fn choose(problem: Problem, chip: &Chip) -> Option<Tile> {
     rows.iter()
         .map(tile)
         .filter(|tile| tile.shared_bytes(problem.element_bytes) <= chip.shared_bytes)
+        .filter(|tile| tile.registers(problem.unit) <= REGISTERS)
         .min_by(|a, b| cost(problem, *a, chip).total_cmp(&cost(problem, *b, chip)))
 }
 
@@ -178,7 +212,6 @@ mod tests {
     #[test]
     fn every_tile_fits_and_divides() {
         use super::super::layouts::{matrix_product, scalar_product};
-        use crate::facts::matrix::{M16N8K8, M16N8K16};
         for (rows, unit, bytes) in [
             (HALF, Unit::Half, 2),
             (TF32, Unit::Tf32, 4),
@@ -195,10 +228,10 @@ mod tests {
                     tile.shared_bytes(bytes) <= chip("sm_86").unwrap().shared_bytes,
                     "{tile:?}"
                 );
-                let product = match unit {
-                    Unit::Half => matrix_product(tile.shape, grid, M16N8K16),
-                    Unit::Tf32 => matrix_product(tile.shape, grid, M16N8K8),
-                    Unit::Scalar => scalar_product(tile.shape, grid),
+                assert!(tile.registers(unit) <= REGISTERS, "{tile:?}");
+                let product = match unit.atom() {
+                    Some(atom) => matrix_product(tile.shape, grid, atom),
+                    None => scalar_product(tile.shape, grid),
                 };
                 assert!(product.is_ok(), "{tile:?}: {product:?}");
             }

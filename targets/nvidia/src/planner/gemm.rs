@@ -5,12 +5,9 @@ use super::cost::{Problem, Tile, Unit, choose};
 use super::evaluate::{Argument, Evaluator, Needed, Origin, Registers, registers};
 use super::frame::{Frame, Operand, element_bytes, leading, shape_in};
 use super::group::Group;
-use super::layouts::{
-    Grid, Product, matrix_product, scalar_product, shared_ring, shared_tile, transposed,
-};
+use super::layouts::{Grid, Product, matrix_product, scalar_product};
+use super::pipeline::{Pipeline, Staged};
 use super::space::Kind;
-use crate::facts::matrix::{M16N8K8, M16N8K16};
-use axe_layout::Layout;
 use axe_passes::ir::value::{identity, operands, results};
 use axe_passes::ir::{Builder, DYNAMIC, Op, Val, attribute, types};
 use axe_passes::{PassError, PassResult};
@@ -44,19 +41,6 @@ struct Gemm<'c> {
     /// The type of the accumulators.
     accumulator: Type<'c>,
     unit: Unit,
-}
-
-/// One operand's way from global memory to registers.
-#[derive(Clone, Debug)]
-struct Path<'c> {
-    global: Val<'c>,
-    extents: Vec<i64>,
-    ring: Val<'c>,
-    shape: [i64; 2],
-    stage: Type<'c>,
-    fragment: Type<'c>,
-    /// Whether k is the first dimension.
-    transposed: bool,
 }
 
 /// The entry `key` of the operator's `axe.plan`, which overrides what the planner would choose.
@@ -220,11 +204,18 @@ impl<'c> Gemm<'c> {
         Ok(tile)
     }
 
+    /// How deep the fragments in registers are: what one instruction of the tensor cores contracts, or the tile.
+    fn step(&self, tile: Tile) -> i64 {
+        self.unit.atom().map_or(tile.shape[2], |atom| atom.k)
+    }
+
+    /// The register tensors of one step.
     fn product(&self, tile: Tile) -> PassResult<'c, Product> {
-        match self.unit {
-            Unit::Half => matrix_product(tile.shape, tile.grid, M16N8K16),
-            Unit::Tf32 => matrix_product(tile.shape, tile.grid, M16N8K8),
-            Unit::Scalar => scalar_product(tile.shape, tile.grid),
+        let [m, n, _] = tile.shape;
+        match self.unit.atom() {
+            Some(atom) => matrix_product(tile.shape, tile.grid, atom)
+                .and_then(|_| matrix_product([m, n, atom.k], tile.grid, atom)),
+            None => scalar_product(tile.shape, tile.grid),
         }
         .map_err(|error| layout_error(self.op.location(), error))
     }
@@ -438,8 +429,7 @@ impl<'c> Body<'_, 'c> {
             .collect();
         let registers = registers(code, [bm, bn], self.product.d.clone())?;
         let origin = self.origin(code, &a)?;
-        let a = self.path(code, a, self.gemm.trans_a, bm, &self.product.a)?;
-        let b = self.path(code, b, !self.gemm.trans_b, bn, &self.product.b)?;
+        let pipeline = self.pipeline(code, [a, b], origin.clone())?;
         let mut evaluator = Evaluator {
             code,
             group: self.group,
@@ -447,11 +437,11 @@ impl<'c> Body<'_, 'c> {
             columns: self.gemm.n,
             arguments: &inputs,
             scalars: &scalars,
-            origin: origin.clone(),
+            origin,
             known: HashMap::new(),
         };
         let start = self.start(&mut evaluator, &registers)?;
-        let sum = self.main_loop(code, &origin, [&a, &b], start)?;
+        let sum = pipeline.emit(code, start)?;
         let result = self.convert(
             code,
             &registers,
@@ -504,34 +494,28 @@ impl<'c> Body<'_, 'c> {
         })
     }
 
-    /// The way of an operand whose tile has `rows` rows of the result's extent; `swapped` says that memory has
-    /// k first.
-    fn path(
+    fn pipeline(
         &self,
         code: Code<'c>,
-        global: Argument<'c>,
-        swapped: bool,
-        rows: i64,
-        fragment: &Layout,
-    ) -> PassResult<'c, Path<'c>> {
-        let failed = |error| layout_error(code.builder.location, error);
-        let [.., k] = self.tile.shape;
-        let shape = if swapped { [k, rows] } else { [rows, k] };
-        let fragment = match swapped {
-            true => transposed(fragment, &[rows, k]).map_err(failed)?,
-            false => fragment.clone(),
+        [a, b]: [Argument<'c>; 2],
+        origin: Origin<'c>,
+    ) -> PassResult<'c, Pipeline<'c>> {
+        let (gemm, [bm, bn, depth]) = (self.gemm, self.tile.shape);
+        let staged = Staged {
+            element: gemm.element,
+            stages: self.tile.stages,
+            depth,
+            step: gemm.step(self.tile),
         };
-        let (element, bytes) = (self.gemm.element, element_bytes(self.gemm.element));
-        let ring = shared_ring(self.tile.stages, shape, bytes).map_err(failed)?;
-        let tile = shared_tile(shape, bytes).map_err(failed)?;
-        Ok(Path {
-            global: global.memref,
-            extents: global.extents,
-            ring: code.alloc(&[self.tile.stages, shape[0], shape[1]], element, &ring)?,
-            shape,
-            stage: code.memref(&shape, element, &tile, Some("shared"))?,
-            fragment: code.fragment(&shape, element, &fragment)?,
-            transposed: swapped,
+        let a = staged.path(code, a, gemm.trans_a, bm, &self.product.a)?;
+        let b = staged.path(code, b, !gemm.trans_b, bn, &self.product.b)?;
+        Ok(Pipeline {
+            staged,
+            paths: [a, b],
+            origin,
+            tiles: count(gemm.k, depth),
+            transposed: [gemm.trans_a, gemm.trans_b],
+            ahead: gemm.unit != Unit::Scalar,
         })
     }
 
@@ -568,70 +552,5 @@ impl<'c> Body<'_, 'c> {
         }
         let r#type = registers.r#type(code, Kind::Full, element)?;
         code.builder.value("axe.cast", &[value], r#type, &[])
-    }
-
-    /// Starts the copies of tile `k` of A and B, as one group. A tile beyond the end reads as zeros.
-    fn fetch(
-        &self,
-        code: Code<'c>,
-        origin: &Origin<'c>,
-        paths: [&Path<'c>; 2],
-        k: Val<'c>,
-        stage: Val<'c>,
-    ) -> PassResult<'c> {
-        let depth = code.times(k, self.tile.shape[2])?;
-        for (path, start) in paths.into_iter().zip([origin.row, origin.column]) {
-            let at = if path.transposed {
-                [depth, start]
-            } else {
-                [start, depth]
-            };
-            let at: Vec<_> = origin.batch.into_iter().chain(at).collect();
-            let from = code.global_box(path.global, &path.extents, &at, &path.shape)?;
-            code.copy_async(from, self.stage(code, path, stage)?)?;
-        }
-        code.commit()
-    }
-
-    fn stage(&self, code: Code<'c>, path: &Path<'c>, stage: Val<'c>) -> PassResult<'c, Val<'c>> {
-        let zero = code.index(0)?;
-        code.slice(path.ring, &[stage, zero, zero], path.stage)
-    }
-
-    /// Sums the products of all tiles along k, with `stages - 1` tiles on their way.
-    fn main_loop(
-        &self,
-        code: Code<'c>,
-        origin: &Origin<'c>,
-        paths: [&Path<'c>; 2],
-        start: Val<'c>,
-    ) -> PassResult<'c, Val<'c>> {
-        let ahead = self.tile.stages - 1;
-        for k in 0..ahead {
-            let k = code.index(k)?;
-            self.fetch(code, origin, paths, k, k)?;
-        }
-        let tiles = code.index(count(self.gemm.k, self.tile.shape[2]))?;
-        let sums = code.for_each(tiles, 1, &[start], |code, k, carried| {
-            // The tile has arrived, and all threads are done with the one before: its stage is free.
-            code.wait(ahead - 1)?;
-            let stages = code.index(self.tile.stages)?;
-            let next = code.add(k, code.index(ahead)?)?;
-            self.fetch(code, origin, paths, next, code.rem(next, stages)?)?;
-            let stage = code.rem(k, stages)?;
-            let [a, b] = paths;
-            let a = code.load(self.stage(code, a, stage)?, a.fragment)?;
-            let b = code.load(self.stage(code, b, stage)?, b.fragment)?;
-            let sum = carried.first().copied().unwrap_or(start);
-            Ok(vec![code.gemm(
-                [a, b, sum],
-                [self.gemm.trans_a, self.gemm.trans_b],
-            )?])
-        })?;
-        // No copy may still be writing when shared memory is used again.
-        code.wait(0)?;
-        sums.first()
-            .copied()
-            .ok_or_else(|| layout_error(code.builder.location, "the loop gives no sum"))
     }
 }

@@ -151,6 +151,15 @@ pub fn shared_tile([rows, columns]: [i64; 2], element_bytes: i64) -> Result<Layo
         .map(|tile| tile.with_swizzle(swizzle(rows, columns, element_bytes)))
 }
 
+/// The box `of` of one tile of [`shared_ring`], which keeps the tile's strides and swizzle.
+///
+/// # Errors
+/// When the sizes overflow.
+pub fn shared_box([rows, columns]: [i64; 2], of: [i64; 2], element_bytes: i64) -> Result<Layout> {
+    Layout::strided(&of, &[columns, 1])
+        .map(|part| part.with_swizzle(swizzle(rows, columns, element_bytes)))
+}
+
 /// The swizzle of a row-major tile: the chunk of 16 bytes within 128 bytes is xored with the row's number
 /// (rows of 128 bytes and more) or with the number of the 128 bytes that hold it (shorter rows). None when
 /// rows are no power of two, or no longer than a chunk.

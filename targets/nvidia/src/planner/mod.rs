@@ -17,6 +17,7 @@ mod frame;
 mod gemm;
 mod group;
 pub mod layouts;
+mod pipeline;
 mod single;
 mod space;
 pub mod tiles;
