@@ -6,6 +6,8 @@
 
 #include "mlir/CAPI/IR.h"
 #include "mlir/IR/AttrTypeSubElements.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/IR/Operation.h"
 
 using namespace mlir;
@@ -44,4 +46,13 @@ void axePlainTypes(MlirOperation operation) {
                                         /*replaceAttrs=*/true,
                                         /*replaceLocs=*/false,
                                         /*replaceTypes=*/true);
+}
+
+const uint8_t *axeResourceData(MlirAttribute attribute, intptr_t *size) {
+  auto dense = dyn_cast<DenseResourceElementsAttr>(unwrap(attribute));
+  AsmResourceBlob *blob = dense ? dense.getRawHandle().getBlob() : nullptr;
+  if (!blob)
+    return nullptr;
+  *size = blob->getData().size();
+  return reinterpret_cast<const uint8_t *>(blob->getData().data());
 }

@@ -44,6 +44,10 @@ int64_t axeReplaceLayouts(MlirOperation operation,
  * i1. Memrefs keep theirs. */
 void axePlainTypes(MlirOperation operation);
 
+/* The bytes of a dense resource, and how many; null for another attribute or a
+ * resource that is not there. */
+const uint8_t *axeResourceData(MlirAttribute attribute, intptr_t *size);
+
 #ifdef __cplusplus
 }
 #endif

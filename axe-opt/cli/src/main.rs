@@ -1,9 +1,13 @@
-//! `axe`: look at layouts; run kernel packages in the simulator or on a GPU.
+//! `axe`: look at layouts; compile modules; run kernel packages in the simulator, on a GPU or on the host.
 
 mod banks;
+#[cfg(feature = "compiler")]
+mod compile;
+mod reference;
+mod run;
 mod sim;
 
-use axe_runtime::cli::{DeviceArgs, info::InfoArgs, run::RunArgs};
+use axe_runtime::cli::{DeviceArgs, info::InfoArgs};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -26,13 +30,19 @@ enum Command {
     Layout(Box<axe_layout::tools::cli::LayoutArgs>),
     /// Run a kernel package in the simulator and check what it does
     Sim(Box<sim::SimArgs>),
-    /// Run a kernel package on a GPU
+    /// Run a kernel package on a GPU, or on the host
     Run {
         #[command(flatten)]
-        run: Box<RunArgs>,
+        run: Box<run::RunArgs>,
         #[command(flatten)]
         device: DeviceArgs,
     },
+    /// Compile a module into a kernel package
+    #[cfg(feature = "compiler")]
+    Compile(compile::CompileArgs),
+    /// Say which schedule each operator gets, its plan, and why not another
+    #[cfg(feature = "compiler")]
+    Explain(compile::ExplainArgs),
     /// Show what a kernel package holds
     Info(InfoArgs),
 }
@@ -41,7 +51,11 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Layout(args) => return axe_layout::tools::cli::run(*args),
         Command::Sim(args) => sim::main(&args),
-        Command::Run { run, device } => axe_runtime::cli::run::main(&run, device),
+        Command::Run { run, device } => run::main(&run, device),
+        #[cfg(feature = "compiler")]
+        Command::Compile(args) => return compile::compile(&args),
+        #[cfg(feature = "compiler")]
+        Command::Explain(args) => return compile::explain(&args),
         Command::Info(args) => axe_runtime::cli::info::main(&args),
     };
     ExitCode::from(result.unwrap_or_else(|error| {

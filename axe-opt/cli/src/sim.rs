@@ -11,14 +11,15 @@ use serde_json::json;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use crate::banks;
+use crate::{banks, reference};
 
 /// The arguments of one simulation.
 #[derive(Debug, Args)]
 pub struct SimArgs {
     #[command(flatten)]
     run: RunArgs,
-    /// Look for races, accesses out of bounds, unwritten memory and misused barriers
+    /// Look for races, accesses out of bounds, unwritten memory and misused barriers, and compare with the CPU
+    /// reference where the package holds the module that it was compiled from
     #[arg(long)]
     check: bool,
     /// Print what each kernel did: instructions, sectors, bank conflicts, bytes
@@ -43,9 +44,12 @@ pub struct SimArgs {
 /// # Errors
 /// A package or an argument that is wrong.
 pub fn main(args: &SimArgs) -> Result<u8, RuntimeError> {
-    let job = Job::new(args.run.request(Path::new(""))?)?;
+    let mut job = Job::new(args.run.request(Path::new(""))?)?;
     let sms = Options::default().sms;
     let inputs = job.inputs(sms)?;
+    if args.check && job.package().manifest().source.is_some() {
+        reference::expect(&mut job, &inputs)?;
+    }
     let bar = ProgressBar::new(args.schedules).with_style(
         ProgressStyle::with_template("{bar:30} {pos}/{len} schedules, {elapsed}")
             .unwrap_or_else(|_| ProgressStyle::default_bar()),

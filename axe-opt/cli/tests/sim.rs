@@ -34,6 +34,7 @@ fn package(ptx: &str) -> Package {
         },
         tools: BTreeMap::new(),
         source_sha256: "0".repeat(64),
+        source: None,
         symbols: vec![],
         inputs: vec![],
         outputs: vec![TensorSpec::new("out", DType::I32, [Expr::Const(64)])],

@@ -110,3 +110,20 @@ pub fn affine_map<'c>(attribute: Attribute<'c>) -> Option<AffineMap<'c>> {
             .then(|| AffineMap::from_raw(sys::mlirAffineMapAttrGetValue(attribute.to_raw())))
     }
 }
+
+unsafe extern "C" {
+    /// The bytes of a dense resource, and how many; null for another attribute or a resource that is not there.
+    fn axeResourceData(attribute: sys::MlirAttribute, size: *mut isize) -> *const u8;
+}
+
+/// The bytes of a `dense_resource` attribute; `None` for another attribute, or when the resource is not in the module.
+#[must_use]
+pub fn resource<'c>(attribute: Attribute<'c>) -> Option<&'c [u8]> {
+    let mut size = 0;
+    // SAFETY: the bytes live as long as the context, and there are `size` of them.
+    unsafe {
+        let data = axeResourceData(attribute.to_raw(), &raw mut size);
+        let size = usize::try_from(size).ok()?;
+        (!data.is_null()).then(|| std::slice::from_raw_parts(data, size))
+    }
+}

@@ -177,6 +177,7 @@ impl Case {
             },
             tools: BTreeMap::new(),
             source_sha256: axe_package::sha256_hex(self.mlir.as_bytes()),
+            source: None,
             symbols: Vec::new(),
             inputs: self
                 .inputs

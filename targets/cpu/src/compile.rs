@@ -16,7 +16,8 @@ use std::rc::Rc;
 use std::sync::Once;
 
 /// A context with all dialects and with axe, loaded.
-pub(crate) fn context() -> Context {
+#[must_use]
+pub fn context() -> Context {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         register_all_passes();
@@ -53,7 +54,7 @@ fn reported<T>(context: &Context, work: impl FnOnce() -> Option<T>) -> Result<T,
 ///
 /// # Errors
 /// The diagnostics, when it does not parse or verify.
-pub(crate) fn parse<'c>(context: &'c Context, text: &str) -> Result<Module<'c>, CpuError> {
+pub fn parse<'c>(context: &'c Context, text: &str) -> Result<Module<'c>, CpuError> {
     if text.contains('\0') {
         return Err(CpuError::Parse("the text contains a NUL character".into()));
     }
@@ -69,7 +70,14 @@ pub(crate) fn lower(context: &Context, module: &mut Module<'_>) -> Result<(), Cp
 }
 
 /// Runs passes, as `--pass-pipeline` takes them, on a module.
-fn run_passes(context: &Context, module: &mut Module<'_>, passes: &str) -> Result<(), CpuError> {
+///
+/// # Errors
+/// [`CpuError::Compile`] when a pass is not known or fails.
+pub fn run_passes(
+    context: &Context,
+    module: &mut Module<'_>,
+    passes: &str,
+) -> Result<(), CpuError> {
     let manager = PassManager::new(context);
     let pipeline = format!("builtin.module({})", passes.replace('\0', " "));
     parse_pass_pipeline(manager.as_operation_pass_manager(), &pipeline)

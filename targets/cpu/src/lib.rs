@@ -16,8 +16,8 @@ mod program;
 mod signature;
 mod symbols;
 
-pub use compile::transform;
+pub use compile::{context, parse, run_passes, transform};
 pub use error::CpuError;
 pub use kernel::launch;
 pub use program::{Program, run};
-pub use signature::{Signature, ValueType};
+pub use signature::{Signature, ValueType, dtype};

@@ -110,8 +110,9 @@ fn signed(dtype: DType) -> DType {
     }
 }
 
-/// The dtype of an element type.
-fn dtype(element: Type<'_>) -> Option<DType> {
+/// The dtype of an element type; integers are signed.
+#[must_use]
+pub fn dtype(element: Type<'_>) -> Option<DType> {
     let raw = element.to_raw();
     // SAFETY: the type is valid.
     let is = |test: unsafe extern "C" fn(sys::MlirType) -> bool| unsafe { test(raw) };

@@ -20,18 +20,17 @@ const LEVELS: [(&str, Passes); 5] = [
     ("ptx", |chip| to_ptx(chip)),
 ];
 
-/// Math goes to LLVM before the conversion of `gpu`, which would call a device library.
+/// The kernels alone: the host function stays as it is.
 fn to_nvvm() -> String {
     let in_kernels = [
-        "convert-math-to-llvm",
         "convert-scf-to-cf",
         "convert-gpu-to-nvvm",
-        "convert-arith-to-llvm",
-        "convert-index-to-llvm",
+        "convert-to-llvm",
+        "reconcile-unrealized-casts",
+        "canonicalize",
+        "cse",
     ];
-    // The host's function has no control flow: the module's own passes touch the kernels alone.
-    let after = "convert-cf-to-llvm,reconcile-unrealized-casts,canonicalize,cse";
-    format!("gpu.module({}),{after}", in_kernels.join(","))
+    format!("gpu.module({})", in_kernels.join(","))
 }
 
 fn to_ptx(name: &str) -> String {

@@ -34,6 +34,9 @@ pub struct Manifest {
     pub tools: BTreeMap<String, String>,
     /// The SHA-256 of the source text, 64 lower-case hex digits.
     pub source_sha256: String,
+    /// The file that holds the source text, when the package carries it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// Dynamic dimensions and other launch-time integers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub symbols: Vec<Symbol>,

@@ -79,7 +79,7 @@ impl Manifest {
             BufferInit::Data { file } => Some(file.as_str()),
             _ => None,
         });
-        code.chain(data).collect()
+        code.chain(data).chain(self.source.as_deref()).collect()
     }
 }
 

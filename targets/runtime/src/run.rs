@@ -220,6 +220,11 @@ impl Job {
         &self.package
     }
 
+    /// Expects `tensor` as the output `name`, unless the request says what to expect of it.
+    pub fn expect(&mut self, name: &str, tensor: Tensor) {
+        self.expect.entry(name.to_owned()).or_insert(tensor);
+    }
+
     /// The dimensions that the request gives by name.
     #[must_use]
     pub fn dims(&self) -> &BTreeMap<String, i64> {

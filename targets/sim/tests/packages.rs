@@ -22,6 +22,7 @@ fn package(grid: i64) -> Package {
         },
         tools: BTreeMap::new(),
         source_sha256: "0".repeat(64),
+        source: None,
         symbols: vec![Symbol::of_dim("n", "a", 0)],
         inputs: vec![TensorSpec::new("a", DType::F32, [Expr::sym("n")])],
         outputs: vec![TensorSpec::new("c", DType::F32, [Expr::sym("n")])],

@@ -81,6 +81,7 @@ pub fn manifest() -> Manifest {
         },
         tools: BTreeMap::from([("ptxas".into(), "13.3.33".into())]),
         source_sha256: sha256_hex(b"source"),
+        source: None,
         symbols: vec![Symbol {
             max: Some(1 << 20),
             multiple_of: 2,

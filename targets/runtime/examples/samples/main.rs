@@ -153,6 +153,7 @@ impl Code {
             },
             tools: BTreeMap::new(),
             source_sha256: sha256_hex(self.ptx.as_bytes()),
+            source: None,
             symbols: parts.symbols,
             inputs: parts.inputs,
             outputs: parts.outputs,

@@ -116,7 +116,14 @@ impl RunArgs {
 /// # Errors
 /// Whatever fails before there is an outcome.
 pub fn main(args: &RunArgs, device: DeviceArgs) -> Result<u8, RuntimeError> {
-    let job = Job::new(args.request(Path::new(""))?)?;
+    on_device(args, &Job::new(args.request(Path::new(""))?)?, device)
+}
+
+/// Runs a job on a device and prints the outcome.
+///
+/// # Errors
+/// Whatever fails before there is an outcome.
+pub fn on_device(args: &RunArgs, job: &Job, device: DeviceArgs) -> Result<u8, RuntimeError> {
     let device = device.open()?;
     let outcome = job.run(&job.load(&device)?)?;
     if args.json {

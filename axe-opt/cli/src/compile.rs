@@ -1,0 +1,85 @@
+//! `axe compile` and `axe explain`.
+
+use axe_compile::CompileError;
+use clap::Args;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// A module or what came of it is wrong: the exit code of other wrong files.
+const WRONG_FILE: u8 = 3;
+
+/// The arguments of a compilation.
+#[derive(Debug, Args)]
+pub struct CompileArgs {
+    /// The module: linalg on tensors, axe operators, or kernels with their launches
+    input: PathBuf,
+    /// A chip (sm_80, sm_86, sm_89, sm_90a), or cpu
+    #[arg(long, value_name = "TARGET", default_value = "sm_90a")]
+    target: String,
+    /// The package to write: a file, or a folder when it ends with a slash
+    #[arg(short, long, value_name = "PACKAGE")]
+    output: PathBuf,
+    /// The function to compile, when there are several
+    #[arg(long, value_name = "NAME")]
+    function: Option<String>,
+}
+
+/// The arguments of an explanation.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// The module
+    input: PathBuf,
+    /// A chip
+    #[arg(long, value_name = "TARGET", default_value = "sm_90a")]
+    target: String,
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn finish(result: Result<(), String>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("axe: {message}");
+            ExitCode::from(WRONG_FILE)
+        }
+    }
+}
+
+/// Compiles and writes the package.
+pub fn compile(args: &CompileArgs) -> ExitCode {
+    finish(write(args))
+}
+
+fn write(args: &CompileArgs) -> Result<(), String> {
+    let said = |error: CompileError| format!("{}: {error}", args.input.display());
+    let compiled =
+        axe_compile::compile(&read(&args.input)?, args.function.as_deref(), &args.target)
+            .map_err(said)?;
+    for warning in &compiled.warnings {
+        eprintln!("axe: warning: {warning}");
+    }
+    let package = &compiled.package;
+    let written = match args.output.as_os_str().as_encoded_bytes().ends_with(b"/") {
+        true => package.write_dir(&args.output),
+        false => package.write_file(&args.output),
+    };
+    written.map_err(|error| error.to_string())?;
+    let kernels = package.manifest().kernels.len();
+    println!(
+        "{}: {kernels} kernels for {}",
+        args.output.display(),
+        args.target
+    );
+    Ok(())
+}
+
+/// Explains the decisions of a module.
+pub fn explain(args: &ExplainArgs) -> ExitCode {
+    let said = |error: CompileError| format!("{}: {error}", args.input.display());
+    finish(
+        read(&args.input).and_then(|text| axe_compile::explain(&text, &args.target).map_err(said)),
+    )
+}

@@ -1,0 +1,49 @@
+//! Why a module did not become a package.
+
+use axe_cpu::CpuError;
+use axe_package::PackageError;
+use axe_passes::PassError;
+use thiserror::Error;
+
+/// Why a module did not become a package.
+#[derive(Debug, Error)]
+pub enum CompileError {
+    /// The target's name is not known.
+    #[error("unknown target `{0}`: expected cpu or one of {1}")]
+    Target(String, String),
+    /// The module does not parse or verify, or a pass failed: the diagnostics.
+    #[error("{0}")]
+    Module(String),
+    /// The module has no function of that name, or several and none was named.
+    #[error("{0}")]
+    Function(String),
+    /// The host function has an operation that a package cannot hold.
+    #[error("{location}: {message}")]
+    Host {
+        /// Where.
+        location: String,
+        /// What was expected.
+        message: String,
+    },
+    /// ptxas refused the code.
+    #[error("ptxas: {0}")]
+    Ptxas(String),
+    /// What was put together is not a package.
+    #[error(transparent)]
+    Package(#[from] PackageError),
+}
+
+impl From<CpuError> for CompileError {
+    fn from(error: CpuError) -> Self {
+        Self::Module(error.to_string())
+    }
+}
+
+impl From<PassError<'_>> for CompileError {
+    fn from(error: PassError<'_>) -> Self {
+        Self::Host {
+            location: error.location.to_string(),
+            message: error.message,
+        }
+    }
+}

@@ -1,0 +1,649 @@
+//! The host function as steps on buffers: launches, sizes, constants, reshapes.
+
+use crate::error::CompileError;
+use axe_cpu::dtype;
+use axe_package::{
+    Access, Arg, Buffer, BufferInit, DType, Expr, Kernel, Launch, MemRef, Param, ParamKind,
+    ScalarType, Step, Symbol, TensorSpec,
+};
+use axe_passes::ir::value::{identity, name, operands, results};
+use axe_passes::ir::walk::{blocks, operations};
+use axe_passes::ir::{DYNAMIC, Op, TensorType, Val, attribute};
+use axe_passes::{PassError, PassResult};
+use melior::ir::attribute::DenseI32ArrayAttribute;
+use melior::ir::operation::OperationLike;
+use melior::ir::{AttributeLike, BlockLike, ValueLike};
+use mlir_sys as sys;
+use std::collections::{BTreeMap, HashMap};
+
+/// A tensor of the host function.
+#[derive(Clone, Debug)]
+struct Place {
+    /// The memory.
+    name: String,
+    shape: Vec<Expr>,
+    dtype: DType,
+    /// Whether nothing was written to it yet.
+    empty: bool,
+}
+
+/// What a value of the host function is.
+#[derive(Clone, Debug)]
+enum Known {
+    Int(Expr),
+    /// A comparison of two integers, by `arith.cmpi`'s predicate.
+    Comparison(i64, Expr, Expr),
+    Float(f64),
+    Tensor(Place),
+}
+
+/// `arith.cmpi eq`.
+const EQUAL: i64 = 0;
+/// `arith.cmpi sge`.
+const AT_LEAST: i64 = 5;
+
+/// What a host function does.
+#[derive(Default)]
+pub(crate) struct Host {
+    pub symbols: Vec<Symbol>,
+    pub inputs: Vec<TensorSpec>,
+    pub outputs: Vec<TensorSpec>,
+    pub buffers: Vec<Buffer>,
+    pub kernels: Vec<Kernel>,
+    pub steps: Vec<Step>,
+    pub files: BTreeMap<String, Vec<u8>>,
+    values: HashMap<usize, Known>,
+}
+
+fn error<'c>(op: Op<'c>, message: impl Into<String>) -> PassError<'c> {
+    PassError::new(op.location(), message)
+}
+
+/// Reads a host function.
+///
+/// # Errors
+/// At the operation that a package cannot hold.
+pub(crate) fn read(function: Op<'_>) -> Result<Host, CompileError> {
+    let mut host = Host::default();
+    host.function(function)?;
+    Ok(host)
+}
+
+impl Host {
+    fn function<'c>(&mut self, function: Op<'c>) -> PassResult<'c> {
+        let all = blocks(function);
+        let [body] = all.as_slice() else {
+            return Err(error(function, "expected a function of one block"));
+        };
+        for at in 0..body.argument_count() {
+            // SAFETY: the position is below the count.
+            let argument = unsafe {
+                Val::from_raw(sys::mlirBlockGetArgument(
+                    body.to_raw(),
+                    isize::try_from(at).unwrap_or(0),
+                ))
+            };
+            self.input(function, argument, at)?;
+        }
+        for op in operations(*body) {
+            self.operation(op)?;
+        }
+        Ok(())
+    }
+
+    fn input<'c>(&mut self, function: Op<'c>, argument: Val<'c>, at: usize) -> PassResult<'c> {
+        let (shape, dtype) = tensor_type(function, argument)?;
+        let name = format!("arg{at}");
+        let mut extents = Vec::new();
+        for (dim, extent) in shape.into_iter().enumerate() {
+            if extent != DYNAMIC {
+                extents.push(Expr::Const(extent));
+                continue;
+            }
+            let symbol = format!("{name}_dim{dim}");
+            self.symbols
+                .push(Symbol::of_dim(symbol.clone(), name.clone(), dim));
+            extents.push(Expr::sym(symbol));
+        }
+        self.inputs
+            .push(TensorSpec::new(name.clone(), dtype, extents.clone()));
+        self.set(
+            argument,
+            Known::Tensor(Place {
+                name,
+                shape: extents,
+                dtype,
+                empty: false,
+            }),
+        );
+        Ok(())
+    }
+
+    fn set(&mut self, value: Val<'_>, known: Known) {
+        self.values.insert(identity(value), known);
+    }
+
+    fn int<'c>(&self, op: Op<'c>, value: Val<'c>) -> PassResult<'c, Expr> {
+        match self.values.get(&identity(value)) {
+            Some(Known::Int(expr)) => Ok(expr.clone()),
+            _ => Err(error(
+                op,
+                "expected an integer that the launch's arguments give",
+            )),
+        }
+    }
+
+    fn tensor<'c>(&self, op: Op<'c>, value: Val<'c>) -> PassResult<'c, Place> {
+        match self.values.get(&identity(value)) {
+            Some(Known::Tensor(place)) => Ok(place.clone()),
+            _ => Err(error(op, "expected a tensor that is in memory")),
+        }
+    }
+
+    fn operation<'c>(&mut self, op: Op<'c>) -> PassResult<'c> {
+        let (name, operands, results) = (name(op), operands(op), results(op));
+        let known = match (name.as_str(), operands.as_slice(), results.as_slice()) {
+            ("arith.constant", [], [result]) => self.constant(op, *result)?,
+            ("arith.index_cast" | "arith.index_castui", [a], _) => Known::Int(self.int(op, *a)?),
+            ("tensor.dim", [tensor, dim], _) => self.dim(op, *tensor, *dim)?,
+            ("tensor.empty", sizes, [result]) => self.empty(op, sizes, *result)?,
+            (
+                "tensor.expand_shape" | "tensor.collapse_shape" | "tensor.cast",
+                [source, ..],
+                [result],
+            ) => self.reshape(op, *source, *result)?,
+            ("arith.cmpi", [a, b], _) => {
+                let predicate = op.attribute("predicate").ok().and_then(attribute::integer);
+                Known::Comparison(
+                    predicate.unwrap_or(-1),
+                    self.int(op, *a)?,
+                    self.int(op, *b)?,
+                )
+            }
+            ("cf.assert", [condition], _) => return self.assert(op, *condition),
+            ("axe.launch", ..) => return self.launch(op),
+            ("func.return", values, _) => return self.finish(op, values),
+            (_, [a, b], [_]) => match binary(&name) {
+                Some(apply) => Known::Int(apply(self.int(op, *a)?, self.int(op, *b)?)),
+                None => return Err(unsupported(op, &name)),
+            },
+            _ => return Err(unsupported(op, &name)),
+        };
+        if let Some(result) = results.first() {
+            self.set(*result, known);
+        }
+        Ok(())
+    }
+
+    /// Dimensions that must be equal are one symbol, which the launch's arguments then agree on.
+    fn assert<'c>(&mut self, op: Op<'c>, condition: Val<'c>) -> PassResult<'c> {
+        match self.values.get(&identity(condition)).cloned() {
+            Some(Known::Int(Expr::Const(1 | -1))) => Ok(()),
+            Some(Known::Comparison(EQUAL, a, b)) if a == b => Ok(()),
+            // An extent is never negative.
+            Some(Known::Comparison(AT_LEAST, Expr::Sym(_), Expr::Const(..=0))) => Ok(()),
+            Some(Known::Comparison(EQUAL, Expr::Sym(one), Expr::Sym(other))) => {
+                self.unify(&one, &other);
+                Ok(())
+            }
+            _ => Err(error(
+                op,
+                "expected an assertion that two dimensions of the inputs are equal",
+            )),
+        }
+    }
+
+    /// Puts the symbol `one` in the place of `other`.
+    fn unify(&mut self, one: &str, other: &str) {
+        let change = |shape: &mut Vec<Expr>| {
+            for extent in shape
+                .iter_mut()
+                .filter(|extent| **extent == Expr::sym(other))
+            {
+                *extent = Expr::sym(one);
+            }
+        };
+        self.symbols.retain(|symbol| symbol.name != other);
+        self.inputs
+            .iter_mut()
+            .for_each(|input| change(&mut input.shape));
+        self.buffers
+            .iter_mut()
+            .for_each(|buffer| change(&mut buffer.shape));
+        for known in self.values.values_mut() {
+            match known {
+                Known::Tensor(place) => change(&mut place.shape),
+                Known::Int(expr) if *expr == Expr::sym(other) => *expr = Expr::sym(one),
+                _ => {}
+            }
+        }
+    }
+
+    fn constant<'c>(&mut self, op: Op<'c>, result: Val<'c>) -> PassResult<'c, Known> {
+        let value = op
+            .attribute("value")
+            .map_err(|_| error(op, "expected a value"))?;
+        if let Some(number) = attribute::integer(value) {
+            return Ok(Known::Int(Expr::Const(number)));
+        }
+        if let Some(number) = attribute::float(value) {
+            return Ok(Known::Float(number));
+        }
+        let (shape, dtype) = tensor_type(op, result)?;
+        let bytes = dense_bytes(value, &shape, dtype).ok_or_else(|| {
+            error(
+                op,
+                "expected a dense constant of a number of bytes an element",
+            )
+        })?;
+        let name = format!("constant{}", self.buffers.len());
+        let file = format!("{name}.bin");
+        let shape: Vec<_> = shape.into_iter().map(Expr::Const).collect();
+        self.buffers.push(buffer(
+            &name,
+            dtype,
+            &shape,
+            BufferInit::Data { file: file.clone() },
+        ));
+        self.files.insert(file, bytes);
+        Ok(Known::Tensor(Place {
+            name,
+            shape,
+            dtype,
+            empty: false,
+        }))
+    }
+
+    fn dim<'c>(&self, op: Op<'c>, tensor: Val<'c>, dim: Val<'c>) -> PassResult<'c, Known> {
+        let at = self
+            .int(op, dim)?
+            .as_const()
+            .and_then(|dim| usize::try_from(dim).ok());
+        let place = self.tensor(op, tensor)?;
+        let extent = at.and_then(|at| place.shape.get(at).cloned());
+        extent
+            .map(Known::Int)
+            .ok_or_else(|| error(op, "expected a known dimension of the tensor"))
+    }
+
+    fn empty<'c>(
+        &mut self,
+        op: Op<'c>,
+        sizes: &[Val<'c>],
+        result: Val<'c>,
+    ) -> PassResult<'c, Known> {
+        let (extents, dtype) = tensor_type(op, result)?;
+        let mut sizes = sizes.iter();
+        let mut shape = Vec::new();
+        for extent in extents {
+            shape.push(match extent {
+                DYNAMIC => {
+                    let size = sizes
+                        .next()
+                        .ok_or_else(|| error(op, "expected a size for each dynamic extent"))?;
+                    self.int(op, *size)?
+                }
+                extent => Expr::Const(extent),
+            });
+        }
+        let name = format!("buffer{}", self.buffers.len());
+        self.buffers
+            .push(buffer(&name, dtype, &shape, BufferInit::Undefined));
+        Ok(Known::Tensor(Place {
+            name,
+            shape,
+            dtype,
+            empty: true,
+        }))
+    }
+
+    /// The same memory under another shape.
+    fn reshape<'c>(&self, op: Op<'c>, source: Val<'c>, result: Val<'c>) -> PassResult<'c, Known> {
+        let place = self.tensor(op, source)?;
+        let (extents, _) = tensor_type(op, result)?;
+        let fixed: i64 = extents
+            .iter()
+            .filter(|extent| **extent != DYNAMIC)
+            .product();
+        let total = place.shape.iter().cloned().fold(Expr::Const(1), product);
+        let mut left = Some(match fixed {
+            1 => total,
+            _ => total.floor_div(fixed.max(1)),
+        });
+        let mut shape = Vec::new();
+        for extent in extents {
+            shape.push(match extent {
+                DYNAMIC => left
+                    .take()
+                    .ok_or_else(|| error(op, "expected one dynamic extent at most"))?,
+                extent => Expr::Const(extent),
+            });
+        }
+        Ok(Known::Tensor(Place { shape, ..place }))
+    }
+
+    fn launch<'c>(&mut self, op: Op<'c>) -> PassResult<'c> {
+        let sizes = op
+            .attribute("operandSegmentSizes")
+            .ok()
+            .and_then(|sizes| DenseI32ArrayAttribute::try_from(sizes).ok());
+        let segment = |at: usize| {
+            sizes
+                .and_then(|sizes| sizes.element(at).ok())
+                .and_then(|size| usize::try_from(size).ok())
+        };
+        let (values, results) = (operands(op), results(op));
+        let (Some(inputs), Some(outputs), Some(&[x, y, z])) =
+            (segment(3), segment(4), values.get(..3))
+        else {
+            return Err(error(op, "expected a grid, inputs and outputs"));
+        };
+        let grid = [self.int(op, x)?, self.int(op, y)?, self.int(op, z)?];
+        let mut call = Call::default();
+        for (at, value) in values.iter().skip(3).enumerate().take(inputs + outputs) {
+            let written = at >= inputs;
+            match self.values.get(&identity(*value)).cloned() {
+                Some(Known::Int(expr)) => call.int(at, expr),
+                Some(Known::Float(number)) => call.float(at, number),
+                Some(Known::Tensor(mut place)) => {
+                    if written && !place.empty {
+                        place = self.copied(&place);
+                    }
+                    let access = match (written, place.empty) {
+                        (false, _) => Access::Read,
+                        (true, true) => Access::Write,
+                        (true, false) => Access::ReadWrite,
+                    };
+                    let dynamic = TensorType::of_value(*value)
+                        .is_some_and(|found| found.shape.first() == Some(&DYNAMIC));
+                    call.tensor(at, &place, access, dynamic);
+                    if let Some(result) = at.checked_sub(inputs).and_then(|at| results.get(at)) {
+                        self.set(
+                            *result,
+                            Known::Tensor(Place {
+                                empty: false,
+                                ..place
+                            }),
+                        );
+                    }
+                }
+                Some(Known::Comparison(..)) | None => {
+                    return Err(error(
+                        op,
+                        "an argument of the launch is not known on the host",
+                    ));
+                }
+            }
+        }
+        self.step(op, call, grid)
+    }
+
+    fn step<'c>(&mut self, op: Op<'c>, call: Call, grid: [Expr; 3]) -> PassResult<'c> {
+        let number = |name: &str| {
+            op.attribute(name)
+                .ok()
+                .and_then(attribute::integer)
+                .and_then(|number| u32::try_from(number).ok())
+        };
+        let symbol = op.attribute("kernel").ok().map(|kernel| kernel.to_string());
+        let symbol = symbol.and_then(|text| {
+            text.rsplit('@')
+                .next()
+                .map(|name| name.trim_matches('"').to_owned())
+        });
+        let (Some(symbol), Some(threads), Some(shared)) =
+            (symbol, number("threads"), number("shared_bytes"))
+        else {
+            return Err(error(
+                op,
+                "expected a launch of a kernel that is bound to a target: run --axe-dispatch-schedules",
+            ));
+        };
+        let mut name = symbol.clone();
+        let same = |kernel: &&Kernel| kernel.symbol == symbol;
+        match self
+            .kernels
+            .iter()
+            .filter(same)
+            .find(|kernel| kernel.params == call.params)
+        {
+            Some(kernel) => name.clone_from(&kernel.name),
+            None => {
+                let others = self.kernels.iter().filter(same).count();
+                if others > 0 {
+                    name = format!("{symbol}_{others}");
+                }
+                self.kernels.push(Kernel {
+                    name: name.clone(),
+                    symbol,
+                    cubin: None,
+                    ptx: Some("kernels.ptx".into()),
+                    params: call.params,
+                    block: [threads, 1, 1],
+                    cluster: None,
+                    dynamic_shared_bytes: shared,
+                    resources: None,
+                });
+            }
+        }
+        self.steps.push(Step::Launch(Launch {
+            kernel: name,
+            args: call.args,
+            grid,
+            overlaps_previous: false,
+        }));
+        Ok(())
+    }
+
+    /// A buffer with the content of a tensor.
+    fn copied(&mut self, place: &Place) -> Place {
+        let name = format!("buffer{}", self.buffers.len());
+        self.buffers.push(buffer(
+            &name,
+            place.dtype,
+            &place.shape,
+            BufferInit::Undefined,
+        ));
+        self.copy(place, &name);
+        Place {
+            name,
+            ..place.clone()
+        }
+    }
+
+    fn copy(&mut self, from: &Place, to: &str) {
+        let elements = from.shape.iter().cloned().fold(Expr::Const(1), product);
+        let bytes = product(
+            elements,
+            Expr::Const(i64::try_from(from.dtype.bytes()).unwrap_or(0)),
+        );
+        self.steps.push(Step::Copy {
+            from: MemRef::start_of(from.name.clone()),
+            to: MemRef::start_of(to),
+            bytes,
+        });
+    }
+
+    /// The results become outputs: a buffer by its new name, other memory by a copy.
+    fn finish<'c>(&mut self, op: Op<'c>, values: &[Val<'c>]) -> PassResult<'c> {
+        for (at, value) in values.iter().enumerate() {
+            let place = self.tensor(op, *value)?;
+            let name = format!("out{at}");
+            self.outputs.push(TensorSpec::new(
+                name.clone(),
+                place.dtype,
+                place.shape.clone(),
+            ));
+            let own = self.buffers.iter().position(|buffer| {
+                buffer.name == place.name && buffer.init == BufferInit::Undefined
+            });
+            let again = values.iter().skip(at + 1).any(|other| {
+                matches!(self.values.get(&identity(*other)), Some(Known::Tensor(other)) if other.name == place.name)
+            });
+            match own.filter(|_| !again) {
+                None => self.copy(&place, &name),
+                Some(buffer) => {
+                    self.buffers.remove(buffer);
+                    self.rename(&place.name, &name);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn rename(&mut self, from: &str, to: &str) {
+        let change = |memory: &mut MemRef| {
+            if memory.name == from {
+                to.clone_into(&mut memory.name);
+            }
+        };
+        for step in &mut self.steps {
+            match step {
+                Step::Launch(launch) => {
+                    for arg in &mut launch.args {
+                        if let Arg::Memory(memory) = arg {
+                            change(memory);
+                        }
+                    }
+                }
+                Step::Fill { to, .. } => change(to),
+                Step::Copy { from, to, .. } => {
+                    change(from);
+                    change(to);
+                }
+            }
+        }
+    }
+}
+
+/// The parameters and arguments of a launch.
+#[derive(Default)]
+struct Call {
+    params: Vec<Param>,
+    args: Vec<Arg>,
+}
+
+impl Call {
+    fn push(&mut self, name: String, kind: ParamKind, arg: Arg) {
+        self.params.push(Param { name, kind });
+        self.args.push(arg);
+    }
+
+    fn int(&mut self, at: usize, expr: Expr) {
+        self.push(
+            format!("p{at}"),
+            ParamKind::Scalar {
+                ty: ScalarType::I64,
+            },
+            Arg::Int(expr),
+        );
+    }
+
+    fn float(&mut self, at: usize, number: f64) {
+        self.push(
+            format!("p{at}"),
+            ParamKind::Scalar {
+                ty: ScalarType::F32,
+            },
+            Arg::Float(number),
+        );
+    }
+
+    fn tensor(&mut self, at: usize, place: &Place, access: Access, dynamic: bool) {
+        let memory = MemRef::start_of(place.name.clone());
+        self.push(
+            format!("p{at}"),
+            ParamKind::Pointer { access, align: 16 },
+            Arg::Memory(memory),
+        );
+        if let Some(extent) = place.shape.first().filter(|_| dynamic) {
+            self.push(
+                format!("p{at}_extent"),
+                ParamKind::Scalar {
+                    ty: ScalarType::I64,
+                },
+                Arg::Int(extent.clone()),
+            );
+        }
+    }
+}
+
+fn unsupported<'c>(op: Op<'c>, name: &str) -> PassError<'c> {
+    error(
+        op,
+        format!(
+            "'{name}' on the host has no form in a package: expected launches, sizes, constants and reshapes"
+        ),
+    )
+}
+
+fn binary(name: &str) -> Option<fn(Expr, Expr) -> Expr> {
+    Some(match name {
+        "arith.addi" => |a, b| a.add(b),
+        "arith.subi" => |a, b| a.sub(b),
+        "arith.muli" => product,
+        "arith.divui" | "arith.divsi" | "arith.floordivsi" => |a, b| a.floor_div(b),
+        "arith.ceildivui" | "arith.ceildivsi" => |a, b| a.ceil_div(b),
+        "arith.remui" | "arith.remsi" => |a, b| a.modulo(b),
+        "arith.minui" | "arith.minsi" => |a, b| a.min(b),
+        "arith.maxui" | "arith.maxsi" => |a, b| a.max(b),
+        _ => return None,
+    })
+}
+
+/// `a b`, without factors of one.
+fn product(a: Expr, b: Expr) -> Expr {
+    match (a.as_const(), b.as_const()) {
+        (Some(1), _) => b,
+        (_, Some(1)) => a,
+        _ => a.mul(b),
+    }
+}
+
+fn buffer(name: &str, dtype: DType, shape: &[Expr], init: BufferInit) -> Buffer {
+    Buffer {
+        name: name.to_owned(),
+        dtype,
+        shape: shape.to_vec(),
+        align: axe_package::DEFAULT_ALIGNMENT,
+        init,
+    }
+}
+
+fn tensor_type<'c>(op: Op<'c>, value: Val<'c>) -> PassResult<'c, (Vec<i64>, DType)> {
+    let found = TensorType::of_value(value);
+    let typed = found.and_then(|found| Some((found.shape, dtype(found.element)?)));
+    typed.ok_or_else(|| {
+        error(
+            op,
+            format!("expected a tensor of numbers, got {}", value.r#type()),
+        )
+    })
+}
+
+/// The elements of a dense constant, little-endian; a splat repeated.
+fn dense_bytes(value: melior::ir::Attribute<'_>, shape: &[i64], dtype: DType) -> Option<Vec<u8>> {
+    let count = usize::try_from(shape.iter().product::<i64>()).ok()?;
+    let raw = value.to_raw();
+    if dtype == DType::Bool {
+        return None;
+    }
+    if let Some(bytes) = axe_passes::ir::attribute::resource(value) {
+        return (bytes.len() == count * dtype.bytes()).then(|| bytes.to_vec());
+    }
+    // SAFETY: the kind is checked; the data has one element for a splat, and all of them otherwise.
+    unsafe {
+        if !sys::mlirAttributeIsADenseElements(raw) {
+            return None;
+        }
+        let data = sys::mlirDenseElementsAttrGetRawData(raw).cast::<u8>();
+        let splat = sys::mlirDenseElementsAttrIsSplat(raw);
+        let held = if splat { 1 } else { count };
+        let bytes = std::slice::from_raw_parts(data, held * dtype.bytes());
+        Some(if splat {
+            bytes.repeat(count)
+        } else {
+            bytes.to_vec()
+        })
+    }
+}

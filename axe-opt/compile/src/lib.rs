@@ -1,0 +1,273 @@
+//! From a module's text to a kernel package.
+//!
+//! [`compile`] runs the pipeline of a target (`--axe-nvidia`) on a module with tensors, reads what is left of
+//! the host function (launches, sizes, constants, reshapes) as the steps of an [`axe_package::Package`], and
+//! has ptxas assemble the kernels. The source goes with the package, so that the CPU reference can be
+//! computed from it anywhere ([`reference`]).
+
+mod error;
+mod host;
+mod ptxas;
+
+pub use error::CompileError;
+
+use axe_package::{MANIFEST_VERSION, Manifest, Package, Target, Tensor};
+use axe_passes::ir::Op;
+use axe_passes::ir::value::name;
+use axe_passes::ir::walk;
+use melior::ir::attribute::{ArrayAttribute, StringAttribute};
+use melior::ir::operation::OperationLike;
+use melior::ir::{Attribute, AttributeLike, Module};
+use std::collections::BTreeMap;
+use std::sync::Once;
+
+/// The package's file that holds the module it was compiled from.
+pub const SOURCE_FILE: &str = "source.mlir";
+/// The target that runs a module's source on the host.
+pub const CPU: &str = "cpu";
+
+/// A package and what the user should know of how it was made.
+#[derive(Debug)]
+pub struct Compiled {
+    /// The package.
+    pub package: Package,
+    /// Warnings of the assembler, or that there is none.
+    pub warnings: Vec<String>,
+}
+
+/// Registers every target.
+pub fn register() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(axe_nvidia::register);
+}
+
+/// Compiles the function `function` (or the only one) of a module for a target: a chip, or `cpu`.
+///
+/// # Errors
+/// The diagnostics of MLIR, a host function that a package cannot hold, what ptxas says.
+pub fn compile(text: &str, function: Option<&str>, target: &str) -> Result<Compiled, CompileError> {
+    register();
+    let chips: Vec<_> = axe_nvidia::facts::chip::CHIPS
+        .iter()
+        .map(|chip| chip.name)
+        .collect();
+    if target != CPU && !chips.contains(&target) {
+        return Err(CompileError::Target(target.to_owned(), chips.join(", ")));
+    }
+    let context = axe_cpu::context();
+    let mut module = axe_cpu::parse(&context, text)?;
+    let main = main_name(&module, function)?;
+    if target == CPU {
+        return for_cpu(text, &main);
+    }
+    axe_cpu::run_passes(
+        &context,
+        &mut module,
+        &format!("axe-nvidia{{chip={target}}}"),
+    )?;
+    let host = host::read(find(&module, "func.func", &main)?)?;
+    let ptx = assembly(&module)?;
+    for_chip(text, &main, target, host, ptx)
+}
+
+/// The results of a package's function on the host, computed from its source.
+///
+/// # Errors
+/// A package without its source, and what the CPU target says.
+pub fn reference(package: &Package, inputs: &[Tensor]) -> Result<Vec<Tensor>, CompileError> {
+    register();
+    let source = package
+        .file(SOURCE_FILE)
+        .and_then(|bytes| std::str::from_utf8(bytes).ok());
+    let source = source.ok_or_else(|| {
+        CompileError::Function(
+            "the package does not hold the module it was compiled from".to_owned(),
+        )
+    })?;
+    Ok(axe_cpu::run(source, &package.manifest().name, inputs)?)
+}
+
+/// The decisions and plans of every kernel of a module, for people, and the kernels themselves.
+///
+/// # Errors
+/// The diagnostics of MLIR.
+pub fn explain(text: &str, chip: &str) -> Result<(), CompileError> {
+    register();
+    let context = axe_cpu::context();
+    let mut module = axe_cpu::parse(&context, text)?;
+    let passes = format!(
+        "convert-linalg-to-axe,canonicalize,cse,axe-plan-kernels{{target={chip}}},axe-dispatch-schedules{{target={chip} explain}}"
+    );
+    Ok(axe_cpu::run_passes(&context, &mut module, &passes)?)
+}
+
+fn for_cpu(text: &str, main: &str) -> Result<Compiled, CompileError> {
+    // Compiling once shows every error now rather than when the package runs.
+    let signature = axe_cpu::Program::compile(text, main)?.signature().clone();
+    let manifest = cpu_manifest(text, main, &signature)?;
+    let files = BTreeMap::from([(SOURCE_FILE.to_owned(), text.as_bytes().to_vec())]);
+    Ok(Compiled {
+        package: Package::new(manifest, files)?,
+        warnings: Vec::new(),
+    })
+}
+
+fn cpu_manifest(
+    text: &str,
+    main: &str,
+    signature: &axe_cpu::Signature,
+) -> Result<Manifest, CompileError> {
+    let mut manifest = empty_manifest(text, main, CPU, "host");
+    for (at, input) in signature.inputs.iter().enumerate() {
+        let name = format!("arg{at}");
+        let mut shape = Vec::new();
+        for (dim, extent) in input.shape.iter().enumerate() {
+            let fixed = extent
+                .and_then(|extent| i64::try_from(extent).ok())
+                .map(axe_package::Expr::Const);
+            shape.push(fixed.unwrap_or_else(|| {
+                let symbol = format!("{name}_dim{dim}");
+                manifest.symbols.push(axe_package::Symbol::of_dim(
+                    symbol.clone(),
+                    name.clone(),
+                    dim,
+                ));
+                axe_package::Expr::sym(symbol)
+            }));
+        }
+        manifest
+            .inputs
+            .push(axe_package::TensorSpec::new(name, input.dtype, shape));
+    }
+    Ok(manifest)
+}
+
+fn for_chip(
+    text: &str,
+    main: &str,
+    chip: &str,
+    host: host::Host,
+    ptx: Option<String>,
+) -> Result<Compiled, CompileError> {
+    let mut manifest = empty_manifest(text, main, "nvidia", chip);
+    let mut files = host.files;
+    files.insert(SOURCE_FILE.to_owned(), text.as_bytes().to_vec());
+    let mut warnings = Vec::new();
+    let mut kernels = host.kernels;
+    if let Some(ptx) = ptx.filter(|_| !kernels.is_empty()) {
+        match ptxas::find() {
+            None => warnings.push(
+                "ptxas was not found: the package holds PTX only, which the driver compiles"
+                    .to_owned(),
+            ),
+            Some(path) => {
+                let assembled = ptxas::assemble(&path, &ptx, chip)?;
+                warnings.extend(assembled.warnings);
+                for kernel in &mut kernels {
+                    kernel.cubin = Some("kernels.cubin".to_owned());
+                    kernel.resources = assembled.resources.get(&kernel.symbol).cloned();
+                }
+                files.insert("kernels.cubin".to_owned(), assembled.cubin);
+            }
+        }
+        files.insert("kernels.ptx".to_owned(), ptx.into_bytes());
+    }
+    manifest.symbols = host.symbols;
+    manifest.inputs = host.inputs;
+    manifest.outputs = host.outputs;
+    manifest.buffers = host.buffers;
+    manifest.kernels = kernels;
+    manifest.steps = host.steps;
+    Ok(Compiled {
+        package: Package::new(manifest, files)?,
+        warnings,
+    })
+}
+
+fn empty_manifest(text: &str, main: &str, kind: &str, chip: &str) -> Manifest {
+    Manifest {
+        version: MANIFEST_VERSION,
+        name: main.to_owned(),
+        target: Target {
+            kind: kind.to_owned(),
+            chip: chip.to_owned(),
+        },
+        tools: BTreeMap::from([("axe".to_owned(), env!("CARGO_PKG_VERSION").to_owned())]),
+        source_sha256: axe_package::sha256_hex(text.as_bytes()),
+        source: Some(SOURCE_FILE.to_owned()),
+        symbols: Vec::new(),
+        inputs: Vec::new(),
+        outputs: Vec::new(),
+        buffers: Vec::new(),
+        kernels: Vec::new(),
+        steps: Vec::new(),
+        files: BTreeMap::new(),
+    }
+}
+
+/// The operations of a module's body.
+fn body<'c>(module: &Module<'c>) -> Vec<Op<'c>> {
+    // SAFETY: the operations live as long as the module, which the caller keeps.
+    let module = unsafe { Op::from_raw(module.as_operation().to_raw()) };
+    walk::blocks(module)
+        .into_iter()
+        .flat_map(walk::operations)
+        .collect()
+}
+
+fn symbol(op: Op<'_>) -> Option<String> {
+    let name = op.attribute("sym_name").ok()?;
+    Some(StringAttribute::try_from(name).ok()?.value().to_owned())
+}
+
+fn main_name(module: &Module<'_>, wanted: Option<&str>) -> Result<String, CompileError> {
+    let functions = body(module)
+        .into_iter()
+        .filter(|op| name(*op) == "func.func");
+    let defined = functions.filter(|op| !walk::blocks(*op).is_empty());
+    let names: Vec<_> = defined.filter_map(symbol).collect();
+    match (wanted, names.as_slice()) {
+        (Some(wanted), _) if names.iter().any(|name| name == wanted) => Ok(wanted.to_owned()),
+        (None, [only]) => Ok(only.clone()),
+        (Some(wanted), _) => Err(CompileError::Function(format!(
+            "there is no function `{wanted}`; there are: {}",
+            names.join(", ")
+        ))),
+        (None, []) => Err(CompileError::Function(
+            "the module has no function to compile".to_owned(),
+        )),
+        (None, _) => Err(CompileError::Function(format!(
+            "name one of the functions {} with --function",
+            names.join(", ")
+        ))),
+    }
+}
+
+fn find<'c>(module: &Module<'c>, kind: &str, wanted: &str) -> Result<Op<'c>, CompileError> {
+    let mut found = body(module).into_iter().filter(|op| name(*op) == kind);
+    let found = found.find(|op| symbol(*op).as_deref() == Some(wanted));
+    found.ok_or_else(|| CompileError::Function(format!("the pipeline left no function `{wanted}`")))
+}
+
+/// The PTX of the module's `gpu.binary`; none when it has no kernels.
+fn assembly(module: &Module<'_>) -> Result<Option<String>, CompileError> {
+    let Some(binary) = body(module)
+        .into_iter()
+        .find(|op| name(*op) == "gpu.binary")
+    else {
+        return Ok(None);
+    };
+    let missing = || CompileError::Function("the pipeline left no PTX".to_owned());
+    let objects = binary.attribute("objects").map_err(|_| missing())?;
+    let objects = ArrayAttribute::try_from(objects).map_err(|_| missing())?;
+    let object: Attribute = objects.element(0).map_err(|_| missing())?;
+    // SAFETY: the kind is checked before the object is read; its text lives as long as the context.
+    let text = unsafe {
+        if !mlir_sys::mlirAttributeIsAGPUObjectAttr(object.to_raw()) {
+            return Err(missing());
+        }
+        melior::StringRef::from_raw(mlir_sys::mlirGPUObjectAttrGetObject(object.to_raw()))
+    };
+    let text = text.as_str().map_err(|_| missing())?;
+    Ok(Some(text.trim_end_matches('\0').to_owned()))
+}

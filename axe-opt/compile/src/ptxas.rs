@@ -1,0 +1,128 @@
+//! NVIDIA's assembler, as a process of its own.
+
+use crate::error::CompileError;
+use axe_package::Resources;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// What the assembler made.
+pub(crate) struct Assembled {
+    /// Machine code.
+    pub cubin: Vec<u8>,
+    /// What each kernel uses.
+    pub resources: BTreeMap<String, Resources>,
+    /// Its warnings.
+    pub warnings: Vec<String>,
+}
+
+/// The assembler: `$PTXAS`, that of the workspace (`.deps/bin` above the program), or the path's.
+pub(crate) fn find() -> Option<PathBuf> {
+    if let Some(named) = std::env::var_os("PTXAS") {
+        return Some(named.into());
+    }
+    let program = std::env::current_exe().ok()?;
+    let beside = program
+        .ancestors()
+        .map(|folder| folder.join(".deps/bin/ptxas"));
+    let here = std::env::current_dir().ok()?.join(".deps/bin/ptxas");
+    let on_path = std::env::var_os("PATH")
+        .map(|path| {
+            std::env::split_paths(&path)
+                .map(|folder| folder.join("ptxas"))
+                .collect::<Vec<_>>()
+        })
+        .unwrap_or_default();
+    beside
+        .chain([here])
+        .chain(on_path)
+        .find(|path| path.is_file())
+}
+
+/// Assembles PTX for a chip.
+///
+/// # Errors
+/// What the assembler says.
+pub(crate) fn assemble(ptxas: &PathBuf, ptx: &str, chip: &str) -> Result<Assembled, CompileError> {
+    let failed =
+        |error: std::io::Error| CompileError::Ptxas(format!("{}: {error}", ptxas.display()));
+    let folder = tempfile::tempdir().map_err(failed)?;
+    let (source, target) = (folder.path().join("k.ptx"), folder.path().join("k.cubin"));
+    std::fs::write(&source, ptx).map_err(failed)?;
+    let output = Command::new(ptxas)
+        .arg(format!("-arch={chip}"))
+        .args(["-v", "-o"])
+        .arg(&target)
+        .arg(&source)
+        .output()
+        .map_err(failed)?;
+    let text = format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    if !output.status.success() {
+        return Err(CompileError::Ptxas(text.trim().to_owned()));
+    }
+    Ok(Assembled {
+        cubin: std::fs::read(&target).map_err(failed)?,
+        resources: resources(&text),
+        warnings: text
+            .lines()
+            .filter(|line| line.contains("warning"))
+            .map(str::to_owned)
+            .collect(),
+    })
+}
+
+/// The lines of `-v`, by kernel.
+fn resources(text: &str) -> BTreeMap<String, Resources> {
+    let mut found: BTreeMap<String, Resources> = BTreeMap::new();
+    let mut current = String::new();
+    for line in text.lines() {
+        if let Some(name) = line
+            .split("entry function '")
+            .nth(1)
+            .and_then(|rest| rest.split('\'').next())
+        {
+            name.clone_into(&mut current);
+        }
+        let number = |before: &str| -> Option<u32> {
+            let end = line
+                .split(before)
+                .next()
+                .filter(|head| head.len() < line.len())?;
+            end.trim().rsplit([' ', ',']).next()?.parse().ok()
+        };
+        let own = found.entry(current.clone()).or_default();
+        if let Some(bytes) = number(" bytes spill stores") {
+            own.spill_bytes = bytes;
+        }
+        if let Some(registers) = number(" registers") {
+            own.registers = registers;
+        }
+        if let Some(bytes) = number(" bytes smem") {
+            own.static_shared_bytes = bytes;
+        }
+    }
+    found.remove("");
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resources_are_read_by_kernel() {
+        let text = "ptxas info    : 0 bytes gmem\nptxas info    : Compiling entry function 'a' for 'sm_90a'\n    \
+                    0 bytes stack frame, 8 bytes spill stores, 4 bytes spill loads\n\
+                    ptxas info    : Used 207 registers, used 1 barriers, 64 bytes smem\n";
+        let found = resources(text);
+        let a = &found["a"];
+        assert_eq!(
+            (a.registers, a.spill_bytes, a.static_shared_bytes),
+            (207, 8, 64)
+        );
+    }
+}
