@@ -34,23 +34,30 @@ const ADD: &str = "{ ^bb0(%p: f32, %q: f32):
 fn products_of_every_transposition() {
     for (a, b, flags) in [
         ("40x72", "72x56", ""),
-        ("72x40", "72x56", "{trans_a}"),
-        ("40x72", "56x72", "{trans_b}"),
-        ("72x40", "56x72", "{trans_a, trans_b}"),
+        ("72x40", "72x56", "trans_a"),
+        ("40x72", "56x72", "trans_b"),
+        ("72x40", "56x72", "trans_a, trans_b"),
     ] {
         let extents = |text: &str| -> Vec<u64> {
             text.split('x')
                 .map(|extent| extent.parse().unwrap())
                 .collect()
         };
-        for (element, dtype, result) in [
-            ("f16", DType::F16, "f32"),
-            ("f32", DType::F32, "f32"),
-            ("i8", DType::I8, "i32"),
+        let reduced = "axe.plan = {precision = \"tf32\"}";
+        for (element, dtype, result, plan) in [
+            ("f16", DType::F16, "f32", ""),
+            ("f32", DType::F32, "f32", ""),
+            ("f32", DType::F32, "f32", reduced),
+            ("i8", DType::I8, "i32", ""),
         ] {
+            let attributes: Vec<_> = [flags, plan]
+                .into_iter()
+                .filter(|part| !part.is_empty())
+                .collect();
+            let attributes = attributes.join(", ");
             let body = format!(
                 "func.func @f(%a: tensor<{a}x{element}>, %b: tensor<{b}x{element}>) -> tensor<40x56x{result}> {{
-                   %y = axe.gemm %a, %b {flags} : tensor<{a}x{element}>, tensor<{b}x{element}> -> tensor<40x56x{result}>
+                   %y = axe.gemm %a, %b {{{attributes}}} : tensor<{a}x{element}>, tensor<{b}x{element}> -> tensor<40x56x{result}>
                    return %y : tensor<40x56x{result}>
                  }}"
             );
