@@ -18,6 +18,7 @@ mod gemm;
 mod group;
 pub mod layouts;
 mod pipeline;
+mod product;
 mod single;
 mod space;
 pub mod tiles;

@@ -1,0 +1,236 @@
+//! One matrix product: its extents, what forms it, and its tile.
+
+use super::code::layout_error;
+use super::cost::{Problem, Tile, Unit, choose};
+use super::frame::element_bytes;
+use super::layouts::{Grid, Product, matrix_product, scalar_product};
+use axe_passes::ir::value::{operands, results};
+use axe_passes::ir::{Builder, DYNAMIC, Op, Val, attribute, types};
+use axe_passes::{PassError, PassResult};
+use melior::ir::attribute::{DictionaryAttribute, StringAttribute};
+use melior::ir::operation::OperationLike;
+use melior::ir::{Attribute, AttributeLike, Type};
+use mlir_sys as sys;
+
+/// What a dynamic extent is expected to be when tiles are chosen.
+const EXPECTED: i64 = 2048;
+
+/// A matrix product, read.
+#[derive(Clone, Debug)]
+pub(super) struct Gemm<'c> {
+    pub op: Op<'c>,
+    pub a: Val<'c>,
+    pub b: Val<'c>,
+    pub start: Option<Val<'c>>,
+    pub result: Val<'c>,
+    /// Products, when there is a batch.
+    pub batch: Option<i64>,
+    pub m: i64,
+    pub n: i64,
+    pub k: i64,
+    pub trans_a: bool,
+    pub trans_b: bool,
+    pub element: Type<'c>,
+    /// The type of the accumulators.
+    pub accumulator: Type<'c>,
+    pub unit: Unit,
+}
+
+/// The entry `key` of the operator's `axe.plan`, which overrides what the planner would choose.
+fn option<'c>(op: Op<'c>, key: &str) -> Option<Attribute<'c>> {
+    let plan = op.attribute("axe.plan").ok()?;
+    let plan = DictionaryAttribute::try_from(plan).ok()?;
+    let key = melior::StringRef::new(key).to_raw();
+    // SAFETY: the attribute is a dictionary; a key that it lacks gives the null attribute.
+    unsafe {
+        let found = sys::mlirDictionaryAttrGetElementByName(plan.to_raw(), key);
+        Attribute::from_option_raw(found)
+    }
+}
+
+impl<'c> Gemm<'c> {
+    pub(super) fn read(op: Op<'c>) -> PassResult<'c, Self> {
+        let builder = Builder::before(op);
+        let unreadable = || PassError::new(op.location(), "expected a matrix product of tensors");
+        let values = operands(op);
+        let (&[a, b], &[result]) = (values.get(..2).unwrap_or_default(), &results(op)[..]) else {
+            return Err(unreadable());
+        };
+        let (ta, tr) = (builder.tensor_of(a)?, builder.tensor_of(result)?);
+        let [.., a0, a1] = ta.shape[..] else {
+            return Err(unreadable());
+        };
+        let [ref batch @ .., m, n] = tr.shape[..] else {
+            return Err(unreadable());
+        };
+        let trans_a = op.has_attribute("trans_a");
+        let batch = match batch {
+            [] => None,
+            [DYNAMIC, ..] => Some(DYNAMIC),
+            extents => Some(extents.iter().product()),
+        };
+        let mut gemm = Self {
+            op,
+            a,
+            b,
+            start: values.get(2).copied(),
+            result,
+            batch,
+            m,
+            n,
+            k: if trans_a { a0 } else { a1 },
+            trans_a,
+            trans_b: op.has_attribute("trans_b"),
+            element: ta.element,
+            accumulator: tr.element,
+            unit: Unit::Scalar,
+        };
+        gemm.check_extents()?;
+        gemm.choose_unit(builder)?;
+        Ok(gemm)
+    }
+
+    fn check_extents(&self) -> PassResult<'c> {
+        let dynamic = [self.n, self.k].contains(&DYNAMIC) || (self.m == DYNAMIC && self.trans_a);
+        if dynamic {
+            return Err(PassError::new(
+                self.op.location(),
+                "expected a matrix product whose only dynamic extent is the leading one of A and the result",
+            ));
+        }
+        Ok(())
+    }
+
+    fn choose_unit(&mut self, builder: Builder<'c>) -> PassResult<'c> {
+        let f32 = builder.r#type(|context| Type::float32(context));
+        let bits = types::bits(self.element);
+        let reduced = option(self.op, "precision")
+            .and_then(|value| StringAttribute::try_from(value).ok())
+            .is_some_and(|value| value.value() == "tf32");
+        let half = [
+            builder.r#type(|context| Type::float16(context)),
+            builder.r#type(|context| Type::bfloat16(context)),
+        ]
+        .contains(&self.element);
+        self.unit = match bits {
+            Some(16) if half => Unit::Half,
+            Some(32) if reduced && self.element == f32 => Unit::Tf32,
+            Some(32 | 64) => Unit::Scalar,
+            Some(8 | 16) if types::is_integer(self.element) => Unit::Scalar,
+            _ => {
+                return Err(PassError::new(
+                    self.op.location(),
+                    format!(
+                        "expected f16, bf16, f32, f64 or integers in a matrix product, got {}",
+                        self.element
+                    ),
+                ));
+            }
+        };
+        let wide = types::bits(self.accumulator) > Some(32);
+        if self.unit != Unit::Scalar && !wide {
+            self.accumulator = f32;
+        } else if self.unit != Unit::Scalar {
+            self.unit = Unit::Scalar;
+        }
+        Ok(())
+    }
+
+    pub(super) fn tile(&self, chip: &'static crate::facts::chip::Chip) -> PassResult<'c, Tile> {
+        let expected = |extent| if extent == DYNAMIC { EXPECTED } else { extent };
+        let problem = Problem {
+            batch: self
+                .batch
+                .map_or(1, |batch| if batch == DYNAMIC { 8 } else { batch }),
+            m: expected(self.m),
+            n: self.n,
+            k: self.k,
+            element_bytes: element_bytes(self.element),
+            unit: self.unit,
+        };
+        let mut tile = choose(problem, chip)
+            .ok_or_else(|| PassError::new(self.op.location(), "no tile fits in shared memory"))?;
+        if let Some(&[m, n, k]) = option(self.op, "tile")
+            .and_then(attribute::read_i64s)
+            .as_deref()
+        {
+            tile.shape = [m, n, k];
+        }
+        if let Some(&[rows, columns]) = option(self.op, "warps")
+            .and_then(attribute::read_i64s)
+            .as_deref()
+        {
+            tile.grid = Grid { rows, columns };
+        }
+        if let Some(stages) = option(self.op, "stages").and_then(attribute::integer) {
+            tile.stages = stages;
+        }
+        self.check_tile(tile, chip)
+    }
+
+    fn check_tile(&self, tile: Tile, chip: &crate::facts::chip::Chip) -> PassResult<'c, Tile> {
+        let error = |what: String| Err(PassError::new(self.op.location(), what));
+        let sizes = [
+            &tile.shape[..],
+            &[tile.grid.rows, tile.grid.columns, tile.stages],
+        ]
+        .concat();
+        if sizes.iter().any(|size| !(1..=4096).contains(size)) {
+            return error(
+                "expected tile, warps and stages of axe.plan between 1 and 4096".to_owned(),
+            );
+        }
+        let threads = tile.threads(self.unit);
+        if threads % 32 != 0 || !(32..=1024).contains(&threads) || tile.stages < 2 {
+            return error(format!(
+                "expected at least 2 stages and a multiple of 32 threads up to 1024, got {} stages and {threads} threads",
+                tile.stages
+            ));
+        }
+        let bytes = tile.shared_bytes(element_bytes(self.element));
+        if bytes > chip.shared_bytes {
+            return error(format!(
+                "a ring of {} stages takes {bytes} bytes of shared memory, and a CTA of {} has {}",
+                tile.stages, chip.name, chip.shared_bytes
+            ));
+        }
+        Ok(tile)
+    }
+
+    /// How deep the fragments in registers are: what one instruction of the tensor cores contracts, or the tile.
+    pub(super) fn step(&self, tile: Tile) -> i64 {
+        self.unit.atom().map_or(tile.shape[2], |atom| atom.k)
+    }
+
+    /// The register tensors of one step.
+    pub(super) fn product(&self, tile: Tile) -> PassResult<'c, Product> {
+        let [m, n, _] = tile.shape;
+        match self.unit.atom() {
+            Some(atom) => matrix_product(tile.shape, tile.grid, atom)
+                .and_then(|_| matrix_product([m, n, atom.k], tile.grid, atom)),
+            None => scalar_product(tile.shape, tile.grid),
+        }
+        .map_err(|error| layout_error(self.op.location(), error))
+    }
+
+    /// `[batch, rows, columns]` of an operand.
+    fn shape(&self, rows: i64, columns: i64) -> Vec<i64> {
+        self.batch.into_iter().chain([rows, columns]).collect()
+    }
+
+    pub(super) fn extents_of_a(&self) -> Vec<i64> {
+        if self.trans_a {
+            self.shape(self.k, self.m)
+        } else {
+            self.shape(self.m, self.k)
+        }
+    }
+
+    pub(super) fn extents_of_b(&self) -> Vec<i64> {
+        if self.trans_b {
+            self.shape(self.n, self.k)
+        } else {
+            self.shape(self.k, self.n)
+        }
+    }
+}
