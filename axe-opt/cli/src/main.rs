@@ -33,7 +33,7 @@ enum Command {
     /// Run a kernel package on a GPU, or on the host
     Run {
         #[command(flatten)]
-        run: Box<run::RunArgs>,
+        run: Box<run::RunCommand>,
         #[command(flatten)]
         device: DeviceArgs,
     },
