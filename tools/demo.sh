@@ -14,7 +14,7 @@ tools/build.sh
 
 step 2/5 "what becomes of examples/models/$model.mlir: kernels, and the schedule of each operator"
 "$BIN_DIR/axe" explain "examples/models/$model.mlir" --target sm_90a 2>"$out/decisions.txt"
-grep -E '^kernel|^  axe' "$out/decisions.txt" | sed -E 's/ +loc\(.*//' | uniq -c
+grep -E '^kernel|^  axe' "$out/decisions.txt" | sed -E 's/ +loc\(.*//' | uniq -c | sed -E 's/^ *1 //; s/^ *([0-9]+) (.*)/\2 (\1 times)/'
 say "      with every plan and decline: $out/decisions.txt"
 
 step 3/5 "compile it for sm_90a"

@@ -32,8 +32,6 @@ namespace axe {
 
 #define GEN_PASS_DEF_CONVERTLINALGTOAXE
 #define GEN_PASS_DEF_AXECANONICALIZELAYOUTS
-#define GEN_PASS_DEF_AXETILE
-#define GEN_PASS_DEF_AXESLICE
 #define GEN_PASS_DEF_AXEPLANKERNELS
 #define GEN_PASS_DEF_AXEDISPATCHSCHEDULES
 #define GEN_PASS_DEF_AXEVERIFYSCHEDULES
@@ -68,13 +66,6 @@ bool runBody(Pass *pass, StringRef name, Operation *operation,
 
 StringRef text(bool value) { return value ? "true" : "false"; }
 
-std::string text(ArrayRef<int64_t> values) {
-  std::string joined;
-  llvm::raw_string_ostream os(joined);
-  llvm::interleave(values, os, ",");
-  return joined;
-}
-
 /// A pass whose body is the Rust function of the same name.
 template <typename Base> struct RustPass : Base {
   using Base::Base;
@@ -95,15 +86,6 @@ struct ConvertLinalgToAxePass
 
 struct AxeCanonicalizeLayoutsPass
     : RustPass<impl::AxeCanonicalizeLayoutsBase<AxeCanonicalizeLayoutsPass>> {
-  using RustPass::RustPass;
-};
-
-struct AxeTilePass : RustPass<impl::AxeTileBase<AxeTilePass>> {
-  using RustPass::RustPass;
-  Options options() override { return {{"sizes", text(ArrayRef<int64_t>(sizes))}}; }
-};
-
-struct AxeSlicePass : RustPass<impl::AxeSliceBase<AxeSlicePass>> {
   using RustPass::RustPass;
 };
 
@@ -139,8 +121,7 @@ struct AxeLowerToHostPass
 
 } // namespace
 
-template <typename PassType>
-static void registerOne() {
+template <typename PassType> static void registerOne() {
   PassRegistration<PassType>();
 }
 
@@ -149,8 +130,6 @@ void registerPipelines();
 void registerPasses() {
   registerOne<ConvertLinalgToAxePass>();
   registerOne<AxeCanonicalizeLayoutsPass>();
-  registerOne<AxeTilePass>();
-  registerOne<AxeSlicePass>();
   registerOne<AxePlanKernelsPass>();
   registerOne<AxeDispatchSchedulesPass>();
   registerOne<AxeVerifySchedulesPass>();

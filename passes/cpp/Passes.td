@@ -35,31 +35,6 @@ def AxeCanonicalizeLayouts : Pass<"axe-canonicalize-layouts"> {
     Statistic<"changed", "num-changed", "Number of distinct layouts changed">];
 }
 
-def AxeTile : Pass<"axe-tile", "::mlir::ModuleOp"> {
-  let summary = "Split operators of kernels into loops over tiles";
-  let description = [{
-    An operator on memrefs or register tensors whose shape exceeds `sizes`
-    becomes one operator a tile, on slices of its operands. The tiles of a
-    register tensor take their layouts from the algebra's slice.
-  }];
-  let options = [ListOption<"sizes", "sizes", "int64_t", "Tile extents, outermost first">];
-  let statistics = [
-    Statistic<"tiled", "num-tiled", "Number of operators split">];
-  let dependentDialects = ["::axe::AxeDialect", "::mlir::arith::ArithDialect",
-                           "::mlir::scf::SCFDialect"];
-}
-
-def AxeSlice : Pass<"axe-slice", "::mlir::ModuleOp"> {
-  let summary = "Fold slices and views of storage into one slice each";
-  let description = [{
-    A slice of a slice becomes one slice of the storage, and the layout of each
-    slice is the algebra's slice of its source's layout.
-  }];
-  let statistics = [
-    Statistic<"folded", "num-folded", "Number of slices and views folded">];
-  let dependentDialects = ["::axe::AxeDialect", "::mlir::arith::ArithDialect"];
-}
-
 def AxePlanKernels : Pass<"axe-plan-kernels", "::mlir::ModuleOp"> {
   let summary = "Group logical operators into kernels and choose their tiles";
   let description = [{

@@ -24,11 +24,13 @@ extern "C" bool axePipelineText(MlirStringRef pipeline, intptr_t optionCount,
 namespace {
 
 struct NvidiaOptions : PassPipelineOptions<NvidiaOptions> {
-  Option<std::string> chip{*this, "chip", llvm::cl::desc("The chip to compile for"),
+  Option<std::string> chip{*this, "chip",
+                           llvm::cl::desc("The chip to compile for"),
                            llvm::cl::init("sm_90a")};
   Option<std::string> stop{
       *this, "until",
-      llvm::cl::desc("Stop after this level: logical, scheduled, target, nvvm, ptx"),
+      llvm::cl::desc(
+          "Stop after this level: logical, scheduled, target, nvvm, ptx"),
       llvm::cl::init("ptx")};
 };
 
@@ -46,7 +48,9 @@ struct RefusePass : PassWrapper<RefusePass, OperationPass<>> {
   std::string message;
 };
 
-void append(std::string &text, MlirStringRef part) { text += unwrap(part).str(); }
+void append(std::string &text, MlirStringRef part) {
+  text += unwrap(part).str();
+}
 
 void build(OpPassManager &manager, StringRef name,
            ArrayRef<AxePassOption> options) {
@@ -54,7 +58,8 @@ void build(OpPassManager &manager, StringRef name,
   auto sink = [](MlirStringRef part, void *user) {
     append(*static_cast<std::string *>(user), part);
   };
-  if (!axePipelineText(wrap(name), options.size(), options.data(), sink, &text)) {
+  if (!axePipelineText(wrap(name), options.size(), options.data(), sink,
+                       &text)) {
     manager.addPass(std::make_unique<RefusePass>((name + ": " + text).str()));
     return;
   }
@@ -72,12 +77,14 @@ void registerPipelines() {
       "axe-nvidia", "From linalg on tensors to PTX, through the axe dialect",
       [](OpPassManager &manager, const NvidiaOptions &options) {
         std::string chip = options.chip, until = options.stop;
-        AxePassOption passed[] = {{wrap(StringRef("chip")), wrap(StringRef(chip))},
-                                  {wrap(StringRef("until")), wrap(StringRef(until))}};
+        AxePassOption passed[] = {
+            {wrap(StringRef("chip")), wrap(StringRef(chip))},
+            {wrap(StringRef("until")), wrap(StringRef(until))}};
         build(manager, "axe-nvidia", passed);
       });
   PassPipelineRegistration<CpuOptions>(
-      "axe-cpu", "From linalg on tensors to LLVM for the host, through the axe dialect",
+      "axe-cpu",
+      "From linalg on tensors to LLVM for the host, through the axe dialect",
       [](OpPassManager &manager, const CpuOptions &) {
         build(manager, "axe-cpu", {});
       });
