@@ -9,7 +9,7 @@ rounds() {
     valgrind --tool=callgrind --callgrind-out-file=/dev/null "$bench" count "$1" "$2" 2>&1 |
         sed -n 's/.*Collected : \([0-9]*\).*/\1/p'
 }
-for operation in canonicalize equality group apply tile tile_of tile_of_outer; do
+for operation in canonicalize equality group apply slice tile tile_of tile_of_outer; do
     one=$(rounds "$operation" 1)
     eleven=$(rounds "$operation" 11)
     echo "$operation $(((eleven - one) / 400))"

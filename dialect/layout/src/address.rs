@@ -387,27 +387,4 @@ mod tests {
         assert!(map.fill(8, &mut []).is_ok());
         assert!(AddressMap::new(&parse("S[2 : 1] + R[2 : 4]"), Axis::M).is_err());
     }
-
-    #[test]
-    #[ignore = "measures time: run it with --release --ignored --nocapture"]
-    fn time_of_a_tile() {
-        let map = AddressMap::new(
-            &parse("Sw<3,3,3> o S[(128, 2, 64) : (64, 8192, 1)]"),
-            Axis::M,
-        )
-        .unwrap();
-        let mut out = vec![0; 128 * 128];
-        let start = std::time::Instant::now();
-        for _ in 0..1000 {
-            map.fill(0, std::hint::black_box(&mut out)).unwrap();
-        }
-        let fill = start.elapsed().as_nanos() as f64 / 16_384_000.0;
-        let start = std::time::Instant::now();
-        let mut sum = 0_i64;
-        for _ in 0..1000 {
-            sum = std::hint::black_box(&map).iter().fold(sum, |a, b| a ^ b);
-        }
-        let iter = start.elapsed().as_nanos() as f64 / 16_384_000.0;
-        println!("fill {fill:.3} ns, iter {iter:.3} ns an element ({sum})");
-    }
 }

@@ -100,5 +100,5 @@ pub use coord::{Coord, Offset};
 pub use error::{Error, Kind, Result};
 pub use iter::{DYNAMIC, Iter};
 pub use json::LayoutParts;
-pub use layout::{Grouped, GroupedMany, Layout, Replica, Shard};
+pub use layout::{Boundaries, Grouped, GroupedMany, Layout, Replica, Shard};
 pub use swizzle::Swizzle;

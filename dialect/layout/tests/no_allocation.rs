@@ -1,4 +1,4 @@
-//! Layouts of up to eight iters are canonicalised, compared and applied without the heap. Not so replica
+//! Layouts of up to eight iters are canonicalised, compared, grouped and applied without the heap. Not so replica
 //! sets that overlap themselves (`R[(3, 2, 2) : (2, 3, 6)]`): their points are enumerated on it.
 
 #[path = "../benches/kernels/mod.rs"]
@@ -52,11 +52,12 @@ fn small_layouts_stay_off_the_heap() {
             0,
             "equality {layout}"
         );
+        let shape = [layout.size()];
+        assert_eq!(allocations(|| layout.group(&shape)), 0, "group {layout}");
         if layout.replica().iter().any(|i| i.extent > 1) {
             continue;
         }
         for at in [&zero[..], &last[..]] {
-            let shape = [layout.size()];
             assert_eq!(
                 allocations(|| layout.apply(&shape, at)),
                 0,

@@ -21,6 +21,8 @@ pub(crate) fn fuse(iters: &[Iter]) -> Shard {
     fused
 }
 
+/// Appends an iter of an extent other than 1.
+#[inline]
 pub(crate) fn push_fused(fused: &mut Shard, mut iter: Iter) {
     if iter.stride == 0 {
         iter.axis = Axis::M;
@@ -59,6 +61,16 @@ pub(crate) fn moving_axes(iters: &[Iter]) -> SmallVec<[Axis; 8]> {
         .filter(|i| i.extent > 1 && i.stride != 0)
         .map(|i| i.axis)
         .collect();
+    axes.sort_unstable();
+    axes.dedup();
+    axes
+}
+
+/// The axes on which replicas or offsets of either layout displace the shard, sorted, each once.
+pub(crate) fn displaced_axes(a: &Layout, b: &Layout) -> SmallVec<[Axis; 8]> {
+    let mut axes = moving_axes(&a.replica);
+    axes.extend(moving_axes(&b.replica));
+    axes.extend(a.offset.iter().chain(b.offset.iter()).map(|(axis, _)| axis));
     axes.sort_unstable();
     axes.dedup();
     axes
@@ -183,12 +195,8 @@ impl Layout {
     }
 
     fn replicas_equal(&self, other: &Self) -> Result<bool> {
-        let mut axes = self.axes();
-        axes.extend(other.axes());
-        axes.sort_unstable();
-        axes.dedup();
         let mut undecided = None;
-        for axis in axes {
+        for axis in displaced_axes(self, other) {
             let (mine, my_low) = steps_on(&self.replica, axis);
             let (its, its_low) = steps_on(&other.replica, axis);
             let mine_from = self.offset.get(axis).wrapping_add(my_low);

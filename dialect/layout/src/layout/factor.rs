@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::canonical::{fuse, moving_axes, push_fused, steps_on};
+use super::canonical::{displaced_axes, fuse, push_fused, steps_on};
 use super::group::group_iters;
 use super::measure::shape_size;
 use super::tile::{Side, check_ranks, quotient, segments};
@@ -13,10 +13,10 @@ use crate::iter::Iter;
 use crate::layout::{Layout, Replica, Shard};
 use crate::sumset::{self, Steps};
 
-/// One factor's shard, read off the blocks of the whole.
+/// The canonical shards of both factors, read off the blocks of the whole.
 struct Parts {
-    left: Vec<Shard>,
-    right: Vec<Shard>,
+    left: Shard,
+    right: Shard,
 }
 
 /// Cuts a shard where two interleaved shapes meet, and deals the blocks out to both sides.
@@ -25,26 +25,19 @@ fn deal(shard: &[Iter], left: &[i64], right: &[i64]) -> Result<Parts> {
     let dims: SmallVec<[i64; 8]> = segments.iter().map(|s| s.1).collect();
     let (iters, seps) = group_iters(shard, &dims)?;
     let mut parts = Parts {
-        left: Vec::new(),
-        right: Vec::new(),
+        left: Shard::new(),
+        right: Shard::new(),
     };
     for ((side, _), ends) in segments.iter().zip(seps.windows(2)) {
         let block = iters.get(ends[0]..ends[1]).unwrap_or(&[]);
-        match side {
-            Side::Left => parts.left.push(Shard::from_slice(block)),
-            Side::Right => parts.right.push(Shard::from_slice(block)),
-        }
+        let part = match side {
+            Side::Left => &mut parts.left,
+            Side::Right => &mut parts.right,
+        };
+        // Blocks hold no extents of 1.
+        block.iter().for_each(|iter| push_fused(part, *iter));
     }
     Ok(parts)
-}
-
-/// The canonical shard of consecutive blocks.
-fn joined(blocks: &[Shard]) -> Shard {
-    let mut fused = Shard::new();
-    for iter in blocks.iter().flatten() {
-        push_fused(&mut fused, *iter);
-    }
-    fused
 }
 
 /// The smallest point of the replicas on `axis`, offset included, and the steps from there.
@@ -57,15 +50,6 @@ fn push_steps(replica: &mut Replica, steps: &Steps, axis: Axis) {
     replica.extend(steps.iter().map(|&(e, s)| Iter::new(e, s, axis)));
 }
 
-fn all_axes(a: &Layout, b: &Layout) -> SmallVec<[Axis; 8]> {
-    let mut axes = a.axes();
-    axes.extend(b.axes());
-    axes.extend(moving_axes(&a.replica));
-    axes.sort_unstable();
-    axes.dedup();
-    axes
-}
-
 fn no_factor(reason: impl std::fmt::Display) -> Error {
     Error::none(format!("no factor: {reason}"))
 }
@@ -74,19 +58,25 @@ fn minus(a: i64, b: i64) -> Result<i64> {
     a.checked_sub(b).ok_or_else(|| Error::overflow("an offset"))
 }
 
-fn check_plain(layouts: [&Layout; 2]) -> Result<()> {
-    for layout in layouts {
-        layout.check_static("factoring")?;
-        if layout.effective_swizzle().is_some() {
-            return Err(Error::unsupported("factoring: a layout is swizzled"));
-        }
+fn check_static(layouts: [&Layout; 2]) -> Result<()> {
+    layouts
+        .into_iter()
+        .try_for_each(|layout| layout.check_static("factoring"))
+}
+
+fn check_unswizzled(layouts: [&Layout; 2]) -> Result<()> {
+    if layouts
+        .iter()
+        .all(|layout| layout.effective_swizzle().is_none())
+    {
+        return Ok(());
     }
-    Ok(())
+    Err(Error::unsupported("factoring: a layout is swizzled"))
 }
 
 /// Divides the strides of the outer blocks by the spans of the inner layout.
-fn unscale(shard: &Shard, span: impl Fn(Axis) -> i64) -> Result<Shard> {
-    let divide = |iter: &Iter| {
+fn unscale(mut shard: Shard, span: impl Fn(Axis) -> i64) -> Result<Shard> {
+    for iter in &mut shard {
         let span = span(iter.axis);
         if iter.stride % span != 0 {
             let axis = iter.axis;
@@ -94,9 +84,9 @@ fn unscale(shard: &Shard, span: impl Fn(Axis) -> i64) -> Result<Shard> {
                 "outer iter {iter} moves by no multiple of the inner span {span} on axis {axis}"
             )));
         }
-        Ok(Iter::new(iter.extent, iter.stride / span, iter.axis))
-    };
-    shard.iter().map(divide).collect()
+        iter.stride /= span;
+    }
+    Ok(shard)
 }
 
 impl Layout {
@@ -120,22 +110,26 @@ impl Layout {
     /// # Ok::<(), axe_layout::Error>(())
     /// ```
     pub fn tile_of(&self, shape: &[i64], inner: &Self, inner_shape: &[i64]) -> Result<Self> {
-        let (tiled, inner) = self.same_swizzle_dropped(inner);
-        check_plain([&tiled, &inner])?;
-        tiled.check_shape(shape, "shape of the tiling")?;
+        let reaches = inner.raw_reaches();
+        let span = |axis| reaches.get(axis) + 1;
+        if !self.keeps_swizzle_of(inner, span(Axis::M)) {
+            check_unswizzled([self, inner])?;
+        }
+        check_static([self, inner])?;
+        self.check_shape(shape, "shape of the tiling")?;
         inner.check_shape(inner_shape, "shape of the inner layout")?;
         let outer_shape = quotient(shape, inner_shape, "shape of the tiling")?;
-        let parts = deal(&tiled.shard, &outer_shape, inner_shape)?;
-        if joined(&parts.right) != fuse(&inner.shard) {
+        let parts = deal(&self.shard, &outer_shape, inner_shape)?;
+        if parts.right != fuse(&inner.shard) {
             return Err(no_factor(
                 "the inner blocks of the shard are not the inner layout's",
             ));
         }
-        let shard = unscale(&joined(&parts.left), |axis| inner.raw_span(axis))?;
+        let shard = unscale(parts.left, span)?;
         let (mut replica, mut offset) = (Replica::new(), Coord::new());
-        for axis in all_axes(&tiled, &inner) {
-            let span = inner.raw_span(axis);
-            let ((all, all_low), (own, own_low)) = (set_on(&tiled, axis), set_on(&inner, axis));
+        for axis in displaced_axes(self, inner) {
+            let span = span(axis);
+            let ((all, all_low), (own, own_low)) = (set_on(self, axis), set_on(inner, axis));
             let distance = minus(all_low, own_low)?;
             if distance % span != 0 {
                 return Err(no_factor(format!(
@@ -151,18 +145,15 @@ impl Layout {
             }
             push_steps(&mut replica, &high, axis);
         }
-        Self::new(shard, replica, offset, None)
+        Self::from_parts(shard, replica, offset, None)
     }
 
     /// When both carry the same swizzle, and copies may start at multiples of its period only, the
-    /// factor of the plain layouts is the factor.
-    fn same_swizzle_dropped(&self, inner: &Self) -> (Self, Self) {
+    /// factor of the plain layouts is the factor. `span` is that of `inner` on `m`.
+    fn keeps_swizzle_of(&self, inner: &Self, span: i64) -> bool {
         match (self.effective_swizzle(), inner.effective_swizzle()) {
-            (Some(a), Some(b)) if a == b && inner.raw_span(Axis::M) % a.period() == 0 => (
-                self.clone().with_swizzle(None),
-                inner.clone().with_swizzle(None),
-            ),
-            _ => (self.clone(), inner.clone()),
+            (Some(a), Some(b)) => a == b && span % a.period() == 0,
+            _ => false,
         }
     }
 
@@ -184,22 +175,25 @@ impl Layout {
     /// # Ok::<(), axe_layout::Error>(())
     /// ```
     pub fn tile_of_outer(&self, shape: &[i64], outer: &Self, outer_shape: &[i64]) -> Result<Self> {
-        check_plain([self, outer])?;
+        check_static([self, outer])?;
+        check_unswizzled([self, outer])?;
         self.check_shape(shape, "shape of the tiling")?;
         outer.check_shape(outer_shape, "shape of the outer layout")?;
         let inner_shape = quotient(shape, outer_shape, "shape of the tiling")?;
         let parts = deal(&self.shard, outer_shape, &inner_shape)?;
-        let shard = joined(&parts.right);
-        let (mut replica, mut offset) = (Replica::new(), Coord::new());
-        let axes = all_axes(self, outer);
-        for &axis in &axes {
-            let (span, outer_span) = (self.raw_span(axis), outer.raw_span(axis));
+        let (reaches, outer_reaches) = (self.raw_reaches(), outer.raw_reaches());
+        let span = |axis| reaches.get(axis) + 1;
+        for (axis, outer_reach) in outer_reaches.iter() {
+            let (span, outer_span) = (span(axis), outer_reach + 1);
             if span % outer_span != 0 {
                 return Err(no_factor(format!(
                     "the span {span} on axis {axis} is no multiple of the outer span {outer_span}"
                 )));
             }
-            let unit = span / outer_span;
+        }
+        let (mut replica, mut offset) = (Replica::new(), Coord::new());
+        for axis in displaced_axes(self, outer) {
+            let unit = span(axis) / (outer_reaches.get(axis) + 1);
             let ((all, all_low), (own, own_low)) = (set_on(self, axis), set_on(outer, axis));
             let moved = own_low.checked_mul(unit);
             let moved = moved.ok_or_else(|| Error::overflow("a scaled offset"))?;
@@ -212,14 +206,16 @@ impl Layout {
             }
             push_steps(&mut replica, &low, axis);
         }
-        let inner = Self::new(shard, replica, offset, None)?;
+        let inner = Self::from_parts(parts.right, replica, offset, None)?;
         // The shard of the outer factor, and the spans assumed, are checked by tiling again.
-        let scaled = outer.scaled(|axis| inner.raw_span(axis))?;
-        let spans_agree = axes.iter().all(|&a| {
-            i128::from(inner.raw_span(a)) * i128::from(outer.raw_span(a))
-                == i128::from(self.raw_span(a))
+        let inner_reaches = inner.raw_reaches();
+        let scaled = outer.scaled(|axis| inner_reaches.get(axis) + 1)?;
+        let axes = [&reaches, &outer_reaches, &inner_reaches];
+        let spans_agree = axes.into_iter().flat_map(Coord::iter).all(|(axis, _)| {
+            let factor = |of: &Coord| i128::from(of.get(axis)) + 1;
+            factor(&inner_reaches) * factor(&outer_reaches) == factor(&reaches)
         });
-        if !spans_agree || fuse(&scaled.shard) != joined(&parts.left) {
+        if !spans_agree || fuse(&scaled.shard) != parts.left {
             return Err(no_factor(
                 "the outer blocks of the shard are not the outer layout's, scaled by the inner span",
             ));
@@ -272,7 +268,8 @@ impl Layout {
         known_shape: &[i64],
         side: Side,
     ) -> Result<Self> {
-        check_plain([self, known])?;
+        check_static([self, known])?;
+        check_unswizzled([self, known])?;
         shape_size(interleaved)?;
         self.check_shape(interleaved, "interleaved shape")?;
         known.check_shape(known_shape, "shape of the known factor")?;
@@ -297,17 +294,17 @@ impl Layout {
             Side::Left => (parts.left, parts.right),
             Side::Right => (parts.right, parts.left),
         };
-        if joined(&mine) != fuse(&known.shard) {
+        if mine != fuse(&known.shard) {
             return Err(no_factor(
                 "the known factor's blocks of the shard differ from it",
             ));
         }
         let (mut replica, mut offset) = (Replica::new(), Coord::new());
-        for axis in all_axes(self, known) {
+        for axis in displaced_axes(self, known) {
             let ((all, all_low), (own, own_low)) = (set_on(self, axis), set_on(known, axis));
             offset.set(axis, minus(all_low, own_low)?);
             push_steps(&mut replica, &sumset::divide(&all, &own)?, axis);
         }
-        Self::new(joined(&other), replica, offset, None)
+        Self::from_parts(other, replica, offset, None)
     }
 }

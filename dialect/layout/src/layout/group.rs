@@ -9,7 +9,10 @@ use super::canonical::fuse;
 use super::measure::shape_size;
 use crate::error::{Error, Result};
 use crate::iter::{DYNAMIC, Iter};
-use crate::layout::{Layout, Shard};
+use crate::layout::{Layout, Replica, Shard};
+
+/// Where blocks of iters begin and end.
+pub type Boundaries = SmallVec<[usize; 8]>;
 
 /// A layout whose shard falls into one block of iters a dimension.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +20,7 @@ pub struct Grouped {
     /// The same map, with the fewest iters that respect the shape.
     pub layout: Layout,
     /// Block boundaries: dimension `k` owns the iters `seps[k]..seps[k + 1]`.
-    pub seps: Vec<usize>,
+    pub seps: Boundaries,
 }
 
 /// A layout whose shard falls into blocks for each of several shapes.
@@ -26,7 +29,7 @@ pub struct GroupedMany {
     /// The same map, with the fewest iters that respect all shapes.
     pub layout: Layout,
     /// Block boundaries, one list a shape.
-    pub seps: Vec<Vec<usize>>,
+    pub seps: Vec<Boundaries>,
 }
 
 impl Grouped {
@@ -66,24 +69,22 @@ impl fmt::Display for Cut<'_> {
 }
 
 /// Cuts fused iters at ascending weights. `Err` holds the iter and the weight that do not fit.
-fn cut(fused: &[Iter], cuts: &[i64]) -> std::result::Result<Shard, (Iter, i64)> {
+fn cut(fused: &[Iter], cuts: impl Iterator<Item = i64>) -> std::result::Result<Shard, (Iter, i64)> {
     let mut pieces = Shard::new();
-    let mut cuts = cuts.iter().copied().peekable();
+    let mut cuts = cuts.peekable();
     let mut weight = 1_i64;
     for iter in fused.iter().rev() {
         let mut left = *iter;
         loop {
             while cuts.next_if(|&c| c <= weight).is_some() {}
             let Some(&next) = cuts.peek() else { break };
-            let inside = next / weight;
-            if left.extent != DYNAMIC && inside >= left.extent && next % weight == 0 {
+            // At most the size of the layout, which fits.
+            if left.extent != DYNAMIC && weight * left.extent <= next {
                 break;
             }
+            let inside = next / weight;
             // A cut that is no multiple of the weight, or a count that does not divide.
             if next % weight != 0 || left.extent == DYNAMIC || left.extent % inside != 0 {
-                if left.extent != DYNAMIC && next / weight >= left.extent {
-                    break;
-                }
                 return Err((*iter, next));
             }
             pieces.push(Iter::new(inside, left.stride, left.axis));
@@ -100,10 +101,10 @@ fn cut(fused: &[Iter], cuts: &[i64]) -> std::result::Result<Shard, (Iter, i64)> 
     Ok(pieces)
 }
 
-fn boundaries(iters: &[Iter], weights: &[i64]) -> Vec<usize> {
+fn boundaries(iters: &[Iter], weights: &[i64]) -> Boundaries {
     let mut at = iters.len();
     let mut weight = 1_i64;
-    let mut seps: Vec<usize> = weights
+    let mut seps: Boundaries = weights
         .iter()
         .rev()
         .map(|&wanted| {
@@ -141,7 +142,7 @@ impl Layout {
     /// let l: Layout = "S[(2, 8, 6) : (1@warp, 6, 1)]".parse()?;
     /// let grouped = l.group(&[4, 24])?;
     /// assert_eq!(grouped.layout.to_string(), "S[(2, 2, 24) : (1@warp, 24, 1)]");
-    /// assert_eq!(grouped.seps, [0, 2, 3]);
+    /// assert_eq!(grouped.seps[..], [0, 2, 3]);
     /// # Ok::<(), axe_layout::Error>(())
     /// ```
     pub fn group(&self, shape: &[i64]) -> Result<Grouped> {
@@ -165,7 +166,7 @@ impl Layout {
         let mut cuts: Vec<i64> = all.iter().flatten().copied().filter(|&c| c > 1).collect();
         cuts.sort_unstable();
         cuts.dedup();
-        let shard = cut(&fuse(&self.shard), &cuts).map_err(|(iter, weight)| {
+        let shard = cut(&fuse(&self.shard), cuts.into_iter()).map_err(|(iter, weight)| {
             let found = all.iter().position(|w| w.contains(&weight)).unwrap_or(0);
             let shape = shapes.get(found).map_or(&[][..], AsRef::as_ref);
             straddles(iter, &Cut(shape, weight))
@@ -179,7 +180,7 @@ impl Layout {
     pub(crate) fn with_shard_iters(&self, shard: Shard) -> Self {
         Self {
             shard,
-            replica: self.replica.clone(),
+            replica: Replica::from_slice(&self.replica),
             offset: self.offset.clone(),
             swizzle: self.swizzle,
         }
@@ -206,12 +207,8 @@ impl Layout {
             .iter()
             .flat_map(|&k| self.shard[block(k)].iter().copied())
             .collect();
-        Self::new(
-            shard,
-            self.replica.iter().copied(),
-            self.offset.clone(),
-            self.swizzle,
-        )
+        let (replica, offset) = (self.replica.clone(), self.offset.clone());
+        Self::from_parts(shard, replica, offset, self.swizzle)
     }
 
     /// The layout of the transposed tensor: dimension `k` of the result is dimension `perm[k]` of
@@ -241,14 +238,12 @@ fn straddles(iter: Iter, place: &Cut<'_>) -> Error {
 }
 
 /// The iters of a shard cut by an admitted shape, and the block boundaries.
-pub(crate) fn group_iters(shard: &[Iter], shape: &[i64]) -> Result<(Shard, Vec<usize>)> {
+pub(crate) fn group_iters(shard: &[Iter], shape: &[i64]) -> Result<(Shard, Boundaries)> {
     debug_assert!(shape.contains(&DYNAMIC) || shape_size(shape).is_ok());
     let weights = weights(shape);
-    let mut cuts = weights.clone();
-    cuts.reverse();
-    cuts.retain(|c| *c > 1);
+    let cuts = weights.iter().rev().copied();
     let pieces =
-        cut(&fuse(shard), &cuts).map_err(|(iter, weight)| straddles(iter, &Cut(shape, weight)))?;
+        cut(&fuse(shard), cuts).map_err(|(iter, weight)| straddles(iter, &Cut(shape, weight)))?;
     let seps = boundaries(&pieces, &weights);
     Ok((pieces, seps))
 }

@@ -12,7 +12,7 @@ mod slice;
 mod split;
 mod tile;
 
-pub use group::{Grouped, GroupedMany};
+pub use group::{Boundaries, Grouped, GroupedMany};
 
 use smallvec::SmallVec;
 
@@ -54,13 +54,25 @@ impl Layout {
         offset: Offset,
         swizzle: Option<Swizzle>,
     ) -> Result<Self> {
-        Self {
-            shard: shard.into_iter().collect(),
-            replica: replica.into_iter().collect(),
+        let (shard, replica) = (shard.into_iter().collect(), replica.into_iter().collect());
+        Self::from_parts(shard, replica, offset, swizzle)
+    }
+
+    /// [`Layout::new`] on lists that are there already.
+    pub(crate) fn from_parts(
+        shard: Shard,
+        replica: Replica,
+        offset: Offset,
+        swizzle: Option<Swizzle>,
+    ) -> Result<Self> {
+        let layout = Self {
+            shard,
+            replica,
             offset,
             swizzle,
-        }
-        .validated()
+        };
+        layout.check_valid()?;
+        Ok(layout)
     }
 
     /// A layout of shard iters alone.
@@ -118,7 +130,8 @@ impl Layout {
     /// As [`Layout::new`].
     pub fn with_replica(mut self, replica: impl IntoIterator<Item = Iter>) -> Result<Self> {
         self.replica = replica.into_iter().collect();
-        self.validated()
+        self.check_valid()?;
+        Ok(self)
     }
 
     /// The same layout with `offset` instead of its offset.
@@ -127,7 +140,8 @@ impl Layout {
     /// As [`Layout::new`].
     pub fn with_offset(mut self, offset: Offset) -> Result<Self> {
         self.offset = offset;
-        self.validated()
+        self.check_valid()?;
+        Ok(self)
     }
 
     /// The same layout with `swizzle` instead of its swizzle.

@@ -32,8 +32,8 @@ fn check_extents(iters: &[Iter], what: &'static str, dynamic_first: bool) -> Res
 }
 
 impl Layout {
-    /// The layout itself when it is well-formed; every constructor ends here.
-    pub(crate) fn validated(self) -> Result<Self> {
+    /// `Ok` when the layout is well-formed; every constructor ends here.
+    pub(crate) fn check_valid(&self) -> Result<()> {
         check_extents(&self.shard, "shard", true)?;
         check_extents(&self.replica, "replica", false)?;
         let fixed = match self.shard.split_first() {
@@ -57,10 +57,9 @@ impl Layout {
             .map(|i| (i.extent - 1, i.stride));
         let offsets = self.offset.iter().map(|(_, v)| v);
         if all_fit(moves, offsets) {
-            return Ok(self);
+            return Ok(());
         }
-        self.check_each_axis(fixed.len())?;
-        Ok(self)
+        self.check_each_axis(fixed.len())
     }
 
     fn check_each_axis(&self, fixed: usize) -> Result<()> {

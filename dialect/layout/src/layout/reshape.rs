@@ -50,7 +50,8 @@ impl Layout {
         };
         let mut packed = self.map_axis(shard, axis, divide)?;
         packed.swizzle = swizzle;
-        packed.validated()
+        packed.check_valid()?;
+        Ok(packed)
     }
 
     /// The layout in units `num` times smaller on `axis`: each element becomes `num` neighbours of the
@@ -74,7 +75,8 @@ impl Layout {
             Some(swizzle) if axis == Axis::M => Some(swizzle.in_parts_of(num)?),
             other => other,
         };
-        layout.validated()
+        layout.check_valid()?;
+        Ok(layout)
     }
 
     /// Applies `change` to every stride and offset on `axis`.
@@ -135,7 +137,8 @@ impl Layout {
         }
         let mut layout = self.clone();
         layout.shard.insert(position, Iter::new(num, 0, axis));
-        layout.validated()
+        layout.check_valid()?;
+        Ok(layout)
     }
 
     /// The layout with another replica digit: everything is copied `num` times, `stride` apart on
@@ -146,7 +149,8 @@ impl Layout {
     pub fn replicate(&self, num: i64, stride: i64, axis: Axis) -> Result<Self> {
         let mut layout = self.clone();
         layout.replica.push(Iter::new(num, stride, axis));
-        layout.validated()
+        layout.check_valid()?;
+        Ok(layout)
     }
 
     /// The layout in coarser axes: each axis `a` of `rules` becomes `scale` steps on its target. Terms
@@ -191,7 +195,7 @@ impl Layout {
             let (axis, value) = rename(axis, value)?;
             offset.add(axis, value)?;
         }
-        Self::new(fuse(&shard), replica, offset, self.swizzle)
+        Self::from_parts(fuse(&shard), replica, offset, self.swizzle)
     }
 }
 

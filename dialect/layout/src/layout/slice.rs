@@ -134,12 +134,12 @@ impl Layout {
                 )),
                 other => other,
             })?;
-            shard.extend(iters);
+            shard.extend_from_slice(&iters);
             for (axis, value) in origin.iter() {
                 offset.add(axis, value)?;
             }
         }
-        Self::new(shard, self.replica.iter().copied(), offset, self.swizzle)
+        Self::from_parts(shard, self.replica.clone(), offset, self.swizzle)
     }
 
     /// Reads the whole box: for shapes that cut through iters.
@@ -161,7 +161,7 @@ impl Layout {
         }
         let offset = values.first().cloned().unwrap_or_default();
         let shard = read_digits(values)?;
-        Self::new(shard, self.replica.iter().copied(), offset, self.swizzle)
+        Self::from_parts(shard, self.replica.clone(), offset, self.swizzle)
     }
 }
 
@@ -193,10 +193,9 @@ fn slice_block(block: &[Iter], range: &Range<i64>) -> Result<(Shard, Coord)> {
     if let Some(last) = outer.last()
         && start % last.extent + length <= last.extent
     {
-        let mut shard: Shard = [Iter::new(length, last.stride, last.axis)]
-            .into_iter()
-            .collect();
-        shard.extend(inner.iter().copied());
+        let mut shard = Shard::new();
+        shard.push(Iter::new(length, last.stride, last.axis));
+        shard.extend_from_slice(inner);
         return Ok((shard, origin));
     }
     let size = checked_size(&[length])?;
@@ -204,7 +203,7 @@ fn slice_block(block: &[Iter], range: &Range<i64>) -> Result<(Shard, Coord)> {
         .map(|u| evaluate(outer, start + u))
         .collect::<Result<Values>>()?;
     let mut shard = read_digits(values)?;
-    shard.extend(inner.iter().copied());
+    shard.extend_from_slice(inner);
     Ok((shard, origin))
 }
 

@@ -93,7 +93,7 @@ impl Layout {
         rest.set(axis, 0);
         rest.add(outer, from.div_euclid(extent))?;
         rest.add(inner, from.rem_euclid(extent))?;
-        let split = Self::new(shard, replica, rest, self.swizzle)?;
+        let split = Self::from_parts(shard, replica, rest, self.swizzle)?;
         let (least, most) = split.raw_range(inner);
         if least < 0 || most >= extent {
             return Err(Error::none(format!(

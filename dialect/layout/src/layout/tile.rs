@@ -89,15 +89,14 @@ impl Layout {
     /// The layout with every coordinate multiplied by `factor(axis)`.
     pub(crate) fn scaled(&self, factor: impl Fn(Axis) -> i64) -> Result<Self> {
         let overflow = |axis: Axis| Error::overflow(format!("a scaled stride on axis {axis}"));
-        let scale = |iter: &Iter| {
+        let mut shard = Shard::from_slice(&self.shard);
+        let mut replica = Replica::from_slice(&self.replica);
+        for iter in shard.iter_mut().chain(&mut replica) {
             // A digit that moves nothing may have any stride.
             let stride = if iter.extent == 1 { 0 } else { iter.stride };
             let stride = stride.checked_mul(factor(iter.axis));
-            let stride = stride.ok_or_else(|| overflow(iter.axis))?;
-            Ok(Iter::new(iter.extent, stride, iter.axis))
-        };
-        let shard: Shard = self.shard.iter().map(scale).collect::<Result<_>>()?;
-        let replica: Replica = self.replica.iter().map(scale).collect::<Result<_>>()?;
+            iter.stride = stride.ok_or_else(|| overflow(iter.axis))?;
+        }
         let mut offset = Coord::new();
         for (axis, value) in self.offset.iter() {
             let value = value.checked_mul(factor(axis));
@@ -143,9 +142,10 @@ impl Layout {
             ));
         }
         let shard = interleave(&left.shard, left_shape, &right.shard, right_shape)?;
-        let replica: Replica = left.replica.iter().chain(&right.replica).copied().collect();
+        let mut replica = Replica::from_slice(&left.replica);
+        replica.extend_from_slice(&right.replica);
         let offset = sum_of_offsets(&left.offset, &right.offset)?;
-        Self::new(shard, replica, offset, None)
+        Self::from_parts(shard, replica, offset, None)
     }
 
     /// The Kronecker product `outer (x) inner`: each element of `outer` becomes a copy of `inner`,
@@ -176,7 +176,8 @@ impl Layout {
                 return Err(Error::unsupported("tile: the outer layout is swizzled"));
             }
             inner.check_static("the inner layout of a tiling")?;
-            let scaled = outer.scaled(|axis| inner.raw_span(axis))?;
+            let reaches = inner.raw_reaches();
+            let scaled = outer.scaled(|axis| reaches.get(axis) + 1)?;
             return Self::direct_sum(&scaled, outer_shape, inner, inner_shape);
         };
         let plain = inner.clone().with_swizzle(None);

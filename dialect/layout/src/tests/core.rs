@@ -171,7 +171,7 @@ fn dynamic_layouts() {
     assert_eq!(l.strides(&[DYNAMIC, 64]).unwrap(), [64, 1]);
     let grouped = l.group(&[DYNAMIC, 8, 8]).unwrap();
     assert_eq!(grouped.layout.to_string(), "S[(?, 8, 8) : (64, 8, 1)]");
-    assert_eq!(grouped.seps, [0, 1, 2, 3]);
+    assert_eq!(grouped.seps[..], [0, 1, 2, 3]);
     assert!(l.equivalent(&parse("S[(?, 2, 32) : (64, 32, 1)]")).unwrap());
     assert!(!l.equivalent(&parse("S[(?, 64) : (65, 1)]")).unwrap());
     assert!(

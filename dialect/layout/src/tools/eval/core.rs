@@ -97,12 +97,13 @@ pub(super) fn run(op: &str, given: Value) -> Answer {
         "group" => {
             let Shaped { layout, shape } = inputs(given)?;
             let found = layout.group(&shape)?;
-            Ok(json!({"layout": found.layout, "seps": found.seps}))
+            Ok(json!({"layout": found.layout, "seps": found.seps[..]}))
         }
         "group_many" => {
             let Shapes { layout, shapes } = inputs(given)?;
             let found = layout.group_many(&shapes)?;
-            Ok(json!({"layout": found.layout, "seps": found.seps}))
+            let seps: Vec<&[usize]> = found.seps.iter().map(|seps| &seps[..]).collect();
+            Ok(json!({"layout": found.layout, "seps": seps}))
         }
         "permute_groups" => {
             let Permute {
