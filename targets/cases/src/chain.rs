@@ -95,7 +95,10 @@ impl Chain<'_> {
     }
 
     fn relayout(&mut self, held: &Held) -> Held {
-        let distribution = self.distribution(&held.shape);
+        let distribution = match self.random.once_in(4) {
+            true => held.distribution.renamed(self.random),
+            false => self.distribution(&held.shape),
+        };
         let made = self.held(&held.shape, held.dtype, distribution, held.tiles.clone());
         self.line(&format!(
             "{} = axe.copy {} : {} -> {}",
@@ -468,6 +471,14 @@ fn boxed(tile: [i64; 2], columns: i64, dtype: DType) -> String {
     )
 }
 
+/// Sometimes asks for the schedule that takes any layout, which better ones would hide.
+fn forced(random: &mut Random, schedule: &str) -> String {
+    match random.once_in(6) {
+        true => format!(" schedule = \"{schedule}\""),
+        false => String::new(),
+    }
+}
+
 /// Loads this CTA's tile: at once, or through shared memory.
 fn load(chain: &mut Chain<'_>, grid: &Grid, input: &Array, dynamic: bool) -> Held {
     let dtype = input.dtype;
@@ -500,8 +511,9 @@ fn load(chain: &mut Chain<'_>, grid: &Grid, input: &Array, dynamic: bool) -> Hel
         }
     };
     if chain.random.once_in(2) {
+        let schedule = forced(chain.random, "ld.scalar");
         chain.line(&format!(
-            "{} = axe.copy %in{padding} : {source} -> {}",
+            "{} = axe.copy %in{padding}{schedule} : {source} -> {}",
             made.name,
             made.r#type()
         ));
@@ -535,8 +547,9 @@ fn load(chain: &mut Chain<'_>, grid: &Grid, input: &Array, dynamic: bool) -> Hel
         chain.line("%group = axe.commit : !axe.token");
         chain.line("axe.wait");
     } else {
+        let schedule = forced(chain.random, "ld.st.scalar");
         chain.line(&format!(
-            "axe.copy %in to %stage{padding} : {source} to {storage}"
+            "axe.copy %in to %stage{padding}{schedule} : {source} to {storage}"
         ));
     }
     chain.line("axe.barrier");
@@ -595,8 +608,9 @@ fn finish(
     chain.line(&format!(
         "%out = axe.slice %y[{origin}] : {global} to {target}"
     ));
+    let schedule = forced(chain.random, "st.scalar");
     chain.line(&format!(
-        "axe.copy {} to %out : {} to {target}",
+        "axe.copy {} to %out{schedule} : {} to {target}",
         held.name,
         held.r#type()
     ));

@@ -160,6 +160,25 @@ impl Distribution {
         made
     }
 
+    /// The same threads, with registers numbered in another order.
+    #[must_use]
+    pub fn renamed(&self, random: &mut Random) -> Self {
+        let mut made = self.clone();
+        let digits = made.dims.iter_mut().flatten();
+        let mut registers: Vec<&mut Digit> = digits
+            .filter(|digit| digit.place == Place::Register)
+            .collect();
+        for at in (1..registers.len()).rev() {
+            registers.swap(at, random.below(at + 1));
+        }
+        let mut next = 1;
+        for digit in registers {
+            digit.stride = next;
+            next *= digit.extent;
+        }
+        made
+    }
+
     /// With dimensions in another order.
     #[must_use]
     pub fn permuted(&self, order: &[usize]) -> Self {

@@ -221,7 +221,11 @@ fn tensor_core(seed: u64, random: &mut Random) -> Case {
     } else {
         d_type
     };
-    store(&mut body, shape, [bm, bn], out, &result, &result_type);
+    if half && random.once_in(2) {
+        through_shared(&mut body, shape, [bm, bn], out, &result, &result_type);
+    } else {
+        store(&mut body, shape, [bm, bn], out, &result, &result_type);
+    }
     let expected = reference(&a_value, &b_value, trans, shape, out);
     assemble(
         format!("product {seed}"),
@@ -338,6 +342,28 @@ fn load(
             stage(operand, dtype)
         ),
     };
+}
+
+/// An epilogue whose tile goes through shared memory, so that global memory is written by rows.
+fn through_shared(
+    body: &mut String,
+    shape: [i64; 3],
+    tile: [i64; 2],
+    out: DType,
+    value: &str,
+    r#type: &str,
+) {
+    let [rows, columns] = tile;
+    let stage = format!(
+        "memref<{rows}x{columns}x{}, #axe.layout<S[({rows}, {columns}) : ({}, 1)]>, #axe.space<shared>>",
+        mlir(out),
+        columns + 8
+    );
+    let _ = writeln!(
+        body,
+        "  %sy = axe.alloc : {stage}\n  axe.copy {value} to %sy : {type} to {stage}\n  axe.barrier"
+    );
+    store(body, shape, tile, out, "%sy", &stage);
 }
 
 fn store(

@@ -33,10 +33,12 @@ fn to_nvvm() -> String {
     format!("gpu.module({})", in_kernels.join(","))
 }
 
+/// The code names the lines of the source, so that the simulator and the debugger can.
 fn to_ptx(name: &str) -> String {
     let feature = chip(name).map_or("", |chip| chip.ptx_feature);
+    let lines = "ensure-debug-info-scope-on-llvm-func{emission-kind=DebugDirectivesOnly}";
     format!(
-        "nvvm-attach-target{{chip={name} features={feature} O=3}},gpu-module-to-binary{{format=isa}}"
+        "{lines},nvvm-attach-target{{chip={name} features={feature} O=3}},gpu-module-to-binary{{format=isa}}"
     )
 }
 

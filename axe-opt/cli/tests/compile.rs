@@ -1,0 +1,157 @@
+//! `axe compile`, and what it makes, through `axe sim`, `axe run` and `axe explain`.
+#![cfg(feature = "compiler")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn axe(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_axe"))
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn model(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../examples/models")
+        .join(name)
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
+}
+
+#[test]
+fn a_model_compiles_and_runs_as_the_cpu_reference_does() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["mm_f16", "softmax_f16", "mlp_constants_f16"] {
+        let package = folder.path().join(name);
+        let source = model(&format!("{name}.mlir"));
+        let compiled = axe(&[
+            "compile",
+            text(&source),
+            "--target",
+            "sm_90a",
+            "-o",
+            text(&package),
+        ]);
+        assert!(compiled.status.success(), "{}", said(&compiled));
+        let run = axe(&["sim", text(&package), "--check"]);
+        assert!(run.status.success(), "{}", said(&run));
+        assert!(
+            said(&run).contains("output out0") && said(&run).contains("ok: norm error"),
+            "{}",
+            said(&run)
+        );
+    }
+}
+
+#[test]
+fn a_dynamic_dimension_is_given_when_the_package_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let package = folder.path().join("rmsnorm.axe");
+    let source = model("rmsnorm_dynamic_bf16.mlir");
+    let compiled = axe(&[
+        "compile",
+        text(&source),
+        "--target",
+        "sm_80",
+        "-o",
+        text(&package),
+    ]);
+    assert!(compiled.status.success(), "{}", said(&compiled));
+    for rows in ["1", "33"] {
+        let run = axe(&[
+            "sim",
+            text(&package),
+            "--check",
+            "--dim",
+            &format!("arg0_dim0={rows}"),
+        ]);
+        assert!(
+            run.status.success() && said(&run).contains(&format!("[{rows}, 768]: ok")),
+            "{}",
+            said(&run)
+        );
+    }
+    let none = axe(&["sim", text(&package)]);
+    assert!(
+        !none.status.success() && said(&none).contains("arg0_dim0"),
+        "{}",
+        said(&none)
+    );
+}
+
+#[test]
+fn a_package_for_the_host_runs_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let package = folder.path().join("host.axe");
+    let source = model("rowsum_f32.mlir");
+    let compiled = axe(&[
+        "compile",
+        text(&source),
+        "--target",
+        "cpu",
+        "-o",
+        text(&package),
+    ]);
+    assert!(compiled.status.success(), "{}", said(&compiled));
+    let run = axe(&["run", text(&package), "--out", text(folder.path())]);
+    assert!(
+        run.status.success() && said(&run).contains("output out0 f32 [128]"),
+        "{}",
+        said(&run)
+    );
+    assert!(folder.path().join("out0.npy").is_file());
+}
+
+#[test]
+fn explanations_name_schedules_and_declines() {
+    let explained = axe(&["explain", text(&model("mm_f16.mlir")), "--target", "sm_80"]);
+    let said = said(&explained);
+    assert!(explained.status.success(), "{said}");
+    assert!(
+        said.contains("axe.gemm -> mma.sync") && said.contains("not stmatrix"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_is_wrong_is_said_and_nothing_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let package = folder.path().join("none.axe");
+    let whole = std::fs::read_to_string(model("mm_f16.mlir")).unwrap();
+    let truncated = folder.path().join("truncated.mlir");
+    std::fs::write(&truncated, &whole[..whole.len() / 2]).unwrap();
+    let unsupported = folder.path().join("unsupported.mlir");
+    std::fs::write(&unsupported, "func.func @f(%x: tensor<4x?xf32>) -> tensor<4x?xf32> {\n  %y = math.exp %x : tensor<4x?xf32>\n  return %y : tensor<4x?xf32>\n}\n").unwrap();
+    let good = model("mm_f16.mlir");
+    let cases = [
+        (text(&truncated), "sm_90a", "truncated.mlir"),
+        (text(&unsupported), "sm_90a", "unsupported.mlir"),
+        (
+            text(&good),
+            "sm_10",
+            "unknown target `sm_10`: expected cpu or one of sm_80",
+        ),
+        ("absent.mlir", "sm_80", "absent.mlir: No such file"),
+    ];
+    for (source, target, expected) in cases {
+        let output = axe(&["compile", source, "--target", target, "-o", text(&package)]);
+        assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+        assert!(
+            said(&output).contains(expected),
+            "{expected}: {}",
+            said(&output)
+        );
+        assert!(!package.exists());
+    }
+}
