@@ -114,6 +114,7 @@ fn every_instruction_of_the_table_has_a_form() {
 #[test]
 fn what_the_table_excludes_is_refused_by_name() {
     for line in [
+        "min.xorsign.abs.f32 f0, f0, f1;",
         "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0 {f0, f0, f1, f1}, {a, b, c, d}, {a, b}, {f0, f0, f1, f1}, a, {0, 1}, b, {0, 0};",
         "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {a, b, c, d}, {a, b, c, d}, {a, b, c, d}, {a, b, c, d}, a, 2;",
         "wmma.load.a.sync.aligned.row.m8n8k4.shared.f16 {a}, [b];",

@@ -489,6 +489,10 @@ fn approximate(op: &str, flags: &[&str]) -> Option<LaneFn> {
 /// The function of a floating-point instruction.
 pub(super) fn floating(op: &str, flags: &[&str], types: &[&str]) -> Option<LaneFn> {
     let ty = *types.first()?;
+    // The sign of `min.xorsign.abs` comes from both operands: refused rather than ignored.
+    if flags.contains(&"xorsign") {
+        return None;
+    }
     let round = rounding(flags).filter(|r| *r != Round::Nearest);
     match ty {
         "f32" => match round {
