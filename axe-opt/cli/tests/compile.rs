@@ -90,6 +90,48 @@ fn a_dynamic_dimension_is_given_when_the_package_runs() {
     );
 }
 
+/// Three elementwise functions of one input, all written to one `tensor.empty`, and their use together.
+const SHARED_EMPTY: &str = r#"
+#id = affine_map<(d0, d1) -> (d0, d1)>
+func.func @f(%x: tensor<8x64xf32>, %w: tensor<64x64xf32>) -> (tensor<8x64xf32>, tensor<8x64xf32>, tensor<8x64xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x64xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<8x64xf32>) -> tensor<8x64xf32>
+  %a = linalg.matmul ins(%x, %w : tensor<8x64xf32>, tensor<64x64xf32>) outs(%z : tensor<8x64xf32>) -> tensor<8x64xf32>
+  %b = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<8x64xf32>) outs(%e : tensor<8x64xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %r = math.exp %in : f32
+    linalg.yield %r : f32
+  } -> tensor<8x64xf32>
+  %c = linalg.matmul ins(%b, %w : tensor<8x64xf32>, tensor<64x64xf32>) outs(%a : tensor<8x64xf32>) -> tensor<8x64xf32>
+  return %a, %b, %c : tensor<8x64xf32>, tensor<8x64xf32>, tensor<8x64xf32>
+}
+"#;
+
+#[test]
+fn results_written_to_one_empty_tensor_have_memory_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, package) = (folder.path().join("f.mlir"), folder.path().join("f.axe"));
+    std::fs::write(&source, SHARED_EMPTY).unwrap();
+    let compiled = axe(&[
+        "compile",
+        text(&source),
+        "--target",
+        "sm_80",
+        "-o",
+        text(&package),
+    ]);
+    assert!(compiled.status.success(), "{}", said(&compiled));
+    let run = axe(&["sim", text(&package), "--check", "--tolerance", "2e-3,1e-2"]);
+    assert!(run.status.success(), "{}", said(&run));
+    assert_eq!(
+        said(&run).matches("ok: norm error").count(),
+        3,
+        "{}",
+        said(&run)
+    );
+}
+
 #[test]
 fn a_package_for_the_host_runs_there() {
     let folder = tempfile::tempdir().unwrap();

@@ -6,25 +6,25 @@ use axe_package::{
     Access, Arg, Buffer, BufferInit, DType, Expr, Kernel, Launch, MemRef, Param, ParamKind,
     ScalarType, Step, Symbol, TensorSpec,
 };
+use axe_passes::ir::types::bits;
 use axe_passes::ir::value::{identity, name, operands, results};
 use axe_passes::ir::walk::{blocks, operations};
 use axe_passes::ir::{DYNAMIC, Op, TensorType, Val, attribute};
 use axe_passes::{PassError, PassResult};
 use melior::ir::attribute::DenseI32ArrayAttribute;
 use melior::ir::operation::OperationLike;
-use melior::ir::{AttributeLike, BlockLike, ValueLike};
+use melior::ir::{AttributeLike, BlockLike, Type, ValueLike};
 use mlir_sys as sys;
 use std::collections::{BTreeMap, HashMap};
 
 /// A tensor of the host function.
 #[derive(Clone, Debug)]
 struct Place {
-    /// The memory.
-    name: String,
+    /// The memory; none for a `tensor.empty`, which is a type and sizes: whoever writes to it gets memory of
+    /// its own.
+    memory: Option<String>,
     shape: Vec<Expr>,
     dtype: DType,
-    /// Whether nothing was written to it yet.
-    empty: bool,
 }
 
 /// What a value of the host function is.
@@ -53,6 +53,7 @@ pub(crate) struct Host {
     pub steps: Vec<Step>,
     pub files: BTreeMap<String, Vec<u8>>,
     values: HashMap<usize, Known>,
+    made: usize,
 }
 
 fn error<'c>(op: Op<'c>, message: impl Into<String>) -> PassError<'c> {
@@ -110,10 +111,9 @@ impl Host {
         self.set(
             argument,
             Known::Tensor(Place {
-                name,
+                memory: Some(name),
                 shape: extents,
                 dtype,
-                empty: false,
             }),
         );
         Ok(())
@@ -236,7 +236,7 @@ impl Host {
                 "expected a dense constant of a number of bytes an element",
             )
         })?;
-        let name = format!("constant{}", self.buffers.len());
+        let name = self.unused("constant");
         let file = format!("{name}.bin");
         let shape: Vec<_> = shape.into_iter().map(Expr::Const).collect();
         self.buffers.push(buffer(
@@ -247,10 +247,9 @@ impl Host {
         ));
         self.files.insert(file, bytes);
         Ok(Known::Tensor(Place {
-            name,
+            memory: Some(name),
             shape,
             dtype,
-            empty: false,
         }))
     }
 
@@ -266,12 +265,7 @@ impl Host {
             .ok_or_else(|| error(op, "expected a known dimension of the tensor"))
     }
 
-    fn empty<'c>(
-        &mut self,
-        op: Op<'c>,
-        sizes: &[Val<'c>],
-        result: Val<'c>,
-    ) -> PassResult<'c, Known> {
+    fn empty<'c>(&self, op: Op<'c>, sizes: &[Val<'c>], result: Val<'c>) -> PassResult<'c, Known> {
         let (extents, dtype) = tensor_type(op, result)?;
         let mut sizes = sizes.iter();
         let mut shape = Vec::new();
@@ -286,14 +280,10 @@ impl Host {
                 extent => Expr::Const(extent),
             });
         }
-        let name = format!("buffer{}", self.buffers.len());
-        self.buffers
-            .push(buffer(&name, dtype, &shape, BufferInit::Undefined));
         Ok(Known::Tensor(Place {
-            name,
+            memory: None,
             shape,
             dtype,
-            empty: true,
         }))
     }
 
@@ -333,6 +323,8 @@ impl Host {
                 .and_then(|size| usize::try_from(size).ok())
         };
         let (values, results) = (operands(op), results(op));
+        // A launch has one result for each tensor among its outputs.
+        let mut tensors = results.iter();
         let (Some(inputs), Some(outputs), Some(&[x, y, z])) =
             (segment(3), segment(4), values.get(..3))
         else {
@@ -343,28 +335,21 @@ impl Host {
         for (at, value) in values.iter().skip(3).enumerate().take(inputs + outputs) {
             let written = at >= inputs;
             match self.values.get(&identity(*value)).cloned() {
-                Some(Known::Int(expr)) => call.int(at, expr),
-                Some(Known::Float(number)) => call.float(at, number),
-                Some(Known::Tensor(mut place)) => {
-                    if written && !place.empty {
-                        place = self.copied(&place);
-                    }
-                    let access = match (written, place.empty) {
-                        (false, _) => Access::Read,
-                        (true, true) => Access::Write,
-                        (true, false) => Access::ReadWrite,
+                Some(Known::Int(expr)) => call.int(op, at, value.r#type(), expr)?,
+                Some(Known::Float(number)) => call.float(op, at, value.r#type(), number)?,
+                Some(Known::Tensor(place)) => {
+                    let (access, memory) = match (&place.memory, written) {
+                        (Some(memory), false) => (Access::Read, memory.clone()),
+                        (Some(_), true) => (Access::ReadWrite, self.copied(&place)),
+                        (None, false) => (Access::Read, self.reserve(&place)),
+                        (None, true) => (Access::Write, self.reserve(&place)),
                     };
                     let dynamic = TensorType::of_value(*value)
                         .is_some_and(|found| found.shape.first() == Some(&DYNAMIC));
-                    call.tensor(at, &place, access, dynamic);
-                    if let Some(result) = at.checked_sub(inputs).and_then(|at| results.get(at)) {
-                        self.set(
-                            *result,
-                            Known::Tensor(Place {
-                                empty: false,
-                                ..place
-                            }),
-                        );
+                    call.tensor(at, &memory, access, place.shape.first().filter(|_| dynamic));
+                    if let Some(result) = written.then(|| tensors.next()).flatten() {
+                        let memory = Some(memory);
+                        self.set(*result, Known::Tensor(Place { memory, ..place }));
                     }
                 }
                 Some(Known::Comparison(..)) | None => {
@@ -435,30 +420,40 @@ impl Host {
         Ok(())
     }
 
-    /// A buffer with the content of a tensor.
-    fn copied(&mut self, place: &Place) -> Place {
-        let name = format!("buffer{}", self.buffers.len());
-        self.buffers.push(buffer(
-            &name,
-            place.dtype,
-            &place.shape,
-            BufferInit::Undefined,
-        ));
-        self.copy(place, &name);
-        Place {
-            name,
-            ..place.clone()
-        }
+    /// A name that no memory has yet.
+    fn unused(&mut self, kind: &str) -> String {
+        self.made += 1;
+        format!("{kind}{}", self.made - 1)
     }
 
+    /// A buffer of the size of a tensor, for its name.
+    fn reserve(&mut self, place: &Place) -> String {
+        let name = self.unused("buffer");
+        let shape = &place.shape;
+        self.buffers
+            .push(buffer(&name, place.dtype, shape, BufferInit::Undefined));
+        name
+    }
+
+    /// A buffer with the content of a tensor, for its name.
+    fn copied(&mut self, place: &Place) -> String {
+        let name = self.reserve(place);
+        self.copy(place, &name);
+        name
+    }
+
+    /// Copies a tensor; of an empty one, which has any value, nothing.
     fn copy(&mut self, from: &Place, to: &str) {
+        let Some(memory) = from.memory.clone() else {
+            return;
+        };
         let elements = from.shape.iter().cloned().fold(Expr::Const(1), product);
         let bytes = product(
             elements,
             Expr::Const(i64::try_from(from.dtype.bytes()).unwrap_or(0)),
         );
         self.steps.push(Step::Copy {
-            from: MemRef::start_of(from.name.clone()),
+            from: MemRef::start_of(memory),
             to: MemRef::start_of(to),
             bytes,
         });
@@ -474,17 +469,21 @@ impl Host {
                 place.dtype,
                 place.shape.clone(),
             ));
-            let own = self.buffers.iter().position(|buffer| {
-                buffer.name == place.name && buffer.init == BufferInit::Undefined
-            });
+            let Some(memory) = place.memory.clone() else {
+                return Err(error(op, format!("nothing writes result {at}")));
+            };
+            let own = self
+                .buffers
+                .iter()
+                .position(|buffer| buffer.name == memory && buffer.init == BufferInit::Undefined);
             let again = values.iter().skip(at + 1).any(|other| {
-                matches!(self.values.get(&identity(*other)), Some(Known::Tensor(other)) if other.name == place.name)
+                matches!(self.values.get(&identity(*other)), Some(Known::Tensor(other)) if other.memory.as_ref() == Some(&memory))
             });
             match own.filter(|_| !again) {
                 None => self.copy(&place, &name),
                 Some(buffer) => {
                     self.buffers.remove(buffer);
-                    self.rename(&place.name, &name);
+                    self.rename(&memory, &name);
                 }
             }
         }
@@ -529,34 +528,45 @@ impl Call {
         self.args.push(arg);
     }
 
-    fn int(&mut self, at: usize, expr: Expr) {
-        self.push(
-            format!("p{at}"),
-            ParamKind::Scalar {
-                ty: ScalarType::I64,
-            },
-            Arg::Int(expr),
-        );
+    fn int<'c>(&mut self, op: Op<'c>, at: usize, r#type: Type<'c>, expr: Expr) -> PassResult<'c> {
+        let ty = match bits(r#type) {
+            // The ABI passes an index as 64 bits.
+            None | Some(64) => ScalarType::I64,
+            Some(32) => ScalarType::I32,
+            Some(_) => return Err(scalar(op, at, r#type)),
+        };
+        self.push(format!("p{at}"), ParamKind::Scalar { ty }, Arg::Int(expr));
+        Ok(())
     }
 
-    fn float(&mut self, at: usize, number: f64) {
+    fn float<'c>(
+        &mut self,
+        op: Op<'c>,
+        at: usize,
+        r#type: Type<'c>,
+        number: f64,
+    ) -> PassResult<'c> {
+        let ty = match bits(r#type) {
+            Some(32) => ScalarType::F32,
+            Some(64) => ScalarType::F64,
+            _ => return Err(scalar(op, at, r#type)),
+        };
         self.push(
             format!("p{at}"),
-            ParamKind::Scalar {
-                ty: ScalarType::F32,
-            },
+            ParamKind::Scalar { ty },
             Arg::Float(number),
         );
+        Ok(())
     }
 
-    fn tensor(&mut self, at: usize, place: &Place, access: Access, dynamic: bool) {
-        let memory = MemRef::start_of(place.name.clone());
+    /// A pointer to memory, and the leading extent where that is dynamic.
+    fn tensor(&mut self, at: usize, memory: &str, access: Access, extent: Option<&Expr>) {
         self.push(
             format!("p{at}"),
             ParamKind::Pointer { access, align: 16 },
-            Arg::Memory(memory),
+            Arg::Memory(MemRef::start_of(memory)),
         );
-        if let Some(extent) = place.shape.first().filter(|_| dynamic) {
+        if let Some(extent) = extent {
             self.push(
                 format!("p{at}_extent"),
                 ParamKind::Scalar {
@@ -566,6 +576,13 @@ impl Call {
             );
         }
     }
+}
+
+fn scalar<'c>(op: Op<'c>, at: usize, r#type: Type<'c>) -> PassError<'c> {
+    error(
+        op,
+        format!("argument {at}: a package passes scalars of 32 or 64 bits, got {type}"),
+    )
 }
 
 fn unsupported<'c>(op: Op<'c>, name: &str) -> PassError<'c> {
