@@ -8,7 +8,7 @@ use super::structured::Structured;
 use super::{Counts, Replacements, unsupported};
 use crate::error::PassResult;
 use crate::ir::value::{defined_by, name, operands};
-use crate::ir::{Builder, Op, Val, attribute, types};
+use crate::ir::{Builder, Op, Val, attribute, combiner, types};
 use axe_dialect::Combiner;
 use melior::ir::operation::OperationLike;
 use melior::ir::{Type, ValueLike};
@@ -30,19 +30,6 @@ pub(super) fn convert<'c>(
         }
     }
     Ok(replacements)
-}
-
-/// The combiner of an operation of arith.
-fn combiner(name: &str) -> Option<Combiner> {
-    Some(match name {
-        "arith.addf" | "arith.addi" => Combiner::Add,
-        "arith.mulf" | "arith.muli" => Combiner::Mul,
-        "arith.maximumf" | "arith.maxsi" => Combiner::Max,
-        "arith.minimumf" | "arith.minsi" => Combiner::Min,
-        "arith.andi" => Combiner::And,
-        "arith.ori" => Combiner::Or,
-        _ => return None,
-    })
 }
 
 /// Whether a scalar is the value that a combiner leaves every other unchanged with.
@@ -85,7 +72,7 @@ fn combining<'c>(
     let root = op.yielded(number);
     let known = root
         .and_then(|root| op.inner(root))
-        .and_then(|inner| Some((inner, combiner(&name(inner))?)));
+        .and_then(|inner| Some((inner, combiner::of_operation(&name(inner))?)));
     let expected =
         "a body that yields a sum, product, maximum, minimum, and or or of its running value";
     let Some((inner, combiner)) = known else {

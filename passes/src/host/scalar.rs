@@ -172,19 +172,7 @@ pub(super) fn combine<'c>(
     a: Val<'c>,
     b: Val<'c>,
 ) -> PassResult<'c, Val<'c>> {
-    let float = types::is_float(a.r#type());
-    let name = match (combiner, float) {
-        (Combiner::Add, true) => "arith.addf",
-        (Combiner::Mul, true) => "arith.mulf",
-        (Combiner::Max, true) => "arith.maximumf",
-        (Combiner::Min, true) => "arith.minimumf",
-        (Combiner::Add, false) => "arith.addi",
-        (Combiner::Mul, false) => "arith.muli",
-        (Combiner::Max, false) => "arith.maxsi",
-        (Combiner::Min, false) => "arith.minsi",
-        (Combiner::And, _) => "arith.andi",
-        (Combiner::Or, _) => "arith.ori",
-    };
+    let name = crate::ir::combiner::operation(combiner, a.r#type());
     builder.value(name, &[a, b], a.r#type(), &[])
 }
 

@@ -5,6 +5,7 @@
 
 pub mod attribute;
 pub mod build;
+pub mod combiner;
 pub mod reshape;
 pub mod types;
 pub mod value;

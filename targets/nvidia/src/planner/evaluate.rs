@@ -475,19 +475,7 @@ pub(super) fn combine<'c>(
     a: Val<'c>,
     b: Val<'c>,
 ) -> PassResult<'c, Val<'c>> {
-    let float = axe_passes::ir::types::is_float(element);
-    let name = match (combiner, float) {
-        (Combiner::Add, true) => "arith.addf",
-        (Combiner::Add, false) => "arith.addi",
-        (Combiner::Mul, true) => "arith.mulf",
-        (Combiner::Mul, false) => "arith.muli",
-        (Combiner::Max, true) => "arith.maximumf",
-        (Combiner::Max, false) => "arith.maxsi",
-        (Combiner::Min, true) => "arith.minimumf",
-        (Combiner::Min, false) => "arith.minsi",
-        (Combiner::And, _) => "arith.andi",
-        (Combiner::Or, _) => "arith.ori",
-    };
+    let name = axe_passes::ir::combiner::operation(combiner, element);
     let (region, arguments, body) = code.builder.region(&[element, element]);
     let value = body.value(name, &arguments, element, &[])?;
     body.operation("axe.yield", &[value], &[], &[], Vec::new())?;

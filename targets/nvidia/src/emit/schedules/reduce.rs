@@ -104,18 +104,7 @@ fn combine<'c>(
     a: Val<'c>,
     b: Val<'c>,
 ) -> PassResult<'c, Val<'c>> {
-    let name = match (combiner, is_float(a.r#type())) {
-        (Combiner::Add, true) => "arith.addf",
-        (Combiner::Add, false) => "arith.addi",
-        (Combiner::Mul, true) => "arith.mulf",
-        (Combiner::Mul, false) => "arith.muli",
-        (Combiner::Max, true) => "arith.maximumf",
-        (Combiner::Max, false) => "arith.maxsi",
-        (Combiner::Min, true) => "arith.minimumf",
-        (Combiner::Min, false) => "arith.minsi",
-        (Combiner::And, _) => "arith.andi",
-        (Combiner::Or, _) => "arith.ori",
-    };
+    let name = axe_passes::ir::combiner::operation(combiner, a.r#type());
     emitter.builder.value(name, &[a, b], a.r#type(), &[])
 }
 

@@ -1,0 +1,79 @@
+//! Broadcasts that no other operator of their group takes in.
+
+use super::{Single, blocks, dynamic_leading, places, runs};
+use crate::planner::code::layout_error;
+use crate::planner::frame::{Frame, element_bytes};
+use crate::planner::layouts::without;
+use crate::planner::tiles::elementwise_tile;
+use axe_passes::ir::Builder;
+use axe_passes::{PassError, PassResult};
+use melior::ir::operation::OperationLike;
+
+impl<'c> Single<'c> {
+    /// Repeats rows or columns: the last two runs of dimensions are a tile, of which one is repeated.
+    pub(super) fn broadcast(
+        &self,
+        frame: &mut Frame<'c>,
+        builder: &Builder<'c>,
+        dims: &[i64],
+    ) -> PassResult<'c> {
+        let shape = builder.tensor_of(self.result)?.shape;
+        let mut runs = runs(&shape, |dim| dims.contains(&dim));
+        if runs.iter().all(|(_, repeated)| *repeated) {
+            runs.push((1, false));
+        }
+        let to: Vec<i64> = runs.iter().map(|(extent, _)| *extent).collect();
+        let kept: Vec<i64> = runs
+            .iter()
+            .filter(|(_, repeated)| !repeated)
+            .map(|(extent, _)| *extent)
+            .collect();
+        let (from, out) = (
+            frame.operand(builder, self.from, &kept)?,
+            frame.out(builder, self.result, &to)?,
+        );
+        let [outer @ .., (_, rows_repeated), (columns, _)] = &runs[..] else {
+            return Err(PassError::new(
+                self.op.location(),
+                "a broadcast that repeats nothing",
+            ));
+        };
+        let element = builder.tensor_of(self.result)?.element;
+        let tile = elementwise_tile(*columns, element_bytes(element));
+        let (kernel, source, result) = self.kernel(frame, &from, &out)?;
+        let code = kernel.code;
+        let failed = |error| layout_error(self.op.location(), error);
+        let layout = tile.layout().map_err(failed)?;
+        let outer: Vec<i64> = outer.iter().map(|(extent, _)| *extent).collect();
+        let at = places(code, &outer, [tile.rows, tile.columns])?;
+        let kept_at: Vec<_> = at
+            .iter()
+            .zip(&runs)
+            .filter(|(_, (_, repeated))| !repeated)
+            .map(|(at, _)| *at)
+            .collect();
+        let (length, dim) = if *rows_repeated {
+            (tile.columns, 0)
+        } else {
+            (tile.rows, 1)
+        };
+        let vector = without(&layout, &[tile.rows, tile.columns], dim).map_err(failed)?;
+        let piece = code.global_box(source, &kept, &kept_at, &[length])?;
+        let piece = code.load(piece, code.fragment(&[length], element, &vector)?)?;
+        let whole = code.fragment(&[tile.rows, tile.columns], element, &layout)?;
+        let dim = i64::try_from(dim).unwrap_or_default();
+        let attributes = [("dims", code.builder.i64s(&[dim]))];
+        let whole = code
+            .builder
+            .value("axe.broadcast", &[piece], whole, &attributes)?;
+        code.store(
+            whole,
+            code.global_box(result, &to, &at, &[tile.rows, tile.columns])?,
+        )?;
+        let name = frame.name("broadcast");
+        kernel.finish(frame.module, &name, tile.threads())?;
+        let leading = dynamic_leading(builder, self.result, &to)?;
+        let grid = blocks(builder, &to, [tile.rows, tile.columns], leading)?;
+        frame.launch(builder, &name, grid, &[from.tensor], &[(self.result, out)])
+    }
+}

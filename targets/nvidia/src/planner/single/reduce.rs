@@ -1,0 +1,131 @@
+//! Reductions of the outer or the middle dimensions.
+
+use super::{Single, runs};
+use crate::planner::code::{Code, Kernel, layout_error};
+use crate::planner::evaluate::{combine, combiner_of, neutral};
+use crate::planner::frame::{Frame, element_bytes, leading_of};
+use crate::planner::gemm::count;
+use crate::planner::layouts::{RowTile, without};
+use crate::planner::tiles::elementwise_tile;
+use axe_passes::ir::{Builder, DYNAMIC, Val};
+use axe_passes::{PassError, PassResult};
+use melior::ir::operation::OperationLike;
+
+impl<'c> Single<'c> {
+    /// Combines rows: tiles of the rows are combined one after the other, then the rows of the last.
+    pub(super) fn reduce(
+        &self,
+        frame: &mut Frame<'c>,
+        builder: &Builder<'c>,
+        dims: &[i64],
+    ) -> PassResult<'c> {
+        let shape = builder.tensor_of(self.from)?.shape;
+        let runs = runs(&shape, |dim| dims.contains(&dim));
+        let (outer, rows, columns) = match runs[..] {
+            [(rows, true)] => (None, rows, 1),
+            [(rows, true), (columns, false)] => (None, rows, columns),
+            [(outer, false), (rows, true), (columns, false)] => (Some(outer), rows, columns),
+            _ => {
+                return Err(PassError::new(
+                    self.op.location(),
+                    format!(
+                        "expected a reduction of neighbouring dimensions, got dims {dims:?} of rank {}",
+                        shape.len()
+                    ),
+                ));
+            }
+        };
+        let of: Vec<i64> = outer.into_iter().chain([rows, columns]).collect();
+        let kept: Vec<i64> = outer.into_iter().chain([columns]).collect();
+        let (from, out) = (
+            frame.operand(builder, self.from, &of)?,
+            frame.out(builder, self.result, &kept)?,
+        );
+        let element = builder.tensor_of(self.result)?.element;
+        let tile = column_tile(columns, element_bytes(element));
+        let (kernel, source, result) = self.kernel(frame, &from, &out)?;
+        self.reduce_body(&kernel, tile, (source, &of), (result, &kept))?;
+        let name = frame.name("reduce");
+        kernel.finish(frame.module, &name, tile.threads())?;
+        let code = Code { builder: *builder };
+        let z = match outer {
+            Some(DYNAMIC) => leading_of(builder, self.from, &of)?,
+            Some(outer) if outer > 65_535 => {
+                return Err(PassError::new(
+                    builder.location,
+                    format!("{outer} reductions are more than the 65535 of a grid"),
+                ));
+            }
+            outer => code.index(outer.unwrap_or(1))?,
+        };
+        let x = code.index(count(columns, tile.columns))?;
+        frame.launch(
+            builder,
+            &name,
+            [x, code.index(1)?, z],
+            &[from.tensor],
+            &[(self.result, out)],
+        )
+    }
+
+    fn reduce_body(
+        &self,
+        kernel: &Kernel<'c>,
+        tile: RowTile,
+        (source, of): (Val<'c>, &[i64]),
+        (result, kept): (Val<'c>, &[i64]),
+    ) -> PassResult<'c> {
+        let code = kernel.code;
+        let failed = |error| layout_error(self.op.location(), error);
+        let combiner = combiner_of(self.op)?;
+        let element = code.builder.tensor_of(self.result)?.element;
+        let (shape, layout) = ([tile.rows, tile.columns], tile.layout().map_err(failed)?);
+        let whole = code.fragment(&shape, element, &layout)?;
+        let vector = without(&layout, &shape, 0).map_err(failed)?;
+        let column = code.times(code.block("x")?, tile.columns)?;
+        let outer = match of {
+            [_, _, _] => Some(code.block("z")?),
+            _ => None,
+        };
+        let rows = match of {
+            [DYNAMIC, _] => code.leading(source, DYNAMIC)?,
+            [.., rows, _] => code.index(*rows)?,
+            _ => return Err(layout_error(self.op.location(), "expected a matrix")),
+        };
+        let neutral = code.scalar(element, neutral(combiner))?;
+        let start = code.fill(neutral, whole)?;
+        let sums = code.for_each(rows, tile.rows, &[start], |code, row, carried| {
+            let at: Vec<_> = outer.into_iter().chain([row, column]).collect();
+            let piece = code.global_box(source, of, &at, &shape)?;
+            let piece = code.load_padded(piece, neutral, whole)?;
+            let sum = carried.first().copied().unwrap_or(start);
+            Ok(vec![combine(code, combiner, element, sum, piece)?])
+        })?;
+        let sum = sums.first().copied().unwrap_or(start);
+        let attribute = self
+            .op
+            .attribute("combiner")
+            .map_err(|_| layout_error(self.op.location(), "no combiner"))?;
+        let attributes = [("combiner", attribute), ("dims", code.builder.i64s(&[0]))];
+        let vector = code.fragment(&[tile.columns], element, &vector)?;
+        let sum = code
+            .builder
+            .value("axe.reduce", &[sum], vector, &attributes)?;
+        let at: Vec<_> = outer.into_iter().chain([column]).collect();
+        code.store(sum, code.global_box(result, kept, &at, &[tile.columns])?)
+    }
+}
+
+/// The tile of a reduction of rows' columns: neighbouring threads read neighbouring columns.
+fn column_tile(columns: i64, bytes: i64) -> RowTile {
+    let tile = elementwise_tile(columns, bytes);
+    let along = tile.along.min(32);
+    let across = 128 / along;
+    RowTile {
+        rows: across,
+        columns: along * tile.vector,
+        along,
+        vector: tile.vector,
+        across,
+    }
+}

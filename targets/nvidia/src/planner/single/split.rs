@@ -1,0 +1,73 @@
+//! Reductions of dimensions that are not neighbours, as several.
+
+use super::runs;
+use crate::planner::code::layout_error;
+use crate::planner::space::source;
+use axe_passes::PassResult;
+use axe_passes::ir::value::{defining, name, only_result, replace_all_uses};
+use axe_passes::ir::{Builder, Op, attribute, walk};
+use melior::ir::ValueLike;
+use melior::ir::operation::OperationLike;
+
+/// Splits reductions of dimensions that are not neighbours into one a run of neighbours, the innermost first.
+///
+/// # Errors
+/// When an operation cannot be built.
+pub(in crate::planner) fn split_reductions<'c>(ops: &[Op<'c>]) -> PassResult<'c> {
+    for &op in ops.iter().filter(|op| name(**op) == "axe.reduce") {
+        let mut next = Some(op);
+        while let Some(op) = next {
+            next = split_reduction(op)?;
+        }
+    }
+    Ok(())
+}
+
+/// One step of [`split_reductions`]: the reduction that is left to split, if any.
+fn split_reduction<'c>(op: Op<'c>) -> PassResult<'c, Option<Op<'c>>> {
+    let dims = op.attribute("dims").ok().and_then(attribute::read_i64s);
+    let (Some(from), Some(result), Some(dims)) = (source(op), only_result(op), dims) else {
+        return Ok(None);
+    };
+    let builder = Builder::before(op);
+    let tensor = builder.tensor_of(from)?;
+    let runs = runs(&tensor.shape, |dim| dims.contains(&dim));
+    if runs.iter().filter(|(_, reduced)| *reduced).count() < 2 {
+        return Ok(None);
+    }
+    // The first dimension of the last run: everything reduced from there on goes first.
+    let extent = |dim: i64| {
+        usize::try_from(dim)
+            .ok()
+            .and_then(|dim| tensor.shape.get(dim))
+    };
+    let mut start = i64::MAX;
+    let rank = i64::try_from(tensor.shape.len()).unwrap_or(i64::MAX);
+    for dim in (0..rank).rev() {
+        let unit = extent(dim) == Some(&1);
+        if !unit && !dims.contains(&dim) && start < i64::MAX {
+            break;
+        }
+        if !unit && dims.contains(&dim) {
+            start = dim;
+        }
+    }
+    let (outer, inner): (Vec<i64>, Vec<i64>) = dims.iter().partition(|dim| **dim < start);
+    let kept: Vec<i64> = (0i64..)
+        .zip(&tensor.shape)
+        .filter(|(dim, _)| !inner.contains(dim))
+        .map(|(_, extent)| *extent)
+        .collect();
+    let combiner = op
+        .attribute("combiner")
+        .map_err(|_| layout_error(op.location(), "a reduction has no combiner"))?;
+    let step = |from, dims: &[i64], r#type| {
+        let attributes = [("combiner", combiner), ("dims", builder.i64s(dims))];
+        builder.value("axe.reduce", &[from], r#type, &attributes)
+    };
+    let middle = step(from, &inner, builder.tensor(&kept, tensor.element)?)?;
+    let last = step(middle, &outer, result.r#type())?;
+    replace_all_uses(result, last);
+    walk::erase(op);
+    Ok(defining(last))
+}
