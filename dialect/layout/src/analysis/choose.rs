@@ -47,9 +47,11 @@ impl Choice {
 /// lower bits (CuTe's positive `S`), with the lowest `M`, then the lowest `S`. The tile's own swizzle is
 /// replaced.
 ///
-/// The search is complete although CuTe's parameters are unbounded. An xor into bits of 128 bytes and
-/// above moves words between rows of the same banks, and bits above the largest address of the tile are
-/// all 0: a swizzle that writes or reads such bits has the conflicts of the one without them, which has
+/// The search is complete although CuTe's parameters are unbounded. An xor of a bit that selects a word
+/// into bits of 128 bytes and above moves whole words between rows of the same banks, which costs and
+/// saves nothing; an xor of a bit inside a word may bring halves of two words together and counts. Bits
+/// above the largest address of the tile are all 0, and writing them parts what was together. So a
+/// swizzle whose highest bit does such things has no fewer conflicts than the one without it, which has
 /// fewer bits and is a candidate itself.
 ///
 /// # Errors
@@ -97,6 +99,8 @@ struct Space {
     vector: u32,
     /// Bits below which an address selects a bank.
     bank_bits: u32,
+    /// Bits below which an address selects an element inside a word.
+    word_bits: u32,
     /// Bits of the largest address.
     bits: u32,
     addresses: Vec<i64>,
@@ -140,7 +144,8 @@ impl Space {
         let log = |v: i64| v.trailing_zeros();
         Ok(Self {
             vector: accesses.iter().map(|a| log(a.vector())).max().unwrap_or(0),
-            bank_bits: log(BANKS * WORD_BYTES) - log(first.elem_bytes()),
+            bank_bits: log(BANKS * WORD_BYTES).saturating_sub(log(first.elem_bytes())),
+            word_bits: log(WORD_BYTES).saturating_sub(log(first.elem_bytes())),
             bits: 64 - (cosize - 1).leading_zeros(),
             addresses,
         })
@@ -153,10 +158,11 @@ impl Space {
             for inner in [true, false] {
                 for base in self.vector..self.bits {
                     for shift in bits..self.bits {
-                        // The highest bits written and read.
+                        // Above the highest bits of both groups.
                         let (low, high) = (base + bits, base + shift + bits);
-                        let writes = if inner { low } else { high };
-                        if writes <= self.bank_bits && high <= self.bits {
+                        let (reads, writes) = if inner { (high, low) } else { (low, high) };
+                        let counts = writes <= self.bank_bits || reads <= self.word_bits;
+                        if counts && high <= self.bits {
                             all.extend(Swizzle::new(bits, base, shift, inner).ok().map(Some));
                         }
                     }
@@ -249,11 +255,23 @@ mod tests {
         assert!(choice.swizzle.is_none());
     }
 
+    /// Bit 0 selects a half of a word of two halves: an xor of it into a bit above the banks brings
+    /// halves of two words of one bank together.
+    #[test]
+    fn halves_of_words_meet_across_rows() {
+        let tile = Layout::row_major(&[256]).unwrap();
+        let access = TileAccess::at(&tile, &[256], &[vec![0], vec![129]], 0, 1, 2).unwrap();
+        assert_eq!(access.warp(None).unwrap().banks().conflicts(), 1);
+        let choice = choose_swizzle(&tile, &[access]).unwrap();
+        assert!(choice.is_free());
+        assert_eq!(choice.swizzle.map_or(0, |s| s.bits()), 1);
+    }
+
     /// All of CuTe's parameters far beyond the candidates, both directions: none does better, and the
     /// choice has the fewest bits.
     #[test]
     fn the_candidates_are_all_there_are() {
-        check(60, |choices| {
+        check(120, |choices| {
             let strides = [1, 2, 4, 8, 16, 32, 64, 3, 5, 24];
             let first = choices.pick(64, &strides);
             let second = choices.pick(1, &strides);
