@@ -33,6 +33,7 @@ fn package(ptx: &str) -> Package {
             chip: "sm_80".into(),
         },
         tools: BTreeMap::new(),
+        candidate: None,
         source_sha256: "0".repeat(64),
         source: None,
         symbols: vec![],

@@ -193,6 +193,7 @@ fn empty_manifest(text: &str, main: &str, kind: &str, chip: &str) -> Manifest {
             chip: chip.to_owned(),
         },
         tools: BTreeMap::from([("axe".to_owned(), env!("CARGO_PKG_VERSION").to_owned())]),
+        candidate: None,
         source_sha256: axe_package::sha256_hex(text.as_bytes()),
         source: Some(SOURCE_FILE.to_owned()),
         symbols: Vec::new(),

@@ -176,6 +176,7 @@ impl Case {
                 chip: chip.into(),
             },
             tools: BTreeMap::new(),
+            candidate: None,
             source_sha256: axe_package::sha256_hex(self.mlir.as_bytes()),
             source: None,
             symbols: Vec::new(),

@@ -21,6 +21,7 @@ pub mod manifest;
 pub mod npy;
 pub mod tensor;
 pub mod tensor_map;
+pub mod tuned;
 pub mod validate;
 
 pub use bind::{BindError, TensorType};
@@ -36,4 +37,5 @@ pub use tensor::{POISON, Random, Tensor, TensorError, dense_bytes};
 pub use tensor_map::{
     Interleave, L2Promotion, OobFill, Swizzle, TensorMapDType, TensorMapError, TensorMapType,
 };
+pub use tuned::{Key, OperandOrder, Tuned, TunedDb, TunedError, TunedOp};
 pub use validate::ManifestError;

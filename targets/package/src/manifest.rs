@@ -32,6 +32,10 @@ pub struct Manifest {
     /// The tools that made the package and their versions, for example `ptxas` -> `13.3.33`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tools: BTreeMap<String, String>,
+    /// The plan that the package was compiled with, when it is one of several that a tuner compares:
+    /// the plan's dictionary as text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidate: Option<String>,
     /// The SHA-256 of the source text, 64 lower-case hex digits.
     pub source_sha256: String,
     /// The file that holds the source text, when the package carries it.

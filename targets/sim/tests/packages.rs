@@ -21,6 +21,7 @@ fn package(grid: i64) -> Package {
             chip: "sm_90a".into(),
         },
         tools: BTreeMap::new(),
+        candidate: None,
         source_sha256: "0".repeat(64),
         source: None,
         symbols: vec![Symbol::of_dim("n", "a", 0)],

@@ -80,6 +80,7 @@ pub fn manifest() -> Manifest {
             chip: "sm_90a".into(),
         },
         tools: BTreeMap::from([("ptxas".into(), "13.3.33".into())]),
+        candidate: None,
         source_sha256: sha256_hex(b"source"),
         source: None,
         symbols: vec![Symbol {

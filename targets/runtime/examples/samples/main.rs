@@ -152,6 +152,7 @@ impl Code {
                 chip: self.chip.into(),
             },
             tools: BTreeMap::new(),
+            candidate: None,
             source_sha256: sha256_hex(self.ptx.as_bytes()),
             source: None,
             symbols: parts.symbols,
