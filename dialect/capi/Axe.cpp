@@ -140,6 +140,31 @@ AxeLevel axeLevelAttrGetValue(MlirAttribute level) {
   return static_cast<AxeLevel>(llvm::cast<LevelAttr>(unwrap(level)).getValue());
 }
 
+MlirAttribute axeTileOrderAttrGet(MlirContext context, AxeTileOrder order) {
+  std::optional<TileOrder> value = symbolizeTileOrder(order);
+  return value ? wrap(TileOrderAttr::get(unwrap(context), *value))
+               : MlirAttribute{nullptr};
+}
+
+bool axeAttributeIsATileOrder(MlirAttribute attribute) {
+  return llvm::isa_and_nonnull<TileOrderAttr>(unwrap(attribute));
+}
+
+AxeTileOrder axeTileOrderAttrGetValue(MlirAttribute order) {
+  return static_cast<AxeTileOrder>(
+      llvm::cast<TileOrderAttr>(unwrap(order)).getValue());
+}
+
+MlirType axePipelineTypeGet(MlirContext context) {
+  unwrap(context)->getOrLoadDialect<AxeDialect>();
+  return wrap(PipelineType::get(unwrap(context)));
+}
+
+MlirType axeSlotTypeGet(MlirContext context) {
+  unwrap(context)->getOrLoadDialect<AxeDialect>();
+  return wrap(SlotType::get(unwrap(context)));
+}
+
 MlirType axeTokenTypeGet(MlirContext context) {
   unwrap(context)->getOrLoadDialect<AxeDialect>();
   return wrap(TokenType::get(unwrap(context)));

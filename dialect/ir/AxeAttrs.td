@@ -111,4 +111,15 @@ def Axe_Level : I32EnumAttr<"Level", "a level of the execution hierarchy", [
 }
 def Axe_LevelAttr : EnumAttr<Axe_Dialect, Axe_Level, "level">;
 
+def Axe_TileOrder : I32EnumAttr<"TileOrder", "the order in which a grid of tiles is visited", [
+    I32EnumAttrCase<"Rows", 0, "rows">,
+    I32EnumAttrCase<"Columns", 1, "columns">,
+    I32EnumAttrCase<"Groups", 2, "groups">,
+    I32EnumAttrCase<"Snake", 3, "snake">,
+    I32EnumAttrCase<"Hilbert", 4, "hilbert">]> {
+  let cppNamespace = "::axe";
+  let genSpecializedAttr = 0;
+}
+def Axe_TileOrderAttr : EnumAttr<Axe_Dialect, Axe_TileOrder, "tile_order">;
+
 #endif // AXE_ATTRS_TD

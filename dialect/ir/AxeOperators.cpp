@@ -44,6 +44,9 @@ LogicalResult CopyOp::verify() {
     return emitOpError("(C3) expected memrefs on both sides of an asynchronous "
                        "copy, got ")
            << source << " and " << target;
+  if ((getSignal() || getMulticast()) && !getIsAsync())
+    return emitOpError("(C5) expected an asynchronous copy with '")
+           << (getSignal() ? "signal" : "multicast") << "'";
   if (!getPad())
     return success();
   if (getPad().getType() != elementType(source) || !isa<MemRefType>(source))
@@ -293,4 +296,11 @@ LogicalResult GemmOp::verify() {
 void GemmOp::getEffects(Effects &effects) {
   addRead(effects, getAMutable());
   addRead(effects, getBMutable());
+}
+
+LogicalResult WaitOp::inferReturnTypes(
+    MLIRContext *, std::optional<Location>, ValueRange operands, DictionaryAttr,
+    OpaqueProperties, RegionRange, SmallVectorImpl<Type> &inferred) {
+  llvm::append_range(inferred, operands.getTypes());
+  return success();
 }

@@ -78,6 +78,18 @@ LogicalResult MeshOp::verify() {
   return success();
 }
 
+/// Threads in one member of a level inside a CTA.
+static int64_t threadsOf(Level level) {
+  switch (level) {
+  case Level::Warpgroup:
+    return 128;
+  case Level::Warp:
+    return 32;
+  default:
+    return 1;
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // KernelOp
 //===----------------------------------------------------------------------===//
@@ -165,6 +177,36 @@ LogicalResult KernelOp::verify() {
   if (auto cluster = getCluster())
     if (llvm::any_of(*cluster, [](int64_t extent) { return extent < 1; }))
       return emitOpError("(K3) expected cluster extents of at least 1");
+  return success();
+}
+
+/// (X3) for all roles of a kernel: disjoint, and within one multiprocessor.
+LogicalResult KernelOp::verifyRegions() {
+  constexpr int64_t multiprocessor = 64 * 1024;
+  SmallVector<ScopeOp> roles;
+  int64_t registers = 0;
+  auto visited = getBody().walk([&](ScopeOp scope) -> WalkResult {
+    auto range = scope.getRange();
+    if (!scope.getRegisters() || !range || range->size() != 2)
+      return WalkResult::advance();
+    for (ScopeOp other : roles)
+      if ((*other.getRange())[0] < (*range)[1] &&
+          (*range)[0] < (*other.getRange())[1])
+        return scope.emitOpError("(X3) expected roles of disjoint warpgroups, "
+                                 "got [")
+               << (*range)[0] << ", " << (*range)[1] << ") and ["
+               << (*other.getRange())[0] << ", " << (*other.getRange())[1]
+               << ")";
+    roles.push_back(scope);
+    registers += ((*range)[1] - (*range)[0]) * threadsOf(Level::Warpgroup) *
+                 static_cast<int64_t>(*scope.getRegisters());
+    return WalkResult::advance();
+  });
+  if (visited.wasInterrupted())
+    return failure();
+  if (registers > multiprocessor)
+    return emitOpError("(X3) expected roles that use at most ")
+           << multiprocessor << " registers together, got " << registers;
   return success();
 }
 
@@ -265,6 +307,14 @@ ParseResult ScopeOp::parse(OpAsmParser &parser, OperationState &result) {
     result.addAttribute(getRangeAttrName(result.name),
                         parser.getBuilder().getDenseI64ArrayAttr({begin, end}));
   }
+  if (succeeded(parser.parseOptionalKeyword("registers"))) {
+    int64_t registers;
+    if (parser.parseLParen() || parser.parseInteger(registers) ||
+        parser.parseRParen())
+      return failure();
+    result.addAttribute(getRegistersAttrName(result.name),
+                        parser.getBuilder().getI64IntegerAttr(registers));
+  }
   Region *body = result.addRegion();
   if (parser.parseOptionalAttrDictWithKeyword(result.attributes) ||
       parser.parseRegion(*body))
@@ -277,23 +327,13 @@ void ScopeOp::print(OpAsmPrinter &printer) {
   printer << " " << stringifyLevel(getLevel());
   if (auto range = getRange())
     printer << " [" << (*range)[0] << ", " << (*range)[1] << ")";
+  if (auto registers = getRegisters())
+    printer << " registers(" << *registers << ")";
   printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(),
-                                           {"level", "range"});
+                                           {"level", "range", "registers"});
   printer << " ";
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/true,
                       /*printBlockTerminators=*/false);
-}
-
-/// Threads in one member of a level inside a CTA.
-static int64_t threadsOf(Level level) {
-  switch (level) {
-  case Level::Warpgroup:
-    return 128;
-  case Level::Warp:
-    return 32;
-  default:
-    return 1;
-  }
 }
 
 /// Members of `level` that the scope around `op` holds; nothing where that is
@@ -316,6 +356,22 @@ static std::optional<int64_t> membersAround(Operation *op, Level level) {
   return std::nullopt;
 }
 
+/// (X3) for one scope; that the budgets of all roles fit is the kernel's.
+static LogicalResult verifyRegisters(ScopeOp scope) {
+  auto registers = scope.getRegisters();
+  if (!registers)
+    return success();
+  if (scope.getLevel() != Level::Warpgroup || !scope.getRange())
+    return scope.emitOpError("(X3) expected a range of warpgroups with a budget "
+                             "of registers");
+  // PTX ISA, setmaxnreg: 24 to 256, in steps of 8.
+  if (*registers < 24 || *registers > 256 || *registers % 8 != 0)
+    return scope.emitOpError("(X3) expected a multiple of 8 from 24 to 256 "
+                             "registers, got ")
+           << *registers;
+  return success();
+}
+
 LogicalResult ScopeOp::verify() {
   Level level = getLevel();
   if (auto parent = (*this)->getParentOfType<ScopeOp>();
@@ -324,6 +380,8 @@ LogicalResult ScopeOp::verify() {
            << stringifyLevel(parent.getLevel()) << "', got '"
            << stringifyLevel(level) << "'";
   auto range = getRange();
+  if (failed(verifyRegisters(*this)))
+    return failure();
   if (!range)
     return success();
   if (range->size() != 2 || (*range)[0] < 0 || (*range)[0] >= (*range)[1])
@@ -334,5 +392,116 @@ LogicalResult ScopeOp::verify() {
            << *members << " " << stringifyLevel(level)
            << "s of the enclosing scope, got [" << (*range)[0] << ", "
            << (*range)[1] << ")";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// ForTilesOp
+//===----------------------------------------------------------------------===//
+
+ParseResult ForTilesOp::parse(OpAsmParser &parser, OperationState &result) {
+  Builder &builder = parser.getBuilder();
+  Type index = builder.getIndexType();
+  SmallVector<OpAsmParser::Argument> tiles;
+  SmallVector<OpAsmParser::UnresolvedOperand> counts;
+  if (parser.parseArgumentList(tiles, OpAsmParser::Delimiter::Paren) ||
+      parser.parseKeyword("in") ||
+      parser.parseOperandList(counts, OpAsmParser::Delimiter::Paren) ||
+      parser.resolveOperands(counts, index, result.operands) ||
+      parser.parseKeyword("order") || parser.parseLParen())
+    return failure();
+  for (OpAsmParser::Argument &tile : tiles)
+    tile.type = index;
+  StringRef keyword;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseKeyword(&keyword))
+    return failure();
+  std::optional<TileOrder> order = symbolizeTileOrder(keyword);
+  if (!order)
+    return parser.emitError(loc) << "expected an order of tiles (rows, columns, "
+                                    "groups, snake, hilbert), got '"
+                                 << keyword << "'";
+  result.addAttribute(getOrderAttrName(result.name),
+                      TileOrderAttr::get(parser.getContext(), *order));
+  int64_t group;
+  if (auto given = parser.parseOptionalInteger(group); given.has_value()) {
+    if (failed(*given))
+      return failure();
+    result.addAttribute(getGroupAttrName(result.name),
+                        builder.getI64IntegerAttr(group));
+  }
+  Region *body = result.addRegion();
+  if (parser.parseRParen() ||
+      parser.parseOptionalAttrDictWithKeyword(result.attributes) ||
+      parser.parseRegion(*body, tiles))
+    return failure();
+  ensureTerminator(*body, builder, result.location);
+  return success();
+}
+
+void ForTilesOp::print(OpAsmPrinter &printer) {
+  printer << " (";
+  llvm::interleaveComma(getBody().getArguments(), printer);
+  printer << ") in (";
+  llvm::interleaveComma(getCounts(), printer);
+  printer << ") order(" << stringifyTileOrder(getOrder());
+  if (getGroup() != 1)
+    printer << " " << getGroup();
+  printer << ")";
+  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(),
+                                           {"order", "group"});
+  printer << " ";
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false,
+                      /*printBlockTerminators=*/false);
+}
+
+LogicalResult ForTilesOp::verify() {
+  Block &body = getBody().front();
+  if (getCounts().size() < 2 ||
+      body.getNumArguments() != getCounts().size() ||
+      !llvm::all_of(body.getArgumentTypes(),
+                    [](Type type) { return type.isIndex(); }))
+    return emitOpError("(I1) expected at least two counts, and one index "
+                       "argument for each, got ")
+           << getCounts().size() << " and " << body.getNumArguments();
+  int64_t group = getGroup();
+  bool grouped = getOrder() == TileOrder::Groups || getOrder() == TileOrder::Snake;
+  if (group < 1 || (group != 1 && !grouped))
+    return emitOpError("(I2) expected a group of at least 1, and only for "
+                       "'groups' and 'snake', got ")
+           << group;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Pipelines
+//===----------------------------------------------------------------------===//
+
+LogicalResult PipelineCreateOp::verify() {
+  if (static_cast<int64_t>(getStages()) < 1)
+    return emitOpError("(PL1) expected at least 1 stage, got ")
+           << static_cast<int64_t>(getStages());
+  if (!isa_and_nonnull<KernelOp>((*this)->getParentOp()))
+    return emitOpError("(PL2) expected to stand in the body of a kernel");
+  return success();
+}
+
+LogicalResult AcquireOp::verify() {
+  auto commits = llvm::count_if(getSlot().getUsers(), [](Operation *user) {
+    return isa<PipelineCommitOp>(user);
+  });
+  if (commits != 1)
+    return emitOpError("(PL3) expected one commit of the slot, got ") << commits;
+  return success();
+}
+
+LogicalResult PipelineWaitOp::verify() {
+  auto ends = llvm::count_if(getSlot().getUsers(), [](Operation *user) {
+    return !isa<CopyOp>(user);
+  });
+  if (ends != 1)
+    return emitOpError("(PL3) expected the slot to be released once, or carried "
+                       "by a loop, got ")
+           << ends << " such uses";
   return success();
 }

@@ -85,6 +85,7 @@ def Axe_KernelOp : Axe_Op<"kernel", [
   let regions = (region MinSizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     ::mlir::ArrayRef<::mlir::Type> getArgumentTypes() {
       return getFunctionType().getInputs();
@@ -153,23 +154,31 @@ def Axe_ScopeOp : Axe_Op<"scope", [
 
     * (X1) the level is inside the enclosing level (device, cluster, cta,
       warpgroup, warp, thread);
-    * (X2) a range is not empty and lies in the enclosing scope.
+    * (X2) a range is not empty and lies in the enclosing scope;
+    * (X3) `registers` belongs to a range of warpgroups and is a multiple of 8
+      between 24 and 256; the budgets of a kernel's roles, which are disjoint,
+      fit the 64 K registers of a multiprocessor together.
+
+    `registers(n)` is the role's budget of registers a thread: producers give
+    theirs up for consumers.
 
     **Example**
 
     ```mlir
-    axe.scope warpgroup [0, 1) { ... }
+    axe.scope warpgroup [0, 1) registers(40) { ... }
+    axe.scope warpgroup [1, 3) registers(232) { ... }
     ```
   }];
   let arguments = (ins Axe_LevelAttr:$level,
-                       OptionalAttr<DenseI64ArrayAttr>:$range);
+                       OptionalAttr<DenseI64ArrayAttr>:$range,
+                       OptionalAttr<I64Attr>:$registers);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
 }
 
-def Axe_EndOp : Axe_Op<"end", [Terminator, HasParent<"ScopeOp">, Pure]> {
-  let summary = "Ends a scope";
+def Axe_EndOp : Axe_Op<"end", [Terminator, ParentOneOf<["ScopeOp", "ForTilesOp"]>, Pure]> {
+  let summary = "Ends a scope or a loop over tiles";
   let assemblyFormat = "attr-dict";
 }
 
@@ -177,9 +186,126 @@ def Axe_BarrierOp : Axe_Op<"barrier", [MemoryEffects<[MemWrite]>]> {
   let summary = "Waits for every thread of the enclosing scope";
   let description = [{
     Orders all earlier accesses of the scope's threads to shared and global
-    memory before all later ones.
+    memory before all later ones. With `async`, the later ones include
+    asynchronous copies out of shared memory and asynchronous products on it,
+    which read through another proxy than the threads' own stores.
   }];
-  let assemblyFormat = "attr-dict";
+  let arguments = (ins UnitAttr:$isAsync);
+  let assemblyFormat = "(`async` $isAsync^)? attr-dict";
+}
+
+def Axe_ForTilesOp : Axe_Op<"for_tiles", [
+    SingleBlockImplicitTerminator<"EndOp">, RecursiveMemoryEffects]> {
+  let summary = "Visits a grid of tiles, shared out among the blocks of the launch";
+  let description = [{
+    The tiles of the grid `counts` are numbered in `order`, and the block `b` of
+    `g` visits the tiles `b, b + g, b + 2 g, ...`: with fewer blocks than tiles
+    the kernel is persistent, and every grid is right. All roles of a kernel
+    that loop over the same tiles visit them in the same order.
+
+    `order` concerns the last two dimensions; those before are outermost.
+    `rows` and `columns` number along rows and columns; `groups` takes `group`
+    rows of tiles at a time and goes down their columns, so that blocks that run
+    together share operands in the cache; `snake` is `groups` with every other
+    group from right to left; `hilbert` follows Hilbert's curve.
+
+    **Constraints**
+
+    * (I1) at least two counts, and one index argument for each;
+    * (I2) `group` is at least 1, and belongs to `groups` and `snake`.
+
+    **Example**
+
+    ```mlir
+    axe.for_tiles (%i, %j) in (%rows, %columns) order(groups 8) { ... }
+    ```
+  }];
+  let arguments = (ins Variadic<Index>:$counts, Axe_TileOrderAttr:$order,
+                       DefaultValuedAttr<I64Attr, "1">:$group);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Pipelines
+//===----------------------------------------------------------------------===//
+
+def Axe_PipelineCreateOp : Axe_Op<"pipeline.create", [
+    MemoryEffects<[MemAlloc, MemWrite]>]> {
+  let summary = "A ring of stages between producers and consumers";
+  let description = [{
+    The roles that acquire its stages are the producers, those that wait for
+    them the consumers; how many arrivals complete a stage follows from the
+    scopes in which they commit and release. Every role goes around the ring on
+    its own: which stage comes next, and which of its phases, is the ring's
+    business.
+
+    **Constraints**
+
+    * (PL1) `stages` is at least 1;
+    * (PL2) it stands in the kernel's body, outside any scope.
+
+    **Example**: `%ring = axe.pipeline.create stages(4) : !axe.pipeline`
+  }];
+  let arguments = (ins I64Attr:$stages);
+  let results = (outs Axe_PipelineType:$pipeline);
+  let assemblyFormat = "`stages` `(` $stages `)` attr-dict `:` type($pipeline)";
+  let hasVerifier = 1;
+}
+
+class Axe_TakeOp<string mnemonic> : Axe_Op<mnemonic, [MemoryEffects<[MemRead, MemWrite]>]> {
+  let arguments = (ins Axe_PipelineType:$pipeline);
+  let results = (outs Axe_SlotType:$slot, Index:$stage);
+  let assemblyFormat = "$pipeline attr-dict `:` type($slot)";
+  let hasVerifier = 1;
+}
+
+def Axe_AcquireOp : Axe_TakeOp<"pipeline.acquire"> {
+  let summary = "The next stage to fill, once every consumer has released it";
+  let description = [{
+    **Constraints**
+
+    * (PL3) each slot is given back once: it has one commit.
+
+    **Example**: `%slot, %stage = axe.pipeline.acquire %ring : !axe.slot`
+  }];
+}
+
+def Axe_PipelineWaitOp : Axe_TakeOp<"pipeline.wait"> {
+  let summary = "The next stage to use, once it is full";
+  let description = [{
+    **Constraints**
+
+    * (PL3) each slot is given back once: it has one release, or a loop carries it.
+
+    **Example**: `%slot, %stage = axe.pipeline.wait %ring : !axe.slot`
+  }];
+}
+
+class Axe_GiveOp<string mnemonic> : Axe_Op<mnemonic, [MemoryEffects<[MemRead, MemWrite]>]> {
+  let arguments = (ins Axe_PipelineType:$pipeline, Axe_SlotType:$slot);
+  let assemblyFormat = "$pipeline `,` $slot attr-dict";
+}
+
+def Axe_PipelineCommitOp : Axe_GiveOp<"pipeline.commit"> {
+  let summary = "Says that a stage is, or will be, full";
+  let description = [{
+    A stage is filled either by the copies that signal its slot, and is full
+    when they are complete, or by the scope's own stores, which this orders
+    before the consumers' reads.
+
+    **Example**: `axe.pipeline.commit %ring, %slot`
+  }];
+}
+
+def Axe_ReleaseOp : Axe_GiveOp<"pipeline.release"> {
+  let summary = "Gives a stage back to the producers";
+  let description = [{
+    The scope has no read of the stage to come or under way.
+
+    **Example**: `axe.pipeline.release %ring, %slot`
+  }];
 }
 
 //===----------------------------------------------------------------------===//
@@ -263,18 +389,22 @@ def Axe_CopyOp : Axe_Operator<"copy", [AttrSizedOperandSegments,
     relayout of a register tensor. Elements that a sliced source does not have
     read as `pad` (zero when absent). With `async` the copy belongs to the
     group that the next `axe.commit` closes, and is complete after the wait for
-    that group.
+    that group; with `signal`, it completes the pipeline's stage instead. With
+    `multicast`, every CTA of the cluster asks for the same source, and each
+    fetches a part of it for all.
 
     **Constraints**
 
     * (C1) source and destination (or result) have the same shape and element type;
     * (C2) exactly one of destination and result;
     * (C3) `async` only between memrefs;
-    * (C4) `pad` has the element type and belongs to a source that is a memref.
+    * (C4) `pad` has the element type and belongs to a source that is a memref;
+    * (C5) `signal` and `multicast` belong to asynchronous copies.
 
     **Examples**
 
     ```mlir
+    axe.copy async %tile to %stage signal %slot : memref<...> to memref<..., #axe.space<shared>>
     axe.copy async %tile to %stage : memref<...> to memref<..., #axe.space<shared>>
     %f = axe.copy %stage : memref<..., #axe.space<shared>> -> tensor<128x16xf16, #frag>
     ```
@@ -282,10 +412,12 @@ def Axe_CopyOp : Axe_Operator<"copy", [AttrSizedOperandSegments,
   let arguments = !con((ins Axe_TensorOrMemory:$source,
                             Optional<Axe_Memory>:$dest,
                             Optional<AnyType>:$pad,
-                            UnitAttr:$isAsync), scheduling);
+                            Optional<Axe_SlotType>:$signal,
+                            UnitAttr:$isAsync, UnitAttr:$multicast), scheduling);
   let results = (outs Optional<AnyRankedTensor>:$result);
   let assemblyFormat = [{
     (`async` $isAsync^)? $source (`to` $dest^)? (`pad` $pad^ `:` type($pad))?
+    (`signal` $signal^)? (`multicast` $multicast^)?
     (`schedule` `=` $schedule^)? (`options` `=` $options^)? attr-dict
     `:` type($source) (`to` type($dest)^)? (`->` type($result)^)?
   }];
@@ -301,20 +433,34 @@ def Axe_CommitOp : Axe_Op<"commit", [MemoryEffects<[MemWrite]>]> {
   let assemblyFormat = "attr-dict `:` type($token)";
 }
 
-def Axe_WaitOp : Axe_Op<"wait", [MemoryEffects<[MemWrite]>]> {
-  let summary = "Waits for groups of asynchronous copies";
+def Axe_WaitOp : Axe_Op<"wait", [MemoryEffects<[MemWrite]>,
+    DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
+  let summary = "Waits for groups of asynchronous copies or products";
   let description = [{
     Waits until at most `pending` groups are not complete, as seen by the
     waiting threads; a barrier makes them visible to the others.
+
+    With `values`, waits for asynchronous products: each `axe.gemm async` is a
+    group, `values` are the accumulators that wait for theirs, and the results
+    are these accumulators once at most `pending` groups are not complete. An
+    accumulator of a product that is not complete may only go on to the next
+    product, around a loop, or to a wait.
 
     **Constraints**
 
     * (G1) `pending` is at least 0.
 
-    **Example**: `axe.wait {pending = 2 : i64}`
+    **Examples**
+
+    ```mlir
+    axe.wait {pending = 2 : i64}
+    %e = axe.wait %d {pending = 1 : i64} : tensor<128x256xf32, #acc>
+    ```
   }];
-  let arguments = (ins DefaultValuedAttr<ConfinedAttr<I64Attr, [IntNonNegative]>, "0">:$pending);
-  let assemblyFormat = "attr-dict";
+  let arguments = (ins Variadic<AnyRankedTensor>:$values,
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntNonNegative]>, "0">:$pending);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = "($values^)? attr-dict (`:` type($values)^)?";
 }
 
 def Axe_FillOp : Axe_Operator<"fill", [AttrSizedOperandSegments,
@@ -497,7 +643,8 @@ def Axe_GemmOp : Axe_Operator<"gemm", [
     batch. `A` is `[..., M, K]` (`[..., K, M]` with `trans_a`), `B` is
     `[..., K, N]` (`[..., N, K]` with `trans_b`), `C` and `D` are `[..., M, N]`.
     Products and sums are formed in the result's element type or wider; without
-    `acc` the sum starts at zero.
+    `acc` the sum starts at zero. With `async`, the product is complete after
+    an `axe.wait` on its result; operands in shared memory must keep until then.
 
     **Constraints**
 

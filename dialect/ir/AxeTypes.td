@@ -15,6 +15,25 @@ def Axe_TokenType : TypeDef<Axe_Dialect, "Token"> {
   }];
 }
 
+def Axe_PipelineType : TypeDef<Axe_Dialect, "Pipeline"> {
+  let mnemonic = "pipeline";
+  let summary = "A ring of stages between producers and consumers";
+  let description = [{
+    What `axe.pipeline.create` makes: for each stage, whether it is full and
+    whether it is empty, and for each role how far it has come.
+  }];
+}
+
+def Axe_SlotType : TypeDef<Axe_Dialect, "Slot"> {
+  let mnemonic = "slot";
+  let summary = "A stage of a pipeline that a role holds";
+  let description = [{
+    A producer holds a slot from `axe.pipeline.acquire` to
+    `axe.pipeline.commit`, a consumer from `axe.pipeline.wait` to
+    `axe.pipeline.release`. A loop may carry it.
+  }];
+}
+
 def Axe_Tensor : TensorOf<[AnyType]>;
 def Axe_Memory : MemRefOf<[AnyType]>;
 def Axe_TensorOrMemory : AnyTypeOf<[AnyRankedTensor, AnyMemRef],

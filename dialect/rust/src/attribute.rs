@@ -260,6 +260,64 @@ impl Level {
     }
 }
 
+/// The order in which a grid of tiles is visited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u32)]
+pub enum TileOrder {
+    /// Along rows.
+    Rows = 0,
+    /// Along columns.
+    Columns = 1,
+    /// Some rows at a time, column by column.
+    Groups = 2,
+    /// As `Groups`, every other group backwards.
+    Snake = 3,
+    /// Hilbert's curve.
+    Hilbert = 4,
+}
+
+impl TileOrder {
+    /// The attribute of an order.
+    #[must_use]
+    pub fn attribute(self, context: &Context) -> Attribute<'_> {
+        // SAFETY: the enumerator is one of the C API's, so the attribute is not null.
+        unsafe { Attribute::from_raw(ffi::axeTileOrderAttrGet(context.to_raw(), self as u32)) }
+    }
+
+    /// The order of an attribute; `None` when it is another kind.
+    #[must_use]
+    pub fn cast(attribute: Attribute) -> Option<Self> {
+        // SAFETY: the attribute is valid, and its kind checked before its value is read.
+        let value = unsafe {
+            ffi::axeAttributeIsATileOrder(attribute.to_raw())
+                .then(|| ffi::axeTileOrderAttrGetValue(attribute.to_raw()))?
+        };
+        [
+            Self::Rows,
+            Self::Columns,
+            Self::Groups,
+            Self::Snake,
+            Self::Hilbert,
+        ]
+        .into_iter()
+        .find(|&order| order as u32 == value)
+    }
+}
+
+/// `!axe.pipeline`.
+#[must_use]
+pub fn pipeline_type(context: &Context) -> Type<'_> {
+    // SAFETY: the context is valid and the result is not null.
+    unsafe { Type::from_raw(ffi::axePipelineTypeGet(context.to_raw())) }
+}
+
+/// `!axe.slot`.
+#[must_use]
+pub fn slot_type(context: &Context) -> Type<'_> {
+    // SAFETY: the context is valid and the result is not null.
+    unsafe { Type::from_raw(ffi::axeSlotTypeGet(context.to_raw())) }
+}
+
 /// `!axe.token`.
 #[must_use]
 pub fn token_type(context: &Context) -> Type<'_> {

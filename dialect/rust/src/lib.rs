@@ -17,7 +17,10 @@ mod ffi;
 mod memref;
 pub mod vocabulary;
 
-pub use attribute::{Combiner, LayoutAttribute, Level, SpaceAttribute, token_type};
+pub use attribute::{
+    Combiner, LayoutAttribute, Level, SpaceAttribute, TileOrder, pipeline_type, slot_type,
+    token_type,
+};
 pub use memref::{element_type, layout_of, memory_space, memref_type, strides_of, tensor_type};
 
 use melior::dialect::{DialectHandle, DialectRegistry};

@@ -54,8 +54,10 @@ impl<'c> Lowering<'c> {
         op: Op<'c>,
     ) -> PassResult<'c, Option<Val<'c>>> {
         let all = operands(op);
-        let [sources, dests, pads] = segments(op)?;
-        let pad = (pads == 1).then(|| all.last().copied()).flatten();
+        let [sources, dests, pads, _signals] = segments(op)?;
+        let pad = (pads == 1)
+            .then(|| all.get(sources + dests).copied())
+            .flatten();
         let (Some(value), 1) = (all.first(), sources) else {
             return Err(PassError::new(op.location(), "a copy without a source"));
         };

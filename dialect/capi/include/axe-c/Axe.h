@@ -99,7 +99,26 @@ MLIR_CAPI_EXPORTED MlirAttribute axeLevelAttrGet(MlirContext context,
 MLIR_CAPI_EXPORTED bool axeAttributeIsALevel(MlirAttribute attribute);
 MLIR_CAPI_EXPORTED AxeLevel axeLevelAttrGetValue(MlirAttribute level);
 
+/* The order in which a grid of tiles is visited. */
+typedef enum {
+  AxeTileOrderRows = 0,
+  AxeTileOrderColumns = 1,
+  AxeTileOrderGroups = 2,
+  AxeTileOrderSnake = 3,
+  AxeTileOrderHilbert = 4
+} AxeTileOrder;
+
+/* Null when `order` is not one of the enumerators. */
+MLIR_CAPI_EXPORTED MlirAttribute axeTileOrderAttrGet(MlirContext context,
+                                                     AxeTileOrder order);
+MLIR_CAPI_EXPORTED bool axeAttributeIsATileOrder(MlirAttribute attribute);
+MLIR_CAPI_EXPORTED AxeTileOrder axeTileOrderAttrGetValue(MlirAttribute order);
+
 MLIR_CAPI_EXPORTED MlirType axeTokenTypeGet(MlirContext context);
+
+/* `!axe.pipeline` and `!axe.slot`. */
+MLIR_CAPI_EXPORTED MlirType axePipelineTypeGet(MlirContext context);
+MLIR_CAPI_EXPORTED MlirType axeSlotTypeGet(MlirContext context);
 MLIR_CAPI_EXPORTED bool axeTypeIsAToken(MlirType type);
 
 #ifdef __cplusplus

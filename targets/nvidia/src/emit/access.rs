@@ -363,13 +363,6 @@ impl<'c> Emitter<'c> {
         self.builder.constant(zero)
     }
 
-    /// Orders the shared memory of the CTA's threads.
-    pub(crate) fn barrier(&self) -> PassResult<'c> {
-        self.builder
-            .operation("nvvm.barrier0", &[], &[], &[], Vec::new())?;
-        Ok(())
-    }
-
     /// Scratch storage in shared memory for one operator: `elements` of `element`, row-major in `shape`.
     pub(crate) fn scratch(
         &mut self,
@@ -400,6 +393,7 @@ impl<'c> Emitter<'c> {
             shape: shape.to_vec(),
             alignment: super::kernel::SHARED_ALIGNMENT / bytes,
             extent: None,
+            origin: None,
         };
         memory.base =
             self.offset_pointer(&memory, self.shared, Int::Known(self.scratch / bytes))?;

@@ -2,6 +2,7 @@
 
 use super::int::Int;
 use super::kernel::Emitter;
+use super::pipeline::RingKey;
 use super::types;
 use super::value::Bound;
 use axe_passes::PassResult;
@@ -47,7 +48,11 @@ impl<'c> Emitter<'c> {
     }
 
     /// Binds values to the scalars that they consist of, in order.
-    fn bind_expanded(&mut self, values: &[Val<'c>], scalars: &[Val<'c>]) -> PassResult<'c> {
+    pub(super) fn bind_expanded(
+        &mut self,
+        values: &[Val<'c>],
+        scalars: &[Val<'c>],
+    ) -> PassResult<'c> {
         let mut rest = scalars;
         for value in values {
             let width = self.width(value.r#type())?;
@@ -65,16 +70,19 @@ impl<'c> Emitter<'c> {
         Ok(())
     }
 
-    /// Emits a block's operations into the builder, and its terminator's operands as `scf.yield`.
+    /// Emits a block's operations into the builder, and its terminator's operands, then the state of `rings`,
+    /// as `scf.yield`.
     fn region_body(
         &mut self,
         block: melior::ir::BlockRef<'c, 'c>,
         into: Builder<'c>,
+        rings: &[RingKey],
     ) -> PassResult<'c, Vec<Type<'c>>> {
         let outside = std::mem::replace(&mut self.builder, into);
         let terminator = self.block(block)?;
         let yielded = terminator.map(operands).unwrap_or_default();
-        let yielded = self.expand_all(&yielded)?;
+        let mut yielded = self.expand_all(&yielded)?;
+        yielded.extend(self.cursor_values(rings)?);
         self.builder
             .operation("scf.yield", &yielded, &[], &[], Vec::new())?;
         self.builder = outside;
@@ -94,20 +102,28 @@ impl<'c> Emitter<'c> {
         for bound in bounds {
             start.push(self.scalar(*bound)?);
         }
-        let initial = self.expand_all(carried)?;
+        let rings = self.rings_below(op);
+        let mut initial = self.expand_all(carried)?;
+        let own_count = initial.len();
+        initial.extend(self.cursor_values(&rings)?);
         let mut arguments = vec![bounds[0].r#type()];
         arguments.extend(initial.iter().map(Val::r#type));
         let (region, scalars, inner) = self.builder.region(&arguments);
+        let (scalars, cursors) = scalars.split_at(1 + own_count);
         let own = block_arguments(block);
-        self.bind_expanded(&own, &scalars)?;
+        self.bind_expanded(&own, scalars)?;
+        self.set_cursors(&rings, cursors);
         let location = self.builder.location;
-        let types = self.region_body(block, inner)?;
+        let types = self.region_body(block, inner, &rings)?;
         self.builder.location = location;
         start.extend(initial);
         let emitted = self
             .builder
             .operation("scf.for", &start, &types, &[], vec![region])?;
-        self.bind_expanded(&results(op), &results(emitted))
+        let emitted = results(emitted);
+        let (values, cursors) = emitted.split_at(own_count.min(emitted.len()));
+        self.set_cursors(&rings, cursors);
+        self.bind_expanded(&results(op), values)
     }
 
     /// `scf.if`.
@@ -118,22 +134,35 @@ impl<'c> Emitter<'c> {
             .ok_or_else(|| self.error("expected a condition"))?;
         let condition = self.scalar(condition)?;
         let location = self.builder.location;
+        let rings = self.rings_below(op);
+        let before = self.cursor_values(&rings)?;
         let (mut regions, mut types) = (Vec::new(), Vec::new());
         for side in op.regions() {
+            self.set_cursors(&rings, &before);
             let region = self.builder.region(&[]);
-            // An absent `else` is a region without a block.
-            let Some(block) = first_block(side) else {
-                regions.push(melior::ir::Region::new());
-                continue;
-            };
-            types = self.region_body(block, region.2)?;
+            match first_block(side) {
+                Some(block) => types = self.region_body(block, region.2, &rings)?,
+                // An absent `else` is a region without a block, unless a ring's state must come out of it.
+                None if rings.is_empty() => {
+                    regions.push(melior::ir::Region::new());
+                    continue;
+                }
+                None => {
+                    region
+                        .2
+                        .operation("scf.yield", &before, &[], &[], Vec::new())?;
+                }
+            }
             regions.push(region.0);
         }
         self.builder.location = location;
         let emitted = self
             .builder
             .operation("scf.if", &[condition], &types, &[], regions)?;
-        self.bind_expanded(&results(op), &results(emitted))
+        let emitted = results(emitted);
+        let (values, cursors) = emitted.split_at(emitted.len().saturating_sub(before.len()));
+        self.set_cursors(&rings, cursors);
+        self.bind_expanded(&results(op), values)
     }
 
     /// `scf.if` with one side, which `then` fills and whose values default to `otherwise`.

@@ -175,6 +175,7 @@ impl Facts {
             "arith.select" => operand(1).join(operand(2)),
             "arith.index_cast" | "arith.index_castui" => operand(0),
             "gpu.block_id" | "gpu.thread_id" | "gpu.grid_dim" => Fact::NATURAL,
+            "axe.pipeline.acquire" | "axe.pipeline.wait" => of_stage(&operands),
             "memref.dim" | "arith.ceildivui" | "arith.ceildivsi" => self.of_extent(&operands),
             _ => Fact::UNKNOWN,
         }
@@ -201,18 +202,28 @@ impl Facts {
         }
     }
 
+    /// The number of a tile is below the count of tiles.
+    fn of_tile(&self, op: Op, at: usize) -> Fact {
+        let count = operands(op).get(at).map(|count| self.of(*count));
+        Fact {
+            high: count.and_then(|count| count.high).map(|high| high - 1),
+            ..Fact::NATURAL
+        }
+    }
+
     /// An induction variable runs from its lower bound by its step; another argument may be anything.
     fn of_argument(&self, value: Val) -> Fact {
         let block = super::types::owner_block(value);
         let Some(op) = block.and_then(|block| block.parent_operation()) else {
             return Fact::UNKNOWN;
         };
-        if argument_number(value) != Some(0) || op.name().as_string_ref().as_str() != Ok("scf.for")
-        {
-            return Fact::UNKNOWN;
-        }
         // SAFETY: the loop lives in the module that the pass holds.
         let op: Op = unsafe { Op::from_raw(op.to_raw()) };
+        match (name(op).as_str(), argument_number(value)) {
+            ("axe.for_tiles", Some(at)) => return self.of_tile(op, at),
+            ("scf.for", Some(0)) => {}
+            _ => return Fact::UNKNOWN,
+        }
         let bounds: Vec<_> = operands(op)
             .into_iter()
             .take(3)
@@ -232,6 +243,16 @@ impl Facts {
             low: low.low,
             high: last,
         }
+    }
+}
+
+/// The stage of a slot: one of the ring's.
+fn of_stage(operands: &[Val]) -> Fact {
+    let create = operands.first().and_then(|ring| defining(*ring));
+    let stages = create.and_then(|create| create.attribute("stages").ok());
+    Fact {
+        high: stages.and_then(attribute::integer).map(|stages| stages - 1),
+        ..Fact::NATURAL
     }
 }
 

@@ -43,6 +43,12 @@ impl<'c> Ints<'c> {
         Self { builder, r#type }
     }
 
+    /// In `index`.
+    pub(crate) fn index(builder: Builder<'c>) -> Self {
+        let r#type = builder.index_type();
+        Self { builder, r#type }
+    }
+
     /// The number as an SSA value.
     pub(crate) fn value(&self, number: Int<'c>) -> PassResult<'c, Val<'c>> {
         match number {
@@ -104,6 +110,48 @@ impl<'c> Ints<'c> {
             (_, 1) => Ok(Int::ZERO),
             _ => self.operation("arith.remui", a, Int::Known(b)),
         }
+    }
+
+    /// `a * b`.
+    pub(crate) fn times(&self, a: Int<'c>, b: Int<'c>) -> PassResult<'c, Int<'c>> {
+        match (a, b) {
+            (other, Int::Known(known)) | (Int::Known(known), other) => self.mul(other, known),
+            _ => self.operation("arith.muli", a, b),
+        }
+    }
+
+    /// `a / b` for `a` at least 0 and `b` above.
+    pub(crate) fn divide(&self, a: Int<'c>, b: Int<'c>) -> PassResult<'c, Int<'c>> {
+        match b {
+            Int::Known(known) => self.div(a, known.max(1)),
+            Int::Value(_) => self.operation("arith.divui", a, b),
+        }
+    }
+
+    /// `a mod b` for `a` at least 0 and `b` above.
+    pub(crate) fn modulo(&self, a: Int<'c>, b: Int<'c>) -> PassResult<'c, Int<'c>> {
+        match b {
+            Int::Known(known) => self.rem(a, known.max(1)),
+            Int::Value(_) => self.operation("arith.remui", a, b),
+        }
+    }
+
+    /// `condition ? a : b`.
+    pub(crate) fn select(
+        &self,
+        condition: Val<'c>,
+        a: Int<'c>,
+        b: Int<'c>,
+    ) -> PassResult<'c, Int<'c>> {
+        if let (Int::Known(a), Int::Known(b)) = (a, b)
+            && a == b
+        {
+            return Ok(Int::Known(a));
+        }
+        let operands = [condition, self.value(a)?, self.value(b)?];
+        self.builder
+            .value("arith.select", &operands, self.r#type, &[])
+            .map(Int::Value)
     }
 
     /// Bitwise `a xor b`.

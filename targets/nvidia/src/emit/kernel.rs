@@ -2,7 +2,10 @@
 
 use super::facts::Facts;
 use super::int::{Int, Ints};
+use super::pipeline::{Cursor, Ring, RingKey, Side};
 use super::schedule::Decision;
+use super::team::Team;
+use super::tensor_map::TensorMapParameter;
 use super::types;
 use super::value::{Bound, Memory, Registers, Space};
 use crate::facts::chip::Chip;
@@ -26,9 +29,29 @@ pub(crate) struct Emitter<'c> {
     /// The chip.
     pub chip: &'static Chip,
     /// Threads of the CTA.
+    pub cta_threads: i64,
+    /// The warps that execute operators now.
+    pub team: Team,
+    /// Threads of the team.
     pub threads: i64,
-    /// The number of this thread in the CTA, `i32`.
+    /// The number of this thread in its team, `i32`.
     pub thread: Val<'c>,
+    /// The number of this thread's warp in the CTA, known to be uniform: kernels with roles have it.
+    pub warp: Option<Val<'c>>,
+    /// Whether this thread is its team's leader, where that was found.
+    pub leader: Option<Val<'c>>,
+    /// The numbers of the barriers of teams, by first warp and number of warps.
+    pub barriers: HashMap<(i64, i64), i64>,
+    /// The kernel's rings, by the identity of their values.
+    pub rings: HashMap<usize, Ring<'c>>,
+    /// How far this thread has come along each side of a ring.
+    pub cursors: HashMap<RingKey, Cursor<'c>>,
+    /// Whether the team has issued bulk stores that may be under way.
+    pub bulk_stores: bool,
+    /// The kernel's tensor maps.
+    pub tensor_maps: Vec<TensorMapParameter<'c>>,
+    /// The first block of the function, whose arguments are its parameters.
+    pub entry: Option<BlockRef<'c, 'c>>,
     /// What is known of the kernel's index values.
     pub facts: Facts,
     /// The start of the CTA's shared memory.
@@ -42,7 +65,7 @@ pub(crate) struct Emitter<'c> {
     /// What was decided, in order.
     pub decisions: Vec<Decision<'c>>,
     pub(super) values: HashMap<usize, Bound<'c>>,
-    fragments: RefCell<HashMap<usize, Result<Rc<Fragment>, Decline>>>,
+    fragments: RefCell<HashMap<(usize, i64), Result<Rc<Fragment>, Decline>>>,
 }
 
 /// Alignment of the dynamic shared memory and of each allocation, in bytes: what TMA's widest swizzle asks for.
@@ -60,8 +83,18 @@ impl<'c> Emitter<'c> {
         Self {
             builder,
             chip,
+            cta_threads: threads,
+            team: Team::cta(threads),
             threads,
             thread,
+            warp: None,
+            leader: None,
+            barriers: HashMap::new(),
+            rings: HashMap::new(),
+            cursors: HashMap::new(),
+            bulk_stores: false,
+            tensor_maps: Vec::new(),
+            entry: None,
             facts: Facts::default(),
             shared,
             scratch: 0,
@@ -142,7 +175,7 @@ impl<'c> Emitter<'c> {
     /// # Errors
     /// A decline, when the type has no layout or the layout is no register tensor's.
     pub(crate) fn fragment(&self, r#type: Type<'c>) -> Result<Rc<Fragment>, Decline> {
-        let key = r#type.to_raw().ptr as usize;
+        let key = (r#type.to_raw().ptr as usize, self.threads);
         if let Some(found) = self.fragments.borrow().get(&key) {
             return found.clone();
         }
@@ -208,6 +241,13 @@ impl<'c> Emitter<'c> {
         let memory = match name.as_str() {
             "scf.for" => return self.for_loop(op),
             "scf.if" => return self.branch(op),
+            "axe.scope" => return self.scope(op),
+            "axe.for_tiles" => return self.for_tiles(op),
+            "axe.pipeline.create" => return self.create_ring(op),
+            "axe.pipeline.acquire" => return self.take_slot(op, Side::Producer),
+            "axe.pipeline.wait" => return self.take_slot(op, Side::Consumer),
+            "axe.pipeline.commit" => return self.give_slot(op, Side::Producer),
+            "axe.pipeline.release" => return self.give_slot(op, Side::Consumer),
             "axe.slice" => self.slice(op)?,
             "axe.view" => self.view(op)?,
             "axe.alloc" => self.alloc(op)?,

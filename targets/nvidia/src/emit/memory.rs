@@ -4,7 +4,7 @@ use super::boxes;
 use super::int::{Int, Ints};
 use super::kernel::Emitter;
 use super::types;
-use super::value::{Guard, Memory, Space};
+use super::value::{Guard, Memory, Origin, Space};
 use crate::plan::gcd;
 use axe_dialect::{element_type, layout_of, memory_space, strides_of};
 use axe_layout::{Axis, Iter, Layout, Offset, Swizzle};
@@ -76,6 +76,7 @@ impl<'c> Emitter<'c> {
             shape,
             alignment: (alignment / bytes).max(1),
             extent,
+            origin: None,
         })
     }
 
@@ -139,6 +140,7 @@ impl<'c> Emitter<'c> {
         };
         for (dim, (&origin, &extent)) in origins.iter().zip(&extents).enumerate() {
             self.slice_dimension(&mut sliced, &source, dim, origin, extent)?;
+            self.move_origin(&mut sliced, &source, dim, origin)?;
         }
         self.drop_units(sliced, dropped)
     }
@@ -173,6 +175,32 @@ impl<'c> Emitter<'c> {
         sliced.alignment = gcd(sliced.alignment, cut.multiple).max(1);
         self.displace(sliced, offset, cut.multiple)?;
         sliced.guards.push(self.guard(source, dim, extent, origin)?);
+        Ok(())
+    }
+
+    /// Moves the origin of a box along a dimension. A box whose bounds are another slice's has none.
+    fn move_origin(
+        &self,
+        sliced: &mut Memory<'c>,
+        source: &Memory<'c>,
+        dim: usize,
+        by: Val<'c>,
+    ) -> PassResult<'c> {
+        let bounded = |memory: &Memory<'c>| memory.guards.get(dim).is_some_and(Option::is_some);
+        let Some(mut origin) = sliced.origin.take() else {
+            return Ok(());
+        };
+        if !origin.whole && bounded(sliced) && !bounded(source) {
+            return Ok(());
+        }
+        if let Some(at) = origin.kept.get(dim).and_then(|dim| origin.at.get_mut(*dim)) {
+            let ints = self.ints();
+            *at = ints.add(*at, ints.cast(self.int(by)?)?)?;
+        }
+        if dim + 1 == source.shape.len() {
+            origin.whole = false;
+        }
+        sliced.origin = Some(origin);
         Ok(())
     }
 
@@ -223,6 +251,9 @@ impl<'c> Emitter<'c> {
         let units: Vec<_> = memory.guards.drain(..dropped).flatten().collect();
         memory.shape.drain(..dropped);
         memory.dims.drain(..dropped);
+        if let Some(origin) = &mut memory.origin {
+            origin.kept.drain(..dropped);
+        }
         let ints = Ints::new(self.builder, 64);
         for unit in units {
             let (Some(&extent), Some(first)) = (memory.shape.first(), memory.guards.first_mut())
@@ -263,6 +294,8 @@ impl<'c> Emitter<'c> {
         })?;
         view.pending = source.pending;
         view.alignment = source.alignment;
+        let whole = source.origin.filter(|origin| origin.whole);
+        view.origin = whole.map(|origin| Origin::of(origin.argument, &view));
         Ok(view)
     }
 
@@ -273,12 +306,23 @@ impl<'c> Emitter<'c> {
         pointer: Val<'c>,
         offset: Int<'c>,
     ) -> PassResult<'c, Val<'c>> {
+        self.pointer_at(memory.space, memory.element, pointer, offset)
+    }
+
+    /// `pointer + offset` elements.
+    pub(crate) fn pointer_at(
+        &self,
+        space: Space,
+        element: Type<'c>,
+        pointer: Val<'c>,
+        offset: Int<'c>,
+    ) -> PassResult<'c, Val<'c>> {
         let mut operands = vec![pointer];
         let constant = match offset.known().map(i32::try_from) {
             Some(Ok(0)) => return Ok(pointer),
             Some(Ok(known)) => known,
             _ => {
-                let ints = Ints::new(self.builder, memory.space.offset_bits());
+                let ints = Ints::new(self.builder, space.offset_bits());
                 operands.push(ints.value(offset)?);
                 // LLVM::GEPOp's mark of a dynamic index.
                 i32::MIN
@@ -287,8 +331,8 @@ impl<'c> Emitter<'c> {
         let indices = self
             .builder
             .attribute(|context| axe_passes::ir::attribute::i32s(context, &[constant]));
-        let element = self.builder.of_type(memory.element);
-        let result = types::pointer(self.builder, memory.space.number());
+        let element = self.builder.of_type(element);
+        let result = types::pointer(self.builder, space.number());
         self.builder.value(
             "llvm.getelementptr",
             &operands,

@@ -5,6 +5,7 @@
 //! [`schedules`] are tried in order of priority.
 
 mod access;
+mod assembly;
 mod boxes;
 mod control;
 mod facts;
@@ -13,8 +14,12 @@ mod kernel;
 mod math;
 mod memory;
 mod module;
+mod pipeline;
 mod schedule;
 mod schedules;
+mod team;
+mod tensor_map;
+mod tiles;
 mod types;
 mod value;
 

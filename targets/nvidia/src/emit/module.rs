@@ -2,9 +2,11 @@
 
 use super::kernel::{Emitter, SHARED_ALIGNMENT};
 use super::memory::ARGUMENT_ALIGNMENT;
+use super::pipeline::ring_bytes;
 use super::schedule::Decision;
+use super::tensor_map::TensorMapParameter;
 use super::types;
-use super::value::Bound;
+use super::value::{Bound, Origin};
 use crate::facts::chip::Chip;
 use axe_dialect::{element_type, layout_of};
 use axe_passes::ir::value::{identity, name, results};
@@ -15,13 +17,15 @@ use axe_passes::remark::{self, Kind};
 use axe_passes::{PassError, PassResult};
 use melior::ir::attribute::{IntegerAttribute, StringAttribute};
 use melior::ir::operation::OperationLike;
-use melior::ir::{Attribute, AttributeLike, OperationRef, Type, TypeLike, ValueLike};
+use melior::ir::{Attribute, AttributeLike, OperationRef, RegionLike, Type, TypeLike, ValueLike};
 use std::collections::HashMap;
 
 /// The module of the kernels.
 const MODULE: &str = "kernels";
 /// The CTA's shared memory, whose size a launch gives.
 const SHARED: &str = "axe_shared";
+/// Alignment of a ring's barriers and of scratch memory, in bytes: the widest access of a thread.
+const RING_ALIGNMENT: i64 = 16;
 /// The category of the remarks.
 const CATEGORY: &str = "axe-dispatch";
 
@@ -29,6 +33,8 @@ const CATEGORY: &str = "axe-dispatch";
 struct Emitted<'c> {
     threads: i64,
     shared_bytes: i64,
+    cluster: Vec<i64>,
+    tensor_maps: Vec<TensorMapParameter<'c>>,
     decisions: Vec<Decision<'c>>,
 }
 
@@ -181,10 +187,15 @@ fn emit<'c>(kernel: Op<'c>, target: Op<'c>, chip: &'static Chip) -> PassResult<'
     let thread = thread_number(builder, threads)?;
     let shared = shared_base(builder)?;
     let mut emitter = Emitter::new(builder, chip, threads, thread, shared);
+    emitter.entry = region.first_block();
     bind_arguments(&mut emitter, &arguments, &values)?;
     place_allocations(&mut emitter, kernel)?;
+    if has_roles(kernel) {
+        emitter.find_warp()?;
+    }
     emitter.block(body)?;
     emitter.builder.location = location;
+    emitter.drain()?;
     emitter
         .builder
         .operation("gpu.return", &[], &[], &[], Vec::new())?;
@@ -200,54 +211,86 @@ fn emit<'c>(kernel: Op<'c>, target: Op<'c>, chip: &'static Chip) -> PassResult<'
         ));
     }
     let name = symbol(kernel).unwrap_or_default();
-    function(outer, &name, &parameters, threads, region)?;
+    let cluster = kernel.attribute("cluster").ok();
+    let cluster = cluster.and_then(attribute::read_i64s).unwrap_or_default();
+    let head = Head {
+        name: &name,
+        threads,
+        cluster: &cluster,
+        maps: emitter.tensor_maps.len(),
+    };
+    function(outer, head, parameters, region)?;
     Ok(Emitted {
         threads,
         shared_bytes,
+        cluster,
+        tensor_maps: emitter.tensor_maps,
         decisions: emitter.decisions,
     })
 }
 
+/// Whether a kernel's operators are executed by parts of the CTA, or issued by one thread.
+fn has_roles(kernel: Op<'_>) -> bool {
+    let all = nested(kernel, &|_| true);
+    all.into_iter().any(|op| match name(op).as_str() {
+        "axe.scope" | "axe.pipeline.create" => true,
+        "axe.copy" | "axe.gemm" => op.attribute("isAsync").is_ok(),
+        _ => false,
+    })
+}
+
+/// What a function says of itself.
+#[derive(Clone, Copy)]
+struct Head<'a> {
+    name: &'a str,
+    threads: i64,
+    cluster: &'a [i64],
+    /// Tensor maps, the last parameters.
+    maps: usize,
+}
+
 fn function<'c>(
     builder: Builder<'c>,
-    name: &str,
-    parameters: &[Type<'c>],
-    threads: i64,
+    head: Head<'_>,
+    mut parameters: Vec<Type<'c>>,
     body: melior::ir::Region<'c>,
 ) -> PassResult<'c> {
-    let signature = builder.r#type(|context| {
-        // SAFETY: the types belong to the same context.
-        let parameters: Vec<_> = parameters
+    parameters.extend(std::iter::repeat_n(types::pointer(builder, 0), head.maps));
+    let signature = builder.function_type(&parameters, &[]);
+    let i32s = |values: &[i64]| {
+        let values: Vec<_> = values
             .iter()
-            .map(|r#type| unsafe { Type::from_raw(r#type.to_raw()) })
+            .map(|value| i32::try_from(*value).unwrap_or(0))
             .collect();
-        melior::ir::r#type::FunctionType::new(context, &parameters, &[]).into()
-    });
-    let attributes = [
-        ("sym_name", builder.parsed(&format!("\"{name}\""))?),
+        builder.attribute(|context| attribute::i32s(context, &values))
+    };
+    let mut attributes = vec![
+        ("sym_name", builder.parsed(&format!("\"{}\"", head.name))?),
         ("function_type", builder.of_type(signature)),
         ("gpu.kernel", builder.unit()),
-        (
-            "nvvm.reqntid",
-            builder.attribute(|context| {
-                attribute::i32s(context, &[i32::try_from(threads).unwrap_or(0)])
-            }),
-        ),
-        ("arg_attrs", argument_attributes(builder, parameters)?),
+        ("nvvm.reqntid", i32s(&[head.threads])),
+        ("arg_attrs", argument_attributes(builder, &parameters)?),
     ];
+    if head.cluster.iter().product::<i64>() > 1 {
+        attributes.push(("nvvm.cluster_dim", i32s(head.cluster)));
+    }
     builder.operation("gpu.func", &[], &[], &attributes, vec![body])?;
     Ok(())
 }
 
-/// Pointers are aligned as the runtime aligns them.
+/// Pointers are aligned as the runtime aligns them; a tensor map is the parameter itself (PTX ISA 5.5.8).
 fn argument_attributes<'c>(
     builder: Builder<'c>,
     parameters: &[Type<'c>],
 ) -> PassResult<'c, Attribute<'c>> {
-    let pointer = types::pointer(builder, 1);
-    let of = |r#type: &Type<'c>| match *r#type == pointer {
-        true => format!("{{llvm.align = {ARGUMENT_ALIGNMENT} : i64}}"),
-        false => "{}".to_owned(),
+    let (pointer, map) = (types::pointer(builder, 1), types::pointer(builder, 0));
+    let of = |r#type: &Type<'c>| match *r#type {
+        global if global == pointer => format!("{{llvm.align = {ARGUMENT_ALIGNMENT} : i64}}"),
+        byval if byval == map => {
+            "{llvm.byval = !llvm.array<128 x i8>, llvm.align = 64 : i64, nvvm.grid_constant}"
+                .to_owned()
+        }
+        _ => "{}".to_owned(),
     };
     let all: Vec<_> = parameters.iter().map(of).collect();
     builder.parsed(&format!("[{}]", all.join(", ")))
@@ -289,7 +332,7 @@ fn bind_arguments<'c>(
             .next()
             .ok_or_else(|| emitter.error("a kernel with fewer parameters than arguments"))
     };
-    for argument in arguments {
+    for (number, argument) in arguments.iter().enumerate() {
         let value = next(emitter)?;
         let bound = match types::memref_shape(argument.r#type()) {
             None if argument.r#type().is_index() => {
@@ -306,12 +349,10 @@ fn bind_arguments<'c>(
                     Some(&DYNAMIC) => Some(next(emitter)?),
                     _ => None,
                 };
-                Bound::Memory(emitter.storage(
-                    argument.r#type(),
-                    value,
-                    ARGUMENT_ALIGNMENT,
-                    extent,
-                )?)
+                let mut memory =
+                    emitter.storage(argument.r#type(), value, ARGUMENT_ALIGNMENT, extent)?;
+                memory.origin = Some(Origin::of(number, &memory));
+                Bound::Memory(memory)
             }
         };
         emitter.bind(*argument, bound);
@@ -319,26 +360,32 @@ fn bind_arguments<'c>(
     Ok(())
 }
 
-/// Gives each `axe.alloc` of the kernel its place in shared memory, one after the other.
+/// Gives each `axe.alloc` and each pipeline of the kernel its place in shared memory, one after the other.
 fn place_allocations<'c>(emitter: &mut Emitter<'c>, kernel: Op<'c>) -> PassResult<'c> {
     let mut next = 0;
-    for op in nested(kernel, &|_| true)
-        .into_iter()
-        .filter(|op| name(*op) == "axe.alloc")
-    {
-        let Some(result) = results(op).first().copied() else {
-            continue;
-        };
-        let bytes = storage_bytes(result.r#type()).ok_or_else(|| {
-            PassError::new(
-                op.location(),
-                format!("storage of unknown size: {}", result.r#type()),
-            )
-        })?;
-        emitter.allocations.insert(identity(result), next);
-        next += (bytes + SHARED_ALIGNMENT - 1) / SHARED_ALIGNMENT * SHARED_ALIGNMENT;
+    let all = nested(kernel, &|_| true);
+    // What needs the widest alignment comes first, so that little is lost between.
+    for wanted in ["axe.alloc", "axe.pipeline.create"] {
+        for op in all.iter().copied().filter(|op| name(*op) == wanted) {
+            let Some(result) = results(op).first().copied() else {
+                continue;
+            };
+            let (bytes, alignment) = match wanted {
+                "axe.alloc" => (storage_bytes(result.r#type()), SHARED_ALIGNMENT),
+                _ => (ring_bytes(op), RING_ALIGNMENT),
+            };
+            let bytes = bytes.ok_or_else(|| {
+                PassError::new(
+                    op.location(),
+                    format!("storage of unknown size: {}", result.r#type()),
+                )
+            })?;
+            next = (next + alignment - 1) / alignment * alignment;
+            emitter.allocations.insert(identity(result), next);
+            next += bytes;
+        }
     }
-    emitter.scratch = next;
+    emitter.scratch = (next + RING_ALIGNMENT - 1) / RING_ALIGNMENT * RING_ALIGNMENT;
     Ok(())
 }
 
@@ -449,6 +496,14 @@ fn rename_launches<'c>(
         };
         let i64 = types::integer(builder, 64);
         let mut launch = launch;
+        if made.cluster.iter().product::<i64>() > 1 {
+            set(&mut launch, "cluster", builder.i64s(&made.cluster));
+        }
+        if !made.tensor_maps.is_empty() {
+            let maps: Vec<_> = made.tensor_maps.iter().map(|map| map.text()).collect();
+            let maps = builder.parsed(&format!("[{}]", maps.join(", ")))?;
+            set(&mut launch, "tensor_maps", maps);
+        }
         set(
             &mut launch,
             "kernel",

@@ -163,14 +163,7 @@ impl<'c> Emitter<'c> {
 
     fn emit_plan(&mut self, op: Op<'c>, plan: &dyn Plan<'c>) -> PassResult<'c> {
         let values = plan.emit(self, op)?;
-        for result in results(op) {
-            let bound = match super::types::tensor_shape(result.r#type()) {
-                None => Bound::Token,
-                Some(_) => Bound::Registers(self.registers_of(result.r#type(), values.clone())?),
-            };
-            self.bind(result, bound);
-        }
-        Ok(())
+        self.bind_expanded(&results(op), &values)
     }
 
     fn declined(&self, name: &str, declines: &[(&'static str, Decline)]) -> PassError<'c> {

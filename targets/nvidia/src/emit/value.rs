@@ -85,6 +85,42 @@ pub(crate) struct Memory<'c> {
     pub alignment: i64,
     /// The argument's run-time extent, when its outermost is dynamic.
     pub extent: Option<Val<'c>>,
+    /// Where it begins in a kernel's argument, for copies that name coordinates; none for other storage.
+    pub origin: Option<Origin<'c>>,
+}
+
+/// Where a box begins in a kernel's argument, or in a view of one.
+#[derive(Clone, Debug)]
+pub(crate) struct Origin<'c> {
+    /// The number of the argument.
+    pub argument: usize,
+    /// The extents of the argument or its view; the outermost may be dynamic.
+    pub shape: Vec<i64>,
+    /// Its dimensions, as [`Memory::dims`].
+    pub dims: Vec<Vec<Iter>>,
+    /// Elements from the argument's pointer to its first element.
+    pub offset: i64,
+    /// The coordinates of the box's first element, 32 bits.
+    pub at: Vec<Int<'c>>,
+    /// The dimension of the argument that each dimension of the box is.
+    pub kept: Vec<usize>,
+    /// Whether the box is all of the argument.
+    pub whole: bool,
+}
+
+impl<'c> Origin<'c> {
+    /// All of an argument, or of a view of it.
+    pub(crate) fn of(argument: usize, memory: &Memory<'c>) -> Self {
+        Self {
+            argument,
+            shape: memory.shape.clone(),
+            dims: memory.dims.clone(),
+            offset: memory.offset,
+            at: vec![Int::ZERO; memory.shape.len()],
+            kept: (0..memory.shape.len()).collect(),
+            whole: true,
+        }
+    }
 }
 
 /// Element `x` along a dimension exists where `x < remaining`.

@@ -12,6 +12,10 @@ pub struct Chip {
     pub shared_bytes: i64,
     /// Whether it has `stmatrix` (PTX ISA 9.7.14.5.16: sm_90 and up).
     pub has_stmatrix: bool,
+    /// Whether it has the tensor memory accelerator (PTX ISA 9.7.9.27: sm_90 and up).
+    pub has_tma: bool,
+    /// Whether it has `wgmma` (PTX ISA 9.7.15: sm_90a alone).
+    pub has_wgmma: bool,
     /// Streaming multiprocessors of the full data-centre part, for planning without a device.
     pub multiprocessors: i64,
 }
@@ -23,6 +27,8 @@ pub const CHIPS: [Chip; 4] = [
         ptx_feature: "+ptx90",
         shared_bytes: 163 * 1024,
         has_stmatrix: false,
+        has_tma: false,
+        has_wgmma: false,
         multiprocessors: 108,
     },
     Chip {
@@ -30,6 +36,8 @@ pub const CHIPS: [Chip; 4] = [
         ptx_feature: "+ptx90",
         shared_bytes: 99 * 1024,
         has_stmatrix: false,
+        has_tma: false,
+        has_wgmma: false,
         multiprocessors: 84,
     },
     Chip {
@@ -37,6 +45,8 @@ pub const CHIPS: [Chip; 4] = [
         ptx_feature: "+ptx90",
         shared_bytes: 99 * 1024,
         has_stmatrix: false,
+        has_tma: false,
+        has_wgmma: false,
         multiprocessors: 142,
     },
     Chip {
@@ -44,6 +54,8 @@ pub const CHIPS: [Chip; 4] = [
         ptx_feature: "+ptx90",
         shared_bytes: 227 * 1024,
         has_stmatrix: true,
+        has_tma: true,
+        has_wgmma: true,
         multiprocessors: 132,
     },
 ];

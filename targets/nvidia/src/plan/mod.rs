@@ -7,6 +7,7 @@ pub mod mma;
 pub mod owner;
 pub mod reduce;
 pub mod shuffle;
+pub mod tma;
 pub mod transfer;
 
 use std::fmt;

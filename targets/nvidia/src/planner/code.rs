@@ -209,21 +209,21 @@ impl<'c> Code<'c> {
         pad: Val<'c>,
         r#type: Type<'c>,
     ) -> PassResult<'c, Val<'c>> {
-        let segments = self.builder.segments(&[1, 0, 1]);
+        let segments = self.builder.segments(&[1, 0, 1, 0]);
         self.builder
             .value("axe.copy", &[memref, pad], r#type, &[segments])
     }
 
     /// A load into registers.
     pub(super) fn load(&self, memref: Val<'c>, r#type: Type<'c>) -> PassResult<'c, Val<'c>> {
-        let segments = self.builder.segments(&[1, 0, 0]);
+        let segments = self.builder.segments(&[1, 0, 0, 0]);
         self.builder
             .value("axe.copy", &[memref], r#type, &[segments])
     }
 
     /// A copy into memory.
     pub(super) fn store(&self, value: Val<'c>, memref: Val<'c>) -> PassResult<'c> {
-        let segments = self.builder.segments(&[1, 1, 0]);
+        let segments = self.builder.segments(&[1, 1, 0, 0]);
         self.builder
             .operation("axe.copy", &[value, memref], &[], &[segments], Vec::new())
             .map(|_| ())
@@ -232,7 +232,7 @@ impl<'c> Code<'c> {
     /// An asynchronous copy between memrefs.
     pub(super) fn copy_async(&self, from: Val<'c>, to: Val<'c>) -> PassResult<'c> {
         let attributes = [
-            self.builder.segments(&[1, 1, 0]),
+            self.builder.segments(&[1, 1, 0, 0]),
             ("isAsync", self.builder.unit()),
         ];
         self.builder

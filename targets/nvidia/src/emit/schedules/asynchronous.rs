@@ -1,4 +1,4 @@
-//! `cp.async` from global to shared memory, its groups, and barriers (PTX ISA 9.7.9.25.3).
+//! `cp.async` from global to shared memory (PTX ISA 9.7.9.25.3).
 
 use super::transfer::{plan, sides};
 use crate::emit::int::{Int, Ints};
@@ -9,9 +9,8 @@ use crate::emit::value::{Memory, Space};
 use crate::plan::Decline;
 use crate::plan::transfer::TransferPlan;
 use axe_passes::PassResult;
-use axe_passes::ir::{Op, Val, attribute};
+use axe_passes::ir::{Op, Val};
 use melior::ir::attribute::IntegerAttribute;
-use melior::ir::operation::OperationLike;
 
 /// `cp.async` of 4, 8 or 16 bytes a thread; elements that do not exist are written as zeros.
 pub(super) struct CpAsync;
@@ -27,6 +26,9 @@ impl<'c> Schedule<'c> for CpAsync {
         let (from, to) = (site.memory(0)?, site.memory(1)?);
         if !site.flag("isAsync") {
             return Err(Decline::new("the copy is not asynchronous"));
+        }
+        if super::segment(site.op, 3) > 0 {
+            return Err(Decline::new("the copy signals a pipeline"));
         }
         if from.space != Space::Global || to.space != Space::Shared {
             return Err(Decline::new("expected a copy from global to shared memory"));
@@ -128,82 +130,5 @@ impl Copies {
         emitter
             .builder
             .value("arith.select", &[exists, all, none], i32, &[])
-    }
-}
-
-/// Closes a group of asynchronous copies.
-pub(super) struct Commit;
-/// Waits until at most so many groups are pending.
-pub(super) struct Wait;
-/// The barrier of the CTA.
-pub(super) struct Barrier;
-
-/// One instruction.
-enum Instruction {
-    Commit,
-    Wait,
-    Barrier,
-}
-
-impl<'c> Schedule<'c> for Commit {
-    fn name(&self) -> &'static str {
-        "cp.async.commit_group"
-    }
-
-    fn plan(&self, _site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
-        Ok(Box::new(Instruction::Commit))
-    }
-}
-
-impl<'c> Schedule<'c> for Wait {
-    fn name(&self) -> &'static str {
-        "cp.async.wait_group"
-    }
-
-    fn plan(&self, _site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
-        Ok(Box::new(Instruction::Wait))
-    }
-}
-
-impl<'c> Schedule<'c> for Barrier {
-    fn name(&self) -> &'static str {
-        "bar.sync"
-    }
-
-    fn plan(&self, _site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
-        Ok(Box::new(Instruction::Barrier))
-    }
-}
-
-impl<'c> Plan<'c> for Instruction {
-    fn describe(&self) -> String {
-        "one instruction\n".to_owned()
-    }
-
-    fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
-        let builder = emitter.builder;
-        match self {
-            Self::Barrier => emitter.barrier()?,
-            Self::Commit => {
-                builder.operation("nvvm.cp.async.commit.group", &[], &[], &[], Vec::new())?;
-            }
-            Self::Wait => {
-                let pending = op
-                    .attribute("pending")
-                    .ok()
-                    .and_then(attribute::integer)
-                    .unwrap_or(0);
-                let i32 = types::integer(builder, 32);
-                let count = IntegerAttribute::new(i32, pending).into();
-                builder.operation(
-                    "nvvm.cp.async.wait.group",
-                    &[],
-                    &[],
-                    &[("n", count)],
-                    Vec::new(),
-                )?;
-            }
-        }
-        Ok(Vec::new())
     }
 }

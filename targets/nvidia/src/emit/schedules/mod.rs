@@ -5,6 +5,7 @@ mod elementwise;
 mod exchange;
 mod fill;
 mod fma;
+mod groups;
 mod load;
 mod matrix;
 mod mma;
@@ -12,7 +13,9 @@ mod reduce;
 mod scalar;
 mod shuffle;
 mod store;
+mod tma;
 mod transfer;
+mod wgmma;
 
 pub(super) use elementwise::convert;
 
@@ -31,9 +34,9 @@ pub(super) fn of<'c>(site: Site<'_, 'c>) -> Vec<Box<dyn Schedule<'c>>> {
         "axe.mask" => vec![Box::new(elementwise::Mask)],
         "axe.reduce" => vec![Box::new(reduce::Shuffle), Box::new(reduce::Shared)],
         "axe.gemm" => vec![Box::new(mma::MmaSync), Box::new(fma::Fma)],
-        "axe.commit" => vec![Box::new(asynchronous::Commit)],
-        "axe.wait" => vec![Box::new(asynchronous::Wait)],
-        "axe.barrier" => vec![Box::new(asynchronous::Barrier)],
+        "axe.commit" => vec![Box::new(groups::Commit)],
+        "axe.wait" => vec![Box::new(groups::Wait), Box::new(wgmma::Wait)],
+        "axe.barrier" => vec![Box::new(groups::Barrier)],
         _ => Vec::new(),
     }
 }
@@ -60,6 +63,8 @@ fn of_copy<'c>(site: Site<'_, 'c>) -> Vec<Box<dyn Schedule<'c>>> {
             Box::new(scalar::ScalarStore),
         ],
         (false, true) => vec![
+            Box::new(tma::Load),
+            Box::new(tma::Store),
             Box::new(asynchronous::CpAsync),
             Box::new(transfer::Through),
             Box::new(scalar::ScalarTransfer),

@@ -1,0 +1,110 @@
+// RUN: axe-opt %s -split-input-file -verify-diagnostics
+
+axe.kernel @budget() threads(256) {
+  // expected-error@+1 {{(X3) expected a multiple of 8 from 24 to 256 registers, got 20}}
+  axe.scope warpgroup [0, 1) registers(20) {
+  }
+  axe.return
+}
+
+// -----
+
+axe.kernel @level() threads(256) {
+  // expected-error@+1 {{(X3) expected a range of warpgroups with a budget of registers}}
+  axe.scope warp [0, 1) registers(40) {
+  }
+  axe.return
+}
+
+// -----
+
+// expected-error@+1 {{(X3) expected roles that use at most 65536 registers together, got 95232}}
+axe.kernel @too_many() threads(384) {
+  axe.scope warpgroup [0, 1) registers(248) {
+  }
+  axe.scope warpgroup [1, 3) registers(248) {
+  }
+  axe.return
+}
+
+// -----
+
+axe.kernel @overlap() threads(384) {
+  axe.scope warpgroup [0, 2) registers(40) {
+  }
+  // expected-error@+1 {{(X3) expected roles of disjoint warpgroups, got [1, 3) and [0, 2)}}
+  axe.scope warpgroup [1, 3) registers(40) {
+  }
+  axe.return
+}
+
+// -----
+
+axe.kernel @rank(%n: index) threads(128) {
+  // expected-error@+1 {{(I1) expected at least two counts, and one index argument for each, got 1 and 1}}
+  axe.for_tiles (%i) in (%n) order(rows) {
+  }
+  axe.return
+}
+
+// -----
+
+axe.kernel @group(%n: index) threads(128) {
+  // expected-error@+1 {{(I2) expected a group of at least 1, and only for 'groups' and 'snake', got 4}}
+  axe.for_tiles (%i, %j) in (%n, %n) order(rows 4) {
+  }
+  axe.return
+}
+
+// -----
+
+axe.kernel @order(%n: index) threads(128) {
+  // expected-error@+1 {{expected an order of tiles (rows, columns, groups, snake, hilbert), got 'spiral'}}
+  axe.for_tiles (%i, %j) in (%n, %n) order(spiral) {
+  }
+  axe.return
+}
+
+// -----
+
+axe.kernel @stages() threads(128) {
+  // expected-error@+1 {{(PL1) expected at least 1 stage, got 0}}
+  %r = axe.pipeline.create stages(0) : !axe.pipeline
+  axe.return
+}
+
+// -----
+
+axe.kernel @place() threads(128) {
+  axe.scope warp [0, 1) {
+    // expected-error@+1 {{(PL2) expected to stand in the body of a kernel}}
+    %r = axe.pipeline.create stages(2) : !axe.pipeline
+  }
+  axe.return
+}
+
+// -----
+
+axe.kernel @uncommitted() threads(128) {
+  %r = axe.pipeline.create stages(2) : !axe.pipeline
+  // expected-error@+1 {{(PL3) expected one commit of the slot, got 0}}
+  %slot, %stage = axe.pipeline.acquire %r : !axe.slot
+  axe.return
+}
+
+// -----
+
+axe.kernel @unreleased() threads(128) {
+  %r = axe.pipeline.create stages(2) : !axe.pipeline
+  // expected-error@+1 {{(PL3) expected the slot to be released once, or carried by a loop, got 0 such uses}}
+  %slot, %stage = axe.pipeline.wait %r : !axe.slot
+  axe.return
+}
+
+// -----
+
+axe.kernel @signal(%a: memref<8xf16>, %slot: memref<8xf16>) threads(128) {
+  // expected-error@+1 {{(C5) expected an asynchronous copy with 'multicast'}}
+  axe.copy %a to %slot multicast : memref<8xf16> to memref<8xf16>
+  axe.return
+}

@@ -1,0 +1,346 @@
+//! Rings of stages: an mbarrier for each stage that is full and one for each that is empty (PTX ISA
+//! 9.7.13.15, "mbarrier").
+//!
+//! Each thread counts on its own how far it has come around a ring it fills and a ring it empties: a stage
+//! and the parity of its phase, which loops and branches carry like any other value.
+
+use super::int::Int;
+use super::kernel::Emitter;
+use super::team::Team;
+use super::types;
+use super::value::{Bound, Space};
+use axe_passes::PassResult;
+use axe_passes::ir::value::{defined_by, identity, name, operands, results, users};
+use axe_passes::ir::walk::nested;
+use axe_passes::ir::{Op, Val, attribute};
+use melior::ir::ValueLike;
+use melior::ir::operation::OperationLike;
+use std::collections::HashSet;
+
+/// Bytes of an mbarrier.
+const BARRIER_BYTES: i64 = 8;
+/// The hint of `try_wait` in nanoseconds: how long a thread may sleep before it looks again.
+const WAIT_HINT: i64 = 10_000_000;
+
+/// The side of a ring that a role is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Side {
+    /// Acquires and commits.
+    Producer,
+    /// Waits and releases.
+    Consumer,
+}
+
+/// A ring, by the identity of its value, and a side of it.
+pub(crate) type RingKey = (usize, Side);
+
+/// The next stage, and the parity of its phase.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cursor<'c> {
+    stage: Int<'c>,
+    phase: Int<'c>,
+}
+
+impl Cursor<'_> {
+    const START: Self = Self {
+        stage: Int::ZERO,
+        phase: Int::ZERO,
+    };
+}
+
+/// A ring of a kernel.
+#[derive(Clone, Debug)]
+pub(crate) struct Ring<'c> {
+    /// The barriers of full stages, then those of empty ones.
+    barriers: Val<'c>,
+    stages: i64,
+}
+
+/// Bytes of a ring's barriers.
+pub(crate) fn ring_bytes(create: Op<'_>) -> Option<i64> {
+    stages(create)?.checked_mul(2 * BARRIER_BYTES)
+}
+
+fn stages(create: Op<'_>) -> Option<i64> {
+    create.attribute("stages").ok().and_then(attribute::integer)
+}
+
+/// Bytes that the copies signalling a slot bring.
+fn signalled_bytes(slot: Val<'_>) -> Option<i64> {
+    let mut bytes = 0_i64;
+    for copy in users(slot).into_iter().filter(|op| name(*op) == "axe.copy") {
+        let target = operands(copy).get(1)?.r#type();
+        let elements: i64 = types::memref_shape(target)?.iter().product();
+        bytes += elements * types::bytes(axe_dialect::element_type(target))?;
+    }
+    Some(bytes)
+}
+
+impl<'c> Emitter<'c> {
+    /// The sides of rings that operators below `op` move along.
+    pub(crate) fn rings_below(&self, op: Op<'c>) -> Vec<RingKey> {
+        let mut keys: Vec<RingKey> = nested(op, &|_| true)
+            .into_iter()
+            .filter_map(|op| {
+                let side = match name(op).as_str() {
+                    "axe.pipeline.acquire" => Side::Producer,
+                    "axe.pipeline.wait" => Side::Consumer,
+                    _ => return None,
+                };
+                Some((identity(*operands(op).first()?), side))
+            })
+            .collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    }
+
+    fn cursor(&self, key: RingKey) -> Cursor<'c> {
+        self.cursors.get(&key).copied().unwrap_or(Cursor::START)
+    }
+
+    /// The state of these sides of rings: two `i32` each.
+    pub(crate) fn cursor_values(&self, keys: &[RingKey]) -> PassResult<'c, Vec<Val<'c>>> {
+        let ints = self.ints();
+        let mut values = Vec::new();
+        for &key in keys {
+            let cursor = self.cursor(key);
+            values.push(ints.value(cursor.stage)?);
+            values.push(ints.value(cursor.phase)?);
+        }
+        Ok(values)
+    }
+
+    /// Sets the state of these sides of rings.
+    pub(crate) fn set_cursors(&mut self, keys: &[RingKey], values: &[Val<'c>]) {
+        for (key, value) in keys.iter().zip(values.chunks_exact(2)) {
+            let cursor = Cursor {
+                stage: Int::Value(value[0]),
+                phase: Int::Value(value[1]),
+            };
+            self.cursors.insert(*key, cursor);
+        }
+    }
+
+    /// `axe.pipeline.create`: the barriers, with as many arrivals as the kernel's scopes make.
+    pub(crate) fn create_ring(&mut self, op: Op<'c>) -> PassResult<'c> {
+        let (Some(&result), Some(stages)) = (results(op).first(), stages(op)) else {
+            return Err(self.error("expected a number of stages"));
+        };
+        let place = self.allocations.get(&identity(result)).copied();
+        let place = place.ok_or_else(|| self.error("a pipeline without a place"))?;
+        let ring = Ring {
+            barriers: self.shared_address(self.shared, Int::Known(place))?,
+            stages,
+        };
+        let (full, empty) = self.arrivals(result)?;
+        let first = self.leads()?;
+        self.when(first, &[], |emitter| {
+            for stage in 0..stages {
+                for (side, count) in [(0, full), (1, empty)] {
+                    let at = Int::Known((side * stages + stage) * BARRIER_BYTES);
+                    let barrier = emitter.shared_address(ring.barriers, at)?;
+                    let count = emitter.ints().value(Int::Known(count))?;
+                    emitter.effect("nvvm.mbarrier.init", &[barrier, count])?;
+                }
+            }
+            emitter.effect("nvvm.fence.mbarrier.init", &[])?;
+            Ok(Vec::new())
+        })?;
+        self.barrier()?;
+        self.rings.insert(identity(result), ring);
+        Ok(())
+    }
+
+    /// The arrivals that complete a full stage and an empty one.
+    fn arrivals(&self, ring: Val<'c>) -> PassResult<'c, (i64, i64)> {
+        let (mut fill, mut drain) = (HashSet::new(), HashSet::new());
+        let mut full = 0;
+        for user in users(ring) {
+            let team = Team::around(user, self.cta_threads);
+            match name(user).as_str() {
+                "axe.pipeline.commit" => {
+                    let bytes = self.bytes_of(user)?;
+                    if fill.insert(team.clone()) {
+                        full += if bytes > 0 { 1 } else { team_warps(&team) };
+                    }
+                }
+                "axe.pipeline.release" => {
+                    drain.insert(team);
+                }
+                _ => {}
+            }
+        }
+        let empty: i64 = drain.iter().map(team_warps).sum();
+        if full == 0 || empty == 0 {
+            return Err(self.error(format!(
+                "a pipeline needs a role that commits its stages and one that releases them: {full} and {empty} arrivals"
+            )));
+        }
+        Ok((full, empty))
+    }
+
+    /// Bytes that the copies to a slot that is committed bring; 0 for one that the threads' stores fill.
+    fn bytes_of(&self, commit: Op<'c>) -> PassResult<'c, i64> {
+        let slot = operands(commit).get(1).copied();
+        let acquired = slot.filter(|slot| defined_by(*slot, "axe.pipeline.acquire").is_some());
+        let slot = acquired.ok_or_else(|| {
+            self.error("a commit of a slot that is not acquired beside it: expected the result of axe.pipeline.acquire")
+        })?;
+        signalled_bytes(slot).ok_or_else(|| self.error("a copy of unknown size signals a slot"))
+    }
+
+    fn ring(&self, op: Op<'c>) -> PassResult<'c, (usize, Ring<'c>)> {
+        let key = operands(op).first().map(|ring| identity(*ring));
+        key.and_then(|key| Some((key, self.rings.get(&key)?.clone())))
+            .ok_or_else(|| self.error("expected a pipeline of this kernel"))
+    }
+
+    /// `axe.pipeline.acquire` and `axe.pipeline.wait`: waits for the next stage.
+    pub(crate) fn take_slot(&mut self, op: Op<'c>, side: Side) -> PassResult<'c> {
+        let (key, ring) = self.ring(op)?;
+        let &[slot, stage] = results(op).as_slice() else {
+            return Err(self.error("expected a slot and its stage"));
+        };
+        let cursor = self.cursor((key, side));
+        let ints = self.ints();
+        // Before the first release a stage's empty barrier is in phase 0: the phase before it is complete.
+        let parity = match side {
+            Side::Consumer => cursor.phase,
+            Side::Producer => ints.xor(cursor.phase, Int::Known(1))?,
+        };
+        let barrier = self.stage_barrier(&ring, cursor.stage, other(side))?;
+        let operands = [
+            barrier,
+            ints.value(parity)?,
+            ints.value(Int::Known(WAIT_HINT))?,
+        ];
+        self.effect("nvvm.mbarrier.try_wait.parity", &operands)?;
+        let held = ints.value(cursor.stage)?;
+        self.bind(slot, Bound::Scalar(held));
+        let index = self.builder.index_type();
+        let number = self
+            .builder
+            .value("arith.index_castui", &[held], index, &[])?;
+        self.bind(stage, Bound::Scalar(number));
+        self.cursors.insert((key, side), self.next(&ring, cursor)?);
+        match side {
+            Side::Consumer => Ok(()),
+            Side::Producer => self.expect(&ring, slot, held),
+        }
+    }
+
+    /// Tells a stage's barrier how many bytes are to come.
+    fn expect(&mut self, ring: &Ring<'c>, slot: Val<'c>, held: Val<'c>) -> PassResult<'c> {
+        let bytes = signalled_bytes(slot)
+            .ok_or_else(|| self.error("a copy of unknown size signals a slot"))?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        let leads = self.leads()?;
+        let barrier = self.stage_barrier(ring, Int::Value(held), Side::Producer)?;
+        self.when(leads, &[], |emitter| {
+            let bytes = emitter.ints().value(Int::Known(bytes))?;
+            emitter.effect("nvvm.mbarrier.arrive.expect_tx", &[barrier, bytes])?;
+            Ok(Vec::new())
+        })?;
+        Ok(())
+    }
+
+    /// The barrier that a copy with `signal` completes.
+    pub(crate) fn signal(&self, slot: Val<'c>) -> PassResult<'c, Val<'c>> {
+        let acquire = defined_by(slot, "axe.pipeline.acquire").ok_or_else(|| {
+            self.error("expected the slot of an axe.pipeline.acquire in the same role")
+        })?;
+        let (_, ring) = self.ring(acquire)?;
+        self.stage_barrier(&ring, Int::Value(self.scalar(slot)?), Side::Producer)
+    }
+
+    /// `axe.pipeline.commit` and `axe.pipeline.release`: one arrival a warp.
+    pub(crate) fn give_slot(&mut self, op: Op<'c>, side: Side) -> PassResult<'c> {
+        if side == Side::Producer && self.bytes_of(op)? > 0 {
+            // The copies arrive.
+            return Ok(());
+        }
+        let (_, ring) = self.ring(op)?;
+        let slot = operands(op).get(1).copied();
+        let slot = slot.ok_or_else(|| self.error("expected a slot"))?;
+        let held = self.scalar(slot)?;
+        let barrier = self.stage_barrier(&ring, Int::Value(held), side)?;
+        self.warp_barrier()?;
+        let bool = types::integer(self.builder, 1);
+        let elected = self.builder.value("nvvm.elect.sync", &[], bool, &[])?;
+        self.when(elected, &[], |emitter| {
+            let i64 = types::integer(emitter.builder, 64);
+            emitter
+                .builder
+                .value("nvvm.mbarrier.arrive", &[barrier], i64, &[])?;
+            Ok(Vec::new())
+        })?;
+        Ok(())
+    }
+
+    fn next(&self, ring: &Ring<'c>, cursor: Cursor<'c>) -> PassResult<'c, Cursor<'c>> {
+        let ints = self.ints();
+        let stage = ints.add(cursor.stage, Int::Known(1))?;
+        if let (Some(stage), Some(phase)) = (stage.known(), cursor.phase.known()) {
+            return Ok(Cursor {
+                stage: Int::Known(stage % ring.stages),
+                phase: Int::Known(phase ^ (stage / ring.stages)),
+            });
+        }
+        let i32 = types::integer(self.builder, 32);
+        let inside = ints.less(stage, Int::Known(ring.stages))?;
+        let choose = |inside_value: Int<'c>, outside: Int<'c>| {
+            let values = [inside, ints.value(inside_value)?, ints.value(outside)?];
+            self.builder
+                .value("arith.select", &values, i32, &[])
+                .map(Int::Value)
+        };
+        let turned = ints.xor(cursor.phase, Int::Known(1))?;
+        Ok(Cursor {
+            stage: choose(stage, Int::ZERO)?,
+            phase: choose(cursor.phase, turned)?,
+        })
+    }
+
+    /// The barrier at which a side arrives.
+    fn stage_barrier(
+        &self,
+        ring: &Ring<'c>,
+        stage: Int<'c>,
+        side: Side,
+    ) -> PassResult<'c, Val<'c>> {
+        let ints = self.ints();
+        let first = match side {
+            Side::Producer => 0,
+            Side::Consumer => ring.stages * BARRIER_BYTES,
+        };
+        let at = ints.add(ints.mul(stage, BARRIER_BYTES)?, Int::Known(first))?;
+        self.shared_address(ring.barriers, at)
+    }
+
+    /// A pointer to shared memory plus bytes.
+    pub(crate) fn shared_address(&self, base: Val<'c>, at: Int<'c>) -> PassResult<'c, Val<'c>> {
+        let byte = types::integer(self.builder, 8);
+        self.pointer_at(Space::Shared, byte, base, at)
+    }
+
+    /// An operation for its effect.
+    pub(crate) fn effect(&self, name: &str, operands: &[Val<'c>]) -> PassResult<'c> {
+        self.builder
+            .operation(name, operands, &[], &[], Vec::new())?;
+        Ok(())
+    }
+}
+
+fn other(side: Side) -> Side {
+    match side {
+        Side::Producer => Side::Consumer,
+        Side::Consumer => Side::Producer,
+    }
+}
+
+fn team_warps(team: &Team) -> i64 {
+    team.warps * i64::try_from(team.firsts.len()).unwrap_or(1)
+}

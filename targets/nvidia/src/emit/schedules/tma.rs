@@ -1,0 +1,236 @@
+//! Copies by the tensor memory accelerator: `cp.async.bulk.tensor` (PTX ISA 9.7.9.27).
+
+use super::segment;
+use crate::emit::int::Int;
+use crate::emit::kernel::Emitter;
+use crate::emit::schedule::{Plan, Schedule, Site};
+use crate::emit::value::{Memory, Origin, Space};
+use crate::plan::Decline;
+use crate::plan::tma::{Global, TmaBox, TmaPlan};
+use axe_passes::PassResult;
+use axe_passes::ir::value::operands;
+use axe_passes::ir::{Op, Val};
+
+/// From global to shared memory, completing a pipeline's stage.
+pub(super) struct Load;
+/// From shared to global memory, in bulk groups.
+pub(super) struct Store;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Load,
+    Store,
+}
+
+struct Boxes {
+    plan: TmaPlan,
+    direction: Direction,
+}
+
+impl<'c> Schedule<'c> for Load {
+    fn name(&self) -> &'static str {
+        "tma.load"
+    }
+
+    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
+        if segment(site.op, 3) == 0 {
+            return Err(Decline::new("the copy signals no pipeline"));
+        }
+        if segment(site.op, 2) > 0 {
+            return Err(Decline::new(
+                "elements that do not exist become zero, and the copy asks for others",
+            ));
+        }
+        plan(site, site.memory(0)?, site.memory(1)?, Direction::Load)
+    }
+}
+
+impl<'c> Schedule<'c> for Store {
+    fn name(&self) -> &'static str {
+        "tma.store"
+    }
+
+    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
+        if !site.flag("isAsync") {
+            return Err(Decline::new("the copy is not asynchronous"));
+        }
+        plan(site, site.memory(1)?, site.memory(0)?, Direction::Store)
+    }
+}
+
+fn plan<'c>(
+    site: Site<'_, 'c>,
+    global: &Memory<'c>,
+    shared: &Memory<'c>,
+    direction: Direction,
+) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
+    if !site.emitter.chip.has_tma {
+        return Err(Decline::new(format!(
+            "{} has no tensor memory accelerator",
+            site.emitter.chip.name
+        )));
+    }
+    if global.space != Space::Global || shared.space != Space::Shared {
+        return Err(Decline::new(match direction {
+            Direction::Load => "expected a copy from global to shared memory",
+            Direction::Store => "expected a copy from shared to global memory",
+        }));
+    }
+    let origin = global.origin.as_ref().ok_or_else(|| {
+        Decline::new("the box is not one of a kernel's argument: its bounds are a slice's")
+    })?;
+    let plan = tma_plan(origin, global, shared)?;
+    Ok(Box::new(Boxes { plan, direction }))
+}
+
+/// The plan of a copy between a box of an argument and shared memory.
+pub(super) fn tma_plan(
+    origin: &Origin<'_>,
+    global: &Memory<'_>,
+    shared: &Memory<'_>,
+) -> Result<TmaPlan, Decline> {
+    if shared.pending.known() != Some(0) || shared.guards.iter().any(Option::is_some) {
+        return Err(Decline::new(
+            "expected all of a shared tile whose swizzle starts anew",
+        ));
+    }
+    let layout = shared
+        .layout()
+        .map_err(|error| Decline::new(error.to_string()))?;
+    TmaPlan::new(
+        &Global {
+            shape: origin.shape.clone(),
+            dims: origin.dims.clone(),
+            kept: origin.kept.clone(),
+        },
+        &global.shape,
+        &layout,
+        &global.element.to_string(),
+        global.bytes,
+    )
+}
+
+impl<'c> Plan<'c> for Boxes {
+    fn describe(&self) -> String {
+        self.plan.to_string()
+    }
+
+    fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+        let operands = operands(op);
+        let &[from, to, ..] = operands.as_slice() else {
+            return Err(emitter.error("expected a source and a destination"));
+        };
+        let (from, to) = (emitter.memory(from)?, emitter.memory(to)?);
+        match self.direction {
+            Direction::Load => {
+                let slot = operands.last().copied();
+                let slot = slot.ok_or_else(|| emitter.error("expected a slot"))?;
+                let barrier = emitter.signal(slot)?;
+                let map = emitter.map_of(&self.plan, &from)?;
+                let leads = emitter.leads()?;
+                emitter.when(leads, &[], |emitter| {
+                    for each in &self.plan.boxes {
+                        emitter.load_box(map, &from, &to, each, barrier)?;
+                    }
+                    Ok(Vec::new())
+                })
+            }
+            Direction::Store => {
+                let map = emitter.map_of(&self.plan, &to)?;
+                let leads = emitter.leads()?;
+                emitter.bulk_stores = true;
+                emitter.when(leads, &[], |emitter| {
+                    for each in &self.plan.boxes {
+                        emitter.store_box(map, &to, &from, each)?;
+                    }
+                    Ok(Vec::new())
+                })
+            }
+        }
+    }
+}
+
+impl<'c> Emitter<'c> {
+    /// The tensor map of a plan for the argument that a box belongs to.
+    pub(super) fn map_of(
+        &mut self,
+        plan: &TmaPlan,
+        global: &Memory<'c>,
+    ) -> PassResult<'c, Val<'c>> {
+        let origin = global.origin.as_ref();
+        let origin = origin.ok_or_else(|| self.error("expected a box of a kernel's argument"))?;
+        self.tensor_map(origin.argument, origin.offset * global.bytes, &plan.map)
+    }
+
+    /// The coordinates of a box, innermost first.
+    fn coordinates(&self, global: &Memory<'c>, each: &TmaBox) -> PassResult<'c, Vec<Val<'c>>> {
+        let ints = self.ints();
+        let origin = global.origin.as_ref();
+        let origin = origin.ok_or_else(|| self.error("expected a box of a kernel's argument"))?;
+        let mut coordinates = Vec::new();
+        for coordinate in &each.coordinates {
+            let own = origin.at.get(coordinate.dim).copied();
+            let digit = ints.div(own.unwrap_or(Int::ZERO), coordinate.divisor)?;
+            let digit = match coordinate.modulus {
+                None => digit,
+                Some(modulus) => ints.rem(digit, modulus)?,
+            };
+            let at = ints.add(digit, Int::Known(coordinate.offset))?;
+            coordinates.push(ints.value(at)?);
+        }
+        Ok(coordinates)
+    }
+
+    fn load_box(
+        &self,
+        map: Val<'c>,
+        global: &Memory<'c>,
+        shared: &Memory<'c>,
+        each: &TmaBox,
+        barrier: Val<'c>,
+    ) -> PassResult<'c> {
+        let target = self.offset_pointer(shared, shared.base, Int::Known(each.shared))?;
+        let cluster = crate::emit::types::pointer(self.builder, 7);
+        let target = self
+            .builder
+            .value("llvm.addrspacecast", &[target], cluster, &[])?;
+        let coordinates = self.coordinates(global, each)?;
+        let count = i32::try_from(coordinates.len()).unwrap_or(0);
+        let mut operands = vec![target, map];
+        operands.extend(coordinates);
+        operands.push(barrier);
+        let segments = self.builder.segments(&[1, 1, count, 1, 0, 0, 0, 0]);
+        self.builder.operation(
+            "nvvm.cp.async.bulk.tensor.shared.cluster.global",
+            &operands,
+            &[],
+            &[segments],
+            Vec::new(),
+        )?;
+        Ok(())
+    }
+
+    /// Stores a box; the group is the caller's to close.
+    pub(super) fn store_box(
+        &self,
+        map: Val<'c>,
+        global: &Memory<'c>,
+        shared: &Memory<'c>,
+        each: &TmaBox,
+    ) -> PassResult<'c> {
+        let source = self.offset_pointer(shared, shared.base, Int::Known(each.shared))?;
+        let coordinates = self.coordinates(global, each)?;
+        let count = i32::try_from(coordinates.len()).unwrap_or(0);
+        let mut operands = vec![map, source];
+        operands.extend(coordinates);
+        let segments = self.builder.segments(&[1, 1, count, 0, 0]);
+        self.builder.operation(
+            "nvvm.cp.async.bulk.tensor.global.shared.cta",
+            &operands,
+            &[],
+            &[segments],
+            Vec::new(),
+        )?;
+        Ok(())
+    }
+}

@@ -1,0 +1,69 @@
+//! Tensor maps of a kernel: parameters that the launch encodes (CUDA driver API, cuTensorMapEncodeTiled).
+
+use super::kernel::Emitter;
+use super::types;
+use crate::plan::tma::TensorMap;
+use axe_passes::PassResult;
+use axe_passes::ir::Val;
+use melior::ir::{BlockLike, TypeLike};
+
+/// A tensor map and its parameter.
+#[derive(Clone, Debug)]
+pub(crate) struct TensorMapParameter<'c> {
+    /// The kernel's argument whose memory it describes.
+    pub argument: usize,
+    /// Bytes from the argument's pointer.
+    pub offset: i64,
+    /// What it describes.
+    pub map: TensorMap,
+    /// The parameter's address.
+    pub pointer: Val<'c>,
+}
+
+impl TensorMapParameter<'_> {
+    /// The map as an entry of a launch's `tensor_maps`.
+    pub(crate) fn text(&self) -> String {
+        format!(
+            "{{source = {} : i64, offset = {} : i64, {}}}",
+            self.argument,
+            self.offset,
+            self.map.attributes()
+        )
+    }
+}
+
+impl<'c> Emitter<'c> {
+    /// The parameter of a tensor map, which is added to the kernel where there is none yet.
+    pub(crate) fn tensor_map(
+        &mut self,
+        argument: usize,
+        offset: i64,
+        map: &TensorMap,
+    ) -> PassResult<'c, Val<'c>> {
+        let same = |known: &&TensorMapParameter<'c>| {
+            (known.argument, known.offset, &known.map) == (argument, offset, map)
+        };
+        if let Some(known) = self.tensor_maps.iter().find(same) {
+            return Ok(known.pointer);
+        }
+        let entry = self
+            .entry
+            .ok_or_else(|| self.error("a kernel without parameters"))?;
+        let pointer = types::pointer(self.builder, 0);
+        // SAFETY: block, type and location are live and of one context.
+        let pointer = unsafe {
+            Val::from_raw(mlir_sys::mlirBlockAddArgument(
+                entry.to_raw(),
+                pointer.to_raw(),
+                self.builder.location.to_raw(),
+            ))
+        };
+        self.tensor_maps.push(TensorMapParameter {
+            argument,
+            offset,
+            map: map.clone(),
+            pointer,
+        });
+        Ok(pointer)
+    }
+}

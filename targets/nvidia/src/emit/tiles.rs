@@ -1,0 +1,267 @@
+//! `axe.for_tiles`: a grid of tiles, shared out among the blocks of the launch.
+
+use super::int::{Int, Ints, Predicate};
+use super::kernel::Emitter;
+use super::types;
+use super::value::Bound;
+use axe_dialect::TileOrder;
+use axe_passes::PassResult;
+use axe_passes::ir::value::operands;
+use axe_passes::ir::walk::blocks;
+use axe_passes::ir::{Op, Val, attribute};
+use melior::ir::operation::OperationLike;
+
+/// The order of the last two dimensions, and rows of tiles in a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Order {
+    kind: TileOrder,
+    group: i64,
+}
+
+impl Order {
+    fn of(op: Op<'_>) -> Option<Self> {
+        let kind = op.attribute("order").ok().and_then(TileOrder::cast)?;
+        let group = op.attribute("group").ok().and_then(attribute::integer);
+        Some(Self {
+            kind,
+            group: group.unwrap_or(1).max(1),
+        })
+    }
+}
+
+/// A tile's row and column.
+type Place<'c> = (Int<'c>, Int<'c>);
+
+impl<'c> Emitter<'c> {
+    /// `axe.for_tiles`.
+    pub(crate) fn for_tiles(&mut self, op: Op<'c>) -> PassResult<'c> {
+        let order = Order::of(op).ok_or_else(|| self.error("expected an order of tiles"))?;
+        let Some(body) = blocks(op).first().copied() else {
+            return Err(self.error("expected the body of a loop"));
+        };
+        let ints = self.ints();
+        let mut counts = Vec::new();
+        for count in operands(op) {
+            counts.push(ints.cast(self.int(count)?)?);
+        }
+        let mut total = Int::Known(1);
+        for &count in &counts {
+            total = ints.times(total, count)?;
+        }
+        let rings = self.rings_below(op);
+        let carried = self.cursor_values(&rings)?;
+        let first = ints.value(self.grid("gpu.block_id")?)?;
+        let step = ints.value(self.grid("gpu.grid_dim")?)?;
+        let mut start = vec![first, ints.value(total)?, step];
+        start.extend(&carried);
+        let i32 = types::integer(self.builder, 32);
+        let (region, arguments, inner) = self.builder.region(&vec![i32; 1 + carried.len()]);
+        let outside = std::mem::replace(&mut self.builder, inner);
+        let Some((&tile, cursors)) = arguments.split_first() else {
+            return Err(self.error("a loop without its variable"));
+        };
+        self.set_cursors(&rings, cursors);
+        self.bind_tile(body, order, &counts, tile)?;
+        self.block(body)?;
+        let yielded = self.cursor_values(&rings)?;
+        self.builder
+            .operation("scf.yield", &yielded, &[], &[], Vec::new())?;
+        self.builder = outside;
+        let emitted = self.builder.operation(
+            "scf.for",
+            &start,
+            &vec![i32; carried.len()],
+            &[],
+            vec![region],
+        )?;
+        self.set_cursors(&rings, &axe_passes::ir::value::results(emitted));
+        Ok(())
+    }
+
+    /// `gpu.block_id` or `gpu.grid_dim` along `x`.
+    fn grid(&self, name: &str) -> PassResult<'c, Int<'c>> {
+        let dimension = self.builder.parsed("#gpu<dim x>")?;
+        let index = self.builder.index_type();
+        let value = self
+            .builder
+            .value(name, &[], index, &[("dimension", dimension)])?;
+        self.ints().cast(Int::Value(value))
+    }
+
+    /// Binds the body's arguments to the place of a tile.
+    fn bind_tile(
+        &mut self,
+        body: melior::ir::BlockRef<'c, 'c>,
+        order: Order,
+        counts: &[Int<'c>],
+        tile: Val<'c>,
+    ) -> PassResult<'c> {
+        let ints = self.ints();
+        let &[ref outer @ .., rows, columns] = counts else {
+            return Err(self.error("expected at least two counts of tiles"));
+        };
+        let mut rest = Int::Value(tile);
+        let mut places = Vec::new();
+        if !outer.is_empty() {
+            let area = ints.times(rows, columns)?;
+            let mut batch = ints.divide(rest, area)?;
+            rest = ints.modulo(rest, area)?;
+            for (at, &count) in outer.iter().enumerate().rev() {
+                if at == 0 {
+                    places.push(batch);
+                } else {
+                    places.push(ints.modulo(batch, count)?);
+                    batch = ints.divide(batch, count)?;
+                }
+            }
+            places.reverse();
+        }
+        let (row, column) = self.place(order, rest, rows, columns)?;
+        places.extend([row, column]);
+        let index = Ints::index(self.builder);
+        for (argument, place) in super::control::block_arguments(body)
+            .into_iter()
+            .zip(places)
+        {
+            let value = index.value(index.cast(place)?)?;
+            self.bind(argument, Bound::Scalar(value));
+        }
+        Ok(())
+    }
+
+    fn place(
+        &self,
+        order: Order,
+        tile: Int<'c>,
+        rows: Int<'c>,
+        columns: Int<'c>,
+    ) -> PassResult<'c, Place<'c>> {
+        let ints = self.ints();
+        match order.kind {
+            TileOrder::Rows => Ok((ints.divide(tile, columns)?, ints.modulo(tile, columns)?)),
+            TileOrder::Columns => Ok((ints.modulo(tile, rows)?, ints.divide(tile, rows)?)),
+            TileOrder::Groups => self.grouped(tile, rows, columns, order.group, false),
+            TileOrder::Snake => self.grouped(tile, rows, columns, order.group, true),
+            TileOrder::Hilbert => self.hilbert(tile, rows, columns),
+        }
+    }
+
+    /// Groups of rows, each from column to column; the last group may have fewer rows.
+    fn grouped(
+        &self,
+        tile: Int<'c>,
+        rows: Int<'c>,
+        columns: Int<'c>,
+        group: i64,
+        snake: bool,
+    ) -> PassResult<'c, Place<'c>> {
+        let ints = self.ints();
+        let area = ints.mul(columns, group)?;
+        let number = ints.divide(tile, area)?;
+        let within = ints.modulo(tile, area)?;
+        let first = ints.mul(number, group)?;
+        let height = ints.min(ints.sub(rows, first)?, Int::Known(group))?;
+        let row = ints.add(first, ints.modulo(within, height)?)?;
+        let column = ints.divide(within, height)?;
+        if !snake {
+            return Ok((row, column));
+        }
+        let last = ints.sub(columns, Int::Known(1))?;
+        let odd = ints.compare(Predicate::Equal, ints.and(number, 1)?, Int::Known(1))?;
+        let back = ints.sub(last, column)?;
+        Ok((row, ints.select(odd, back, column)?))
+    }
+
+    /// Hilbert's curve over the smallest square of a power of two that covers the grid, without the places
+    /// outside the grid: at each level the tile's rank finds its quadrant among the areas that are inside.
+    fn hilbert(&self, tile: Int<'c>, rows: Int<'c>, columns: Int<'c>) -> PassResult<'c, Place<'c>> {
+        let (Some(height), Some(width)) = (rows.known(), columns.known()) else {
+            return Err(self.error(
+                "order(hilbert) needs counts that are known when compiling: expected another order",
+            ));
+        };
+        let mut walk = Walk {
+            rank: tile,
+            row: Int::ZERO,
+            column: Int::ZERO,
+            flip: Int::ZERO,
+            swap: Int::ZERO,
+        };
+        let mut half = u64::try_from(height.max(width))
+            .unwrap_or(1)
+            .next_power_of_two()
+            / 2;
+        while half > 0 {
+            walk = walk.descend(self.ints(), i64::try_from(half).unwrap_or(1), height, width)?;
+            half /= 2;
+        }
+        Ok((walk.row, walk.column))
+    }
+}
+
+/// A square of Hilbert's curve: its corner, the rank within it, and how its frame lies.
+#[derive(Clone, Copy)]
+struct Walk<'c> {
+    rank: Int<'c>,
+    row: Int<'c>,
+    column: Int<'c>,
+    /// 1 when the frame's axes point backwards.
+    flip: Int<'c>,
+    /// 1 when the frame's axes are exchanged.
+    swap: Int<'c>,
+}
+
+impl<'c> Walk<'c> {
+    /// The quadrant, `half` tiles a side, that holds the rank.
+    fn descend(self, ints: Ints<'c>, half: i64, height: i64, width: i64) -> PassResult<'c, Self> {
+        let mut left = self.rank;
+        let mut quadrants = Vec::new();
+        // The curve in its own frame goes (0, 0), (0, 1), (1, 1), (1, 0); the first and the last quadrant
+        // exchange the axes, and the last one turns them round.
+        for (own_row, own_column, turns) in [
+            (0, 0, (0, 1)),
+            (0, 1, (0, 0)),
+            (1, 1, (0, 0)),
+            (1, 0, (1, 1)),
+        ] {
+            let across = ints.xor(self.flip, Int::Known(own_row))?;
+            let along = ints.xor(self.flip, Int::Known(own_column))?;
+            // Where the two differ, exchanging the axes is negating both.
+            let turn = if own_row == own_column {
+                Int::ZERO
+            } else {
+                self.swap
+            };
+            let row = ints.add(self.row, ints.mul(ints.xor(across, turn)?, half)?)?;
+            let column = ints.add(self.column, ints.mul(ints.xor(along, turn)?, half)?)?;
+            let inside = |at: Int<'c>, limit: i64| {
+                let room = ints.sub(Int::Known(limit), at)?;
+                ints.max(ints.min(room, Int::Known(half))?, Int::ZERO)
+            };
+            let area = ints.times(inside(row, height)?, inside(column, width)?)?;
+            let quadrant = Self {
+                rank: left,
+                row,
+                column,
+                flip: ints.xor(self.flip, Int::Known(turns.0))?,
+                swap: ints.xor(self.swap, Int::Known(turns.1))?,
+            };
+            quadrants.push((ints.less(left, area)?, quadrant));
+            left = ints.sub(left, area)?;
+        }
+        let Some((_, mut chosen)) = quadrants.pop() else {
+            return Ok(self);
+        };
+        for (holds, quadrant) in quadrants.into_iter().rev() {
+            let choose = |a: Int<'c>, b: Int<'c>| ints.select(holds, a, b);
+            chosen = Self {
+                rank: choose(quadrant.rank, chosen.rank)?,
+                row: choose(quadrant.row, chosen.row)?,
+                column: choose(quadrant.column, chosen.column)?,
+                flip: choose(quadrant.flip, chosen.flip)?,
+                swap: choose(quadrant.swap, chosen.swap)?,
+            };
+        }
+        Ok(chosen)
+    }
+}
