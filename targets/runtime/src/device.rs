@@ -1,6 +1,8 @@
 //! The GPU: finding it, its properties, its memory.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use cudarc::driver::sys::{self, CUdevice_attribute_enum as Attribute};
 use cudarc::driver::{CudaContext, CudaStream, result};
@@ -16,6 +18,7 @@ pub struct Device {
     context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
     properties: Properties,
+    hangs: Arc<AtomicBool>,
 }
 
 /// What kernels and the benchmark need to know of a GPU.
@@ -70,6 +73,7 @@ impl Device {
             context,
             stream,
             properties,
+            hangs: Arc::new(AtomicBool::new(false)),
         })
     }
 
@@ -97,6 +101,38 @@ impl Device {
     /// Whatever a kernel or copy on the stream failed with.
     pub fn synchronize(&self, doing: impl FnOnce() -> String) -> Result<(), RuntimeError> {
         self.stream.synchronize().doing(doing)
+    }
+
+    /// Waits for everything on the stream, but not longer than `limit`. After that the device is
+    /// given up: its memory stays allocated, because freeing it would wait too.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Hangs`], or whatever a kernel or copy on the stream failed with.
+    pub fn wait(&self, limit: Duration, doing: impl Fn() -> String) -> Result<(), RuntimeError> {
+        let start = Instant::now();
+        self.context.bind_to_thread().doing(&doing)?;
+        loop {
+            // SAFETY: the stream lives as long as `self`.
+            match unsafe { sys::cuStreamQuery(self.stream.cu_stream()) } {
+                sys::CUresult::CUDA_ERROR_NOT_READY if start.elapsed() < limit => {
+                    std::thread::sleep(Duration::from_micros(20));
+                }
+                sys::CUresult::CUDA_ERROR_NOT_READY => {
+                    self.hangs.store(true, Ordering::Relaxed);
+                    return Err(RuntimeError::Hangs {
+                        doing: doing(),
+                        seconds: limit.as_secs_f64(),
+                    });
+                }
+                done => return done.result().doing(doing),
+            }
+        }
+    }
+
+    /// True once [`Device::wait`] has given up.
+    #[must_use]
+    pub fn hangs(&self) -> bool {
+        self.hangs.load(Ordering::Relaxed)
     }
 
     /// An event that takes times.
@@ -255,6 +291,39 @@ impl DeviceMemory {
         self.read(self.address, self.bytes)
     }
 
+    /// As [`DeviceMemory::download`], `bytes` bytes from `offset`.
+    ///
+    /// # Errors
+    /// A part that is not inside, or the driver's.
+    pub fn part(&self, offset: u64, bytes: u64) -> Result<Vec<u8>, RuntimeError> {
+        if offset.checked_add(bytes).is_none_or(|end| end > self.bytes) {
+            let have = self.bytes;
+            return Err(RuntimeError::Usage(format!(
+                "bytes {offset} to {offset} + {bytes} of memory of {have}"
+            )));
+        }
+        self.read(self.address + offset, bytes)
+    }
+
+    /// Copies from other memory of the same size, in stream order.
+    ///
+    /// # Errors
+    /// A size that differs, or the driver's.
+    pub fn copy_from(&self, from: &DeviceMemory) -> Result<(), RuntimeError> {
+        if from.bytes != self.bytes {
+            return Err(RuntimeError::Usage(format!(
+                "{} bytes for memory of {}",
+                from.bytes, self.bytes
+            )));
+        }
+        let stream = self.device.stream.cu_stream();
+        // SAFETY: the sizes were checked; two allocations do not overlap.
+        unsafe {
+            result::memcpy_dtod_async(self.address, from.address, self.bytes as usize, stream)
+        }
+        .doing(|| "copying on the GPU".into())
+    }
+
     fn read(&self, address: u64, bytes: u64) -> Result<Vec<u8>, RuntimeError> {
         let mut host = vec![0u8; bytes as usize];
         if !host.is_empty() {
@@ -292,7 +361,7 @@ impl DeviceMemory {
 impl Drop for DeviceMemory {
     fn drop(&mut self) {
         // A lost context refuses this too; there is nobody left to tell.
-        if self.device.context.bind_to_thread().is_ok() {
+        if !self.device.hangs() && self.device.context.bind_to_thread().is_ok() {
             // SAFETY: allocated in `new`, freed nowhere else; cuMemFree waits for work that uses it.
             let _ = unsafe { result::free_sync(self.allocation) };
         }

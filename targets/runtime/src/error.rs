@@ -1,6 +1,8 @@
 //! What can go wrong between a package and its results, and the exit code of each.
 
-use axe_package::{BindError, CompareError, InstanceError, NpyError, PackageError, TensorError};
+use axe_package::{
+    BindError, CompareError, InstanceError, NpyError, PackageError, TensorError, TunedError,
+};
 use cudarc::driver::DriverError;
 use thiserror::Error;
 
@@ -54,6 +56,22 @@ pub enum RuntimeError {
         /// True if the CUDA context is lost: nothing else can run in this process.
         fatal: bool,
     },
+    /// The device does not finish.
+    #[error("{doing}: not finished after {seconds} s; the kernel hangs")]
+    Hangs {
+        /// What was being done.
+        doing: String,
+        /// How long was waited.
+        seconds: f64,
+    },
+    /// A candidate of a benchmark did it.
+    #[error("{package}: {error}")]
+    Candidate {
+        /// The package.
+        package: String,
+        /// What happened.
+        error: Box<RuntimeError>,
+    },
     /// A kernel wrote outside a piece of memory.
     #[error("a kernel wrote {side} `{memory}`, which has {bytes} bytes")]
     OutOfBounds {
@@ -90,6 +108,14 @@ pub enum RuntimeError {
         /// What differs.
         error: CompareError,
     },
+    /// A database of tuned plans cannot be read or written.
+    #[error("{path}: {error}")]
+    Tuned {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        error: TunedError,
+    },
     /// The command line or a list makes no sense.
     #[error("{0}")]
     Usage(String),
@@ -124,11 +150,14 @@ impl RuntimeError {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
+            RuntimeError::Candidate { error, .. } => error.exit_code(),
             RuntimeError::NoDriver
             | RuntimeError::OldDriver { .. }
             | RuntimeError::NoDevice { .. }
             | RuntimeError::Unfit { .. } => exit_code::NO_DEVICE,
-            RuntimeError::Cuda { .. } | RuntimeError::CublasLt(_) => exit_code::CUDA,
+            RuntimeError::Cuda { .. } | RuntimeError::Hangs { .. } | RuntimeError::CublasLt(_) => {
+                exit_code::CUDA
+            }
             RuntimeError::OutOfBounds { .. } => exit_code::WRONG,
             RuntimeError::Usage(_) => exit_code::USAGE,
             _ => exit_code::INPUT,
@@ -138,7 +167,12 @@ impl RuntimeError {
     /// True if nothing else can run on the GPU in this process.
     #[must_use]
     pub fn is_fatal(&self) -> bool {
-        matches!(self, RuntimeError::Cuda { fatal: true, .. })
+        match self {
+            RuntimeError::Candidate { error, .. } => error.is_fatal(),
+            RuntimeError::Cuda { fatal, .. } => *fatal,
+            RuntimeError::Hangs { .. } => true,
+            _ => false,
+        }
     }
 }
 

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_void};
-use std::sync::Arc;
 
 use axe_package::{Kernel, Package, ParamKind};
-use cudarc::driver::CudaContext;
 use cudarc::driver::sys::{self, CUfunction_attribute_enum as FunctionAttribute};
 
 use crate::chip::{Fit, fit};
@@ -15,7 +13,7 @@ use crate::error::{Doing, RuntimeError};
 /// A loaded module; unloaded when dropped.
 #[derive(Debug)]
 pub struct Module {
-    context: Arc<CudaContext>,
+    device: Device,
     raw: sys::CUmodule,
 }
 
@@ -27,7 +25,7 @@ unsafe impl Sync for Module {}
 
 impl Drop for Module {
     fn drop(&mut self) {
-        if self.context.bind_to_thread().is_ok() {
+        if !self.device.hangs() && self.device.context().bind_to_thread().is_ok() {
             // SAFETY: loaded in `load`, unloaded nowhere else.
             let _ = unsafe { sys::cuModuleUnload(self.raw) };
         }
@@ -43,7 +41,7 @@ impl Module {
     /// # Errors
     /// The driver's, with its compiler's messages.
     pub fn load(device: &Device, name: &str, code: &[u8]) -> Result<Module, RuntimeError> {
-        let context = device.context().clone();
+        let context = device.context();
         let doing = || format!("loading `{name}`");
         context.bind_to_thread().doing(doing)?;
         // PTX is text and has to end in a zero; a cubin does not mind one.
@@ -76,7 +74,10 @@ impl Module {
                 format!("{} ({})", doing(), log.trim())
             }
         })?;
-        Ok(Module { context, raw })
+        Ok(Module {
+            device: device.clone(),
+            raw,
+        })
     }
 
     /// The entry `symbol`.
@@ -86,7 +87,7 @@ impl Module {
     pub fn function(&self, symbol: &str) -> Result<sys::CUfunction, RuntimeError> {
         let doing = || format!("looking up the entry `{symbol}`");
         let name = CString::new(symbol).map_err(|e| RuntimeError::Usage(e.to_string()))?;
-        self.context.bind_to_thread().doing(doing)?;
+        self.device.context().bind_to_thread().doing(doing)?;
         let mut function = std::ptr::null_mut();
         // SAFETY: the module is loaded and the name is zero-terminated.
         unsafe { sys::cuModuleGetFunction(&raw mut function, self.raw, name.as_ptr()) }

@@ -1,6 +1,8 @@
 //! A loaded package with memory and arguments, ready to launch again and again.
 
+use std::collections::BTreeMap;
 use std::ffi::c_void;
+use std::sync::Arc;
 
 use axe_package::{
     BufferInit, ConcreteArg, ConcreteStep, Env, Instance, POISON, ParamKind, Place, Role,
@@ -42,7 +44,7 @@ enum Ready {
 pub struct Prepared<'a> {
     loaded: &'a Loaded,
     instance: Instance,
-    memory: Vec<DeviceMemory>,
+    memory: Vec<Arc<DeviceMemory>>,
     steps: Vec<Ready>,
 }
 
@@ -53,9 +55,33 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// Numbers that do not fit, out of memory, tensor maps that the driver refuses.
     pub fn new(loaded: &'a Loaded, env: &Env) -> Result<Self, RuntimeError> {
+        Self::sharing(loaded, env, &BTreeMap::new())
+    }
+
+    /// As [`Prepared::new`], with inputs and outputs in memory of the caller, by name. Shared memory
+    /// is left as it is.
+    ///
+    /// # Errors
+    /// As [`Prepared::new`]; shared memory that is too small or not aligned enough.
+    pub fn sharing(
+        loaded: &'a Loaded,
+        env: &Env,
+        shared: &BTreeMap<String, Arc<DeviceMemory>>,
+    ) -> Result<Self, RuntimeError> {
         let instance = loaded.package().manifest().instantiate(env)?;
         let mut memory = Vec::new();
         for m in &instance.memory {
+            if let Some(given) = shared.get(&m.name) {
+                if given.bytes() < m.bytes || !given.address().is_multiple_of(m.align) {
+                    let (have, want) = (given.bytes(), m.bytes);
+                    return Err(RuntimeError::Usage(format!(
+                        "`{}` needs {want} bytes aligned to {}, it is given {have}",
+                        m.name, m.align
+                    )));
+                }
+                memory.push(given.clone());
+                continue;
+            }
             let device_memory = DeviceMemory::new(loaded.device(), &m.name, m.bytes, m.align)?;
             match &m.role {
                 Role::Buffer(BufferInit::Data { file }) => {
@@ -64,7 +90,7 @@ impl<'a> Prepared<'a> {
                 Role::Buffer(BufferInit::ZeroOnLoad) => device_memory.fill(0)?,
                 _ => device_memory.fill(POISON)?,
             }
-            memory.push(device_memory);
+            memory.push(Arc::new(device_memory));
         }
         let mut steps = Vec::new();
         for step in &instance.steps {
@@ -87,7 +113,7 @@ impl<'a> Prepared<'a> {
     /// The memory of that name.
     #[must_use]
     pub fn memory(&self, name: &str) -> Option<&DeviceMemory> {
-        self.memory.get(self.instance.find(name)?)
+        self.memory.get(self.instance.find(name)?).map(Arc::as_ref)
     }
 
     /// Poisons outputs and undefined buffers, so that what a run leaves unwritten shows.
@@ -171,15 +197,15 @@ impl<'a> Prepared<'a> {
     }
 }
 
-fn address(memory: &[DeviceMemory], place: Place) -> Result<u64, RuntimeError> {
-    let base = memory.get(place.memory).map(DeviceMemory::address);
+fn address(memory: &[Arc<DeviceMemory>], place: Place) -> Result<u64, RuntimeError> {
+    let base = memory.get(place.memory).map(|m| m.address());
     base.map(|a| a + place.offset)
         .ok_or_else(|| RuntimeError::Usage("memory that does not exist".into()))
 }
 
 fn ready(
     loaded: &Loaded,
-    memory: &[DeviceMemory],
+    memory: &[Arc<DeviceMemory>],
     step: &ConcreteStep,
 ) -> Result<Ready, RuntimeError> {
     Ok(match step {
@@ -226,7 +252,7 @@ fn ready(
 }
 
 fn arg_bytes(
-    memory: &[DeviceMemory],
+    memory: &[Arc<DeviceMemory>],
     kind: &ParamKind,
     arg: &ConcreteArg,
     doing: &dyn Fn() -> String,

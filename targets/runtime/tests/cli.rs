@@ -63,6 +63,20 @@ fn without_a_gpu_it_says_so_and_ends_with_4() {
         );
         fails(&["batch", "cases.txt"], 4, &["GPU"]);
         fails(&["bench", "gemm", "--case", "64,64,64,f16"], 4, &["GPU"]);
+        fails(&["bench", "gemm", "--suite", "llm,ragged"], 4, &["GPU"]);
+        fails(&["bench", "gemm", "--packages", "."], 3, &["cut"]);
+        let fp8 = [
+            "bench",
+            "gemm-fp8",
+            "--suite",
+            "square",
+            "--scaling",
+            "row,block",
+        ];
+        fails(&fp8, 4, &["GPU"]);
+        let case = "1000,520,264,f16,nt,gemm.axe";
+        fails(&["tune", "--case", case, "--out", "db.json"], 4, &["GPU"]);
+        assert!(!folder().join("db.json").exists());
     }
 }
 
@@ -122,9 +136,35 @@ fn command_lines_are_checked() {
     fails(&["saxpy.axe", "--tolerance", "x"], 2, &["NORM,ELEMENT"]);
     fails(&["bench", "gemm"], 2, &["no cases"]);
     fails(&["bench", "gemm", "--case", "1,2,3"], 2, &["too short"]);
+    fails(
+        &["bench", "gemm", "--suite", "large"],
+        2,
+        &["llm", "square", "skinny"],
+    );
+    fails(&["bench", "gemm", "--packages", "none"], 3, &["none"]);
+    fails(
+        &["bench", "gemm-fp8", "--scaling", "none"],
+        2,
+        &["tensor", "row", "block"],
+    );
+    fails(&["tune", "--suite", "llm"], 2, &["--out"]);
+    let tune = ["tune", "--case", "8,8,8,f16", "--out", "cases.txt"];
+    fails(&tune, 3, &["cases.txt: line"]);
     fails(&["batch", "none.txt"], 3, &["none.txt"]);
     assert_eq!(axe_run(&["--help"]).0, 0);
     assert_eq!(axe_run(&["--version"]).0, 0);
+}
+
+#[test]
+fn packages_in_a_folder_are_told_apart() {
+    let dir = folder().join("packages");
+    std::fs::create_dir_all(&dir).unwrap();
+    for name in ["gemm.axe", "saxpy.axe"] {
+        std::fs::copy(folder().join(name), dir.join(name)).unwrap();
+    }
+    // saxpy is no GEMM, and the GEMM's sizes are known at run time only: nothing to measure.
+    let parts = ["no cases", "saxpy.axe: ", "computes none of the cases"];
+    fails(&["bench", "gemm", "--packages", "packages"], 2, &parts);
 }
 
 /// Found on a GPU machine: `axe-run batch --json LIST | head -3` panicked.

@@ -25,7 +25,12 @@ expect 4 "$run" saxpy.axe --dim N=10 --device 99
 tail -1 batch.log | grep -qx '9 passed, 7 failed' || { echo "UNEXPECTED batch summary"; fault=1; }
 yes 'saxpy-cubin.axe --dim N=1000 --expect out=saxpy.npy' | head -500 > many.txt
 time expect 0 "$run" batch --quiet many.txt
-expect 0 "$run" bench gemm --case 8192,8192,8192,bf16 --case 4096,4096,4096,f16,nn \
-    --case 8192,8192,8192,f8e4m3 --case 1024,1024,1024,f16,nt,gemm.axe --case 1000,520,264,f16,nt,gemm.axe --case 640,2048,512,f16,nt,gemm.axe --out bench
+expect 0 "$run" bench gemm --case 8192,8192,8192,bf16 --case 4096,4096,4096,f16,nn --case 1024,1024,1024,f16,nt,gemm.axe \
+    --case 1000,520,264,f16,nt,gemm.axe --case 640,2048,512,f16,nt,gemm.axe --case 1,4096,4096,bf16 --json bench.json --plot bench.svg
+expect 0 "$run" bench gemm --suite llm --only 8B --ms 2000
+expect 0 "$run" bench gemm-fp8 --case 4096,4096,7168,e4m3-tensor --case 4096,4096,7168,e4m3-row --case 4096,4096,7168,e4m3-block --case 1000,1040,1040,e4m3-block
+expect 0 "$run" tune --case 1024,1024,1024,f16,nt,gemm.axe --case 1000,520,264,f16,nt,gemm.axe --out tuned.json
+cat tuned.json
+expect 0 "$run" tune --case 1024,1024,1024,f16,nt,gemm.axe --out tuned.json --resume
 [ "$fault" = 0 ] && echo "device test passed"
 exit "$fault"

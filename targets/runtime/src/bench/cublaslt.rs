@@ -5,64 +5,13 @@ use std::ffi::c_void;
 use axe_package::DType;
 use cudarc::cublaslt::{result as lt, sys};
 
+use super::problem::{Gemm, Operands, Scaling};
 use crate::device::{Device, DeviceMemory};
 use crate::error::RuntimeError;
 
 /// The workspace that algorithms may use, in bytes: what the documentation recommends for Hopper
 /// (32 MiB), doubled so that no algorithm is left out for it.
 const WORKSPACE_BYTES: u64 = 64 << 20;
-
-/// A row-major GEMM: C\[m, n\] = A\[m, k\] * W.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-pub struct Gemm {
-    /// Rows of A and C.
-    pub m: u64,
-    /// Columns of C.
-    pub n: u64,
-    /// Columns of A.
-    pub k: u64,
-    /// The element type of A and W: f16, bf16 or f8e4m3.
-    pub dtype: DType,
-    /// W is \[n, k\] (C = A * W^T) rather than \[k, n\].
-    pub transposed: bool,
-}
-
-impl Gemm {
-    /// The element type of C: that of A, bf16 for 8-bit operands.
-    #[must_use]
-    pub fn out(&self) -> DType {
-        if self.scaled() {
-            DType::BF16
-        } else {
-            self.dtype
-        }
-    }
-
-    /// True if rows of A and columns of C have f32 scales: 8-bit operands.
-    #[must_use]
-    pub fn scaled(&self) -> bool {
-        self.dtype.bytes() == 1
-    }
-
-    /// Floating-point operations.
-    #[must_use]
-    pub fn flop(&self) -> f64 {
-        2.0 * self.m as f64 * self.n as f64 * self.k as f64
-    }
-}
-
-/// The addresses of a GEMM's operands on the device.
-#[derive(Debug, Clone, Copy)]
-pub struct Operands {
-    /// A, row-major.
-    pub a: u64,
-    /// W, row-major.
-    pub w: u64,
-    /// C, row-major.
-    pub c: u64,
-    /// The scales of A's rows and W's rows (columns of C), if scaled.
-    pub scales: Option<(u64, u64)>,
-}
 
 /// cuBLASLt on a device.
 #[derive(Debug)]
@@ -74,8 +23,11 @@ pub struct CublasLt {
 
 impl Drop for CublasLt {
     fn drop(&mut self) {
-        // SAFETY: created in `new`, destroyed nowhere else.
-        let _ = unsafe { lt::destroy_handle(self.handle) };
+        // Destroying the handle waits for the device; nothing comes of waiting for one that hangs.
+        if !self.device.hangs() {
+            // SAFETY: created in `new`, destroyed nowhere else.
+            let _ = unsafe { lt::destroy_handle(self.handle) };
+        }
     }
 }
 
@@ -170,9 +122,7 @@ impl CublasLt {
             sys::cublasLtMatmulDescAttributes_t::CUBLASLT_MATMUL_DESC_TRANSA,
             &op,
         )?;
-        if gemm.scaled() {
-            planned.set_scales(operands)?;
-        }
+        planned.set_scales(gemm.scaling, operands)?;
         let (m, n, k) = (gemm.m, gemm.n, gemm.k);
         let (dtype, out) = (data_type(gemm.dtype)?, data_type(gemm.out())?);
         let w = if gemm.transposed { (k, n) } else { (n, k) };
@@ -199,17 +149,40 @@ impl Planned<'_> {
             .map_err(failed(&format!("setting {which:?}")))
     }
 
-    fn set_scales(&self, operands: &Operands) -> Result<(), RuntimeError> {
+    /// W is the library's A, so that its scales go there.
+    fn set_scales(&self, scaling: Scaling, operands: &Operands) -> Result<(), RuntimeError> {
         use sys::cublasLtMatmulDescAttributes_t as D;
-        let Some((rows, columns)) = operands.scales else {
-            return Err(RuntimeError::CublasLt("8-bit operands need scales".into()));
+        use sys::cublasLtMatmulMatrixScale_t as S;
+        let (of_w, of_a) = match scaling {
+            Scaling::None => return Ok(()),
+            Scaling::Tensor => (
+                S::CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F,
+                S::CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F,
+            ),
+            Scaling::Row => (
+                S::CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F,
+                S::CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F,
+            ),
+            Scaling::Block => (
+                S::CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F,
+                S::CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F,
+            ),
         };
-        let mode =
-            sys::cublasLtMatmulMatrixScale_t::CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F as i32;
-        self.set(D::CUBLASLT_MATMUL_DESC_A_SCALE_MODE, &mode)?;
-        self.set(D::CUBLASLT_MATMUL_DESC_B_SCALE_MODE, &mode)?;
-        self.set(D::CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &columns)?;
-        self.set(D::CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &rows)
+        if operands.scales.is_none() {
+            return Err(RuntimeError::CublasLt("8-bit operands need scales".into()));
+        }
+        self.set(D::CUBLASLT_MATMUL_DESC_A_SCALE_MODE, &(of_w as i32))?;
+        self.set(D::CUBLASLT_MATMUL_DESC_B_SCALE_MODE, &(of_a as i32))?;
+        self.point_to_scales(operands)
+    }
+
+    fn point_to_scales(&self, operands: &Operands) -> Result<(), RuntimeError> {
+        use sys::cublasLtMatmulDescAttributes_t as D;
+        let Some((of_a, of_w)) = operands.scales else {
+            return Ok(());
+        };
+        self.set(D::CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &of_w)?;
+        self.set(D::CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &of_a)
     }
 
     fn propose(&mut self, proposals: usize) -> Result<(), RuntimeError> {
@@ -282,11 +255,7 @@ impl Planned<'_> {
                 "there is no algorithm {index}"
             )));
         };
-        if let Some((rows, columns)) = operands.scales {
-            use sys::cublasLtMatmulDescAttributes_t as D;
-            self.set(D::CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &columns)?;
-            self.set(D::CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &rows)?;
-        }
+        self.point_to_scales(operands)?;
         let (alpha, beta) = (1f32, 0f32);
         // SAFETY: the descriptors live, the caller vouches for the operands, and scalars are read
         // before the call returns (host pointer mode).

@@ -15,7 +15,7 @@ const PTX_F8: &str = include_str!("fill_f8.ptx");
 /// What the elements are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Numbers {
-    /// Operands, uniform in [-1, 1).
+    /// Operands, standard normal, rounded to the type.
     Operand(DType),
     /// f32 scales, uniform in [0.5, 1.5).
     Scale,

@@ -1,84 +1,60 @@
-//! A package's GEMM beside cuBLASLt: the same operands in one process, the two taking turns, each
-//! rotating over sets of operands that together exceed the L2 cache; the median of the ratios.
+//! Candidate packages of a GEMM beside cuBLASLt: the same operands in one process, everything
+//! checked, then a contest of the fastest.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use axe_package::{DType, POISON, Package, Report, Tensor, TensorType, Tolerance, compare};
-use serde::Serialize;
+use axe_package::{Env, Package, Report, TensorType};
 
-pub use super::case::Case;
-use super::cublaslt::{CublasLt, Gemm, Operands, Planned};
-use super::fill::{Filler, Numbers};
+use super::case::Case;
+use super::compare::Comparer;
+use super::contest::{self, Limits, Outcome, Who};
+use super::cublaslt::{CublasLt, Planned};
+use super::document::{Baseline, Ours, Row, Tried, Verdict};
+use super::fill::Filler;
+use super::operands::OperandSet;
+use super::packages::{self, Candidate, Role};
+use super::problem::{Gemm, Scaling};
 use super::reference::{HostOperands, Sample, check, gather};
+use super::runner::Runner;
+use super::stats::drift;
 use crate::device::{Device, DeviceMemory};
 use crate::error::RuntimeError;
 use crate::loaded::{Code, Loaded};
 use crate::prepared::Prepared;
-use crate::timing::{Times, elapsed_us, median, rotating_sets};
+use crate::timing::{Times, rotating_sets};
 
 /// How to measure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Options {
-    /// Pairs of samples.
+    /// The wall time for one GEMM, set-up and checks included. At least a few pairs are timed even
+    /// when set-up took all of it.
+    pub budget: Duration,
+    /// Pairs of samples at most.
     pub pairs: usize,
     /// How many of cuBLASLt's proposals to try; the fastest is the one measured against.
     pub proposals: usize,
+    /// How long a candidate may take when it is checked, before it is said to hang.
+    pub patience: Duration,
 }
 
-/// What came out.
-#[derive(Debug, Clone, Serialize)]
-pub struct Row {
-    /// The GEMM.
-    pub gemm: Gemm,
-    /// cuBLASLt's times of one GEMM.
-    pub cublaslt: Times,
-    /// cuBLASLt's TFLOP/s at the median.
-    pub cublaslt_tflops: f64,
-    /// Which of cuBLASLt's proposals was fastest, 0 being its first.
-    pub proposal: usize,
-    /// cuBLASLt against f64.
-    pub cublaslt_error: f64,
-    /// The package's side, if there is one.
-    pub ours: Option<Ours>,
-}
-
-/// The package's side of a row.
-#[derive(Debug, Clone, Serialize)]
-pub struct Ours {
-    /// The package.
-    pub package: String,
-    /// Times of one run.
-    pub times: Times,
-    /// TFLOP/s at the median.
-    pub tflops: f64,
-    /// The median over pairs of cuBLASLt's time over ours: above 1 is faster than cuBLASLt.
-    pub ratio: f64,
-    /// The tenth and ninetieth percentile of the pairs' ratios.
-    pub ratio_p10_p90: (f64, f64),
-    /// The result against cuBLASLt's, every element.
-    pub against_cublaslt: Report,
-    /// The result against f64: every element of a small GEMM, the
-    /// crossings of 32 rows and 32 columns of a large one.
-    pub against_f64: Report,
-}
-
-impl Row {
-    /// True unless the package's result is wrong.
-    #[must_use]
-    pub fn passed(&self) -> bool {
-        self.ours
-            .as_ref()
-            .is_none_or(|o| o.against_cublaslt.passed() && o.against_f64.passed())
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            budget: Duration::from_millis(5000),
+            pairs: 31,
+            proposals: 16,
+            patience: Duration::from_secs(20),
+        }
     }
 }
 
-/// One set of operands: the package's memory, or our own.
-struct Set<'a> {
-    prepared: Option<Prepared<'a>>,
-    operands: Operands,
-    c_cublaslt: DeviceMemory,
-    _owned: Vec<DeviceMemory>,
-}
+/// The time that one sample should take, in microseconds: long against the clock of events.
+const SAMPLE_US: f64 = 2000.0;
+
+/// The least time for the contest, in microseconds, whatever set-up took.
+const LEAST_US: f64 = 200_000.0;
 
 /// The bench on one device.
 #[derive(Debug)]
@@ -86,10 +62,23 @@ pub struct Bench {
     device: Device,
     cublaslt: CublasLt,
     filler: Filler,
+    comparer: Comparer,
 }
 
-/// The time that one sample should take, in microseconds: long against the clock of events.
-const SAMPLE_US: f64 = 2000.0;
+/// cuBLASLt's plan, its result for the first set, and that result's error.
+struct Reference<'a> {
+    planned: Planned<'a>,
+    c: DeviceMemory,
+    norm_error: f64,
+}
+
+/// What checking needs of the operands: the first set's, on the device and sampled on the host.
+struct Truth<'a> {
+    gemm: &'a Gemm,
+    sample: Sample,
+    host: HostOperands,
+    set: &'a OperandSet,
+}
 
 impl Bench {
     /// Opens cuBLASLt on a device.
@@ -97,11 +86,11 @@ impl Bench {
     /// # Errors
     /// No cuBLASLt.
     pub fn new(device: &Device) -> Result<Self, RuntimeError> {
-        let (cublaslt, filler) = (CublasLt::new(device)?, Filler::new(device)?);
         Ok(Bench {
             device: device.clone(),
-            cublaslt,
-            filler,
+            cublaslt: CublasLt::new(device)?,
+            filler: Filler::new(device)?,
+            comparer: Comparer::new(device)?,
         })
     }
 
@@ -114,239 +103,268 @@ impl Bench {
     /// Measures one case.
     ///
     /// # Errors
-    /// A package that does not compute such a GEMM, or whatever fails on the way. A wrong result
-    /// is no error but a row that did not pass.
-    pub fn measure(&self, case: &Case, options: Options) -> Result<Row, RuntimeError> {
-        let gemm = &case.gemm;
-        let package = case.package.as_ref().map(Package::open).transpose()?;
-        let loaded = package
-            .map(|p| Loaded::new(&self.device, p, Code::Best))
-            .transpose()?;
-        let size = |r: u64, c: u64, d: DType| r * c * d.bytes() as u64;
-        let bytes = size(gemm.m, gemm.k, gemm.dtype)
-            + size(gemm.n, gemm.k, gemm.dtype)
-            + size(gemm.m, gemm.n, gemm.out());
+    /// Out of memory, or one after which nothing runs. A candidate that does not run or is wrong is
+    /// no error but listed in the row, and so is a GEMM that cuBLASLt does not have.
+    pub fn measure(&self, case: &Case, options: &Options) -> Result<Row, RuntimeError> {
+        let (start, gemm) = (Instant::now(), &case.gemm);
         let mut sets = Vec::new();
-        for i in 0..rotating_sets(bytes, self.device.properties().l2_bytes) {
-            sets.push(self.set(gemm, loaded.as_ref(), i as u32)?);
+        for i in 0..rotating_sets(gemm.bytes(), self.device.properties().l2_bytes) {
+            sets.push(OperandSet::new(&self.device, &self.filler, gemm, i as u32)?);
         }
-        let Some(first) = sets.first() else {
-            return Err(RuntimeError::Usage("no operands".into()));
+        let first = sets
+            .first()
+            .ok_or_else(|| RuntimeError::Usage("no operands".into()))?;
+        let sample = Sample::of(gemm);
+        let truth = Truth {
+            host: self.host_operands(gemm, &sample, first)?,
+            gemm,
+            sample,
+            set: first,
         };
-        let planned = self
-            .cublaslt
-            .plan(gemm, &first.operands, options.proposals)?;
-        let checked = self.check(gemm, first, &planned)?;
-        let proposal = self.fastest(&planned, &sets)?;
-        let measured = self.pairs(&planned, proposal, &sets, options.pairs)?;
-        let tflops = |us: f64| gemm.flop() / us / 1e6;
-        let none = || RuntimeError::Usage("no samples".into());
-        let cublaslt = Times::of(measured.cublaslt).ok_or_else(none)?;
-        let ours = match (
-            checked.ours,
-            case.package.as_ref(),
-            Times::of(measured.ours),
-        ) {
-            (Some((against_cublaslt, against_f64)), Some(package), Some(times)) => Some(Ours {
-                package: package.display().to_string(),
-                tflops: tflops(times.median_us),
-                times,
-                ratio: median(&measured.ratios).ok_or_else(none)?,
-                ratio_p10_p90: Times::of(measured.ratios)
-                    .map(|t| (t.p10_us, t.p90_us))
-                    .ok_or_else(none)?,
-                against_cublaslt,
-                against_f64,
-            }),
-            _ => None,
+        let (reference, no_cublaslt) = match self.reference(&truth, options) {
+            Ok(reference) => (Some(reference), None),
+            Err(error) if error.is_fatal() => return Err(error),
+            Err(error) => (None, Some(error.to_string())),
         };
-        let cublaslt_tflops = tflops(cublaslt.median_us);
-        let cublaslt_error = checked.cublaslt.norm_rel;
+        let mut tried = Vec::new();
+        let mut loaded = Vec::new();
+        for path in &case.candidates {
+            let (entry, code) = self.load(path, gemm);
+            tried.push(entry);
+            loaded.push(code);
+        }
+        let mut ours = Vec::new();
+        for (entry, code) in tried.iter_mut().zip(&loaded) {
+            ours.push(self.qualify(entry, code.as_ref(), &sets, &truth, &reference, options)?);
+        }
+        let setup = start.elapsed();
+        let limits = Limits {
+            budget_us: (options.budget.saturating_sub(setup).as_secs_f64() * 1e6).max(LEAST_US),
+            sample_us: SAMPLE_US,
+            pairs: options.pairs,
+        };
+        let planned = reference.as_ref().map(|r| &r.planned);
+        let sides = (planned.map_or(0, Planned::algorithms), ours.len());
+        let mut runner = Runner::new(&self.device, &sets, planned, ours);
+        let outcome = contest::hold(sides, &limits, |who, count| runner.time(who, count))?;
+        for (who, error) in runner.problems {
+            if let Who::Ours(i) = who
+                && let Some(entry) = tried.get_mut(i)
+                && entry.verdict == Verdict::Right
+            {
+                (entry.verdict, entry.problem) = (Verdict::Failed, Some(error.to_string()));
+            }
+        }
+        for (entry, standing) in tried.iter_mut().zip(&outcome.ours) {
+            entry.time_us = standing.time();
+        }
         Ok(Row {
             gemm: *gemm,
-            cublaslt,
-            cublaslt_tflops,
-            proposal,
-            cublaslt_error,
-            ours,
+            label: case.label.clone(),
+            cublaslt: reference.and_then(|r| baseline(gemm, &r, &outcome)),
+            no_cublaslt,
+            ours: side(gemm, &tried, &outcome),
+            candidates: tried,
+            seconds: (setup.as_secs_f64(), (start.elapsed() - setup).as_secs_f64()),
         })
     }
 
-    fn set<'a>(
+    /// Opens a package and loads its code.
+    fn load(&self, path: &std::path::Path, gemm: &Gemm) -> (Tried, Option<(Candidate, Loaded)>) {
+        let mut tried = Tried {
+            package: path.display().to_string(),
+            plan: String::new(),
+            chip: String::new(),
+            verdict: Verdict::Failed,
+            time_us: None,
+            problem: None,
+            against_cublaslt: None,
+            against_f64: None,
+        };
+        let mut load = || -> Result<(Candidate, Loaded), RuntimeError> {
+            let mut candidate = packages::candidate(path)?.map_err(RuntimeError::Usage)?;
+            (tried.plan, tried.chip) = (candidate.plan.clone(), candidate.chip.clone());
+            let interface = &mut candidate.interface;
+            if interface.square {
+                interface.gemm.transposed = gemm.transposed;
+            }
+            if !interface.computes(gemm) {
+                let it = interface.gemm;
+                return Err(RuntimeError::Usage(format!("it computes {it}, not {gemm}")));
+            }
+            let loaded = Loaded::new(&self.device, Package::open(path)?, Code::Best)?;
+            Ok((candidate, loaded))
+        };
+        match load() {
+            Ok(loaded) => (tried, Some(loaded)),
+            Err(error) => {
+                tried.problem = Some(error.to_string());
+                (tried, None)
+            }
+        }
+    }
+
+    /// Checks a candidate and prepares it for all sets; nothing for one that fails or is wrong.
+    fn qualify<'a>(
         &self,
-        gemm: &Gemm,
-        loaded: Option<&'a Loaded>,
-        seed: u32,
-    ) -> Result<Set<'a>, RuntimeError> {
-        let w = if gemm.transposed {
-            [gemm.n, gemm.k]
-        } else {
-            [gemm.k, gemm.n]
+        tried: &mut Tried,
+        loaded: Option<&'a (Candidate, Loaded)>,
+        sets: &[OperandSet],
+        truth: &Truth<'_>,
+        reference: &Option<Reference<'_>>,
+        options: &Options,
+    ) -> Result<Vec<Prepared<'a>>, RuntimeError> {
+        let Some((candidate, loaded)) = loaded else {
+            return Ok(Vec::new());
         };
-        let operand = Numbers::Operand(gemm.dtype);
-        let mut inputs = vec![
-            (gemm.dtype, vec![gemm.m, gemm.k], operand),
-            (gemm.dtype, w.to_vec(), operand),
-        ];
-        if gemm.scaled() {
-            inputs.push((DType::F32, vec![gemm.m], Numbers::Scale));
-            inputs.push((DType::F32, vec![gemm.n], Numbers::Scale));
-        }
-        let (mut owned, mut addresses) = (Vec::new(), Vec::new());
-        let prepared = loaded.map(|l| self.prepare(gemm, l, &inputs)).transpose()?;
-        for (i, (dtype, shape, numbers)) in inputs.iter().enumerate() {
-            let bytes = shape.iter().product::<u64>() * dtype.bytes() as u64;
-            let address = match &prepared {
-                Some(p) => {
-                    let name = p
-                        .instance()
-                        .memory
-                        .get(i)
-                        .map(|m| m.name.clone())
-                        .unwrap_or_default();
-                    p.memory(&name)
-                        .map(DeviceMemory::address)
-                        .unwrap_or_default()
-                }
-                None => {
-                    // Rounded up to the words that the fill writes.
-                    let memory = DeviceMemory::new(
-                        &self.device,
-                        "an operand",
-                        bytes.next_multiple_of(4),
-                        256,
-                    )?;
-                    let address = memory.address();
-                    owned.push(memory);
-                    address
-                }
-            };
-            let words = if prepared.is_some() {
-                bytes & !3
-            } else {
-                bytes.next_multiple_of(4)
-            };
-            // SAFETY: the memory was allocated for these bytes, or for as many by the package,
-            // whose inputs have the types and shapes bound above.
-            unsafe {
-                self.filler
-                    .fill(*numbers, address, words, seed * 16 + i as u32 + 1)
-            }?;
-            addresses.push(address);
-        }
-        let c_bytes = gemm.m * gemm.n * gemm.out().bytes() as u64;
-        let c_cublaslt = DeviceMemory::new(&self.device, "cuBLASLt's result", c_bytes, 256)?;
-        let at = |i: usize| addresses.get(i).copied().unwrap_or_default();
-        let scales = gemm.scaled().then(|| (at(2), at(3)));
-        let operands = Operands {
-            a: at(0),
-            w: at(1),
-            c: c_cublaslt.address(),
-            scales,
+        let mut work = || -> Result<Vec<Prepared<'a>>, RuntimeError> {
+            let first = self.prepare(truth.gemm, candidate, loaded, truth.set)?;
+            self.check(tried, &first, truth, reference.as_ref(), options)?;
+            if tried.verdict != Verdict::Right {
+                return Ok(Vec::new());
+            }
+            let mut all = vec![first];
+            for set in sets.iter().skip(1) {
+                all.push(self.prepare(truth.gemm, candidate, loaded, set)?);
+            }
+            Ok(all)
         };
-        Ok(Set {
-            prepared,
-            operands,
-            c_cublaslt,
-            _owned: owned,
-        })
+        match work() {
+            Err(RuntimeError::OutOfBounds {
+                memory,
+                side,
+                bytes,
+            }) => {
+                tried.verdict = Verdict::Wrong;
+                tried.problem = Some(format!("it wrote {side} `{memory}` of {bytes} bytes"));
+                Ok(Vec::new())
+            }
+            Err(error) if error.is_fatal() => Err(RuntimeError::Candidate {
+                package: tried.package.clone(),
+                error: Box::new(error),
+            }),
+            Err(error) => {
+                (tried.verdict, tried.problem) = (Verdict::Failed, Some(error.to_string()));
+                Ok(Vec::new())
+            }
+            done => done,
+        }
     }
 
     fn prepare<'a>(
         &self,
         gemm: &Gemm,
+        candidate: &Candidate,
         loaded: &'a Loaded,
-        inputs: &[(DType, Vec<u64>, Numbers)],
+        set: &OperandSet,
     ) -> Result<Prepared<'a>, RuntimeError> {
         let manifest = loaded.package().manifest();
-        if manifest.inputs.len() != inputs.len() || manifest.outputs.len() != 1 {
-            let (want, got) = (inputs.len(), manifest.inputs.len());
-            let outputs = manifest.outputs.len();
-            return Err(RuntimeError::Usage(format!(
-                "`{}` has {got} inputs and {outputs} outputs; a GEMM of {} has {want} and 1",
-                manifest.name, gemm.dtype
-            )));
-        }
-        let ty = |(dtype, shape, _): &(DType, Vec<u64>, Numbers)| TensorType {
-            dtype: *dtype,
-            shape: shape.clone(),
-        };
-        let given = manifest
-            .inputs
-            .iter()
-            .zip(inputs)
-            .map(|(spec, i)| (spec.name.clone(), ty(i)))
-            .collect();
-        let env = manifest.bind(&given, &BTreeMap::new(), self.device.properties().sm_count)?;
-        let prepared = Prepared::new(loaded, &env)?;
-        let c = prepared.instance().memory.get(inputs.len());
-        match c.map(|c| (c.dtype, c.shape.as_slice())) {
-            Some((dtype, shape)) if dtype == gemm.out() && shape == [gemm.m, gemm.n] => {
-                Ok(prepared)
+        let of_inputs = manifest.inputs.iter().zip(&candidate.interface.roles);
+        // The dimensions of A and W define all symbols.
+        let mut env = Env::default();
+        for (input, role) in of_inputs.clone() {
+            let extents = match role {
+                Role::A => [gemm.m, gemm.k],
+                Role::W => gemm.w_shape(),
+                _ => continue,
+            };
+            for (dim, extent) in input.shape.iter().zip(extents) {
+                if let axe_package::Expr::Sym(name) = dim {
+                    env.set(name, extent as i64);
+                }
             }
-            got => Err(RuntimeError::Usage(format!(
-                "`{}`: expected an output of {} [{}, {}], got {got:?}",
-                manifest.name,
-                gemm.out(),
-                gemm.m,
-                gemm.n
-            ))),
         }
+        let (mut types, mut shared) = (BTreeMap::new(), BTreeMap::new());
+        for (input, role) in of_inputs {
+            let extent = |e: &axe_package::Expr| {
+                let value = e.eval(&env).ok().and_then(|v| u64::try_from(v).ok());
+                value.ok_or_else(|| RuntimeError::Usage(format!("`{e}` has no value")))
+            };
+            let shape = input.shape.iter().map(extent).collect::<Result<_, _>>()?;
+            let dtype = input.dtype;
+            types.insert(input.name.clone(), TensorType { dtype, shape });
+            let memory = set
+                .input(*role)
+                .ok_or_else(|| RuntimeError::Usage(format!("no operand for `{}`", input.name)))?;
+            shared.insert(input.name.clone(), Arc::clone(memory));
+        }
+        for output in &manifest.outputs {
+            shared.insert(output.name.clone(), Arc::clone(set.c()));
+        }
+        let sms = self.device.properties().sm_count;
+        let env = manifest.bind(&types, &BTreeMap::new(), sms)?;
+        Prepared::sharing(loaded, &env, &shared)
     }
 
+    /// Runs a candidate once on poisoned memory and compares.
     fn check(
         &self,
-        gemm: &Gemm,
-        set: &Set<'_>,
-        planned: &Planned<'_>,
-    ) -> Result<Checked, RuntimeError> {
-        let shape = vec![gemm.m, gemm.n];
-        let e = RuntimeError::Usage;
-        let sample = Sample::of(gemm);
-        let host = self.host_operands(gemm, &sample, &set.operands)?;
-        set.c_cublaslt.fill(POISON)?;
+        tried: &mut Tried,
+        prepared: &Prepared<'_>,
+        truth: &Truth<'_>,
+        reference: Option<&Reference<'_>>,
+        options: &Options,
+    ) -> Result<(), RuntimeError> {
+        let gemm = truth.gemm;
+        prepared.poison()?;
+        prepared.launch()?;
+        let running = || format!("running `{}`", tried.package);
+        self.device.wait(options.patience, running)?;
+        prepared.check_guards()?;
+        truth.set.check_guards()?;
+        let mut reports = vec![self.against_f64(truth)?];
+        tried.against_f64 = reports.first().cloned();
+        if let Some(reference) = reference {
+            let c = truth.set.c();
+            let report = self
+                .comparer
+                .compare(gemm.out(), gemm.m * gemm.n, c, &reference.c)?;
+            tried.against_cublaslt = Some(report.clone());
+            reports.push(report);
+        }
+        let wrong = reports.iter().find(|r| !r.passed());
+        tried.verdict = wrong.map_or(Verdict::Right, |_| Verdict::Wrong);
+        tried.problem = wrong.map(ToString::to_string);
+        Ok(())
+    }
+
+    /// Plans cuBLASLt and runs its first algorithm on the first set.
+    fn reference<'a>(
+        &'a self,
+        truth: &Truth<'_>,
+        options: &Options,
+    ) -> Result<Reference<'a>, RuntimeError> {
+        let (gemm, operands) = (truth.gemm, truth.set.operands());
+        let planned = self.cublaslt.plan(gemm, &operands, options.proposals)?;
+        truth.set.c().fill(axe_package::POISON)?;
         // SAFETY: the set's memory has the GEMM's sizes.
-        unsafe { planned.launch(&set.operands, 0) }?;
-        self.device.synchronize(|| "running cuBLASLt".into())?;
-        let theirs = set.c_cublaslt.download()?;
-        let f64_report = |c: &[u8]| check(gemm, &sample, &host, c).map_err(|x| e(x.to_string()));
-        let cublaslt = f64_report(&theirs)?;
-        if !cublaslt.passed() {
+        unsafe { planned.launch(&operands, 0) }?;
+        self.device
+            .wait(options.patience, || "running cuBLASLt".into())?;
+        let report = self.against_f64(truth)?;
+        if !report.passed() {
             return Err(RuntimeError::CublasLt(format!(
-                "its result disagrees with f64: {cublaslt}"
+                "its result disagrees with f64: {report}"
             )));
         }
-        let Some(prepared) = &set.prepared else {
-            return Ok(Checked {
-                cublaslt,
-                ours: None,
-            });
-        };
-        prepared.poison()?;
-        prepared.run_step_by_step()?;
-        prepared.check_guards()?;
-        let name = prepared
-            .instance()
-            .memory
-            .iter()
-            .find(|m| m.role == axe_package::Role::Output);
-        let memory = name
-            .and_then(|m| prepared.memory(&m.name))
-            .ok_or_else(|| e("there is no output".into()))?;
-        let got = memory.download()?;
-        let against_f64 = f64_report(&got)?;
-        let got = Tensor::new(gemm.out(), shape.clone(), got)?;
-        let want = Tensor::new(gemm.out(), shape, theirs)?;
-        let against_cublaslt =
-            compare(&got, &want, Tolerance::for_dtype(gemm.out())).map_err(|error| {
-                RuntimeError::Compare {
-                    output: "C".into(),
-                    error,
-                }
-            })?;
-        Ok(Checked {
-            cublaslt,
-            ours: Some((against_cublaslt, against_f64)),
+        let bytes = truth.set.c().bytes();
+        let c = DeviceMemory::new(&self.device, "cuBLASLt's result", bytes, 256)?;
+        c.copy_from(truth.set.c())?;
+        Ok(Reference {
+            planned,
+            c,
+            norm_error: report.norm_rel,
+        })
+    }
+
+    /// The set's C against f64.
+    fn against_f64(&self, truth: &Truth<'_>) -> Result<Report, RuntimeError> {
+        let gemm = truth.gemm;
+        let row = gemm.n * gemm.out().bytes() as u64;
+        let c = self.rows(truth.set.c(), &truth.sample.rows, row)?;
+        check(gemm, &truth.sample, &truth.host, &c).map_err(|error| RuntimeError::Compare {
+            output: "C".into(),
+            error,
         })
     }
 
@@ -355,162 +373,103 @@ impl Bench {
         &self,
         gemm: &Gemm,
         sample: &Sample,
-        at: &Operands,
+        set: &OperandSet,
     ) -> Result<HostOperands, RuntimeError> {
         let size = gemm.dtype.bytes();
+        let memory = |role| {
+            let missing = || RuntimeError::Usage("an operand is missing".into());
+            set.input(role).ok_or_else(missing)
+        };
+        let (a, w) = (memory(Role::A)?, memory(Role::W)?);
         let w = if gemm.transposed {
-            self.rows(at.w, &sample.columns, gemm.k * size as u64)?
+            self.rows(w, &sample.columns, gemm.k * size as u64)?
         } else {
-            let whole = self.download(at.w, gemm.n * gemm.k * size as u64)?;
             let elements = sample
                 .columns
                 .iter()
                 .flat_map(|c| (0..gemm.k).map(move |k| k * gemm.n + c));
-            gather(&whole, elements, size)
+            gather(&w.download()?, elements, size)
         };
-        let scales = match at.scales {
-            Some((rows, columns)) => (
-                self.rows(rows, &sample.rows, 4)?,
-                self.rows(columns, &sample.columns, 4)?,
+        let kb = gemm.k.div_ceil(super::problem::BLOCK);
+        let (of_a, of_w) = (Role::ScalesOfA, Role::ScalesOfW);
+        let scales = match gemm.scaling {
+            Scaling::None => (Vec::new(), Vec::new()),
+            Scaling::Tensor => (memory(of_a)?.download()?, memory(of_w)?.download()?),
+            Scaling::Row => (
+                self.rows(memory(of_a)?, &sample.rows, 4)?,
+                self.rows(memory(of_w)?, &sample.columns, 4)?,
             ),
-            None => (Vec::new(), Vec::new()),
+            Scaling::Block => (
+                self.rows(memory(of_a)?, &sample.rows, 4 * kb)?,
+                memory(of_w)?.download()?,
+            ),
         };
         Ok(HostOperands {
-            a: self.rows(at.a, &sample.rows, gemm.k * size as u64)?,
+            a: self.rows(a, &sample.rows, gemm.k * size as u64)?,
             w,
             scales,
         })
     }
 
-    /// The rows of a matrix at `address` whose rows have `bytes` bytes.
-    fn rows(&self, address: u64, rows: &[u64], bytes: u64) -> Result<Vec<u8>, RuntimeError> {
+    /// Rows, of `bytes` bytes each, of a matrix.
+    fn rows(
+        &self,
+        memory: &DeviceMemory,
+        rows: &[u64],
+        bytes: u64,
+    ) -> Result<Vec<u8>, RuntimeError> {
         // All rows in one copy where they are all wanted.
         if rows.iter().copied().eq(0..rows.len() as u64) {
-            return self.download(address, rows.len() as u64 * bytes);
+            return memory.part(0, rows.len() as u64 * bytes);
         }
         let mut out = Vec::new();
         for row in rows {
-            out.extend(self.download(address + row * bytes, bytes)?);
-        }
-        Ok(out)
-    }
-
-    fn download(&self, address: u64, bytes: u64) -> Result<Vec<u8>, RuntimeError> {
-        use crate::error::Doing;
-        let mut host = vec![0u8; bytes as usize];
-        let stream = self.device.stream().cu_stream();
-        // SAFETY: callers name operands and their sizes; the stream is waited for below.
-        unsafe { cudarc::driver::result::memcpy_dtoh_async(&mut host, address, stream) }
-            .doing(|| "copying an operand from the GPU".into())?;
-        self.device
-            .synchronize(|| "copying an operand from the GPU".into())?;
-        Ok(host)
-    }
-
-    /// The index of the fastest of cuBLASLt's proposals.
-    fn fastest(&self, planned: &Planned<'_>, sets: &[Set<'_>]) -> Result<usize, RuntimeError> {
-        let mut best = (f64::INFINITY, 0);
-        for index in 0..planned.algorithms() {
-            let run = |i: usize| launch_cublaslt(planned, index, sets, i);
-            // A proposal that does not run here is no candidate.
-            let Ok(warm) = elapsed_us(&self.device, 0, 2, run) else {
-                continue;
-            };
-            let count = repeats(warm / 2.0).max(4);
-            let mut samples = Vec::new();
-            for _ in 0..3 {
-                samples.push(elapsed_us(&self.device, 0, count, run)? / count as f64);
-            }
-            let time = median(&samples).unwrap_or(f64::INFINITY);
-            if time < best.0 {
-                best = (time, index);
-            }
-        }
-        Ok(best.1)
-    }
-
-    fn pairs(
-        &self,
-        planned: &Planned<'_>,
-        index: usize,
-        sets: &[Set<'_>],
-        pairs: usize,
-    ) -> Result<Measured, RuntimeError> {
-        let theirs = |i: usize| launch_cublaslt(planned, index, sets, i);
-        let ours = |i: usize| match sets.get(i % sets.len()).and_then(|s| s.prepared.as_ref()) {
-            Some(prepared) => prepared.launch(),
-            None => Ok(()),
-        };
-        let has_ours = sets.iter().all(|s| s.prepared.is_some());
-        let warm = elapsed_us(&self.device, 0, sets.len(), theirs)? / sets.len() as f64;
-        if has_ours {
-            elapsed_us(&self.device, 0, sets.len(), ours)?;
-        }
-        let count = repeats(warm);
-        let mut out = Measured {
-            cublaslt: Vec::new(),
-            ours: Vec::new(),
-            ratios: Vec::new(),
-        };
-        for pair in 0..pairs.max(1) {
-            let from = pair * count;
-            let sample = |work: &dyn Fn(usize) -> Result<(), RuntimeError>| {
-                elapsed_us(&self.device, from, count, work).map(|t| t / count as f64)
-            };
-            if !has_ours {
-                out.cublaslt.push(sample(&theirs)?);
-                continue;
-            }
-            // Who goes first alternates, so that neither always runs on the warmer chip.
-            let (a, b) = if pair % 2 == 0 {
-                let a = sample(&theirs)?;
-                (a, sample(&ours)?)
-            } else {
-                let b = sample(&ours)?;
-                (sample(&theirs)?, b)
-            };
-            out.cublaslt.push(a);
-            out.ours.push(b);
-            out.ratios.push(a / b);
+            out.extend(memory.part(row * bytes, bytes)?);
         }
         Ok(out)
     }
 }
 
-struct Checked {
-    cublaslt: Report,
-    ours: Option<(Report, Report)>,
+/// TFLOP/s of a GEMM that takes `us` microseconds.
+fn tflops(gemm: &Gemm, us: f64) -> f64 {
+    gemm.flop() / us / 1e6
 }
 
-struct Measured {
-    cublaslt: Vec<f64>,
-    ours: Vec<f64>,
-    ratios: Vec<f64>,
+fn baseline(gemm: &Gemm, reference: &Reference<'_>, outcome: &Outcome) -> Option<Baseline> {
+    let algorithm = outcome.winners.0?;
+    let samples: Vec<f64> = outcome.pairs.iter().map(|p| p.0).collect();
+    let of = |i: usize| outcome.theirs.get(i)?.time();
+    let (first, best) = (of(0), of(algorithm));
+    let drift = drift(&samples);
+    let times = Times::of(samples)?;
+    Some(Baseline {
+        tflops: tflops(gemm, times.median_us),
+        times,
+        algorithm,
+        first_over_best: first.zip(best).map(|(first, best)| first / best),
+        algorithms: outcome.theirs.iter().filter(|s| !s.failed).count(),
+        norm_error: reference.norm_error,
+        drift,
+    })
 }
 
-fn repeats(us: f64) -> usize {
-    (SAMPLE_US / us.max(1.0)).ceil().clamp(1.0, 500.0) as usize
-}
-
-fn launch_cublaslt(
-    planned: &Planned<'_>,
-    index: usize,
-    sets: &[Set<'_>],
-    i: usize,
-) -> Result<(), RuntimeError> {
-    match sets.get(i % sets.len()) {
-        // SAFETY: the set's memory has the GEMM's sizes.
-        Some(set) => unsafe { planned.launch(&set.operands, index) },
-        None => Ok(()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn samples_last_long_enough() {
-        assert_eq!((repeats(1e6), repeats(500.0), repeats(0.1)), (1, 4, 500));
-    }
+fn side(gemm: &Gemm, tried: &[Tried], outcome: &Outcome) -> Option<Ours> {
+    let entry = tried.get(outcome.winners.1?)?;
+    let pairs = outcome.pairs.iter();
+    let (samples, ratios): (Vec<f64>, Vec<f64>) = match outcome.winners.0 {
+        Some(_) => pairs
+            .filter_map(|(theirs, ours)| Some(((*ours)?, theirs / (*ours)?)))
+            .unzip(),
+        None => (pairs.map(|p| p.0).collect(), Vec::new()),
+    };
+    let times = Times::of(samples)?;
+    let ratios = Times::of(ratios);
+    Some(Ours {
+        package: entry.package.clone(),
+        plan: entry.plan.clone(),
+        tflops: tflops(gemm, times.median_us),
+        times,
+        ratio: ratios.as_ref().map(|r| r.median_us),
+        ratio_p10_p90: ratios.map(|r| (r.p10_us, r.p90_us)),
+    })
 }

@@ -1,8 +1,22 @@
 //! Benchmarks against a vendor's library, in one process and on the same data.
+//!
+//! [`gemm::Bench`] measures one [`case::Case`]: cuBLASLt's algorithms and all packages that compute
+//! the product are checked, then hold a [`contest`]. [`suite`] names sets of shapes, [`packages`]
+//! finds packages in a folder, [`document`] is what is written, [`plot`] draws it.
 
 pub mod case;
+pub mod compare;
+pub mod contest;
 pub mod cublaslt;
+pub mod document;
 pub mod fill;
 pub mod gemm;
+pub mod operands;
+pub mod packages;
 pub mod plot;
+pub mod problem;
 pub mod reference;
+pub mod runner;
+pub mod stats;
+pub mod suite;
+pub mod weights;

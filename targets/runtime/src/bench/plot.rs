@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use super::document::{Document, Row};
+
 /// One bar.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bar {
@@ -13,10 +15,42 @@ pub struct Bar {
     pub note: String,
 }
 
+/// The bars of a document: each row's speed relative to cuBLASLt.
+#[must_use]
+pub fn of(document: &Document) -> String {
+    let bar = |row: &Row| {
+        let label = format!("{} {}", row.label, row.gemm);
+        let theirs = row.cublaslt.as_ref().map_or(f64::NAN, |c| c.tflops);
+        let (value, note) = match (&row.ours, row.ours.as_ref().and_then(|o| o.ratio)) {
+            (Some(o), Some(ratio)) => {
+                let note = format!("{ratio:.3} ({:.0} of {theirs:.0} TFLOP/s)", o.tflops);
+                (ratio, note)
+            }
+            (Some(o), None) => (0.0, format!("{:.0} TFLOP/s, no cuBLASLt", o.tflops)),
+            (None, _) => (0.0, format!("cuBLASLt alone, {theirs:.0} TFLOP/s")),
+        };
+        Bar {
+            label: label.trim().to_owned(),
+            value,
+            note,
+        }
+    };
+    let mut title = format!("Speed relative to cuBLASLt on {}", document.device.name);
+    if let Some(summary) = &document.summary {
+        let _ = write!(
+            title,
+            ": geometric mean {:.3}, worst {:.3}",
+            summary.geomean, summary.worst
+        );
+    }
+    let rows: Vec<Bar> = document.rows.iter().map(bar).collect();
+    bars(&title, &rows, 1.0)
+}
+
 /// Horizontal bars from zero, with a line at `mark`. Text is escaped.
 #[must_use]
 pub fn bars(title: &str, bars: &[Bar], mark: f64) -> String {
-    const LEFT: f64 = 300.0;
+    const LEFT: f64 = 360.0;
     const WIDTH: f64 = 520.0;
     const ROW: f64 = 22.0;
     const TOP: f64 = 56.0;
@@ -35,7 +69,7 @@ pub fn bars(title: &str, bars: &[Bar], mark: f64) -> String {
     };
     let height = TOP + ROW * bars.len() as f64 + 20.0;
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"1060\" height=\"{height}\" \
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"1120\" height=\"{height}\" \
          font-family=\"sans-serif\" font-size=\"12\">\n\
          <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
          <text x=\"12\" y=\"26\" font-size=\"16\">{}</text>\n",

@@ -2,7 +2,8 @@
 
 use axe_package::{CompareError, DType, Report, Tensor, Tolerance, compare};
 
-use super::cublaslt::Gemm;
+use super::operands::block_of;
+use super::problem::{BLOCK, Gemm, Scaling};
 
 /// Multiply-adds up to which every element is computed.
 const WHOLE: u64 = 1 << 26;
@@ -50,7 +51,8 @@ pub struct HostOperands {
     pub a: Vec<u8>,
     /// For each sampled column of C, the k elements of W that it is made with.
     pub w: Vec<u8>,
-    /// The f32 scales of the sampled rows and columns; empty if there are none.
+    /// The f32 scales of A, of the sampled rows alone where rows have their own, and those of W, of
+    /// the sampled columns alone where columns have their own; empty if there are none.
     pub scales: (Vec<u8>, Vec<u8>),
 }
 
@@ -63,8 +65,8 @@ pub fn gather(bytes: &[u8], elements: impl IntoIterator<Item = u64>, size: usize
         .collect()
 }
 
-/// Compares the sampled elements of C with f64 products. The report's indices count sampled rows
-/// and columns.
+/// Compares the sampled elements of C with f64 products. `c` is the sampled rows of C, dense. The
+/// report's indices count sampled rows and columns.
 ///
 /// # Errors
 /// A C that is too short.
@@ -74,24 +76,8 @@ pub fn check(
     operands: &HostOperands,
     c: &[u8],
 ) -> Result<Report, CompareError> {
-    let (a, w) = (
-        to_f64(gemm.dtype, &operands.a),
-        to_f64(gemm.dtype, &operands.w),
-    );
-    let row_scales = to_f64(DType::F32, &operands.scales.0);
-    let column_scales = to_f64(DType::F32, &operands.scales.1);
-    let k = usize::try_from(gemm.k).unwrap_or(1).max(1);
-    let mut want = Vec::new();
-    for (i, row) in a.chunks_exact(k).enumerate() {
-        for (j, column) in w.chunks_exact(k).enumerate() {
-            let sum: f64 = row.iter().zip(column).map(|(a, w)| a * w).sum();
-            let scale = |scales: &[f64], i: usize| scales.get(i).copied().unwrap_or(1.0);
-            want.push(sum * scale(&row_scales, i) * scale(&column_scales, j));
-        }
-    }
-    let elements = sample
-        .rows
-        .iter()
+    let want = products(gemm, sample, operands);
+    let elements = (0..sample.rows.len() as u64)
         .flat_map(|r| sample.columns.iter().map(move |c| r * gemm.n + c));
     let got = gather(c, elements, gemm.out().bytes());
     let shape = vec![sample.rows.len() as u64, sample.columns.len() as u64];
@@ -102,6 +88,45 @@ pub fn check(
     let got = Tensor::new(gemm.out(), shape.clone(), got).map_err(mismatch)?;
     let want = Tensor::from_f64(DType::F64, shape.clone(), want).map_err(mismatch)?;
     compare(&got, &want, Tolerance::for_dtype(gemm.out()))
+}
+
+/// The sampled elements of C in f64, row by row.
+fn products(gemm: &Gemm, sample: &Sample, operands: &HostOperands) -> Vec<f64> {
+    let (a, w) = (
+        to_f64(gemm.dtype, &operands.a),
+        to_f64(gemm.dtype, &operands.w),
+    );
+    let of_a = to_f64(DType::F32, &operands.scales.0);
+    let of_w = to_f64(DType::F32, &operands.scales.1);
+    let at = |scales: &[f64], i: usize| scales.get(i).copied().unwrap_or(f64::NAN);
+    let k = usize::try_from(gemm.k).unwrap_or(1).max(1);
+    // Without block scales the whole sum is one block.
+    let block = match gemm.scaling {
+        Scaling::Block => BLOCK as usize,
+        _ => k,
+    };
+    let blocks = k.div_ceil(block);
+    let mut want = Vec::new();
+    for (i, row) in a.chunks_exact(k).enumerate() {
+        for (j, column) in w.chunks_exact(k).enumerate() {
+            let scale = |b: usize| match gemm.scaling {
+                Scaling::None => 1.0,
+                Scaling::Tensor => at(&of_a, 0) * at(&of_w, 0),
+                Scaling::Row => at(&of_a, i) * at(&of_w, j),
+                Scaling::Block => {
+                    let column = sample.columns.get(j).copied().unwrap_or(0);
+                    let of_block = block_of(column, b as u64, blocks as u64);
+                    at(&of_a, i * blocks + b) * at(&of_w, of_block as usize)
+                }
+            };
+            let sums = row.chunks(block).zip(column.chunks(block));
+            let sum = sums.enumerate().map(|(b, (row, column))| {
+                row.iter().zip(column).map(|(a, w)| a * w).sum::<f64>() * scale(b)
+            });
+            want.push(sum.sum());
+        }
+    }
+    want
 }
 
 fn to_f64(dtype: DType, bytes: &[u8]) -> Vec<f64> {
@@ -139,6 +164,7 @@ mod tests {
             k: 3,
             dtype: DType::F16,
             transposed: true,
+            scaling: Scaling::None,
         };
         let sample = Sample::of(&gemm);
         let none = (vec![], vec![]);
@@ -157,6 +183,7 @@ mod tests {
             k: 1,
             dtype: DType::F8E4M3,
             transposed: true,
+            scaling: Scaling::Row,
         };
         let scales = (bytes(DType::F32, &[2.0]), bytes(DType::F32, &[0.5, 3.0]));
         let host = HostOperands {
@@ -173,6 +200,36 @@ mod tests {
     }
 
     #[test]
+    fn blocks_are_scaled_one_by_one() {
+        let (m, n, k) = (2, 200, 200);
+        let gemm = Gemm {
+            m,
+            n,
+            k,
+            dtype: DType::F8E4M3,
+            transposed: true,
+            scaling: Scaling::Block,
+        };
+        let sample = Sample {
+            rows: vec![1],
+            columns: vec![3, 150],
+        };
+        let ones = |count: u64| bytes(DType::F8E4M3, &vec![1.0; count as usize]);
+        let host = HostOperands {
+            a: ones(k),
+            w: ones(2 * k),
+            // Row 1's two blocks; W's blocks by columns, then k.
+            scales: (
+                bytes(DType::F32, &[1.0, 10.0]),
+                bytes(DType::F32, &[1.0, 2.0, 3.0, 4.0]),
+            ),
+        };
+        // Blocks of 128 and of 72 along k.
+        let want = [128.0 + 72.0 * 20.0, 128.0 * 3.0 + 72.0 * 40.0];
+        assert_eq!(products(&gemm, &sample, &host), want);
+    }
+
+    #[test]
     fn a_large_gemm_is_sampled() {
         let gemm = Gemm {
             m: 1000,
@@ -180,6 +237,7 @@ mod tests {
             k: 4096,
             dtype: DType::F16,
             transposed: true,
+            scaling: Scaling::None,
         };
         assert_eq!(Sample::of(&gemm).rows.len(), 1000);
         let gemm = Gemm {

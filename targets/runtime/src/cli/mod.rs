@@ -4,6 +4,7 @@ pub mod batch;
 pub mod bench;
 pub mod info;
 pub mod run;
+pub mod tune;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -61,7 +62,9 @@ enum Command {
     /// Run many cases: a list file with the arguments of one run on each line
     Batch(batch::BatchArgs),
     /// Compare with NVIDIA's libraries
-    Bench(bench::BenchArgs),
+    Bench(Box<bench::BenchArgs>),
+    /// Find the fastest of several packages for each shape
+    Tune(Box<tune::TuneArgs>),
 }
 
 /// Runs the command line `args` (the program's name first) and returns the exit code.
@@ -92,6 +95,11 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
             device,
             ..
         }) => bench::main(&args, device),
+        Ok(Cli {
+            command: Some(Command::Tune(args)),
+            device,
+            ..
+        }) => tune::main(&args, device),
         Ok(Cli {
             command: None,
             run,

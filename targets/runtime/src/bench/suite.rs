@@ -1,0 +1,106 @@
+//! Named sets of shapes.
+
+use axe_package::DType;
+use clap::ValueEnum;
+
+use super::case::Case;
+use super::problem::{Gemm, Scaling};
+use super::weights::weights;
+
+/// A named set of shapes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Suite {
+    /// 8192 rows times the sixteen weights of eight language models
+    Llm,
+    /// 4096 rows times the same weights
+    Llm4096,
+    /// Square products of 1024 to 16384
+    Square,
+    /// 1, 16, 64, 256 and 1024 rows times the same weights
+    Skinny,
+    /// Sizes that no tile divides
+    Ragged,
+}
+
+/// Rows of the language models' activations.
+const ROWS: u64 = 8192;
+
+/// Sides of square products.
+const SQUARES: [u64; 9] = [1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384];
+
+/// Rows of decoding and of small batches.
+const SKINNY_ROWS: [u64; 5] = [1, 16, 64, 256, 1024];
+
+/// Sizes m, n, k that no tile divides. k and n stay multiples of 8, as tensor maps and cuBLASLt's
+/// fast kernels want of 16-bit elements (16 bytes), but for the last.
+const RAGGED: [(u64, u64, u64); 8] = [
+    (1000, 5000, 8888),
+    (8191, 4096, 4096),
+    (8192, 4104, 4096),
+    (8192, 4096, 4104),
+    (4000, 11000, 3000),
+    (127, 129 * 8, 4088),
+    (3333, 7000, 1016),
+    (999, 1001, 1003),
+];
+
+impl Suite {
+    /// The shapes with one element type; `W` is stored transposed.
+    #[must_use]
+    pub fn cases(self, dtype: DType, scaling: Scaling) -> Vec<Case> {
+        let case = |label: String, m, n, k| Case {
+            label,
+            candidates: Vec::new(),
+            gemm: Gemm {
+                m,
+                n,
+                k,
+                dtype,
+                transposed: true,
+                scaling,
+            },
+        };
+        let models = |rows: &[u64]| {
+            let of = |m: u64| {
+                weights()
+                    .into_iter()
+                    .map(move |w| case(w.label, m, w.n, w.k))
+            };
+            rows.iter().flat_map(|m| of(*m)).collect()
+        };
+        match self {
+            Suite::Llm => models(&[ROWS]),
+            Suite::Llm4096 => models(&[4096]),
+            Suite::Skinny => models(&SKINNY_ROWS),
+            Suite::Square => SQUARES
+                .iter()
+                .map(|s| case(format!("square {s}"), *s, *s, *s))
+                .collect(),
+            Suite::Ragged => RAGGED
+                .iter()
+                // 8-bit products need multiples of 16 (cuBLAS, "cublasLtMatmul", FP8 kernels).
+                .filter(|(_, n, k)| dtype.bytes() > 1 || (n % 16 == 0 && k % 16 == 0))
+                .map(|(m, n, k)| case("ragged".into(), *m, *n, *k))
+                .collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suites_have_their_shapes() {
+        let count = |suite: Suite| suite.cases(DType::F16, Scaling::None).len();
+        assert_eq!((count(Suite::Llm), count(Suite::Skinny)), (16, 80));
+        assert_eq!((count(Suite::Square), count(Suite::Ragged)), (9, 8));
+        let llm = Suite::Llm.cases(DType::BF16, Scaling::None);
+        assert!(llm.iter().all(|c| c.gemm.m == 8192 && c.gemm.transposed));
+        let first = &llm[0];
+        assert_eq!(first.label, "Qwen3-8B gate_up");
+        assert_eq!(first.gemm.to_string(), "8192x24576x4096 bf16 nt");
+        let fp8 = Suite::Ragged.cases(DType::F8E4M3, Scaling::Row);
+        assert!(fp8.len() < 8 && fp8.iter().all(|c| c.gemm.k % 16 == 0));
+    }
+}

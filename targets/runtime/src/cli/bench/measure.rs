@@ -1,0 +1,159 @@
+//! Measuring all cases: the options, the table as it grows, and what is written.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+
+use super::super::{print_json, say};
+use super::select::Selected;
+use crate::bench::document::{Document, HEADER, METHOD, Row, footer, line, notes};
+use crate::bench::gemm::{Bench, Options};
+use crate::bench::plot;
+use crate::device::Device;
+use crate::error::{RuntimeError, exit_code};
+
+/// How to measure and where to put it.
+#[derive(Debug, Clone, Args)]
+pub struct MeasureArgs {
+    /// Seconds for all cases together, set-up and checks included; divided evenly
+    #[arg(long, value_name = "SECONDS", conflicts_with = "ms")]
+    budget: Option<f64>,
+    /// Milliseconds for each case, set-up and checks included
+    #[arg(long, default_value_t = 5000, value_name = "MS")]
+    ms: u64,
+    /// Pairs of samples at most; the median of their ratios counts
+    #[arg(long, default_value_t = 31, value_name = "N")]
+    pairs: usize,
+    /// How many of cuBLASLt's proposals to try; the fastest counts
+    #[arg(long, default_value_t = 16, value_name = "N")]
+    proposals: usize,
+    /// Seconds that one run of a candidate may take before it is said to hang
+    #[arg(long, default_value_t = 20.0, value_name = "SECONDS")]
+    patience: f64,
+    /// Write everything that was measured as JSON; `-` is standard output, without the table
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Draw the ratios as an SVG
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+}
+
+/// What came of all cases.
+pub(crate) struct Measured {
+    pub document: Document,
+    /// An error after which nothing runs on the device.
+    pub fatal: Option<RuntimeError>,
+}
+
+impl MeasureArgs {
+    fn options(&self, left: usize, start: Instant) -> Result<Options, RuntimeError> {
+        let seconds = |s: f64| {
+            Duration::try_from_secs_f64(s)
+                .map_err(|_| RuntimeError::Usage(format!("{s} is no number of seconds")))
+        };
+        let budget = match self.budget {
+            Some(all) => seconds(all)?.saturating_sub(start.elapsed()) / left.max(1) as u32,
+            None => Duration::from_millis(self.ms),
+        };
+        Ok(Options {
+            budget,
+            pairs: self.pairs,
+            proposals: self.proposals.clamp(1, 1000),
+            patience: seconds(self.patience)?,
+        })
+    }
+
+    /// Measures the cases in order and calls `done` after each.
+    pub(crate) fn run(
+        &self,
+        selected: &Selected,
+        device: &Device,
+        mut done: impl FnMut(&Row) -> Result<(), RuntimeError>,
+    ) -> Result<Measured, RuntimeError> {
+        let start = Instant::now();
+        self.options(1, start)?;
+        let bench = Bench::new(device)?;
+        let version = bench.cublaslt_version();
+        let table = !self.to_stdout();
+        if table {
+            selected
+                .notes
+                .iter()
+                .for_each(|n| say(format_args!("note: {n}")));
+            let name = &device.properties().name;
+            say(format_args!("{name}, cuBLASLt {version}; TFLOP/s"));
+            say(HEADER);
+        }
+        let mut document = Document {
+            device: device.properties().clone(),
+            cublaslt_version: Some(version),
+            method: METHOD,
+            summary: None,
+            rows: Vec::new(),
+            failures: Vec::new(),
+        };
+        let mut fatal = None;
+        for (i, case) in selected.cases.iter().enumerate() {
+            let options = self.options(selected.cases.len() - i, start)?;
+            match bench.measure(case, &options) {
+                Ok(row) => {
+                    if table {
+                        say(line(&row));
+                        notes(&row).for_each(say);
+                    }
+                    done(&row)?;
+                    document.rows.push(row);
+                }
+                Err(error) => {
+                    let failure = format!("{}: {error}", case.gemm);
+                    eprintln!("{failure}");
+                    document.failures.push(failure);
+                    if error.is_fatal() {
+                        fatal = Some(error);
+                        break;
+                    }
+                }
+            }
+        }
+        document.summarise();
+        Ok(Measured { document, fatal })
+    }
+
+    fn to_stdout(&self) -> bool {
+        self.json.as_ref().is_some_and(|p| p.as_os_str() == "-")
+    }
+
+    /// Writes the files, prints the last line and returns the exit code.
+    pub(crate) fn finish(&self, measured: &Measured) -> Result<u8, RuntimeError> {
+        let document = &measured.document;
+        if self.to_stdout() {
+            print_json(document);
+        } else {
+            if let Some(summary) = &document.summary {
+                say(footer(summary));
+            }
+            if let Some(path) = &self.json {
+                let text = serde_json::to_string_pretty(document)
+                    .map_err(|e| RuntimeError::Usage(e.to_string()))?;
+                write(path, text.as_bytes())?;
+            }
+        }
+        if let Some(path) = &self.plot {
+            write(path, plot::of(document).as_bytes())?;
+        }
+        let code = match (&measured.fatal, document.good()) {
+            (Some(error), _) => error.exit_code(),
+            (None, true) => exit_code::OK,
+            (None, false) => exit_code::WRONG,
+        };
+        Ok(code)
+    }
+}
+
+fn write(path: &PathBuf, bytes: &[u8]) -> Result<(), RuntimeError> {
+    std::fs::write(path, bytes).map_err(|error| RuntimeError::File {
+        path: path.display().to_string(),
+        error,
+    })
+}

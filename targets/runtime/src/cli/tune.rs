@@ -1,0 +1,129 @@
+//! `axe-run tune`: the fastest of several packages for each shape, into the database of plans.
+
+use std::path::{Path, PathBuf};
+
+use axe_package::{DType, Key, Tuned, TunedDb};
+use clap::Args;
+
+use super::bench::{MeasureArgs, Selection, end_if_hanging};
+use super::{DeviceArgs, say};
+use crate::bench::document::Row;
+use crate::bench::problem::Scaling;
+use crate::error::RuntimeError;
+
+/// The arguments.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A candidate's plan is the manifest's `candidate`, else the file's name. The database is JSON Lines, one shape a line, \
+sorted: {\"chip\", \"op\", \"dtype\", \"layout\", \"m\", \"n\", \"k\", \"plan\", \"time_us\", \"ratio\", \"device\"}; \
+new measurements replace those of the same shape, others stay."
+)]
+pub struct TuneArgs {
+    #[command(flatten)]
+    selection: Selection,
+    /// The element types of suites: f16, bf16, e4m3-tensor, e4m3-row, e4m3-block
+    #[arg(long, value_delimiter = ',', default_values = ["f16", "bf16"], value_parser = crate::bench::case::element)]
+    dtype: Vec<(DType, Scaling)>,
+    /// The database to put the best plans into
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Leave out cases that the database has already
+    #[arg(long)]
+    resume: bool,
+    #[command(flatten)]
+    measure: MeasureArgs,
+}
+
+/// Tunes. The database is written after each shape, so that nothing is lost when a candidate takes
+/// the device down.
+///
+/// # Errors
+/// Cases that make no sense, a database that cannot be read or written, no GPU, no cuBLASLt.
+pub fn main(args: &TuneArgs, device: DeviceArgs) -> Result<u8, RuntimeError> {
+    let mut selected = args.selection.select(&args.dtype)?;
+    let mut db = TunedDb::read(&args.out).map_err(failed(&args.out))?;
+    selected.cases.retain(|case| {
+        let (op, layout) = case.gemm.tuned_op();
+        let known = |key: &Key| {
+            (key.op, key.layout, key.dtype) == (op, layout, case.gemm.dtype)
+                && (key.m, key.n, key.k) == (case.gemm.m, case.gemm.n, case.gemm.k)
+        };
+        let done = args.resume && db.entries().any(|e| known(&e.key));
+        !(case.candidates.is_empty() || done)
+    });
+    if selected.cases.is_empty() {
+        say("nothing to tune: no case has a candidate that is not tuned yet");
+        return Ok(crate::error::exit_code::OK);
+    }
+    let device = device.open()?;
+    let name = device.properties().name.clone();
+    let measured = args.measure.run(&selected, &device, |row| {
+        if let Some(entry) = entry(row, &name) {
+            db.insert(entry);
+            db.write(&args.out).map_err(failed(&args.out))?;
+        }
+        Ok(())
+    })?;
+    let code = args.measure.finish(&measured)?;
+    end_if_hanging(&device, code);
+    Ok(code)
+}
+
+fn failed(path: &Path) -> impl Fn(axe_package::TunedError) -> RuntimeError + '_ {
+    move |error| RuntimeError::Tuned {
+        path: path.display().to_string(),
+        error,
+    }
+}
+
+/// The entry of the fastest candidate of a row.
+fn entry(row: &Row, device: &str) -> Option<Tuned> {
+    let (ours, winner, gemm) = (row.ours.as_ref()?, row.winner()?, &row.gemm);
+    let (op, layout) = gemm.tuned_op();
+    // Four digits: the rest is noise, and would change lines for nothing.
+    let round = |v: f64| {
+        let scale = 10f64.powi(3 - v.abs().log10().floor() as i32);
+        (v * scale).round() / scale
+    };
+    Some(Tuned {
+        key: Key {
+            chip: winner.chip.clone(),
+            op,
+            dtype: gemm.dtype,
+            layout,
+            m: gemm.m,
+            n: gemm.n,
+            k: gemm.k,
+        },
+        plan: ours.plan.clone(),
+        time_us: round(ours.times.median_us),
+        ratio: ours.ratio.map(round),
+        device: device.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::document::Verdict;
+    use crate::bench::document::tests::row;
+
+    #[test]
+    fn the_fastest_candidate_is_an_entry() {
+        let mut good = row(1.051_234, Verdict::Right);
+        if let Some(ours) = &mut good.ours {
+            ours.times.median_us = 123.456_789;
+        }
+        let got = entry(&good, "GPU").unwrap();
+        assert_eq!(
+            (got.plan.as_str(), got.key.chip.as_str()),
+            ("{tile}", "sm_90a")
+        );
+        assert_eq!((got.time_us, got.ratio), (123.5, Some(1.051)));
+        assert_eq!((got.key.m, got.key.n, got.key.k), (8192, 4096, 4096));
+        let mut db = TunedDb::default();
+        db.insert(got);
+        assert_eq!(TunedDb::parse(&db.text()).unwrap(), db);
+        assert_eq!(entry(&row(1.0, Verdict::Wrong), "GPU"), None);
+    }
+}
