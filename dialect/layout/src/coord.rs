@@ -8,8 +8,16 @@ use crate::axis::Axis;
 use crate::error::{Error, Result};
 
 /// A point of the target space: a small map from axes to integers, sorted by axis, without zeros.
-#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Coord(SmallVec<[(Axis, i64); 4]>);
+
+impl Clone for Coord {
+    /// A copy of the bytes: the derived clone copies term by term.
+    #[inline]
+    fn clone(&self) -> Self {
+        Self(SmallVec::from_slice(&self.0))
+    }
+}
 
 /// The offset `O` of a layout.
 pub type Offset = Coord;
@@ -62,11 +70,18 @@ impl Coord {
     /// # Errors
     /// `Overflow` when the sum does not fit 64 bits.
     pub fn add(&mut self, axis: Axis, value: i64) -> Result<()> {
-        let sum = self
-            .get(axis)
-            .checked_add(value)
-            .ok_or_else(|| Error::overflow(format!("the coordinate on axis {axis}")))?;
-        self.set(axis, sum);
+        if value == 0 {
+            return Ok(());
+        }
+        let at = self.0.iter().position(|(a, _)| *a >= axis);
+        match at.and_then(|i| self.0.get_mut(i)).filter(|t| t.0 == axis) {
+            None => self.0.insert(at.unwrap_or(self.0.len()), (axis, value)),
+            Some(term) => match term.1.checked_add(value) {
+                Some(0) => drop(at.map(|i| self.0.remove(i))),
+                Some(sum) => term.1 = sum,
+                None => return Err(beyond(axis)),
+            },
+        }
         Ok(())
     }
 
@@ -86,6 +101,11 @@ impl Coord {
     pub fn as_slice(&self) -> &[(Axis, i64)] {
         &self.0
     }
+}
+
+#[cold]
+fn beyond(axis: Axis) -> Error {
+    Error::overflow(format!("the coordinate on axis {axis}"))
 }
 
 impl fmt::Debug for Coord {

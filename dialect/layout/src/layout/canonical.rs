@@ -2,6 +2,7 @@
 
 use smallvec::SmallVec;
 
+use super::blocks::Fused;
 use super::measure::ENUMERATION_LIMIT;
 use crate::axis::Axis;
 use crate::coord::Coord;
@@ -128,10 +129,10 @@ impl Layout {
         };
         // Terms that are multiples of 2^(from + bits) leave the bits read as they are.
         let above = 1_i64 << (from + bits);
-        let mut low = self.offset.get(Axis::M).rem_euclid(above);
+        let mut low = self.offset.get(Axis::M) & (above - 1);
         let mut high = low;
         let mut common = low;
-        for iter in moves().filter(|i| i.stride % above != 0) {
+        for iter in moves().filter(|i| i.stride & (above - 1) != 0) {
             if iter.extent == DYNAMIC {
                 return Some(swizzle);
             }
@@ -188,7 +189,7 @@ impl Layout {
         if swizzles.0 != swizzles.1 {
             return self.equal_by_points(other);
         }
-        if fuse(&self.shard) != fuse(&other.shard) {
+        if !Fused::new(&self.shard).eq(Fused::new(&other.shard)) {
             return Ok(false);
         }
         self.replicas_equal(other)

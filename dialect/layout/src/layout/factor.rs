@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::canonical::{displaced_axes, fuse, push_fused, steps_on};
-use super::group::group_iters;
+use super::group::cut_by_shape;
 use super::measure::shape_size;
 use super::tile::{Side, check_ranks, quotient, segments};
 use crate::axis::Axis;
@@ -23,7 +23,7 @@ struct Parts {
 fn deal(shard: &[Iter], left: &[i64], right: &[i64]) -> Result<Parts> {
     let segments = segments(left, right);
     let dims: SmallVec<[i64; 8]> = segments.iter().map(|s| s.1).collect();
-    let (iters, seps) = group_iters(shard, &dims)?;
+    let (iters, seps) = cut_by_shape(shard, &dims)?;
     let mut parts = Parts {
         left: Shard::new(),
         right: Shard::new(),

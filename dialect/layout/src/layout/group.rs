@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
+use super::blocks::Blocks;
 use super::canonical::fuse;
 use super::measure::shape_size;
 use crate::error::{Error, Result};
@@ -146,8 +147,13 @@ impl Layout {
     /// # Ok::<(), axe_layout::Error>(())
     /// ```
     pub fn group(&self, shape: &[i64]) -> Result<Grouped> {
-        self.check_shape(shape, "shape of a grouping")?;
-        let (shard, seps) = group_iters(&self.shard, shape)?;
+        let (shard, seps) = match blocks_of(&self.shard, shape) {
+            Some(blocks) => blocks,
+            None => {
+                self.check_shape(shape, "shape of a grouping")?;
+                cut_by_shape(&self.shard, shape)?
+            }
+        };
         let layout = self.with_shard_iters(shard);
         Ok(Grouped { layout, seps })
     }
@@ -237,8 +243,25 @@ fn straddles(iter: Iter, place: &Cut<'_>) -> Error {
     Error::none(format!("no grouping: iter {iter} straddles {place}"))
 }
 
-/// The iters of a shard cut by an admitted shape, and the block boundaries.
-pub(crate) fn group_iters(shard: &[Iter], shape: &[i64]) -> Result<(Shard, Boundaries)> {
+/// The iters of a shard cut by a shape, and the block boundaries: `None` when the shard does not fall
+/// into such blocks, and for dynamic extents, which [`cut_by_shape`] knows how to cut.
+#[inline]
+pub(crate) fn blocks_of(shard: &[Iter], shape: &[i64]) -> Option<(Shard, Boundaries)> {
+    let (mut pieces, mut seps) = (Shard::new(), Boundaries::new());
+    let mut blocks = Blocks::new(shard);
+    seps.push(0);
+    for &extent in shape {
+        if !blocks.take(extent, |iter| pieces.push(iter)) {
+            return None;
+        }
+        seps.push(pieces.len());
+    }
+    blocks.is_done().then_some((pieces, seps))
+}
+
+/// [`blocks_of`] an admitted shape, with the place where there are none.
+#[cold]
+pub(crate) fn cut_by_shape(shard: &[Iter], shape: &[i64]) -> Result<(Shard, Boundaries)> {
     debug_assert!(shape.contains(&DYNAMIC) || shape_size(shape).is_ok());
     let weights = weights(shape);
     let cuts = weights.iter().rev().copied();

@@ -1,5 +1,7 @@
 //! Sizes: shapes that are admitted, spans, cosizes, strides.
 
+use smallvec::SmallVec;
+
 use crate::axis::Axis;
 use crate::coord::Coord;
 use crate::error::{Error, Result};
@@ -28,6 +30,40 @@ pub(crate) fn shape_size(shape: &[i64]) -> Result<i64> {
             .ok_or_else(|| Error::overflow("the size of a shape"))?;
     }
     Ok(size)
+}
+
+/// The spans of a layout before its swizzle, each computed when it is asked for the first time.
+pub(crate) struct Spans<'a> {
+    of: &'a Layout,
+    known: SmallVec<[(Axis, i64); 4]>,
+}
+
+impl<'a> Spans<'a> {
+    #[inline]
+    pub(crate) fn new(of: &'a Layout) -> Self {
+        Self {
+            of,
+            known: SmallVec::new(),
+        }
+    }
+
+    /// `1 + sum (e-1)*|s|` over the iters on `axis`.
+    #[inline]
+    pub(crate) fn get(&mut self, axis: Axis) -> i64 {
+        if let Some(&(_, span)) = self.known.iter().find(|(a, _)| *a == axis) {
+            return span;
+        }
+        let mut span = 1_i64;
+        for iters in [&self.of.shard[..], &self.of.replica[..]] {
+            for iter in iters.iter().filter(|i| i.axis == axis && i.extent > 1) {
+                // The span of a valid layout fits.
+                let reach = (iter.extent - 1).wrapping_mul(iter.stride.wrapping_abs());
+                span = span.wrapping_add(reach);
+            }
+        }
+        self.known.push((axis, span));
+        span
+    }
 }
 
 impl Layout {

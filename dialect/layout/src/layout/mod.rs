@@ -1,5 +1,6 @@
 //! The layout `L = (D, R, O)`, with a swizzle on the memory axis.
 
+mod blocks;
 mod canonical;
 mod evaluate;
 mod factor;
@@ -34,12 +35,20 @@ pub type Replica = SmallVec<[Iter; 4]>;
 /// construction: extents are at least 1, the number of indices, the number of replicas and every
 /// coordinate fit 64 bits. `==` compares the structure; [`Layout::equivalent`](crate::Layout) compares
 /// the maps.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Default, PartialEq, Eq, Hash)]
 pub struct Layout {
     pub(crate) shard: Shard,
     pub(crate) replica: Replica,
     pub(crate) offset: Offset,
     pub(crate) swizzle: Option<Swizzle>,
+}
+
+impl Clone for Layout {
+    /// A copy of the bytes: the derived clone copies iter by iter.
+    #[inline]
+    fn clone(&self) -> Self {
+        self.with_shard_iters(Shard::from_slice(&self.shard))
+    }
 }
 
 impl Layout {
@@ -59,6 +68,7 @@ impl Layout {
     }
 
     /// [`Layout::new`] on lists that are there already.
+    #[inline]
     pub(crate) fn from_parts(
         shard: Shard,
         replica: Replica,

@@ -33,7 +33,34 @@ fn check_extents(iters: &[Iter], what: &'static str, dynamic_first: bool) -> Res
 
 impl Layout {
     /// `Ok` when the layout is well-formed; every constructor ends here.
+    #[inline]
     pub(crate) fn check_valid(&self) -> Result<()> {
+        if self.is_plainly_valid() {
+            return Ok(());
+        }
+        self.check_parts()
+    }
+
+    /// One pass that knows most layouts to be valid: nothing dynamic, and even the sum of all steps over
+    /// all axes fits.
+    fn is_plainly_valid(&self) -> bool {
+        let mut total = 1_i64;
+        let mut add = |iters: &[Iter]| -> Option<i64> {
+            iters.iter().try_fold(1_i64, |size, iter| {
+                let steps = iter.extent.checked_sub(1).filter(|&steps| steps >= 0)?;
+                let reach = iter.stride.checked_abs()?.checked_mul(steps)?;
+                total = total.checked_add(reach)?;
+                size.checked_mul(iter.extent)
+            })
+        };
+        let sizes = add(&self.shard).and(add(&self.replica));
+        let mut offsets = self.offset.iter();
+        let total = offsets.try_fold(total, |sum, (_, v)| sum.checked_add(v.checked_abs()?));
+        sizes.and(total).is_some()
+    }
+
+    #[cold]
+    fn check_parts(&self) -> Result<()> {
         check_extents(&self.shard, "shard", true)?;
         check_extents(&self.replica, "replica", false)?;
         let fixed = match self.shard.split_first() {
@@ -49,15 +76,6 @@ impl Layout {
             .any(|i| i.stride == i64::MIN)
         {
             return Err(Error::overflow("the magnitude of a stride"));
-        }
-        // One bound serves all axes: when even the sum over all of them fits, each of them does.
-        let moves = fixed
-            .iter()
-            .chain(&self.replica)
-            .map(|i| (i.extent - 1, i.stride));
-        let offsets = self.offset.iter().map(|(_, v)| v);
-        if all_fit(moves, offsets) {
-            return Ok(());
         }
         self.check_each_axis(fixed.len())
     }
@@ -82,25 +100,6 @@ impl Layout {
         }
         Ok(())
     }
-}
-
-fn all_fit(moves: impl Iterator<Item = (i64, i64)>, offsets: impl Iterator<Item = i64>) -> bool {
-    let mut total = 1_i64;
-    let mut add = |x: Option<i64>| match x.and_then(|x| total.checked_add(x)) {
-        Some(sum) => {
-            total = sum;
-            true
-        }
-        None => false,
-    };
-    let mut fit = true;
-    for (steps, stride) in moves {
-        fit &= add(stride.checked_abs().and_then(|s| s.checked_mul(steps)));
-    }
-    for value in offsets {
-        fit &= add(value.checked_abs());
-    }
-    fit
 }
 
 #[cfg(test)]

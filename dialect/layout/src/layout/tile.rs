@@ -6,13 +6,15 @@
 
 use smallvec::SmallVec;
 
-use super::group::group_iters;
-use super::measure::shape_size;
+use super::blocks::{Blocks, divide};
+use super::group::cut_by_shape;
+use super::measure::{Spans, shape_size};
 use crate::axis::Axis;
 use crate::coord::Coord;
 use crate::error::{Error, Result};
 use crate::iter::{DYNAMIC, Iter};
 use crate::layout::{Layout, Replica, Shard};
+use crate::swizzle::Swizzle;
 
 /// Which factor a segment of the interleaved domain belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +60,62 @@ pub(crate) fn check_ranks(left: &[i64], right: &[i64], what: &'static str) -> Re
     })
 }
 
+/// Calls `take` with the segments of [`segments`] in turn, until it says no. Static shapes of equal rank
+/// alone: false for all others.
+#[inline]
+pub(crate) fn each_segment(
+    left: &[i64],
+    right: &[i64],
+    mut take: impl FnMut(Side, i64) -> bool,
+) -> bool {
+    if left.len() != right.len() {
+        return false;
+    }
+    let mut segment = (Side::Left, 1_i64);
+    for (&l, &r) in left.iter().zip(right) {
+        for (side, extent) in [(Side::Left, l), (Side::Right, r)] {
+            if extent == 1 {
+                continue;
+            }
+            if side == segment.0 {
+                match segment.1.checked_mul(extent) {
+                    Some(merged) if extent > 0 => segment.1 = merged,
+                    _ => return false,
+                }
+            } else if extent > 0 && take(segment.0, segment.1) {
+                segment = (side, extent);
+            } else {
+                return false;
+            }
+        }
+    }
+    take(segment.0, segment.1)
+}
+
+/// The two shards interleaved block by block, the left one's strides multiplied by `factor(axis)`:
+/// `None` for what [`interleave`] must explain, and for dynamic extents.
+fn weave(
+    (left, left_shape): (&[Iter], &[i64]),
+    (right, right_shape): (&[Iter], &[i64]),
+    mut factor: impl FnMut(Axis) -> i64,
+) -> Option<Shard> {
+    let mut shard = Shard::new();
+    let (mut left, mut right) = (Blocks::new(left), Blocks::new(right));
+    let mut fits = true;
+    let woven = each_segment(left_shape, right_shape, |side, extent| match side {
+        Side::Left => left.take(extent, |mut iter| {
+            let scaled = iter.stride.checked_mul(factor(iter.axis));
+            fits &= scaled.is_some();
+            iter.stride = scaled.unwrap_or(0);
+            shard.push(iter);
+        }),
+        Side::Right => right.take(extent, |iter| shard.push(iter)),
+    });
+    (woven && fits && left.is_done() && right.is_done()).then_some(shard)
+}
+
 /// The two shards interleaved block by block.
+#[cold]
 fn interleave(
     left: &[Iter],
     left_shape: &[i64],
@@ -66,8 +123,8 @@ fn interleave(
     right_shape: &[i64],
 ) -> Result<Shard> {
     let segments = segments(left_shape, right_shape);
-    let (left, left_seps) = group_iters(left, &dims_of(&segments, Side::Left))?;
-    let (right, right_seps) = group_iters(right, &dims_of(&segments, Side::Right))?;
+    let (left, left_seps) = cut_by_shape(left, &dims_of(&segments, Side::Left))?;
+    let (right, right_seps) = cut_by_shape(right, &dims_of(&segments, Side::Right))?;
     let mut left_blocks = left_seps.windows(2);
     let mut right_blocks = right_seps.windows(2);
     let mut shard = Shard::new();
@@ -82,12 +139,58 @@ fn interleave(
 }
 
 fn sum_of_offsets(left: &Coord, right: &Coord) -> Result<Coord> {
-    Coord::from_terms(left.iter().chain(right.iter()))
+    let mut sum = right.clone();
+    for (axis, value) in left.iter() {
+        sum.add(axis, value)?;
+    }
+    Ok(sum)
+}
+
+/// `left * factor + right` on the tiling domain, where weaving does it.
+fn scaled_sum(
+    (left, left_shape): (&Layout, &[i64]),
+    (right, right_shape): (&Layout, &[i64]),
+    mut factor: impl FnMut(Axis) -> i64,
+) -> Option<Layout> {
+    let shard = weave(
+        (&left.shard, left_shape),
+        (&right.shard, right_shape),
+        &mut factor,
+    )?;
+    let mut replica = Replica::new();
+    for iter in &left.replica {
+        let stride = if iter.extent == 1 { 0 } else { iter.stride };
+        let stride = stride.checked_mul(factor(iter.axis))?;
+        replica.push(Iter::new(iter.extent, stride, iter.axis));
+    }
+    replica.extend_from_slice(&right.replica);
+    let mut offset = right.offset.clone();
+    for (axis, value) in left.offset.iter() {
+        offset.add(axis, value.checked_mul(factor(axis))?).ok()?;
+    }
+    Layout::from_parts(shard, replica, offset, None).ok()
+}
+
+/// `Ok` when copies `span` times as far apart as `outer` says start at multiples of the swizzle's period.
+pub(crate) fn check_period(outer: &Layout, span: i64, swizzle: Swizzle) -> Result<()> {
+    let moves = outer.shard.iter().chain(&outer.replica);
+    let moves = moves.filter(|i| i.axis == Axis::M && i.extent != 1);
+    let steps = moves.map(|i| i.stride).chain([outer.offset.get(Axis::M)]);
+    // The low bits of a product are those of the wrapped one.
+    let mut steps = steps.map(|step| step.wrapping_mul(span));
+    match steps.find(|step| step & (swizzle.period() - 1) != 0) {
+        None => Ok(()),
+        Some(step) => Err(Error::unsupported(format!(
+            "tile: copies of the inner layout are {step} addresses apart, no multiple of the \
+             swizzle's period {}; the swizzle would differ from copy to copy",
+            swizzle.period()
+        ))),
+    }
 }
 
 impl Layout {
     /// The layout with every coordinate multiplied by `factor(axis)`.
-    pub(crate) fn scaled(&self, factor: impl Fn(Axis) -> i64) -> Result<Self> {
+    pub(crate) fn scaled(&self, mut factor: impl FnMut(Axis) -> i64) -> Result<Self> {
         let overflow = |axis: Axis| Error::overflow(format!("a scaled stride on axis {axis}"));
         let mut shard = Shard::from_slice(&self.shard);
         let mut replica = Replica::from_slice(&self.replica);
@@ -141,6 +244,9 @@ impl Layout {
                 "direct sum: a factor is swizzled, and a sum under a swizzle is not the sum of swizzled parts",
             ));
         }
+        if let Some(sum) = scaled_sum((left, left_shape), (right, right_shape), |_| 1) {
+            return Ok(sum);
+        }
         let shard = interleave(&left.shard, left_shape, &right.shard, right_shape)?;
         let mut replica = Replica::from_slice(&left.replica);
         replica.extend_from_slice(&right.replica);
@@ -171,32 +277,27 @@ impl Layout {
         inner: &Self,
         inner_shape: &[i64],
     ) -> Result<Self> {
-        let Some(swizzle) = inner.effective_swizzle() else {
-            if outer.effective_swizzle().is_some() {
-                return Err(Error::unsupported("tile: the outer layout is swizzled"));
-            }
-            inner.check_static("the inner layout of a tiling")?;
-            let reaches = inner.raw_reaches();
-            let scaled = outer.scaled(|axis| reaches.get(axis) + 1)?;
-            return Self::direct_sum(&scaled, outer_shape, inner, inner_shape);
-        };
-        let plain = inner.clone().with_swizzle(None);
-        let tiled = Self::tile(outer, outer_shape, &plain, inner_shape)?;
-        let span = plain.raw_span(Axis::M);
-        let scaled = outer.scaled(|axis| if axis == Axis::M { span } else { 1 })?;
-        let moves = scaled.shard.iter().chain(&scaled.replica);
-        let mut steps = moves
-            .filter(|i| i.axis == Axis::M)
-            .map(|i| i.stride)
-            .chain([scaled.offset.get(Axis::M)]);
-        if let Some(step) = steps.find(|s| s % swizzle.period() != 0) {
-            return Err(Error::unsupported(format!(
-                "tile: copies of the inner layout are {step} addresses apart, no multiple of the \
-                 swizzle's period {}; the swizzle would differ from copy to copy",
-                swizzle.period()
-            )));
+        if outer.effective_swizzle().is_some() {
+            return Err(Error::unsupported("tile: the outer layout is swizzled"));
         }
-        Ok(tiled.with_swizzle(Some(swizzle)))
+        inner.check_static("the inner layout of a tiling")?;
+        let mut spans = Spans::new(inner);
+        let (left, right) = ((outer, outer_shape), (inner, inner_shape));
+        let tiled = match scaled_sum(left, right, |axis| spans.get(axis)) {
+            Some(tiled) => tiled,
+            None => {
+                let scaled = outer.scaled(|axis| spans.get(axis))?;
+                let plain = inner.clone().with_swizzle(None);
+                Self::direct_sum(&scaled, outer_shape, &plain, inner_shape)?
+            }
+        };
+        match inner.effective_swizzle() {
+            None => Ok(tiled),
+            Some(swizzle) => {
+                check_period(outer, spans.get(Axis::M), swizzle)?;
+                Ok(tiled.with_swizzle(Some(swizzle)))
+            }
+        }
     }
 
     /// [`Layout::tile`] for a swizzled inner layout: the result carries the swizzle. The span of
@@ -244,9 +345,9 @@ pub(crate) fn quotient(
     shape_size(part)?;
     let pairs = whole.iter().zip(part).enumerate();
     pairs
-        .map(|(k, (w, p))| match w % p {
-            0 => Ok(w / p),
-            _ => Err(Error::invalid(format!(
+        .map(|(k, (w, p))| match divide(*w, *p) {
+            Some(times) => Ok(times),
+            None => Err(Error::invalid(format!(
                 "{what}: dimension {k} is {w}, expected a multiple of {p}"
             ))),
         })
