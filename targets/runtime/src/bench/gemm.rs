@@ -146,7 +146,13 @@ impl Bench {
         let planned = reference.as_ref().map(|r| &r.planned);
         let sides = (planned.map_or(0, Planned::algorithms), ours.len());
         let mut runner = Runner::new(&self.device, &sets, planned, ours);
-        let outcome = contest::hold(sides, &limits, |who, count| runner.time(who, count))?;
+        let mut outcome = contest::hold(sides, &limits, |who, count| runner.time(who, count))?;
+        if let Some(winner) = outcome.winners.1
+            && let (Some(entry), Some(prepared)) = (tried.get_mut(winner), runner.ours.get(winner))
+            && !self.holds(entry, prepared, &truth, reference.as_ref(), options)?
+        {
+            outcome.winners.1 = None;
+        }
         for (who, error) in runner.problems {
             if let Who::Ours(i) = who
                 && let Some(entry) = tried.get_mut(i)
@@ -305,13 +311,23 @@ impl Bench {
         reference: Option<&Reference<'_>>,
         options: &Options,
     ) -> Result<(), RuntimeError> {
-        let gemm = truth.gemm;
         prepared.poison()?;
         prepared.launch()?;
         let running = || format!("running `{}`", tried.package);
         self.device.wait(options.patience, running)?;
         prepared.check_guards()?;
         truth.set.check_guards()?;
+        self.judge(tried, truth, reference)
+    }
+
+    /// Compares what lies in the first set's C.
+    fn judge(
+        &self,
+        tried: &mut Tried,
+        truth: &Truth<'_>,
+        reference: Option<&Reference<'_>>,
+    ) -> Result<(), RuntimeError> {
+        let gemm = truth.gemm;
         let mut reports = vec![self.against_f64(truth)?];
         tried.against_f64 = reports.first().cloned();
         if let Some(reference) = reference {
@@ -326,6 +342,31 @@ impl Bench {
         tried.verdict = wrong.map_or(Verdict::Right, |_| Verdict::Wrong);
         tried.problem = wrong.map(ToString::to_string);
         Ok(())
+    }
+
+    /// True if the fastest candidate's result is still right when its runs follow each other closely,
+    /// over all sets, as they did when it was timed: what a race gets away with alone, it may not there.
+    fn holds(
+        &self,
+        tried: &mut Tried,
+        prepared: &[Prepared<'_>],
+        truth: &Truth<'_>,
+        reference: Option<&Reference<'_>>,
+        options: &Options,
+    ) -> Result<bool, RuntimeError> {
+        let Some(first) = prepared.first() else {
+            return Ok(false);
+        };
+        first.poison()?;
+        prepared.iter().rev().try_for_each(Prepared::launch)?;
+        let running = || format!("running `{}` again", tried.package);
+        self.device.wait(options.patience, running)?;
+        self.judge(tried, truth, reference)?;
+        if tried.verdict == Verdict::Wrong {
+            let problem = tried.problem.take().unwrap_or_default();
+            tried.problem = Some(format!("right at first, but not in a row: {problem}"));
+        }
+        Ok(tried.verdict == Verdict::Right)
     }
 
     /// Plans cuBLASLt and runs its first algorithm on the first set.

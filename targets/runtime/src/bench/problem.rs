@@ -17,9 +17,11 @@ pub enum Scaling {
     /// One scale for A, one for W.
     Tensor,
     /// One for each row of A and each row of W \[n, k\], that is each column of C.
+    #[value(help = "One for each row of A and each row of W, that is each column of C")]
     Row,
     /// One for each 1 x 128 of A \[m, k\] and each 128 x 128 of W \[n, k\]; sums of 128 products
     /// are scaled, then added in f32.
+    #[value(help = "One for each 1 x 128 of A and each 128 x 128 of W")]
     Block,
 }
 

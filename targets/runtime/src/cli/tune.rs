@@ -1,5 +1,6 @@
 //! `axe-run tune`: the fastest of several packages for each shape, into the database of plans.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use axe_package::{DType, Key, Tuned, TunedDb};
@@ -7,9 +8,10 @@ use clap::Args;
 
 use super::bench::{MeasureArgs, Selection, end_if_hanging};
 use super::{DeviceArgs, say};
+use crate::bench::case::Case;
 use crate::bench::document::Row;
 use crate::bench::problem::Scaling;
-use crate::error::RuntimeError;
+use crate::error::{RuntimeError, exit_code};
 
 /// The arguments.
 #[derive(Debug, Args)]
@@ -30,30 +32,36 @@ pub struct TuneArgs {
     /// Leave out cases that the database has already
     #[arg(long)]
     resume: bool,
+    /// Begin with the case of this number; what the program starts itself again with
+    #[arg(long, hide = true, default_value_t = 0, overrides_with = "from")]
+    from: usize,
     #[command(flatten)]
     measure: MeasureArgs,
 }
 
-/// Tunes. The database is written after each shape, so that nothing is lost when a candidate takes
-/// the device down.
+/// Tunes. The database is written after each shape. A candidate that takes the device down loses
+/// nothing but itself: the program starts again without it, at the same case.
 ///
 /// # Errors
 /// Cases that make no sense, a database that cannot be read or written, no GPU, no cuBLASLt.
 pub fn main(args: &TuneArgs, device: DeviceArgs) -> Result<u8, RuntimeError> {
     let mut selected = args.selection.select(&args.dtype)?;
     let mut db = TunedDb::read(&args.out).map_err(failed(&args.out))?;
-    selected.cases.retain(|case| {
-        let (op, layout) = case.gemm.tuned_op();
-        let known = |key: &Key| {
-            (key.op, key.layout, key.dtype) == (op, layout, case.gemm.dtype)
-                && (key.m, key.n, key.k) == (case.gemm.m, case.gemm.n, case.gemm.k)
-        };
-        let done = args.resume && db.entries().any(|e| known(&e.key));
-        !(case.candidates.is_empty() || done)
+    let mut numbers: Vec<usize> = (0..selected.cases.len()).collect();
+    numbers.retain(|i| {
+        selected
+            .cases
+            .get(*i)
+            .is_some_and(|case| args.wants(*i, case, &db))
     });
+    let all = std::mem::take(&mut selected.cases);
+    selected.cases = numbers
+        .iter()
+        .filter_map(|i| all.get(*i).cloned())
+        .collect();
     if selected.cases.is_empty() {
         say("nothing to tune: no case has a candidate that is not tuned yet");
-        return Ok(crate::error::exit_code::OK);
+        return Ok(exit_code::OK);
     }
     let device = device.open()?;
     let name = device.properties().name.clone();
@@ -64,9 +72,44 @@ pub fn main(args: &TuneArgs, device: DeviceArgs) -> Result<u8, RuntimeError> {
         }
         Ok(())
     })?;
+    if let Some(RuntimeError::Candidate { package, .. }) = &measured.fatal {
+        let done = measured.document.rows.len() + measured.document.failures.len() - 1;
+        let from = numbers.get(done).copied().unwrap_or(0);
+        return Err(start_again(package, from));
+    }
     let code = args.measure.finish(&measured)?;
     end_if_hanging(&device, code);
     Ok(code)
+}
+
+impl TuneArgs {
+    fn wants(&self, number: usize, case: &Case, db: &TunedDb) -> bool {
+        let (op, layout) = case.gemm.tuned_op();
+        let known = |key: &Key| {
+            (key.op, key.layout, key.dtype) == (op, layout, case.gemm.dtype)
+                && (key.m, key.n, key.k) == (case.gemm.m, case.gemm.n, case.gemm.k)
+        };
+        let tuned = self.resume && db.entries().any(|e| known(&e.key));
+        number >= self.from && !case.candidates.is_empty() && !tuned
+    }
+}
+
+/// Replaces this process, whose device is lost, by one that leaves out `package` and begins with
+/// case `from`. Returns only if that fails.
+fn start_again(package: &str, from: usize) -> RuntimeError {
+    use std::os::unix::process::CommandExt;
+    eprintln!("starting again without {package}");
+    let failed = |error| RuntimeError::File {
+        path: "this program".into(),
+        error,
+    };
+    let program = match std::env::current_exe() {
+        Ok(program) => program,
+        Err(error) => return failed(error),
+    };
+    let again = ["--skip", package, "--from", &from.to_string()].map(OsString::from);
+    let args = std::env::args_os().skip(1).chain(again);
+    failed(std::process::Command::new(program).args(args).exec())
 }
 
 fn failed(path: &Path) -> impl Fn(axe_package::TunedError) -> RuntimeError + '_ {

@@ -110,6 +110,9 @@ impl MeasureArgs {
                     eprintln!("{failure}");
                     document.failures.push(failure);
                     if error.is_fatal() {
+                        if let RuntimeError::Candidate { package, .. } = &error {
+                            eprintln!("leave it out with --skip {package}");
+                        }
                         fatal = Some(error);
                         break;
                     }

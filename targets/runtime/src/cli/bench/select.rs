@@ -67,12 +67,12 @@ impl Selection {
             found.extend(candidates);
             notes.extend(others);
         }
-        found.retain(|c| !self.skipped(&c.path));
-        for case in &mut cases {
-            case.candidates.retain(|c| !self.skipped(c));
-        }
         let own = cases.is_empty() && self.suite.is_empty();
         let mut selected = join(cases, found, own);
+        // Last, so that leaving out a package changes no case's number.
+        for case in &mut selected.cases {
+            case.candidates.retain(|c| !self.skipped(c));
+        }
         selected.notes.splice(0..0, notes);
         if selected.cases.is_empty() {
             let mut what = "no cases; give --case, --list, --suite or --packages".to_owned();
