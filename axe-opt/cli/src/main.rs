@@ -7,7 +7,7 @@ mod reference;
 mod run;
 mod sim;
 
-use axe_runtime::cli::{DeviceArgs, info::InfoArgs};
+use axe_runtime::cli::{DeviceArgs, bench::BenchArgs, info::InfoArgs, tune::TuneArgs};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -45,6 +45,20 @@ enum Command {
     Explain(compile::ExplainArgs),
     /// Show what a kernel package holds
     Info(InfoArgs),
+    /// Compare packages with NVIDIA's libraries on a GPU
+    Bench {
+        #[command(flatten)]
+        bench: Box<BenchArgs>,
+        #[command(flatten)]
+        device: DeviceArgs,
+    },
+    /// Find the fastest of several packages for each shape, on a GPU
+    Tune {
+        #[command(flatten)]
+        tune: Box<TuneArgs>,
+        #[command(flatten)]
+        device: DeviceArgs,
+    },
 }
 
 fn main() -> ExitCode {
@@ -57,6 +71,8 @@ fn main() -> ExitCode {
         #[cfg(feature = "compiler")]
         Command::Explain(args) => return compile::explain(&args),
         Command::Info(args) => axe_runtime::cli::info::main(&args),
+        Command::Bench { bench, device } => axe_runtime::cli::bench::main(&bench, device),
+        Command::Tune { tune, device } => axe_runtime::cli::tune::main(&tune, device),
     };
     ExitCode::from(result.unwrap_or_else(|error| {
         eprintln!("axe: {error}");
