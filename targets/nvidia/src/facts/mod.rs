@@ -2,3 +2,4 @@
 
 pub mod chip;
 pub mod matrix;
+pub mod wgmma;

@@ -9,6 +9,7 @@ pub mod reduce;
 pub mod shuffle;
 pub mod tma;
 pub mod transfer;
+pub mod wgmma;
 
 use std::fmt;
 
