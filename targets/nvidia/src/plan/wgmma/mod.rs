@@ -13,6 +13,8 @@ mod text;
 #[cfg(test)]
 mod cases;
 #[cfg(test)]
+mod simulated;
+#[cfg(test)]
 mod tests;
 
 pub use text::{Inline, Start};
