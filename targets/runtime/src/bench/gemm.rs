@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axe_package::{Env, Package, Report, TensorType};
+use axe_package::{Env, Package, TensorType};
 
 use super::case::Case;
 use super::compare::Comparer;
@@ -15,10 +15,10 @@ use super::document::{Baseline, Ours, Row, Tried, Verdict};
 use super::fill::Filler;
 use super::operands::OperandSet;
 use super::packages::{self, Candidate, Role};
-use super::problem::{Gemm, Scaling};
-use super::reference::{HostOperands, Sample, check, gather};
+use super::problem::Gemm;
 use super::runner::Runner;
 use super::stats::drift;
+use super::truth::Truth;
 use crate::device::{Device, DeviceMemory};
 use crate::error::RuntimeError;
 use crate::loaded::{Code, Loaded};
@@ -72,14 +72,6 @@ struct Reference<'a> {
     norm_error: f64,
 }
 
-/// What checking needs of the operands: the first set's, on the device and sampled on the host.
-struct Truth<'a> {
-    gemm: &'a Gemm,
-    sample: Sample,
-    host: HostOperands,
-    set: &'a OperandSet,
-}
-
 impl Bench {
     /// Opens cuBLASLt on a device.
     ///
@@ -114,13 +106,7 @@ impl Bench {
         let first = sets
             .first()
             .ok_or_else(|| RuntimeError::Usage("no operands".into()))?;
-        let sample = Sample::of(gemm);
-        let truth = Truth {
-            host: self.host_operands(gemm, &sample, first)?,
-            gemm,
-            sample,
-            set: first,
-        };
+        let truth = Truth::of(gemm, first)?;
         let (reference, no_cublaslt) = match self.reference(&truth, options) {
             Ok(reference) => (Some(reference), None),
             Err(error) if error.is_fatal() => return Err(error),
@@ -328,7 +314,7 @@ impl Bench {
         reference: Option<&Reference<'_>>,
     ) -> Result<(), RuntimeError> {
         let gemm = truth.gemm;
-        let mut reports = vec![self.against_f64(truth)?];
+        let mut reports = vec![truth.against_f64()?];
         tried.against_f64 = reports.first().cloned();
         if let Some(reference) = reference {
             let c = truth.set.c();
@@ -382,7 +368,7 @@ impl Bench {
         unsafe { planned.launch(&operands, 0) }?;
         self.device
             .wait(options.patience, || "running cuBLASLt".into())?;
-        let report = self.against_f64(truth)?;
+        let report = truth.against_f64()?;
         if !report.passed() {
             return Err(RuntimeError::CublasLt(format!(
                 "its result disagrees with f64: {report}"
@@ -396,78 +382,6 @@ impl Bench {
             c,
             norm_error: report.norm_rel,
         })
-    }
-
-    /// The set's C against f64.
-    fn against_f64(&self, truth: &Truth<'_>) -> Result<Report, RuntimeError> {
-        let gemm = truth.gemm;
-        let row = gemm.n * gemm.out().bytes() as u64;
-        let c = self.rows(truth.set.c(), &truth.sample.rows, row)?;
-        check(gemm, &truth.sample, &truth.host, &c).map_err(|error| RuntimeError::Compare {
-            output: "C".into(),
-            error,
-        })
-    }
-
-    /// The sampled rows and columns of the operands.
-    fn host_operands(
-        &self,
-        gemm: &Gemm,
-        sample: &Sample,
-        set: &OperandSet,
-    ) -> Result<HostOperands, RuntimeError> {
-        let size = gemm.dtype.bytes();
-        let memory = |role| {
-            let missing = || RuntimeError::Usage("an operand is missing".into());
-            set.input(role).ok_or_else(missing)
-        };
-        let (a, w) = (memory(Role::A)?, memory(Role::W)?);
-        let w = if gemm.transposed {
-            self.rows(w, &sample.columns, gemm.k * size as u64)?
-        } else {
-            let elements = sample
-                .columns
-                .iter()
-                .flat_map(|c| (0..gemm.k).map(move |k| k * gemm.n + c));
-            gather(&w.download()?, elements, size)
-        };
-        let kb = gemm.k.div_ceil(super::problem::BLOCK);
-        let (of_a, of_w) = (Role::ScalesOfA, Role::ScalesOfW);
-        let scales = match gemm.scaling {
-            Scaling::None => (Vec::new(), Vec::new()),
-            Scaling::Tensor => (memory(of_a)?.download()?, memory(of_w)?.download()?),
-            Scaling::Row => (
-                self.rows(memory(of_a)?, &sample.rows, 4)?,
-                self.rows(memory(of_w)?, &sample.columns, 4)?,
-            ),
-            Scaling::Block => (
-                self.rows(memory(of_a)?, &sample.rows, 4 * kb)?,
-                memory(of_w)?.download()?,
-            ),
-        };
-        Ok(HostOperands {
-            a: self.rows(a, &sample.rows, gemm.k * size as u64)?,
-            w,
-            scales,
-        })
-    }
-
-    /// Rows, of `bytes` bytes each, of a matrix.
-    fn rows(
-        &self,
-        memory: &DeviceMemory,
-        rows: &[u64],
-        bytes: u64,
-    ) -> Result<Vec<u8>, RuntimeError> {
-        // All rows in one copy where they are all wanted.
-        if rows.iter().copied().eq(0..rows.len() as u64) {
-            return memory.part(0, rows.len() as u64 * bytes);
-        }
-        let mut out = Vec::new();
-        for row in rows {
-            out.extend(memory.part(row * bytes, bytes)?);
-        }
-        Ok(out)
     }
 }
 

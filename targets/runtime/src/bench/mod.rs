@@ -2,7 +2,8 @@
 //!
 //! [`gemm::Bench`] measures one [`case::Case`]: cuBLASLt's algorithms and all packages that compute
 //! the product are checked, then hold a [`contest`]. [`suite`] names sets of shapes, [`packages`]
-//! finds packages in a folder, [`document`] is what is written, [`plot`] draws it.
+//! finds packages in a folder, [`document`] is what is written, [`plot`] and
+//! [`raster`] draw it.
 
 pub mod case;
 pub mod compare;
@@ -15,8 +16,10 @@ pub mod operands;
 pub mod packages;
 pub mod plot;
 pub mod problem;
+pub mod raster;
 pub mod reference;
 pub mod runner;
 pub mod stats;
 pub mod suite;
+pub mod truth;
 pub mod weights;

@@ -1,4 +1,4 @@
-//! A bar chart as SVG.
+//! A bar chart: its marks, and the marks as SVG. `raster` draws the same marks as PNG.
 
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ pub struct Bar {
 
 /// The bars of a document: each row's speed relative to cuBLASLt.
 #[must_use]
-pub fn of(document: &Document) -> String {
+pub fn of(document: &Document) -> Chart {
     let bar = |row: &Row| {
         let label = format!("{} {}", row.label, row.gemm);
         let theirs = row.cublaslt.as_ref().map_or(f64::NAN, |c| c.tflops);
@@ -47,65 +47,143 @@ pub fn of(document: &Document) -> String {
     bars(&title, &rows, 1.0)
 }
 
-/// Horizontal bars from zero, with a line at `mark`. Text is escaped.
+/// Something drawn, in pixels from the upper left.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Mark {
+    /// A filled rectangle.
+    Rect {
+        /// Left, top, width, height.
+        at: [f64; 4],
+        /// The colour, 0xRRGGBB.
+        fill: u32,
+    },
+    /// Text on one line.
+    Text {
+        /// The baseline's start, middle or end.
+        at: [f64; 2],
+        /// Which of them.
+        anchor: Anchor,
+        /// The font's size.
+        size: f64,
+        /// What is written.
+        text: String,
+    },
+}
+
+/// Which point of a text is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Anchor {
+    /// Its left end.
+    Start,
+    /// Its middle.
+    Middle,
+    /// Its right end.
+    End,
+}
+
+/// A drawing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chart {
+    /// Width and height in pixels.
+    pub size: [f64; 2],
+    /// What is drawn, later marks over earlier ones.
+    pub marks: Vec<Mark>,
+}
+
+/// Horizontal bars from zero, with a line at `mark`.
 #[must_use]
-pub fn bars(title: &str, bars: &[Bar], mark: f64) -> String {
-    const LEFT: f64 = 360.0;
+pub fn bars(title: &str, bars: &[Bar], mark: f64) -> Chart {
+    const LEFT: f64 = 420.0;
     const WIDTH: f64 = 520.0;
     const ROW: f64 = 22.0;
     const TOP: f64 = 56.0;
-    let most = bars
-        .iter()
-        .map(|b| b.value)
-        .filter(|v| v.is_finite())
-        .fold(mark, f64::max)
-        * 1.05;
-    let scale = |v: f64| {
-        if v.is_finite() && most > 0.0 {
-            v.max(0.0) / most * WIDTH
-        } else {
-            0.0
-        }
+    let values = bars.iter().map(|b| b.value).filter(|v| v.is_finite());
+    let most = values.fold(mark, f64::max) * 1.05;
+    let scale = |v: f64| match v.is_finite() && most > 0.0 {
+        true => v.max(0.0) / most * WIDTH,
+        false => 0.0,
     };
-    let height = TOP + ROW * bars.len() as f64 + 20.0;
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"1120\" height=\"{height}\" \
-         font-family=\"sans-serif\" font-size=\"12\">\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
-         <text x=\"12\" y=\"26\" font-size=\"16\">{}</text>\n",
-        escape(title)
-    );
+    let text = |x, y, anchor, size, text: &str| Mark::Text {
+        at: [x, y],
+        anchor,
+        size,
+        text: text.to_owned(),
+    };
+    let mut marks = vec![text(12.0, 26.0, Anchor::Start, 16.0, title)];
     for (i, bar) in bars.iter().enumerate() {
-        let y = TOP + ROW * i as f64;
+        let (y, length) = (TOP + ROW * i as f64, scale(bar.value));
         let fill = if bar.value >= mark {
-            "#2a7fba"
+            0x2A_7F_BA
         } else {
-            "#c8743c"
+            0xC8_74_3C
         };
-        let length = scale(bar.value);
-        let _ = writeln!(
-            svg,
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\
-             <rect x=\"{LEFT}\" y=\"{y:.1}\" width=\"{length:.1}\" height=\"16\" fill=\"{fill}\"/>\
-             <text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
-            LEFT - 8.0,
-            y + 12.5,
-            escape(&bar.label),
-            LEFT + length + 6.0,
-            y + 12.5,
-            escape(&bar.note)
-        );
+        let at = [LEFT, y, length, 16.0];
+        marks.push(text(LEFT - 8.0, y + 12.5, Anchor::End, 12.0, &bar.label));
+        marks.push(Mark::Rect { at, fill });
+        let right = LEFT + length + 6.0;
+        marks.push(text(right, y + 12.5, Anchor::Start, 12.0, &bar.note));
     }
-    let x = LEFT + scale(mark);
-    let _ = writeln!(
-        svg,
-        "<line x1=\"{x:.1}\" y1=\"{:.1}\" x2=\"{x:.1}\" y2=\"{:.1}\" stroke=\"black\" stroke-dasharray=\"4 3\"/>\n\
-         <text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{mark:.2}</text>\n</svg>",
-        TOP - 4.0,
-        height - 16.0,
-        TOP - 8.0
-    );
-    svg
+    let (x, bottom) = (LEFT + scale(mark), TOP + ROW * bars.len() as f64 + 4.0);
+    // Dashes.
+    let mut y = TOP - 4.0;
+    while y < bottom {
+        let at = [x - 0.5, y, 1.0, 4.0_f64.min(bottom - y)];
+        marks.push(Mark::Rect { at, fill: 0 });
+        y += 7.0;
+    }
+    marks.push(text(
+        x,
+        TOP - 8.0,
+        Anchor::Middle,
+        12.0,
+        &format!("{mark:.2}"),
+    ));
+    Chart {
+        size: [1180.0, bottom + 16.0],
+        marks,
+    }
+}
+
+impl Chart {
+    /// The drawing as SVG. Text is escaped.
+    #[must_use]
+    pub fn svg(&self) -> String {
+        let [width, height] = self.size;
+        let mut svg = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+             font-family=\"sans-serif\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
+        );
+        for mark in &self.marks {
+            let _ = match mark {
+                Mark::Rect {
+                    at: [x, y, w, h],
+                    fill,
+                } => writeln!(
+                    svg,
+                    "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{w:.1}\" height=\"{h}\" fill=\"#{fill:06x}\"/>"
+                ),
+                Mark::Text {
+                    at: [x, y],
+                    anchor,
+                    size,
+                    text,
+                } => {
+                    let anchor = match anchor {
+                        Anchor::Start => "start",
+                        Anchor::Middle => "middle",
+                        Anchor::End => "end",
+                    };
+                    writeln!(
+                        svg,
+                        "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{size}\" text-anchor=\"{anchor}\">{}</text>",
+                        escape(text)
+                    )
+                }
+            };
+        }
+        svg.push_str("</svg>\n");
+        svg
+    }
 }
 
 fn escape(text: &str) -> String {
@@ -134,7 +212,8 @@ mod tests {
                 bar("none", f64::NAN),
             ],
             1.0,
-        );
+        )
+        .svg();
         assert!(svg.contains("a &lt; b") && svg.contains("half &amp; more"));
         assert_eq!(svg.matches("height=\"16\"").count(), 3);
         let width = |w: f64| svg.contains(&format!("width=\"{w:.1}\""));

@@ -10,6 +10,7 @@ use super::select::Selected;
 use crate::bench::document::{Document, HEADER, METHOD, Row, footer, line, notes};
 use crate::bench::gemm::{Bench, Options};
 use crate::bench::plot;
+use crate::bench::raster::png;
 use crate::device::Device;
 use crate::error::{RuntimeError, exit_code};
 
@@ -34,7 +35,7 @@ pub struct MeasureArgs {
     /// Write everything that was measured as JSON; `-` is standard output, without the table
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Draw the ratios as an SVG
+    /// Draw the ratios, as SVG or, when the name ends with `.png`, as PNG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 }
@@ -143,7 +144,15 @@ impl MeasureArgs {
             }
         }
         if let Some(path) = &self.plot {
-            write(path, plot::of(document).as_bytes())?;
+            let chart = plot::of(document);
+            let bytes = match path
+                .extension()
+                .is_some_and(|e| e.eq_ignore_ascii_case("png"))
+            {
+                true => png(&chart).map_err(|e| RuntimeError::Usage(format!("drawing: {e}")))?,
+                false => chart.svg().into_bytes(),
+            };
+            write(path, &bytes)?;
         }
         let code = match (&measured.fatal, document.good()) {
             (Some(error), _) => error.exit_code(),
