@@ -96,7 +96,8 @@ impl CublasLt {
         unsafe { sys::cublasLtGetVersion() }
     }
 
-    /// Plans a GEMM, asking for up to `proposals` algorithms.
+    /// Plans a GEMM, asking for up to `proposals` algorithms. Sums of 8-bit products, but for block
+    /// scales, stay in the tensor cores' shorter accumulators (`FAST_ACCUM`) unless `precise`.
     ///
     /// # Errors
     /// A GEMM that the library does not have.
@@ -105,6 +106,7 @@ impl CublasLt {
         gemm: &Gemm,
         operands: &Operands,
         proposals: usize,
+        precise: bool,
     ) -> Result<Planned<'_>, RuntimeError> {
         let scale_type = sys::cudaDataType_t::CUDA_R_32F;
         let compute = sys::cublasComputeType_t::CUBLAS_COMPUTE_32F;
@@ -123,6 +125,10 @@ impl CublasLt {
             &op,
         )?;
         planned.set_scales(gemm.scaling, operands)?;
+        if matches!(gemm.scaling, Scaling::Tensor | Scaling::Row) {
+            let which = sys::cublasLtMatmulDescAttributes_t::CUBLASLT_MATMUL_DESC_FAST_ACCUM;
+            planned.set(which, &i8::from(!precise))?;
+        }
         let (m, n, k) = (gemm.m, gemm.n, gemm.k);
         let (dtype, out) = (data_type(gemm.dtype)?, data_type(gemm.out())?);
         let w = if gemm.transposed { (k, n) } else { (n, k) };

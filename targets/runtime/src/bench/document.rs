@@ -121,6 +121,8 @@ pub struct Document {
     pub cublaslt_version: Option<usize>,
     /// How operands were made and measured.
     pub method: &'static str,
+    /// cuBLASLt promoted sums of 8-bit products as it went.
+    pub precise: bool,
     /// The ratios of all rows that have one.
     pub summary: Option<Summary>,
     /// The rows.
@@ -333,6 +335,7 @@ pub(crate) mod tests {
             device,
             cublaslt_version: Some(130_002),
             method: METHOD,
+            precise: false,
             summary: None,
             rows: vec![row(1.0, Verdict::Right), row(1.21, Verdict::Right)],
             failures: vec![],

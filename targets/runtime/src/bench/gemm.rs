@@ -35,6 +35,8 @@ pub struct Options {
     pub pairs: usize,
     /// How many of cuBLASLt's proposals to try; the fastest is the one measured against.
     pub proposals: usize,
+    /// cuBLASLt promotes sums of 8-bit products to f32 as it goes (`FAST_ACCUM` off).
+    pub precise: bool,
     /// How long a candidate may take when it is checked, before it is said to hang.
     pub patience: Duration,
 }
@@ -45,6 +47,7 @@ impl Default for Options {
             budget: Duration::from_millis(5000),
             pairs: 31,
             proposals: 16,
+            precise: false,
             patience: Duration::from_secs(20),
         }
     }
@@ -362,7 +365,9 @@ impl Bench {
         options: &Options,
     ) -> Result<Reference<'a>, RuntimeError> {
         let (gemm, operands) = (truth.gemm, truth.set.operands());
-        let planned = self.cublaslt.plan(gemm, &operands, options.proposals)?;
+        let planned = self
+            .cublaslt
+            .plan(gemm, &operands, options.proposals, options.precise)?;
         truth.set.c().fill(axe_package::POISON)?;
         // SAFETY: the set's memory has the GEMM's sizes.
         unsafe { planned.launch(&operands, 0) }?;

@@ -29,6 +29,10 @@ pub struct MeasureArgs {
     /// How many of cuBLASLt's proposals to try; the fastest counts
     #[arg(long, default_value_t = 16, value_name = "N")]
     proposals: usize,
+    /// cuBLASLt promotes sums of 8-bit products to f32 as it goes (its FAST_ACCUM is off); block scales
+    /// always do
+    #[arg(long)]
+    precise: bool,
     /// Seconds that one run of a candidate may take before it is said to hang
     #[arg(long, default_value_t = 20.0, value_name = "SECONDS")]
     patience: f64,
@@ -61,6 +65,7 @@ impl MeasureArgs {
             budget,
             pairs: self.pairs,
             proposals: self.proposals.clamp(1, 1000),
+            precise: self.precise,
             patience: seconds(self.patience)?,
         })
     }
@@ -90,6 +95,7 @@ impl MeasureArgs {
             device: device.properties().clone(),
             cublaslt_version: Some(version),
             method: METHOD,
+            precise: self.precise,
             summary: None,
             rows: Vec::new(),
             failures: Vec::new(),
