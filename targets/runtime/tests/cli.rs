@@ -148,6 +148,8 @@ fn command_lines_are_checked() {
         &["tensor", "row", "block"],
     );
     fails(&["tune", "--suite", "llm"], 2, &["--out"]);
+    let tune = ["tune", "--case", "8,8,8,f16", "--out", "none.json"];
+    fails(&tune, 2, &["no case has a candidate"]);
     let tune = ["tune", "--case", "8,8,8,f16", "--out", "cases.txt"];
     fails(&tune, 3, &["cases.txt: line"]);
     fails(&["batch", "none.txt"], 3, &["none.txt"]);

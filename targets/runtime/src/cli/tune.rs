@@ -59,9 +59,17 @@ pub fn main(args: &TuneArgs, device: DeviceArgs) -> Result<u8, RuntimeError> {
         .iter()
         .filter_map(|i| all.get(*i).cloned())
         .collect();
-    if selected.cases.is_empty() {
-        say("nothing to tune: no case has a candidate that is not tuned yet");
+    if selected.cases.is_empty() && (args.resume || args.from > 0) {
+        say("nothing left to tune");
         return Ok(exit_code::OK);
+    }
+    if selected.cases.is_empty() {
+        let mut what = "nothing to tune: no case has a candidate".to_owned();
+        selected
+            .notes
+            .iter()
+            .for_each(|n| what = format!("{what}\n  {n}"));
+        return Err(RuntimeError::Usage(what));
     }
     let device = device.open()?;
     let name = device.properties().name.clone();
