@@ -340,6 +340,9 @@ def Axe_SliceOp : Axe_Op<"slice", [Pure]> {
     A unit dimension of the box may be dropped: trailing result dimensions
     match the last source dimensions.
 
+    The result's layout counts addresses from the box's first element. A swizzle
+    moves the storage's addresses: the result names it too, and counts before it.
+
     **Constraints**
 
     * (V1) one origin for each source dimension;

@@ -32,6 +32,8 @@ namespace axe {
 
 #define GEN_PASS_DEF_CONVERTLINALGTOAXE
 #define GEN_PASS_DEF_AXECANONICALIZELAYOUTS
+#define GEN_PASS_DEF_AXESLICE
+#define GEN_PASS_DEF_AXETILE
 #define GEN_PASS_DEF_AXEPLANKERNELS
 #define GEN_PASS_DEF_AXEDISPATCHSCHEDULES
 #define GEN_PASS_DEF_AXEVERIFYSCHEDULES
@@ -66,6 +68,13 @@ bool runBody(Pass *pass, StringRef name, Operation *operation,
 
 StringRef text(bool value) { return value ? "true" : "false"; }
 
+template <typename T> std::string text(ArrayRef<T> values) {
+  std::string joined;
+  llvm::raw_string_ostream os(joined);
+  llvm::interleave(values, os, ",");
+  return joined;
+}
+
 /// A pass whose body is the Rust function of the same name.
 template <typename Base> struct RustPass : Base {
   using Base::Base;
@@ -87,6 +96,18 @@ struct ConvertLinalgToAxePass
 struct AxeCanonicalizeLayoutsPass
     : RustPass<impl::AxeCanonicalizeLayoutsBase<AxeCanonicalizeLayoutsPass>> {
   using RustPass::RustPass;
+};
+
+struct AxeSlicePass : RustPass<impl::AxeSliceBase<AxeSlicePass>> {
+  using RustPass::RustPass;
+};
+
+struct AxeTilePass : RustPass<impl::AxeTileBase<AxeTilePass>> {
+  using RustPass::RustPass;
+  Options options() override {
+    return {{"sizes", text(ArrayRef<int64_t>(sizes))},
+            {"operators", text(ArrayRef<std::string>(operators))}};
+  }
 };
 
 struct AxePlanKernelsPass
@@ -130,6 +151,8 @@ void registerPipelines();
 void registerPasses() {
   registerOne<ConvertLinalgToAxePass>();
   registerOne<AxeCanonicalizeLayoutsPass>();
+  registerOne<AxeSlicePass>();
+  registerOne<AxeTilePass>();
   registerOne<AxePlanKernelsPass>();
   registerOne<AxeDispatchSchedulesPass>();
   registerOne<AxeVerifySchedulesPass>();

@@ -35,6 +35,58 @@ def AxeCanonicalizeLayouts : Pass<"axe-canonicalize-layouts"> {
     Statistic<"changed", "num-changed", "Number of distinct layouts changed">];
 }
 
+def AxeSlice : Pass<"axe-slice", "::mlir::ModuleOp"> {
+  let summary = "Resolve slices and views of storage as far as they are known";
+  let description = [{
+    * A slice of a slice becomes one slice of the storage, with the origins added.
+      A slice carries its source's bounds, so the fold needs the outer box to stay
+      inside the inner one, as constants, loops and arithmetic tell it.
+    * A view of a view becomes one view of the storage.
+    * A slice of an `axe.alloc` at a constant origin becomes a view with the exact
+      layout of the box, by the algebra's slice, origin included; so do views of it.
+    * A slice of storage with digits or a swizzle whose type lacks a layout gets the
+      one of its box, where that is the same at every origin.
+    * Slices and views that nothing uses any more are erased.
+
+    What stays as it is has a remark of category `axe-slice` that says why.
+  }];
+  let statistics = [
+    Statistic<"folded", "num-folded", "Number of slices and views folded">,
+    Statistic<"resolved", "num-resolved", "Number of slices that became views">,
+    Statistic<"completed", "num-completed", "Number of boxes that got a layout">];
+  let dependentDialects = ["::axe::AxeDialect", "::mlir::arith::ArithDialect"];
+}
+
+def AxeTile : Pass<"axe-tile", "::mlir::ModuleOp"> {
+  let summary = "Split operators into loops over tiles";
+  let description = [{
+    An operator larger than a tile becomes an `scf.for` nest over tiles. `sizes`
+    counts the dimensions of what the operator writes, outermost first, and then,
+    for `axe.gemm`, `K`; a dimension without a size, or of size 0, stays whole.
+
+    * Copies and fills of memrefs work on slices of them; a slice carries its
+      source's bounds, so that ragged ends are right. A dynamic extent needs a size.
+    * The store of a register tensor takes all that computes the stored value into
+      the loop, down to the loads: the layout of a tile is the algebra's slice, and
+      must be the same for every tile, up to the registers, which are numbered
+      densely. Nothing between a load and the store may write what is loaded;
+      memrefs of different arguments do not overlap.
+    * `axe.gemm` into registers sums over tiles of `K` of operands in storage.
+    * Operators on tensors without layouts work on `tensor.extract_slice`s and give
+      their tiles by `tensor.insert_slice`; a ragged end has a dynamic extent.
+
+    What stays as it is has a remark of category `axe-tile` that says why.
+  }];
+  let options = [
+    ListOption<"sizes", "sizes", "int64_t", "Tile extents, outermost first; 0 keeps a dimension whole">,
+    ListOption<"operators", "operators", "std::string", "Operators to tile, such as copy,gemm (default: all)">];
+  let statistics = [
+    Statistic<"tiled", "num-tiled", "Number of operators split">];
+  let dependentDialects = ["::axe::AxeDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
 def AxePlanKernels : Pass<"axe-plan-kernels", "::mlir::ModuleOp"> {
   let summary = "Group logical operators into kernels and choose their tiles";
   let description = [{

@@ -32,6 +32,19 @@ pub fn register_passes() {
     unsafe { axeRegisterPasses() };
 }
 
+/// The text of a string; empty when it is not UTF-8.
+///
+/// # Safety
+/// The string is valid, and outlives `'a`.
+unsafe fn text<'a>(raw: MlirStringRef) -> &'a str {
+    // melior reads the byte before the end, which an empty string does not have.
+    if raw.length == 0 {
+        return "";
+    }
+    // SAFETY: promised by the caller.
+    unsafe { StringRef::from_raw(raw) }.as_str().unwrap_or("")
+}
+
 /// # Safety
 /// `options` is valid for `count` elements whose strings outlive `'a`.
 unsafe fn options<'a>(options: *const PassOption, count: isize) -> Vec<(&'a str, &'a str)> {
@@ -45,10 +58,7 @@ unsafe fn options<'a>(options: *const PassOption, count: isize) -> Vec<(&'a str,
     unsafe {
         std::slice::from_raw_parts(options, count)
             .iter()
-            .map(|option| {
-                let text = |raw| StringRef::from_raw(raw).as_str().unwrap_or("");
-                (text(option.name), text(option.value))
-            })
+            .map(|option| (text(option.name), text(option.value)))
             .collect()
     }
 }

@@ -4,6 +4,7 @@
 //! Rust function of the same name, found through [`registry`].
 
 pub mod abi;
+mod boxes;
 pub mod convert;
 pub mod error;
 mod host;
@@ -12,7 +13,9 @@ mod layouts;
 pub mod pipeline;
 pub mod registry;
 pub mod remark;
+mod slice;
 pub mod target;
+mod tile;
 
 pub use error::{PassError, PassResult};
 
@@ -21,6 +24,8 @@ pub fn register() {
     registry::register("convert-linalg-to-axe", convert::run);
     registry::register("axe-canonicalize-layouts", layouts::canonicalize::run);
     registry::register("axe-print-layouts", layouts::print::run);
+    registry::register("axe-slice", slice::run);
+    registry::register("axe-tile", tile::run);
     registry::register("axe-lower-to-host", host::run);
     pipeline::register("axe-cpu", host::pipeline::text);
     registry::register("axe-plan-kernels", target::plan_kernels);

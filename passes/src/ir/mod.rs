@@ -6,6 +6,7 @@
 pub mod attribute;
 pub mod build;
 pub mod combiner;
+pub mod facts;
 pub mod reshape;
 pub mod types;
 pub mod value;

@@ -64,6 +64,17 @@ pub fn argument_number(value: Val<'_>) -> Option<usize> {
     usize::try_from(number).ok()
 }
 
+/// The operation whose block has this argument; `None` for a result.
+#[must_use]
+pub fn parent<'c>(argument: Val<'c>) -> Option<Op<'c>> {
+    // SAFETY: the owner is read only of the argument of a block, and a missing parent is null, which is checked.
+    unsafe {
+        argument.is_block_argument().then_some(())?;
+        let block = sys::mlirBlockArgumentGetOwner(argument.to_raw());
+        OperationRef::from_option_raw(sys::mlirBlockGetParentOperation(block))
+    }
+}
+
 /// What tells values apart, for sets and maps.
 #[must_use]
 pub fn identity(value: Val<'_>) -> usize {

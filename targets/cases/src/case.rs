@@ -49,20 +49,21 @@ pub struct Compiled {
 }
 
 /// What `--axe-dispatch-schedules` and MLIR's own passes make of a kernel, up to PTX.
-fn pipeline(chip: &str) -> String {
+fn pipeline(chip: &str, first: &str) -> String {
+    let comma = if first.is_empty() { "" } else { "," };
     format!(
-        "--pass-pipeline=builtin.module(axe-dispatch-schedules{{target={chip} explain}},canonicalize,cse,gpu.module(convert-scf-to-cf,convert-gpu-to-nvvm,convert-math-to-llvm,convert-arith-to-llvm,convert-index-to-llvm),convert-cf-to-llvm,reconcile-unrealized-casts,canonicalize,cse,nvvm-attach-target{{chip={chip} features=+ptx90 O=3}},gpu-module-to-binary{{format=isa}})"
+        "--pass-pipeline=builtin.module({first}{comma}axe-dispatch-schedules{{target={chip} explain}},canonicalize,cse,gpu.module(convert-scf-to-cf,convert-gpu-to-nvvm,convert-math-to-llvm,convert-arith-to-llvm,convert-index-to-llvm),convert-cf-to-llvm,reconcile-unrealized-casts,canonicalize,cse,nvvm-attach-target{{chip={chip} features=+ptx90 O=3}},gpu-module-to-binary{{format=isa}})"
     )
 }
 
 impl Case {
-    /// Compiles the kernel with `axe-opt`.
+    /// Compiles the kernel with `axe-opt`; passes `first` run before the schedules are chosen.
     ///
     /// # Errors
     /// What the compiler says.
-    pub fn compile(&self, axe_opt: &str, chip: &str) -> Result<Compiled> {
+    pub fn compile(&self, axe_opt: &str, chip: &str, first: &str) -> Result<Compiled> {
         let mut child = Command::new(axe_opt)
-            .arg(pipeline(chip))
+            .arg(pipeline(chip, first))
             .stdin(std::process::Stdio::piped())
             .stdout(std::process::Stdio::piped())
             .stderr(std::process::Stdio::piped())

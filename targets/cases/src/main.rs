@@ -18,6 +18,9 @@ struct Arguments {
     /// The chip to compile for
     #[arg(long, default_value = "sm_90a")]
     chip: String,
+    /// Passes to run before the schedules are chosen, as in a textual pipeline
+    #[arg(long, value_name = "PIPELINE", default_value = "")]
+    passes: String,
     /// The first seed
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -91,7 +94,7 @@ fn main() -> Result<()> {
 
 fn one(arguments: &Arguments, seed: u64) -> Outcome {
     let case = case(seed);
-    let compiled = match case.compile(&arguments.axe_opt, &arguments.chip) {
+    let compiled = match case.compile(&arguments.axe_opt, &arguments.chip, &arguments.passes) {
         Ok(compiled) => compiled,
         Err(error) => {
             return Outcome {

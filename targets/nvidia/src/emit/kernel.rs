@@ -1,6 +1,5 @@
 //! Walks a kernel and emits its operators: values, control flow, and what is no operator of axe.
 
-use super::facts::Facts;
 use super::int::{Int, Ints};
 use super::pipeline::{Cursor, Ring, RingKey, Side};
 use super::schedule::Decision;
@@ -12,6 +11,7 @@ use crate::facts::chip::Chip;
 use crate::fragment::Fragment;
 use crate::plan::Decline;
 use axe_dialect::{element_type, layout_of};
+use axe_passes::ir::facts::Facts;
 use axe_passes::ir::value::{identity, name, operands, results};
 use axe_passes::ir::walk::operations;
 use axe_passes::ir::{Builder, Op, Val};

@@ -8,7 +8,6 @@ mod access;
 mod assembly;
 mod boxes;
 mod control;
-mod facts;
 mod int;
 mod kernel;
 mod math;

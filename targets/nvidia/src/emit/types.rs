@@ -1,9 +1,9 @@
 //! Types that MLIR's C API reads and melior leaves out.
 
-use axe_passes::ir::{Builder, DYNAMIC, Val};
+use axe_passes::ir::{Builder, DYNAMIC};
 use melior::dialect::llvm;
 use melior::ir::r#type::IntegerType;
-use melior::ir::{BlockRef, Type, TypeLike, ValueLike};
+use melior::ir::{Type, TypeLike};
 use mlir_sys as sys;
 
 /// The extents of a memref; `None` for another type.
@@ -31,14 +31,6 @@ unsafe fn shape(r#type: Type) -> Vec<i64> {
         let rank = isize::try_from(sys::mlirShapedTypeGetRank(raw)).unwrap_or(0);
         (0..rank).map(extent).collect()
     }
-}
-
-/// The block whose argument a value is; `None` for a result.
-pub(crate) fn owner_block<'c>(value: Val<'c>) -> Option<BlockRef<'c, 'c>> {
-    value
-        .is_block_argument()
-        // SAFETY: the owner is read only of the argument of a block.
-        .then(|| unsafe { BlockRef::from_raw(sys::mlirBlockArgumentGetOwner(value.to_raw())) })
 }
 
 /// `!llvm.ptr<space>`.

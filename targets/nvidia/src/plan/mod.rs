@@ -33,11 +33,4 @@ impl fmt::Display for Decline {
 
 impl std::error::Error for Decline {}
 
-/// The greatest common divisor; `gcd(0, n)` is `n`.
-pub(crate) fn gcd(a: i64, b: i64) -> i64 {
-    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    i64::try_from(a).unwrap_or(1)
-}
+pub(crate) use axe_passes::ir::facts::gcd;

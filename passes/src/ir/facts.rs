@@ -1,16 +1,15 @@
 //! What is known of an index value without running the kernel: a divisor and a range.
 
-use crate::plan::gcd;
-use axe_passes::ir::value::{argument_number, defining, identity, name, operands};
-use axe_passes::ir::{DYNAMIC, Op, Val, attribute};
+use super::value::{argument_number, defining, identity, name, operands, parent};
+use super::{DYNAMIC, Op, Val, attribute, types};
+use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
-use melior::ir::{BlockLike, ValueLike};
 use std::cell::RefCell;
 use std::collections::HashMap;
 
 /// Multiples of `divisor` (0 for the number zero) from `low` to `high`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Fact {
+pub struct Fact {
     /// Divides the value.
     pub divisor: i64,
     /// The least value, when known.
@@ -21,7 +20,7 @@ pub(crate) struct Fact {
 
 impl Fact {
     /// Nothing is known.
-    pub(crate) const UNKNOWN: Self = Self {
+    pub const UNKNOWN: Self = Self {
         divisor: 1,
         low: None,
         high: None,
@@ -34,7 +33,8 @@ impl Fact {
     };
 
     /// One number.
-    pub(crate) fn number(number: i64) -> Self {
+    #[must_use]
+    pub fn number(number: i64) -> Self {
         Self {
             divisor: number.checked_abs().unwrap_or(1),
             low: Some(number),
@@ -43,7 +43,8 @@ impl Fact {
     }
 
     /// The number, when there is only one.
-    fn known(&self) -> Option<i64> {
+    #[must_use]
+    pub fn known(&self) -> Option<i64> {
         self.low.filter(|low| self.high == Some(*low))
     }
 
@@ -133,15 +134,26 @@ fn both(a: Option<i64>, b: Option<i64>, f: impl Fn(i64, i64) -> Option<i64>) -> 
     f(a?, b?)
 }
 
+/// The greatest common divisor; that of 0 and 0 is 0.
+#[must_use]
+pub fn gcd(a: i64, b: i64) -> i64 {
+    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    i64::try_from(a).unwrap_or(1)
+}
+
 /// The facts of a kernel's index values, each found once.
-#[derive(Default)]
-pub(crate) struct Facts {
+#[derive(Debug, Default)]
+pub struct Facts {
     known: RefCell<HashMap<usize, Fact>>,
 }
 
 impl Facts {
     /// What is known of `value`.
-    pub(crate) fn of(&self, value: Val) -> Fact {
+    #[must_use]
+    pub fn of(&self, value: Val) -> Fact {
         if let Some(fact) = self.known.borrow().get(&identity(value)) {
             return *fact;
         }
@@ -176,7 +188,9 @@ impl Facts {
             "arith.index_cast" | "arith.index_castui" => operand(0),
             "gpu.block_id" | "gpu.thread_id" | "gpu.grid_dim" => Fact::NATURAL,
             "axe.pipeline.acquire" | "axe.pipeline.wait" => of_stage(&operands),
-            "memref.dim" | "arith.ceildivui" | "arith.ceildivsi" => self.of_extent(&operands),
+            "memref.dim" | "tensor.dim" | "arith.ceildivui" | "arith.ceildivsi" => {
+                self.of_extent(&operands)
+            }
             _ => Fact::UNKNOWN,
         }
     }
@@ -187,7 +201,7 @@ impl Facts {
             return Fact::UNKNOWN;
         };
         let second = self.of(second).known();
-        if let Some(shape) = super::types::memref_shape(first.r#type()) {
+        if let Some(shape) = types::shape(first.r#type()) {
             let extent = second.and_then(|dim| shape.get(usize::try_from(dim).ok()?));
             return match extent {
                 Some(&extent) if extent != DYNAMIC => Fact::number(extent),
@@ -213,12 +227,9 @@ impl Facts {
 
     /// An induction variable runs from its lower bound by its step; another argument may be anything.
     fn of_argument(&self, value: Val) -> Fact {
-        let block = super::types::owner_block(value);
-        let Some(op) = block.and_then(|block| block.parent_operation()) else {
+        let Some(op) = parent(value) else {
             return Fact::UNKNOWN;
         };
-        // SAFETY: the loop lives in the module that the pass holds.
-        let op: Op = unsafe { Op::from_raw(op.to_raw()) };
         match (name(op).as_str(), argument_number(value)) {
             ("axe.for_tiles", Some(at)) => return self.of_tile(op, at),
             ("scf.for", Some(0)) => {}
