@@ -76,6 +76,21 @@ private:
   std::optional<AxeSwizzle> swizzle;
 };
 
+/// (L3) for the types of an operation's values: the axes of meshes are those of
+/// an `axe.mesh` around it, and places on them are devices.
+llvm::LogicalResult verifyMeshAxes(mlir::Operation *op,
+                                   mlir::SymbolTableCollection &symbols);
+
+/// An operation whose types may name axes of meshes.
+template <typename ConcreteOp>
+class UsesMeshAxes : public mlir::OpTrait::TraitBase<ConcreteOp, UsesMeshAxes> {
+public:
+  llvm::LogicalResult
+  verifySymbolUses(mlir::SymbolTableCollection &symbolTable) {
+    return verifyMeshAxes(this->getOperation(), symbolTable);
+  }
+};
+
 } // namespace axe
 
 #include "AxeDialect.h.inc"

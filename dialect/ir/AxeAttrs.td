@@ -41,7 +41,8 @@ def Axe_LayoutAttr : Axe_Attr<"Layout", "layout", [
     * (L1) as many strides as extents, in `S` and in `R`;
     * (L2) extents are at least 1; only the first of `S` may be `?`;
     * (L3) every axis belongs to the vocabulary that the registered targets
-      declare, or is `mesh.axis` of an `axe.mesh`;
+      declare, or is `mesh.axis` of an `axe.mesh` around the operation whose types
+      name it, with places from 0 to below the axis's size;
     * (L4) sizes, spans and offsets fit in 64 bits;
     * (L5) swizzle parameters are those of CuTe: `bits`, `base` at least 0,
       `|shift| >= bits`, and the swizzled address fits in 62 bits;

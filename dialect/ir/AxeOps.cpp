@@ -261,6 +261,8 @@ static LogicalResult verifyBound(LaunchOp launch,
 }
 
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
+  if (failed(verifyMeshAxes(*this, symbolTable)))
+    return failure();
   if (!getKernelAttr().getNestedReferences().empty()) {
     if (failed(verifyBound(*this, symbolTable)))
       return failure();

@@ -13,8 +13,14 @@ include "mlir/Interfaces/FunctionInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
+// Layouts of its types may name axes of meshes, which are symbols (L3).
+def Axe_UsesMeshAxes : NativeOpTrait<"UsesMeshAxes"> {
+  let cppNamespace = "::axe";
+}
+
 class Axe_Op<string mnemonic, list<Trait> traits = []>
-    : Op<Axe_Dialect, mnemonic, traits>;
+    : Op<Axe_Dialect, mnemonic,
+         !listconcat(traits, [SymbolUserOpInterface, Axe_UsesMeshAxes])>;
 
 // An operator that `--axe-dispatch-schedules` binds to a hardware schedule.
 // `schedule` forces a variant by name; `options` are that variant's own.
@@ -50,6 +56,10 @@ def Axe_MeshOp : Axe_Op<"mesh", [Symbol]> {
                        DenseI64ArrayAttr:$sizes);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::llvm::LogicalResult
+    verifySymbolUses(::mlir::SymbolTableCollection &symbolTable);
+  }];
 }
 
 def Axe_KernelOp : Axe_Op<"kernel", [
@@ -103,7 +113,7 @@ def Axe_ReturnOp : Axe_Op<"return", [Terminator, HasParent<"KernelOp">]> {
 }
 
 def Axe_LaunchOp : Axe_Op<"launch", [
-    AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+    AttrSizedOperandSegments]> {
   let summary = "Launches a kernel on a grid, in destination-passing style";
   let description = [{
     Runs `kernel` on a grid of `x * y * z` blocks. The kernel's arguments are
@@ -137,6 +147,10 @@ def Axe_LaunchOp : Axe_Op<"launch", [
     (`ins` `(` $inputs^ `:` type($inputs) `)`)?
     (`outs` `(` $outputs^ `:` type($outputs) `)`)?
     attr-dict (`->` type($results)^)?
+  }];
+  let extraClassDeclaration = [{
+    ::llvm::LogicalResult
+    verifySymbolUses(::mlir::SymbolTableCollection &symbolTable);
   }];
 }
 

@@ -17,6 +17,10 @@ llvm::LogicalResult verifySliceLayout(mlir::Operation *op,
                                       mlir::MemRefType source,
                                       mlir::MemRefType result);
 
+/// (L3) for every layout below `root`, in any type or attribute: the axes of
+/// meshes are those of an `axe.mesh` around, and places on them are devices.
+llvm::LogicalResult verifyAllMeshAxes(mlir::Operation *root);
+
 /// Elements of storage that a memref spans; -1 when that is not known.
 int64_t storageElements(mlir::MemRefType type);
 
