@@ -8,6 +8,7 @@
 # Features for REQUIRES / UNSUPPORTED:
 #   axe-driver   the driver is our own: `axe`, and flags that only axe-opt has
 #   stock        the driver is mlir-opt with the plugin
+#   own-driver   our own driver is there too, as %own_opt
 #   ptxas        ptxas is there (make deps puts it into .deps/bin)
 #   gpu          an NVIDIA GPU is there
 import os
@@ -76,11 +77,16 @@ else:
     names.parent.mkdir(parents=True, exist_ok=True)
     names.write_text("\n".join(registered_passes(library)))
     wrapper = Path(config.test_source_root) / "stock_opt.py"
+    # Our own driver, where it is built, for what compares the two.
+    if (bin_dir / "axe-opt").is_file():
+        config.available_features.add("own-driver")
+        config.substitutions.append(("%own_opt", str(bin_dir / "axe-opt")))
     tools["axe-opt"] = f"{sys.executable} {wrapper} {llvm_bin / 'mlir-opt'} {library} {names}"
 for name, command in tools.items():
     config.substitutions.append((rf"(?<![\w./%=-]){name}(?![\w./=-])", command))
 
 config.substitutions += [
+    ("%examples", str(root / "examples")),
     ("%models", str(root / "examples" / "models")),
     ("%reference", f"python3 {root / 'examples' / 'models' / 'reference.py'}"),
     ("%llvm_lib", str(llvm_bin.parent / "lib")),
