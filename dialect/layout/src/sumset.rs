@@ -10,7 +10,10 @@ use smallvec::SmallVec;
 use crate::error::{Error, Result};
 
 /// Progressions `(extent, stride)` with extents above 1 and positive strides.
-pub(crate) type Steps = SmallVec<[(i64, i64); 4]>;
+pub(crate) type Steps = SmallVec<[(i64, i64); 8]>;
+
+/// Points of a set; so many live without the heap.
+pub(crate) type Points = SmallVec<[i64; 128]>;
 
 /// Most points that are listed.
 const POINT_LIMIT: i64 = 1 << 20;
@@ -79,13 +82,13 @@ fn count(steps: &Steps) -> i64 {
 }
 
 /// The points, ascending, each once; `None` when there may be more than `limit`.
-pub(crate) fn points(steps: &Steps, limit: i64) -> Option<Vec<i64>> {
+pub(crate) fn points(steps: &Steps, limit: i64) -> Option<Points> {
     if count(steps) > limit {
         return None;
     }
-    let mut points = vec![0_i64];
+    let mut points: Points = smallvec::smallvec![0];
     for &(e, s) in steps {
-        let before = points.clone();
+        let before = Points::from_slice(&points);
         points.clear();
         for i in 0..e {
             points.extend(before.iter().map(|p| p + i * s));
@@ -309,14 +312,17 @@ fn divide_progression(whole: &Steps, known: &Steps) -> Option<Steps> {
     })
 }
 
+/// The steps that a search has taken.
+type Taken = SmallVec<[i64; 32]>;
+
 /// A set of multiples of `unit`, one bit each.
 struct Bits {
-    words: Vec<u64>,
+    words: SmallVec<[u64; 8]>,
 }
 
 impl Bits {
     fn new(points: &[i64], unit: i64, reach: i64) -> Self {
-        let mut words = vec![0; reach as usize / 64 + 1];
+        let mut words = smallvec::smallvec![0_u64; reach as usize / 64 + 1];
         for p in points {
             let at = (p / unit) as usize;
             words[at / 64] |= 1 << (at % 64);
@@ -349,7 +355,7 @@ impl Bits {
     }
 
     /// The points, ascending, when there are at most `limit`.
-    fn few(&self, limit: u32) -> Option<Vec<i64>> {
+    fn few(&self, limit: u32) -> Option<Points> {
         let count: u32 = self.words.iter().map(|w| w.count_ones()).sum();
         if count > limit {
             return None;
@@ -382,7 +388,7 @@ impl Bits {
             _ => return true,
         };
         let mut reached = Self {
-            words: vec![0; whole.words.len()],
+            words: smallvec::smallvec![0; whole.words.len()],
         };
         for by in points {
             if let Some(moved) = other.step(by, whole) {
@@ -447,7 +453,7 @@ impl Bits {
             return Ok(None);
         }
         let mut nodes = 0;
-        let mut taken = Vec::new();
+        let mut taken = Taken::new();
         let rest = known.iter().fold(Self::new(whole, unit, reach), |rest, k| {
             let moved = all.down(k / unit);
             let both = rest.words.iter().zip(&moved.words).map(|(r, m)| r & m);
@@ -475,7 +481,7 @@ impl Bits {
         rest: &Self,
         all: &Self,
         from: i64,
-        taken: &mut Vec<i64>,
+        taken: &mut Taken,
         nodes: &mut usize,
     ) -> Result<bool> {
         let Some(missing) = self.missing(all) else {

@@ -1,5 +1,6 @@
-//! Layouts of up to eight iters are canonicalised, compared, grouped and applied without the heap. Not so replica
-//! sets that overlap themselves (`R[(3, 2, 2) : (2, 3, 6)]`): their points are enumerated on it.
+//! Layouts of up to eight shard and four replica iters are canonicalised, compared, grouped and applied without the
+//! heap, replica sets that
+//! overlap themselves among them, while they have up to 128 points within 512 times their unit.
 
 #[path = "../benches/kernels/mod.rs"]
 #[allow(dead_code, reason = "shared with the benches")]
@@ -27,6 +28,9 @@ fn small_layouts_stay_off_the_heap() {
     assert!(allocations(|| Box::new(1)) > 0, "the counter counts");
     let extra = [
         "S[(2, 3, 2, 3, 2, 3, 2, 3) : (1, 1@a, 1, 1@a, 1, 1@a, 1, 1@a)]",
+        "S[4 : 1] + R[(3, 2, 2) : (2, 3, 6)]",
+        "S[4 : 1] + R[(3, 2, 2, 2) : (2, 3, 6, 7)]",
+        "S[] + R[(3, 2, 4, 2) : (-10, 15, 2@lane, 3@lane)] + 3",
         "S[(2, 2, 2, 2) : (1, 1@a, 1@b, 1@c)] + R[(2, 3, 2, 2) : (9, -4@a, 9@b, 7@c)] + 3 + 4@a",
     ];
     let named = kernels::layouts().into_iter().map(|(_, layout, _)| layout);

@@ -6,7 +6,7 @@
 use crate::axis::Axis;
 use crate::iter::{DYNAMIC, Iter};
 
-/// `n / d` when `d` divides `n`; both at least 1. Powers of two need no division.
+/// `n / d` when `d` divides `n`, for `n >= 0` and `d >= 1`. Powers of two need no division.
 #[inline]
 pub(crate) fn divide(n: i64, d: i64) -> Option<i64> {
     if d & (d - 1) == 0 {
@@ -14,6 +14,15 @@ pub(crate) fn divide(n: i64, d: i64) -> Option<i64> {
     }
     let quotient = n / d;
     (quotient * d == n).then_some(quotient)
+}
+
+/// `n / d` and `n % d`, for `n >= 0` and `d >= 1`.
+#[inline]
+pub(crate) fn quotient_and_digit(n: i64, d: i64) -> (i64, i64) {
+    if d & (d - 1) == 0 {
+        return (n >> d.trailing_zeros(), n & (d - 1));
+    }
+    (n / d, n % d)
 }
 
 /// The iters of a shard without extents of 1, neighbours merged (rules D0 and D1), outermost first.

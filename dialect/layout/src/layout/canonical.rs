@@ -69,6 +69,10 @@ pub(crate) fn moving_axes(iters: &[Iter]) -> SmallVec<[Axis; 8]> {
 
 /// The axes on which replicas or offsets of either layout displace the shard, sorted, each once.
 pub(crate) fn displaced_axes(a: &Layout, b: &Layout) -> SmallVec<[Axis; 8]> {
+    let displaced = |of: &Layout| !(of.replica.is_empty() && of.offset.is_zero());
+    if !displaced(a) && !displaced(b) {
+        return SmallVec::new();
+    }
     let mut axes = moving_axes(&a.replica);
     axes.extend(moving_axes(&b.replica));
     axes.extend(a.offset.iter().chain(b.offset.iter()).map(|(axis, _)| axis));

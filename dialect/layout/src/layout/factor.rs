@@ -2,10 +2,11 @@
 
 use smallvec::SmallVec;
 
+use super::blocks::{Blocks, Fused, divide};
 use super::canonical::{displaced_axes, fuse, push_fused, steps_on};
 use super::group::cut_by_shape;
-use super::measure::shape_size;
-use super::tile::{Side, check_ranks, quotient, segments};
+use super::measure::{Spans, shape_size};
+use super::tile::{Side, check_period, check_ranks, each_segment, quotient, segments};
 use crate::axis::Axis;
 use crate::coord::Coord;
 use crate::error::{Error, Result};
@@ -17,6 +18,47 @@ use crate::sumset::{self, Steps};
 struct Parts {
     left: Shard,
     right: Shard,
+}
+
+/// [`deal`] where it needs no explanation: `None` for what does not fall into blocks.
+fn quick_deal(shard: &[Iter], left: &[i64], right: &[i64]) -> Option<Parts> {
+    let mut parts = Parts {
+        left: Shard::new(),
+        right: Shard::new(),
+    };
+    let mut blocks = Blocks::new(shard);
+    let dealt = each_segment(left, right, |side, extent| {
+        let part = match side {
+            Side::Left => &mut parts.left,
+            Side::Right => &mut parts.right,
+        };
+        blocks.take(extent, |iter| push_fused(part, iter))
+    });
+    (dealt && blocks.is_done()).then_some(parts)
+}
+
+/// `whole / part` where it is one, dimension by dimension.
+fn quick_quotient(whole: &[i64], part: &[i64]) -> Option<SmallVec<[i64; 8]>> {
+    let mut quotients = SmallVec::new();
+    for (&w, &p) in whole.iter().zip(part) {
+        if w < 1 || p < 1 {
+            return None;
+        }
+        quotients.push(divide(w, p)?);
+    }
+    (whole.len() == part.len()).then_some(quotients)
+}
+
+/// Whether an outer shard with strides times `span` is `scaled`, which is fused.
+fn is_scaled(outer: &[Iter], mut span: impl FnMut(Axis) -> i64, scaled: &[Iter]) -> bool {
+    let mut scaled = scaled.iter();
+    let equal = Fused::new(outer).all(|iter| {
+        scaled.next().is_some_and(|s| {
+            (s.extent, s.axis) == (iter.extent, iter.axis)
+                && iter.stride.checked_mul(span(iter.axis)) == Some(s.stride)
+        })
+    });
+    equal && scaled.next().is_none()
 }
 
 /// Cuts a shard where two interleaved shapes meet, and deals the blocks out to both sides.
@@ -75,9 +117,12 @@ fn check_unswizzled(layouts: [&Layout; 2]) -> Result<()> {
 }
 
 /// Divides the strides of the outer blocks by the spans of the inner layout.
-fn unscale(mut shard: Shard, span: impl Fn(Axis) -> i64) -> Result<Shard> {
+fn unscale(mut shard: Shard, mut span: impl FnMut(Axis) -> i64) -> Result<Shard> {
     for iter in &mut shard {
         let span = span(iter.axis);
+        if span == 1 {
+            continue;
+        }
         if iter.stride % span != 0 {
             let axis = iter.axis;
             return Err(no_factor(format!(
@@ -110,25 +155,25 @@ impl Layout {
     /// # Ok::<(), axe_layout::Error>(())
     /// ```
     pub fn tile_of(&self, shape: &[i64], inner: &Self, inner_shape: &[i64]) -> Result<Self> {
-        let reaches = inner.raw_reaches();
-        let span = |axis| reaches.get(axis) + 1;
-        if !self.keeps_swizzle_of(inner, span(Axis::M)) {
+        let mut spans = Spans::new(inner);
+        if (self.swizzle.is_some() || inner.swizzle.is_some())
+            && !self.keeps_swizzle_of(inner, spans.get(Axis::M))
+        {
             check_unswizzled([self, inner])?;
         }
         check_static([self, inner])?;
-        self.check_shape(shape, "shape of the tiling")?;
-        inner.check_shape(inner_shape, "shape of the inner layout")?;
-        let outer_shape = quotient(shape, inner_shape, "shape of the tiling")?;
-        let parts = deal(&self.shard, &outer_shape, inner_shape)?;
-        if parts.right != fuse(&inner.shard) {
-            return Err(no_factor(
-                "the inner blocks of the shard are not the inner layout's",
-            ));
-        }
-        let shard = unscale(parts.left, span)?;
+        let parts = quick_quotient(shape, inner_shape)
+            .and_then(|outer_shape| quick_deal(&self.shard, &outer_shape, inner_shape))
+            // Equal shards are of equal size, so that the inner shape is admitted.
+            .filter(|parts| Fused::new(&inner.shard).eq(parts.right.iter().copied()));
+        let parts = match parts {
+            Some(parts) => parts,
+            None => self.inner_blocks(shape, inner, inner_shape)?,
+        };
+        let shard = unscale(parts.left, |axis| spans.get(axis))?;
         let (mut replica, mut offset) = (Replica::new(), Coord::new());
         for axis in displaced_axes(self, inner) {
-            let span = span(axis);
+            let span = spans.get(axis);
             let ((all, all_low), (own, own_low)) = (set_on(self, axis), set_on(inner, axis));
             let distance = minus(all_low, own_low)?;
             if distance % span != 0 {
@@ -148,6 +193,21 @@ impl Layout {
         Self::from_parts(shard, replica, offset, None)
     }
 
+    /// The parts of a tiling by `inner`, or why there are none.
+    #[cold]
+    fn inner_blocks(&self, shape: &[i64], inner: &Self, inner_shape: &[i64]) -> Result<Parts> {
+        self.check_shape(shape, "shape of the tiling")?;
+        inner.check_shape(inner_shape, "shape of the inner layout")?;
+        let outer_shape = quotient(shape, inner_shape, "shape of the tiling")?;
+        let parts = deal(&self.shard, &outer_shape, inner_shape)?;
+        if parts.right != fuse(&inner.shard) {
+            return Err(no_factor(
+                "the inner blocks of the shard are not the inner layout's",
+            ));
+        }
+        Ok(parts)
+    }
+
     /// When both carry the same swizzle, and copies may start at multiples of its period only, the
     /// factor of the plain layouts is the factor. `span` is that of `inner` on `m`.
     fn keeps_swizzle_of(&self, inner: &Self, span: i64) -> bool {
@@ -161,10 +221,11 @@ impl Layout {
     /// `shape / outer_shape`.
     ///
     /// Spans multiply under tiling, so the span of `C` is known before `C` is; where `outer` does not
-    /// move along an axis, everything on it belongs to `C`.
+    /// move along an axis, everything on it belongs to `C`. A swizzle of the whole is that of `C`.
     ///
     /// # Errors
-    /// As [`Layout::tile_of`].
+    /// As [`Layout::tile_of`]; `Unsupported` for a swizzled outer layout, and for a swizzled whole when
+    /// the factor of the plain layouts does not exist or cannot carry the swizzle.
     ///
     /// ```
     /// use axe_layout::Layout;
@@ -176,24 +237,52 @@ impl Layout {
     /// ```
     pub fn tile_of_outer(&self, shape: &[i64], outer: &Self, outer_shape: &[i64]) -> Result<Self> {
         check_static([self, outer])?;
-        check_unswizzled([self, outer])?;
-        self.check_shape(shape, "shape of the tiling")?;
-        outer.check_shape(outer_shape, "shape of the outer layout")?;
-        let inner_shape = quotient(shape, outer_shape, "shape of the tiling")?;
-        let parts = deal(&self.shard, outer_shape, &inner_shape)?;
-        let (reaches, outer_reaches) = (self.raw_reaches(), outer.raw_reaches());
-        let span = |axis| reaches.get(axis) + 1;
-        for (axis, outer_reach) in outer_reaches.iter() {
-            let (span, outer_span) = (span(axis), outer_reach + 1);
-            if span % outer_span != 0 {
-                return Err(no_factor(format!(
-                    "the span {span} on axis {axis} is no multiple of the outer span {outer_span}"
-                )));
+        let swizzle = match (self.effective_swizzle(), outer.effective_swizzle()) {
+            (swizzle, None) => swizzle,
+            _ => {
+                return Err(Error::unsupported(
+                    "factoring: the outer layout is swizzled",
+                ));
             }
+        };
+        let inner = self.plain_inner(shape, outer, outer_shape);
+        let Some(swizzle) = swizzle else {
+            return inner;
+        };
+        // Tiling carries a swizzle of the inner factor to the whole, where copies keep to its period.
+        let undecided = |reason: &dyn std::fmt::Display| {
+            Error::unsupported(format!("factoring a swizzled layout: {reason}"))
+        };
+        let inner = match inner {
+            Err(Error::None(reason)) => return Err(undecided(&reason)),
+            other => other?.with_swizzle(Some(swizzle)),
+        };
+        if inner.effective_swizzle() != Some(swizzle) {
+            return Err(undecided(
+                &"the inner factor has no addresses for the whole swizzle",
+            ));
         }
+        check_period(outer, inner.raw_span(Axis::M), swizzle)?;
+        Ok(inner)
+    }
+
+    /// [`Layout::tile_of_outer`] without swizzles.
+    fn plain_inner(&self, shape: &[i64], outer: &Self, outer_shape: &[i64]) -> Result<Self> {
+        let quick = quick_quotient(shape, outer_shape)
+            .and_then(|inner_shape| quick_deal(&self.shard, outer_shape, &inner_shape));
+        let parts = match quick {
+            Some(parts) => parts,
+            None => self.outer_blocks(shape, outer, outer_shape)?,
+        };
+        let (mut spans, mut outer_spans) = (Spans::new(self), Spans::new(outer));
         let (mut replica, mut offset) = (Replica::new(), Coord::new());
         for axis in displaced_axes(self, outer) {
-            let unit = span(axis) / (outer_reaches.get(axis) + 1);
+            let (span, outer_span) = (spans.get(axis), outer_spans.get(axis));
+            let unit = divide(span, outer_span).ok_or_else(|| {
+                no_factor(format!(
+                    "the span {span} on axis {axis} is no multiple of the outer span {outer_span}"
+                ))
+            })?;
             let ((all, all_low), (own, own_low)) = (set_on(self, axis), set_on(outer, axis));
             let moved = own_low.checked_mul(unit);
             let moved = moved.ok_or_else(|| Error::overflow("a scaled offset"))?;
@@ -207,20 +296,33 @@ impl Layout {
             push_steps(&mut replica, &low, axis);
         }
         let inner = Self::from_parts(parts.right, replica, offset, None)?;
-        // The shard of the outer factor, and the spans assumed, are checked by tiling again.
-        let inner_reaches = inner.raw_reaches();
-        let scaled = outer.scaled(|axis| inner_reaches.get(axis) + 1)?;
-        let axes = [&reaches, &outer_reaches, &inner_reaches];
-        let spans_agree = axes.into_iter().flat_map(Coord::iter).all(|(axis, _)| {
-            let factor = |of: &Coord| i128::from(of.get(axis)) + 1;
-            factor(&inner_reaches) * factor(&outer_reaches) == factor(&reaches)
-        });
-        if !spans_agree || fuse(&scaled.shard) != parts.left {
-            return Err(no_factor(
-                "the outer blocks of the shard are not the outer layout's, scaled by the inner span",
-            ));
+        let mut inner_spans = Spans::new(&inner);
+        // The shard of the outer factor, and the spans assumed. Where the outer layout stands still, the
+        // inner one has all there is.
+        let agree = is_scaled(&outer.shard, |axis| inner_spans.get(axis), &parts.left)
+            && outer.shard.iter().chain(&outer.replica).all(|iter| {
+                let product = inner_spans
+                    .get(iter.axis)
+                    .checked_mul(outer_spans.get(iter.axis));
+                product == Some(spans.get(iter.axis))
+            });
+        if agree {
+            return Ok(inner);
         }
-        Ok(inner)
+        // A shape that the outer layout does not admit is no answer.
+        outer.check_shape(outer_shape, "shape of the outer layout")?;
+        Err(no_factor(
+            "the outer blocks of the shard are not the outer layout's, scaled by the inner span",
+        ))
+    }
+
+    /// The parts of a tiling of `outer`, or why there are none.
+    #[cold]
+    fn outer_blocks(&self, shape: &[i64], outer: &Self, outer_shape: &[i64]) -> Result<Parts> {
+        self.check_shape(shape, "shape of the tiling")?;
+        outer.check_shape(outer_shape, "shape of the outer layout")?;
+        let inner_shape = quotient(shape, outer_shape, "shape of the tiling")?;
+        deal(&self.shard, outer_shape, &inner_shape)
     }
 
     /// The left factor `C` with `self = C + right` on the tiling domain, where `interleaved_shape` lists

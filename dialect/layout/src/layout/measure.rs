@@ -3,7 +3,6 @@
 use smallvec::SmallVec;
 
 use crate::axis::Axis;
-use crate::coord::Coord;
 use crate::error::{Error, Result};
 use crate::iter::DYNAMIC;
 use crate::layout::Layout;
@@ -132,18 +131,6 @@ impl Layout {
     pub(crate) fn raw_span(&self, axis: Axis) -> i64 {
         let (low, high) = self.raw_range(axis);
         high.wrapping_sub(low).wrapping_add(1)
-    }
-
-    /// The spans on all axes before the swizzle, each less 1.
-    pub(crate) fn raw_reaches(&self) -> Coord {
-        let mut reaches = Coord::new();
-        let iters = self.shard.iter().chain(&self.replica);
-        for iter in iters.filter(|i| i.extent > 1 && i.stride != 0) {
-            // The span of a valid layout fits.
-            let reach = (iter.extent - 1).wrapping_mul(iter.stride.abs());
-            reaches.set(iter.axis, reaches.get(iter.axis).wrapping_add(reach));
-        }
-        reaches
     }
 
     fn check_bounded(&self, axis: Axis) -> Result<()> {

@@ -10,6 +10,7 @@ mod measure;
 mod ranges;
 mod reshape;
 mod slice;
+mod slice_dynamic;
 mod split;
 mod tile;
 

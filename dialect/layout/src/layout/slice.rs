@@ -12,7 +12,8 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::{Layout, Shard};
+use super::blocks::{Blocks, divide, quotient_and_digit};
+use super::{Layout, Replica, Shard};
 use crate::axis::Axis;
 use crate::coord::Coord;
 use crate::error::{Error, Result};
@@ -29,10 +30,15 @@ type Values = Vec<Coord>;
 impl Layout {
     /// The layout of the box `region` of the shape: `f'(u) = f(u + begin)`, with the origin in the offset.
     ///
+    /// Of a dynamic outermost dimension, `begin..end` is a box that the caller knows to lie inside, and
+    /// the slice is right for every size that holds it; `begin..DYNAMIC` is the rest from `begin` on,
+    /// again of dynamic extent.
+    ///
     /// # Errors
     /// `Invalid` when the shape is not admitted, or the region is empty or outside; `None`, with the place
     /// where the map stops being one, when no layout describes the box; `Unsupported` for a box whose
-    /// map would have to be read on more than four million elements.
+    /// map would have to be read on more than four million elements, and for the rest of a dynamic
+    /// dimension in a shape that does not group.
     ///
     /// ```
     /// use axe_layout::Layout;
@@ -42,9 +48,54 @@ impl Layout {
     /// let rows: Layout = "S[(4, 4) : (32, 1)]".parse()?;
     /// assert!(rows.slice(&[16], &[3..6]).is_err());
     /// assert_eq!(rows.slice(&[16], &[2..6])?.to_string(), "S[(2, 2) : (30, 1)] + 2");
+    /// // Some rows, and all rows from the third on, of a tensor of any number of rows.
+    /// use axe_layout::DYNAMIC;
+    /// let any: Layout = "S[(?, 8) : (8, 1)]".parse()?;
+    /// assert_eq!(any.slice(&[DYNAMIC, 8], &[2..6, 4..8])?.to_string(), "S[(4, 4) : (8, 1)] + 20");
+    /// assert_eq!(any.slice(&[DYNAMIC, 8], &[2..DYNAMIC, 0..4])?.to_string(), "S[(?, 4) : (8, 1)] + 16");
     /// # Ok::<(), axe_layout::Error>(())
     /// ```
     pub fn slice(&self, shape: &[i64], region: &[Range<i64>]) -> Result<Self> {
+        if let Some(slice) = self.slice_without_reading(shape, region) {
+            return Ok(slice);
+        }
+        if self.is_dynamic() {
+            return self.slice_dynamic(shape, region);
+        }
+        self.slice_by_reading(shape, region)
+    }
+
+    /// The slice where in each dimension the box covers fast digits whole and stays inside one slower
+    /// digit: `None` for all others.
+    fn slice_without_reading(&self, shape: &[i64], region: &[Range<i64>]) -> Option<Self> {
+        if shape.len() != region.len() {
+            return None;
+        }
+        let (mut shard, mut offset) = (Shard::new(), self.offset.clone());
+        let mut blocks = Blocks::new(&self.shard);
+        for (&extent, range) in shape.iter().zip(region) {
+            let begin = shard.len();
+            if range.start < 0 || range.start >= range.end || range.end > extent {
+                return None;
+            }
+            if !blocks.take(extent, |iter| shard.push(iter)) {
+                return None;
+            }
+            if range.end - range.start < extent {
+                cut_block(&mut shard, begin, range, &mut offset)?;
+            }
+        }
+        // Part of a valid map, so valid.
+        blocks.is_done().then(|| Self {
+            shard,
+            replica: Replica::from_slice(&self.replica),
+            offset,
+            swizzle: self.swizzle,
+        })
+    }
+
+    #[cold]
+    pub(super) fn slice_by_reading(&self, shape: &[i64], region: &[Range<i64>]) -> Result<Self> {
         self.check_region(shape, region)?;
         match self.slice_by_dimension(shape, region) {
             Err(Error::None(reason)) => {
@@ -93,11 +144,6 @@ impl Layout {
     }
 
     fn check_region(&self, shape: &[i64], region: &[Range<i64>]) -> Result<()> {
-        if self.is_dynamic() {
-            return Err(Error::unsupported(
-                "a slice of a dynamic extent: give it a size",
-            ));
-        }
         if !self.admits(shape) {
             return Err(Error::invalid(format!(
                 "{self} does not admit the shape {shape:?}"
@@ -176,8 +222,46 @@ fn checked_size(extents: &[i64]) -> Result<i64> {
     })
 }
 
+/// Cuts the iters from `begin` on, which are one dimension, down to `range` of it, where that needs no
+/// reading; the origin goes to `offset`.
+#[inline]
+fn cut_block(
+    shard: &mut Shard,
+    begin: usize,
+    range: &Range<i64>,
+    offset: &mut Coord,
+) -> Option<()> {
+    let (mut start, mut length) = (range.start, range.end - range.start);
+    let mut pivot = shard.len().checked_sub(1)?;
+    while pivot > begin {
+        let extent = shard.get(pivot)?.extent;
+        let (Some(s), Some(l)) = (divide(start, extent), divide(length, extent)) else {
+            break;
+        };
+        (start, length, pivot) = (s, l, pivot - 1);
+    }
+    for at in (begin..=pivot).rev() {
+        let iter = shard.get_mut(at)?;
+        let (rest, digit) = quotient_and_digit(start, iter.extent);
+        if at == pivot {
+            if digit + length > iter.extent {
+                return None;
+            }
+            iter.extent = length;
+        }
+        offset
+            .add(iter.axis, digit.checked_mul(iter.stride)?)
+            .ok()?;
+        start = rest;
+    }
+    if pivot > begin {
+        shard.drain(begin..pivot);
+    }
+    Some(())
+}
+
 /// The iters and the origin of `range` in one dimension with the iters `block`.
-fn slice_block(block: &[Iter], range: &Range<i64>) -> Result<(Shard, Coord)> {
+pub(super) fn slice_block(block: &[Iter], range: &Range<i64>) -> Result<(Shard, Coord)> {
     let (mut start, mut length) = (range.start, range.end - range.start);
     // Fast digits that are covered whole from 0 stay as they are.
     let mut whole = block.len();

@@ -95,3 +95,42 @@ fn tiles_and_sums_are_those_of_the_definition_and_factor_back() {
         }
     });
 }
+
+#[test]
+fn swizzled_tiles_factor_from_both_sides() {
+    let atom = super::parse("Sw<3,3,3> o S[(8, 64) : (64, 1)]");
+    let outer = super::parse("S[(2, 2) : (2, 1)]");
+    let tiled = Layout::tile(&outer, &[2, 2], &atom, &[8, 64]).unwrap();
+    let inner = tiled.tile_of_outer(&[16, 128], &outer, &[2, 2]).unwrap();
+    assert!(inner.equivalent(&atom).unwrap());
+    let found = tiled.tile_of(&[16, 128], &atom, &[8, 64]).unwrap();
+    assert!(found.equivalent(&outer).unwrap());
+    // Copies of 4 rows are half a period apart: the swizzle is of the whole alone.
+    let rows = super::parse("S[(4, 1) : (1, 1)]");
+    let error = tiled.tile_of_outer(&[16, 128], &rows, &[4, 1]).unwrap_err();
+    assert_eq!(error.kind(), Kind::Unsupported);
+}
+
+/// What each operation says of shapes that no layout admits, whichever part is wrong.
+#[test]
+fn shapes_that_are_not_admitted_are_invalid() {
+    let (a, b) = (
+        super::parse("S[(2, 2) : (2, 1)]"),
+        super::parse("S[(2, 4) : (4, 1)]"),
+    );
+    let tiled = Layout::tile(&a, &[2, 2], &b, &[2, 4]).unwrap();
+    let invalid = |result: Result<Layout, crate::Error>| {
+        assert_eq!(result.unwrap_err().kind(), Kind::Invalid);
+    };
+    invalid(Layout::tile(&a, &[2, 3], &b, &[2, 4]));
+    invalid(Layout::tile(&a, &[2, 2], &b, &[2, 2]));
+    invalid(Layout::tile(&a, &[4], &b, &[2, 4]));
+    invalid(Layout::tile(&a, &[-2, -2], &b, &[2, 4]));
+    invalid(tiled.tile_of(&[4, 4], &b, &[2, 4]));
+    invalid(tiled.tile_of(&[4, 8], &b, &[2, 2]));
+    invalid(tiled.tile_of(&[4, 8], &b, &[4, 3]));
+    invalid(tiled.tile_of(&[4, 8], &b, &[8]));
+    invalid(tiled.tile_of_outer(&[4, 8], &a, &[2, 4]));
+    invalid(tiled.tile_of_outer(&[4, 4], &a, &[2, 2]));
+    invalid(tiled.tile_of_outer(&[4, 8], &a, &[0, 2]));
+}
