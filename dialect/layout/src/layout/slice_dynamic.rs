@@ -152,7 +152,7 @@ fn open_block(block: &[Iter], mut start: i64) -> Result<(Shard, Coord)> {
 }
 
 #[cfg(test)]
-#[allow(clippy::single_range_in_vec_init)]
+#[allow(clippy::single_range_in_vec_init, clippy::reversed_empty_ranges)]
 mod tests {
     use super::*;
     use crate::tests::parse;
