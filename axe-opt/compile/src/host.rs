@@ -1,6 +1,7 @@
 //! The host function as steps on buffers: launches, sizes, constants, reshapes.
 
 use crate::error::CompileError;
+use crate::tensor_maps::{Argument, tensor_maps};
 use axe_cpu::dtype;
 use axe_package::{
     Access, Arg, Buffer, BufferInit, DType, Expr, Kernel, Launch, MemRef, Param, ParamKind,
@@ -347,6 +348,15 @@ impl Host {
                     let dynamic = TensorType::of_value(*value)
                         .is_some_and(|found| found.shape.first() == Some(&DYNAMIC));
                     call.tensor(at, &memory, access, place.shape.first().filter(|_| dynamic));
+                    let leading = place.shape.first().cloned();
+                    call.memory.insert(
+                        at,
+                        Argument {
+                            memory: memory.clone(),
+                            access,
+                            leading: leading.unwrap_or(Expr::Const(1)),
+                        },
+                    );
                     if let Some(result) = written.then(|| tensors.next()).flatten() {
                         let memory = Some(memory);
                         self.set(*result, Known::Tensor(Place { memory, ..place }));
@@ -359,6 +369,10 @@ impl Host {
                     ));
                 }
             }
+        }
+        for (param, arg) in tensor_maps(op, |at| call.memory.get(&at))? {
+            call.params.push(param);
+            call.args.push(arg);
         }
         self.step(op, call, grid)
     }
@@ -405,7 +419,7 @@ impl Host {
                     ptx: Some("kernels.ptx".into()),
                     params: call.params,
                     block: [threads, 1, 1],
-                    cluster: None,
+                    cluster: cluster(op),
                     dynamic_shared_bytes: shared,
                     resources: None,
                 });
@@ -500,7 +514,7 @@ impl Host {
             match step {
                 Step::Launch(launch) => {
                     for arg in &mut launch.args {
-                        if let Arg::Memory(memory) = arg {
+                        if let Arg::Memory(memory) | Arg::Tensor { at: memory, .. } = arg {
                             change(memory);
                         }
                     }
@@ -520,6 +534,8 @@ impl Host {
 struct Call {
     params: Vec<Param>,
     args: Vec<Arg>,
+    /// The operands in memory, by their position.
+    memory: HashMap<usize, Argument>,
 }
 
 impl Call {
@@ -576,6 +592,16 @@ impl Call {
             );
         }
     }
+}
+
+/// The blocks of a launch's clusters, when it has any.
+fn cluster(op: Op<'_>) -> Option<[u32; 3]> {
+    let extents = op
+        .attribute("cluster")
+        .ok()
+        .and_then(attribute::read_i64s)?;
+    let extent = |at: usize| u32::try_from(extents.get(at).copied().unwrap_or(1)).ok();
+    Some([extent(0)?, extent(1)?, extent(2)?])
 }
 
 fn scalar<'c>(op: Op<'c>, at: usize, r#type: Type<'c>) -> PassError<'c> {

@@ -8,6 +8,7 @@
 mod error;
 mod host;
 mod ptxas;
+mod tensor_maps;
 
 pub use error::CompileError;
 

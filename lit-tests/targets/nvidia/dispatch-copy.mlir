@@ -21,6 +21,7 @@
 // CHECK: | w[0..] <-> m8n8.x4 [row + 0]
 // CHECK: axe.copy -> stmatrix
 // CHECK: axe.copy -> st.vector
+// CHECK-NEXT: not tma.store.staged: {{.*}}
 // CHECK-NEXT: not stmatrix: expected shared memory
 // AMPERE: not stmatrix: sm_80 has no stmatrix
 

@@ -19,7 +19,7 @@
 // PTX-SAME: .target sm_90a
 // Lines of the source are named.
 // PTX-SAME: .loc
-// PTX-SAME: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
+// PTX-SAME: wgmma.mma_async.sync.aligned.m64n{{[0-9]+}}k16.f32.f16.f16
 // CHIP: error: axe-nvidia: unknown chip 'sm_10': expected one of sm_80, sm_86, sm_89, sm_90a
 // LEVEL: error: axe-nvidia: unknown level 'metal': expected one of logical, scheduled, target, nvvm, ptx
 

@@ -1,5 +1,5 @@
-// RUN: axe-opt %s --axe-plan-kernels=target=sm_90a | FileCheck %s
-// RUN: axe-opt %s --axe-plan-kernels=target=sm_90a | axe-opt | FileCheck %s
+// RUN: axe-opt %s --axe-plan-kernels=target=sm_80 | FileCheck %s
+// RUN: axe-opt %s --axe-plan-kernels=target=sm_80 | axe-opt | FileCheck %s
 
 // A product takes its bias, its activation and the conversion of its result; the bias' own conversion is done again.
 // CHECK-LABEL: func.func @linear

@@ -51,6 +51,46 @@ func.func @tile(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
 
 // -----
 
+func.func @wide(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected tile = [rows, columns, 64] in axe.plan with 64 rows or a multiple for each of 1 to 3 consumers, up to 256 columns in 8, and two stages in shared memory, got [100, 64, 64] and 1 consumers}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 100, 64, 64>}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
+func.func @rows(%x: tensor<512x511xf16>, %w: tensor<64x511xf16>) -> tensor<512x64xf32> {
+  // expected-error @below {{an operand's rows of 511 elements are no multiple of 16 bytes, which its descriptor needs}}
+  %y = axe.gemm %x, %w {trans_b, axe.plan = {kernel = "wgmma"}} : tensor<512x511xf16>, tensor<64x511xf16> -> tensor<512x64xf32>
+  return %y : tensor<512x64xf32>
+}
+
+// -----
+
+func.func @kernel(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected kernel = "wgmma" or "mma" in axe.plan, got "magic"}}
+  %y = axe.gemm %x, %x {axe.plan = {kernel = "magic"}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
+func.func @order(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected an order (rows, columns, groups, snake, hilbert) in axe.plan, got spiral}}
+  %y = axe.gemm %x, %x {axe.plan = {order = "spiral"}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
+func.func @stages(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{stages in axe.plan, got 1}}
+  %y = axe.gemm %x, %x {axe.plan = {stages = 1 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
 func.func @empty(%x: tensor<0x8xf32>) -> tensor<0x8xf32> {
   // expected-error @below {{expected a tensor with elements, got tensor<0x8xf32>}}
   %y = axe.map ins(%x : tensor<0x8xf32>) -> tensor<0x8xf32> {

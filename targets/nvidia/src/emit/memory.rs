@@ -193,9 +193,15 @@ impl<'c> Emitter<'c> {
         if !origin.whole && bounded(sliced) && !bounded(source) {
             return Ok(());
         }
-        if let Some(at) = origin.kept.get(dim).and_then(|dim| origin.at.get_mut(*dim)) {
+        let Some(&of) = origin.kept.get(dim) else {
+            return Ok(());
+        };
+        if let Some(at) = origin.at.get_mut(of) {
             let ints = self.ints();
             *at = ints.add(*at, ints.cast(self.int(by)?)?)?;
+        }
+        if let Some(divisor) = origin.divisors.get_mut(of) {
+            *divisor = gcd(*divisor, self.facts.of(by).divisor);
         }
         if dim + 1 == source.shape.len() {
             origin.whole = false;

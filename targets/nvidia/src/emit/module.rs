@@ -196,9 +196,8 @@ fn emit<'c>(kernel: Op<'c>, target: Op<'c>, chip: &'static Chip) -> PassResult<'
     emitter.block(body)?;
     emitter.builder.location = location;
     emitter.drain()?;
-    emitter
-        .builder
-        .operation("gpu.return", &[], &[], &[], Vec::new())?;
+    let form = Form::of(&emitter.tensor_maps);
+    emitter.effect(form.end(), &[])?;
     // LLVM widens loads of aligned storage up to 16 bytes.
     let shared_bytes = (emitter.scratch + emitter.scratch_used + 15) / 16 * 16;
     if shared_bytes > chip.shared_bytes {
@@ -234,9 +233,16 @@ fn has_roles(kernel: Op<'_>) -> bool {
     let all = nested(kernel, &|_| true);
     all.into_iter().any(|op| match name(op).as_str() {
         "axe.scope" | "axe.pipeline.create" => true,
-        "axe.copy" | "axe.gemm" => op.attribute("isAsync").is_ok(),
+        "axe.gemm" => op.attribute("isAsync").is_ok(),
+        // One thread issues what goes out of shared memory.
+        "axe.copy" => op.attribute("isAsync").is_ok() && !is_into_shared(op),
         _ => false,
     })
+}
+
+fn is_into_shared(copy: Op<'_>) -> bool {
+    let to = axe_passes::ir::value::operands(copy).get(1).copied();
+    to.is_some_and(|to| axe_dialect::memory_space(to.r#type()) == Some("shared"))
 }
 
 /// What a function says of itself.
@@ -249,6 +255,30 @@ struct Head<'a> {
     maps: usize,
 }
 
+/// Which operation a kernel becomes: only an `llvm.func` can say that a parameter is a grid constant.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Gpu,
+    Llvm,
+}
+
+impl Form {
+    fn of(maps: &[TensorMapParameter<'_>]) -> Self {
+        if maps.is_empty() {
+            Self::Gpu
+        } else {
+            Self::Llvm
+        }
+    }
+
+    fn end(self) -> &'static str {
+        match self {
+            Self::Gpu => "gpu.return",
+            Self::Llvm => "llvm.return",
+        }
+    }
+}
+
 fn function<'c>(
     builder: Builder<'c>,
     head: Head<'_>,
@@ -256,7 +286,6 @@ fn function<'c>(
     body: melior::ir::Region<'c>,
 ) -> PassResult<'c> {
     parameters.extend(std::iter::repeat_n(types::pointer(builder, 0), head.maps));
-    let signature = builder.function_type(&parameters, &[]);
     let i32s = |values: &[i64]| {
         let values: Vec<_> = values
             .iter()
@@ -266,15 +295,29 @@ fn function<'c>(
     };
     let mut attributes = vec![
         ("sym_name", builder.parsed(&format!("\"{}\"", head.name))?),
-        ("function_type", builder.of_type(signature)),
-        ("gpu.kernel", builder.unit()),
         ("nvvm.reqntid", i32s(&[head.threads])),
         ("arg_attrs", argument_attributes(builder, &parameters)?),
     ];
     if head.cluster.iter().product::<i64>() > 1 {
         attributes.push(("nvvm.cluster_dim", i32s(head.cluster)));
     }
-    builder.operation("gpu.func", &[], &[], &attributes, vec![body])?;
+    let name = match head.maps {
+        0 => {
+            let signature = builder.function_type(&parameters, &[]);
+            attributes.push(("function_type", builder.of_type(signature)));
+            attributes.push(("gpu.kernel", builder.unit()));
+            "gpu.func"
+        }
+        _ => {
+            let signature = types::llvm_function(builder, &parameters);
+            attributes.push(("function_type", builder.of_type(signature)));
+            attributes.push(("gpu.kernel", builder.unit()));
+            attributes.push(("nvvm.kernel", builder.unit()));
+            attributes.push(("linkage", builder.parsed("#llvm.linkage<external>")?));
+            "llvm.func"
+        }
+    };
+    builder.operation(name, &[], &[], &attributes, vec![body])?;
     Ok(())
 }
 

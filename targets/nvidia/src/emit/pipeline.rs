@@ -127,6 +127,12 @@ impl<'c> Emitter<'c> {
         let (Some(&result), Some(stages)) = (results(op).first(), stages(op)) else {
             return Err(self.error("expected a number of stages"));
         };
+        if !self.chip.has_tma {
+            return Err(self.error(format!(
+                "{} cannot wait for an mbarrier's phase: pipelines need sm_90 or up",
+                self.chip.name
+            )));
+        }
         let place = self.allocations.get(&identity(result)).copied();
         let place = place.ok_or_else(|| self.error("a pipeline without a place"))?;
         let ring = Ring {
@@ -268,8 +274,7 @@ impl<'c> Emitter<'c> {
         let held = self.scalar(slot)?;
         let barrier = self.stage_barrier(&ring, Int::Value(held), side)?;
         self.warp_barrier()?;
-        let bool = types::integer(self.builder, 1);
-        let elected = self.builder.value("nvvm.elect.sync", &[], bool, &[])?;
+        let elected = self.elect()?;
         self.when(elected, &[], |emitter| {
             let i64 = types::integer(emitter.builder, 64);
             emitter

@@ -240,8 +240,7 @@ impl<'c> Emitter<'c> {
         if let Some(leader) = self.leader {
             return Ok(leader);
         }
-        let bool = types::integer(self.builder, 1);
-        let elected = self.builder.value("nvvm.elect.sync", &[], bool, &[])?;
+        let elected = self.elect()?;
         if self.team.warps == 1 {
             return Ok(elected);
         }
@@ -249,6 +248,17 @@ impl<'c> Emitter<'c> {
             .ints()
             .compare(Predicate::Equal, self.warp_in_team()?, Int::ZERO)?;
         self.both(Some(first), elected)
+    }
+
+    /// Whether this thread is the one of its warp that issues (PTX ISA 9.7.13.17, `elect.sync`: sm_90 and up).
+    pub(crate) fn elect(&self) -> PassResult<'c, Val<'c>> {
+        if self.chip.has_tma {
+            let bool = types::integer(self.builder, 1);
+            return self.builder.value("nvvm.elect.sync", &[], bool, &[]);
+        }
+        let ints = self.ints();
+        let lane = ints.rem(Int::Value(self.thread), WARP_THREADS)?;
+        ints.compare(Predicate::Equal, lane, Int::ZERO)
     }
 
     /// `setmaxnreg`: gives registers back to the multiprocessor, or takes more (PTX ISA 9.7.20.5).

@@ -64,6 +64,18 @@ pub(crate) fn structure<'c>(builder: Builder<'c>, count: usize, field: Type<'c>)
     })
 }
 
+/// `!llvm.func<void (parameters)>`.
+pub(crate) fn llvm_function<'c>(builder: Builder<'c>, parameters: &[Type<'c>]) -> Type<'c> {
+    builder.r#type(|context| {
+        let parameters: Vec<_> = parameters
+            .iter()
+            // SAFETY: the types belong to the same context.
+            .map(|r#type| unsafe { Type::from_raw(r#type.to_raw()) })
+            .collect();
+        llvm::r#type::function(llvm::r#type::void(context), &parameters, false)
+    })
+}
+
 /// Bytes of an element of storage: a whole number, as memory is addressed.
 pub(crate) fn bytes(r#type: Type) -> Option<i64> {
     let bits = axe_passes::ir::types::bits(r#type)?;

@@ -102,6 +102,8 @@ pub(crate) struct Origin<'c> {
     pub offset: i64,
     /// The coordinates of the box's first element, 32 bits.
     pub at: Vec<Int<'c>>,
+    /// What divides each coordinate; 0 for the number zero.
+    pub divisors: Vec<i64>,
     /// The dimension of the argument that each dimension of the box is.
     pub kept: Vec<usize>,
     /// Whether the box is all of the argument.
@@ -117,6 +119,7 @@ impl<'c> Origin<'c> {
             dims: memory.dims.clone(),
             offset: memory.offset,
             at: vec![Int::ZERO; memory.shape.len()],
+            divisors: vec![0; memory.shape.len()],
             kept: (0..memory.shape.len()).collect(),
             whole: true,
         }

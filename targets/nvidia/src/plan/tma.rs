@@ -17,7 +17,7 @@ const MAX_RANK: usize = 5;
 /// Elements of a box along a dimension (`boxDim`).
 const MAX_BOX: i64 = 256;
 /// Bytes that divide strides, the base address and a box's row (`globalStrides`, `globalAddress`).
-const GRANULE: i64 = 16;
+pub const GRANULE: i64 = 16;
 /// Strides are below this many bytes.
 const MAX_STRIDE: i64 = 1 << 40;
 /// Bytes to which a box in shared memory is aligned (PTX ISA 9.7.9.27.1.2).
@@ -34,6 +34,8 @@ pub struct Global {
     pub dims: Vec<Vec<Iter>>,
     /// The dimension that each dimension of the tile is.
     pub kept: Vec<usize>,
+    /// What divides the tile's run-time origin along each dimension; 0 for an origin of zero.
+    pub divisors: Vec<i64>,
 }
 
 /// How 16-byte chunks move in shared memory (`CUtensorMapSwizzle`).
@@ -57,10 +59,10 @@ impl TmaSwizzle {
         };
         // In bytes, all modes leave 16 bytes together and take their bits from 128 bytes up.
         let base = i64::from(swizzle.base()) + i64::from(bytes.trailing_zeros());
-        match (swizzle.bits(), base, i64::from(swizzle.shift())) {
-            (1, 4, 3) => Ok(Self::B32),
-            (2, 4, 3) => Ok(Self::B64),
-            (3, 4, 3) => Ok(Self::B128),
+        match (swizzle.bits(), base, swizzle.shift(), swizzle.inner()) {
+            (1, 4, 3, true) => Ok(Self::B32),
+            (2, 4, 3, true) => Ok(Self::B64),
+            (3, 4, 3, true) => Ok(Self::B128),
             _ => Err(Decline::new(format!(
                 "the accelerator has no swizzle {swizzle} on elements of {bytes} bytes: expected 1 to 3 bits that move 16 bytes by rows of 128"
             ))),
@@ -196,7 +198,7 @@ impl TmaPlan {
         bytes: i64,
     ) -> Result<Self, Decline> {
         let swizzle = TmaSwizzle::of(shared.swizzle(), bytes)?;
-        let mut digits = digits(global, shape)?;
+        let mut digits = digits(global, shape, bytes)?;
         place(&mut digits, shared)?;
         let (ordered, extents) = largest_box(digits, swizzle, bytes)?;
         let map = describe(&ordered, &extents, element, bytes, swizzle)?;
@@ -264,14 +266,14 @@ impl TmaPlan {
 }
 
 /// The digits of a tile of global memory, in the order of the tile's flat index.
-fn digits(global: &Global, shape: &[i64]) -> Result<Vec<Digit>, Decline> {
+fn digits(global: &Global, shape: &[i64], bytes: i64) -> Result<Vec<Digit>, Decline> {
     let mut digits = Vec::new();
     let mut weight: i64 = shape.iter().product();
     for dim in 0..global.shape.len() {
         let tile = global.kept.iter().position(|kept| *kept == dim);
         let extent = tile.and_then(|at| shape.get(at)).copied().unwrap_or(1);
         weight /= if tile.is_some() { extent.max(1) } else { 1 };
-        let mut own = digits_of(global, dim, extent, weight)?;
+        let mut own = digits_of(global, dim, extent, weight, bytes)?;
         own.reverse();
         digits.extend(own);
     }
@@ -279,10 +281,21 @@ fn digits(global: &Global, shape: &[i64]) -> Result<Vec<Digit>, Decline> {
 }
 
 /// The digits of one dimension, innermost first.
-fn digits_of(global: &Global, dim: usize, extent: i64, weight: i64) -> Result<Vec<Digit>, Decline> {
+fn digits_of(
+    global: &Global,
+    dim: usize,
+    extent: i64,
+    weight: i64,
+    bytes: i64,
+) -> Result<Vec<Digit>, Decline> {
     let whole = global.shape.get(dim).copied().unwrap_or(1);
     let all = global.dims.get(dim).map_or(&[][..], Vec::as_slice);
-    let iters: Vec<_> = all.iter().filter(|iter| iter.extent > 1).collect();
+    let mut iters: Vec<_> = all.iter().filter(|iter| iter.extent > 1).collect();
+    if iters.is_empty() && extent > 1 {
+        // A dimension of one element has a stride still: the tile's others do not exist.
+        iters.extend(all.last());
+    }
+    let divisor = global.divisors.get(dim).copied().unwrap_or(1);
     let (mut below, mut left) = (1, extent);
     let mut digits = Vec::new();
     for (at, iter) in iters.iter().enumerate().rev() {
@@ -296,6 +309,20 @@ fn digits_of(global: &Global, dim: usize, extent: i64, weight: i64) -> Result<Ve
             return Err(Decline::new(format!(
                 "{extent} elements of dimension {dim} end inside an iter of {} elements",
                 iter.extent
+            )));
+        }
+        // At another origin the tile's digits would carry.
+        if divisor % below != 0 || !outermost && divisor % (below * tile) != 0 {
+            return Err(Decline::new(format!(
+                "the tile begins at a multiple of {divisor} along dimension {dim}, inside an iter of {} elements",
+                iter.extent
+            )));
+        }
+        // The accelerator stops on an innermost coordinate that is no multiple of its granule (seen on an H200).
+        if iter.stride == 1 && divisor * bytes % GRANULE != 0 {
+            return Err(Decline::new(format!(
+                "the tile begins at a multiple of {} bytes: expected one of {GRANULE}",
+                divisor * bytes
             )));
         }
         let known = (whole != DYNAMIC).then_some(if outermost {
@@ -548,6 +575,7 @@ mod tests {
             shape: shape.to_vec(),
             dims: dims.collect(),
             kept: (0..shape.len()).collect(),
+            divisors: vec![64; shape.len()],
         }
     }
 
@@ -622,6 +650,28 @@ mod tests {
     }
 
     #[test]
+    fn one_row_is_a_dimension_still() {
+        let row = global(&[1, 4096], &[4096, 1]);
+        let plan = plan(&row, &[64, 64], "Sw<3,3,3> o S[(64, 64) : (64, 1)]").unwrap();
+        assert_eq!(
+            (plan.map.r#box, plan.map.extents),
+            (vec![64, 64], vec![Some(4096), Some(1)])
+        );
+    }
+
+    #[test]
+    fn a_tile_inside_an_iter_is_refused() {
+        let mut blocks = global(&[64, 256], &[256, 1]);
+        blocks.dims[1] = vec![Iter::new(4, 4096, Axis::M), Iter::new(64, 1, Axis::M)];
+        blocks.divisors = vec![64, 8];
+        let refused = plan(&blocks, &[64, 16], "S[(64, 16) : (16, 1)]").unwrap_err();
+        assert!(
+            refused.to_string().contains("inside an iter of 64"),
+            "{refused}"
+        );
+    }
+
+    #[test]
     fn declines_say_which_rule() {
         let odd = global(&[100, 4100], &[4100, 1]);
         let shared = "S[(128, 64) : (64, 1)]";
@@ -636,6 +686,9 @@ mod tests {
         assert!(reason(swizzle).contains("no swizzle"));
         let span = plan(&memory, &[64, 32], "Sw<3,3,3> o S[(64, 32) : (32, 1)]");
         assert!(reason(span).contains("128B"));
+        let mut shifted = global(&[4096, 4096], &[4096, 1]);
+        shifted.divisors = vec![64, 4];
+        assert!(reason(plan(&shifted, &[128, 64], shared)).contains("multiple of 8 bytes"));
         let strided = global(&[64, 64], &[128, 2]);
         let tile = plan(&strided, &[64, 64], "S[(64, 64) : (64, 1)]");
         assert!(reason(tile).contains("contiguous"));

@@ -9,6 +9,8 @@ use super::layouts::Product;
 use super::pipeline::{Pipeline, Staged};
 use super::product::Gemm;
 use super::space::Kind;
+use super::specialised;
+use crate::facts::chip::Chip;
 use axe_passes::ir::value::identity;
 use axe_passes::ir::{Builder, DYNAMIC, Op, Val};
 use axe_passes::{PassError, PassResult};
@@ -18,6 +20,7 @@ use std::collections::HashMap;
 
 /// Rows of tiles that a group of neighbouring CTAs covers, so that they share what they read in L2.
 const RASTER_ROWS: i64 = 8;
+
 /// Plans a matrix product with its epilogue.
 ///
 /// # Errors
@@ -30,8 +33,7 @@ pub(super) fn plan<'c>(
     outputs: &[Val<'c>],
 ) -> PassResult<'c> {
     let gemm = Gemm::read(op)?;
-    let tile = gemm.tile(frame.chip)?;
-    let product = gemm.product(tile)?;
+    let wide = gemm.wide(frame.chip)?;
     let mut needed = Needed::default();
     let kinds = output_kinds(group, outputs);
     for (value, kind) in kinds
@@ -60,17 +62,35 @@ pub(super) fn plan<'c>(
         frame.module,
         &argument_types(&ins, &needed.scalars, &outs),
     );
-    let body = Body {
-        gemm: &gemm,
-        tile,
-        product: &product,
-        group,
-        needed: &needed,
-        kinds: &kinds,
+    let grid = match wide {
+        Some(tile) => {
+            let body = specialised::Body {
+                gemm: &gemm,
+                tile,
+                group,
+                needed: &needed,
+                kinds: &kinds,
+            };
+            body.emit(&kernel, &ins, &outs)?;
+            kernel.finish(frame.module, &name, tile.threads())?;
+            let tiles = grid(builder, &gemm, [tile.shape[0], tile.shape[1]])?;
+            persistent(builder, tiles, frame.chip)?
+        }
+        None => {
+            let tile = gemm.tile(frame.chip)?;
+            let body = Body {
+                gemm: &gemm,
+                tile,
+                product: &gemm.product(tile)?,
+                group,
+                needed: &needed,
+                kinds: &kinds,
+            };
+            body.emit(&kernel, &ins, &outs)?;
+            kernel.finish(frame.module, &name, tile.threads(gemm.unit))?;
+            grid(builder, &gemm, [tile.shape[0], tile.shape[1]])?
+        }
     };
-    body.emit(&kernel, &ins, &outs)?;
-    kernel.finish(frame.module, &name, tile.threads(gemm.unit))?;
-    let grid = grid(builder, &gemm, tile)?;
     let ins: Vec<_> = ins
         .iter()
         .map(|operand| operand.tensor)
@@ -108,9 +128,12 @@ pub(super) fn argument_types<'c>(
 }
 
 /// CTAs along x, y and z: all tiles of a product along x, products along z.
-fn grid<'c>(builder: &Builder<'c>, gemm: &Gemm<'c>, tile: Tile) -> PassResult<'c, [Val<'c>; 3]> {
+fn grid<'c>(
+    builder: &Builder<'c>,
+    gemm: &Gemm<'c>,
+    [bm, bn]: [i64; 2],
+) -> PassResult<'c, [Val<'c>; 3]> {
     let code = Code { builder: *builder };
-    let [bm, bn, _] = tile.shape;
     let columns = count(gemm.n, bn);
     let tiles = if gemm.m == DYNAMIC && gemm.batch.is_none() {
         let rows = code.ceil_div(leading(builder, gemm.result)?, bm)?;
@@ -137,6 +160,18 @@ fn grid<'c>(builder: &Builder<'c>, gemm: &Gemm<'c>, tile: Tile) -> PassResult<'c
         batch => code.index(batch.unwrap_or(1))?,
     };
     Ok([tiles, code.index(1)?, batch])
+}
+
+/// The grid of a kernel whose CTAs go through the tiles: as many as there are multiprocessors.
+fn persistent<'c>(
+    builder: &Builder<'c>,
+    [tiles, one, batch]: [Val<'c>; 3],
+    chip: &Chip,
+) -> PassResult<'c, [Val<'c>; 3]> {
+    let code = Code { builder: *builder };
+    let all = code.mul(tiles, batch)?;
+    let most = code.index(chip.multiprocessors)?;
+    Ok([code.min(all, most)?, one, one])
 }
 
 fn batch_extent<'c>(builder: &Builder<'c>, gemm: &Gemm<'c>) -> PassResult<'c, Val<'c>> {

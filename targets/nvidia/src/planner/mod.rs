@@ -7,7 +7,7 @@
 //! * [`group`]: which operators share a kernel;
 //! * [`layouts`] and [`cost`]: register tensors, shared memory, tiles, without any IR;
 //! * [`evaluate`]: the operators of a group on one tile;
-//! * [`gemm`], [`tiles`], [`single`]: the kernels;
+//! * [`gemm`], [`specialised`], [`tiles`], [`single`]: the kernels;
 //! * [`frame`]: the function around them.
 
 mod code;
@@ -19,9 +19,12 @@ mod group;
 pub mod layouts;
 mod pipeline;
 mod product;
+mod roles;
 mod single;
 mod space;
+mod specialised;
 pub mod tiles;
+pub mod wide;
 
 use crate::facts::chip::Chip;
 use axe_passes::ir::value::{identity, name, operands, replace_all_uses, results};

@@ -4,6 +4,9 @@ use super::code::layout_error;
 use super::cost::{Problem, Tile, Unit, choose};
 use super::frame::element_bytes;
 use super::layouts::{Grid, Product, matrix_product, scalar_product};
+use super::wide::WideTile;
+use crate::facts::chip::Chip;
+use axe_dialect::TileOrder;
 use axe_passes::ir::value::{operands, results};
 use axe_passes::ir::{Builder, DYNAMIC, Op, Val, attribute, types};
 use axe_passes::{PassError, PassResult};
@@ -136,9 +139,9 @@ impl<'c> Gemm<'c> {
         Ok(())
     }
 
-    pub(super) fn tile(&self, chip: &'static crate::facts::chip::Chip) -> PassResult<'c, Tile> {
+    fn problem(&self) -> Problem {
         let expected = |extent| if extent == DYNAMIC { EXPECTED } else { extent };
-        let problem = Problem {
+        Problem {
             batch: self
                 .batch
                 .map_or(1, |batch| if batch == DYNAMIC { 8 } else { batch }),
@@ -147,8 +150,118 @@ impl<'c> Gemm<'c> {
             k: self.k,
             element_bytes: element_bytes(self.element),
             unit: self.unit,
-        };
-        let mut tile = choose(problem, chip)
+        }
+    }
+
+    /// The tile of a kernel with roles, where the chip and the operands allow one.
+    ///
+    /// # Errors
+    /// An `axe.plan` that asks for what there is not.
+    pub(super) fn wide(&self, chip: &'static Chip) -> PassResult<'c, Option<WideTile>> {
+        let kernel = option(self.op, "kernel")
+            .and_then(|value| StringAttribute::try_from(value).ok())
+            .map(|kernel| kernel.value().to_owned());
+        // Only `mma.sync` shares a tile out among warps.
+        let warps = option(self.op, "warps").map(|_| "mma".to_owned());
+        let kernel = kernel.or(warps);
+        let possible = self.admits_wide(chip);
+        match (kernel.as_deref(), possible) {
+            (None, Err(_)) | (Some("mma"), _) => return Ok(None),
+            (Some("wgmma"), Err(reason)) => return Err(PassError::new(self.op.location(), reason)),
+            (None | Some("wgmma"), Ok(())) => {}
+            (Some(other), _) => {
+                return Err(PassError::new(
+                    self.op.location(),
+                    format!("expected kernel = \"wgmma\" or \"mma\" in axe.plan, got \"{other}\""),
+                ));
+            }
+        }
+        let problem = self.problem();
+        let chosen = super::wide::choose(problem, chip);
+        let mut tile = chosen
+            .ok_or_else(|| PassError::new(self.op.location(), "no tile fits in shared memory"))?;
+        let shape = option(self.op, "tile").and_then(attribute::read_i64s);
+        if let Some(&[m, n, k]) = shape.as_deref() {
+            let consumers = option(self.op, "consumers").and_then(attribute::integer);
+            let row = (m, n, consumers.unwrap_or((m / 64).clamp(1, 2)));
+            tile = WideTile::new(row, problem.element_bytes, chip)
+                .filter(|tile| tile.shape[2] == k)
+                .ok_or_else(|| {
+                    PassError::new(
+                        self.op.location(),
+                        format!(
+                            "expected tile = [rows, columns, {}] in axe.plan with 64 rows or a multiple for each of 1 to 3 consumers, up to 256 columns in 8, and two stages in shared memory, got [{m}, {n}, {k}] and {} consumers",
+                            tile.shape[2], row.2
+                        ),
+                    )
+                })?;
+        }
+        self.wide_options(tile).map(Some)
+    }
+
+    /// The rest of `axe.plan`: `stages`, `order` and `group`.
+    fn wide_options(&self, mut tile: WideTile) -> PassResult<'c, WideTile> {
+        let error = |what: String| PassError::new(self.op.location(), what);
+        if let Some(stages) = option(self.op, "stages").and_then(attribute::integer) {
+            if !(2..=tile.stages.max(2)).contains(&stages) {
+                return Err(error(format!(
+                    "expected 2 to {} stages in axe.plan, got {stages}",
+                    tile.stages
+                )));
+            }
+            tile.stages = stages;
+        }
+        let order =
+            option(self.op, "order").and_then(|order| StringAttribute::try_from(order).ok());
+        if let Some(order) = order {
+            tile.order = match order.value() {
+                "rows" => TileOrder::Rows,
+                "columns" => TileOrder::Columns,
+                "groups" => TileOrder::Groups,
+                "snake" => TileOrder::Snake,
+                "hilbert" => TileOrder::Hilbert,
+                other => {
+                    return Err(error(format!(
+                        "expected an order (rows, columns, groups, snake, hilbert) in axe.plan, got {other}"
+                    )));
+                }
+            };
+        }
+        if let Some(group) = option(self.op, "group").and_then(attribute::integer) {
+            tile.group = group.max(1);
+        }
+        if !matches!(tile.order, TileOrder::Groups | TileOrder::Snake) {
+            tile.group = 1;
+        }
+        Ok(tile)
+    }
+
+    /// Whether the tensor memory accelerator and wgmma take the product; the reason, where they do not.
+    fn admits_wide(&self, chip: &Chip) -> Result<(), String> {
+        if !(chip.has_wgmma && chip.has_tma) {
+            return Err(format!("{} has no wgmma", chip.name));
+        }
+        if self.unit != Unit::Half {
+            return Err("expected f16 or bf16 elements for wgmma".to_owned());
+        }
+        let bytes = element_bytes(self.element);
+        let rows = [
+            if self.trans_a { self.m } else { self.k },
+            if self.trans_b { self.k } else { self.n },
+        ];
+        match rows
+            .into_iter()
+            .find(|row| *row == DYNAMIC || row * bytes % 16 != 0)
+        {
+            None => Ok(()),
+            Some(row) => Err(format!(
+                "an operand's rows of {row} elements are no multiple of 16 bytes, which its descriptor needs"
+            )),
+        }
+    }
+
+    pub(super) fn tile(&self, chip: &'static crate::facts::chip::Chip) -> PassResult<'c, Tile> {
+        let mut tile = choose(self.problem(), chip)
             .ok_or_else(|| PassError::new(self.op.location(), "no tile fits in shared memory"))?;
         if let Some(&[m, n, k]) = option(self.op, "tile")
             .and_then(attribute::read_i64s)

@@ -5,7 +5,7 @@ use super::store::sides;
 use crate::emit::kernel::Emitter;
 use crate::emit::schedule::{Plan, Schedule, Site};
 use crate::emit::types;
-use crate::emit::value::{Memory, Space};
+use crate::emit::value::{Memory, Registers, Space};
 use crate::fragment::Fragment;
 use crate::plan::Decline;
 use crate::plan::ldmatrix::MatrixPlan;
@@ -155,27 +155,38 @@ impl<'c> Plan<'c> for Stores {
 
     fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
         let (source, memory) = sides(emitter, op)?;
-        let i32 = types::integer(emitter.builder, 32);
-        let packed = usize::try_from(self.0.packed).unwrap_or(1);
-        let words = usize::try_from(self.0.count).unwrap_or(1);
-        let attributes = attributes(emitter, &self.0)?;
-        let pointers = pointers(emitter, &self.0, &memory)?;
-        for (pointer, values) in pointers
-            .into_iter()
-            .zip(source.values.chunks(packed * words))
-        {
-            let mut operands = vec![pointer];
-            for elements in values.chunks(packed) {
-                let word = match elements {
-                    [one] => *one,
-                    several => emitter.pack(several, memory.element)?,
-                };
-                operands.push(emitter.bitcast(word, i32)?);
-            }
-            emitter
-                .builder
-                .operation("nvvm.stmatrix", &operands, &[], &attributes, Vec::new())?;
-        }
+        store_matrices(emitter, &self.0, &source, &memory)?;
         Ok(Vec::new())
     }
+}
+
+/// Stores a fragment as a plan says.
+pub(super) fn store_matrices<'c>(
+    emitter: &Emitter<'c>,
+    plan: &MatrixPlan,
+    source: &Registers<'c>,
+    memory: &Memory<'c>,
+) -> PassResult<'c> {
+    let i32 = types::integer(emitter.builder, 32);
+    let packed = usize::try_from(plan.packed).unwrap_or(1);
+    let words = usize::try_from(plan.count).unwrap_or(1);
+    let attributes = attributes(emitter, plan)?;
+    let pointers = pointers(emitter, plan, memory)?;
+    for (pointer, values) in pointers
+        .into_iter()
+        .zip(source.values.chunks(packed * words))
+    {
+        let mut operands = vec![pointer];
+        for elements in values.chunks(packed) {
+            let word = match elements {
+                [one] => *one,
+                several => emitter.pack(several, memory.element)?,
+            };
+            operands.push(emitter.bitcast(word, i32)?);
+        }
+        emitter
+            .builder
+            .operation("nvvm.stmatrix", &operands, &[], &attributes, Vec::new())?;
+    }
+    Ok(())
 }

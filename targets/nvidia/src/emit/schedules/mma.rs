@@ -54,7 +54,7 @@ impl Kind {
 }
 
 /// Whether the operator's options allow tf32.
-fn allows_tf32(op: Op<'_>) -> bool {
+pub(super) fn allows_tf32(op: Op<'_>) -> bool {
     let options = op.attribute("options").ok();
     let precision = options.and_then(|options| types::entry(options, "precision"));
     precision

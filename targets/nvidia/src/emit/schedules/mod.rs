@@ -12,6 +12,7 @@ mod mma;
 mod reduce;
 mod scalar;
 mod shuffle;
+mod staged;
 mod store;
 mod tma;
 mod transfer;
@@ -33,7 +34,11 @@ pub(super) fn of<'c>(site: Site<'_, 'c>) -> Vec<Box<dyn Schedule<'c>>> {
         "axe.map" => vec![Box::new(elementwise::Map)],
         "axe.mask" => vec![Box::new(elementwise::Mask)],
         "axe.reduce" => vec![Box::new(reduce::Shuffle), Box::new(reduce::Shared)],
-        "axe.gemm" => vec![Box::new(mma::MmaSync), Box::new(fma::Fma)],
+        "axe.gemm" => vec![
+            Box::new(wgmma::Wgmma),
+            Box::new(mma::MmaSync),
+            Box::new(fma::Fma),
+        ],
         "axe.commit" => vec![Box::new(groups::Commit)],
         "axe.wait" => vec![Box::new(groups::Wait), Box::new(wgmma::Wait)],
         "axe.barrier" => vec![Box::new(groups::Barrier)],
@@ -58,6 +63,7 @@ fn of_copy<'c>(site: Site<'_, 'c>) -> Vec<Box<dyn Schedule<'c>>> {
             Box::new(scalar::ScalarLoad),
         ],
         (true, true) => vec![
+            Box::new(staged::Staged),
             Box::new(matrix::StoreMatrix),
             Box::new(store::VectorStore),
             Box::new(scalar::ScalarStore),

@@ -6,7 +6,7 @@ use crate::emit::kernel::Emitter;
 use crate::emit::schedule::{Plan, Schedule, Site};
 use crate::emit::value::{Memory, Origin, Space};
 use crate::plan::Decline;
-use crate::plan::tma::{Global, TmaBox, TmaPlan};
+use crate::plan::tma::{GRANULE as TMA_GRANULE, Global, TmaBox, TmaPlan};
 use axe_passes::PassResult;
 use axe_passes::ir::value::operands;
 use axe_passes::ir::{Op, Val};
@@ -97,11 +97,18 @@ pub(super) fn tma_plan(
     let layout = shared
         .layout()
         .map_err(|error| Decline::new(error.to_string()))?;
+    if origin.offset * global.bytes % TMA_GRANULE != 0 {
+        return Err(Decline::new(format!(
+            "the memory begins {} bytes into its argument: expected a multiple of {TMA_GRANULE}",
+            origin.offset * global.bytes
+        )));
+    }
     TmaPlan::new(
         &Global {
             shape: origin.shape.clone(),
             dims: origin.dims.clone(),
             kept: origin.kept.clone(),
+            divisors: origin.divisors.clone(),
         },
         &global.shape,
         &layout,

@@ -1,12 +1,303 @@
-//! The groups of asynchronous products (PTX ISA 9.7.15, "wgmma").
+//! `axe.gemm async` by `wgmma`, and the wait for its groups (PTX ISA 9.7.15).
 
 use super::groups::pending;
+use crate::emit::assembly::Assembly;
+use crate::emit::int::{Int, Ints};
 use crate::emit::kernel::Emitter;
 use crate::emit::schedule::{Plan, Schedule, Site};
+use crate::emit::types;
+use crate::emit::value::{Bound, Memory, Space};
+use crate::facts::wgmma::{Accumulator, Element, Types};
 use crate::plan::Decline;
+use crate::plan::wgmma::{Inline, Matrix, Operand, Product, Shared, Source, Start, WgmmaPlan};
+use axe_dialect::element_type;
+use axe_layout::Layout;
 use axe_passes::PassResult;
-use axe_passes::ir::value::operands;
+use axe_passes::ir::value::{only_result, operands};
 use axe_passes::ir::{Op, Val};
+use melior::ir::{Type, ValueLike};
+
+/// Warps of a warpgroup.
+const WARPGROUP_WARPS: i64 = 4;
+
+/// Tensor cores, by warpgroup: f16, bf16, tf32, 8-bit floats and integers.
+pub(super) struct Wgmma;
+
+struct Products {
+    plan: WgmmaPlan,
+    accumulator: Accumulator,
+    /// Bytes of an element of A.
+    bytes: i64,
+}
+
+impl<'c> Schedule<'c> for Wgmma {
+    fn name(&self) -> &'static str {
+        "wgmma"
+    }
+
+    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
+        if !site.emitter.chip.has_wgmma {
+            return Err(Decline::new(format!(
+                "{} has no wgmma",
+                site.emitter.chip.name
+            )));
+        }
+        if !site.flag("isAsync") {
+            return Err(Decline::new("the product is not asynchronous"));
+        }
+        let types = types_of(site)?;
+        let b = matrix_layout(site.memory(1)?)?;
+        let b = Matrix {
+            layout: &b,
+            shape: matrix_shape(site.memory(1)?)?,
+            k_first: !site.flag("trans_b"),
+        };
+        let d = site.result()?;
+        let a_layout;
+        let a = match site.operand(0)? {
+            Bound::Memory(memory) => {
+                a_layout = matrix_layout(memory)?;
+                Operand::Shared(Matrix {
+                    layout: &a_layout,
+                    shape: matrix_shape(memory)?,
+                    k_first: site.flag("trans_a"),
+                })
+            }
+            Bound::Registers(registers) if !site.flag("trans_a") => {
+                Operand::Registers(&registers.fragment)
+            }
+            _ => {
+                return Err(Decline::new(
+                    "A: expected shared memory, or registers as [M, K]",
+                ));
+            }
+        };
+        let product = Product { types, a, b, d: &d };
+        Ok(Box::new(Products {
+            plan: WgmmaPlan::new(&product)?,
+            accumulator: types.d,
+            bytes: types.a.bytes(),
+        }))
+    }
+}
+
+/// The instruction's types.
+fn types_of(site: Site<'_, '_>) -> Result<Types, Decline> {
+    let operands = operands(site.op);
+    let element = |at: usize| -> Result<Element, Decline> {
+        let r#type = operands.get(at).map(|value| element_type(value.r#type()));
+        let name = r#type.map(|r#type| r#type.to_string()).unwrap_or_default();
+        match name.as_str() {
+            "f16" => Ok(Element::F16),
+            "bf16" => Ok(Element::Bf16),
+            "f32" if super::mma::allows_tf32(site.op) => Ok(Element::Tf32),
+            "f8E4M3FN" => Ok(Element::E4m3),
+            "f8E5M2" => Ok(Element::E5m2),
+            "i8" => Ok(Element::S8),
+            "f32" => Err(Decline::new(
+                "f32 operands would be rounded to tf32: allow it with options = {precision = \"tf32\"}",
+            )),
+            other => Err(Decline::new(format!("there is no wgmma of {other}"))),
+        }
+    };
+    let result = only_result(site.op).map(|result| element_type(result.r#type()).to_string());
+    let d = match result.as_deref() {
+        Some("f32") => Accumulator::F32,
+        Some("f16") => Accumulator::F16,
+        Some("i32") => Accumulator::S32,
+        _ => return Err(Decline::new("expected sums in f32, f16 or i32")),
+    };
+    Ok(Types {
+        a: element(0)?,
+        b: element(1)?,
+        d,
+    })
+}
+
+fn matrix_layout(memory: &Memory<'_>) -> Result<Layout, Decline> {
+    if memory.space != Space::Shared {
+        return Err(Decline::new("expected shared memory"));
+    }
+    if memory.guards.iter().any(Option::is_some) {
+        return Err(Decline::new("the tile may reach outside its source"));
+    }
+    if memory.pending.known() != Some(0) {
+        return Err(Decline::new(
+            "the tile begins inside the period of its swizzle",
+        ));
+    }
+    memory
+        .layout()
+        .map_err(|error| Decline::new(error.to_string()))
+}
+
+fn matrix_shape(memory: &Memory<'_>) -> Result<[i64; 2], Decline> {
+    memory
+        .shape
+        .as_slice()
+        .try_into()
+        .map_err(|_| Decline::new("expected matrices"))
+}
+
+impl<'c> Plan<'c> for Products {
+    fn describe(&self) -> String {
+        self.plan.to_string()
+    }
+
+    fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+        let all = operands(op);
+        let &[a, b, ref rest @ ..] = all.as_slice() else {
+            return Err(emitter.error("expected two operands"));
+        };
+        let start = if rest.is_empty() {
+            Start::Zero
+        } else {
+            Start::Keep
+        };
+        let inline = self
+            .plan
+            .block(0..self.plan.steps, start)
+            .map_err(|decline| emitter.error(decline.to_string()))?;
+        let mut inputs = match rest.first() {
+            Some(acc) => self.pack(emitter, &emitter.registers(*acc)?.values)?,
+            None => Vec::new(),
+        };
+        match &self.plan.a {
+            Source::Shared(shared) => inputs.push(descriptor(emitter, shared, a)?),
+            Source::Registers => inputs.extend(self.a_words(emitter, &inline, a)?),
+        }
+        inputs.push(descriptor(emitter, &self.plan.b, b)?);
+        let outputs = vec![self.word_type(emitter); inline.outputs];
+        let assembly = Assembly {
+            text: inline.text,
+            constraints: inline.constraints,
+        };
+        let words = emitter.assembly(&assembly, &inputs, &outputs)?;
+        self.unpack(emitter, &words, op)
+    }
+}
+
+impl Products {
+    /// The type of one 32-bit accumulator.
+    fn word_type<'c>(&self, emitter: &Emitter<'c>) -> Type<'c> {
+        match self.accumulator {
+            Accumulator::F32 => emitter.builder.r#type(|context| Type::float32(context)),
+            Accumulator::F16 | Accumulator::S32 => types::integer(emitter.builder, 32),
+        }
+    }
+
+    /// Registers as the instruction's 32-bit accumulators.
+    fn pack<'c>(&self, emitter: &Emitter<'c>, values: &[Val<'c>]) -> PassResult<'c, Vec<Val<'c>>> {
+        let missing = || emitter.error("a register of the plan does not exist");
+        let word = |registers: Vec<i64>| {
+            let own: Option<Vec<_>> = registers
+                .iter()
+                .map(|register| values.get(usize::try_from(*register).ok()?).copied())
+                .collect();
+            match own.ok_or_else(missing)?.as_slice() {
+                [value] => Ok(*value),
+                several => word_of(emitter, several),
+            }
+        };
+        self.plan.accumulators().into_iter().map(word).collect()
+    }
+
+    /// The registers of the result, from 32-bit accumulators.
+    fn unpack<'c>(
+        &self,
+        emitter: &Emitter<'c>,
+        words: &[Val<'c>],
+        op: Op<'c>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        let element = only_result(op).map(|result| element_type(result.r#type()));
+        let element = element.ok_or_else(|| emitter.error("expected a result"))?;
+        let mut values = vec![None; usize::try_from(self.plan.registers).unwrap_or(0)];
+        for (registers, word) in self.plan.accumulators().into_iter().zip(words) {
+            let parts = match registers.len() {
+                1 => vec![*word],
+                _ => {
+                    let count = i64::try_from(registers.len()).unwrap_or(1);
+                    let vector = emitter.bitcast(*word, types::vector(count, element))?;
+                    emitter.unpack(vector, count, element)?
+                }
+            };
+            for (register, part) in registers.into_iter().zip(parts) {
+                if let Some(place) = usize::try_from(register)
+                    .ok()
+                    .and_then(|register| values.get_mut(register))
+                {
+                    *place = Some(part);
+                }
+            }
+        }
+        values
+            .into_iter()
+            .collect::<Option<Vec<_>>>()
+            .ok_or_else(|| emitter.error("an accumulator that no instruction writes"))
+    }
+
+    /// A's fragment as 32-bit operands.
+    fn a_words<'c>(
+        &self,
+        emitter: &Emitter<'c>,
+        inline: &Inline,
+        a: Val<'c>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        let values = emitter.registers(a)?.values;
+        let missing = || emitter.error("a register of the plan does not exist");
+        let word = |registers: &Vec<i64>| {
+            let own: Option<Vec<_>> = registers
+                .iter()
+                .map(|register| values.get(usize::try_from(*register).ok()?).copied())
+                .collect();
+            word_of(emitter, &own.ok_or_else(missing)?)
+        };
+        debug_assert!(self.bytes <= 4, "a 32-bit operand holds whole elements");
+        inline.a_words.iter().map(word).collect()
+    }
+}
+
+/// Elements of 32 bits together as an `i32`.
+fn word_of<'c>(emitter: &Emitter<'c>, elements: &[Val<'c>]) -> PassResult<'c, Val<'c>> {
+    let i32 = types::integer(emitter.builder, 32);
+    match elements {
+        [] => Err(emitter.error("a word without elements")),
+        [one] => emitter.bitcast(*one, i32),
+        [first, ..] => emitter.bitcast(emitter.pack(elements, first.r#type())?, i32),
+    }
+}
+
+/// The descriptor of a tile in shared memory for this thread's warpgroup.
+fn descriptor<'c>(
+    emitter: &Emitter<'c>,
+    shared: &Shared,
+    tile: Val<'c>,
+) -> PassResult<'c, Val<'c>> {
+    let memory = emitter.memory(tile)?;
+    let i32 = types::integer(emitter.builder, 32);
+    let address = emitter
+        .builder
+        .value("llvm.ptrtoint", &[memory.base], i32, &[])?;
+    let ints = emitter.ints();
+    let mut address = Int::Value(address);
+    if !shared.terms.is_empty() {
+        let group = ints.div(emitter.warp_in_team()?, WARPGROUP_WARPS)?;
+        for term in &shared.terms {
+            let digit = ints.rem(ints.div(group, term.divisor)?, term.modulus)?;
+            address = ints.add(address, ints.mul(digit, term.bytes)?)?;
+        }
+    }
+    // The address field counts 16 bytes; shared memory is below 2^18 bytes, so it stays in its field.
+    let field = ints.shift(address, 4)?;
+    let wide = Ints::new(emitter.builder, 64);
+    let i64 = types::integer(emitter.builder, 64);
+    let field = emitter
+        .builder
+        .value("arith.extui", &[ints.value(field)?], i64, &[])?;
+    #[expect(clippy::cast_possible_wrap, reason = "the descriptor's bits")]
+    let constant = shared.strides.descriptor(0) as i64;
+    wide.value(wide.add(Int::Value(field), Int::Known(constant))?)
+}
 
 /// Waits until at most so many products are pending.
 pub(super) struct Wait;
@@ -18,8 +309,14 @@ impl<'c> Schedule<'c> for Wait {
         "wgmma.wait_group"
     }
 
-    fn plan(&self, _site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
-        Ok(Box::new(WaitGroup))
+    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
+        match site.emitter.chip.has_wgmma {
+            true => Ok(Box::new(WaitGroup)),
+            false => Err(Decline::new(format!(
+                "{} has no wgmma",
+                site.emitter.chip.name
+            ))),
+        }
     }
 }
 

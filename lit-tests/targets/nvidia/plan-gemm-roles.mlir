@@ -1,0 +1,52 @@
+// RUN: axe-opt %s --axe-plan-kernels=target=sm_90a | FileCheck %s
+// RUN: axe-opt %s --axe-plan-kernels=target=sm_90a | axe-opt | FileCheck %s
+
+// One warp copies, two warpgroups multiply and store; every CTA goes through its share of the tiles.
+// CHECK-LABEL: func.func @large
+// CHECK: %[[SMS:.*]] = arith.constant 132 : index
+// CHECK: %[[G:.*]] = arith.minui %{{.*}}, %[[SMS]]
+// CHECK: axe.launch @large_0_gemm grid(%[[G]],
+// CHECK-LABEL: axe.kernel @large_0_gemm
+// CHECK-SAME: threads(384)
+// CHECK: %[[RING:.*]] = axe.pipeline.create stages(4)
+// CHECK: axe.scope warpgroup [0, 1) registers(40)
+// CHECK: axe.scope warp [0, 1)
+// CHECK: axe.for_tiles {{.*}} order(groups 8)
+// CHECK: %[[SLOT:.*]], %{{.*}} = axe.pipeline.acquire %[[RING]]
+// CHECK-COUNT-2: axe.copy async {{.*}} signal %[[SLOT]]
+// CHECK: axe.pipeline.commit %[[RING]], %[[SLOT]]
+// CHECK: axe.scope warpgroup [1, 3) registers(232)
+// CHECK: axe.for_tiles {{.*}} order(groups 8)
+// The first step has no sums before it.
+// CHECK: axe.gemm async %{{.*}}, %{{.*}} {trans_b}
+// CHECK: scf.for
+// CHECK: axe.gemm async {{.*}} acc
+// CHECK: axe.wait {{.*}} {pending = 1 : i64}
+// CHECK: axe.pipeline.release %[[RING]]
+// CHECK: axe.wait
+// CHECK: axe.pipeline.release %[[RING]]
+// CHECK: axe.cast
+// CHECK: axe.copy {{.*}} to
+func.func @large(%a: tensor<8192x4096xbf16>, %w: tensor<4096x4096xbf16>) -> tensor<8192x4096xbf16> {
+  %p = axe.gemm %a, %w {trans_b} : tensor<8192x4096xbf16>, tensor<4096x4096xbf16> -> tensor<8192x4096xf32>
+  %c = axe.cast %p : tensor<8192x4096xf32> -> tensor<8192x4096xbf16>
+  return %c : tensor<8192x4096xbf16>
+}
+
+// What axe.plan says overrides the model.
+// CHECK-LABEL: axe.kernel @chosen_0_gemm
+// CHECK-SAME: threads(256)
+// CHECK: axe.pipeline.create stages(3)
+// CHECK: order(snake 16)
+func.func @chosen(%a: tensor<512x512xf16>, %w: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  %p = axe.gemm %a, %w {axe.plan = {tile = array<i64: 64, 128, 64>, stages = 3 : i64, order = "snake", group = 16 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %p : tensor<512x512xf32>
+}
+
+// Rows that no descriptor takes go to mma.sync.
+// CHECK-LABEL: axe.kernel @odd_0_gemm
+// CHECK-NOT: axe.pipeline
+func.func @odd(%a: tensor<64x511xf16>, %w: tensor<64x511xf16>) -> tensor<64x64xf32> {
+  %p = axe.gemm %a, %w {trans_b} : tensor<64x511xf16>, tensor<64x511xf16> -> tensor<64x64xf32>
+  return %p : tensor<64x64xf32>
+}

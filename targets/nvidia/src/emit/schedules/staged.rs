@@ -1,0 +1,411 @@
+//! Registers to global memory by way of shared memory: `stmatrix`, then a store by the tensor memory
+//! accelerator, column panel by column panel through a ring of panels (PTX ISA 9.7.9.27).
+
+use super::matrix::store_matrices;
+use super::store::{sides, store};
+use super::tma::tma_plan;
+use crate::emit::int::{Int, Predicate};
+use crate::emit::kernel::{Emitter, SHARED_ALIGNMENT};
+use crate::emit::schedule::{Plan, Schedule, Site};
+use crate::emit::team::WARP_THREADS;
+use crate::emit::value::{Memory, Origin, Registers, Space};
+use crate::fragment::Fragment;
+use crate::plan::Decline;
+use crate::plan::copy::CopyPlan;
+use crate::plan::ldmatrix::MatrixPlan;
+use crate::plan::tma::TmaPlan;
+use axe_dialect::layout_of;
+use axe_layout::{Axis, Iter, Swizzle};
+use axe_passes::PassResult;
+use axe_passes::ir::value::operands;
+use axe_passes::ir::{Op, Val};
+use melior::ir::ValueLike;
+use std::rc::Rc;
+
+/// Bytes of a panel's row: the span of the widest swizzle.
+const PANEL_BYTES: i64 = 128;
+/// Bytes of all rings together, unless a panel for each part takes more.
+const RING_BYTES: i64 = 32 * 1024;
+/// Warps of a warpgroup, which stores its rows on its own.
+const WARPGROUP_WARPS: i64 = 4;
+
+/// The schedule.
+pub(super) struct Staged;
+
+/// How the threads write a panel.
+enum Write {
+    Matrices(MatrixPlan),
+    Vectors(CopyPlan),
+}
+
+struct Panels {
+    /// Parts of the team, each with rows, barriers and a ring of its own.
+    parts: i64,
+    rows: i64,
+    columns: i64,
+    /// Panels of a part's ring: with two, one is stored while the next is written.
+    slots: i64,
+    /// A panel as its threads hold it.
+    fragment: Rc<Fragment>,
+    /// The registers of each panel, in the panel fragment's order.
+    registers: Vec<Vec<usize>>,
+    write: Write,
+    tma: TmaPlan,
+}
+
+impl<'c> Schedule<'c> for Staged {
+    fn name(&self) -> &'static str {
+        "tma.store.staged"
+    }
+
+    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
+        let emitter = site.emitter;
+        if emitter.warp.is_none() || !emitter.chip.has_tma {
+            return Err(Decline::new(
+                "expected a kernel with roles on a chip with a tensor memory accelerator",
+            ));
+        }
+        let memory = site.memory(1)?;
+        let origin = memory
+            .origin
+            .as_ref()
+            .filter(|_| memory.space == Space::Global);
+        let origin = origin.ok_or_else(|| {
+            Decline::new("the box is not one of a kernel's argument: its bounds are a slice's")
+        })?;
+        let full = site.registers(0)?.fragment.clone();
+        let &[rows, columns] = full.shape() else {
+            return Err(Decline::new("expected a matrix"));
+        };
+        let width = PANEL_BYTES / memory.bytes;
+        if columns % width != 0 {
+            return Err(Decline::new(format!(
+                "{columns} columns: expected a multiple of {width}, panels of {PANEL_BYTES} bytes"
+            )));
+        }
+        let parts = parts(&full, emitter.team.warps);
+        let rows = rows / parts;
+        let threads = emitter.threads / parts;
+        let fragment = Rc::new(panel_fragment(site, rows, width, threads)?);
+        let registers = panel_registers(&full, &fragment, columns / width)?;
+        let shared = panel(emitter, memory, rows, emitter.shared, 0)
+            .map_err(|_| Decline::new("the panel has no place in shared memory"))?;
+        let write = write_plan(&fragment, &shared)?;
+        let tma = tma_plan(
+            origin,
+            &Memory {
+                shape: vec![rows, width],
+                ..memory.clone()
+            },
+            &shared,
+        )?;
+        Ok(Box::new(Panels {
+            parts,
+            rows,
+            columns: width,
+            slots: if 2 * parts * rows * PANEL_BYTES <= RING_BYTES {
+                2
+            } else {
+                1
+            },
+            fragment,
+            registers,
+            write,
+            tma,
+        }))
+    }
+}
+
+/// How many parts of the team hold rows of their own: its warpgroups, where they do.
+fn parts(full: &Fragment, warps: i64) -> i64 {
+    let groups = warps / WARPGROUP_WARPS;
+    let threads = WARPGROUP_WARPS * WARP_THREADS;
+    let &[rows, _] = full.shape() else {
+        return 1;
+    };
+    // A thread of each further warpgroup holds the same columns of rows further down.
+    let alone = groups > 1
+        && full.threads() == groups * threads
+        && (0..full.threads()).all(|thread| {
+            (0..full.registers()).all(|register| {
+                let first = full.index(thread % threads, register);
+                let down = thread / threads * (rows / groups);
+                let expected = first.clone().map(|mut at| {
+                    if let Some(row) = at.first_mut() {
+                        *row += down;
+                    }
+                    at
+                });
+                full.index(thread, register) == expected
+                    && first.is_some_and(|at| at.first().is_some_and(|row| *row < rows / groups))
+            })
+        });
+    if alone && rows % groups == 0 {
+        groups
+    } else {
+        1
+    }
+}
+
+/// The first panel of the first part, as its threads hold it.
+fn panel_fragment(
+    site: Site<'_, '_>,
+    rows: i64,
+    columns: i64,
+    threads: i64,
+) -> Result<Fragment, Decline> {
+    let r#type = operands(site.op).first().map(ValueLike::r#type);
+    let attribute = r#type.and_then(layout_of);
+    let layout = attribute.ok_or_else(|| Decline::new("the tensor has no layout"))?;
+    let layout = layout
+        .layout()
+        .map_err(|error| Decline::new(error.to_string()))?;
+    let shape = site.registers(0)?.fragment.shape().to_vec();
+    let panel = layout
+        .slice(&shape, &[0..rows, 0..columns])
+        .map_err(|error| Decline::new(format!("a panel of the tensor has no layout: {error}")))?;
+    Fragment::new(&panel, &[rows, columns], threads)
+}
+
+/// The registers of the whole fragment that hold what each panel's registers hold.
+fn panel_registers(
+    full: &Fragment,
+    panel: &Fragment,
+    panels: i64,
+) -> Result<Vec<Vec<usize>>, Decline> {
+    let columns = panel.shape().get(1).copied().unwrap_or(0);
+    let place = |row: i64, column: i64| {
+        let found = (0..full.registers())
+            .find(|register| full.index(0, *register).as_deref() == Some(&[row, column]));
+        found.and_then(|register| usize::try_from(register).ok())
+    };
+    let of_panel = |number: i64| {
+        (0..panel.registers())
+            .map(|register| match panel.index(0, register).as_deref() {
+                Some(&[row, column]) => place(row, column + number * columns),
+                _ => None,
+            })
+            .collect::<Option<Vec<_>>>()
+            .ok_or_else(|| Decline::new("the panels of the tensor are held in different ways"))
+    };
+    let all: Vec<_> = (0..panels).map(of_panel).collect::<Result<_, _>>()?;
+    for (number, registers) in (0..).zip(&all) {
+        for thread in 0..panel.threads() {
+            for (register, &whole) in (0..).zip(registers) {
+                let expected = panel.index(thread, register).map(|index| {
+                    index
+                        .iter()
+                        .zip([0, number * columns])
+                        .map(|(at, first)| at + first)
+                        .collect()
+                });
+                let whole = i64::try_from(whole).unwrap_or(-1);
+                if full.index(thread, whole) != expected {
+                    return Err(Decline::new(
+                        "the panels of the tensor are held in different ways",
+                    ));
+                }
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn write_plan(fragment: &Fragment, shared: &Memory<'_>) -> Result<Write, Decline> {
+    let matrices = super::load::with_memory(shared, |memory| MatrixPlan::new(fragment, memory));
+    match matrices {
+        Ok(plan) if shared.bytes == 2 => Ok(Write::Matrices(plan)),
+        _ => super::load::with_memory(shared, |memory| CopyPlan::new(fragment, memory))
+            .map(Write::Vectors),
+    }
+}
+
+/// A panel of shared memory at a byte: rows of 128 bytes with the widest swizzle.
+fn panel<'c>(
+    emitter: &Emitter<'c>,
+    like: &Memory<'c>,
+    rows: i64,
+    base: Val<'c>,
+    at: i64,
+) -> PassResult<'c, Memory<'c>> {
+    let columns = PANEL_BYTES / like.bytes;
+    let chunk = u32::try_from(16 / like.bytes).unwrap_or(1).trailing_zeros();
+    let swizzle =
+        Swizzle::new(3, chunk, 3, true).map_err(|error| emitter.error(error.to_string()))?;
+    let mut memory = Memory {
+        space: Space::Shared,
+        element: like.element,
+        bytes: like.bytes,
+        base,
+        pending: Int::ZERO,
+        dims: vec![
+            vec![Iter::new(rows, columns, Axis::M)],
+            vec![Iter::new(columns, 1, Axis::M)],
+        ],
+        offset: 0,
+        swizzle: Some(swizzle),
+        guards: vec![None, None],
+        shape: vec![rows, columns],
+        alignment: SHARED_ALIGNMENT / like.bytes,
+        extent: None,
+        origin: None,
+    };
+    memory.base = emitter.offset_pointer(&memory, base, Int::Known(at / like.bytes))?;
+    Ok(memory)
+}
+
+impl<'c> Plan<'c> for Panels {
+    fn describe(&self) -> String {
+        let write = match &self.write {
+            Write::Matrices(plan) => plan.to_string(),
+            Write::Vectors(plan) => plan.to_string(),
+        };
+        format!(
+            "{} panels of {} x {} for each of {} parts, through {} slots\n{write}{}",
+            self.registers.len(),
+            self.rows,
+            self.columns,
+            self.parts,
+            self.slots,
+            self.tma
+        )
+    }
+
+    fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+        let (source, target) = sides(emitter, op)?;
+        let map = emitter.map_of(&self.tma, &target)?;
+        let bytes = self.rows * PANEL_BYTES;
+        let first = emitter.reserve(self.parts * self.slots * bytes, SHARED_ALIGNMENT);
+        let ints = emitter.ints();
+        let warps = emitter.team.warps / self.parts;
+        let part = match self.parts {
+            1 => Int::ZERO,
+            _ => ints.div(emitter.warp_in_team()?, warps)?,
+        };
+        let ring = ints.add(ints.mul(part, self.slots * bytes)?, Int::Known(first))?;
+        let base = emitter.shared_address(emitter.shared, ring)?;
+        let target = moved(emitter, target, ints.mul(part, self.rows)?, 0)?;
+        let leads = emitter.leads_part(warps)?;
+        emitter.bulk_stores = true;
+        for (number, registers) in (0..).zip(&self.registers) {
+            let slot = panel(
+                emitter,
+                &target,
+                self.rows,
+                base,
+                number % self.slots * bytes,
+            )?;
+            let own = Registers {
+                fragment: self.fragment.clone(),
+                element: source.element,
+                values: registers
+                    .iter()
+                    .filter_map(|register| source.values.get(*register).copied())
+                    .collect(),
+            };
+            emitter.when(leads, &[], |emitter| {
+                emitter.bulk_wait(self.slots - 1, true)?;
+                Ok(Vec::new())
+            })?;
+            emitter.part_barrier(part, warps)?;
+            self.write(emitter, &own, &slot)?;
+            emitter.publish()?;
+            emitter.part_barrier(part, warps)?;
+            let there = moved(emitter, target.clone(), Int::ZERO, number * self.columns)?;
+            emitter.when(leads, &[], |emitter| {
+                for each in &self.tma.boxes {
+                    emitter.store_box(map, &there, &slot, each)?;
+                }
+                emitter.effect("nvvm.cp.async.bulk.commit.group", &[])?;
+                Ok(Vec::new())
+            })?;
+        }
+        Ok(Vec::new())
+    }
+}
+
+impl Panels {
+    fn write<'c>(
+        &self,
+        emitter: &mut Emitter<'c>,
+        own: &Registers<'c>,
+        slot: &Memory<'c>,
+    ) -> PassResult<'c> {
+        // The plan's threads are those of the part.
+        let (thread, threads) = (emitter.thread, emitter.threads);
+        let part_threads = self.fragment.threads();
+        if part_threads < threads {
+            let ints = emitter.ints();
+            let within = ints.rem(Int::Value(thread), part_threads)?;
+            emitter.thread = ints.value(within)?;
+            emitter.threads = part_threads;
+        }
+        match &self.write {
+            Write::Matrices(plan) => store_matrices(emitter, plan, own, slot)?,
+            Write::Vectors(plan) => store(emitter, &self.fragment, plan, slot, &own.values, None)?,
+        }
+        emitter.thread = thread;
+        emitter.threads = threads;
+        Ok(())
+    }
+}
+
+/// A box further down the rows and columns of its argument.
+fn moved<'c>(
+    emitter: &Emitter<'c>,
+    mut memory: Memory<'c>,
+    rows: Int<'c>,
+    columns: i64,
+) -> PassResult<'c, Memory<'c>> {
+    let ints = emitter.ints();
+    if let Some(Origin { at, kept, .. }) = &mut memory.origin {
+        for (dim, by) in kept.iter().zip([rows, Int::Known(columns)]) {
+            if let Some(at) = at.get_mut(*dim) {
+                *at = ints.add(*at, by)?;
+            }
+        }
+    }
+    Ok(memory)
+}
+
+impl<'c> Emitter<'c> {
+    /// Sets shared memory aside for the rest of the kernel; gives its first byte.
+    fn reserve(&mut self, bytes: i64, alignment: i64) -> i64 {
+        let first = (self.scratch + self.scratch_used + alignment - 1) / alignment * alignment;
+        self.scratch = first + bytes;
+        self.scratch_used = 0;
+        first
+    }
+
+    /// Whether this thread issues for its part of the team, of so many warps.
+    fn leads_part(&mut self, warps: i64) -> PassResult<'c, Val<'c>> {
+        if warps == self.team.warps {
+            return self.leads();
+        }
+        let ints = self.ints();
+        let within = ints.rem(self.warp_in_team()?, warps)?;
+        let first = ints.compare(Predicate::Equal, within, Int::ZERO)?;
+        self.both(Some(first), self.elect()?)
+    }
+
+    /// The barrier of a part of the team.
+    fn part_barrier(&mut self, part: Int<'c>, warps: i64) -> PassResult<'c> {
+        if warps == self.team.warps {
+            return self.barrier();
+        }
+        let parts = self.team.warps / warps;
+        let &[first] = self.team.firsts.as_slice() else {
+            return Err(self.error("expected a scope that is one range of warps"));
+        };
+        for number in 0..parts {
+            let own = self
+                .ints()
+                .compare(Predicate::Equal, part, Int::Known(number))?;
+            self.when(own, &[], |emitter| {
+                emitter.named_barrier(first + number * warps, warps)?;
+                Ok(Vec::new())
+            })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,151 @@
+//! Building roles, pipelines and loops over tiles.
+
+use super::code::Code;
+use axe_dialect::{Level, TileOrder};
+use axe_passes::PassResult;
+use axe_passes::ir::{Val, value};
+use melior::ir::attribute::IntegerAttribute;
+use melior::ir::{Attribute, Type};
+
+impl<'c> Code<'c> {
+    fn i64(&self, value: i64) -> Attribute<'c> {
+        self.builder.attribute(|context| {
+            let i64 = melior::ir::r#type::IntegerType::new(context, 64).into();
+            IntegerAttribute::new(i64, value).into()
+        })
+    }
+
+    fn effect(&self, name: &str, operands: &[Val<'c>]) -> PassResult<'c> {
+        self.builder
+            .operation(name, operands, &[], &[], Vec::new())
+            .map(|_| ())
+    }
+
+    /// `axe.scope level [range)`, with a budget of registers.
+    pub(super) fn scope(
+        &self,
+        level: Level,
+        range: [i64; 2],
+        registers: Option<i64>,
+        body: impl FnOnce(Self) -> PassResult<'c>,
+    ) -> PassResult<'c> {
+        let (region, _, inner) = self.builder.region(&[]);
+        body(Self { builder: inner })?;
+        inner.operation("axe.end", &[], &[], &[], Vec::new())?;
+        let mut attributes = vec![
+            (
+                "level",
+                self.builder.attribute(|context| level.attribute(context)),
+            ),
+            ("range", self.builder.i64s(&range)),
+        ];
+        attributes.extend(registers.map(|registers| ("registers", self.i64(registers))));
+        self.builder
+            .operation("axe.scope", &[], &[], &attributes, vec![region])
+            .map(|_| ())
+    }
+
+    /// `axe.for_tiles` over a grid.
+    pub(super) fn for_tiles(
+        &self,
+        counts: &[Val<'c>],
+        order: TileOrder,
+        group: i64,
+        body: impl FnOnce(Self, &[Val<'c>]) -> PassResult<'c>,
+    ) -> PassResult<'c> {
+        let index = self.builder.index_type();
+        let (region, at, inner) = self.builder.region(&vec![index; counts.len()]);
+        body(Self { builder: inner }, &at)?;
+        inner.operation("axe.end", &[], &[], &[], Vec::new())?;
+        let attributes = [
+            (
+                "order",
+                self.builder.attribute(|context| order.attribute(context)),
+            ),
+            ("group", self.i64(group)),
+        ];
+        self.builder
+            .operation("axe.for_tiles", counts, &[], &attributes, vec![region])
+            .map(|_| ())
+    }
+
+    /// `axe.pipeline.create`.
+    pub(super) fn pipeline(&self, stages: i64) -> PassResult<'c, Val<'c>> {
+        let r#type = self.builder.r#type(axe_dialect::pipeline_type);
+        let attributes = [("stages", self.i64(stages))];
+        self.builder
+            .value("axe.pipeline.create", &[], r#type, &attributes)
+    }
+
+    fn take(&self, name: &str, ring: Val<'c>) -> PassResult<'c, (Val<'c>, Val<'c>)> {
+        let slot = self.builder.r#type(axe_dialect::slot_type);
+        let types = [slot, self.builder.index_type()];
+        let op = self
+            .builder
+            .operation(name, &[ring], &types, &[], Vec::new())?;
+        match value::results(op).as_slice() {
+            &[slot, stage] => Ok((slot, stage)),
+            _ => Err(super::code::layout_error(
+                self.builder.location,
+                "a slot has a stage",
+            )),
+        }
+    }
+
+    /// The next stage to fill: its slot and number.
+    pub(super) fn acquire(&self, ring: Val<'c>) -> PassResult<'c, (Val<'c>, Val<'c>)> {
+        self.take("axe.pipeline.acquire", ring)
+    }
+
+    /// The next full stage: its slot and number.
+    pub(super) fn wait_slot(&self, ring: Val<'c>) -> PassResult<'c, (Val<'c>, Val<'c>)> {
+        self.take("axe.pipeline.wait", ring)
+    }
+
+    /// `axe.pipeline.commit`.
+    pub(super) fn commit_slot(&self, ring: Val<'c>, slot: Val<'c>) -> PassResult<'c> {
+        self.effect("axe.pipeline.commit", &[ring, slot])
+    }
+
+    /// `axe.pipeline.release`.
+    pub(super) fn release_slot(&self, ring: Val<'c>, slot: Val<'c>) -> PassResult<'c> {
+        self.effect("axe.pipeline.release", &[ring, slot])
+    }
+
+    /// An asynchronous copy that completes a slot.
+    pub(super) fn copy_signal(&self, from: Val<'c>, to: Val<'c>, slot: Val<'c>) -> PassResult<'c> {
+        let attributes = [
+            self.builder.segments(&[1, 1, 0, 1]),
+            ("isAsync", self.builder.unit()),
+        ];
+        self.builder
+            .operation("axe.copy", &[from, to, slot], &[], &attributes, Vec::new())
+            .map(|_| ())
+    }
+
+    /// An asynchronous product; `flags` are `trans_a` and `trans_b`.
+    pub(super) fn gemm_async(
+        &self,
+        [a, b]: [Val<'c>; 2],
+        acc: Option<Val<'c>>,
+        sums: Type<'c>,
+        flags: [bool; 2],
+    ) -> PassResult<'c, Val<'c>> {
+        let names = ["trans_a", "trans_b"].into_iter().zip(flags);
+        let mut attributes: Vec<_> = names
+            .filter(|(_, set)| *set)
+            .map(|(name, _)| (name, self.builder.unit()))
+            .collect();
+        attributes.push(("isAsync", self.builder.unit()));
+        let operands: Vec<_> = [a, b].into_iter().chain(acc).collect();
+        self.builder.value("axe.gemm", &operands, sums, &attributes)
+    }
+
+    /// The sums once at most `pending` products are under way.
+    pub(super) fn wait_products(&self, sums: Val<'c>, pending: i64) -> PassResult<'c, Val<'c>> {
+        use melior::ir::ValueLike;
+        let attributes = [("pending", self.i64(pending))];
+        self.builder
+            .value("axe.wait", &[sums], sums.r#type(), &attributes)
+    }
+}
