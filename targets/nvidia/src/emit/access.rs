@@ -1,7 +1,7 @@
 //! Addresses, bounds, and the loads and stores themselves.
 
 use super::int::{Int, Ints, Predicate};
-use super::kernel::Emitter;
+use super::kernel::{Emitter, SCRATCH_ALIGNMENT};
 use super::types;
 use super::value::{Memory, Space};
 use crate::fragment::{Digit, Fragment, Source};
@@ -374,7 +374,8 @@ impl<'c> Emitter<'c> {
                 "elements of type {element} have no place in shared memory"
             ))
         })?;
-        self.scratch_used = self.scratch_used.max(shape.iter().product::<i64>() * bytes);
+        let own = scratch_bytes(shape, bytes);
+        self.scratch_used = self.scratch_used.max(own * self.team.count());
         let layout =
             axe_layout::Layout::row_major(shape).map_err(|error| self.error(error.to_string()))?;
         let grouped = layout
@@ -391,12 +392,20 @@ impl<'c> Emitter<'c> {
             swizzle: None,
             guards: vec![None; shape.len()],
             shape: shape.to_vec(),
-            alignment: super::kernel::SHARED_ALIGNMENT / bytes,
+            alignment: SCRATCH_ALIGNMENT / bytes,
             extent: None,
             origin: None,
         };
-        memory.base =
-            self.offset_pointer(&memory, self.shared, Int::Known(self.scratch / bytes))?;
+        let ints = self.ints();
+        let of_team = ints.mul(self.team_number()?, own / bytes)?;
+        let first = ints.add(of_team, Int::Known(self.scratch / bytes))?;
+        memory.base = self.offset_pointer(&memory, self.shared, first)?;
         Ok(memory)
     }
+}
+
+/// Bytes of one team's scratch storage.
+pub(crate) fn scratch_bytes(shape: &[i64], bytes: i64) -> i64 {
+    let used = shape.iter().product::<i64>() * bytes;
+    (used + SCRATCH_ALIGNMENT - 1) / SCRATCH_ALIGNMENT * SCRATCH_ALIGNMENT
 }

@@ -22,6 +22,9 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+/// The fragments of types, by the type's identity and the threads that hold them.
+type Fragments = HashMap<(usize, i64), Result<Rc<Fragment>, Decline>>;
+
 /// Emits the body of one kernel.
 pub(crate) struct Emitter<'c> {
     /// Where operations go.
@@ -65,11 +68,14 @@ pub(crate) struct Emitter<'c> {
     /// What was decided, in order.
     pub decisions: Vec<Decision<'c>>,
     pub(super) values: HashMap<usize, Bound<'c>>,
-    fragments: RefCell<HashMap<(usize, i64), Result<Rc<Fragment>, Decline>>>,
+    fragments: RefCell<Fragments>,
 }
 
 /// Alignment of the dynamic shared memory and of each allocation, in bytes: what TMA's widest swizzle asks for.
 pub(crate) const SHARED_ALIGNMENT: i64 = 1024;
+
+/// Alignment of scratch memory and of a ring's barriers, in bytes: the widest access of a thread.
+pub(crate) const SCRATCH_ALIGNMENT: i64 = 16;
 
 impl<'c> Emitter<'c> {
     /// An emitter at `builder` for a CTA of `threads` threads; the caller binds the kernel's arguments.
@@ -132,7 +138,7 @@ impl<'c> Emitter<'c> {
     /// A memref.
     pub(crate) fn memory(&self, value: Val<'c>) -> PassResult<'c, Memory<'c>> {
         match self.bound(value)? {
-            Bound::Memory(memory) => Ok(memory.clone()),
+            Bound::Memory(memory) => Ok((**memory).clone()),
             _ => Err(self.error(format!("expected a memref, got {}", value.r#type()))),
         }
     }
@@ -256,7 +262,7 @@ impl<'c> Emitter<'c> {
             _ => return self.scalar_operation(op),
         };
         if let Some(result) = result {
-            self.bind(result, Bound::Memory(memory));
+            self.bind(result, Bound::Memory(Box::new(memory)));
         }
         Ok(())
     }

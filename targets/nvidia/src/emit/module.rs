@@ -1,6 +1,6 @@
 //! Modules: kernels out of `axe.kernel`s, and launches that name them.
 
-use super::kernel::{Emitter, SHARED_ALIGNMENT};
+use super::kernel::{Emitter, SCRATCH_ALIGNMENT, SHARED_ALIGNMENT};
 use super::memory::ARGUMENT_ALIGNMENT;
 use super::pipeline::ring_bytes;
 use super::schedule::Decision;
@@ -24,8 +24,6 @@ use std::collections::HashMap;
 const MODULE: &str = "kernels";
 /// The CTA's shared memory, whose size a launch gives.
 const SHARED: &str = "axe_shared";
-/// Alignment of a ring's barriers and of scratch memory, in bytes: the widest access of a thread.
-const RING_ALIGNMENT: i64 = 16;
 /// The category of the remarks.
 const CATEGORY: &str = "axe-dispatch";
 
@@ -395,7 +393,7 @@ fn bind_arguments<'c>(
                 let mut memory =
                     emitter.storage(argument.r#type(), value, ARGUMENT_ALIGNMENT, extent)?;
                 memory.origin = Some(Origin::of(number, &memory));
-                Bound::Memory(memory)
+                Bound::Memory(Box::new(memory))
             }
         };
         emitter.bind(*argument, bound);
@@ -415,7 +413,7 @@ fn place_allocations<'c>(emitter: &mut Emitter<'c>, kernel: Op<'c>) -> PassResul
             };
             let (bytes, alignment) = match wanted {
                 "axe.alloc" => (storage_bytes(result.r#type()), SHARED_ALIGNMENT),
-                _ => (ring_bytes(op), RING_ALIGNMENT),
+                _ => (ring_bytes(op), SCRATCH_ALIGNMENT),
             };
             let bytes = bytes.ok_or_else(|| {
                 PassError::new(
@@ -428,7 +426,7 @@ fn place_allocations<'c>(emitter: &mut Emitter<'c>, kernel: Op<'c>) -> PassResul
             next += bytes;
         }
     }
-    emitter.scratch = (next + RING_ALIGNMENT - 1) / RING_ALIGNMENT * RING_ALIGNMENT;
+    emitter.scratch = (next + SCRATCH_ALIGNMENT - 1) / SCRATCH_ALIGNMENT * SCRATCH_ALIGNMENT;
     Ok(())
 }
 

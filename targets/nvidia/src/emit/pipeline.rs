@@ -168,7 +168,11 @@ impl<'c> Emitter<'c> {
                 "axe.pipeline.commit" => {
                     let bytes = self.bytes_of(user)?;
                     if fill.insert(team.clone()) {
-                        full += if bytes > 0 { 1 } else { team_warps(&team) };
+                        full += if bytes > 0 {
+                            team.count()
+                        } else {
+                            team_warps(&team)
+                        };
                     }
                 }
                 "axe.pipeline.release" => {
@@ -347,5 +351,5 @@ fn other(side: Side) -> Side {
 }
 
 fn team_warps(team: &Team) -> i64 {
-    team.warps * i64::try_from(team.firsts.len()).unwrap_or(1)
+    team.warps * team.count()
 }

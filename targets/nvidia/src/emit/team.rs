@@ -1,7 +1,7 @@
 //! The threads that execute operators together: the CTA, or what an `axe.scope` selects of it.
 
 use super::int::{Int, Ints, Predicate};
-use super::kernel::Emitter;
+use super::kernel::{Emitter, SCRATCH_ALIGNMENT};
 use super::types;
 use axe_dialect::Level;
 use axe_passes::PassResult;
@@ -64,6 +64,19 @@ impl Team {
     /// Threads of a team.
     pub(crate) fn threads(&self) -> i64 {
         self.warps * WARP_THREADS
+    }
+
+    /// Warps from the first of one team to the first of the next.
+    fn spacing(&self) -> i64 {
+        match self.firsts[..] {
+            [first, second, ..] => second - first,
+            _ => self.warps,
+        }
+    }
+
+    /// How many teams there are.
+    pub(crate) fn count(&self) -> i64 {
+        i64::try_from(self.firsts.len()).unwrap_or(1)
     }
 
     fn select(&self, selection: &Selection) -> Self {
@@ -165,7 +178,6 @@ impl<'c> Emitter<'c> {
             thread: self.thread,
             threads: self.threads,
             leader: self.leader,
-            scratch: self.scratch,
         };
         let ints = self.ints();
         let thread = Int::Value(self.thread);
@@ -180,11 +192,16 @@ impl<'c> Emitter<'c> {
         self.threads = inner.threads();
         self.team = inner;
         self.leader = None;
-        // Teams run side by side: each has its own scratch memory.
-        self.scratch += self.scratch_used;
-        self.scratch_used = 0;
+        self.keep_scratch();
         self.leader = Some(self.leads()?);
         Ok(outside)
+    }
+
+    /// Scopes run side by side, also with what comes after them: each has its own scratch memory.
+    fn keep_scratch(&mut self) {
+        let used = self.scratch + self.scratch_used;
+        self.scratch = (used + SCRATCH_ALIGNMENT - 1) / SCRATCH_ALIGNMENT * SCRATCH_ALIGNMENT;
+        self.scratch_used = 0;
     }
 
     fn leave(&mut self, outside: Outside<'c>) {
@@ -192,8 +209,7 @@ impl<'c> Emitter<'c> {
         self.thread = outside.thread;
         self.threads = outside.threads;
         self.leader = outside.leader;
-        self.scratch_used += self.scratch - outside.scratch;
-        self.scratch = outside.scratch;
+        self.keep_scratch();
     }
 
     /// Finds the number of this thread's warp, in a form that ptxas knows to be uniform, and the leader.
@@ -231,8 +247,19 @@ impl<'c> Emitter<'c> {
         let within = ints.sub(warp, Int::Known(first))?;
         match self.team.firsts.len() {
             0 | 1 => Ok(within),
-            _ => ints.rem(within, self.team.warps),
+            _ => ints.rem(within, self.team.spacing()),
         }
+    }
+
+    /// The number of this thread's team among those that run side by side.
+    pub(crate) fn team_number(&self) -> PassResult<'c, Int<'c>> {
+        if self.team.count() == 1 {
+            return Ok(Int::ZERO);
+        }
+        let ints = self.ints();
+        let first = self.team.firsts.first().copied().unwrap_or(0);
+        let within = ints.sub(self.warp()?, Int::Known(first))?;
+        ints.div(within, self.team.spacing())
     }
 
     /// Whether this thread is the one of its team that issues what one thread issues.
@@ -296,10 +323,11 @@ impl<'c> Emitter<'c> {
             return self.named_barrier(first, team.warps);
         }
         // A number that is known at run time would reserve all barriers (PTX ISA, `barrier`).
-        for first in team.firsts {
-            let (ints, warp) = (self.ints(), self.warp()?);
-            let number = ints.div(warp, team.warps)?;
-            let own = ints.compare(Predicate::Equal, number, Int::Known(first / team.warps))?;
+        for (at, &first) in (0..).zip(&team.firsts) {
+            let number = self.team_number()?;
+            let own = self
+                .ints()
+                .compare(Predicate::Equal, number, Int::Known(at))?;
             self.when(own, &[], |emitter| {
                 emitter.named_barrier(first, team.warps)?;
                 Ok(Vec::new())
@@ -368,7 +396,6 @@ pub(crate) struct Outside<'c> {
     thread: Val<'c>,
     threads: i64,
     leader: Option<Val<'c>>,
-    scratch: i64,
 }
 
 #[cfg(test)]
@@ -388,5 +415,14 @@ mod tests {
         assert_eq!((each.firsts.clone(), each.warps), (vec![4, 8], 4));
         let second = each.select(&selection(1, Some((1, 2))));
         assert_eq!((second.firsts, second.warps), (vec![5, 9], 1));
+    }
+
+    #[test]
+    fn teams_with_gaps_keep_their_distance() {
+        let each = Team::cta(256).select(&selection(4, None));
+        let three = each.select(&selection(1, Some((1, 4))));
+        assert_eq!((three.firsts.clone(), three.warps), (vec![1, 5], 3));
+        assert_eq!((three.spacing(), three.count()), (4, 2));
+        assert_eq!(Team::cta(256).spacing(), 8);
     }
 }

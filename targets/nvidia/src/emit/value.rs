@@ -15,7 +15,7 @@ pub(crate) enum Bound<'c> {
     /// A tensor: one scalar a register.
     Registers(Registers<'c>),
     /// A memref.
-    Memory(Memory<'c>),
+    Memory(Box<Memory<'c>>),
     /// The token of a group of copies: order alone, no value.
     Token,
 }

@@ -3,6 +3,7 @@
 use super::elementwise::convert;
 use super::exchange::put;
 use super::scalar::load_at;
+use crate::emit::access::scratch_bytes;
 use crate::emit::int::Int;
 use crate::emit::kernel::Emitter;
 use crate::emit::schedule::{Plan, Schedule, Site};
@@ -163,8 +164,7 @@ impl Product {
                 &registers.values,
                 owner,
             )?;
-            // The next operand starts at a multiple of 16 bytes.
-            taken += (memory.shape.iter().product::<i64>() * memory.bytes + 15) / 16 * 16;
+            taken += scratch_bytes(&memory.shape, memory.bytes) * emitter.team.count();
             emitter.scratch_used = emitter.scratch_used.max(taken);
             found.push(memory);
         }

@@ -68,6 +68,8 @@ fn of_copy<'c>(site: Site<'_, 'c>) -> Vec<Box<dyn Schedule<'c>>> {
             Box::new(store::VectorStore),
             Box::new(scalar::ScalarStore),
         ],
+        // No other copy completes a stage: its barrier waits for bytes.
+        (false, true) if segment(site.op, 3) > 0 => vec![Box::new(tma::Load)],
         (false, true) => vec![
             Box::new(tma::Load),
             Box::new(tma::Store),

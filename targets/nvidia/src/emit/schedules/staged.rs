@@ -65,6 +65,11 @@ impl<'c> Schedule<'c> for Staged {
                 "expected a kernel with roles on a chip with a tensor memory accelerator",
             ));
         }
+        if emitter.team.count() > 1 {
+            return Err(Decline::new(
+                "teams side by side would share the ring of panels: expected a scope that is one range of warps",
+            ));
+        }
         let memory = site.memory(1)?;
         let origin = memory
             .origin
