@@ -10,6 +10,7 @@
 #   stock        the driver is mlir-opt with the plugin
 #   own-driver   our own driver is there too, as %own_opt
 #   ptxas        ptxas is there (make deps puts it into .deps/bin)
+#   nvdisasm     nvdisasm is there (as ptxas)
 #   gpu          an NVIDIA GPU is there
 import os
 import re
@@ -96,6 +97,8 @@ ptxas = root / ".deps" / "bin" / "ptxas"
 if ptxas.is_file():
     config.available_features.add("ptxas")
     config.substitutions.append((r"(?<![\w./%=-])ptxas(?![\w./=-])", str(ptxas)))
+if (root / ".deps" / "bin" / "nvdisasm").is_file():
+    config.available_features.add("nvdisasm")
 if Path("/dev/nvidiactl").exists():
     config.available_features.add("gpu")
 

@@ -5,11 +5,14 @@ use axe_runtime::RuntimeError;
 use axe_runtime::run::Job;
 use std::collections::BTreeMap;
 
-/// Makes a job expect the results of the CPU reference.
+/// Makes a job expect the results of the CPU reference, unless the request says what to expect of every output.
 ///
 /// # Errors
-/// A package without its source, or a source that does not run on the host.
+/// A package without its source, or a source that does not run on the host: kernels with roles have no meaning there.
 pub fn expect(job: &mut Job, inputs: &BTreeMap<String, Tensor>) -> Result<(), RuntimeError> {
+    if job.expects_all() {
+        return Ok(());
+    }
     let results = compute(job.package(), inputs)?;
     let names: Vec<_> = job
         .package()

@@ -19,7 +19,8 @@ pub struct SimArgs {
     #[command(flatten)]
     run: RunArgs,
     /// Look for races, accesses out of bounds, unwritten memory and misused barriers, and compare with the CPU
-    /// reference where the package holds the module that it was compiled from
+    /// reference where the package holds the module that it was compiled from and --expect names no results. Kernels
+    /// with roles have no reference
     #[arg(long)]
     check: bool,
     /// Print what each kernel did: instructions, sectors, bank conflicts, bytes

@@ -28,6 +28,9 @@ pub enum CompileError {
     /// ptxas refused the code.
     #[error("ptxas: {0}")]
     Ptxas(String),
+    /// ptxas assembled the code and gave up the overlap that it is written for: its messages, with advice.
+    #[error("ptxas gave up what makes the kernel fast:\n{0}")]
+    Losses(String),
     /// What was put together is not a package.
     #[error(transparent)]
     Package(#[from] PackageError),

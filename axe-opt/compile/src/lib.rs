@@ -7,6 +7,7 @@
 
 mod error;
 mod host;
+mod losses;
 mod ptxas;
 mod tensor_maps;
 

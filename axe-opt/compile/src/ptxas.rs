@@ -1,6 +1,7 @@
 //! NVIDIA's assembler, as a process of its own.
 
 use crate::error::CompileError;
+use crate::losses::losses;
 use axe_package::Resources;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -42,7 +43,7 @@ pub(crate) fn find() -> Option<PathBuf> {
 /// Assembles PTX for a chip.
 ///
 /// # Errors
-/// What the assembler says.
+/// What the assembler says: that the code is wrong, or which optimisation it gave up.
 pub(crate) fn assemble(ptxas: &PathBuf, ptx: &str, chip: &str) -> Result<Assembled, CompileError> {
     let failed =
         |error: std::io::Error| CompileError::Ptxas(format!("{}: {error}", ptxas.display()));
@@ -63,6 +64,10 @@ pub(crate) fn assemble(ptxas: &PathBuf, ptx: &str, chip: &str) -> Result<Assembl
     );
     if !output.status.success() {
         return Err(CompileError::Ptxas(text.trim().to_owned()));
+    }
+    let lost: Vec<_> = losses(&text).iter().map(ToString::to_string).collect();
+    if !lost.is_empty() {
+        return Err(CompileError::Losses(lost.join("\n")));
     }
     Ok(Assembled {
         cubin: std::fs::read(&target).map_err(failed)?,

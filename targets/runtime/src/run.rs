@@ -225,6 +225,15 @@ impl Job {
         self.expect.entry(name.to_owned()).or_insert(tensor);
     }
 
+    /// Whether something is expected of every output.
+    #[must_use]
+    pub fn expects_all(&self) -> bool {
+        let outputs = &self.package.manifest().outputs;
+        outputs
+            .iter()
+            .all(|output| self.expect.contains_key(&output.name))
+    }
+
     /// The dimensions that the request gives by name.
     #[must_use]
     pub fn dims(&self) -> &BTreeMap<String, i64> {
