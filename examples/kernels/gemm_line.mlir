@@ -1,0 +1,6 @@
+// C = A W^T in f16 with f32 sums, in two lines: the compiler plans the kernel that gemm_roles.mlir spells out.
+func.func @main(%a: tensor<8192x4096xf16>, %w: tensor<4096x4096xf16>) -> tensor<8192x4096xf16> {
+  %sums = axe.gemm %a, %w {trans_b} : tensor<8192x4096xf16>, tensor<4096x4096xf16> -> tensor<8192x4096xf32>
+  %c = axe.cast %sums : tensor<8192x4096xf32> -> tensor<8192x4096xf16>
+  return %c : tensor<8192x4096xf16>
+}
