@@ -4,6 +4,7 @@
 //! Each thread counts on its own how far it has come around a ring it fills and a ring it empties: a stage
 //! and the parity of its phase, which loops and branches carry like any other value.
 
+use super::assembly::Assembly;
 use super::int::Int;
 use super::kernel::Emitter;
 use super::team::Team;
@@ -19,8 +20,6 @@ use std::collections::HashSet;
 
 /// Bytes of an mbarrier.
 const BARRIER_BYTES: i64 = 8;
-/// The hint of `try_wait` in nanoseconds: how long a thread may sleep before it looks again.
-const WAIT_HINT: i64 = 10_000_000;
 
 /// The side of a ring that a role is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -220,12 +219,8 @@ impl<'c> Emitter<'c> {
             Side::Producer => ints.xor(cursor.phase, Int::Known(1))?,
         };
         let barrier = self.stage_barrier(&ring, cursor.stage, other(side))?;
-        let operands = [
-            barrier,
-            ints.value(parity)?,
-            ints.value(Int::Known(WAIT_HINT))?,
-        ];
-        self.effect("nvvm.mbarrier.try_wait.parity", &operands)?;
+        let parity = ints.value(parity)?;
+        self.assembly(&wait_loop(), &[barrier, parity], &[])?;
         let held = ints.value(cursor.stage)?;
         self.bind(slot, Bound::Scalar(held));
         let index = self.builder.index_type();
@@ -340,6 +335,16 @@ impl<'c> Emitter<'c> {
         self.builder
             .operation(name, operands, &[], &[], Vec::new())?;
         Ok(())
+    }
+}
+
+/// Waits until the phase of a parity is complete (PTX ISA 9.7.13.15.16, `mbarrier.try_wait`). NVVM's operation asks for a
+/// time to sleep, which costs the thread that wakes a detour; without one it sleeps as the hardware sees fit.
+fn wait_loop() -> Assembly {
+    let text = "{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [$0], $1;\n@!done bra again;\n}";
+    Assembly {
+        text: text.to_owned(),
+        constraints: "r,r,~{memory}".to_owned(),
     }
 }
 

@@ -308,13 +308,18 @@ impl<'c> Plan<'c> for Panels {
                     .filter_map(|register| source.values.get(*register).copied())
                     .collect(),
             };
-            emitter.when(leads, &[], |emitter| {
-                emitter.bulk_wait(self.slots - 1, true)?;
-                Ok(Vec::new())
-            })?;
-            emitter.part_barrier(part, warps)?;
+            if self.slots == 1 {
+                emitter.part_barrier(part, warps)?;
+            }
             self.write(emitter, &own, &slot)?;
             emitter.publish()?;
+            if self.slots > 1 {
+                // The barrier tells all threads too that the other slot may be written again.
+                emitter.when(leads, &[], |emitter| {
+                    emitter.bulk_wait(self.slots - 2, true)?;
+                    Ok(Vec::new())
+                })?;
+            }
             emitter.part_barrier(part, warps)?;
             let there = moved(emitter, target.clone(), Int::ZERO, number * self.columns)?;
             emitter.when(leads, &[], |emitter| {
@@ -322,6 +327,9 @@ impl<'c> Plan<'c> for Panels {
                     emitter.store_box(map, &there, &slot, each)?;
                 }
                 emitter.effect("nvvm.cp.async.bulk.commit.group", &[])?;
+                if self.slots == 1 {
+                    emitter.bulk_wait(0, true)?;
+                }
                 Ok(Vec::new())
             })?;
         }
