@@ -214,7 +214,8 @@ def Axe_ForTilesOp : Axe_Op<"for_tiles", [
   let description = [{
     The tiles of the grid `counts` are numbered in `order`, and the block `b` of
     `g` visits the tiles `b, b + g, b + 2 g, ...`: with fewer blocks than tiles
-    the kernel is persistent, and every grid is right. All roles of a kernel
+    the kernel is persistent, and every grid is right. In a kernel with clusters
+    the clusters share the tiles out, and all CTAs of one visit the same. All roles of a kernel
     that loop over the same tiles visit them in the same order.
 
     `order` concerns the last two dimensions; those before are outermost.

@@ -50,3 +50,14 @@ func.func @odd(%a: tensor<64x511xf16>, %w: tensor<64x511xf16>) -> tensor<64x64xf
   %p = axe.gemm %a, %w {trans_b} : tensor<64x511xf16>, tensor<64x511xf16> -> tensor<64x64xf32>
   return %p : tensor<64x64xf32>
 }
+
+// Two CTAs below each other fetch the columns of B half and half.
+// CHECK-LABEL: axe.kernel @clusters_0_gemm
+// CHECK-SAME: threads(384) cluster(2, 1, 1)
+// CHECK: gpu.cluster_block_id x
+// CHECK: axe.copy async {{.*}} signal %{{[a-z]+}} :
+// CHECK: axe.copy async {{.*}} signal %{{[a-z]+}} multicast :
+func.func @clusters(%a: tensor<8192x4096xf16>, %w: tensor<4096x4096xf16>) -> tensor<8192x4096xf32> {
+  %p = axe.gemm %a, %w {trans_b, axe.plan = {tile = array<i64: 128, 256, 64>, cluster = 2 : i64}} : tensor<8192x4096xf16>, tensor<4096x4096xf16> -> tensor<8192x4096xf32>
+  return %p : tensor<8192x4096xf32>
+}

@@ -186,7 +186,9 @@ impl Facts {
             "arith.minui" | "arith.minsi" => operand(0).min(operand(1)),
             "arith.select" => operand(1).join(operand(2)),
             "arith.index_cast" | "arith.index_castui" => operand(0),
-            "gpu.block_id" | "gpu.thread_id" | "gpu.grid_dim" => Fact::NATURAL,
+            "gpu.block_id" | "gpu.cluster_block_id" | "gpu.thread_id" | "gpu.grid_dim" => {
+                Fact::NATURAL
+            }
             "axe.pipeline.acquire" | "axe.pipeline.wait" => of_stage(&operands),
             "memref.dim" | "tensor.dim" | "arith.ceildivui" | "arith.ceildivsi" => {
                 self.of_extent(&operands)

@@ -33,6 +33,8 @@ pub(crate) struct Emitter<'c> {
     pub chip: &'static Chip,
     /// Threads of the CTA.
     pub cta_threads: i64,
+    /// CTAs of a cluster, along `x`.
+    pub cluster: i64,
     /// The warps that execute operators now.
     pub team: Team,
     /// Threads of the team.
@@ -90,6 +92,7 @@ impl<'c> Emitter<'c> {
             builder,
             chip,
             cta_threads: threads,
+            cluster: 1,
             team: Team::cta(threads),
             threads,
             thread,

@@ -186,6 +186,21 @@ fn emit<'c>(kernel: Op<'c>, target: Op<'c>, chip: &'static Chip) -> PassResult<'
     let shared = shared_base(builder)?;
     let mut emitter = Emitter::new(builder, chip, threads, thread, shared);
     emitter.entry = region.first_block();
+    let cluster = kernel.attribute("cluster").ok();
+    let cluster = cluster.and_then(attribute::read_i64s).unwrap_or_default();
+    if cluster.iter().skip(1).any(|extent| *extent != 1) {
+        return Err(PassError::new(
+            location,
+            format!("expected a cluster along x alone, got {cluster:?}"),
+        ));
+    }
+    emitter.cluster = cluster.first().copied().unwrap_or(1);
+    if emitter.cluster > 1 && !chip.has_tma {
+        return Err(PassError::new(
+            location,
+            format!("{} has no clusters", chip.name),
+        ));
+    }
     bind_arguments(&mut emitter, &arguments, &values)?;
     place_allocations(&mut emitter, kernel)?;
     if has_roles(kernel) {
@@ -194,6 +209,10 @@ fn emit<'c>(kernel: Op<'c>, target: Op<'c>, chip: &'static Chip) -> PassResult<'
     emitter.block(body)?;
     emitter.builder.location = location;
     emitter.drain()?;
+    if emitter.cluster > 1 {
+        // A CTA's memory and barriers are there until no other of the cluster writes to them.
+        emitter.cluster_barrier()?;
+    }
     let form = Form::of(&emitter.tensor_maps);
     emitter.effect(form.end(), &[])?;
     // LLVM widens loads of aligned storage up to 16 bytes.
@@ -208,8 +227,6 @@ fn emit<'c>(kernel: Op<'c>, target: Op<'c>, chip: &'static Chip) -> PassResult<'
         ));
     }
     let name = symbol(kernel).unwrap_or_default();
-    let cluster = kernel.attribute("cluster").ok();
-    let cluster = cluster.and_then(attribute::read_i64s).unwrap_or_default();
     let head = Head {
         name: &name,
         threads,

@@ -53,6 +53,19 @@ pub(crate) struct Ring<'c> {
     /// The barriers of full stages, then those of empty ones.
     barriers: Val<'c>,
     stages: i64,
+    /// CTAs whose copies may write a stage, and that must know when it is empty.
+    shared_by: i64,
+}
+
+/// Whether copies of the whole cluster fill the stages.
+fn is_multicast(ring: Val<'_>) -> bool {
+    let acquires = users(ring)
+        .into_iter()
+        .filter(|op| name(*op) == "axe.pipeline.acquire");
+    acquires
+        .filter_map(|acquire| results(acquire).first().copied())
+        .flat_map(users)
+        .any(|op| name(op) == "axe.copy" && op.attribute("multicast").is_ok())
 }
 
 /// Bytes of a ring's barriers.
@@ -137,8 +150,14 @@ impl<'c> Emitter<'c> {
         let ring = Ring {
             barriers: self.shared_address(self.shared, Int::Known(place))?,
             stages,
+            shared_by: if is_multicast(result) {
+                self.cluster
+            } else {
+                1
+            },
         };
         let (full, empty) = self.arrivals(result)?;
+        let empty = empty * ring.shared_by;
         let first = self.leads()?;
         self.when(first, &[], |emitter| {
             for stage in 0..stages {
@@ -152,7 +171,11 @@ impl<'c> Emitter<'c> {
             emitter.effect("nvvm.fence.mbarrier.init", &[])?;
             Ok(Vec::new())
         })?;
-        self.barrier()?;
+        if ring.shared_by > 1 {
+            self.cluster_barrier()?;
+        } else {
+            self.barrier()?;
+        }
         self.rings.insert(identity(result), ring);
         Ok(())
     }
@@ -273,6 +296,9 @@ impl<'c> Emitter<'c> {
         let held = self.scalar(slot)?;
         let barrier = self.stage_barrier(&ring, Int::Value(held), side)?;
         self.warp_barrier()?;
+        if side == Side::Consumer && ring.shared_by > 1 {
+            return self.release_cluster(&ring, barrier);
+        }
         let elected = self.elect()?;
         self.when(elected, &[], |emitter| {
             let i64 = types::integer(emitter.builder, 64);
@@ -281,6 +307,35 @@ impl<'c> Emitter<'c> {
                 .value("nvvm.mbarrier.arrive", &[barrier], i64, &[])?;
             Ok(Vec::new())
         })?;
+        Ok(())
+    }
+
+    /// Arrives at a barrier of every CTA of the cluster, a lane each. What the consumers read they read through
+    /// the async proxy and waited for, so that nothing is left to order: a release for the cluster would cost a
+    /// fence of all memory.
+    fn release_cluster(&mut self, ring: &Ring<'c>, barrier: Val<'c>) -> PassResult<'c> {
+        let ints = self.ints();
+        let lane = ints.rem(Int::Value(self.thread), super::team::WARP_THREADS)?;
+        let own = ints.less(lane, Int::Known(ring.shared_by))?;
+        let lane = ints.value(lane)?;
+        let text = "{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, $0, $1;\nmbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [there];\n}";
+        let arrive = Assembly {
+            text: text.to_owned(),
+            constraints: "r,r,~{memory}".to_owned(),
+        };
+        self.when(own, &[], |emitter| {
+            emitter.assembly(&arrive, &[barrier, lane], &[])
+        })?;
+        Ok(())
+    }
+
+    /// Waits for all threads of the cluster (PTX ISA 9.7.13.2, `barrier.cluster`).
+    pub(crate) fn cluster_barrier(&self) -> PassResult<'c> {
+        for name in ["nvvm.cluster.arrive", "nvvm.cluster.wait"] {
+            let aligned = [("aligned", self.builder.unit())];
+            self.builder
+                .operation(name, &[], &[], &aligned, Vec::new())?;
+        }
         Ok(())
     }
 

@@ -50,8 +50,9 @@ impl<'c> Emitter<'c> {
         }
         let rings = self.rings_below(op);
         let carried = self.cursor_values(&rings)?;
-        let first = ints.value(self.grid("gpu.block_id")?)?;
-        let step = ints.value(self.grid("gpu.grid_dim")?)?;
+        // The CTAs of a cluster visit the same tiles.
+        let first = ints.value(ints.div(self.grid("gpu.block_id")?, self.cluster)?)?;
+        let step = ints.value(ints.div(self.grid("gpu.grid_dim")?, self.cluster)?)?;
         let mut start = vec![first, ints.value(total)?, step];
         start.extend(&carried);
         let i32 = types::integer(self.builder, 32);

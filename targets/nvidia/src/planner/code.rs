@@ -357,6 +357,8 @@ pub(super) struct Kernel<'c> {
     pub code: Code<'c>,
     /// Its arguments.
     pub arguments: Vec<Val<'c>>,
+    /// CTAs of a cluster, along `x`.
+    pub cluster: i64,
     region: Region<'c>,
 }
 
@@ -371,6 +373,7 @@ impl<'c> Kernel<'c> {
         Self {
             code: Code { builder },
             arguments,
+            cluster: 1,
             region,
         }
     }
@@ -386,6 +389,7 @@ impl<'c> Kernel<'c> {
         threads: i64,
     ) -> PassResult<'c> {
         let code = self.code;
+        let cluster = self.cluster;
         code.builder
             .operation("axe.return", &[], &[], &[], Vec::new())?;
         let builder = Builder::at_end(module, code.location());
@@ -411,11 +415,14 @@ impl<'c> Kernel<'c> {
             IntegerAttribute::new(i64, threads).into()
         });
         let symbol = builder.attribute(|context| StringAttribute::new(context, name).into());
-        let attributes = [
+        let mut attributes = vec![
             ("sym_name", symbol),
             ("function_type", function),
             ("threads", threads),
         ];
+        if cluster > 1 {
+            attributes.push(("cluster", builder.i64s(&[cluster, 1, 1])));
+        }
         builder
             .operation("axe.kernel", &[], &[], &attributes, vec![self.region])
             .map(|_| ())

@@ -57,7 +57,7 @@ pub(super) fn plan<'c>(
         outs.push((*value, frame.out(builder, *value, &shape(*kind))?));
     }
     let name = frame.name("gemm");
-    let kernel = Kernel::new(
+    let mut kernel = Kernel::new(
         op.location(),
         frame.module,
         &argument_types(&ins, &needed.scalars, &outs),
@@ -72,9 +72,11 @@ pub(super) fn plan<'c>(
                 kinds: &kinds,
             };
             body.emit(&kernel, &ins, &outs)?;
+            kernel.cluster = tile.cluster;
             kernel.finish(frame.module, &name, tile.threads())?;
-            let tiles = grid(builder, &gemm, [tile.shape[0], tile.shape[1]])?;
-            persistent(builder, tiles, frame.chip)?
+            let [m, n, _] = tile.shape;
+            let tiles = grid(builder, &gemm, [m * tile.cluster, n])?;
+            persistent(builder, tiles, tile.cluster, frame.chip)?
         }
         None => {
             let tile = gemm.tile(frame.chip)?;
@@ -162,16 +164,23 @@ fn grid<'c>(
     Ok([tiles, code.index(1)?, batch])
 }
 
-/// The grid of a kernel whose CTAs go through the tiles: as many as there are multiprocessors.
+/// The grid of a kernel whose clusters go through the tiles: as many as there are multiprocessors for.
 fn persistent<'c>(
     builder: &Builder<'c>,
     [tiles, one, batch]: [Val<'c>; 3],
+    cluster: i64,
     chip: &Chip,
 ) -> PassResult<'c, [Val<'c>; 3]> {
     let code = Code { builder: *builder };
     let all = code.mul(tiles, batch)?;
-    let most = code.index(chip.multiprocessors)?;
-    Ok([code.min(all, most)?, one, one])
+    let most = code.index(chip.multiprocessors / cluster)?;
+    let clusters = code.min(all, most)?;
+    let blocks = if cluster == 1 {
+        clusters
+    } else {
+        code.times(clusters, cluster)?
+    };
+    Ok([blocks, one, one])
 }
 
 fn batch_extent<'c>(builder: &Builder<'c>, gemm: &Gemm<'c>) -> PassResult<'c, Val<'c>> {

@@ -184,14 +184,13 @@ impl<'c> Gemm<'c> {
         if let Some(&[m, n, k]) = shape.as_deref() {
             let consumers = option(self.op, "consumers").and_then(attribute::integer);
             let row = (m, n, consumers.unwrap_or((m / 64).clamp(1, 2)));
-            tile = WideTile::new(row, problem.element_bytes, chip)
-                .filter(|tile| tile.shape[2] == k)
+            tile = WideTile::with_depth(row, k, problem.element_bytes, chip)
                 .ok_or_else(|| {
                     PassError::new(
                         self.op.location(),
                         format!(
-                            "expected tile = [rows, columns, {}] in axe.plan with 64 rows or a multiple for each of 1 to 3 consumers, up to 256 columns in 8, and two stages in shared memory, got [{m}, {n}, {k}] and {} consumers",
-                            tile.shape[2], row.2
+                            "expected tile = [rows, columns, depth] in axe.plan with 64 rows or a multiple for each of 1 to 3 consumers, up to 256 columns in 8, a depth in 128 bytes up to 1024, and two stages in shared memory, got [{m}, {n}, {k}] and {} consumers",
+                            row.2
                         ),
                     )
                 })?;
@@ -210,6 +209,14 @@ impl<'c> Gemm<'c> {
                 )));
             }
             tile.stages = stages;
+        }
+        if let Some(cluster) = option(self.op, "cluster").and_then(attribute::integer) {
+            if ![1, 2, 4].contains(&cluster) {
+                return Err(error(format!(
+                    "expected a cluster of 1, 2 or 4 in axe.plan, got {cluster}"
+                )));
+            }
+            tile.cluster = cluster;
         }
         let order =
             option(self.op, "order").and_then(|order| StringAttribute::try_from(order).ok());

@@ -69,6 +69,17 @@ impl<'c> Code<'c> {
             .map(|_| ())
     }
 
+    /// The number of this CTA in its cluster.
+    pub(super) fn rank_in_cluster(&self) -> PassResult<'c, Val<'c>> {
+        let dimension = self.builder.parsed("#gpu<dim x>")?;
+        self.builder.value(
+            "gpu.cluster_block_id",
+            &[],
+            self.builder.index_type(),
+            &[("dimension", dimension)],
+        )
+    }
+
     /// `axe.pipeline.create`.
     pub(super) fn pipeline(&self, stages: i64) -> PassResult<'c, Val<'c>> {
         let r#type = self.builder.r#type(axe_dialect::pipeline_type);
@@ -112,12 +123,21 @@ impl<'c> Code<'c> {
         self.effect("axe.pipeline.release", &[ring, slot])
     }
 
-    /// An asynchronous copy that completes a slot.
-    pub(super) fn copy_signal(&self, from: Val<'c>, to: Val<'c>, slot: Val<'c>) -> PassResult<'c> {
-        let attributes = [
+    /// An asynchronous copy that completes a slot; with `multicast`, for all CTAs of the cluster.
+    pub(super) fn copy_signal(
+        &self,
+        from: Val<'c>,
+        to: Val<'c>,
+        slot: Val<'c>,
+        multicast: bool,
+    ) -> PassResult<'c> {
+        let mut attributes = vec![
             self.builder.segments(&[1, 1, 0, 1]),
             ("isAsync", self.builder.unit()),
         ];
+        if multicast {
+            attributes.push(("multicast", self.builder.unit()));
+        }
         self.builder
             .operation("axe.copy", &[from, to, slot], &[], &attributes, Vec::new())
             .map(|_| ())

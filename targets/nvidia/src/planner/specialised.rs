@@ -181,10 +181,11 @@ impl<'c> Body<'_, 'c> {
         } else {
             code.index(self.gemm.m)?
         };
+        let high = m * self.tile.cluster;
         let row_tiles = if dynamic {
-            code.ceil_div(rows, m)?
+            code.ceil_div(rows, high)?
         } else {
-            code.index(count(self.gemm.m, m))?
+            code.index(count(self.gemm.m, high))?
         };
         let columns = code.index(count(self.gemm.n, n))?;
         Ok(Grid {
@@ -210,6 +211,10 @@ impl<'c> Body<'_, 'c> {
                         code.builder.location,
                         "a loop over tiles has two indices",
                     ));
+                };
+                let row = match self.tile.cluster {
+                    1 => row,
+                    cluster => code.add(code.times(row, cluster)?, code.rank_in_cluster()?)?,
                 };
                 let origin = Origin {
                     batch: batch.first().copied(),
@@ -256,12 +261,15 @@ impl<'c> Body<'_, 'c> {
         let end = code.index(count(self.gemm.k, depth) * depth)?;
         code.for_each(end, depth, &[], |code, k, _| {
             let (slot, stage) = code.acquire(ring)?;
-            for (path, start) in paths.iter().zip([origin.row, origin.column]) {
+            let shared = [false, self.tile.cluster > 1];
+            for ((path, start), multicast) in
+                paths.iter().zip([origin.row, origin.column]).zip(shared)
+            {
                 let at = if path.k_first { [k, start] } else { [start, k] };
                 let at: Vec<_> = origin.batch.into_iter().chain(at).collect();
                 let from =
                     code.global_box(path.global.memref, &path.global.extents, &at, &path.shape)?;
-                code.copy_signal(from, path.stage(code, stage)?, slot)?;
+                code.copy_signal(from, path.stage(code, stage)?, slot, multicast)?;
             }
             code.commit_slot(ring, slot)?;
             Ok(Vec::new())

@@ -17,6 +17,8 @@ pub struct WideTile {
     pub order: TileOrder,
     /// Rows of tiles in a group of the order.
     pub group: i64,
+    /// CTAs of a cluster: tiles one below the other, whose columns of B each fetches a part of for all.
+    pub cluster: i64,
 }
 
 /// Threads of a warpgroup.
@@ -31,23 +33,32 @@ const RESERVED: i64 = 2048;
 const GROUP: i64 = 8;
 
 /// `(rows, columns, consumers)`.
-const SHAPES: [(i64, i64, i64); 9] = [
+const SHAPES: [(i64, i64, i64); 14] = [
     (128, 256, 2),
-    (256, 128, 2),
+    (128, 224, 2),
     (128, 192, 2),
+    (128, 160, 2),
+    (256, 128, 2),
     (128, 128, 2),
+    (128, 96, 2),
     (128, 64, 2),
     (64, 256, 1),
+    (64, 192, 1),
     (64, 128, 1),
+    (64, 96, 1),
     (64, 64, 1),
     (64, 32, 1),
 ];
 
-/// Products of 16-bit elements that a multiprocessor forms in a clock by wgmma (H100 white paper: 1024 FMA a
+/// Bytes that a stage should have, so that the one thread that copies keeps memory busy.
+const STAGE_BYTES: i64 = 24 * 1024;
+
+/// Products of 16-bit elements that a multiprocessor forms in a clock by wgmma (H100 white paper: 512 FMA a
 /// clock for each of 4 tensor cores).
-const PRODUCTS_A_CLOCK: f64 = 4096.0;
-/// Bytes that a multiprocessor reads from L2 in a clock.
+const PRODUCTS_A_CLOCK: f64 = 2048.0;
+/// Bytes that a multiprocessor reads from L2 in a clock, and from memory when all of them do (H200: 4.8 TB/s).
 const BYTES_A_CLOCK: f64 = 48.0;
+const MEMORY_BYTES_A_CLOCK: f64 = 21.0;
 /// Clocks of a tile beside its products: the last sums, and the first stage of a CTA.
 const OVERHEAD: f64 = 1500.0;
 
@@ -56,12 +67,30 @@ impl WideTile {
     /// of whole instructions and at most 192 accumulators a thread.
     #[must_use]
     pub fn new((m, n, consumers): (i64, i64, i64), bytes: i64, chip: &Chip) -> Option<Self> {
-        let depth = 128 / bytes;
+        let row = 128 / bytes;
+        let depth = [1, 2, 4]
+            .map(|rows| rows * row)
+            .into_iter()
+            .find(|depth| (m.min(64) / 2 + n) * depth * bytes >= STAGE_BYTES)
+            .unwrap_or(4 * row);
+        Self::with_depth((m, n, consumers), depth, bytes, chip)
+    }
+
+    /// The tile of this shape and depth, a multiple of 128 bytes.
+    #[must_use]
+    pub fn with_depth(
+        (m, n, consumers): (i64, i64, i64),
+        depth: i64,
+        bytes: i64,
+        chip: &Chip,
+    ) -> Option<Self> {
         let whole = (1..=3).contains(&consumers)
             && m > 0
             && m % (64 * consumers) == 0
             && (8..=256).contains(&n)
-            && n % 8 == 0;
+            && n % 8 == 0
+            && (128..=1024).contains(&(depth * bytes))
+            && depth * bytes % 128 == 0;
         if !whole || m * n / (consumers * WARPGROUP) > ACCUMULATORS {
             return None;
         }
@@ -74,6 +103,7 @@ impl WideTile {
             stages: stages.min(8),
             order: TileOrder::Groups,
             group: GROUP,
+            cluster: 1,
         })
     }
 
@@ -104,8 +134,16 @@ impl WideTile {
         // One warpgroup alone does not keep the tensor cores busy between its waits.
         let share = if self.consumers == 1 { 0.8 } else { 1.0 };
         let math = (m * n) as f64 * depth / (PRODUCTS_A_CLOCK * share);
-        let loads = (m + n) as f64 * depth * problem.element_bytes as f64 / BYTES_A_CLOCK;
-        turns * (math.max(loads) + OVERHEAD)
+        let bytes = depth * problem.element_bytes as f64;
+        let loads = (m.min(problem.m) + n) as f64 * bytes / BYTES_A_CLOCK;
+        // Columns that no other tile reads come from memory.
+        let alone = problem.m <= m;
+        let memory = if alone {
+            n as f64 * bytes / MEMORY_BYTES_A_CLOCK
+        } else {
+            0.0
+        };
+        turns * (math.max(loads).max(memory) + OVERHEAD)
     }
 }
 
@@ -146,6 +184,7 @@ mod tests {
     fn few_rows_take_few_rows() {
         assert_eq!(chosen(16, 4096, 4096)[0], 64);
         assert!(chosen(64, 4096, 4096)[1] <= 64);
+        assert_eq!(chosen(16, 24576, 4096)[1], 192);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Copies by the tensor memory accelerator: `cp.async.bulk.tensor` (PTX ISA 9.7.9.27).
 
 use super::segment;
-use crate::emit::int::Int;
+use crate::emit::int::{Int, Ints};
 use crate::emit::kernel::Emitter;
 use crate::emit::schedule::{Plan, Schedule, Site};
 use crate::emit::value::{Memory, Origin, Space};
@@ -25,6 +25,16 @@ enum Direction {
 struct Boxes {
     plan: TmaPlan,
     direction: Direction,
+    share: Option<Share>,
+}
+
+/// The part of a tile that one CTA of a cluster fetches for all.
+#[derive(Clone, Copy)]
+struct Share {
+    /// Rows of the tile, its first dimension.
+    rows: i64,
+    /// Elements between the parts in shared memory.
+    step: i64,
 }
 
 impl<'c> Schedule<'c> for Load {
@@ -79,8 +89,50 @@ fn plan<'c>(
     let origin = global.origin.as_ref().ok_or_else(|| {
         Decline::new("the box is not one of a kernel's argument: its bounds are a slice's")
     })?;
-    let plan = tma_plan(origin, global, shared)?;
-    Ok(Box::new(Boxes { plan, direction }))
+    if !site.flag("multicast") || site.emitter.cluster == 1 {
+        let plan = tma_plan(origin, global, shared)?;
+        return Ok(Box::new(Boxes {
+            plan,
+            direction,
+            share: None,
+        }));
+    }
+    let (part, share) = share(shared, site.emitter.cluster)?;
+    let from = Memory {
+        shape: part.shape.clone(),
+        ..global.clone()
+    };
+    Ok(Box::new(Boxes {
+        plan: tma_plan(origin, &from, &part)?,
+        direction,
+        share: Some(share),
+    }))
+}
+
+/// The first of so many parts of a shared tile, cut along its first dimension.
+fn share<'c>(shared: &Memory<'c>, parts: i64) -> Result<(Memory<'c>, Share), Decline> {
+    let (Some(&rows), Some(iters)) = (shared.shape.first(), shared.dims.first()) else {
+        return Err(Decline::new("expected a tile of at least one dimension"));
+    };
+    let [iter] = iters.as_slice() else {
+        return Err(Decline::new("the rows of the tile are not evenly apart"));
+    };
+    let share = Share {
+        rows: rows / parts,
+        step: rows / parts * iter.stride,
+    };
+    let period = shared.swizzle.map_or(1, |swizzle| swizzle.period());
+    if rows % parts != 0 || share.step % period != 0 {
+        return Err(Decline::new(format!(
+            "{rows} rows do not fall into {parts} parts that begin with the swizzle's period"
+        )));
+    }
+    let mut part = shared.clone();
+    if let (Some(extent), Some(iters)) = (part.shape.first_mut(), part.dims.first_mut()) {
+        *extent = share.rows;
+        *iters = vec![axe_layout::Iter::new(share.rows, iter.stride, iter.axis)];
+    }
+    Ok((part, share))
 }
 
 /// The plan of a copy between a box of an argument and shared memory.
@@ -135,9 +187,14 @@ impl<'c> Plan<'c> for Boxes {
                 let barrier = emitter.signal(slot)?;
                 let map = emitter.map_of(&self.plan, &from)?;
                 let leads = emitter.leads()?;
+                let (from, to) = match self.share {
+                    None => (from, to),
+                    Some(share) => emitter.own_share(share, from, to)?,
+                };
+                let multicast = self.share.is_some();
                 emitter.when(leads, &[], |emitter| {
                     for each in &self.plan.boxes {
-                        emitter.load_box(map, &from, &to, each, barrier)?;
+                        emitter.load_box(map, &from, &to, each, barrier, multicast)?;
                     }
                     Ok(Vec::new())
                 })
@@ -188,6 +245,29 @@ impl<'c> Emitter<'c> {
         Ok(coordinates)
     }
 
+    /// The part of a tile that this CTA of the cluster fetches.
+    fn own_share(
+        &self,
+        share: Share,
+        mut from: Memory<'c>,
+        mut to: Memory<'c>,
+    ) -> PassResult<'c, (Memory<'c>, Memory<'c>)> {
+        let ints = self.ints();
+        let i32 = crate::emit::types::integer(self.builder, 32);
+        let rank = self
+            .builder
+            .value("nvvm.read.ptx.sreg.cluster.ctaid.x", &[], i32, &[])?;
+        let rank = Int::Value(rank);
+        to.base = self.offset_pointer(&to, to.base, ints.mul(rank, share.step)?)?;
+        if let Some(origin) = &mut from.origin
+            && let Some(&first) = origin.kept.first()
+            && let Some(at) = origin.at.get_mut(first)
+        {
+            *at = ints.add(*at, ints.mul(rank, share.rows)?)?;
+        }
+        Ok((from, to))
+    }
+
     fn load_box(
         &self,
         map: Val<'c>,
@@ -195,6 +275,7 @@ impl<'c> Emitter<'c> {
         shared: &Memory<'c>,
         each: &TmaBox,
         barrier: Val<'c>,
+        multicast: bool,
     ) -> PassResult<'c> {
         let target = self.offset_pointer(shared, shared.base, Int::Known(each.shared))?;
         let cluster = crate::emit::types::pointer(self.builder, 7);
@@ -206,7 +287,13 @@ impl<'c> Emitter<'c> {
         let mut operands = vec![target, map];
         operands.extend(coordinates);
         operands.push(barrier);
-        let segments = self.builder.segments(&[1, 1, count, 1, 0, 0, 0, 0]);
+        if multicast {
+            let all = Ints::new(self.builder, 16);
+            operands.push(all.value(Int::Known((1 << self.cluster) - 1))?);
+        }
+        let segments = self
+            .builder
+            .segments(&[1, 1, count, 1, 0, i32::from(multicast), 0, 0]);
         self.builder.operation(
             "nvvm.cp.async.bulk.tensor.shared.cluster.global",
             &operands,
