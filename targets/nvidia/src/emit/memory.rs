@@ -337,7 +337,7 @@ impl<'c> Emitter<'c> {
         let indices = self
             .builder
             .attribute(|context| axe_passes::ir::attribute::i32s(context, &[constant]));
-        let element = self.builder.of_type(element);
+        let element = self.builder.of_type(types::stored(self.builder, element));
         let result = types::pointer(self.builder, space.number());
         self.builder.value(
             "llvm.getelementptr",

@@ -43,6 +43,14 @@ pub(crate) fn integer<'c>(builder: Builder<'c>, bits: u32) -> Type<'c> {
     builder.r#type(|context| IntegerType::new(context, bits).into())
 }
 
+/// A type that LLVM counts in: it has no floats of 8 bits.
+pub(crate) fn stored<'c>(builder: Builder<'c>, element: Type<'c>) -> Type<'c> {
+    match axe_passes::ir::types::bits(element) {
+        Some(8) => integer(builder, 8),
+        _ => element,
+    }
+}
+
 /// `vector<count x element>`.
 pub(crate) fn vector<'c>(count: i64, element: Type<'c>) -> Type<'c> {
     // SAFETY: the extent is positive and the element type a scalar's, by the caller's plans.

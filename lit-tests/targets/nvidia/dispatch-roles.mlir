@@ -1,0 +1,180 @@
+// RUN: axe-opt %s --axe-dispatch-schedules=target=sm_90a | FileCheck %s
+
+// Roles: each is a range of warps under a condition that is the same in all lanes; their budgets move registers. A stage has a barrier
+// that is full after the producer's arrivals and one that is empty after one arrival a warp of the consumers.
+#stage = #axe.layout<S[(16, 64) : (64, 1)]>
+#ring = #axe.layout<S[(3, 16, 64) : (1024, 64, 1)]>
+#wide = #axe.layout<S[(4, 4, 32, 2) : (1@warp, 2@reg, 1@lane, 1@reg)]>
+#tall = #axe.layout<S[(16, 8, 8) : (1@lane, 1@warp, 1@reg)] + R[2 : 16@lane]>
+
+// CHECK-LABEL: gpu.func @stores
+// CHECK-SAME: nvvm.reqntid = array<i32: 384>
+// The warp's number is read from one lane.
+// CHECK: %[[OWN:.*]] = arith.divui
+// CHECK: %[[WARP:.*]] = nvvm.shfl.sync idx %{{.*}}, %[[OWN]],
+// CHECK: %[[ELECTED:.*]] = nvvm.elect.sync
+// CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[WARP]], %{{.*}}
+// CHECK: %[[LEADER:.*]] = arith.andi %[[FIRST]], %[[ELECTED]]
+// Four warps fill a stage by stores of their own, eight empty it.
+// CHECK: %[[RING:.*]] = llvm.getelementptr %{{.*}}[12288]
+// CHECK: scf.if %[[LEADER]]
+// CHECK: %[[FULL:.*]] = arith.constant 4 : i32
+// CHECK: nvvm.mbarrier.init %[[RING]], %[[FULL]]
+// CHECK: %[[EMPTY:.*]] = llvm.getelementptr %[[RING]][24]
+// CHECK: %[[EIGHT:.*]] = arith.constant 8 : i32
+// CHECK: nvvm.mbarrier.init %[[EMPTY]], %[[EIGHT]]
+// CHECK-COUNT-4: nvvm.mbarrier.init
+// CHECK: nvvm.fence.mbarrier.init
+// CHECK: nvvm.barrier0
+// The producer gives registers back.
+// CHECK: %[[FOUR:.*]] = arith.constant 4 : i32
+// CHECK: %[[PRODUCES:.*]] = arith.cmpi slt, %[[WARP]], %[[FOUR]]
+// CHECK: scf.if %[[PRODUCES]]
+// CHECK: nvvm.setmaxregister decrease 40
+// A producer waits for the phase before the one it is in; all lanes have stored when one arrives.
+// CHECK: %[[PARITY:.*]] = arith.xori
+// CHECK: nvvm.mbarrier.try_wait.parity %{{.*}}, %[[PARITY]]
+// CHECK-NOT: nvvm.mbarrier.arrive.expect_tx
+// CHECK: nvvm.bar.warp.sync
+// CHECK: %[[ARRIVES:.*]] = nvvm.elect.sync
+// CHECK: scf.if %[[ARRIVES]]
+// CHECK: nvvm.mbarrier.arrive
+// The consumers take them.
+// CHECK: %[[THREE:.*]] = arith.constant 3 : i32
+// CHECK: %[[CONSUMES:.*]] = arith.cmpi slt, %[[THREE]], %[[WARP]]
+// CHECK: scf.if %[[CONSUMES]]
+// CHECK: nvvm.setmaxregister increase 232
+// CHECK: nvvm.mbarrier.try_wait.parity
+// CHECK: nvvm.bar.warp.sync
+// CHECK: nvvm.mbarrier.arrive
+axe.kernel @stores(%x: memref<?x64xf32>, %n: index) threads(384) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c16 = arith.constant 16 : index
+  %s = axe.alloc : memref<3x16x64xf32, #ring, #axe.space<shared>>
+  %ring = axe.pipeline.create stages(3) : !axe.pipeline
+  axe.scope warpgroup [0, 1) registers(40) {
+    scf.for %i = %c0 to %n step %c1 {
+      %m = arith.muli %i, %c16 : index
+      %t = axe.slice %x[%m, %c0] : memref<?x64xf32> to memref<16x64xf32>
+      %v = axe.copy %t : memref<16x64xf32> -> tensor<16x64xf32, #wide>
+      %slot, %stage = axe.pipeline.acquire %ring : !axe.slot
+      %to = axe.slice %s[%stage, %c0, %c0] : memref<3x16x64xf32, #ring, #axe.space<shared>> to memref<16x64xf32, #stage, #axe.space<shared>>
+      axe.copy %v to %to : tensor<16x64xf32, #wide> to memref<16x64xf32, #stage, #axe.space<shared>>
+      axe.pipeline.commit %ring, %slot
+    }
+  }
+  axe.scope warpgroup [1, 3) registers(232) {
+    scf.for %i = %c0 to %n step %c1 {
+      %slot, %stage = axe.pipeline.wait %ring : !axe.slot
+      %from = axe.slice %s[%stage, %c0, %c0] : memref<3x16x64xf32, #ring, #axe.space<shared>> to memref<16x64xf32, #stage, #axe.space<shared>>
+      %v = axe.copy %from : memref<16x64xf32, #stage, #axe.space<shared>> -> tensor<16x64xf32, #tall>
+      axe.pipeline.release %ring, %slot
+    }
+  }
+  axe.return
+}
+
+// Copies that signal arrive by their bytes: one arrival, of the thread that asks for them.
+// CHECK-LABEL: llvm.func @copies
+// CHECK: %[[ONE:.*]] = arith.constant 1 : i32
+// CHECK: nvvm.mbarrier.init %{{.*}}, %[[ONE]]
+// CHECK: %[[FOUR:.*]] = arith.constant 4 : i32
+// CHECK: nvvm.mbarrier.init %{{.*}}, %[[FOUR]]
+// CHECK: %[[BYTES:.*]] = arith.constant 2048 : i32
+// CHECK: nvvm.mbarrier.arrive.expect_tx %{{.*}}, %[[BYTES]]
+// CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global
+// CHECK-NOT: nvvm.mbarrier.arrive %
+// CHECK: scf.yield
+// CHECK: nvvm.mbarrier.arrive %
+axe.kernel @copies(%x: memref<16x32xf32>) threads(256) {
+  %s = axe.alloc : memref<16x32xf32, #axe.layout<S[512 : 1]>, #axe.space<shared>>
+  %ring = axe.pipeline.create stages(1) : !axe.pipeline
+  axe.scope warp [0, 1) {
+    %slot, %stage = axe.pipeline.acquire %ring : !axe.slot
+    axe.copy async %x to %s signal %slot : memref<16x32xf32> to memref<16x32xf32, #axe.layout<S[512 : 1]>, #axe.space<shared>>
+    axe.pipeline.commit %ring, %slot
+  }
+  axe.scope warpgroup [1, 2) {
+    %slot, %stage = axe.pipeline.wait %ring : !axe.slot
+    axe.pipeline.release %ring, %slot
+  }
+  axe.return
+}
+
+// A barrier of the CTA, of a warp, and of others by numbers that are known: one for the same warps, and one for each of teams side by side.
+// CHECK-LABEL: gpu.func @barriers
+// CHECK: nvvm.barrier0
+// CHECK: nvvm.barrier id = %c1_i32{{(_[0-9]+)?}} number_of_threads = %c256_i32
+// CHECK: nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}
+// CHECK: nvvm.barrier id = %c1_i32{{(_[0-9]+)?}} number_of_threads = %c256_i32
+// CHECK: nvvm.bar.warp.sync
+// CHECK: nvvm.barrier id = %c2_i32{{(_[0-9]+)?}} number_of_threads = %c96_i32
+// CHECK: nvvm.barrier id = %c3_i32{{(_[0-9]+)?}} number_of_threads = %c96_i32
+// CHECK: nvvm.barrier id = %c4_i32{{(_[0-9]+)?}} number_of_threads = %c96_i32
+// CHECK-NOT: nvvm.barrier
+// CHECK: gpu.return
+axe.kernel @barriers() threads(384) {
+  axe.barrier
+  axe.scope warpgroup [1, 3) {
+    axe.barrier
+    axe.barrier async
+    axe.scope warp {
+      axe.barrier
+    }
+  }
+  axe.scope warpgroup {
+    axe.scope warp [1, 4) {
+      axe.barrier
+    }
+  }
+  axe.return
+}
+
+// Tiles: the block's number, the grid's size as the step, and the place by the order.
+// CHECK-LABEL: gpu.func @rows
+// CHECK: %[[BLOCK:.*]] = gpu.block_id x
+// CHECK: %[[FIRST:.*]] = arith.index_cast %[[BLOCK]]
+// CHECK: %[[GRID:.*]] = gpu.grid_dim x
+// CHECK: %[[STEP:.*]] = arith.index_cast %[[GRID]]
+// CHECK: scf.for %[[TILE:.*]] = %[[FIRST]] to %{{.*}} step %[[STEP]]
+// CHECK-DAG: arith.divui %[[TILE]]
+// CHECK-DAG: arith.remui %[[TILE]]
+axe.kernel @rows(%n: index) threads(32) {
+  %c8 = arith.constant 8 : index
+  axe.for_tiles (%i, %j) in (%n, %c8) order(rows) {
+    axe.barrier
+  }
+  axe.return
+}
+
+// The last group has the rows that are left, and every other group goes back.
+// CHECK-LABEL: gpu.func @snake
+// CHECK: scf.for %[[TILE:.*]] =
+// CHECK: %[[GROUP:.*]] = arith.divui %[[TILE]]
+// CHECK: %[[ROWS:.*]] = arith.minsi
+// CHECK: arith.remui %{{.*}}, %[[ROWS]]
+// CHECK: arith.andi %[[GROUP]]
+// CHECK: arith.select
+axe.kernel @snake(%n: index) threads(32) {
+  %c8 = arith.constant 8 : index
+  axe.for_tiles (%i, %j) in (%n, %c8) order(snake 4) {
+    axe.barrier
+  }
+  axe.return
+}
+
+// Three levels of quadrants, each chosen among four without a branch.
+// CHECK-LABEL: gpu.func @hilbert
+// CHECK: scf.for
+// CHECK-NOT: scf.if
+// CHECK: arith.select
+// CHECK: gpu.return
+axe.kernel @hilbert() threads(32) {
+  %c5 = arith.constant 5 : index
+  %c8 = arith.constant 8 : index
+  axe.for_tiles (%i, %j) in (%c5, %c8) order(hilbert) {
+    axe.barrier
+  }
+  axe.return
+}
