@@ -27,25 +27,22 @@ const WARPGROUP: i64 = 128;
 const STAGING: i64 = 32 * 1024;
 /// Accumulators of a thread: the rest of its 255 registers is left to addresses and the epilogue.
 const ACCUMULATORS: i64 = 192;
+/// Accumulators of a thread from which on the roles' registers are shared out unevenly.
+const WIDE: i64 = 112;
 /// Bytes of the ring's barriers and of alignment.
 const RESERVED: i64 = 2048;
 /// Rows of tiles in a group, unless a tuner knows better.
 const GROUP: i64 = 8;
 
-/// `(rows, columns, consumers)`.
-const SHAPES: [(i64, i64, i64); 14] = [
+/// `(rows, columns, consumers)`; columns in panels of 128 bytes, as results are stored.
+const SHAPES: [(i64, i64, i64); 9] = [
     (128, 256, 2),
-    (128, 224, 2),
     (128, 192, 2),
-    (128, 160, 2),
     (256, 128, 2),
     (128, 128, 2),
-    (128, 96, 2),
     (128, 64, 2),
     (64, 256, 1),
-    (64, 192, 1),
     (64, 128, 1),
-    (64, 96, 1),
     (64, 64, 1),
     (64, 32, 1),
 ];
@@ -56,9 +53,8 @@ const STAGE_BYTES: i64 = 24 * 1024;
 /// Products of 16-bit elements that a multiprocessor forms in a clock by wgmma (H100 white paper: 512 FMA a
 /// clock for each of 4 tensor cores).
 const PRODUCTS_A_CLOCK: f64 = 2048.0;
-/// Bytes that a multiprocessor reads from L2 in a clock, and from memory when all of them do (H200: 4.8 TB/s).
+/// Bytes that a multiprocessor reads from L2 in a clock.
 const BYTES_A_CLOCK: f64 = 48.0;
-const MEMORY_BYTES_A_CLOCK: f64 = 21.0;
 /// Clocks of a tile beside its products: the last sums, and the first stage of a CTA.
 const OVERHEAD: f64 = 1500.0;
 
@@ -68,11 +64,15 @@ impl WideTile {
     #[must_use]
     pub fn new((m, n, consumers): (i64, i64, i64), bytes: i64, chip: &Chip) -> Option<Self> {
         let row = 128 / bytes;
-        let depth = [1, 2, 4]
-            .map(|rows| rows * row)
-            .into_iter()
-            .find(|depth| (m.min(64) / 2 + n) * depth * bytes >= STAGE_BYTES)
-            .unwrap_or(4 * row);
+        let stage = |depth: i64| (m + n) * depth * bytes;
+        let depth = match m {
+            // A's rows are few, and mostly not there.
+            ..=64 => [row, 2 * row, 4 * row]
+                .into_iter()
+                .find(|depth| stage(*depth) >= STAGE_BYTES)
+                .unwrap_or(4 * row),
+            _ => row,
+        };
         Self::with_depth((m, n, consumers), depth, bytes, chip)
     }
 
@@ -116,9 +116,11 @@ impl WideTile {
     /// The registers of the role that copies and of those that multiply, where they matter.
     #[must_use]
     pub const fn budgets(self) -> (Option<i64>, Option<i64>) {
-        match self.consumers {
-            2 => (Some(40), Some(232)),
-            3 => (Some(32), Some(160)),
+        let [m, n, _] = self.shape;
+        // With fewer accumulators an even share of the registers is enough, and ptxas gives less.
+        let wide = m * n / (self.consumers * WARPGROUP) >= WIDE;
+        match (wide, self.consumers) {
+            (true, 2) => (Some(40), Some(232)),
             _ => (None, None),
         }
     }
@@ -136,14 +138,7 @@ impl WideTile {
         let math = (m * n) as f64 * depth / (PRODUCTS_A_CLOCK * share);
         let bytes = depth * problem.element_bytes as f64;
         let loads = (m.min(problem.m) + n) as f64 * bytes / BYTES_A_CLOCK;
-        // Columns that no other tile reads come from memory.
-        let alone = problem.m <= m;
-        let memory = if alone {
-            n as f64 * bytes / MEMORY_BYTES_A_CLOCK
-        } else {
-            0.0
-        };
-        turns * (math.max(loads).max(memory) + OVERHEAD)
+        turns * (math.max(loads) + OVERHEAD)
     }
 }
 
@@ -184,7 +179,6 @@ mod tests {
     fn few_rows_take_few_rows() {
         assert_eq!(chosen(16, 4096, 4096)[0], 64);
         assert!(chosen(64, 4096, 4096)[1] <= 64);
-        assert_eq!(chosen(16, 24576, 4096)[1], 192);
     }
 
     #[test]
