@@ -232,6 +232,7 @@ fn emit<'c>(kernel: Op<'c>, target: Op<'c>, chip: &'static Chip) -> PassResult<'
         threads,
         cluster: &cluster,
         maps: emitter.tensor_maps.len(),
+        budgets: has_budgets(kernel),
     };
     function(outer, head, parameters, region)?;
     Ok(Emitted {
@@ -241,6 +242,13 @@ fn emit<'c>(kernel: Op<'c>, target: Op<'c>, chip: &'static Chip) -> PassResult<'
         tensor_maps: emitter.tensor_maps,
         decisions: emitter.decisions,
     })
+}
+
+/// Whether a role of a kernel has a budget of registers.
+fn has_budgets(kernel: Op<'_>) -> bool {
+    nested(kernel, &|_| true)
+        .into_iter()
+        .any(|op| name(op) == "axe.scope" && op.attribute("registers").is_ok())
 }
 
 /// Whether a kernel's operators are executed by parts of the CTA, or issued by one thread.
@@ -268,6 +276,8 @@ struct Head<'a> {
     cluster: &'a [i64],
     /// Tensor maps, the last parameters.
     maps: usize,
+    /// Whether roles have budgets of registers.
+    budgets: bool,
 }
 
 /// Which operation a kernel becomes: only an `llvm.func` can say that a parameter is a grid constant.
@@ -313,6 +323,11 @@ fn function<'c>(
         ("nvvm.reqntid", i32s(&[head.threads])),
         ("arg_attrs", argument_attributes(builder, &parameters)?),
     ];
+    if head.budgets {
+        // ptxas takes budgets only where it knows the registers at entry (its C7508): those of one CTA a multiprocessor.
+        let one = IntegerAttribute::new(types::integer(builder, 32), 1).into();
+        attributes.push(("nvvm.minctasm", one));
+    }
     if head.cluster.iter().product::<i64>() > 1 {
         attributes.push(("nvvm.cluster_dim", i32s(head.cluster)));
     }
