@@ -66,7 +66,8 @@ axe.kernel @escapes(%i: index) threads(32) {
 // -----
 
 func.func @scope() {
-  // expected-error @+1 {{'axe.scope' has no meaning on the CPU target}}
+  // expected-error @+2 {{'axe.scope' has no meaning on the CPU target}}
+  // expected-note @+1 {{roles run side by side, and one thread runs a block there}}
   axe.scope warp {
   }
   return

@@ -113,7 +113,11 @@ struct AxeTilePass : RustPass<impl::AxeTileBase<AxeTilePass>> {
 struct AxePlanKernelsPass
     : RustPass<impl::AxePlanKernelsBase<AxePlanKernelsPass>> {
   using RustPass::RustPass;
-  Options options() override { return {{"target", target}}; }
+  Options options() override {
+    return {{"target", target},
+            {"tuned", tuned},
+            {"explain", text(explain).str()}};
+  }
 };
 
 struct AxeDispatchSchedulesPass

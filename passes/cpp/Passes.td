@@ -95,12 +95,28 @@ def AxePlanKernels : Pass<"axe-plan-kernels", "::mlir::ModuleOp"> {
     layouts, pipeline. The function keeps one `axe.launch` a group.
 
     A discardable dictionary `axe.plan` on an `axe.gemm` overrides what the planner
-    would choose: `tile = array<i64: M, N, K>`, `warps = array<i64: rows, columns>`
-    (threads, where products are scalar), `stages = 4 : i64`, and
-    `precision = "tf32"`, which lets f32 operands be rounded to tf32.
+    would choose:
+
+    * `kernel = "wgmma"` (one warp copies, warpgroups multiply) or `"mma"`;
+    * `tile = array<i64: M, N, K>`, `stages = 4 : i64`;
+    * for `"wgmma"`: `consumers = 2 : i64` warpgroups, the `order` of tiles (`"rows"`,
+      `"columns"`, `"groups"`, `"snake"`, `"hilbert"`), and `group = 8 : i64`, the rows
+      of tiles in a group, and `cluster = 2 : i64`, CTAs that fetch columns for each other;
+    * for `"mma"`: `warps = array<i64: rows, columns>` (threads, where products are
+      scalar), and `precision = "tf32"`, which lets f32 operands be rounded to tf32.
+
+    Without one of them but the last, the plan is that of the database of tuned plans
+    for the product's sizes (or for the same columns and depth and up to a quarter
+    more or fewer rows, where the cost model finds it at most 2% slower than its own
+    choice), else the cost model's. The database in the compiler is replaced by
+    the file `tuned`; `tuned=none` leaves the cost model alone. Batches and dynamic
+    rows are always the model's. Remarks of category `axe-plan` say where a plan
+    comes from, and `explain` prints it with the model's predictions.
   }];
   let options = [
-    Option<"target", "target", "std::string", "\"sm_90a\"", "The chip to plan for">];
+    Option<"target", "target", "std::string", "\"sm_90a\"", "The chip to plan for">,
+    Option<"tuned", "tuned", "std::string", "\"\"", "The database of tuned plans: a file, none, or (default) the compiler's own">,
+    Option<"explain", "explain", "bool", "false", "Print where the plan of each product comes from">];
   let statistics = [
     Statistic<"kernels", "num-kernels", "Number of kernels planned">];
   let dependentDialects = ["::axe::AxeDialect", "::mlir::arith::ArithDialect",

@@ -32,6 +32,11 @@ struct NvidiaOptions : PassPipelineOptions<NvidiaOptions> {
       llvm::cl::desc(
           "Stop after this level: logical, scheduled, target, nvvm, ptx"),
       llvm::cl::init("ptx")};
+  Option<std::string> tuned{
+      *this, "tuned",
+      llvm::cl::desc("The database of tuned plans: a file, none, or (default) "
+                     "the compiler's own"),
+      llvm::cl::init("")};
 };
 
 struct CpuOptions : PassPipelineOptions<CpuOptions> {};
@@ -76,10 +81,12 @@ void registerPipelines() {
   PassPipelineRegistration<NvidiaOptions>(
       "axe-nvidia", "From linalg on tensors to PTX, through the axe dialect",
       [](OpPassManager &manager, const NvidiaOptions &options) {
-        std::string chip = options.chip, until = options.stop;
+        std::string chip = options.chip, until = options.stop,
+                    tuned = options.tuned;
         AxePassOption passed[] = {
             {wrap(StringRef("chip")), wrap(StringRef(chip))},
-            {wrap(StringRef("until")), wrap(StringRef(until))}};
+            {wrap(StringRef("until")), wrap(StringRef(until))},
+            {wrap(StringRef("tuned")), wrap(StringRef(tuned))}};
         build(manager, "axe-nvidia", passed);
       });
   PassPipelineRegistration<CpuOptions>(

@@ -6,8 +6,12 @@ mod compile;
 mod reference;
 mod run;
 mod sim;
+#[cfg(feature = "compiler")]
+mod tune;
 
-use axe_runtime::cli::{DeviceArgs, bench::BenchArgs, info::InfoArgs, tune::TuneArgs};
+#[cfg(not(feature = "compiler"))]
+use axe_runtime::cli::tune::TuneArgs;
+use axe_runtime::cli::{DeviceArgs, bench::BenchArgs, info::InfoArgs};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -52,7 +56,16 @@ enum Command {
         #[command(flatten)]
         device: DeviceArgs,
     },
+    /// Find the fastest plan for each shape: compile candidates, and time them on a GPU
+    #[cfg(feature = "compiler")]
+    Tune {
+        #[command(flatten)]
+        tune: Box<tune::TuneCommand>,
+        #[command(flatten)]
+        device: DeviceArgs,
+    },
     /// Find the fastest of several packages for each shape, on a GPU
+    #[cfg(not(feature = "compiler"))]
     Tune {
         #[command(flatten)]
         tune: Box<TuneArgs>,
@@ -72,6 +85,9 @@ fn main() -> ExitCode {
         Command::Explain(args) => return compile::explain(&args),
         Command::Info(args) => axe_runtime::cli::info::main(&args),
         Command::Bench { bench, device } => axe_runtime::cli::bench::main(&bench, device),
+        #[cfg(feature = "compiler")]
+        Command::Tune { tune, device } => tune::main(*tune, device),
+        #[cfg(not(feature = "compiler"))]
         Command::Tune { tune, device } => axe_runtime::cli::tune::main(&tune, device),
     };
     ExitCode::from(result.unwrap_or_else(|error| {

@@ -24,6 +24,7 @@ fn command_lines_are_checked() {
     assert_eq!(code, Some(2), "{said}");
     let (code, said) = axe(&["tune", "--case", "1,2,3,f16"]);
     assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("--packages"), "{said}");
     let (code, said) = axe(&["bench", "gemm", "--packages", "/no/such/folder"]);
     assert_eq!(code, Some(3), "{said}");
 }

@@ -10,6 +10,7 @@ mod host;
 mod losses;
 mod ptxas;
 mod tensor_maps;
+pub mod tune;
 
 pub use error::CompileError;
 
@@ -48,6 +49,16 @@ pub fn register() {
 /// # Errors
 /// The diagnostics of MLIR, a host function that a package cannot hold, what ptxas says.
 pub fn compile(text: &str, function: Option<&str>, target: &str) -> Result<Compiled, CompileError> {
+    compile_as(None, text, function, target)
+}
+
+/// [`compile`], as a candidate of a tuner with this plan.
+fn compile_as(
+    candidate: Option<&str>,
+    text: &str,
+    function: Option<&str>,
+    target: &str,
+) -> Result<Compiled, CompileError> {
     register();
     let chips: Vec<_> = axe_nvidia::facts::chip::CHIPS
         .iter()
@@ -69,7 +80,9 @@ pub fn compile(text: &str, function: Option<&str>, target: &str) -> Result<Compi
     )?;
     let host = host::read(find(&module, "func.func", &main)?)?;
     let ptx = assembly(&module)?;
-    for_chip(text, &main, target, host, ptx)
+    let mut manifest = empty_manifest(text, &main, "nvidia", target);
+    manifest.candidate = candidate.map(str::to_owned);
+    for_chip(manifest, text, host, ptx)
 }
 
 /// The results of a package's function on the host, computed from its source.
@@ -98,7 +111,7 @@ pub fn explain(text: &str, chip: &str) -> Result<(), CompileError> {
     let context = axe_cpu::context();
     let mut module = axe_cpu::parse(&context, text)?;
     let passes = format!(
-        "convert-linalg-to-axe,canonicalize,cse,axe-plan-kernels{{target={chip}}},axe-dispatch-schedules{{target={chip} explain}}"
+        "convert-linalg-to-axe,canonicalize,cse,axe-plan-kernels{{target={chip} explain}},axe-dispatch-schedules{{target={chip} explain}}"
     );
     Ok(axe_cpu::run_passes(&context, &mut module, &passes)?)
 }
@@ -145,13 +158,11 @@ fn cpu_manifest(
 }
 
 fn for_chip(
+    mut manifest: Manifest,
     text: &str,
-    main: &str,
-    chip: &str,
     host: host::Host,
     ptx: Option<String>,
 ) -> Result<Compiled, CompileError> {
-    let mut manifest = empty_manifest(text, main, "nvidia", chip);
     let mut files = host.files;
     files.insert(SOURCE_FILE.to_owned(), text.as_bytes().to_vec());
     let mut warnings = Vec::new();
@@ -163,7 +174,7 @@ fn for_chip(
                     .to_owned(),
             ),
             Some(path) => {
-                let assembled = ptxas::assemble(&path, &ptx, chip)?;
+                let assembled = ptxas::assemble(&path, &ptx, &manifest.target.chip)?;
                 warnings.extend(assembled.warnings);
                 for kernel in &mut kernels {
                     kernel.cubin = Some("kernels.cubin".to_owned());

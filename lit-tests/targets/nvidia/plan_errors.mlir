@@ -52,7 +52,7 @@ func.func @tile(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
 // -----
 
 func.func @wide(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{expected tile = [rows, columns, depth] in axe.plan with 64 rows or a multiple for each of 1 to 3 consumers, up to 256 columns in 8, a depth in 128 bytes up to 1024, and two stages in shared memory, got [100, 64, 64] and 1 consumers}}
+  // expected-error @below {{expected tile = [rows, columns, depth] in axe.plan with 64 rows or a multiple for each of 1 to 3 consumers, up to 256 columns in 8 (in 64 with B stored [k, n]), a depth in 128 bytes up to 1024, sums that fit in registers, and two stages in shared memory, got [100, 64, 64] and 1 consumers}}
   %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 100, 64, 64>}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }

@@ -99,12 +99,7 @@ impl<'c> Lowering<'c> {
             "axe.commit" => Some(ops::number(&builder, ops::integer(&builder, 1), 0.0)?),
             // One thread runs a block: nothing is pending and nobody else is to be waited for.
             "axe.wait" | "axe.barrier" | "axe.mesh" | "axe.slice" | "axe.view" => None,
-            _ => {
-                return Err(PassError::new(
-                    op.location(),
-                    format!("'{name}' has no meaning on the CPU target"),
-                ));
-            }
+            _ => return Err(unknown(op, &name)),
         };
         if let (Some(value), Some(result)) = (value, results(op).first().copied()) {
             replace_all_uses(
@@ -113,6 +108,18 @@ impl<'c> Lowering<'c> {
             );
         }
         Ok(())
+    }
+}
+
+/// The error for an operator without a meaning on the host.
+fn unknown<'c>(op: Op<'c>, name: &str) -> PassError<'c> {
+    let error = PassError::new(
+        op.location(),
+        format!("'{name}' has no meaning on the CPU target"),
+    );
+    match name.starts_with("axe.pipeline.") || name == "axe.scope" {
+        true => error.note("roles run side by side, and one thread runs a block there: plan the kernel for a chip without them, or run it in the simulator (axe sim)"),
+        false => error,
     }
 }
 

@@ -3,21 +3,36 @@
 use crate::facts::chip::{CHIPS, chip};
 
 /// The passes of a level for a chip.
-type Passes = fn(&str) -> String;
+type Passes = fn(&Options<'_>) -> String;
+
+/// What the passes are told.
+struct Options<'a> {
+    chip: &'a str,
+    /// The database of tuned plans, empty for the compiler's own.
+    tuned: &'a str,
+}
 
 /// The levels after which the pipeline can stop, each with the passes that reach it.
 const LEVELS: [(&str, Passes); 5] = [
     ("logical", |_| {
         "convert-linalg-to-axe,canonicalize,cse".to_owned()
     }),
-    ("scheduled", |chip| {
-        format!("axe-plan-kernels{{target={chip}}},axe-canonicalize-layouts")
+    ("scheduled", |options| {
+        let Options { chip, tuned } = options;
+        let tuned = match *tuned {
+            "" => String::new(),
+            tuned => format!(" tuned={tuned}"),
+        };
+        format!("axe-plan-kernels{{target={chip}{tuned}}},axe-canonicalize-layouts")
     }),
-    ("target", |chip| {
-        format!("axe-dispatch-schedules{{target={chip}}},canonicalize,cse")
+    ("target", |options| {
+        format!(
+            "axe-dispatch-schedules{{target={}}},canonicalize,cse",
+            options.chip
+        )
     }),
     ("nvvm", |_| to_nvvm()),
-    ("ptx", |chip| to_ptx(chip)),
+    ("ptx", |options| to_ptx(options.chip)),
 ];
 
 /// The kernels alone: the host function stays as it is.
@@ -42,7 +57,7 @@ fn to_ptx(name: &str) -> String {
     )
 }
 
-/// The passes for the options `chip` and `until`.
+/// The passes for the options `chip`, `until` and `tuned`.
 ///
 /// # Errors
 /// A message that lists what the option takes.
@@ -68,10 +83,21 @@ pub(crate) fn text(options: &[(&str, &str)]) -> Result<String, String> {
             known.join(", ")
         ));
     };
+    let options = Options {
+        chip: name,
+        tuned: option("tuned"),
+    };
+    // The passes are text, in which braces and commas separate.
+    if options.tuned.contains(['{', '}', ',', ' ', '"', '\'']) {
+        return Err(format!(
+            "expected a path without blanks, commas, quotes and braces, got tuned={}",
+            options.tuned
+        ));
+    }
     let passes: Vec<_> = LEVELS
         .iter()
         .take(last + 1)
-        .map(|(_, passes)| passes(name))
+        .map(|(_, passes)| passes(&options))
         .collect();
     Ok(passes.join(","))
 }
@@ -89,6 +115,15 @@ mod tests {
                 .unwrap()
                 .ends_with("{format=isa}")
         );
+    }
+
+    #[test]
+    fn plans_come_from_the_file_that_is_named() {
+        let passes = |tuned| text(&[("chip", "sm_90a"), ("until", "scheduled"), ("tuned", tuned)]);
+        let passed = passes("my/plans.json").unwrap();
+        assert!(passed.contains("axe-plan-kernels{target=sm_90a tuned=my/plans.json}"));
+        assert!(!passes("").unwrap().contains("tuned"));
+        assert!(passes("a} b").unwrap_err().contains("without blanks"));
     }
 
     #[test]

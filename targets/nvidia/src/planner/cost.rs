@@ -158,9 +158,9 @@ pub fn cost(problem: Problem, tile: Tile, chip: &Chip) -> f64 {
     waves * (math.max(loads).max(reads / 128.0) + OVERHEAD)
 }
 
-/// The cheapest tile; `None` when none fits in the chip's shared memory.
+/// The tiles that fit in the chip's shared memory and registers.
 #[must_use]
-pub fn choose(problem: Problem, chip: &Chip) -> Option<Tile> {
+pub fn candidates(problem: Problem, chip: &Chip) -> Vec<Tile> {
     let rows = match problem.unit {
         Unit::Half => HALF,
         Unit::Tf32 => TF32,
@@ -175,6 +175,14 @@ pub fn choose(problem: Problem, chip: &Chip) -> Option<Tile> {
         .map(tile)
         .filter(|tile| tile.shared_bytes(problem.element_bytes) <= chip.shared_bytes)
         .filter(|tile| tile.registers(problem.unit) <= REGISTERS)
+        .collect()
+}
+
+/// The cheapest tile; `None` when none fits in the chip's shared memory.
+#[must_use]
+pub fn choose(problem: Problem, chip: &Chip) -> Option<Tile> {
+    candidates(problem, chip)
+        .into_iter()
         .min_by(|a, b| cost(problem, *a, chip).total_cmp(&cost(problem, *b, chip)))
 }
 

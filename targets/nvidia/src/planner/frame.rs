@@ -4,6 +4,7 @@ use super::code::launch;
 use super::group::is_reshape;
 use super::space::{Kind, Size, source};
 use crate::facts::chip::Chip;
+use axe_package::TunedDb;
 use axe_passes::ir::value::{defining, identity, name, operands};
 use axe_passes::ir::{Builder, DYNAMIC, Op, TensorType, Val, attribute, types};
 use axe_passes::{PassError, PassResult};
@@ -11,6 +12,7 @@ use melior::ir::operation::OperationLike;
 use melior::ir::{BlockRef, Type, ValueLike};
 use mlir_sys as sys;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// A function whose kernels are planned.
 pub(super) struct Frame<'c> {
@@ -18,6 +20,10 @@ pub(super) struct Frame<'c> {
     pub module: BlockRef<'c, 'c>,
     /// What they run on.
     pub chip: &'static Chip,
+    /// Plans that were fastest on a device.
+    pub plans: Arc<TunedDb>,
+    /// Whether to print where plans come from.
+    pub explain: bool,
     /// The start of their names.
     pub prefix: String,
     /// Kernels so far.

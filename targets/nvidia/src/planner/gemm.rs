@@ -9,7 +9,8 @@ use super::layouts::Product;
 use super::pipeline::{Pipeline, Staged};
 use super::product::Gemm;
 use super::space::Kind;
-use super::specialised;
+use super::variant::Variant;
+use super::{choice, specialised};
 use crate::facts::chip::Chip;
 use axe_passes::ir::value::identity;
 use axe_passes::ir::{Builder, DYNAMIC, Op, Val};
@@ -32,8 +33,8 @@ pub(super) fn plan<'c>(
     group: &Group<'c>,
     outputs: &[Val<'c>],
 ) -> PassResult<'c> {
-    let gemm = Gemm::read(op)?;
-    let wide = gemm.wide(frame.chip)?;
+    let mut gemm = Gemm::read(op)?;
+    let choice = choice::choose(&mut gemm, &frame.plans, frame.chip)?;
     let mut needed = Needed::default();
     let kinds = output_kinds(group, outputs);
     for (value, kind) in kinds
@@ -62,8 +63,9 @@ pub(super) fn plan<'c>(
         frame.module,
         &argument_types(&ins, &needed.scalars, &outs),
     );
-    let grid = match wide {
-        Some(tile) => {
+    choice.report(&gemm, &name, frame);
+    let grid = match choice.variant {
+        Variant::Roles(tile) => {
             let body = specialised::Body {
                 gemm: &gemm,
                 tile,
@@ -78,8 +80,7 @@ pub(super) fn plan<'c>(
             let tiles = grid(builder, &gemm, [m * tile.cluster, n])?;
             persistent(builder, tiles, tile.cluster, frame.chip)?
         }
-        None => {
-            let tile = gemm.tile(frame.chip)?;
+        Variant::Warps(tile) => {
             let body = Body {
                 gemm: &gemm,
                 tile,

@@ -8,8 +8,10 @@
 //! * [`layouts`] and [`cost`]: register tensors, shared memory, tiles, without any IR;
 //! * [`evaluate`]: the operators of a group on one tile;
 //! * [`gemm`], [`specialised`], [`tiles`], [`single`]: the kernels;
+//! * [`choice`], [`tuned`], [`search`], [`variant`]: where the plan of a product comes from, and what a tuner tries;
 //! * [`frame`]: the function around them.
 
+mod choice;
 mod code;
 pub mod cost;
 mod evaluate;
@@ -20,11 +22,16 @@ pub mod layouts;
 mod pipeline;
 mod product;
 mod roles;
+pub mod search;
 mod single;
 mod space;
 mod specialised;
 pub mod tiles;
+mod tuned;
+pub mod variant;
 pub mod wide;
+
+pub use tuned::products;
 
 use crate::facts::chip::Chip;
 use axe_passes::ir::value::{identity, name, operands, replace_all_uses, results};
@@ -35,9 +42,10 @@ use frame::Frame;
 use group::{Group, Groups, Root};
 use melior::ir::attribute::StringAttribute;
 use melior::ir::operation::OperationLike;
-use melior::ir::{BlockRef, OperationRef, ValueLike};
+use melior::ir::{OperationRef, ValueLike};
 use mlir_sys as sys;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Plans the kernels of a module.
 ///
@@ -51,9 +59,21 @@ pub(crate) fn run<'c>(
     let Some(body) = walk::blocks(module).first().copied() else {
         return Ok(());
     };
+    let plans = tuned::plans(module, pass.option("tuned"))?;
+    let explain = pass.flag("explain");
     for func in walk::operations(body) {
         if name(func) == "func.func" {
-            let kernels = plan_function(func, body, chip)?;
+            let plans = Arc::clone(&plans);
+            let frame = Frame {
+                module: body,
+                chip,
+                plans,
+                explain,
+                prefix: prefix(func),
+                kernels: 0,
+                stored: HashMap::new(),
+            };
+            let kernels = plan_function(func, frame)?;
             pass.count("num-kernels", kernels);
         }
     }
@@ -74,11 +94,15 @@ fn is_operator(op: Op<'_>) -> bool {
     NAMES.contains(&name(op).as_str())
 }
 
-fn plan_function<'c>(
-    func: Op<'c>,
-    module: BlockRef<'c, 'c>,
-    chip: &'static Chip,
-) -> PassResult<'c, usize> {
+/// The start of the names of a function's kernels.
+fn prefix(func: Op<'_>) -> String {
+    func.attribute("sym_name")
+        .ok()
+        .and_then(|name| StringAttribute::try_from(name).ok())
+        .map_or_else(|| "kernel".to_owned(), |name| name.value().to_owned())
+}
+
+fn plan_function<'c>(func: Op<'c>, mut frame: Frame<'c>) -> PassResult<'c, usize> {
     let blocks = walk::blocks(func);
     let Some(block) = blocks.first() else {
         return Ok(0);
@@ -88,18 +112,6 @@ fn plan_function<'c>(
     if !ops.iter().any(|op| is_operator(*op)) {
         return Ok(0);
     }
-    let prefix = func
-        .attribute("sym_name")
-        .ok()
-        .and_then(|name| StringAttribute::try_from(name).ok())
-        .map_or_else(|| "kernel".to_owned(), |name| name.value().to_owned());
-    let mut frame = Frame {
-        module,
-        chip,
-        prefix,
-        kernels: 0,
-        stored: HashMap::new(),
-    };
     single::split_reductions(&ops)?;
     let ops = walk::operations(*block);
     extents(&ops)?;

@@ -4,6 +4,7 @@ use super::code::layout_error;
 use super::cost::{Problem, Tile, Unit, choose};
 use super::frame::element_bytes;
 use super::layouts::{Grid, Product, matrix_product, scalar_product};
+use super::variant::Variant;
 use super::wide::WideTile;
 use crate::facts::chip::Chip;
 use axe_dialect::TileOrder;
@@ -37,12 +38,24 @@ pub(super) struct Gemm<'c> {
     /// The type of the accumulators.
     pub accumulator: Type<'c>,
     pub unit: Unit,
+    /// What overrides the cost model: the operator's `axe.plan`, or an entry of the database.
+    pub plan: Option<DictionaryAttribute<'c>>,
 }
 
-/// The entry `key` of the operator's `axe.plan`, which overrides what the planner would choose.
-fn option<'c>(op: Op<'c>, key: &str) -> Option<Attribute<'c>> {
-    let plan = op.attribute("axe.plan").ok()?;
-    let plan = DictionaryAttribute::try_from(plan).ok()?;
+/// Entries of `axe.plan` that say how the product is computed; with one of them the operator's plan stands.
+const CHOICES: [&str; 8] = [
+    "kernel",
+    "tile",
+    "warps",
+    "consumers",
+    "stages",
+    "order",
+    "group",
+    "cluster",
+];
+
+/// The entry `key` of a plan.
+fn entry<'c>(plan: DictionaryAttribute<'c>, key: &str) -> Option<Attribute<'c>> {
     let key = melior::StringRef::new(key).to_raw();
     // SAFETY: the attribute is a dictionary; a key that it lacks gives the null attribute.
     unsafe {
@@ -87,10 +100,34 @@ impl<'c> Gemm<'c> {
             element: ta.element,
             accumulator: tr.element,
             unit: Unit::Scalar,
+            plan: op
+                .attribute("axe.plan")
+                .ok()
+                .and_then(|plan| DictionaryAttribute::try_from(plan).ok()),
         };
         gemm.check_extents()?;
         gemm.choose_unit(builder)?;
         Ok(gemm)
+    }
+
+    fn option(&self, key: &str) -> Option<Attribute<'c>> {
+        entry(self.plan?, key)
+    }
+
+    /// Whether the plan says how the product is computed, rather than what it may round.
+    pub(super) fn is_planned(&self) -> bool {
+        CHOICES.iter().any(|key| self.option(key).is_some())
+    }
+
+    /// The tile that the plan and the cost model give.
+    ///
+    /// # Errors
+    /// A plan that asks for what there is not, or nothing that fits.
+    pub(super) fn variant(&self, chip: &'static Chip) -> PassResult<'c, Variant> {
+        Ok(match self.wide(chip)? {
+            Some(tile) => Variant::Roles(tile),
+            None => Variant::Warps(self.tile(chip)?),
+        })
     }
 
     fn check_extents(&self) -> PassResult<'c> {
@@ -107,7 +144,8 @@ impl<'c> Gemm<'c> {
     fn choose_unit(&mut self, builder: Builder<'c>) -> PassResult<'c> {
         let f32 = builder.r#type(|context| Type::float32(context));
         let bits = types::bits(self.element);
-        let reduced = option(self.op, "precision")
+        let reduced = self
+            .option("precision")
             .and_then(|value| StringAttribute::try_from(value).ok())
             .is_some_and(|value| value.value() == "tf32");
         let half = [
@@ -139,7 +177,8 @@ impl<'c> Gemm<'c> {
         Ok(())
     }
 
-    fn problem(&self) -> Problem {
+    /// The extents as the cost model takes them.
+    pub(super) fn problem(&self) -> Problem {
         let expected = |extent| if extent == DYNAMIC { EXPECTED } else { extent };
         Problem {
             batch: self
@@ -157,12 +196,13 @@ impl<'c> Gemm<'c> {
     ///
     /// # Errors
     /// An `axe.plan` that asks for what there is not.
-    pub(super) fn wide(&self, chip: &'static Chip) -> PassResult<'c, Option<WideTile>> {
-        let kernel = option(self.op, "kernel")
+    fn wide(&self, chip: &'static Chip) -> PassResult<'c, Option<WideTile>> {
+        let kernel = self
+            .option("kernel")
             .and_then(|value| StringAttribute::try_from(value).ok())
             .map(|kernel| kernel.value().to_owned());
         // Only `mma.sync` shares a tile out among warps.
-        let warps = option(self.op, "warps").map(|_| "mma".to_owned());
+        let warps = self.option("warps").map(|_| "mma".to_owned());
         let kernel = kernel.or(warps);
         let possible = self.admits_wide(chip);
         match (kernel.as_deref(), possible) {
@@ -177,19 +217,20 @@ impl<'c> Gemm<'c> {
             }
         }
         let problem = self.problem();
-        let chosen = super::wide::choose(problem, chip);
+        let chosen = super::wide::choose(problem, !self.trans_b, chip);
         let mut tile = chosen
             .ok_or_else(|| PassError::new(self.op.location(), "no tile fits in shared memory"))?;
-        let shape = option(self.op, "tile").and_then(attribute::read_i64s);
+        let shape = self.option("tile").and_then(attribute::read_i64s);
         if let Some(&[m, n, k]) = shape.as_deref() {
-            let consumers = option(self.op, "consumers").and_then(attribute::integer);
+            let consumers = self.option("consumers").and_then(attribute::integer);
             let row = (m, n, consumers.unwrap_or((m / 64).clamp(1, 2)));
             tile = WideTile::with_depth(row, k, problem.element_bytes, chip)
+                .filter(|tile| self.trans_b || tile.has_whole_panels(problem.element_bytes))
                 .ok_or_else(|| {
                     PassError::new(
                         self.op.location(),
                         format!(
-                            "expected tile = [rows, columns, depth] in axe.plan with 64 rows or a multiple for each of 1 to 3 consumers, up to 256 columns in 8, a depth in 128 bytes up to 1024, and two stages in shared memory, got [{m}, {n}, {k}] and {} consumers",
+                            "expected tile = [rows, columns, depth] in axe.plan with 64 rows or a multiple for each of 1 to 3 consumers, up to 256 columns in 8 (in 64 with B stored [k, n]), a depth in 128 bytes up to 1024, sums that fit in registers, and two stages in shared memory, got [{m}, {n}, {k}] and {} consumers",
                             row.2
                         ),
                     )
@@ -201,7 +242,7 @@ impl<'c> Gemm<'c> {
     /// The rest of `axe.plan`: `stages`, `order` and `group`.
     fn wide_options(&self, mut tile: WideTile) -> PassResult<'c, WideTile> {
         let error = |what: String| PassError::new(self.op.location(), what);
-        if let Some(stages) = option(self.op, "stages").and_then(attribute::integer) {
+        if let Some(stages) = self.option("stages").and_then(attribute::integer) {
             if !(2..=tile.stages.max(2)).contains(&stages) {
                 return Err(error(format!(
                     "expected 2 to {} stages in axe.plan, got {stages}",
@@ -210,7 +251,7 @@ impl<'c> Gemm<'c> {
             }
             tile.stages = stages;
         }
-        if let Some(cluster) = option(self.op, "cluster").and_then(attribute::integer) {
+        if let Some(cluster) = self.option("cluster").and_then(attribute::integer) {
             if ![1, 2, 4].contains(&cluster) {
                 return Err(error(format!(
                     "expected a cluster of 1, 2 or 4 in axe.plan, got {cluster}"
@@ -218,23 +259,18 @@ impl<'c> Gemm<'c> {
             }
             tile.cluster = cluster;
         }
-        let order =
-            option(self.op, "order").and_then(|order| StringAttribute::try_from(order).ok());
+        let order = self
+            .option("order")
+            .and_then(|order| StringAttribute::try_from(order).ok());
         if let Some(order) = order {
-            tile.order = match order.value() {
-                "rows" => TileOrder::Rows,
-                "columns" => TileOrder::Columns,
-                "groups" => TileOrder::Groups,
-                "snake" => TileOrder::Snake,
-                "hilbert" => TileOrder::Hilbert,
-                other => {
-                    return Err(error(format!(
-                        "expected an order (rows, columns, groups, snake, hilbert) in axe.plan, got {other}"
-                    )));
-                }
-            };
+            tile.order = super::wide::order(order.value()).ok_or_else(|| {
+                error(format!(
+                    "expected an order (rows, columns, groups, snake, hilbert) in axe.plan, got {}",
+                    order.value()
+                ))
+            })?;
         }
-        if let Some(group) = option(self.op, "group").and_then(attribute::integer) {
+        if let Some(group) = self.option("group").and_then(attribute::integer) {
             tile.group = group.max(1);
         }
         if !matches!(tile.order, TileOrder::Groups | TileOrder::Snake) {
@@ -244,7 +280,7 @@ impl<'c> Gemm<'c> {
     }
 
     /// Whether the tensor memory accelerator and wgmma take the product; the reason, where they do not.
-    fn admits_wide(&self, chip: &Chip) -> Result<(), String> {
+    pub(super) fn admits_wide(&self, chip: &Chip) -> Result<(), String> {
         if !(chip.has_wgmma && chip.has_tma) {
             return Err(format!("{} has no wgmma", chip.name));
         }
@@ -258,7 +294,7 @@ impl<'c> Gemm<'c> {
         ];
         match rows
             .into_iter()
-            .find(|row| *row == DYNAMIC || row * bytes % 16 != 0)
+            .find(|row| *row == DYNAMIC || !super::wide::takes_rows(*row, bytes))
         {
             None => Ok(()),
             Some(row) => Err(format!(
@@ -267,22 +303,24 @@ impl<'c> Gemm<'c> {
         }
     }
 
-    pub(super) fn tile(&self, chip: &'static crate::facts::chip::Chip) -> PassResult<'c, Tile> {
+    fn tile(&self, chip: &'static crate::facts::chip::Chip) -> PassResult<'c, Tile> {
         let mut tile = choose(self.problem(), chip)
             .ok_or_else(|| PassError::new(self.op.location(), "no tile fits in shared memory"))?;
-        if let Some(&[m, n, k]) = option(self.op, "tile")
+        if let Some(&[m, n, k]) = self
+            .option("tile")
             .and_then(attribute::read_i64s)
             .as_deref()
         {
             tile.shape = [m, n, k];
         }
-        if let Some(&[rows, columns]) = option(self.op, "warps")
+        if let Some(&[rows, columns]) = self
+            .option("warps")
             .and_then(attribute::read_i64s)
             .as_deref()
         {
             tile.grid = Grid { rows, columns };
         }
-        if let Some(stages) = option(self.op, "stages").and_then(attribute::integer) {
+        if let Some(stages) = self.option("stages").and_then(attribute::integer) {
             tile.stages = stages;
         }
         self.check_tile(tile, chip)

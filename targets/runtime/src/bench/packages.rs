@@ -9,7 +9,7 @@
 //!   A, A's scales, W, W's scales; A, W and then both scales is the same to the bench;
 //! * its one output is C \[m, n\], of the operands' type, bf16 for 8-bit operands.
 //!
-//! A square W is taken for `nt`, unless the package's name has the word `nn`.
+//! A square W is that of the word `nn` or `nt` in the package's name; without one it fits cases of either, and is `nt` by itself.
 
 use std::path::{Path, PathBuf};
 
@@ -198,9 +198,10 @@ pub fn candidate(path: &Path) -> Result<Result<Candidate, String>, RuntimeError>
     let stem = name.unwrap_or_default();
     let stem = stem.strip_suffix(".axe").unwrap_or(&stem);
     Ok(Interface::of(manifest).map(|mut interface| {
-        let words = stem.split(|c: char| !c.is_ascii_alphanumeric());
-        if interface.square && words.into_iter().any(|w| w == "nn") {
-            interface.gemm.transposed = false;
+        let mut words = stem.split(|c: char| !c.is_ascii_alphanumeric());
+        if let Some(word) = words.find(|w| interface.square && ["nn", "nt"].contains(w)) {
+            interface.gemm.transposed = word == "nt";
+            interface.square = false;
         }
         Candidate {
             path: path.to_owned(),

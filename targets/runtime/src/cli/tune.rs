@@ -10,7 +10,7 @@ use super::bench::{MeasureArgs, Selection, end_if_hanging};
 use super::{DeviceArgs, say};
 use crate::bench::case::Case;
 use crate::bench::document::Row;
-use crate::bench::problem::Scaling;
+use crate::bench::problem::{Gemm, Scaling};
 use crate::error::{RuntimeError, exit_code};
 
 /// The arguments.
@@ -21,14 +21,15 @@ sorted: {\"chip\", \"op\", \"dtype\", \"layout\", \"m\", \"n\", \"k\", \"plan\",
 new measurements replace those of the same shape, others stay."
 )]
 pub struct TuneArgs {
+    /// The GEMMs and their candidates
     #[command(flatten)]
-    selection: Selection,
+    pub selection: Selection,
     /// The element types of suites: f16, bf16, e4m3-tensor, e4m3-row, e4m3-block
     #[arg(long, value_delimiter = ',', default_values = ["f16", "bf16"], value_parser = crate::bench::case::element)]
     dtype: Vec<(DType, Scaling)>,
     /// The database to put the best plans into
-    #[arg(long, value_name = "FILE")]
-    out: PathBuf,
+    #[arg(long, value_name = "FILE", required = true)]
+    pub out: Option<PathBuf>,
     /// Leave out cases that the database has already
     #[arg(long)]
     resume: bool,
@@ -46,7 +47,9 @@ pub struct TuneArgs {
 /// Cases that make no sense, a database that cannot be read or written, no GPU, no cuBLASLt.
 pub fn main(args: &TuneArgs, device: DeviceArgs) -> Result<u8, RuntimeError> {
     let mut selected = args.selection.select(&args.dtype)?;
-    let mut db = TunedDb::read(&args.out).map_err(failed(&args.out))?;
+    let out = args.out.as_deref();
+    let out = out.ok_or_else(|| RuntimeError::Usage("--out FILE is missing".into()))?;
+    let mut db = args.database()?;
     let mut numbers: Vec<usize> = (0..selected.cases.len()).collect();
     numbers.retain(|i| {
         selected
@@ -76,7 +79,7 @@ pub fn main(args: &TuneArgs, device: DeviceArgs) -> Result<u8, RuntimeError> {
     let measured = args.measure.run(&selected, &device, |row| {
         if let Some(entry) = entry(row, &name) {
             db.insert(entry);
-            db.write(&args.out).map_err(failed(&args.out))?;
+            db.write(out).map_err(failed(out))?;
         }
         Ok(())
     })?;
@@ -91,15 +94,49 @@ pub fn main(args: &TuneArgs, device: DeviceArgs) -> Result<u8, RuntimeError> {
 }
 
 impl TuneArgs {
-    fn wants(&self, number: usize, case: &Case, db: &TunedDb) -> bool {
-        let (op, layout) = case.gemm.tuned_op();
-        let known = |key: &Key| {
-            (key.op, key.layout, key.dtype) == (op, layout, case.gemm.dtype)
-                && (key.m, key.n, key.k) == (case.gemm.m, case.gemm.n, case.gemm.k)
+    fn database(&self) -> Result<TunedDb, RuntimeError> {
+        match &self.out {
+            Some(out) => TunedDb::read(out).map_err(failed(out)),
+            None => Ok(TunedDb::default()),
+        }
+    }
+
+    /// The GEMMs of the cases, lists and suites that are named and not to be left out, whatever candidates
+    /// there are; each once.
+    ///
+    /// # Errors
+    /// A list or a database that cannot be read.
+    pub fn gemms(&self) -> Result<Vec<Gemm>, RuntimeError> {
+        let named = Selection {
+            packages: Vec::new(),
+            ..self.selection.clone()
         };
-        let tuned = self.resume && db.entries().any(|e| known(&e.key));
+        if named.cases.is_empty() && named.list.is_none() && named.suite.is_empty() {
+            return Ok(Vec::new());
+        }
+        let db = self.database()?;
+        let mut gemms: Vec<Gemm> = Vec::new();
+        for case in named.select(&self.dtype)?.cases {
+            if !(gemms.contains(&case.gemm) || self.resume && has(&db, &case)) {
+                gemms.push(case.gemm);
+            }
+        }
+        Ok(gemms)
+    }
+
+    fn wants(&self, number: usize, case: &Case, db: &TunedDb) -> bool {
+        let tuned = self.resume && has(db, case);
         number >= self.from && !case.candidates.is_empty() && !tuned
     }
+}
+
+/// Whether the database has an entry for the case, on any chip.
+fn has(db: &TunedDb, case: &Case) -> bool {
+    let (op, layout) = case.gemm.tuned_op();
+    db.entries().map(|entry| &entry.key).any(|key| {
+        (key.op, key.layout, key.dtype) == (op, layout, case.gemm.dtype)
+            && (key.m, key.n, key.k) == (case.gemm.m, case.gemm.n, case.gemm.k)
+    })
 }
 
 /// Replaces this process, whose device is lost, by one that leaves out `package` and begins with

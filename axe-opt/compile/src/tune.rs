@@ -1,0 +1,229 @@
+//! Candidates for a tuner: packages that compute one matrix product by different plans.
+//!
+//! A candidate's manifest names its plan (`Manifest::candidate`), as `axe.plan` and the database of plans take it,
+//! so that whoever times the packages needs no compiler.
+
+use crate::{CompileError, Compiled, compile_as, register};
+use axe_nvidia::facts::chip::chip;
+use axe_nvidia::planner::search::{Query, candidates};
+use axe_package::{DType, Key, OperandOrder};
+use axe_passes::ir::Op;
+
+/// A package to compile.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Job {
+    /// The product.
+    pub key: Key,
+    /// How to compute it: an `axe.plan`.
+    pub plan: String,
+    /// Clocks that the cost model predicts.
+    pub clocks: f64,
+    /// Its place among the product's candidates, the cost model's choice first.
+    pub number: usize,
+}
+
+/// At most `limit` candidates for each product, and what there is to say of products without any.
+#[must_use]
+pub fn jobs(keys: &[Key], limit: usize) -> (Vec<Job>, Vec<String>) {
+    let (mut jobs, mut notes) = (Vec::new(), Vec::new());
+    for key in keys {
+        let found = chip(&key.chip)
+            .and_then(|chip| Some(candidates(Query::of(key)?, chip, limit)))
+            .unwrap_or_default();
+        if found.is_empty() {
+            notes.push(format!(
+                "{}: there are no kernels to choose from",
+                product(key)
+            ));
+        }
+        jobs.extend(found.into_iter().enumerate().map(|(number, found)| Job {
+            key: key.clone(),
+            plan: found.variant.to_string(),
+            clocks: found.clocks,
+            number,
+        }));
+    }
+    (jobs, notes)
+}
+
+/// `8192x4096x4096-bf16-nt`.
+fn product(key: &Key) -> String {
+    let Key { m, n, k, .. } = key;
+    format!("{m}x{n}x{k}-{}-{}", key.dtype.name(), order(key.layout))
+}
+
+fn order(layout: OperandOrder) -> &'static str {
+    match layout {
+        OperandOrder::Nn => "nn",
+        OperandOrder::Nt => "nt",
+        OperandOrder::Tn => "tn",
+        OperandOrder::Tt => "tt",
+    }
+}
+
+/// The products of a module, as keys of the database, and why others have none.
+///
+/// # Errors
+/// A target that is no chip of NVIDIA's, and the diagnostics of MLIR.
+pub fn products(text: &str, target: &str) -> Result<(Vec<Key>, Vec<String>), CompileError> {
+    register();
+    let Some(chip) = chip(target) else {
+        let known = axe_nvidia::facts::chip::CHIPS.map(|chip| chip.name);
+        return Err(CompileError::Target(target.to_owned(), known.join(", ")));
+    };
+    let context = axe_cpu::context();
+    let mut module = axe_cpu::parse(&context, text)?;
+    axe_cpu::run_passes(
+        &context,
+        &mut module,
+        "convert-linalg-to-axe,canonicalize,cse",
+    )?;
+    // SAFETY: the operation lives as long as the module.
+    let op = unsafe { Op::from_raw(module.as_operation().to_raw()) };
+    Ok(axe_nvidia::planner::products(op, chip))
+}
+
+impl Job {
+    /// The name of its package.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{}-{:02}.axe", product(&self.key), self.number)
+    }
+
+    /// The module that it is compiled from: `C = A W` with sums in f32, rounded once.
+    #[must_use]
+    pub fn source(&self) -> String {
+        let Key { m, n, k, .. } = self.key;
+        let element = match self.key.dtype {
+            DType::BF16 => "bf16",
+            _ => "f16",
+        };
+        let (ta, tb) = match self.key.layout {
+            OperandOrder::Nn => (false, false),
+            OperandOrder::Nt => (false, true),
+            OperandOrder::Tn => (true, false),
+            OperandOrder::Tt => (true, true),
+        };
+        let tensor =
+            |rows: u64, columns: u64, element: &str| format!("tensor<{rows}x{columns}x{element}>");
+        let stored = |swap: bool, rows, columns| match swap {
+            true => tensor(columns, rows, element),
+            false => tensor(rows, columns, element),
+        };
+        let (a, w) = (stored(ta, m, k), stored(tb, k, n));
+        let (sums, c) = (tensor(m, n, "f32"), tensor(m, n, element));
+        let flags = [(ta, "trans_a, "), (tb, "trans_b, ")];
+        let flags: String = flags
+            .iter()
+            .filter(|(set, _)| *set)
+            .map(|(_, name)| *name)
+            .collect();
+        format!(
+            "func.func @gemm(%a: {a}, %w: {w}) -> {c} {{\n  \
+             %sums = axe.gemm %a, %w {{{flags}axe.plan = {plan}}} : {a}, {w} -> {sums}\n  \
+             %c = axe.cast %sums : {sums} -> {c}\n  \
+             return %c : {c}\n}}\n",
+            plan = self.plan
+        )
+    }
+
+    /// Compiles it.
+    ///
+    /// # Errors
+    /// As [`crate::compile`]; a plan may ask for more than the assembler can give.
+    pub fn compile(&self) -> Result<Compiled, CompileError> {
+        compile_as(Some(&self.plan), &self.source(), None, &self.key.chip)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axe_package::TunedOp;
+
+    fn key(m: u64, n: u64, k: u64, layout: OperandOrder) -> Key {
+        Key {
+            chip: "sm_90a".to_owned(),
+            op: TunedOp::Gemm,
+            dtype: DType::BF16,
+            layout,
+            m,
+            n,
+            k,
+        }
+    }
+
+    #[test]
+    fn every_candidate_of_small_products_compiles() {
+        for (layout, limit) in [(OperandOrder::Nt, 6), (OperandOrder::Nn, 3)] {
+            let (jobs, notes) = jobs(&[key(256, 384, 128, layout)], limit);
+            assert!(
+                notes.is_empty() && jobs.len() == limit,
+                "{notes:?} {jobs:?}"
+            );
+            for job in jobs {
+                let compiled = job
+                    .compile()
+                    .unwrap_or_else(|error| panic!("{job:?}: {error}"));
+                let manifest = compiled.package.manifest();
+                assert_eq!(manifest.candidate.as_deref(), Some(job.plan.as_str()));
+                assert_eq!(manifest.kernels.len(), 1);
+            }
+        }
+    }
+
+    #[test]
+    fn plans_come_out_as_they_went_in() {
+        // The planner, asked to explain nothing, uses a candidate's own plan or refuses the module.
+        let (jobs, _) = jobs(&[key(16, 512, 256, OperandOrder::Nt)], 40);
+        assert!(
+            jobs.iter().any(|job| job.plan.contains("\"mma\"")),
+            "{jobs:?}"
+        );
+        assert!(
+            jobs.iter().any(|job| job.plan.contains("\"wgmma\"")),
+            "{jobs:?}"
+        );
+        for job in &jobs {
+            let planned = axe_cpu_transform(&job.source());
+            assert!(planned.contains("axe.kernel"), "{planned}");
+        }
+    }
+
+    fn axe_cpu_transform(text: &str) -> String {
+        register();
+        axe_cpu::transform(text, "axe-plan-kernels{target=sm_90a tuned=none}").unwrap()
+    }
+
+    #[test]
+    fn products_of_a_module_are_keys() {
+        let text = "func.func @f(%a: tensor<64x32xf16>, %w: tensor<32x48xf16>, %x: tensor<4x8xf32>, %y: tensor<8x8xf32>)
+            -> (tensor<64x48xf32>, tensor<64x48xf32>, tensor<4x8xf32>) {
+          %p = axe.gemm %a, %w : tensor<64x32xf16>, tensor<32x48xf16> -> tensor<64x48xf32>
+          %q = axe.gemm %a, %w acc %p : tensor<64x32xf16>, tensor<32x48xf16>, tensor<64x48xf32> -> tensor<64x48xf32>
+          %r = axe.gemm %x, %y : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+          return %p, %q, %r : tensor<64x48xf32>, tensor<64x48xf32>, tensor<4x8xf32>
+        }";
+        let (keys, notes) = products(text, "sm_90a").unwrap();
+        let expected = Key {
+            dtype: DType::F16,
+            ..key(64, 48, 32, OperandOrder::Nn)
+        };
+        assert_eq!(keys, [expected]);
+        assert_eq!(notes.len(), 1, "{notes:?}");
+        assert!(products(text, "cpu").is_err());
+        assert!(products("func.func", "sm_90a").is_err());
+    }
+
+    #[test]
+    fn products_without_kernels_are_named() {
+        let scaled = Key {
+            op: TunedOp::GemmRowScaled,
+            dtype: DType::F8E4M3,
+            ..key(64, 64, 64, OperandOrder::Nt)
+        };
+        let (jobs, notes) = jobs(&[scaled], 4);
+        assert!(jobs.is_empty());
+        assert!(notes[0].contains("64x64x64"), "{notes:?}");
+    }
+}

@@ -1,0 +1,297 @@
+//! The variants of a matrix product that are worth timing, best first as the cost model has it.
+//!
+//! A tile is worth it unless the model thinks it much slower than the best. Beside the tiles come the orders in
+//! which they are visited and the stages, on which the model has no opinion: each is tried on the best tiles
+//! first, and further tiles take turns with further orders of the better ones.
+
+use super::cost::{self, Problem, Unit};
+use super::gemm::count;
+use super::variant::Variant;
+use super::wide::{self, WideTile};
+use crate::facts::chip::Chip;
+use axe_dialect::TileOrder;
+use axe_package::{DType, Key, OperandOrder, TunedOp};
+use std::mem::discriminant;
+
+/// `(rows, columns, consumers)` beside those that the cost model chooses from.
+const SHAPES: [(i64, i64, i64); 5] = [
+    (192, 128, 3),
+    (192, 192, 3),
+    (256, 64, 2),
+    (128, 128, 1),
+    (64, 16, 1),
+];
+/// Orders to try, the likeliest first, with the rows of tiles in a group.
+const ORDERS: [(TileOrder, i64); 9] = [
+    (TileOrder::Groups, 8),
+    (TileOrder::Groups, 16),
+    (TileOrder::Snake, 8),
+    (TileOrder::Groups, 4),
+    (TileOrder::Hilbert, 1),
+    (TileOrder::Snake, 16),
+    (TileOrder::Groups, 32),
+    (TileOrder::Rows, 1),
+    (TileOrder::Columns, 1),
+];
+/// How much slower than the best a tile may be predicted to be and still be tried. The model is no better than
+/// that for small products, where latencies count that it does not know.
+const WORTH: f64 = 1.75;
+/// What a further order costs in the ranking: as much as a tile that is this much slower.
+const PATIENCE: f64 = 0.03;
+
+/// What a tuner asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Query {
+    /// The product.
+    pub problem: Problem,
+    /// Whether the tensor memory accelerator takes its operands.
+    pub roles: bool,
+    /// Whether B is stored `[k, n]`: its tiles are whole panels of 128 bytes, or less than one.
+    pub k_first: bool,
+}
+
+impl Query {
+    /// The question for a key of the database; `None` for what there are no kernels to choose from: scaled
+    /// 8-bit products, sizes beyond 2^63.
+    #[must_use]
+    pub fn of(key: &Key) -> Option<Self> {
+        let half = matches!(key.dtype, DType::F16 | DType::BF16) && key.op == TunedOp::Gemm;
+        half.then_some(())?;
+        let bytes = 2;
+        let size = |size: u64| i64::try_from(size).ok();
+        let (m, n, k) = (size(key.m)?, size(key.n)?, size(key.k)?);
+        let (trans_a, trans_b) = match key.layout {
+            OperandOrder::Nn => (false, false),
+            OperandOrder::Nt => (false, true),
+            OperandOrder::Tn => (true, false),
+            OperandOrder::Tt => (true, true),
+        };
+        let rows = [if trans_a { m } else { k }, if trans_b { k } else { n }];
+        Some(Self {
+            problem: Problem {
+                batch: 1,
+                m,
+                n,
+                k,
+                element_bytes: bytes,
+                unit: Unit::Half,
+            },
+            roles: rows.into_iter().all(|row| wide::takes_rows(row, bytes)),
+            k_first: !trans_b,
+        })
+    }
+}
+
+/// A variant and the clocks that it is predicted to take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Candidate {
+    /// The variant.
+    pub variant: Variant,
+    /// Predicted clocks.
+    pub clocks: f64,
+}
+
+/// At most `limit` variants, the cost model's own choice first.
+#[must_use]
+pub fn candidates(query: Query, chip: &Chip, limit: usize) -> Vec<Candidate> {
+    let problem = query.problem;
+    let roles = query.roles && chip.has_wgmma && chip.has_tma;
+    let own = roles
+        .then(|| wide::choose(problem, query.k_first, chip).map(Variant::Roles))
+        .flatten();
+    let own = own.or_else(|| cost::choose(problem, chip).map(Variant::Warps));
+    let mut ranked = Vec::new();
+    if roles {
+        ranked.extend(by_roles(query, chip));
+    }
+    // A descriptor's tile has 64 rows at least: few rows may be quicker without.
+    if !roles || problem.m <= 64 {
+        let warps = cost::candidates(problem, chip).into_iter();
+        ranked.extend(warps.map(|tile| (Variant::Warps(tile), 0)));
+    }
+    let clocks = |variant: &Variant| variant.cost(problem, chip);
+    // The two kinds are measured by models of their own.
+    let best = |kind: &Variant| {
+        let same = |(variant, _): &&(Variant, usize)| discriminant(variant) == discriminant(kind);
+        let all = ranked.iter().filter(same);
+        all.map(|(variant, _)| clocks(variant))
+            .fold(f64::INFINITY, f64::min)
+    };
+    let mut worth: Vec<_> = ranked
+        .iter()
+        .map(|(variant, turn)| {
+            let slower = clocks(variant) / best(variant);
+            (*variant, slower, slower + PATIENCE * *turn as f64)
+        })
+        .filter(|(_, slower, _)| *slower <= WORTH)
+        .collect();
+    worth.sort_by(|a, b| a.2.total_cmp(&b.2));
+    let others = worth.into_iter().map(|(variant, ..)| variant);
+    let all = own.into_iter().chain(others.filter(|v| Some(*v) != own));
+    all.take(limit)
+        .map(|variant| Candidate {
+            clocks: clocks(&variant),
+            variant,
+        })
+        .collect()
+}
+
+/// The variants by roles, each with its turn among those of its tile.
+fn by_roles(query: Query, chip: &Chip) -> Vec<(Variant, usize)> {
+    let bytes = query.problem.element_bytes;
+    let shapes = wide::SHAPES.into_iter().chain(SHAPES);
+    shapes
+        .filter_map(|shape| WideTile::new(shape, bytes, chip))
+        .filter(|tile| !query.k_first || tile.has_whole_panels(bytes))
+        .flat_map(|tile| orders(tile, query.problem, chip).into_iter().zip(0..))
+        .map(|(tile, turn)| (Variant::Roles(tile), turn))
+        .collect()
+}
+
+/// A tile in the orders that differ from each other, in clusters of two, and with a stage less.
+fn orders(tile: WideTile, problem: Problem, chip: &Chip) -> Vec<WideTile> {
+    let [m, n, _] = tile.shape;
+    let rows = count(problem.m, m);
+    let columns = count(problem.n, n);
+    let mut seen = Vec::new();
+    let mut all = Vec::new();
+    for (order, group) in ORDERS {
+        // One turn visits all tiles at once, and a group of more rows than there are is all of them.
+        let effect = match order {
+            _ if rows * columns * problem.batch <= chip.multiprocessors => (TileOrder::Groups, 0),
+            TileOrder::Groups if group >= rows => (TileOrder::Columns, 1),
+            TileOrder::Snake if group >= rows => (TileOrder::Columns, 1),
+            other => (other, group),
+        };
+        if !seen.contains(&effect) {
+            seen.push(effect);
+            all.push(WideTile {
+                order,
+                group,
+                ..tile
+            });
+        }
+    }
+    if rows >= 2 {
+        let pair = WideTile { cluster: 2, ..tile };
+        all.insert(all.len().min(1), pair);
+    }
+    if tile.stages > 3 {
+        let fewer = WideTile {
+            stages: tile.stages - 1,
+            ..tile
+        };
+        all.insert(all.len().min(3), fewer);
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::chip::chip;
+    use proptest::prelude::*;
+    use std::collections::HashSet;
+
+    fn query(m: i64, n: i64, k: i64) -> Query {
+        Query {
+            problem: Problem {
+                batch: 1,
+                m,
+                n,
+                k,
+                element_bytes: 2,
+                unit: Unit::Half,
+            },
+            roles: k % 8 == 0,
+            k_first: false,
+        }
+    }
+
+    fn found(query: Query, limit: usize) -> Vec<Variant> {
+        let found = candidates(query, chip("sm_90a").unwrap(), limit);
+        found
+            .into_iter()
+            .map(|candidate| candidate.variant)
+            .collect()
+    }
+
+    fn roles(variants: &[Variant]) -> Vec<WideTile> {
+        let tile = |variant: &Variant| match variant {
+            Variant::Roles(tile) => Some(*tile),
+            Variant::Warps(_) => None,
+        };
+        variants.iter().filter_map(tile).collect()
+    }
+
+    #[test]
+    fn large_products_vary_tiles_and_orders() {
+        let tiles = roles(&found(query(8192, 24576, 4096), 24));
+        let shapes: HashSet<_> = tiles
+            .iter()
+            .map(|tile| (tile.shape, tile.consumers))
+            .collect();
+        let orders: HashSet<_> = tiles.iter().map(|tile| (tile.order, tile.group)).collect();
+        assert!(shapes.len() >= 3, "{shapes:?}");
+        assert!(orders.len() >= 4, "{orders:?}");
+        assert!(
+            shapes.contains(&([256, 128, 64], 2)) && shapes.contains(&([128, 256, 64], 2)),
+            "{shapes:?}"
+        );
+        assert!(tiles.iter().any(|tile| tile.stages == 3), "{tiles:?}");
+    }
+
+    #[test]
+    fn one_turn_has_one_order() {
+        let tiles = roles(&found(query(512, 512, 4096), 100));
+        let small: Vec<_> = tiles
+            .iter()
+            .filter(|t| t.shape[..2] == [64, 64] && t.cluster == 1)
+            .collect();
+        assert!((1..=2).contains(&small.len()), "{small:?}");
+    }
+
+    #[test]
+    fn few_rows_and_odd_rows_have_variants_by_warps() {
+        let by_warps = |variants: Vec<Variant>| variants.len() - roles(&variants).len();
+        assert!(by_warps(found(query(16, 4096, 4096), 100)) > 0);
+        let odd = found(query(999, 1001, 1003), 100);
+        assert_eq!(by_warps(odd.clone()), odd.len());
+        assert!(odd.len() > 1, "{odd:?}");
+        assert_eq!(by_warps(found(query(4096, 4096, 4096), 100)), 0);
+    }
+
+    #[test]
+    fn operands_with_k_first_take_whole_panels() {
+        let mut query = query(8192, 4096, 4096);
+        query.k_first = true;
+        let tiles = roles(&found(query, 100));
+        assert!(
+            tiles
+                .iter()
+                .all(|t| t.shape[1] % 64 == 0 || 64 % t.shape[1] == 0),
+            "{tiles:?}"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn bounded_distinct_and_the_models_choice_first(
+            m in 1i64..20_000, n in 1i64..20_000, k in 1i64..20_000, k_first: bool, limit in 0usize..40
+        ) {
+            let query = Query { k_first, ..query(m, n, k) };
+            let chip = chip("sm_90a").unwrap();
+            let all = found(query, limit);
+            prop_assert!(all.len() <= limit);
+            prop_assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());
+            if let Some(first) = all.first() {
+                let own = if query.roles {
+                    Variant::Roles(wide::choose(query.problem, query.k_first, chip).unwrap())
+                } else {
+                    Variant::Warps(cost::choose(query.problem, chip).unwrap())
+                };
+                prop_assert_eq!(*first, own);
+            }
+        }
+    }
+}
