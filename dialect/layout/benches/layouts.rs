@@ -188,19 +188,28 @@ fn compiled_tiles() {
         "S[(16, 8, 16, 8) : (1024, 8, 64, 1)]",
     ];
     println!(
-        "{:48}{:>14}{:>14}",
-        "nanoseconds an element", "fill", "iter"
+        "{:48}{:>14}{:>14}{:>14}",
+        "nanoseconds an element", "fill", "for", "fold"
     );
     for text in tiles {
         let layout: Layout = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
         let map = AddressMap::new(&layout, Axis::M).unwrap_or_else(|e| panic!("{text}: {e}"));
         let mut out = vec![0; 128 * 128];
         let fill = measure(|| drop(black_box(map.fill(0, black_box(&mut out)))));
-        let iter = measure(|| {
+        let one_by_one = measure(|| {
+            let mut sum = 0;
+            for address in black_box(&map) {
+                sum ^= address;
+            }
+            black_box(sum);
+        });
+        let fold = measure(|| {
             black_box(black_box(&map).iter().fold(0, |a, b| a ^ b));
         });
-        let elements = out.len() as f64;
-        println!("{text:48}{:14.2}{:14.2}", fill / elements, iter / elements);
+        let figures = [fill, one_by_one, fold].map(|time| time / out.len() as f64);
+        print!("{text:48}");
+        figures.iter().for_each(|time| print!("{time:14.2}"));
+        println!();
     }
     println!();
 }

@@ -9,6 +9,10 @@ use crate::swizzle::Swizzle;
 
 /// Coordinates of the innermost digits that are tabulated; 2 KiB, a small part of a first-level cache.
 const TABLE_LIMIT: i64 = 256;
+/// A longer innermost digit has no table when no divisor of it makes one of at least this size.
+const TABLE_MIN: i64 = 32;
+/// Coordinates that the iterator writes ahead.
+const AHEAD: usize = 64;
 
 /// One term of the affine form: `((x / divisor) % modulus) * stride`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,9 +42,11 @@ pub struct AddressMap {
     constant: i64,
     swizzle: Option<Swizzle>,
     size: i64,
-    /// What the innermost `tabled` digits add, for all their values.
+    /// What the innermost digits add, for all their values; empty where a block is a `run`.
     table: Vec<i64>,
-    tabled: usize,
+    /// The digits of a block's number, innermost first.
+    outer: SmallVec<[Digit; 8]>,
+    run: Digit,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +82,7 @@ impl AddressMap {
                 }),
             }
         }
-        let (table, tabled) = tabulate(&digits);
+        let (table, run, outer) = tabulate(&digits);
         Ok(Self {
             digits,
             constant: layout.offset().get(axis),
@@ -85,7 +91,8 @@ impl AddressMap {
                 .filter(|s| axis == Axis::M && !s.is_identity()),
             size: layout.size(),
             table,
-            tabled,
+            outer,
+            run,
         })
     }
 
@@ -152,15 +159,7 @@ impl AddressMap {
     pub fn fill(&self, first: i64, out: &mut [i64]) -> Result<()> {
         let count = i64::try_from(out.len()).map_err(|_| Error::overflow("a length"))?;
         self.check_range(first, count)?;
-        let mut walk = Walk::new(self, first);
-        let mut out = out;
-        while !out.is_empty() {
-            let left = usize::try_from(walk.left()).unwrap_or(usize::MAX);
-            let (run, rest) = out.split_at_mut(left.min(out.len()));
-            walk.write(run);
-            walk.next_block();
-            out = rest;
-        }
+        Walk::new(self, first).fill(out);
         Ok(())
     }
 
@@ -169,7 +168,9 @@ impl AddressMap {
     pub fn iter(&self) -> Addresses<'_> {
         Addresses {
             walk: Walk::new(self, 0),
-            remaining: self.size,
+            ahead: [0; AHEAD],
+            at: AHEAD,
+            rest: self.size,
         }
     }
 
@@ -194,47 +195,64 @@ impl<'a> IntoIterator for &'a AddressMap {
     }
 }
 
-/// The sums of the innermost digits, as many as fit the table, and how many those are.
-fn tabulate(digits: &[Digit]) -> (Vec<i64>, usize) {
+/// The sums of the innermost digits, as many as fit the table, the last one in part perhaps; and the
+/// digits of what is left. A long innermost digit that has no fitting divisor is a run without a table.
+fn tabulate(digits: &[Digit]) -> (Vec<i64>, Digit, SmallVec<[Digit; 8]>) {
     let mut table = vec![0_i64];
-    let mut size = 1_i64;
+    let (mut size, mut outer) = (1_i64, SmallVec::new());
     for (k, digit) in digits.iter().enumerate() {
-        match size.checked_mul(digit.extent) {
-            Some(next) if next <= TABLE_LIMIT => size = next,
-            _ => return (table, k),
+        let part = if outer.is_empty() {
+            largest_divisor(digit.extent, TABLE_LIMIT / size)
+        } else {
+            1
+        };
+        if k == 0 && part < TABLE_MIN && part < digit.extent {
+            return (
+                Vec::new(),
+                *digit,
+                SmallVec::from_slice(digits.get(1..).unwrap_or_default()),
+            );
         }
-        let steps = (0..digit.extent).map(|i| i.wrapping_mul(digit.stride));
+        let steps = (0..part).map(|i| i.wrapping_mul(digit.stride));
         table = steps
             .flat_map(|step| table.iter().map(move |low| low.wrapping_add(step)))
             .collect();
+        size *= part;
+        if part < digit.extent {
+            outer.push(Digit {
+                extent: digit.extent / part,
+                stride: digit.stride.wrapping_mul(part),
+            });
+        }
     }
-    (table, digits.len())
+    let run = Digit {
+        extent: size,
+        stride: 0,
+    };
+    (table, run, outer)
 }
 
-/// An odometer over blocks: a block is the table, or a run along the innermost digit when that digit
-/// alone is longer than the table.
+/// The largest divisor of `n >= 1` up to `limit >= 1`.
+fn largest_divisor(n: i64, limit: i64) -> i64 {
+    let divides = |d: &i64| n % d == 0;
+    (1..=limit.min(n)).rev().find(divides).unwrap_or(1)
+}
+
+/// An odometer over blocks: a block is the table, or a run along the innermost digit.
 #[derive(Clone, Debug)]
 struct Walk<'a> {
     map: &'a AddressMap,
-    outer: &'a [Digit],
     values: SmallVec<[i64; 8]>,
     base: i64,
     at: i64,
-    block: i64,
-    step: i64,
 }
 
 impl<'a> Walk<'a> {
     fn new(map: &'a AddressMap, first: i64) -> Self {
-        let (block, step, inner) = match map.digits.first() {
-            Some(digit) if map.tabled == 0 => (digit.extent, digit.stride, 1),
-            _ => (i64::try_from(map.table.len()).unwrap_or(1), 0, map.tabled),
-        };
-        let outer = map.digits.get(inner..).unwrap_or_default();
-        let mut rest = first / block;
+        let mut rest = first / map.run.extent;
         let mut base = map.constant;
-        let mut values = SmallVec::with_capacity(outer.len());
-        for digit in outer {
+        let mut values = SmallVec::with_capacity(map.outer.len());
+        for digit in &map.outer {
             let value = rest % digit.extent;
             rest /= digit.extent;
             base = base.wrapping_add(value.wrapping_mul(digit.stride));
@@ -242,43 +260,53 @@ impl<'a> Walk<'a> {
         }
         Self {
             map,
-            outer,
             values,
             base,
-            at: first % block,
-            block,
-            step,
+            at: first % map.run.extent,
         }
     }
 
-    /// Elements that the block still has.
-    fn left(&self) -> i64 {
-        self.block - self.at
+    /// Writes the next coordinates; after the last index come those of the first again.
+    fn fill(&mut self, mut out: &mut [i64]) {
+        let block = self.map.run.extent;
+        while !out.is_empty() {
+            let left = usize::try_from(block - self.at).unwrap_or(usize::MAX);
+            let (part, rest) = out.split_at_mut(left.min(out.len()));
+            self.write(part);
+            // At most what the block has left.
+            self.at += part.len() as i64;
+            if self.at == block {
+                self.next_block();
+            }
+            out = rest;
+        }
     }
 
     /// Writes the next elements of this block.
-    fn write(&self, run: &mut [i64]) {
-        if self.map.tabled == 0 && self.block > 1 {
-            let mut value = self.base.wrapping_add(self.at.wrapping_mul(self.step));
-            for slot in run.iter_mut() {
+    fn write(&self, part: &mut [i64]) {
+        if self.map.table.is_empty() {
+            let step = self.map.run.stride;
+            let mut value = self.base.wrapping_add(self.at.wrapping_mul(step));
+            for slot in part.iter_mut() {
                 *slot = value;
-                value = value.wrapping_add(self.step);
+                value = value.wrapping_add(step);
             }
         } else {
             let at = usize::try_from(self.at).unwrap_or(usize::MAX);
             let table = self.map.table.get(at..).unwrap_or_default();
-            for (slot, low) in run.iter_mut().zip(table) {
+            for (slot, low) in part.iter_mut().zip(table) {
                 *slot = self.base.wrapping_add(*low);
             }
         }
         if let Some(swizzle) = self.map.swizzle {
-            run.iter_mut().for_each(|slot| *slot = swizzle.apply(*slot));
+            part.iter_mut()
+                .for_each(|slot| *slot = swizzle.apply(*slot));
         }
     }
 
     fn next_block(&mut self) {
         self.at = 0;
-        for (digit, value) in self.outer.iter().zip(&mut self.values) {
+        for (digit, value) in self.map.outer.iter().zip(&mut self.values) {
             *value += 1;
             self.base = self.base.wrapping_add(digit.stride);
             if *value < digit.extent {
@@ -295,7 +323,32 @@ impl<'a> Walk<'a> {
 #[derive(Clone, Debug)]
 pub struct Addresses<'a> {
     walk: Walk<'a>,
-    remaining: i64,
+    /// Coordinates from `at` to the end come next: written by the block, they cost little.
+    ahead: [i64; AHEAD],
+    at: usize,
+    /// Coordinates after those.
+    rest: i64,
+}
+
+impl Addresses<'_> {
+    /// Writes more ahead, in place of what is there; false at the end.
+    fn refill(&mut self) -> bool {
+        let count = usize::try_from(self.rest).map_or(AHEAD, |rest| rest.min(AHEAD));
+        self.at = AHEAD - count;
+        self.rest -= count as i64;
+        self.walk
+            .fill(self.ahead.get_mut(self.at..).unwrap_or_default());
+        count > 0
+    }
+
+    #[cold]
+    fn next_refilled(&mut self) -> Option<i64> {
+        if self.refill() { self.next() } else { None }
+    }
+
+    fn ahead(&self) -> &[i64] {
+        self.ahead.get(self.at..).unwrap_or_default()
+    }
 }
 
 impl Iterator for Addresses<'_> {
@@ -303,27 +356,47 @@ impl Iterator for Addresses<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<i64> {
-        if self.remaining == 0 {
-            return None;
+        match self.ahead.get(self.at) {
+            Some(&address) => {
+                self.at += 1;
+                Some(address)
+            }
+            None => self.next_refilled(),
         }
-        let mut one = [0];
-        self.walk.write(&mut one);
-        self.remaining -= 1;
-        self.walk.at += 1;
-        if self.walk.at == self.walk.block {
-            self.walk.next_block();
-        }
-        let [address] = one;
-        Some(address)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        match usize::try_from(self.remaining) {
-            Ok(count) => (count, Some(count)),
-            Err(_) => (usize::MAX, None),
+        let count = usize::try_from(self.rest).ok();
+        match count.and_then(|rest| rest.checked_add(AHEAD - self.at)) {
+            Some(count) => (count, Some(count)),
+            None => (usize::MAX, None),
         }
     }
+
+    /// Skips without evaluating what is skipped.
+    fn nth(&mut self, n: usize) -> Option<i64> {
+        let ahead = AHEAD - self.at;
+        if n < ahead {
+            self.at += n;
+            return self.next();
+        }
+        let skipped = i64::try_from(n - ahead).unwrap_or(i64::MAX).min(self.rest);
+        (self.at, self.rest) = (AHEAD, self.rest - skipped);
+        let map = self.walk.map;
+        self.walk = Walk::new(map, map.size - self.rest);
+        self.next()
+    }
+
+    fn fold<A, F: FnMut(A, i64) -> A>(mut self, start: A, mut step: F) -> A {
+        let mut sum = self.ahead().iter().copied().fold(start, &mut step);
+        while self.refill() {
+            sum = self.ahead().iter().copied().fold(sum, &mut step);
+        }
+        sum
+    }
 }
+
+impl std::iter::FusedIterator for Addresses<'_> {}
 
 #[cfg(test)]
 mod tests {
@@ -336,12 +409,37 @@ mod tests {
         swizzle.map_or(raw, |s| s.apply(raw))
     }
 
+    /// One by one, folded, from the middle on, by steps, and how many are left.
+    fn iterates(map: &AddressMap, want: &[i64], first: usize) {
+        let mut iter = map.iter();
+        for (x, next) in want.iter().enumerate().take(first) {
+            assert_eq!(iter.size_hint().0, want.len() - x);
+            assert_eq!(iter.next(), Some(*next));
+        }
+        let rest = iter.clone().fold(Vec::new(), |mut rest, address| {
+            rest.push(address);
+            rest
+        });
+        assert_eq!(rest, want[first..]);
+        let mut skipped = map.iter();
+        assert_eq!(skipped.nth(first), want.get(first).copied());
+        assert_eq!(skipped.size_hint().0, want.len() - first - 1);
+        assert!(skipped.eq(want[first + 1..].iter().copied()));
+        let every: Vec<i64> = map.iter().step_by(first + 1).collect();
+        let strided = want.iter().copied().step_by(first + 1);
+        assert_eq!(every, strided.collect::<Vec<_>>());
+        let mut end = map.iter();
+        assert_eq!(end.nth(want.len()), None);
+        assert_eq!((end.next(), end.size_hint()), (None, (0, Some(0))));
+    }
+
     fn agrees(layout: &Layout, axis: Axis, first: i64) {
         let map = AddressMap::new(layout, axis).unwrap();
         let want: Vec<i64> = (0..layout.size())
             .map(|x| expected(layout, axis, x))
             .collect();
         assert_eq!(map.iter().collect::<Vec<_>>(), want, "{layout}");
+        iterates(&map, &want, usize::try_from(first).unwrap());
         let mut out = vec![0; want.len() - usize::try_from(first).unwrap()];
         map.fill(first, &mut out).unwrap();
         assert_eq!(out, want[usize::try_from(first).unwrap()..], "{layout}");
@@ -372,10 +470,18 @@ mod tests {
         for text in [
             "S[(3, 600) : (1000, 1)] + 7",
             "S[(600, 3) : (-1, 1000)]",
+            "S[(3, 257) : (1000, -2)] + 7",
+            "S[514 : 3]",
+            "S[(5, 514) : (1@lane, 3)]",
+            "S[(257, 2, 3) : (6, 1, 1@lane)]",
+            "S[1024 : 4]",
+            "S[(1021, 2) : (1, 5000)]",
+            "S[]",
             "Sw<3,3,3> o S[(16, 8, 64) : (512, 64, 1)]",
             "Sw<3,3,3> o S[(32, 2, 64) : (64, 2048, 1)]",
         ] {
-            agrees(&parse(text), Axis::M, 5);
+            let layout = parse(text);
+            agrees(&layout, Axis::M, 5.min(layout.size() - 1));
         }
     }
 

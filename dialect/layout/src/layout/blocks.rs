@@ -92,29 +92,36 @@ impl<'a> Blocks<'a> {
     pub(crate) fn take(&mut self, extent: i64, mut emit: impl FnMut(Iter)) -> bool {
         let mut need = extent;
         while need > 1 {
-            if self.left.extent == 1 {
-                match self.fused.next() {
-                    // A dynamic extent is negative.
-                    Some(next) if next.extent > 0 => self.left = next,
-                    _ => return false,
-                }
-            }
-            let iter = self.left;
-            if iter.extent <= need {
-                let Some(rest) = divide(need, iter.extent) else {
-                    return false;
-                };
-                emit(iter);
-                (need, self.left.extent) = (rest, 1);
-            } else {
-                let Some(rest) = divide(iter.extent, need) else {
-                    return false;
-                };
-                emit(Iter::new(need, iter.stride.wrapping_mul(rest), iter.axis));
-                (need, self.left.extent) = (1, rest);
+            match self.piece(&mut need) {
+                Some(piece) => emit(piece),
+                None => return false,
             }
         }
         need == 1
+    }
+
+    /// The first of the fewest iters of the next `need > 1` indices; `need` becomes what it leaves.
+    /// `None` where [`Blocks::take`] says no.
+    #[inline(always)]
+    pub(crate) fn piece(&mut self, need: &mut i64) -> Option<Iter> {
+        if self.left.extent == 1 {
+            match self.fused.next() {
+                // A dynamic extent is negative.
+                Some(next) if next.extent > 0 => self.left = next,
+                _ => return None,
+            }
+        }
+        let mut piece = self.left;
+        if piece.extent <= *need {
+            *need = divide(*need, piece.extent)?;
+            self.left.extent = 1;
+        } else {
+            let rest = divide(piece.extent, *need)?;
+            piece.extent = *need;
+            piece.stride = piece.stride.wrapping_mul(rest);
+            (self.left.extent, *need) = (rest, 1);
+        }
+        Some(piece)
     }
 
     /// Whether all iters are handed out.

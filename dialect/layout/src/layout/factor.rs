@@ -20,45 +20,81 @@ struct Parts {
     right: Shard,
 }
 
-/// [`deal`] where it needs no explanation: `None` for what does not fall into blocks.
-fn quick_deal(shard: &[Iter], left: &[i64], right: &[i64]) -> Option<Parts> {
-    let mut parts = Parts {
-        left: Shard::new(),
-        right: Shard::new(),
-    };
-    let mut blocks = Blocks::new(shard);
-    let dealt = each_segment(left, right, |side, extent| {
-        let part = match side {
-            Side::Left => &mut parts.left,
-            Side::Right => &mut parts.right,
-        };
-        blocks.take(extent, |iter| push_fused(part, iter))
-    });
-    (dealt && blocks.is_done()).then_some(parts)
-}
-
-/// `whole / part` where it is one, dimension by dimension.
-fn quick_quotient(whole: &[i64], part: &[i64]) -> Option<SmallVec<[i64; 8]>> {
-    let mut quotients = SmallVec::new();
-    for (&w, &p) in whole.iter().zip(part) {
-        if w < 1 || p < 1 {
-            return None;
-        }
-        quotients.push(divide(w, p)?);
+/// Pushes the shard of the factor beside `known`, whose shape is `known_shape` and whose side is `side`,
+/// out of a shard with the shape `shape`, to `factor`. `same` compares the iters of the known side with
+/// those of `known`; `other` makes iters of the other side those of its factor. Blocks hold the fewest
+/// iters, so that equal maps have equal iters. False, after some iters perhaps, for what does not fall
+/// into blocks, or is no such shard.
+#[inline]
+fn quick_factor(
+    factor: &mut Shard,
+    (shard, shape): (&[Iter], &[i64]),
+    (known, known_shape, side): (&[Iter], &[i64], Side),
+    mut same: impl FnMut(Iter, Iter) -> bool,
+    mut other: impl FnMut(Iter) -> Option<Iter>,
+) -> bool {
+    if shape.len() != known_shape.len() {
+        return false;
     }
-    (whole.len() == part.len()).then_some(quotients)
+    let pairs = shape.iter().zip(known_shape).map(|(&whole, &part)| {
+        // An extent of 0 is refused.
+        let rest = if whole < 1 || part < 1 {
+            0
+        } else {
+            divide(whole, part).unwrap_or(0)
+        };
+        match side {
+            Side::Left => (part, rest),
+            Side::Right => (rest, part),
+        }
+    });
+    let (mut blocks, mut known) = (Blocks::new(shard), Blocks::new(known));
+    let dealt = each_segment(pairs, |of, extent| {
+        let mut need = extent;
+        while need > 1 {
+            let mut known_need = need;
+            let Some(piece) = blocks.piece(&mut need) else {
+                return false;
+            };
+            if of != side {
+                match other(piece) {
+                    Some(iter) => push_fused(factor, iter),
+                    None => return false,
+                }
+            } else if !known
+                .piece(&mut known_need)
+                .is_some_and(|of_known| same(piece, of_known))
+            {
+                return false;
+            }
+        }
+        true
+    });
+    dealt && blocks.is_done() && known.is_done()
 }
 
-/// Whether an outer shard with strides times `span` is `scaled`, which is fused.
-fn is_scaled(outer: &[Iter], mut span: impl FnMut(Axis) -> i64, scaled: &[Iter]) -> bool {
+/// Whether an outer shard with strides times `unit` is `scaled`, which is fused.
+fn is_scaled(outer: &[Iter], mut unit: impl FnMut(Axis) -> Option<i64>, scaled: &[Iter]) -> bool {
     let mut scaled = scaled.iter();
     let equal = Fused::new(outer).all(|iter| {
-        scaled.next().is_some_and(|s| {
-            (s.extent, s.axis) == (iter.extent, iter.axis)
-                && iter.stride.checked_mul(span(iter.axis)) == Some(s.stride)
-        })
+        scaled
+            .next()
+            .is_some_and(|s| is_multiple(*s, iter, unit(iter.axis)))
     });
     equal && scaled.next().is_none()
+}
+
+/// Whether `scaled` is `iter` with its stride times `unit`.
+#[inline]
+fn is_multiple(scaled: Iter, iter: Iter, unit: Option<i64>) -> bool {
+    (scaled.extent, scaled.axis) == (iter.extent, iter.axis)
+        && unit.and_then(|unit| iter.stride.checked_mul(unit)) == Some(scaled.stride)
+}
+
+/// The span that the inner factor has to have on `axis`: spans multiply under tiling.
+#[inline]
+fn unit_of(spans: &mut Spans<'_>, outer_spans: &mut Spans<'_>, axis: Axis) -> Option<i64> {
+    divide(spans.get(axis), outer_spans.get(axis))
 }
 
 /// Cuts a shard where two interleaved shapes meet, and deals the blocks out to both sides.
@@ -116,22 +152,25 @@ fn check_unswizzled(layouts: [&Layout; 2]) -> Result<()> {
     Err(Error::unsupported("factoring: a layout is swizzled"))
 }
 
-/// Divides the strides of the outer blocks by the spans of the inner layout.
-fn unscale(mut shard: Shard, mut span: impl FnMut(Axis) -> i64) -> Result<Shard> {
-    for iter in &mut shard {
-        let span = span(iter.axis);
-        if span == 1 {
-            continue;
-        }
-        if iter.stride % span != 0 {
-            let axis = iter.axis;
-            return Err(no_factor(format!(
-                "outer iter {iter} moves by no multiple of the inner span {span} on axis {axis}"
-            )));
-        }
-        iter.stride /= span;
+/// The iter with its stride divided by `span`.
+#[inline]
+fn unscaled(mut iter: Iter, span: i64) -> Option<Iter> {
+    if span == 1 {
+        return Some(iter);
     }
-    Ok(shard)
+    if iter.stride % span != 0 {
+        return None;
+    }
+    iter.stride /= span;
+    Some(iter)
+}
+
+#[cold]
+fn no_unit(spans: &mut Spans<'_>, outer_spans: &mut Spans<'_>, axis: Axis) -> Error {
+    let (span, outer_span) = (spans.get(axis), outer_spans.get(axis));
+    no_factor(format!(
+        "the span {span} on axis {axis} is no multiple of the outer span {outer_span}"
+    ))
 }
 
 impl Layout {
@@ -162,17 +201,18 @@ impl Layout {
             check_unswizzled([self, inner])?;
         }
         check_static([self, inner])?;
-        let parts = quick_quotient(shape, inner_shape)
-            .and_then(|outer_shape| quick_deal(&self.shard, &outer_shape, inner_shape))
-            // Equal shards are of equal size, so that the inner shape is admitted.
-            .filter(|parts| Fused::new(&inner.shard).eq(parts.right.iter().copied()));
-        let parts = match parts {
-            Some(parts) => parts,
-            None => self.inner_blocks(shape, inner, inner_shape)?,
-        };
-        let shard = unscale(parts.left, |axis| spans.get(axis))?;
-        let (mut replica, mut offset) = (Replica::new(), Coord::new());
-        for axis in displaced_axes(self, inner) {
+        let mut outer = Self::default();
+        if !quick_factor(
+            &mut outer.shard,
+            (&self.shard, shape),
+            (&inner.shard, inner_shape, Side::Right),
+            |own, of_inner| own == of_inner,
+            |iter| unscaled(iter, spans.get(iter.axis)),
+        ) {
+            outer.shard = self.outer_shard(shape, inner, inner_shape, &mut spans)?;
+        }
+        let displaced = displaced_axes(self, inner);
+        for &axis in &displaced {
             let span = spans.get(axis);
             let ((all, all_low), (own, own_low)) = (set_on(self, axis), set_on(inner, axis));
             let distance = minus(all_low, own_low)?;
@@ -181,31 +221,49 @@ impl Layout {
                     "offsets on axis {axis} differ by {distance}, no multiple of the inner span {span}"
                 )));
             }
-            offset.set(axis, distance / span);
+            outer.offset.set(axis, distance / span);
             let (low, high) = sumset::split_digit(&all, span)?;
             if !sumset::equal(low, own)? {
                 return Err(no_factor(format!(
                     "the replicas on axis {axis} are not those of the inner layout, repeated"
                 )));
             }
-            push_steps(&mut replica, &high, axis);
+            push_steps(&mut outer.replica, &high, axis);
         }
-        Self::from_parts(shard, replica, offset, None)
+        // Nothing of it is larger than in the whole, but where offsets were subtracted.
+        if !displaced.is_empty() {
+            outer.check_valid()?;
+        }
+        Ok(outer)
     }
 
-    /// The parts of a tiling by `inner`, or why there are none.
+    /// The shard of the outer factor of a tiling by `inner`, or why there is none.
     #[cold]
-    fn inner_blocks(&self, shape: &[i64], inner: &Self, inner_shape: &[i64]) -> Result<Parts> {
+    fn outer_shard(
+        &self,
+        shape: &[i64],
+        inner: &Self,
+        inner_shape: &[i64],
+        spans: &mut Spans<'_>,
+    ) -> Result<Shard> {
         self.check_shape(shape, "shape of the tiling")?;
         inner.check_shape(inner_shape, "shape of the inner layout")?;
         let outer_shape = quotient(shape, inner_shape, "shape of the tiling")?;
-        let parts = deal(&self.shard, &outer_shape, inner_shape)?;
+        let mut parts = deal(&self.shard, &outer_shape, inner_shape)?;
         if parts.right != fuse(&inner.shard) {
             return Err(no_factor(
                 "the inner blocks of the shard are not the inner layout's",
             ));
         }
-        Ok(parts)
+        for iter in &mut parts.left {
+            let (axis, span) = (iter.axis, spans.get(iter.axis));
+            *iter = unscaled(*iter, span).ok_or_else(|| {
+                no_factor(format!(
+                    "outer iter {iter} moves by no multiple of the inner span {span} on axis {axis}"
+                ))
+            })?;
+        }
+        Ok(parts.left)
     }
 
     /// When both carry the same swizzle, and copies may start at multiples of its period only, the
@@ -245,18 +303,20 @@ impl Layout {
                 ));
             }
         };
-        let inner = self.plain_inner(shape, outer, outer_shape);
+        let mut inner = Self::default();
+        let found = self.plain_inner(shape, outer, outer_shape, &mut inner);
         let Some(swizzle) = swizzle else {
-            return inner;
+            return found.map(|()| inner);
         };
         // Tiling carries a swizzle of the inner factor to the whole, where copies keep to its period.
         let undecided = |reason: &dyn std::fmt::Display| {
             Error::unsupported(format!("factoring a swizzled layout: {reason}"))
         };
-        let inner = match inner {
+        match found {
             Err(Error::None(reason)) => return Err(undecided(&reason)),
-            other => other?.with_swizzle(Some(swizzle)),
-        };
+            other => other?,
+        }
+        inner.swizzle = Some(swizzle);
         if inner.effective_swizzle() != Some(swizzle) {
             return Err(undecided(
                 &"the inner factor has no addresses for the whole swizzle",
@@ -267,62 +327,78 @@ impl Layout {
     }
 
     /// [`Layout::tile_of_outer`] without swizzles.
-    fn plain_inner(&self, shape: &[i64], outer: &Self, outer_shape: &[i64]) -> Result<Self> {
-        let quick = quick_quotient(shape, outer_shape)
-            .and_then(|inner_shape| quick_deal(&self.shard, outer_shape, &inner_shape));
-        let parts = match quick {
-            Some(parts) => parts,
-            None => self.outer_blocks(shape, outer, outer_shape)?,
-        };
+    ///
+    /// When the outer blocks are those of `outer`, and the outer replicas too, times the unit that the
+    /// spans give, then what is left has that unit as its span: no check is needed.
+    fn plain_inner(
+        &self,
+        shape: &[i64],
+        outer: &Self,
+        outer_shape: &[i64],
+        inner: &mut Self,
+    ) -> Result<()> {
         let (mut spans, mut outer_spans) = (Spans::new(self), Spans::new(outer));
-        let (mut replica, mut offset) = (Replica::new(), Coord::new());
-        for axis in displaced_axes(self, outer) {
-            let (span, outer_span) = (spans.get(axis), outer_spans.get(axis));
-            let unit = divide(span, outer_span).ok_or_else(|| {
-                no_factor(format!(
-                    "the span {span} on axis {axis} is no multiple of the outer span {outer_span}"
-                ))
-            })?;
+        // Most outer layouts have one axis.
+        let first = outer.shard.first().map_or(Axis::M, |iter| iter.axis);
+        let mut last = (first, unit_of(&mut spans, &mut outer_spans, first));
+        let mut unit = |axis| {
+            if axis != last.0 {
+                last = (axis, unit_of(&mut spans, &mut outer_spans, axis));
+            }
+            last.1
+        };
+        if !quick_factor(
+            &mut inner.shard,
+            (&self.shard, shape),
+            (&outer.shard, outer_shape, Side::Left),
+            |own, of_outer| is_multiple(own, of_outer, unit(of_outer.axis)),
+            Some,
+        ) {
+            inner.shard = self.inner_shard(shape, outer, outer_shape)?;
+        }
+        let displaced = displaced_axes(self, outer);
+        for &axis in &displaced {
+            let unit = unit_of(&mut spans, &mut outer_spans, axis);
+            let unit = unit.ok_or_else(|| no_unit(&mut spans, &mut outer_spans, axis))?;
             let ((all, all_low), (own, own_low)) = (set_on(self, axis), set_on(outer, axis));
             let moved = own_low.checked_mul(unit);
             let moved = moved.ok_or_else(|| Error::overflow("a scaled offset"))?;
-            offset.set(axis, minus(all_low, moved)?);
+            inner.offset.set(axis, minus(all_low, moved)?);
             let (low, high) = sumset::split_digit(&all, unit)?;
             if !sumset::equal(high, own)? {
                 return Err(no_factor(format!(
                     "the replicas on axis {axis} are not those of the outer layout, scaled by {unit}"
                 )));
             }
-            push_steps(&mut replica, &low, axis);
+            push_steps(&mut inner.replica, &low, axis);
         }
-        let inner = Self::from_parts(parts.right, replica, offset, None)?;
-        let mut inner_spans = Spans::new(&inner);
-        // The shard of the outer factor, and the spans assumed. Where the outer layout stands still, the
-        // inner one has all there is.
-        let agree = is_scaled(&outer.shard, |axis| inner_spans.get(axis), &parts.left)
-            && outer.shard.iter().chain(&outer.replica).all(|iter| {
-                let product = inner_spans
-                    .get(iter.axis)
-                    .checked_mul(outer_spans.get(iter.axis));
-                product == Some(spans.get(iter.axis))
-            });
-        if agree {
-            return Ok(inner);
+        // As for the outer factor.
+        if !displaced.is_empty() {
+            inner.check_valid()?;
         }
-        // A shape that the outer layout does not admit is no answer.
-        outer.check_shape(outer_shape, "shape of the outer layout")?;
-        Err(no_factor(
-            "the outer blocks of the shard are not the outer layout's, scaled by the inner span",
-        ))
+        Ok(())
     }
 
-    /// The parts of a tiling of `outer`, or why there are none.
+    /// The shard of the inner factor of a tiling of `outer`, or why there is none.
     #[cold]
-    fn outer_blocks(&self, shape: &[i64], outer: &Self, outer_shape: &[i64]) -> Result<Parts> {
+    fn inner_shard(&self, shape: &[i64], outer: &Self, outer_shape: &[i64]) -> Result<Shard> {
         self.check_shape(shape, "shape of the tiling")?;
         outer.check_shape(outer_shape, "shape of the outer layout")?;
         let inner_shape = quotient(shape, outer_shape, "shape of the tiling")?;
-        deal(&self.shard, outer_shape, &inner_shape)
+        let parts = deal(&self.shard, outer_shape, &inner_shape)?;
+        let (mut spans, mut outer_spans) = (Spans::new(self), Spans::new(outer));
+        for axis in outer.axes() {
+            if unit_of(&mut spans, &mut outer_spans, axis).is_none() {
+                return Err(no_unit(&mut spans, &mut outer_spans, axis));
+            }
+        }
+        let unit = |axis| unit_of(&mut spans, &mut outer_spans, axis);
+        if is_scaled(&outer.shard, unit, &parts.left) {
+            return Ok(parts.right);
+        }
+        Err(no_factor(
+            "the outer blocks of the shard are not the outer layout's, scaled by the inner span",
+        ))
     }
 
     /// The left factor `C` with `self = C + right` on the tiling domain, where `interleaved_shape` lists

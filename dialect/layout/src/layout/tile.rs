@@ -60,19 +60,15 @@ pub(crate) fn check_ranks(left: &[i64], right: &[i64], what: &'static str) -> Re
     })
 }
 
-/// Calls `take` with the segments of [`segments`] in turn, until it says no. Static shapes of equal rank
+/// Calls `take` with the segments of [`segments`] in turn, until it says no. Extents of at least 1
 /// alone: false for all others.
 #[inline]
 pub(crate) fn each_segment(
-    left: &[i64],
-    right: &[i64],
+    pairs: impl Iterator<Item = (i64, i64)>,
     mut take: impl FnMut(Side, i64) -> bool,
 ) -> bool {
-    if left.len() != right.len() {
-        return false;
-    }
     let mut segment = (Side::Left, 1_i64);
-    for (&l, &r) in left.iter().zip(right) {
+    for (l, r) in pairs {
         for (side, extent) in [(Side::Left, l), (Side::Right, r)] {
             if extent == 1 {
                 continue;
@@ -101,8 +97,9 @@ fn weave(
 ) -> Option<Shard> {
     let mut shard = Shard::new();
     let (mut left, mut right) = (Blocks::new(left), Blocks::new(right));
-    let mut fits = true;
-    let woven = each_segment(left_shape, right_shape, |side, extent| match side {
+    let mut fits = left_shape.len() == right_shape.len();
+    let pairs = left_shape.iter().copied().zip(right_shape.iter().copied());
+    let woven = each_segment(pairs, |side, extent| match side {
         Side::Left => left.take(extent, |mut iter| {
             let scaled = iter.stride.checked_mul(factor(iter.axis));
             fits &= scaled.is_some();
