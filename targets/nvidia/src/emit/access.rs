@@ -263,10 +263,11 @@ impl<'c> Emitter<'c> {
     ) -> PassResult<'c, Vec<Val<'c>>> {
         let alignment = [("alignment", self.alignment(width * memory.bytes))];
         if width == 1 {
+            let stored = types::stored(self.builder, memory.element);
             let value = self
                 .builder
-                .value("llvm.load", &[pointer], memory.element, &alignment)?;
-            return Ok(vec![value]);
+                .value("llvm.load", &[pointer], stored, &alignment)?;
+            return Ok(vec![self.bitcast(value, memory.element)?]);
         }
         let vector = types::vector(width, memory.element);
         let loaded = self
@@ -285,7 +286,7 @@ impl<'c> Emitter<'c> {
         let width = i64::try_from(values.len()).unwrap_or(1);
         let alignment = [("alignment", self.alignment(width * memory.bytes))];
         let value = match values {
-            [value] => *value,
+            [value] => self.bitcast(*value, types::stored(self.builder, memory.element))?,
             _ => self.pack(values, memory.element)?,
         };
         self.builder
@@ -300,10 +301,14 @@ impl<'c> Emitter<'c> {
         width: i64,
         element: melior::ir::Type<'c>,
     ) -> PassResult<'c, Vec<Val<'c>>> {
+        let stored = types::stored(self.builder, element);
         let part = |at| {
             let position = self.ints().value(Int::Known(at))?;
-            self.builder
-                .value("llvm.extractelement", &[vector, position], element, &[])
+            let operands = [vector, position];
+            let part = self
+                .builder
+                .value("llvm.extractelement", &operands, stored, &[])?;
+            self.bitcast(part, element)
         };
         (0..width).map(part).collect()
     }
@@ -335,9 +340,10 @@ impl<'c> Emitter<'c> {
         let mut vector = self.builder.value("llvm.mlir.poison", &[], r#type, &[])?;
         for (at, value) in (0..).zip(values) {
             let position = self.ints().value(Int::Known(at))?;
+            let value = self.bitcast(*value, types::stored(self.builder, element))?;
             vector = self.builder.value(
                 "llvm.insertelement",
-                &[vector, *value, position],
+                &[vector, value, position],
                 r#type,
                 &[],
             )?;
@@ -351,12 +357,28 @@ impl<'c> Emitter<'c> {
         value: Val<'c>,
         to: melior::ir::Type<'c>,
     ) -> PassResult<'c, Val<'c>> {
-        self.builder.value("llvm.bitcast", &[value], to, &[])
+        let from = melior::ir::ValueLike::r#type(&value);
+        if from == to {
+            return Ok(value);
+        }
+        // LLVM has no floats of 8 bits: to its dialect they are bytes.
+        let name = match [from, to].iter().any(|r#type| types::is_float8(*r#type)) {
+            true => "arith.bitcast",
+            false => "llvm.bitcast",
+        };
+        self.builder.value(name, &[value], to, &[])
     }
 
     /// The number zero of an element type.
     pub(crate) fn zero(&self, element: melior::ir::Type<'c>) -> PassResult<'c, Val<'c>> {
         let zero = match axe_passes::ir::types::is_float(element) {
+            true if types::is_float8(element) => {
+                let byte = types::integer(self.builder, 8);
+                let zero = self
+                    .builder
+                    .constant(IntegerAttribute::new(byte, 0).into())?;
+                return self.bitcast(zero, element);
+            }
             true => self.builder.float(element, 0.0),
             false => IntegerAttribute::new(element, 0).into(),
         };

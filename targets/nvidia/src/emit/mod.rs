@@ -8,6 +8,7 @@ mod access;
 mod assembly;
 mod boxes;
 mod control;
+mod float8;
 mod int;
 mod kernel;
 mod math;

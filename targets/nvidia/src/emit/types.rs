@@ -51,8 +51,22 @@ pub(crate) fn stored<'c>(builder: Builder<'c>, element: Type<'c>) -> Type<'c> {
     }
 }
 
-/// `vector<count x element>`.
+/// Whether this is a float of 8 bits.
+pub(crate) fn is_float8(r#type: Type) -> bool {
+    use axe_passes::ir::types::{bits, is_float};
+    is_float(r#type) && bits(r#type) == Some(8)
+}
+
+/// `vector<count x element>`, of bytes where elements are floats of 8 bits.
 pub(crate) fn vector<'c>(count: i64, element: Type<'c>) -> Type<'c> {
+    let element = match is_float8(element) {
+        // SAFETY: the context is the type's own.
+        true => unsafe {
+            let context = sys::mlirTypeGetContext(element.to_raw());
+            Type::from_raw(sys::mlirIntegerTypeGet(context, 8))
+        },
+        false => element,
+    };
     // SAFETY: the extent is positive and the element type a scalar's, by the caller's plans.
     unsafe {
         Type::from_raw(sys::mlirVectorTypeGet(

@@ -205,6 +205,9 @@ pub(in crate::emit) fn convert<'c>(
     if from == to {
         return Ok(value);
     }
+    if types::is_float8(from) {
+        return convert(emitter, emitter.widen_float8(value)?, to);
+    }
     let widens = bits(from) < bits(to);
     let boolean = bits(from) == Some(1);
     let name = match (is_float(from), is_float(to)) {
