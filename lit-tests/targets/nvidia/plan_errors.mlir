@@ -27,10 +27,34 @@ func.func @bits(%x: tensor<8x8xi1>) -> tensor<8x8xi1> {
 
 // -----
 
-func.func @narrow(%x: tensor<8x8xf8E4M3FN>) -> tensor<8x8xf32> {
-  // expected-error @below {{expected f16, bf16, f32, f64 or integers in a matrix product, got f8E4M3FN}}
-  %y = axe.gemm %x, %x : tensor<8x8xf8E4M3FN>, tensor<8x8xf8E4M3FN> -> tensor<8x8xf32>
-  return %y : tensor<8x8xf32>
+func.func @narrow(%x: tensor<8x8xi1>) -> tensor<8x8xi1> {
+  // expected-error @below {{expected floats of 8 to 64 bits or integers in a matrix product, got i1}}
+  %y = axe.gemm %x, %x : tensor<8x8xi1>, tensor<8x8xi1> -> tensor<8x8xi1>
+  return %y : tensor<8x8xi1>
+}
+
+// -----
+
+func.func @columns_of_bytes(%x: tensor<64x64xf8E4M3FN>) -> tensor<64x64xf32> {
+  // expected-error @below {{wgmma takes 8-bit operands as A [M, K] and B [N, K] alone}}
+  %y = axe.gemm %x, %x {axe.plan = {kernel = "wgmma"}} : tensor<64x64xf8E4M3FN>, tensor<64x64xf8E4M3FN> -> tensor<64x64xf32>
+  return %y : tensor<64x64xf32>
+}
+
+// -----
+
+func.func @rows_of_bytes(%x: tensor<64x72xf8E5M2>) -> tensor<64x64xf32> {
+  // expected-error @below {{an operand's rows of 72 elements are no multiple of 16 bytes, which its descriptor needs}}
+  %y = axe.gemm %x, %x {trans_b, axe.plan = {kernel = "wgmma"}} : tensor<64x72xf8E5M2>, tensor<64x72xf8E5M2> -> tensor<64x64xf32>
+  return %y : tensor<64x64xf32>
+}
+
+// -----
+
+func.func @other_bytes(%x: tensor<64x64xf8E4M3FNUZ>) -> tensor<64x64xf32> {
+  // expected-error @below {{wgmma takes no f8E4M3FNUZ}}
+  %y = axe.gemm %x, %x {trans_b, axe.plan = {kernel = "wgmma"}} : tensor<64x64xf8E4M3FNUZ>, tensor<64x64xf8E4M3FNUZ> -> tensor<64x64xf32>
+  return %y : tensor<64x64xf32>
 }
 
 // -----

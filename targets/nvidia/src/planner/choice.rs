@@ -17,7 +17,7 @@ use melior::ir::operation::OperationLike;
 use std::fmt::Write;
 
 /// The category of the planner's remarks.
-const CATEGORY: &str = "axe-plan";
+pub(super) const CATEGORY: &str = "axe-plan";
 /// Other tiles whose predictions an explanation lists.
 const LISTED: usize = 5;
 
@@ -119,6 +119,10 @@ impl Choice {
         let say = |kind, message: &str| {
             remark::emit(location, kind, CATEGORY, self.source, kernel, message);
         };
+        let roles = gemm.admits_wide(frame.chip);
+        if let (Variant::Warps(_), Err(reason)) = (self.variant, roles) {
+            say(Kind::Missed, &format!("not by roles: {reason}"));
+        }
         if let Some(decline) = &self.decline {
             say(Kind::Missed, &format!("not {decline}"));
         }

@@ -11,6 +11,8 @@ pub enum Unit {
     Half,
     /// `mma.sync` on f32 rounded to tf32.
     Tf32,
+    /// `wgmma` on 8-bit floats or integers; `mma.sync` takes floats widened to f16.
+    Byte,
     /// Scalar multiply-adds.
     Scalar,
 }
@@ -22,7 +24,7 @@ impl Unit {
         match self {
             Self::Half => Some(M16N8K16),
             Self::Tf32 => Some(M16N8K8),
-            Self::Scalar => None,
+            Self::Byte | Self::Scalar => None,
         }
     }
 }
@@ -61,7 +63,7 @@ impl Tile {
     pub const fn threads(self, unit: Unit) -> i64 {
         match unit {
             Unit::Scalar => self.grid.count(),
-            Unit::Half | Unit::Tf32 => self.grid.count() * crate::vocabulary::WARP,
+            Unit::Half | Unit::Tf32 | Unit::Byte => self.grid.count() * crate::vocabulary::WARP,
         }
     }
 
@@ -131,6 +133,7 @@ const fn products_a_clock(unit: Unit) -> f64 {
     match unit {
         Unit::Half => 1300.0,
         Unit::Tf32 => 650.0,
+        Unit::Byte => 2600.0,
         Unit::Scalar => 100.0,
     }
 }
@@ -164,6 +167,7 @@ pub fn candidates(problem: Problem, chip: &Chip) -> Vec<Tile> {
     let rows = match problem.unit {
         Unit::Half => HALF,
         Unit::Tf32 => TF32,
+        Unit::Byte => &[],
         Unit::Scalar => SCALAR,
     };
     let tile = |&(m, n, k, rows, columns, stages): &Row| Tile {

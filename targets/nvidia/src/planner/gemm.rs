@@ -33,7 +33,7 @@ pub(super) fn plan<'c>(
     group: &Group<'c>,
     outputs: &[Val<'c>],
 ) -> PassResult<'c> {
-    let mut gemm = Gemm::read(op)?;
+    let mut gemm = Gemm::read(op, frame.chip)?;
     let choice = choice::choose(&mut gemm, &frame.plans, frame.chip)?;
     let mut needed = Needed::default();
     let kinds = output_kinds(group, outputs);

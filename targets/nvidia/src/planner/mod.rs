@@ -9,6 +9,7 @@
 //! * [`evaluate`]: the operators of a group on one tile;
 //! * [`gemm`], [`specialised`], [`tiles`], [`single`]: the kernels;
 //! * [`choice`], [`tuned`], [`search`], [`variant`]: where the plan of a product comes from, and what a tuner tries;
+//! * [`widen`]: products of 8-bit floats where no instruction takes them;
 //! * [`frame`]: the function around them.
 
 mod choice;
@@ -30,6 +31,7 @@ pub mod tiles;
 mod tuned;
 pub mod variant;
 pub mod wide;
+mod widen;
 
 pub use tuned::products;
 
@@ -113,6 +115,7 @@ fn plan_function<'c>(func: Op<'c>, mut frame: Frame<'c>) -> PassResult<'c, usize
         return Ok(0);
     }
     single::split_reductions(&ops)?;
+    widen::widen(&ops, frame.chip)?;
     let ops = walk::operations(*block);
     extents(&ops)?;
     let mut launches = Groups::of(&ops).launches().into_iter().peekable();

@@ -7,13 +7,14 @@ use super::layouts::{Grid, Product, matrix_product, scalar_product};
 use super::variant::Variant;
 use super::wide::WideTile;
 use crate::facts::chip::Chip;
-use axe_dialect::TileOrder;
+use axe_dialect::{TileOrder, element_type};
 use axe_passes::ir::value::{operands, results};
 use axe_passes::ir::{Builder, DYNAMIC, Op, Val, attribute, types};
 use axe_passes::{PassError, PassResult};
 use melior::ir::attribute::{DictionaryAttribute, StringAttribute};
 use melior::ir::operation::OperationLike;
-use melior::ir::{Attribute, AttributeLike, Type};
+use melior::ir::r#type::IntegerType;
+use melior::ir::{Attribute, AttributeLike, Type, ValueLike};
 use mlir_sys as sys;
 
 /// What a dynamic extent is expected to be when tiles are chosen.
@@ -38,6 +39,8 @@ pub(super) struct Gemm<'c> {
     /// The type of the accumulators.
     pub accumulator: Type<'c>,
     pub unit: Unit,
+    /// Why integers of 8 bits are not multiplied by wgmma.
+    declined: Option<String>,
     /// What overrides the cost model: the operator's `axe.plan`, or an entry of the database.
     pub plan: Option<DictionaryAttribute<'c>>,
 }
@@ -54,6 +57,9 @@ const CHOICES: [&str; 8] = [
     "cluster",
 ];
 
+/// Types of 8 bits that wgmma multiplies.
+const BYTES: [&str; 3] = ["f8E4M3FN", "f8E5M2", "i8"];
+
 /// The entry `key` of a plan.
 fn entry<'c>(plan: DictionaryAttribute<'c>, key: &str) -> Option<Attribute<'c>> {
     let key = melior::StringRef::new(key).to_raw();
@@ -65,7 +71,11 @@ fn entry<'c>(plan: DictionaryAttribute<'c>, key: &str) -> Option<Attribute<'c>> 
 }
 
 impl<'c> Gemm<'c> {
-    pub(super) fn read(op: Op<'c>) -> PassResult<'c, Self> {
+    /// A product as the chip would form it.
+    ///
+    /// # Errors
+    /// At the operator, when its extents or types are not supported.
+    pub(super) fn read(op: Op<'c>, chip: &Chip) -> PassResult<'c, Self> {
         let builder = Builder::before(op);
         let unreadable = || PassError::new(op.location(), "expected a matrix product of tensors");
         let values = operands(op);
@@ -100,6 +110,7 @@ impl<'c> Gemm<'c> {
             element: ta.element,
             accumulator: tr.element,
             unit: Unit::Scalar,
+            declined: None,
             plan: op
                 .attribute("axe.plan")
                 .ok()
@@ -107,6 +118,14 @@ impl<'c> Gemm<'c> {
         };
         gemm.check_extents()?;
         gemm.choose_unit(builder)?;
+        // Integers of 8 bits are multiplied one by one where wgmma does not take them.
+        if gemm.unit == Unit::Byte && !gemm.is_float8() {
+            gemm.declined = gemm.admits_wide(chip).err();
+        }
+        if gemm.declined.is_some() {
+            gemm.unit = Unit::Scalar;
+            gemm.accumulator = tr.element;
+        }
         Ok(gemm)
     }
 
@@ -157,12 +176,13 @@ impl<'c> Gemm<'c> {
             Some(16) if half => Unit::Half,
             Some(32) if reduced && self.element == f32 => Unit::Tf32,
             Some(32 | 64) => Unit::Scalar,
-            Some(8 | 16) if types::is_integer(self.element) => Unit::Scalar,
+            Some(8) => Unit::Byte,
+            Some(16) if types::is_integer(self.element) => Unit::Scalar,
             _ => {
                 return Err(PassError::new(
                     self.op.location(),
                     format!(
-                        "expected f16, bf16, f32, f64 or integers in a matrix product, got {}",
+                        "expected floats of 8 to 64 bits or integers in a matrix product, got {}",
                         self.element
                     ),
                 ));
@@ -170,11 +190,19 @@ impl<'c> Gemm<'c> {
         };
         let wide = types::bits(self.accumulator) > Some(32);
         if self.unit != Unit::Scalar && !wide {
-            self.accumulator = f32;
+            self.accumulator = match types::is_integer(self.element) {
+                true => builder.r#type(|context| IntegerType::new(context, 32).into()),
+                false => f32,
+            };
         } else if self.unit != Unit::Scalar {
             self.unit = Unit::Scalar;
         }
         Ok(())
+    }
+
+    /// Whether the operands are floats of 8 bits.
+    pub(super) fn is_float8(&self) -> bool {
+        types::is_float(self.element) && types::bits(self.element) == Some(8)
     }
 
     /// The extents as the cost model takes them.
@@ -192,18 +220,21 @@ impl<'c> Gemm<'c> {
         }
     }
 
+    /// The kernel that the plan asks for: `wgmma`, or `mma`, which alone shares a tile out among warps.
+    pub(super) fn kernel(&self) -> Option<String> {
+        let kernel = self
+            .option("kernel")
+            .and_then(|value| StringAttribute::try_from(value).ok())
+            .map(|kernel| kernel.value().to_owned());
+        kernel.or_else(|| self.option("warps").map(|_| "mma".to_owned()))
+    }
+
     /// The tile of a kernel with roles, where the chip and the operands allow one.
     ///
     /// # Errors
     /// An `axe.plan` that asks for what there is not.
     fn wide(&self, chip: &'static Chip) -> PassResult<'c, Option<WideTile>> {
-        let kernel = self
-            .option("kernel")
-            .and_then(|value| StringAttribute::try_from(value).ok())
-            .map(|kernel| kernel.value().to_owned());
-        // Only `mma.sync` shares a tile out among warps.
-        let warps = self.option("warps").map(|_| "mma".to_owned());
-        let kernel = kernel.or(warps);
+        let kernel = self.kernel();
         let possible = self.admits_wide(chip);
         match (kernel.as_deref(), possible) {
             (None, Err(_)) | (Some("mma"), _) => return Ok(None),
@@ -281,11 +312,31 @@ impl<'c> Gemm<'c> {
 
     /// Whether the tensor memory accelerator and wgmma take the product; the reason, where they do not.
     pub(super) fn admits_wide(&self, chip: &Chip) -> Result<(), String> {
+        if let Some(reason) = &self.declined {
+            return Err(reason.clone());
+        }
         if !(chip.has_wgmma && chip.has_tma) {
             return Err(format!("{} has no wgmma", chip.name));
         }
-        if self.unit != Unit::Half {
-            return Err("expected f16 or bf16 elements for wgmma".to_owned());
+        if !matches!(self.unit, Unit::Half | Unit::Byte) {
+            return Err("expected elements of 8 bits, f16 or bf16 for wgmma".to_owned());
+        }
+        let taken = |value: &Val<'c>| {
+            let element = element_type(value.r#type());
+            BYTES
+                .contains(&element.to_string().as_str())
+                .then_some(())
+                .ok_or(element)
+        };
+        if self.unit == Unit::Byte {
+            [self.a, self.b]
+                .iter()
+                .try_for_each(taken)
+                .map_err(|element| format!("wgmma takes no {element}"))?;
+        }
+        // PTX ISA 9.7.15.5.2: imm-trans-a and imm-trans-b exist for 16-bit types alone.
+        if self.unit == Unit::Byte && (self.trans_a || !self.trans_b) {
+            return Err("wgmma takes 8-bit operands as A [M, K] and B [N, K] alone".to_owned());
         }
         let bytes = element_bytes(self.element);
         let rows = [

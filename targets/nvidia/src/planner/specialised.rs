@@ -11,12 +11,12 @@ use super::group::Group;
 use super::product::Gemm;
 use super::space::Kind;
 use super::wide::WideTile;
-use axe_dialect::Level;
+use axe_dialect::{Level, element_type};
 use axe_layout::{Axis, Iter, Layout, Swizzle};
 use axe_passes::PassResult;
 use axe_passes::ir::value::identity;
 use axe_passes::ir::{DYNAMIC, Val};
-use melior::ir::Type;
+use melior::ir::{Type, ValueLike};
 use std::collections::HashMap;
 
 /// Bytes of a row of a shared tile: the span of the widest swizzle.
@@ -235,7 +235,9 @@ impl<'c> Body<'_, 'c> {
         [rows, k]: [i64; 2],
     ) -> PassResult<'c, Path<'c>> {
         let shape = if k_first { [k, rows] } else { [rows, k] };
-        let (element, bytes) = (self.gemm.element, element_bytes(self.gemm.element));
+        // Operands may be floats of 8 bits of two kinds.
+        let element = element_type(global.memref.r#type());
+        let bytes = element_bytes(element);
         let failed = |error| layout_error(code.builder.location, error);
         let stages = self.tile.stages;
         let ring = panels(Some(stages), shape, bytes).map_err(failed)?;

@@ -89,7 +89,7 @@ pub fn products(module: OperationRef<'_, '_>, chip: &Chip) -> (Vec<Key>, Vec<Str
     let (mut keys, mut others) = (Vec::new(), Vec::new());
     let all = walk::nested(module, &|_| true).into_iter();
     for op in all.filter(|op| name(*op) == "axe.gemm") {
-        let found = Gemm::read(op).map_err(|error| error.message);
+        let found = Gemm::read(op, chip).map_err(|error| error.message);
         let found = found.and_then(|gemm| {
             key(&gemm, chip).ok_or_else(|| {
                 "a database of plans has single products of f16 or bf16 and static sizes".to_owned()

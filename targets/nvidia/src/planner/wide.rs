@@ -57,9 +57,9 @@ pub(super) const SHAPES: [(i64, i64, i64); 9] = [
 /// Bytes that a stage should have, so that the one thread that copies keeps memory busy.
 const STAGE_BYTES: i64 = 24 * 1024;
 
-/// Products of 16-bit elements that a multiprocessor forms in a clock by wgmma (H100 white paper: 512 FMA a
-/// clock for each of 4 tensor cores).
-const PRODUCTS_A_CLOCK: f64 = 2048.0;
+/// Products of 8-bit elements that a multiprocessor forms in a clock by wgmma, half as many of twice the bytes (H100
+/// white paper: 512 FMA of 16-bit floats a clock for each of 4 tensor cores).
+const PRODUCTS_A_CLOCK: f64 = 4096.0;
 /// Bytes that a multiprocessor reads from L2 in a clock.
 const BYTES_A_CLOCK: f64 = 48.0;
 /// Clocks of a tile beside its products: the last sums, and the first stage of a CTA.
@@ -157,8 +157,8 @@ impl WideTile {
         let depth = count(problem.k, k) * k as f64;
         // One warpgroup alone does not keep the tensor cores busy between its waits.
         let share = if self.consumers == 1 { 0.8 } else { 1.0 };
-        let math = (m * n) as f64 * depth / (PRODUCTS_A_CLOCK * share);
         let bytes = depth * problem.element_bytes as f64;
+        let math = (m * n) as f64 * bytes / (PRODUCTS_A_CLOCK * share);
         let loads = (m.min(problem.m) + n) as f64 * bytes / BYTES_A_CLOCK;
         turns * (math.max(loads) + OVERHEAD)
     }
