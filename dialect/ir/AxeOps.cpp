@@ -364,13 +364,21 @@ static LogicalResult verifyRegisters(ScopeOp scope) {
   if (!registers)
     return success();
   if (scope.getLevel() != Level::Warpgroup || !scope.getRange())
-    return scope.emitOpError("(X3) expected a range of warpgroups with a budget "
-                             "of registers");
+    return scope.emitOpError(
+        "(X3) expected a range of warpgroups with a budget "
+        "of registers");
   // PTX ISA, setmaxnreg: 24 to 256, in steps of 8.
   if (*registers < 24 || *registers > 256 || *registers % 8 != 0)
     return scope.emitOpError("(X3) expected a multiple of 8 from 24 to 256 "
                              "registers, got ")
            << *registers;
+  return success();
+}
+
+LogicalResult BarrierOp::verify() {
+  if (getAcrossCluster() && (*this)->getParentOfType<ScopeOp>())
+    return emitOpError("(B1) expected 'cluster' outside of all scopes: every "
+                       "thread of the CTA arrives");
   return success();
 }
 
@@ -420,9 +428,10 @@ ParseResult ForTilesOp::parse(OpAsmParser &parser, OperationState &result) {
     return failure();
   std::optional<TileOrder> order = symbolizeTileOrder(keyword);
   if (!order)
-    return parser.emitError(loc) << "expected an order of tiles (rows, columns, "
-                                    "groups, snake, hilbert), got '"
-                                 << keyword << "'";
+    return parser.emitError(loc)
+           << "expected an order of tiles (rows, columns, "
+              "groups, snake, hilbert), got '"
+           << keyword << "'";
   result.addAttribute(getOrderAttrName(result.name),
                       TileOrderAttr::get(parser.getContext(), *order));
   int64_t group;
@@ -459,15 +468,15 @@ void ForTilesOp::print(OpAsmPrinter &printer) {
 
 LogicalResult ForTilesOp::verify() {
   Block &body = getBody().front();
-  if (getCounts().size() < 2 ||
-      body.getNumArguments() != getCounts().size() ||
+  if (getCounts().size() < 2 || body.getNumArguments() != getCounts().size() ||
       !llvm::all_of(body.getArgumentTypes(),
                     [](Type type) { return type.isIndex(); }))
     return emitOpError("(I1) expected at least two counts, and one index "
                        "argument for each, got ")
            << getCounts().size() << " and " << body.getNumArguments();
   int64_t group = getGroup();
-  bool grouped = getOrder() == TileOrder::Groups || getOrder() == TileOrder::Snake;
+  bool grouped =
+      getOrder() == TileOrder::Groups || getOrder() == TileOrder::Snake;
   if (group < 1 || (group != 1 && !grouped))
     return emitOpError("(I2) expected a group of at least 1, and only for "
                        "'groups' and 'snake', got ")
@@ -493,17 +502,18 @@ LogicalResult AcquireOp::verify() {
     return isa<PipelineCommitOp>(user);
   });
   if (commits != 1)
-    return emitOpError("(PL3) expected one commit of the slot, got ") << commits;
+    return emitOpError("(PL3) expected one commit of the slot, got ")
+           << commits;
   return success();
 }
 
 LogicalResult PipelineWaitOp::verify() {
-  auto ends = llvm::count_if(getSlot().getUsers(), [](Operation *user) {
-    return !isa<CopyOp>(user);
-  });
+  auto ends = llvm::count_if(
+      getSlot().getUsers(), [](Operation *user) { return !isa<CopyOp>(user); });
   if (ends != 1)
-    return emitOpError("(PL3) expected the slot to be released once, or carried "
-                       "by a loop, got ")
+    return emitOpError(
+               "(PL3) expected the slot to be released once, or carried "
+               "by a loop, got ")
            << ends << " such uses";
   return success();
 }

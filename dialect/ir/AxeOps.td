@@ -202,10 +202,17 @@ def Axe_BarrierOp : Axe_Op<"barrier", [MemoryEffects<[MemWrite]>]> {
     Orders all earlier accesses of the scope's threads to shared and global
     memory before all later ones. With `async`, the later ones include
     asynchronous copies out of shared memory and asynchronous products on it,
-    which read through another proxy than the threads' own stores.
+    which read through another proxy than the threads' own stores. With
+    `cluster`, it waits for every thread of all CTAs of the cluster and orders
+    their accesses to each other's shared memory.
+
+    **Constraints**
+
+    * (B1) `cluster` outside of all scopes: every thread of the CTA arrives.
   }];
-  let arguments = (ins UnitAttr:$isAsync);
-  let assemblyFormat = "(`async` $isAsync^)? attr-dict";
+  let arguments = (ins UnitAttr:$isAsync, UnitAttr:$acrossCluster);
+  let assemblyFormat = "(`async` $isAsync^)? (`cluster` $acrossCluster^)? attr-dict";
+  let hasVerifier = 1;
 }
 
 def Axe_ForTilesOp : Axe_Op<"for_tiles", [
@@ -391,6 +398,25 @@ def Axe_ViewOp : Axe_Op<"view", [Pure]> {
   let arguments = (ins Axe_Memory:$source);
   let results = (outs Axe_Memory:$result);
   let assemblyFormat = "$source attr-dict `:` type($source) `to` type($result)";
+  let hasVerifier = 1;
+}
+
+def Axe_PeerOp : Axe_Op<"peer", [Pure]> {
+  let summary = "The same storage of another CTA of the cluster";
+  let description = [{
+    Every CTA of a cluster has the kernel's shared storage at the same address:
+    the result is that of the CTA `rank` (`gpu.cluster_block_id`), which this one
+    may read and write while both run, ordered by `axe.barrier cluster`.
+
+    **Constraints**
+
+    * (Y1) the source is in shared memory, and the result, of the same type but for it, in `cluster_shared`.
+
+    **Example**: `%there = axe.peer %s at %rank : memref<64xf32, #axe.space<shared>> to memref<64xf32, #axe.space<cluster_shared>>`
+  }];
+  let arguments = (ins Axe_Memory:$source, Index:$rank);
+  let results = (outs Axe_Memory:$result);
+  let assemblyFormat = "$source `at` $rank attr-dict `:` type($source) `to` type($result)";
   let hasVerifier = 1;
 }
 

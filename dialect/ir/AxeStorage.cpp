@@ -56,3 +56,23 @@ LogicalResult ViewOp::verify() {
   return emitOpError("(W2) expected a view of at most ")
          << has << " elements of storage, got one that spans " << needs;
 }
+
+/// The name of a memref's space; empty for global memory.
+static StringRef spaceOf(MemRefType type) {
+  auto space = dyn_cast_or_null<SpaceAttr>(type.getMemorySpace());
+  return space ? space.getName() : StringRef();
+}
+
+LogicalResult PeerOp::verify() {
+  auto source = cast<MemRefType>(getSource().getType());
+  auto result = cast<MemRefType>(getResult().getType());
+  bool sameStorage = source.getShape() == result.getShape() &&
+                     source.getElementType() == result.getElementType() &&
+                     source.getLayout() == result.getLayout();
+  if (sameStorage && spaceOf(source) == "shared" &&
+      spaceOf(result) == "cluster_shared")
+    return success();
+  return emitOpError("(Y1) expected shared memory, and the same type in "
+                     "#axe.space<cluster_shared>, got ")
+         << source << " and " << result;
+}

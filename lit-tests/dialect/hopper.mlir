@@ -41,5 +41,11 @@ axe.kernel @roles(%a: memref<256x512xf16>) threads(384) cluster(2, 1, 1) {
     // CHECK: axe.barrier async
     axe.barrier async
   }
+  // CHECK: axe.barrier cluster
+  axe.barrier cluster
+  // CHECK: axe.peer %{{.*}} at %{{.*}} : memref<8x64xf16, #axe.space<shared>> to memref<8x64xf16, #axe.space<cluster_shared>>
+  %there = axe.peer %w at %c0 : memref<8x64xf16, #axe.space<shared>> to memref<8x64xf16, #axe.space<cluster_shared>>
+  // CHECK: axe.barrier async cluster
+  axe.barrier async cluster
   axe.return
 }

@@ -66,9 +66,16 @@ axe.kernel @escapes(%i: index) threads(32) {
 // -----
 
 func.func @scope() {
-  // expected-error @+2 {{'axe.scope' has no meaning on the CPU target}}
-  // expected-note @+1 {{roles run side by side, and one thread runs a block there}}
+  // expected-error @+1 {{'axe.scope' has no meaning on the CPU target}}
   axe.scope warp {
   }
   return
+}
+
+// -----
+
+axe.kernel @roles() threads(128) {
+  // expected-error @+1 {{'axe.pipeline.create' has no meaning on the CPU target}}
+  %ring = axe.pipeline.create stages(2) : !axe.pipeline
+  axe.return
 }

@@ -102,6 +102,8 @@ def AxePlanKernels : Pass<"axe-plan-kernels", "::mlir::ModuleOp"> {
     * for `"wgmma"`: `consumers = 2 : i64` warpgroups, the `order` of tiles (`"rows"`,
       `"columns"`, `"groups"`, `"snake"`, `"hilbert"`), and `group = 8 : i64`, the rows
       of tiles in a group, and `cluster = 2 : i64`, CTAs that fetch columns for each other;
+      for results of few rows also `swap = true`, which gives the 64 rows of the instruction
+      to the columns of `tile`, and `split = 4 : i64`, CTAs of a cluster that share the depth;
     * for `"mma"`: `warps = array<i64: rows, columns>` (threads, where products are
       scalar), and `precision = "tf32"`, which lets f32 operands be rounded to tf32.
 

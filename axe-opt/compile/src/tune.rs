@@ -200,7 +200,7 @@ mod tests {
         let text = "func.func @f(%a: tensor<64x32xf16>, %w: tensor<32x48xf16>, %x: tensor<4x8xf32>, %y: tensor<8x8xf32>)
             -> (tensor<64x48xf32>, tensor<64x48xf32>, tensor<4x8xf32>) {
           %p = axe.gemm %a, %w : tensor<64x32xf16>, tensor<32x48xf16> -> tensor<64x48xf32>
-          %q = axe.gemm %a, %w acc %p : tensor<64x32xf16>, tensor<32x48xf16>, tensor<64x48xf32> -> tensor<64x48xf32>
+          %q = axe.gemm %a, %w acc %p : tensor<64x48xf32> : tensor<64x32xf16>, tensor<32x48xf16> -> tensor<64x48xf32>
           %r = axe.gemm %x, %y : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
           return %p, %q, %r : tensor<64x48xf32>, tensor<64x48xf32>, tensor<4x8xf32>
         }";

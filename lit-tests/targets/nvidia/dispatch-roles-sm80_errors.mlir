@@ -8,6 +8,15 @@ axe.kernel @pipeline() threads(64) {
 
 // -----
 
+axe.kernel @peer(%rank: index) threads(64) {
+  %s = axe.alloc : memref<64xf32, #axe.space<shared>>
+  // expected-error @below {{sm_80 has no clusters: expected sm_90 or up}}
+  %there = axe.peer %s at %rank : memref<64xf32, #axe.space<shared>> to memref<64xf32, #axe.space<cluster_shared>>
+  axe.return
+}
+
+// -----
+
 #tile = #axe.layout<Sw<3, 3, 3> o S[(64, 64) : (64, 1)]>
 #sums = #axe.layout<S[(4, 2, 8, 8, 4, 2) : (1@warp, 2@reg, 4@lane, 4@reg, 1@lane, 1@reg)]>
 axe.kernel @product() threads(128) {

@@ -180,3 +180,26 @@ axe.kernel @hilbert() threads(32) {
   }
   axe.return
 }
+
+
+
+// What another CTA stored, once all have.
+// CHECK-LABEL: gpu.func @exchange
+// CHECK: nvvm.cluster.arrive
+// CHECK: nvvm.cluster.wait
+// CHECK: nvvm.mapa %{{.*}}, %{{.*}} : !llvm.ptr<3> -> !llvm.ptr<7>
+// CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<7> -> vector<4xf32>
+#four = #axe.layout<S[(32, 4) : (1@lane, 1@reg)]>
+axe.kernel @exchange(%x: memref<128xf32>, %y: memref<128xf32>) threads(32) cluster(2, 1, 1) {
+  %c1 = arith.constant 1 : index
+  %s = axe.alloc : memref<128xf32, #axe.space<shared>>
+  %v = axe.copy %x : memref<128xf32> -> tensor<128xf32, #four>
+  axe.copy %v to %s : tensor<128xf32, #four> to memref<128xf32, #axe.space<shared>>
+  axe.barrier cluster
+  %rank = gpu.cluster_block_id x
+  %other = arith.subi %c1, %rank : index
+  %t = axe.peer %s at %other : memref<128xf32, #axe.space<shared>> to memref<128xf32, #axe.space<cluster_shared>>
+  %w = axe.copy %t : memref<128xf32, #axe.space<cluster_shared>> -> tensor<128xf32, #four>
+  axe.copy %w to %y : tensor<128xf32, #four> to memref<128xf32>
+  axe.return
+}

@@ -13,7 +13,7 @@
 // TARGET: axe.launch @kernels::@{{.*}} grid({{.*}}) {{.*}}{shared_bytes = {{[0-9]+}} : i64, threads = {{[0-9]+}} : i64}
 // TARGET: gpu.func
 // TARGET: nvvm.mma.sync
-// NVVM: llvm.func @{{.*}} attributes {gpu.kernel, nvvm.kernel, nvvm.reqntid
+// NVVM: llvm.func @{{.*}} attributes {gpu.kernel, {{.*}}nvvm.kernel, {{.*}}nvvm.reqntid
 // PTX: gpu.binary @kernels
 // PTX-SAME: .version 9.0
 // PTX-SAME: .target sm_90a

@@ -76,7 +76,7 @@ func.func @tile(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
 // -----
 
 func.func @wide(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{expected tile = [rows, columns, depth] in axe.plan with 64 rows or a multiple for each of 1 to 3 consumers, up to 256 columns in 8 (in 64 with B stored [k, n]), a depth in 128 bytes up to 1024, sums that fit in registers, and two stages in shared memory, got [100, 64, 64] and 1 consumers}}
+  // expected-error @below {{expected tile = [rows, columns, depth] in axe.plan with 64 rows or a multiple for each of 1 to 3 consumers, up to 256 columns in 8 (in 64 with B stored [k, n]), or the other way round with swap = true (and A not stored [k, m]), a depth in 128 bytes up to 1024, sums that fit in registers, and two stages in shared memory, got [100, 64, 64] and 1 consumers}}
   %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 100, 64, 64>}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }
@@ -122,4 +122,28 @@ func.func @empty(%x: tensor<0x8xf32>) -> tensor<0x8xf32> {
     axe.yield %p : f32
   }
   return %y : tensor<0x8xf32>
+}
+
+// -----
+
+func.func @split(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected a split of 1, 2, 4 or 8 in axe.plan, with a step along k and columns for the threads of each part, got 3 of the tile [64, 64, 64]}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 64, 64, 64>, split = 3 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
+func.func @split_and_cluster(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected one of cluster and split in axe.plan, got 2 and 4}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 64, 64, 64>, split = 4 : i64, cluster = 2 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
+func.func @swapped_columns(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{or the other way round with swap = true (and A not stored [k, m])}}
+  %y = axe.gemm %x, %x {trans_a, axe.plan = {tile = array<i64: 16, 64, 64>, swap = true}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
 }

@@ -117,7 +117,7 @@ fn unknown<'c>(op: Op<'c>, name: &str) -> PassError<'c> {
         op.location(),
         format!("'{name}' has no meaning on the CPU target"),
     );
-    match name.starts_with("axe.pipeline.") || name == "axe.scope" {
+    match name.starts_with("axe.pipeline.") {
         true => error.note("roles run side by side, and one thread runs a block there: plan the kernel for a chip without them, or run it in the simulator (axe sim)"),
         false => error,
     }

@@ -259,6 +259,7 @@ impl<'c> Emitter<'c> {
             "axe.pipeline.release" => return self.give_slot(op, Side::Consumer),
             "axe.slice" => self.slice(op)?,
             "axe.view" => self.view(op)?,
+            "axe.peer" => self.peer(op)?,
             "axe.alloc" => self.alloc(op)?,
             "memref.dim" => return self.extent(op),
             _ if name.starts_with("axe.") => return self.operator(op, &name),

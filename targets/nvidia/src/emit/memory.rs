@@ -305,6 +305,31 @@ impl<'c> Emitter<'c> {
         Ok(view)
     }
 
+    /// `axe.peer`: the same storage of another CTA (PTX ISA 9.7.9.23, `mapa`).
+    pub(crate) fn peer(&self, op: Op<'c>) -> PassResult<'c, Memory<'c>> {
+        let operands = operands(op);
+        let &[source, rank] = operands.as_slice() else {
+            return Err(self.error("expected storage and a rank"));
+        };
+        if !self.chip.has_tma {
+            return Err(self.error(format!(
+                "{} has no clusters: expected sm_90 or up",
+                self.chip.name
+            )));
+        }
+        let own = self.memory(source)?;
+        let ints = self.ints();
+        let rank = ints.value(ints.cast(self.int(rank)?)?)?;
+        let pointer = types::pointer(self.builder, Space::ClusterShared.number());
+        Ok(Memory {
+            space: Space::ClusterShared,
+            base: self
+                .builder
+                .value("nvvm.mapa", &[own.base, rank], pointer, &[])?,
+            ..own
+        })
+    }
+
     /// `pointer + offset` elements of `memory`.
     pub(crate) fn offset_pointer(
         &self,

@@ -311,14 +311,14 @@ impl<'c> Emitter<'c> {
     }
 
     /// Arrives at a barrier of every CTA of the cluster, a lane each. What the consumers read they read through
-    /// the async proxy and waited for, so that nothing is left to order: a release for the cluster would cost a
-    /// fence of all memory.
+    /// the async proxy and waited for: a release for the cluster's scope instead of the CTA's, which is the default,
+    /// would cost a fence of all memory.
     fn release_cluster(&mut self, ring: &Ring<'c>, barrier: Val<'c>) -> PassResult<'c> {
         let ints = self.ints();
         let lane = ints.rem(Int::Value(self.thread), super::team::WARP_THREADS)?;
         let own = ints.less(lane, Int::Known(ring.shared_by))?;
         let lane = ints.value(lane)?;
-        let text = "{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, $0, $1;\nmbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [there];\n}";
+        let text = "{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, $0, $1;\nmbarrier.arrive.shared::cluster.b64 _, [there];\n}";
         let arrive = Assembly {
             text: text.to_owned(),
             constraints: "r,r,~{memory}".to_owned(),
@@ -329,12 +329,11 @@ impl<'c> Emitter<'c> {
         Ok(())
     }
 
-    /// Waits for all threads of the cluster (PTX ISA 9.7.13.2, `barrier.cluster`).
+    /// Waits for all threads of the cluster (PTX ISA 9.7.13.2, `barrier.cluster`). Roles come here apart, so that
+    /// nothing is said of warps that arrive together.
     pub(crate) fn cluster_barrier(&self) -> PassResult<'c> {
         for name in ["nvvm.cluster.arrive", "nvvm.cluster.wait"] {
-            let aligned = [("aligned", self.builder.unit())];
-            self.builder
-                .operation(name, &[], &[], &aligned, Vec::new())?;
+            self.builder.operation(name, &[], &[], &[], Vec::new())?;
         }
         Ok(())
     }

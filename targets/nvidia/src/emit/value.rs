@@ -38,6 +38,8 @@ pub(crate) enum Space {
     Global,
     /// The CTA's shared memory.
     Shared,
+    /// The shared memory of a CTA of the cluster.
+    ClusterShared,
 }
 
 impl Space {
@@ -46,6 +48,7 @@ impl Space {
         match self {
             Self::Global => 1,
             Self::Shared => 3,
+            Self::ClusterShared => 7,
         }
     }
 
@@ -53,7 +56,7 @@ impl Space {
     pub(crate) fn offset_bits(self) -> u32 {
         match self {
             Self::Global => 64,
-            Self::Shared => 32,
+            Self::Shared | Self::ClusterShared => 32,
         }
     }
 }

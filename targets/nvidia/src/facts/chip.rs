@@ -20,6 +20,18 @@ pub struct Chip {
     pub multiprocessors: i64,
 }
 
+impl Chip {
+    /// Clusters of so many CTAs, one CTA a multiprocessor, that run at once. Clusters stay within a graphics processing
+    /// cluster, and some of those have two multiprocessors more than a multiple of 8 (H100 white paper, "GH100").
+    #[must_use]
+    pub const fn clusters(&self, ctas: i64) -> i64 {
+        match ctas {
+            ..=2 => self.multiprocessors / if ctas < 1 { 1 } else { ctas },
+            _ => self.multiprocessors / 16 * 16 / ctas,
+        }
+    }
+}
+
 /// The chips of this target.
 pub const CHIPS: [Chip; 4] = [
     Chip {

@@ -156,7 +156,7 @@ impl Choice {
             gemm.k,
             gemm.element
         );
-        let clocks = self.variant.cost(problem, chip);
+        let clocks = self.variant.cost(problem, gemm.k_first(), chip);
         let _ = writeln!(text, "  from: {}", self.origin());
         if let Some(decline) = &self.decline {
             let _ = writeln!(text, "  not: {decline}");
@@ -169,7 +169,7 @@ impl Choice {
         let query = Query {
             problem,
             roles: gemm.admits_wide(chip).is_ok(),
-            k_first: !gemm.trans_b,
+            k_first: gemm.k_first(),
         };
         let mut tiles = vec![self.variant.tile()];
         for other in search::candidates(query, chip, usize::MAX) {

@@ -198,6 +198,16 @@ impl<'c> Code<'c> {
         self.builder.value("axe.slice", &operands, r#type, &[])
     }
 
+    /// `axe.peer`: shared storage of the CTA `rank` of the cluster.
+    pub(super) fn peer(
+        &self,
+        memref: Val<'c>,
+        rank: Val<'c>,
+        r#type: Type<'c>,
+    ) -> PassResult<'c, Val<'c>> {
+        self.builder.value("axe.peer", &[memref, rank], r#type, &[])
+    }
+
     pub(super) fn view(&self, memref: Val<'c>, r#type: Type<'c>) -> PassResult<'c, Val<'c>> {
         self.builder.value("axe.view", &[memref], r#type, &[])
     }
@@ -263,6 +273,21 @@ impl<'c> Code<'c> {
         self.builder
             .operation("axe.barrier", &[], &[], &[], Vec::new())
             .map(|_| ())
+    }
+
+    /// `axe.barrier cluster`.
+    pub(super) fn cluster_barrier(&self) -> PassResult<'c> {
+        let attributes = [("acrossCluster", self.builder.unit())];
+        self.builder
+            .operation("axe.barrier", &[], &[], &attributes, Vec::new())
+            .map(|_| ())
+    }
+
+    /// A register tensor with its dimensions exchanged.
+    pub(super) fn transpose(&self, value: Val<'c>, r#type: Type<'c>) -> PassResult<'c, Val<'c>> {
+        let permutation = [("permutation", self.builder.i64s(&[1, 0]))];
+        self.builder
+            .value("axe.transpose", &[value], r#type, &permutation)
     }
 
     pub(super) fn fill(&self, value: Val<'c>, r#type: Type<'c>) -> PassResult<'c, Val<'c>> {

@@ -74,11 +74,11 @@ pub(super) fn plan<'c>(
                 kinds: &kinds,
             };
             body.emit(&kernel, &ins, &outs)?;
-            kernel.cluster = tile.cluster;
+            kernel.cluster = tile.ctas();
             kernel.finish(frame.module, &name, tile.threads())?;
             let [m, n, _] = tile.shape;
             let tiles = grid(builder, &gemm, [m * tile.cluster, n])?;
-            persistent(builder, tiles, tile.cluster, frame.chip)?
+            persistent(builder, tiles, tile.ctas(), frame.chip)?
         }
         Variant::Warps(tile) => {
             let body = Body {
@@ -174,7 +174,7 @@ fn persistent<'c>(
 ) -> PassResult<'c, [Val<'c>; 3]> {
     let code = Code { builder: *builder };
     let all = code.mul(tiles, batch)?;
-    let most = code.index(chip.multiprocessors / cluster)?;
+    let most = code.index(chip.clusters(cluster))?;
     let clusters = code.min(all, most)?;
     let blocks = if cluster == 1 {
         clusters

@@ -5,13 +5,13 @@ use super::cost::{Problem, Tile, Unit, choose};
 use super::frame::element_bytes;
 use super::layouts::{Grid, Product, matrix_product, scalar_product};
 use super::variant::Variant;
-use super::wide::WideTile;
+use super::wide::{KFirst, WideTile};
 use crate::facts::chip::Chip;
 use axe_dialect::{TileOrder, element_type};
 use axe_passes::ir::value::{operands, results};
 use axe_passes::ir::{Builder, DYNAMIC, Op, Val, attribute, types};
 use axe_passes::{PassError, PassResult};
-use melior::ir::attribute::{DictionaryAttribute, StringAttribute};
+use melior::ir::attribute::{BoolAttribute, DictionaryAttribute, StringAttribute};
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::IntegerType;
 use melior::ir::{Attribute, AttributeLike, Type, ValueLike};
@@ -46,7 +46,7 @@ pub(super) struct Gemm<'c> {
 }
 
 /// Entries of `axe.plan` that say how the product is computed; with one of them the operator's plan stands.
-const CHOICES: [&str; 8] = [
+const CHOICES: [&str; 10] = [
     "kernel",
     "tile",
     "warps",
@@ -55,6 +55,8 @@ const CHOICES: [&str; 8] = [
     "order",
     "group",
     "cluster",
+    "swap",
+    "split",
 ];
 
 /// Types of 8 bits that wgmma multiplies.
@@ -248,26 +250,59 @@ impl<'c> Gemm<'c> {
             }
         }
         let problem = self.problem();
-        let chosen = super::wide::choose(problem, !self.trans_b, chip);
+        let chosen = super::wide::choose(problem, self.k_first(), chip);
         let mut tile = chosen
             .ok_or_else(|| PassError::new(self.op.location(), "no tile fits in shared memory"))?;
         let shape = self.option("tile").and_then(attribute::read_i64s);
         if let Some(&[m, n, k]) = shape.as_deref() {
             let consumers = self.option("consumers").and_then(attribute::integer);
-            let row = (m, n, consumers.unwrap_or((m / 64).clamp(1, 2)));
-            tile = WideTile::with_depth(row, k, problem.element_bytes, chip)
-                .filter(|tile| self.trans_b || tile.has_whole_panels(problem.element_bytes))
+            let swap = self
+                .option("swap")
+                .and_then(|swap| BoolAttribute::try_from(swap).ok())
+                .is_some_and(|swap| swap.value());
+            let rows = if swap { n } else { m };
+            let row = (m, n, consumers.unwrap_or((rows / 64).clamp(1, 2)));
+            tile = WideTile::with_depth(row, k, swap, problem.element_bytes, chip)
+                .filter(|tile| tile.reads(self.k_first(), problem.element_bytes))
                 .ok_or_else(|| {
                     PassError::new(
                         self.op.location(),
                         format!(
-                            "expected tile = [rows, columns, depth] in axe.plan with 64 rows or a multiple for each of 1 to 3 consumers, up to 256 columns in 8 (in 64 with B stored [k, n]), a depth in 128 bytes up to 1024, sums that fit in registers, and two stages in shared memory, got [{m}, {n}, {k}] and {} consumers",
+                            "expected tile = [rows, columns, depth] in axe.plan with 64 rows or a multiple for each of 1 to 3 consumers, up to 256 columns in 8 (in 64 with B stored [k, n]), or the other way round with swap = true (and A not stored [k, m]), a depth in 128 bytes up to 1024, sums that fit in registers, and two stages in shared memory, got [{m}, {n}, {k}] and {} consumers",
                             row.2
                         ),
                     )
                 })?;
         }
-        self.wide_options(tile).map(Some)
+        self.wide_options(self.split_tile(tile, chip)?).map(Some)
+    }
+
+    /// Which operands are stored with k first.
+    pub(super) const fn k_first(&self) -> KFirst {
+        KFirst {
+            a: self.trans_a,
+            b: !self.trans_b,
+        }
+    }
+
+    /// The tile with what `axe.plan` says of `split`.
+    fn split_tile(&self, tile: WideTile, chip: &Chip) -> PassResult<'c, WideTile> {
+        let Some(split) = self.option("split").and_then(attribute::integer) else {
+            return Ok(tile);
+        };
+        let whole = WideTile { split: 1, ..tile };
+        whole
+            .split_by(split, element_bytes(self.element), chip)
+            .filter(|tile| tile.can_split(self.k))
+            .ok_or_else(|| {
+                PassError::new(
+                    self.op.location(),
+                    format!(
+                        "expected a split of 1, 2, 4 or 8 in axe.plan, with a step along k and columns for the threads of each part, got {split} of the tile {:?}",
+                        tile.shape
+                    ),
+                )
+            })
     }
 
     /// The rest of `axe.plan`: `stages`, `order` and `group`.
@@ -286,6 +321,12 @@ impl<'c> Gemm<'c> {
             if ![1, 2, 4].contains(&cluster) {
                 return Err(error(format!(
                     "expected a cluster of 1, 2 or 4 in axe.plan, got {cluster}"
+                )));
+            }
+            if tile.split > 1 && cluster > 1 {
+                return Err(error(format!(
+                    "expected one of cluster and split in axe.plan, got {cluster} and {}",
+                    tile.split
                 )));
             }
             tile.cluster = cluster;

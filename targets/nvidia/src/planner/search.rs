@@ -7,7 +7,7 @@
 use super::cost::{self, Problem, Unit};
 use super::gemm::count;
 use super::variant::Variant;
-use super::wide::{self, WideTile};
+use super::wide::{self, KFirst, WideTile};
 use crate::facts::chip::Chip;
 use axe_dialect::TileOrder;
 use axe_package::{DType, Key, OperandOrder, TunedOp};
@@ -16,10 +16,10 @@ use std::mem::discriminant;
 /// `(rows, columns, consumers)` beside those that the cost model chooses from.
 const SHAPES: [(i64, i64, i64); 5] = [
     (192, 128, 3),
-    (192, 192, 3),
     (256, 64, 2),
+    (256, 96, 2),
+    (128, 96, 2),
     (128, 128, 1),
-    (64, 16, 1),
 ];
 /// Orders to try, the likeliest first, with the rows of tiles in a group.
 const ORDERS: [(TileOrder, i64); 9] = [
@@ -37,7 +37,7 @@ const ORDERS: [(TileOrder, i64); 9] = [
 /// that for small products, where latencies count that it does not know.
 const WORTH: f64 = 1.75;
 /// What a further order costs in the ranking: as much as a tile that is this much slower.
-const PATIENCE: f64 = 0.03;
+const PATIENCE: f64 = 0.005;
 
 /// What a tuner asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +46,8 @@ pub struct Query {
     pub problem: Problem,
     /// Whether the tensor memory accelerator takes its operands.
     pub roles: bool,
-    /// Whether B is stored `[k, n]`: its tiles are whole panels of 128 bytes, or less than one.
-    pub k_first: bool,
+    /// How the operands are stored.
+    pub k_first: KFirst,
 }
 
 impl Query {
@@ -77,7 +77,10 @@ impl Query {
                 unit: Unit::Half,
             },
             roles: rows.into_iter().all(|row| wide::takes_rows(row, bytes)),
-            k_first: !trans_b,
+            k_first: KFirst {
+                a: trans_a,
+                b: !trans_b,
+            },
         })
     }
 }
@@ -109,7 +112,7 @@ pub fn candidates(query: Query, chip: &Chip, limit: usize) -> Vec<Candidate> {
         let warps = cost::candidates(problem, chip).into_iter();
         ranked.extend(warps.map(|tile| (Variant::Warps(tile), 0)));
     }
-    let clocks = |variant: &Variant| variant.cost(problem, chip);
+    let clocks = |variant: &Variant| variant.cost(problem, query.k_first, chip);
     // The two kinds are measured by models of their own.
     let best = |kind: &Variant| {
         let same = |(variant, _): &&(Variant, usize)| discriminant(variant) == discriminant(kind);
@@ -139,10 +142,15 @@ pub fn candidates(query: Query, chip: &Chip, limit: usize) -> Vec<Candidate> {
 /// The variants by roles, each with its turn among those of its tile.
 fn by_roles(query: Query, chip: &Chip) -> Vec<(Variant, usize)> {
     let bytes = query.problem.element_bytes;
-    let shapes = wide::SHAPES.into_iter().chain(SHAPES);
-    shapes
+    let more = SHAPES
+        .into_iter()
         .filter_map(|shape| WideTile::new(shape, bytes, chip))
-        .filter(|tile| !query.k_first || tile.has_whole_panels(bytes))
+        .filter(|tile| tile.reads(query.k_first, bytes));
+    // The pairs of clusters come with the orders.
+    wide::tiles(query.problem, query.k_first, chip)
+        .into_iter()
+        .filter(|tile| tile.cluster == 1)
+        .chain(more)
         .flat_map(|tile| orders(tile, query.problem, chip).into_iter().zip(0..))
         .map(|(tile, turn)| (Variant::Roles(tile), turn))
         .collect()
@@ -172,7 +180,7 @@ fn orders(tile: WideTile, problem: Problem, chip: &Chip) -> Vec<WideTile> {
             });
         }
     }
-    if rows >= 2 {
+    if rows >= 2 && tile.split == 1 && !tile.swap {
         let pair = WideTile { cluster: 2, ..tile };
         all.insert(all.len().min(1), pair);
     }
@@ -204,7 +212,7 @@ mod tests {
                 unit: Unit::Half,
             },
             roles: k % 8 == 0,
-            k_first: false,
+            k_first: KFirst { a: false, b: false },
         }
     }
 
@@ -233,7 +241,7 @@ mod tests {
             .collect();
         let orders: HashSet<_> = tiles.iter().map(|tile| (tile.order, tile.group)).collect();
         assert!(shapes.len() >= 3, "{shapes:?}");
-        assert!(orders.len() >= 4, "{orders:?}");
+        assert!(orders.len() >= 3, "{orders:?}");
         assert!(
             shapes.contains(&([256, 128, 64], 2)) && shapes.contains(&([128, 256, 64], 2)),
             "{shapes:?}"
@@ -264,7 +272,7 @@ mod tests {
     #[test]
     fn operands_with_k_first_take_whole_panels() {
         let mut query = query(8192, 4096, 4096);
-        query.k_first = true;
+        query.k_first.b = true;
         let tiles = roles(&found(query, 100));
         assert!(
             tiles
@@ -279,6 +287,7 @@ mod tests {
         fn bounded_distinct_and_the_models_choice_first(
             m in 1i64..20_000, n in 1i64..20_000, k in 1i64..20_000, k_first: bool, limit in 0usize..40
         ) {
+            let k_first = KFirst { a: false, b: k_first };
             let query = Query { k_first, ..query(m, n, k) };
             let chip = chip("sm_90a").unwrap();
             let all = found(query, limit);

@@ -8,6 +8,7 @@ use super::evaluate::{Argument, Evaluator, Needed, Origin, Registers, registers}
 use super::frame::{Operand, element_bytes};
 use super::gemm::count;
 use super::group::Group;
+use super::layouts::transposed;
 use super::product::Gemm;
 use super::space::Kind;
 use super::wide::WideTile;
@@ -67,10 +68,19 @@ fn panels(
     Layout::new(iters, [], axe_layout::Offset::new(), Some(swizzle))
 }
 
+/// The accumulators as the result has them: transposed where the instruction's rows are the result's columns.
+fn sums(tile: WideTile) -> axe_layout::Result<Layout> {
+    let layout = accumulators(tile)?;
+    match tile.swap {
+        true => transposed(&layout, &tile.instruction()),
+        false => Ok(layout),
+    }
+}
+
 /// The accumulators of `wgmma` over the consumers: rows of 64 a warpgroup, in one or several blocks (PTX ISA
 /// 9.7.15.5.1.1, "Register Fragments").
 pub(super) fn accumulators(tile: WideTile) -> axe_layout::Result<Layout> {
-    let [m, n, _] = tile.shape;
+    let [m, n] = tile.instruction();
     let axis = |name: &str| name.parse::<Axis>();
     let (warp, lane, reg) = (axis("warp")?, axis("lane")?, axis("reg")?);
     let blocks = m / 64 / tile.consumers;
@@ -133,39 +143,24 @@ impl<'c> Body<'_, 'c> {
             })
             .collect();
         let [m, n, k] = self.tile.shape;
-        let grid = self.grid(code, &a)?;
-        let paths = [
-            self.path(code, a, self.gemm.trans_a, [m, k])?,
-            self.path(code, b, !self.gemm.trans_b, [n, k])?,
-        ];
-        let ring = code.pipeline(self.tile.stages)?;
-        let accumulators =
-            accumulators(self.tile).map_err(|error| layout_error(code.builder.location, error))?;
-        let registers = registers(code, [m, n], accumulators)?;
-        let (own, others) = self.tile.budgets();
-        code.scope(Level::Warpgroup, [0, 1], own, |code| {
-            code.scope(Level::Warp, [0, 1], None, |code| {
-                self.tiles(code, &grid, |code, origin| {
-                    self.produce(code, ring, &paths, &origin)
-                })
-            })
-        })?;
-        let range = [1, 1 + self.tile.consumers];
-        code.scope(Level::Warpgroup, range, others, |code| {
-            self.tiles(code, &grid, |code, origin| {
-                let evaluator = Evaluator {
-                    code,
-                    group: self.group,
-                    registers: &registers,
-                    columns: self.gemm.n,
-                    arguments: &inputs,
-                    scalars: &scalars,
-                    origin,
-                    known: HashMap::new(),
-                };
-                self.consume(evaluator, &registers, ring, &paths, &outputs)
-            })
-        })
+        let failed = |error| layout_error(code.builder.location, error);
+        let tiles = Tiles {
+            body: self,
+            grid: self.grid(code, &a)?,
+            paths: [
+                self.path(code, a, self.gemm.trans_a, [m, k])?,
+                self.path(code, b, !self.gemm.trans_b, [n, k])?,
+            ],
+            ring: code.pipeline(self.tile.stages)?,
+            registers: registers(code, [m, n], sums(self.tile).map_err(failed)?)?,
+            inputs,
+            scalars,
+            outputs,
+        };
+        match self.tile.split {
+            1 => tiles.whole(code),
+            _ => tiles.split(code),
+        }
     }
 
     /// Tiles of the result: products when there is a batch, rows, columns; and the result's rows.
@@ -194,39 +189,6 @@ impl<'c> Body<'_, 'c> {
         })
     }
 
-    fn tiles(
-        &self,
-        code: Code<'c>,
-        grid: &Grid<'c>,
-        body: impl FnOnce(Code<'c>, Origin<'c>) -> PassResult<'c>,
-    ) -> PassResult<'c> {
-        let [m, n, _] = self.tile.shape;
-        code.for_tiles(
-            &grid.counts,
-            self.tile.order,
-            self.tile.group,
-            |code, at| {
-                let &[ref batch @ .., row, column] = at else {
-                    return Err(layout_error(
-                        code.builder.location,
-                        "a loop over tiles has two indices",
-                    ));
-                };
-                let row = match self.tile.cluster {
-                    1 => row,
-                    cluster => code.add(code.times(row, cluster)?, code.rank_in_cluster()?)?,
-                };
-                let origin = Origin {
-                    batch: batch.first().copied(),
-                    row: code.times(row, m)?,
-                    column: code.times(column, n)?,
-                    limit: [grid.rows, code.index(self.gemm.n)?],
-                };
-                body(code, origin)
-            },
-        )
-    }
-
     fn path(
         &self,
         code: Code<'c>,
@@ -250,115 +212,260 @@ impl<'c> Body<'_, 'c> {
             k_first,
         })
     }
-
-    /// Fills a stage for each step along k.
-    fn produce(
-        &self,
-        code: Code<'c>,
-        ring: Val<'c>,
-        paths: &[Path<'c>; 2],
-        origin: &Origin<'c>,
-    ) -> PassResult<'c> {
-        let depth = self.tile.shape[2];
-        let end = code.index(count(self.gemm.k, depth) * depth)?;
-        code.for_each(end, depth, &[], |code, k, _| {
-            let (slot, stage) = code.acquire(ring)?;
-            let shared = [false, self.tile.cluster > 1];
-            for ((path, start), multicast) in
-                paths.iter().zip([origin.row, origin.column]).zip(shared)
-            {
-                let at = if path.k_first { [k, start] } else { [start, k] };
-                let at: Vec<_> = origin.batch.into_iter().chain(at).collect();
-                let from =
-                    code.global_box(path.global.memref, &path.global.extents, &at, &path.shape)?;
-                code.copy_signal(from, path.stage(code, stage)?, slot, multicast)?;
-            }
-            code.commit_slot(ring, slot)?;
-            Ok(Vec::new())
-        })?;
-        Ok(())
-    }
-
-    /// Multiplies the stages of one tile, and stores the result.
-    fn consume(
-        &self,
-        mut evaluator: Evaluator<'_, 'c>,
-        registers: &Registers,
-        ring: Val<'c>,
-        paths: &[Path<'c>; 2],
-        outputs: &[Argument<'c>],
-    ) -> PassResult<'c> {
-        let code = evaluator.code;
-        let start = match self.gemm.start {
-            None => None,
-            Some(start) => {
-                let value = evaluator.value(start, Kind::Full)?;
-                Some(self.convert(code, registers, value, self.gemm.accumulator)?)
-            }
-        };
-        let sums = registers.r#type(code, Kind::Full, self.gemm.accumulator)?;
-        let multiply = |code: Code<'c>, acc: Option<Val<'c>>| {
-            let (slot, stage) = code.wait_slot(ring)?;
-            let [a, b] = paths;
-            let operands = [a.stage(code, stage)?, b.stage(code, stage)?];
-            let flags = [self.gemm.trans_a, self.gemm.trans_b];
-            let sum = code.gemm_async(operands, acc, sums, flags)?;
-            Ok([sum, slot])
-        };
-        // The first step starts the sums, so that no register is set to zero while a product is under way.
-        let first = multiply(code, start)?;
-        let steps = code.index(count(self.gemm.k, self.tile.shape[2]) - 1)?;
-        let last = code.for_each(steps, 1, &first, |code, _, carried| {
-            let &[sum, held] = carried else {
-                return Err(layout_error(
-                    code.builder.location,
-                    "the loop along k carries a sum and a slot",
-                ));
-            };
-            let [sum, slot] = multiply(code, Some(sum))?;
-            let sum = code.wait_products(sum, 1)?;
-            code.release_slot(ring, held)?;
-            Ok(vec![sum, slot])
-        })?;
-        let &[sum, held] = last.as_slice() else {
-            return Err(layout_error(
-                code.builder.location,
-                "the loop along k carries a sum and a slot",
-            ));
-        };
-        let sum = code.wait_products(sum, 0)?;
-        code.release_slot(ring, held)?;
-        let element = code.builder.tensor_of(self.gemm.result)?.element;
-        let result = self.convert(code, registers, sum, element)?;
-        evaluator.known.clear();
-        evaluator
-            .known
-            .insert((identity(self.gemm.result), Kind::Full), result);
-        for ((value, kind), to) in self.kinds.iter().zip(outputs) {
-            evaluator.store(*value, *kind, to)?;
-        }
-        Ok(())
-    }
-
-    fn convert(
-        &self,
-        code: Code<'c>,
-        registers: &Registers,
-        value: Val<'c>,
-        element: Type<'c>,
-    ) -> PassResult<'c, Val<'c>> {
-        if code.builder.tensor_of(value)?.element == element {
-            return Ok(value);
-        }
-        let r#type = registers.r#type(code, Kind::Full, element)?;
-        code.builder.value("axe.cast", &[value], r#type, &[])
-    }
 }
 
 /// The tiles of the result.
 struct Grid<'c> {
     counts: Vec<Val<'c>>,
     rows: Val<'c>,
+}
+
+/// What the roles of a kernel work on.
+pub(super) struct Tiles<'a, 'c> {
+    pub body: &'a Body<'a, 'c>,
+    grid: Grid<'c>,
+    paths: [Path<'c>; 2],
+    ring: Val<'c>,
+    /// A tile of the result, as the accumulators hold it.
+    pub registers: Registers,
+    inputs: HashMap<(usize, Kind), Argument<'c>>,
+    scalars: HashMap<usize, Val<'c>>,
+    pub outputs: Vec<Argument<'c>>,
+}
+
+/// The steps along k that a CTA goes: `count` of them from `first` on.
+#[derive(Clone, Copy)]
+pub(super) struct Steps<'c> {
+    /// None: from the first.
+    pub first: Option<Val<'c>>,
+    pub count: Val<'c>,
+}
+
+impl<'c> Tiles<'_, 'c> {
+    /// Each CTA computes tiles on its own, and fills the ring for the next while it stores one.
+    fn whole(&self, code: Code<'c>) -> PassResult<'c> {
+        let (own, others) = self.body.tile.budgets();
+        let all = |code: Code<'c>, more: i64| {
+            Ok(Steps {
+                first: None,
+                count: code.index(self.steps() + more)?,
+            })
+        };
+        code.scope(Level::Warpgroup, [0, 1], own, |code| {
+            code.scope(Level::Warp, [0, 1], None, |code| {
+                self.visit(code, |code, origin| {
+                    self.produce(code, &origin, all(code, 0)?)
+                })
+            })
+        })?;
+        code.scope(Level::Warpgroup, self.consumers(), others, |code| {
+            self.visit(code, |code, origin| {
+                let mut evaluator = self.evaluator(code, &self.registers, origin);
+                let start = self.start(&mut evaluator)?;
+                let sum = self.multiply(code, start, all(code, -1)?)?;
+                self.store(&mut evaluator, sum)
+            })
+        })
+    }
+
+    /// The range of warpgroups that multiply.
+    pub(super) fn consumers(&self) -> [i64; 2] {
+        [1, 1 + self.body.tile.consumers]
+    }
+
+    /// Steps along all of k.
+    pub(super) fn steps(&self) -> i64 {
+        count(self.body.gemm.k, self.body.tile.shape[2])
+    }
+
+    pub(super) fn evaluator<'e>(
+        &'e self,
+        code: Code<'c>,
+        registers: &'e Registers,
+        origin: Origin<'c>,
+    ) -> Evaluator<'e, 'c> {
+        Evaluator {
+            code,
+            group: self.body.group,
+            registers,
+            columns: self.body.gemm.n,
+            arguments: &self.inputs,
+            scalars: &self.scalars,
+            origin,
+            known: HashMap::new(),
+        }
+    }
+
+    /// A loop over this CTA's tiles.
+    pub(super) fn visit(
+        &self,
+        code: Code<'c>,
+        body: impl FnOnce(Code<'c>, Origin<'c>) -> PassResult<'c>,
+    ) -> PassResult<'c> {
+        let tile = self.body.tile;
+        let [m, n, _] = tile.shape;
+        let counts = &self.grid.counts;
+        code.for_tiles(counts, tile.order, tile.group, |code, at| {
+            let &[ref batch @ .., row, column] = at else {
+                return Err(layout_error(
+                    code.builder.location,
+                    "a loop over tiles has two indices",
+                ));
+            };
+            let row = match tile.cluster {
+                1 => row,
+                cluster => code.add(code.times(row, cluster)?, code.rank_in_cluster()?)?,
+            };
+            let origin = Origin {
+                batch: batch.first().copied(),
+                row: code.times(row, m)?,
+                column: code.times(column, n)?,
+                limit: [self.grid.rows, code.index(self.body.gemm.n)?],
+            };
+            body(code, origin)
+        })
+    }
+
+    /// Fills a stage for each step along k.
+    pub(super) fn produce(
+        &self,
+        code: Code<'c>,
+        origin: &Origin<'c>,
+        steps: Steps<'c>,
+    ) -> PassResult<'c> {
+        let tile = self.body.tile;
+        code.for_each(steps.count, 1, &[], |code, step, _| {
+            let step = match steps.first {
+                Some(first) => code.add(first, step)?,
+                None => step,
+            };
+            let k = code.times(step, tile.shape[2])?;
+            let (slot, stage) = code.acquire(self.ring)?;
+            let shared = [false, tile.cluster > 1];
+            let starts = [origin.row, origin.column];
+            for ((path, start), multicast) in self.paths.iter().zip(starts).zip(shared) {
+                let at = if path.k_first { [k, start] } else { [start, k] };
+                let at: Vec<_> = origin.batch.into_iter().chain(at).collect();
+                let from =
+                    code.global_box(path.global.memref, &path.global.extents, &at, &path.shape)?;
+                code.copy_signal(from, path.stage(code, stage)?, slot, multicast)?;
+            }
+            code.commit_slot(self.ring, slot)?;
+            Ok(Vec::new())
+        })?;
+        Ok(())
+    }
+
+    /// What the sums start from.
+    pub(super) fn start(
+        &self,
+        evaluator: &mut Evaluator<'_, 'c>,
+    ) -> PassResult<'c, Option<Val<'c>>> {
+        let gemm = self.body.gemm;
+        let Some(start) = gemm.start else {
+            return Ok(None);
+        };
+        let value = evaluator.value(start, Kind::Full)?;
+        convert(evaluator, value, gemm.accumulator).map(Some)
+    }
+
+    /// Multiplies a stage after the first, and `more` after it; gives the tile of sums.
+    pub(super) fn multiply(
+        &self,
+        code: Code<'c>,
+        start: Option<Val<'c>>,
+        more: Steps<'c>,
+    ) -> PassResult<'c, Val<'c>> {
+        let sums = self.sums(code)?;
+        let start = match start {
+            Some(start) if self.body.tile.swap => Some(code.transpose(start, sums)?),
+            start => start,
+        };
+        // The first step starts the sums, so that no register is set to zero while a product is under way.
+        let first = self.step(code, start, sums)?;
+        let lost = || layout_error(code.builder.location, "the loop carries a sum and a slot");
+        let last = code.for_each(more.count, 1, &first, |code, _, carried| {
+            let &[sum, held] = carried else {
+                return Err(lost());
+            };
+            let [sum, slot] = self.step(code, Some(sum), sums)?;
+            let sum = code.wait_products(sum, 1)?;
+            code.release_slot(self.ring, held)?;
+            Ok(vec![sum, slot])
+        })?;
+        let &[sum, held] = last.as_slice() else {
+            return Err(lost());
+        };
+        let sum = code.wait_products(sum, 0)?;
+        code.release_slot(self.ring, held)?;
+        let gemm = self.body.gemm;
+        match self.body.tile.swap {
+            true => {
+                let tile = self.registers.r#type(code, Kind::Full, gemm.accumulator)?;
+                code.transpose(sum, tile)
+            }
+            false => Ok(sum),
+        }
+    }
+
+    /// The type of the sums, as the instruction has them.
+    fn sums(&self, code: Code<'c>) -> PassResult<'c, Type<'c>> {
+        let layout = accumulators(self.body.tile)
+            .map_err(|error| layout_error(code.builder.location, error))?;
+        let shape = self.body.tile.instruction();
+        code.fragment(&shape, self.body.gemm.accumulator, &layout)
+    }
+
+    /// The product of the next stage: the sums, and the stage's slot.
+    fn step(
+        &self,
+        code: Code<'c>,
+        acc: Option<Val<'c>>,
+        sums: Type<'c>,
+    ) -> PassResult<'c, [Val<'c>; 2]> {
+        let (slot, stage) = code.wait_slot(self.ring)?;
+        let [a, b] = &self.paths;
+        let operands = [a.stage(code, stage)?, b.stage(code, stage)?];
+        let gemm = self.body.gemm;
+        let sum = match self.body.tile.swap {
+            false => code.gemm_async(operands, acc, sums, [gemm.trans_a, gemm.trans_b]),
+            // The transposed result is that of the transposed operands, the other way round.
+            true => {
+                let [a, b] = operands;
+                code.gemm_async([b, a], acc, sums, [!gemm.trans_b, !gemm.trans_a])
+            }
+        };
+        Ok([sum?, slot])
+    }
+
+    /// The epilogue of a tile of sums, and its stores.
+    pub(super) fn store(&self, evaluator: &mut Evaluator<'_, 'c>, sum: Val<'c>) -> PassResult<'c> {
+        let result = self.body.gemm.result;
+        let element = evaluator.code.builder.tensor_of(result)?.element;
+        let value = convert(evaluator, sum, element)?;
+        evaluator.known.clear();
+        evaluator
+            .known
+            .insert((identity(result), Kind::Full), value);
+        for ((value, kind), to) in self.body.kinds.iter().zip(&self.outputs) {
+            evaluator.store(*value, *kind, to)?;
+        }
+        Ok(())
+    }
+}
+
+/// A tile of another element type.
+fn convert<'c>(
+    evaluator: &Evaluator<'_, 'c>,
+    value: Val<'c>,
+    element: Type<'c>,
+) -> PassResult<'c, Val<'c>> {
+    let code = evaluator.code;
+    if code.builder.tensor_of(value)?.element == element {
+        return Ok(value);
+    }
+    let r#type = evaluator.registers.r#type(code, Kind::Full, element)?;
+    code.builder.value("axe.cast", &[value], r#type, &[])
 }
 
 impl<'c> Path<'c> {

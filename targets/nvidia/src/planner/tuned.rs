@@ -127,7 +127,10 @@ pub(super) fn carries_over(
     chip: &Chip,
 ) -> Result<(), String> {
     let problem = gemm.problem();
-    let (theirs, own) = (theirs.cost(problem, chip), own.cost(problem, chip));
+    let (theirs, own) = (
+        theirs.cost(problem, gemm.k_first(), chip),
+        own.cost(problem, gemm.k_first(), chip),
+    );
     if theirs <= NEAR_COST * own {
         return Ok(());
     }

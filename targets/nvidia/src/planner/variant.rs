@@ -1,7 +1,7 @@
 //! One way to compute a matrix product: by roles and wgmma, or by warps alone.
 
 use super::cost::{self, Problem, Tile};
-use super::wide::WideTile;
+use super::wide::{KFirst, WideTile};
 use crate::facts::chip::Chip;
 use std::fmt;
 
@@ -26,9 +26,9 @@ impl Variant {
 
     /// Clocks that the product is predicted to take.
     #[must_use]
-    pub fn cost(self, problem: Problem, chip: &Chip) -> f64 {
+    pub fn cost(self, problem: Problem, k_first: KFirst, chip: &Chip) -> f64 {
         match self {
-            Self::Roles(tile) => tile.cost(problem, chip),
+            Self::Roles(tile) => tile.cost(problem, k_first, chip),
             Self::Warps(tile) => cost::cost(problem, tile, chip),
         }
     }

@@ -1,6 +1,7 @@
-//! The tile of a matrix product by roles: a small model of what each choice costs on the chip.
+//! The tile of a matrix product by roles.
 
 use super::cost::Problem;
+use super::layouts::RowTile;
 use crate::facts::chip::Chip;
 use axe_dialect::TileOrder;
 use std::fmt;
@@ -20,6 +21,19 @@ pub struct WideTile {
     pub group: i64,
     /// CTAs of a cluster: tiles one below the other, whose columns of B each fetches a part of for all.
     pub cluster: i64,
+    /// Whether the instruction's rows, of which it has 64, are the result's columns: for results of few rows.
+    pub swap: bool,
+    /// CTAs of a cluster that share a tile, each of which sums a part of the depth.
+    pub split: i64,
+}
+
+/// Which operands are stored with k as their outer dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KFirst {
+    /// A, as `[k, m]`.
+    pub a: bool,
+    /// B, as `[k, n]`.
+    pub b: bool,
 }
 
 /// Threads of a warpgroup.
@@ -41,11 +55,14 @@ const RESERVED: i64 = 2048;
 /// Rows of tiles in a group, unless a tuner knows better.
 const GROUP: i64 = 8;
 
-/// `(rows, columns, consumers)` that the cost model chooses from; columns in panels of 128 bytes, as results are stored.
-pub(super) const SHAPES: [(i64, i64, i64); 9] = [
+/// `(rows, columns, consumers)` that the cost model chooses from.
+const SHAPES: [(i64, i64, i64); 12] = [
     (128, 256, 2),
+    (128, 224, 2),
     (128, 192, 2),
+    (128, 160, 2),
     (256, 128, 2),
+    (192, 192, 3),
     (128, 128, 2),
     (128, 64, 2),
     (64, 256, 1),
@@ -53,17 +70,18 @@ pub(super) const SHAPES: [(i64, i64, i64); 9] = [
     (64, 64, 1),
     (64, 32, 1),
 ];
+/// Rows that swapped tiles may have: the instruction's columns.
+const FEW_ROWS: [i64; 7] = [8, 16, 32, 48, 64, 96, 128];
+/// `(columns, consumers)` of swapped tiles.
+const SWAPPED: [(i64, i64); 3] = [(64, 1), (128, 1), (128, 2)];
+/// CTAs that may share a tile: a portable cluster has up to 8 (CUDA C++ Programming Guide, "Thread Block Clusters").
+pub(super) const SPLITS: [i64; 4] = [1, 2, 4, 8];
+/// Elements between the rows of a tile of partial sums beside the tile's own: threads that hold eight columns of
+/// four pairs of rows then store to 32 banks.
+pub(super) const PARTIAL_PADDING: i64 = 4;
 
 /// Bytes that a stage should have, so that the one thread that copies keeps memory busy.
 const STAGE_BYTES: i64 = 24 * 1024;
-
-/// Products of 8-bit elements that a multiprocessor forms in a clock by wgmma, half as many of twice the bytes (H100
-/// white paper: 512 FMA of 16-bit floats a clock for each of 4 tensor cores).
-const PRODUCTS_A_CLOCK: f64 = 4096.0;
-/// Bytes that a multiprocessor reads from L2 in a clock.
-const BYTES_A_CLOCK: f64 = 48.0;
-/// Clocks of a tile beside its products: the last sums, and the first stage of a CTA.
-const OVERHEAD: f64 = 1500.0;
 
 /// Accumulators that a thread can have beside this many consumers.
 fn accumulators(consumers: i64) -> i64 {
@@ -87,7 +105,17 @@ impl WideTile {
                 .unwrap_or(4 * row),
             _ => row,
         };
-        Self::with_depth((m, n, consumers), depth, bytes, chip)
+        Self::with_depth((m, n, consumers), depth, false, bytes, chip)
+    }
+
+    /// The swapped tile of this shape; its stages are at least as long as memory wants them.
+    fn swapped((m, n, consumers): (i64, i64, i64), bytes: i64, chip: &Chip) -> Option<Self> {
+        let row = 128 / bytes;
+        let depth = [row, 2 * row, 4 * row]
+            .into_iter()
+            .find(|depth| (m + n) * depth * bytes >= STAGE_BYTES)
+            .unwrap_or(4 * row);
+        Self::with_depth((m, n, consumers), depth, true, bytes, chip)
     }
 
     /// The tile of this shape and depth, a multiple of 128 bytes.
@@ -95,30 +123,107 @@ impl WideTile {
     pub fn with_depth(
         (m, n, consumers): (i64, i64, i64),
         depth: i64,
+        swap: bool,
         bytes: i64,
         chip: &Chip,
     ) -> Option<Self> {
+        let [rows, columns] = if swap { [n, m] } else { [m, n] };
         let whole = (1..=3).contains(&consumers)
-            && m > 0
-            && m % (64 * consumers) == 0
-            && (8..=256).contains(&n)
-            && n % 8 == 0
+            && rows > 0
+            && rows % (64 * consumers) == 0
+            && (8..=256).contains(&columns)
+            && columns % 8 == 0
             && (128..=1024).contains(&(depth * bytes))
             && depth * bytes % 128 == 0;
         if !whole || m * n / (consumers * WARPGROUP) > accumulators(consumers) {
             return None;
         }
-        let stage = (m + n) * depth * bytes;
-        let staging = STAGING.min(m * n * 4);
-        let stages = (chip.shared_bytes - staging - RESERVED) / stage;
-        (stages >= 2).then(|| Self {
+        let mut tile = Self {
             shape: [m, n, depth],
             consumers,
-            stages: stages.min(8),
+            stages: 0,
             order: TileOrder::Groups,
             group: GROUP,
             cluster: 1,
-        })
+            swap,
+            split: 1,
+        };
+        tile.stages = tile.most_stages(bytes, chip);
+        (tile.stages >= 2).then_some(tile)
+    }
+
+    /// Stages that fit beside what stores the results.
+    fn most_stages(self, bytes: i64, chip: &Chip) -> i64 {
+        let [m, n, depth] = self.shape;
+        let staging = match (self.split, self.swap) {
+            (1, true) => 0,
+            (1, false) => STAGING.min(m * n * 4),
+            (split, _) => m * (n + PARTIAL_PADDING) * 4 + STAGING.min(m * n / split * 4),
+        };
+        let stage = (m + n) * depth * bytes;
+        ((chip.shared_bytes - staging - RESERVED) / stage).min(8)
+    }
+
+    /// The tile shared by `split` CTAs; `None` when their parts of the result have no threads each, or nothing fits.
+    #[must_use]
+    pub fn split_by(mut self, split: i64, bytes: i64, chip: &Chip) -> Option<Self> {
+        if split == 1 {
+            return Some(self);
+        }
+        self.split = split;
+        self.stages = self.most_stages(bytes, chip);
+        let possible = SPLITS.contains(&split) && self.cluster == 1 && self.stages >= 2;
+        (possible && self.part().is_some()).then_some(self)
+    }
+
+    /// A CTA's columns of a tile that is split, as the consumers' threads hold them after summing the parts.
+    #[must_use]
+    pub fn part(self) -> Option<RowTile> {
+        let [rows, n, _] = self.shape;
+        let (columns, threads) = (n / self.split, self.consumers * WARPGROUP);
+        let tile = |vector: i64| RowTile {
+            rows,
+            columns,
+            along: columns / vector,
+            vector,
+            across: threads / (columns / vector).max(1),
+        };
+        let fits = |tile: &RowTile| {
+            let along = u64::try_from(tile.along).unwrap_or(0);
+            columns * self.split == n
+                && columns % tile.vector == 0
+                && along.is_power_of_two()
+                && tile.threads() == threads
+                && rows % tile.across == 0
+        };
+        [4, 2, 1].into_iter().map(tile).find(fits)
+    }
+
+    /// Whether each CTA of a tile has a part of this depth.
+    #[must_use]
+    pub const fn can_split(self, k: i64) -> bool {
+        k > (self.split - 1) * self.shape[2]
+    }
+
+    /// CTAs of a cluster.
+    #[must_use]
+    pub const fn ctas(self) -> i64 {
+        self.cluster * self.split
+    }
+
+    /// Rows and columns as the instruction has them.
+    #[must_use]
+    pub const fn instruction(self) -> [i64; 2] {
+        match self.shape {
+            [m, n, _] if self.swap => [n, m],
+            [m, n, _] => [m, n],
+        }
+    }
+
+    /// Whether it can read operands that are stored so: with k first their tiles are whole panels.
+    #[must_use]
+    pub const fn reads(self, k_first: KFirst, bytes: i64) -> bool {
+        (!k_first.b || self.has_whole_panels(bytes)) && !(k_first.a && self.swap)
     }
 
     /// Threads of the CTA: one warpgroup copies.
@@ -130,7 +235,7 @@ impl WideTile {
     /// Whether the columns are whole panels of 128 bytes or divide one, as shared memory holds them where B is
     /// stored `[k, n]`.
     #[must_use]
-    pub const fn has_whole_panels(self, bytes: i64) -> bool {
+    const fn has_whole_panels(self, bytes: i64) -> bool {
         let (panel, [_, n, _]) = (128 / bytes, self.shape);
         n % panel == 0 || panel % n == 0
     }
@@ -140,27 +245,11 @@ impl WideTile {
     pub const fn budgets(self) -> (Option<i64>, Option<i64>) {
         let [m, n, _] = self.shape;
         // With fewer accumulators an even share of the registers is enough, and ptxas gives less.
-        let wide = m * n / (self.consumers * WARPGROUP) >= WIDE;
+        let wide = m * n / (self.consumers * WARPGROUP) >= WIDE && self.split == 1;
         match (wide, self.consumers) {
             (true, 2) => (Some(40), Some(232)),
             _ => (None, None),
         }
-    }
-
-    /// Clocks that a product takes.
-    #[must_use]
-    pub fn cost(self, problem: Problem, chip: &Chip) -> f64 {
-        let [m, n, k] = self.shape;
-        let count = |extent: i64, tile: i64| (extent + tile - 1).div_euclid(tile.max(1)) as f64;
-        let tiles = problem.batch as f64 * count(problem.m, m) * count(problem.n, n);
-        let turns = (tiles / chip.multiprocessors as f64).ceil();
-        let depth = count(problem.k, k) * k as f64;
-        // One warpgroup alone does not keep the tensor cores busy between its waits.
-        let share = if self.consumers == 1 { 0.8 } else { 1.0 };
-        let bytes = depth * problem.element_bytes as f64;
-        let math = (m * n) as f64 * bytes / (PRODUCTS_A_CLOCK * share);
-        let loads = (m.min(problem.m) + n) as f64 * bytes / BYTES_A_CLOCK;
-        turns * (math.max(loads) + OVERHEAD)
     }
 }
 
@@ -170,13 +259,20 @@ impl fmt::Display for WideTile {
         let [m, n, k] = self.shape;
         write!(
             f,
-            "{{kernel = \"wgmma\", tile = array<i64: {m}, {n}, {k}>, consumers = {} : i64, stages = {} : i64, order = \"{}\", group = {} : i64, cluster = {} : i64}}",
+            "{{kernel = \"wgmma\", tile = array<i64: {m}, {n}, {k}>, consumers = {} : i64, stages = {} : i64, order = \"{}\", group = {} : i64, cluster = {} : i64",
             self.consumers,
             self.stages,
             order_name(self.order),
             self.group,
             self.cluster
-        )
+        )?;
+        if self.swap {
+            f.write_str(", swap = true")?;
+        }
+        if self.split > 1 {
+            write!(f, ", split = {} : i64", self.split)?;
+        }
+        f.write_str("}")
     }
 }
 
@@ -211,14 +307,47 @@ pub const fn takes_rows(elements: i64, bytes: i64) -> bool {
     elements.wrapping_mul(bytes) % 16 == 0
 }
 
-/// The cheapest tile; `None` when none fits. With `k_first`, B is stored `[k, n]`.
-#[must_use]
-pub fn choose(problem: Problem, k_first: bool, chip: &Chip) -> Option<WideTile> {
-    SHAPES
+/// The tiles to choose from.
+pub(super) fn tiles(problem: Problem, k_first: KFirst, chip: &Chip) -> Vec<WideTile> {
+    let bytes = problem.element_bytes;
+    let usual = SHAPES
         .iter()
-        .filter_map(|shape| WideTile::new(*shape, problem.element_bytes, chip))
-        .filter(|tile| !k_first || tile.has_whole_panels(problem.element_bytes))
-        .min_by(|a, b| a.cost(problem, chip).total_cmp(&b.cost(problem, chip)))
+        .filter_map(|shape| WideTile::new(*shape, bytes, chip));
+    let usual = usual.flat_map(|tile| {
+        let pair = WideTile { cluster: 2, ..tile };
+        [Some(tile), (problem.m > tile.shape[0]).then_some(pair)]
+    });
+    let rows = FEW_ROWS.into_iter().find(|rows| *rows >= problem.m);
+    let few = rows
+        .into_iter()
+        .flat_map(|rows| few_rows(rows, problem, chip));
+    usual
+        .flatten()
+        .chain(few)
+        .filter(|tile| tile.reads(k_first, bytes))
+        .collect()
+}
+
+/// Swapped tiles of so many rows, whole and split.
+fn few_rows(rows: i64, problem: Problem, chip: &Chip) -> Vec<WideTile> {
+    let bytes = problem.element_bytes;
+    let tiles = SWAPPED.into_iter().filter_map(|(columns, consumers)| {
+        WideTile::swapped((rows, columns, consumers), bytes, chip)
+    });
+    tiles
+        .flat_map(|tile| SPLITS.map(|split| tile.split_by(split, bytes, chip)))
+        .flatten()
+        .filter(|tile| tile.can_split(problem.k))
+        .collect()
+}
+
+/// The cheapest tile; `None` when none fits.
+#[must_use]
+pub fn choose(problem: Problem, k_first: KFirst, chip: &Chip) -> Option<WideTile> {
+    let cost = |tile: &WideTile| tile.cost(problem, k_first, chip);
+    tiles(problem, k_first, chip)
+        .into_iter()
+        .min_by(|a, b| cost(a).total_cmp(&cost(b)))
 }
 
 #[cfg(test)]
@@ -236,9 +365,13 @@ mod tests {
             element_bytes: 2,
             unit: Unit::Half,
         };
-        choose(problem, false, chip("sm_90a").unwrap())
-            .unwrap()
-            .shape
+        choose(
+            problem,
+            KFirst { a: false, b: false },
+            chip("sm_90a").unwrap(),
+        )
+        .unwrap()
+        .shape
     }
 
     #[test]
@@ -249,8 +382,9 @@ mod tests {
 
     #[test]
     fn few_rows_take_few_rows() {
-        assert_eq!(chosen(16, 4096, 4096)[0], 64);
-        assert!(chosen(64, 4096, 4096)[1] <= 64);
+        assert_eq!(chosen(16, 4096, 12288), [16, 64, 256]);
+        assert_eq!(chosen(1, 57344, 8192)[0], 8);
+        assert_eq!(chosen(64, 4096, 12288)[0], 64);
     }
 
     #[test]

@@ -111,7 +111,11 @@ impl<'c> Plan<'c> for Instruction {
                 if op.attribute("isAsync").is_ok() {
                     emitter.publish()?;
                 }
-                emitter.barrier()?;
+                if op.attribute("acrossCluster").is_ok() && emitter.cluster > 1 {
+                    emitter.cluster_barrier()?;
+                } else {
+                    emitter.barrier()?;
+                }
             }
             Self::Commit(kinds) => {
                 if kinds.copies || !kinds.stores {

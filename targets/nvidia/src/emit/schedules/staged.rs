@@ -22,8 +22,8 @@ use axe_passes::ir::{Op, Val};
 use melior::ir::ValueLike;
 use std::rc::Rc;
 
-/// Bytes of a panel's row: the span of the widest swizzle.
-const PANEL_BYTES: i64 = 128;
+/// Bytes of a panel's row: the spans of the swizzles, of which the widest that divides the tile's rows is taken.
+const ROW_BYTES: [i64; 3] = [128, 64, 32];
 /// Bytes of all rings together, unless a panel for each part takes more.
 const RING_BYTES: i64 = 32 * 1024;
 /// Warps of a warpgroup, which stores its rows on its own.
@@ -82,18 +82,22 @@ impl<'c> Schedule<'c> for Staged {
         let &[rows, columns] = full.shape() else {
             return Err(Decline::new("expected a matrix"));
         };
-        let width = PANEL_BYTES / memory.bytes;
-        if columns % width != 0 {
-            return Err(Decline::new(format!(
-                "{columns} columns: expected a multiple of {width}, panels of {PANEL_BYTES} bytes"
-            )));
-        }
+        let row_bytes = ROW_BYTES
+            .into_iter()
+            .find(|row| columns * memory.bytes % row == 0)
+            .ok_or_else(|| {
+                Decline::new(format!(
+                    "{columns} columns: expected a multiple of {}, panels of 32 bytes or more",
+                    32 / memory.bytes
+                ))
+            })?;
+        let width = row_bytes / memory.bytes;
         let parts = parts(&full, emitter.team.warps);
         let rows = rows / parts;
         let threads = emitter.threads / parts;
         let fragment = Rc::new(panel_fragment(site, rows, width, threads)?);
         let registers = panel_registers(&full, &fragment, columns / width)?;
-        let shared = panel(emitter, memory, rows, emitter.shared, 0)
+        let shared = panel(emitter, memory, [rows, width], emitter.shared, 0)
             .map_err(|_| Decline::new("the panel has no place in shared memory"))?;
         let write = write_plan(&fragment, &shared)?;
         let tma = tma_plan(
@@ -108,7 +112,7 @@ impl<'c> Schedule<'c> for Staged {
             parts,
             rows,
             columns: width,
-            slots: if 2 * parts * rows * PANEL_BYTES <= RING_BYTES {
+            slots: if 2 * parts * rows * row_bytes <= RING_BYTES {
                 2
             } else {
                 1
@@ -225,18 +229,18 @@ fn write_plan(fragment: &Fragment, shared: &Memory<'_>) -> Result<Write, Decline
     }
 }
 
-/// A panel of shared memory at a byte: rows of 128 bytes with the widest swizzle.
+/// A panel of shared memory at a byte, with the swizzle of its rows.
 fn panel<'c>(
     emitter: &Emitter<'c>,
     like: &Memory<'c>,
-    rows: i64,
+    [rows, columns]: [i64; 2],
     base: Val<'c>,
     at: i64,
 ) -> PassResult<'c, Memory<'c>> {
-    let columns = PANEL_BYTES / like.bytes;
-    let chunk = u32::try_from(16 / like.bytes).unwrap_or(1).trailing_zeros();
+    let log = |chunks: i64| u32::try_from(chunks).unwrap_or(1).trailing_zeros();
+    let (chunk, span) = (log(16 / like.bytes), log(columns * like.bytes / 16));
     let swizzle =
-        Swizzle::new(3, chunk, 3, true).map_err(|error| emitter.error(error.to_string()))?;
+        Swizzle::new(span, chunk, 3, true).map_err(|error| emitter.error(error.to_string()))?;
     let mut memory = Memory {
         space: Space::Shared,
         element: like.element,
@@ -279,7 +283,10 @@ impl<'c> Plan<'c> for Panels {
     fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
         let (source, target) = sides(emitter, op)?;
         let map = emitter.map_of(&self.tma, &target)?;
-        let bytes = self.rows * PANEL_BYTES;
+        let row_bytes = self.columns * target.bytes;
+        // Panels start where the pattern of the widest swizzle repeats.
+        let bytes =
+            (self.rows * row_bytes + SHARED_ALIGNMENT - 1) / SHARED_ALIGNMENT * SHARED_ALIGNMENT;
         let first = emitter.reserve(self.parts * self.slots * bytes, SHARED_ALIGNMENT);
         let ints = emitter.ints();
         let warps = emitter.team.warps / self.parts;
@@ -296,7 +303,7 @@ impl<'c> Plan<'c> for Panels {
             let slot = panel(
                 emitter,
                 &target,
-                self.rows,
+                [self.rows, self.columns],
                 base,
                 number % self.slots * bytes,
             )?;
