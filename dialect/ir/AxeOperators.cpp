@@ -298,6 +298,66 @@ void GemmOp::getEffects(Effects &effects) {
   addRead(effects, getBMutable());
 }
 
+/// `extent / by` rounded up; dynamic when `extent` is.
+static int64_t blocksOf(int64_t extent, int64_t by) {
+  return ShapedType::isDynamic(extent) ? extent
+                                       : llvm::divideCeil(extent, by);
+}
+
+/// (H3).
+static LogicalResult verifyScales(ScaledGemmOp op, int64_t m, int64_t n,
+                                  int64_t k) {
+  int64_t blocks = blocksOf(k, op.getBlockK());
+  SmallVector<int64_t> ofA = {m, blocks};
+  if (op.getTransScaleA())
+    std::swap(ofA[0], ofA[1]);
+  SmallVector<int64_t> ofB = {blocksOf(n, op.getBlockN()), blocks};
+  for (auto [scale, expected] : {std::pair(op.getScaleA(), ofA),
+                                 std::pair(op.getScaleB(), ofB)}) {
+    if (canMatch(shapeOf(scale.getType()), expected))
+      continue;
+    auto extent = [](int64_t size) {
+      return ShapedType::isDynamic(size) ? "?" : std::to_string(size);
+    };
+    return op.emitOpError("(H3) expected scales of shape [")
+           << extent(expected[0]) << ", " << extent(expected[1]) << "], got "
+           << scale.getType();
+  }
+  return success();
+}
+
+LogicalResult ScaledGemmOp::verify() {
+  Type a = getA().getType(), b = getB().getType(), d = getResult().getType();
+  int64_t blockN = getBlockN(), blockK = getBlockK();
+  if (blockN < 16 || blockN % 16 != 0 || blockK < 32 || blockK % 32 != 0)
+    return emitOpError("(H4) expected block_n a positive multiple of 16 and "
+                       "block_k of 32, got ")
+           << blockN << " and " << blockK;
+  for (Type type : {a, b, d})
+    if (shapeOf(type).size() != 2)
+      return emitOpError("(H1) expected matrices, got ") << type;
+  auto [m, ka] = matrixOf(a, false);
+  auto [n, kb] = matrixOf(b, false);
+  auto [dm, dn] = matrixOf(d, false);
+  if (!canMatch(ka, kb) || !canMatch(m, dm) || !canMatch(n, dn))
+    return emitOpError("(H1) expected [M, K], [N, K] -> [M, N], got ")
+           << a << ", " << b << " -> " << d;
+  Type f32 = Float32Type::get(getContext());
+  if (!isFloat8(elementType(a)) || !isFloat8(elementType(b)))
+    return emitOpError("(H2) expected 8-bit floats, got ") << a << " and " << b;
+  Type scaleA = getScaleA().getType(), scaleB = getScaleB().getType();
+  for (Type type : {scaleA, scaleB, d})
+    if (elementType(type) != f32)
+      return emitOpError("(H2) expected scales and sums in f32, got ") << type;
+  return verifyScales(*this, m, n, ShapedType::isDynamic(ka) ? kb : ka);
+}
+
+void ScaledGemmOp::getEffects(Effects &effects) {
+  for (OpOperand *operand : {&getAMutable(), &getBMutable(),
+                             &getScaleAMutable(), &getScaleBMutable()})
+    addRead(effects, *operand);
+}
+
 LogicalResult WaitOp::inferReturnTypes(
     MLIRContext *, std::optional<Location>, ValueRange operands, DictionaryAttr,
     OpaqueProperties, RegionRange, SmallVectorImpl<Type> &inferred) {

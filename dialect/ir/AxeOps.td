@@ -716,4 +716,45 @@ def Axe_GemmOp : Axe_Operator<"gemm", [
   }];
 }
 
+def Axe_ScaledGemmOp : Axe_Operator<"scaled_gemm", [
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "A matrix product of 8-bit floats with scales by blocks";
+  let description = [{
+    `D[m, n] = sum over b of scale_a[m, b] * scale_b[n / block_n, b] * P_b[m, n]`,
+    where `P_b[m, n]` is the sum of `A[m, k] * B[n, k]` over the `block_k` values
+    of `k` from `b * block_k` on (fewer in a last block that is not whole).
+    `A` is `[M, K]` and `B` is `[N, K]`: the instructions for 8-bit elements take
+    rows of `k` alone. Each row of `A` has a scale for `block_k` elements, `B` one
+    for `block_n` rows by `block_k`. Sums within a block may be rounded as the
+    hardware does; those over blocks are in f32.
+
+    **Constraints**
+
+    * (H1) matrices whose M, N and K agree: `[M, K]`, `[N, K]` and `[M, N]`;
+    * (H2) 8-bit floats are multiplied, the scales and the result are f32;
+    * (H3) with extents rounded up, `scale_a` is `[M, K / block_k]`, with
+      `trans_scale_a` `[K / block_k, M]`, and `scale_b` is `[N / block_n, K / block_k]`;
+    * (H4) `block_n` is a positive multiple of 16, `block_k` of 32.
+
+    **Example**
+
+    ```mlir
+    %d = axe.scaled_gemm %a, %b, %sa, %sb : tensor<64x512xf8E4M3FN>, tensor<256x512xf8E4M3FN>, tensor<64x4xf32>, tensor<2x4xf32> -> tensor<64x256xf32>
+    ```
+  }];
+  let arguments = !con((ins Axe_TensorOrMemory:$a, Axe_TensorOrMemory:$b,
+                            Axe_TensorOrMemory:$scale_a,
+                            Axe_TensorOrMemory:$scale_b,
+                            UnitAttr:$trans_scale_a,
+                            DefaultValuedAttr<I64Attr, "128">:$block_n,
+                            DefaultValuedAttr<I64Attr, "128">:$block_k),
+                       scheduling);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $a `,` $b `,` $scale_a `,` $scale_b
+    (`schedule` `=` $schedule^)? (`options` `=` $options^)? attr-dict
+    `:` type($a) `,` type($b) `,` type($scale_a) `,` type($scale_b) `->` type($result)
+  }];
+}
+
 #endif // AXE_OPS_TD

@@ -64,7 +64,7 @@ fn place<'c>(batch: &[Ix<'c>], row: Ix<'c>, column: Ix<'c>, transposed: bool) ->
 }
 
 /// The extent of the rows or columns of a matrix operand.
-fn side<'c>(extents: &[Ix<'c>], column: bool) -> Option<Ix<'c>> {
+pub(super) fn side<'c>(extents: &[Ix<'c>], column: bool) -> Option<Ix<'c>> {
     let back = if column { 1 } else { 2 };
     extents
         .len()
@@ -74,7 +74,7 @@ fn side<'c>(extents: &[Ix<'c>], column: bool) -> Option<Ix<'c>> {
 }
 
 /// The extent that two operands share: the one that is known, when one is.
-fn agreed<'c>(a: Option<Ix<'c>>, b: Option<Ix<'c>>) -> Option<Ix<'c>> {
+pub(super) fn agreed<'c>(a: Option<Ix<'c>>, b: Option<Ix<'c>>) -> Option<Ix<'c>> {
     match (a, b) {
         (Some(Ix::At(_)), Some(Ix::Fixed(known))) => Some(Ix::Fixed(known)),
         (one, other) => one.or(other),

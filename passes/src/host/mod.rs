@@ -19,6 +19,7 @@ mod memory;
 mod ops;
 pub(crate) mod pipeline;
 mod scalar;
+mod scaled;
 mod scope;
 mod storage;
 mod tensors;
@@ -85,6 +86,7 @@ impl<'c> Lowering<'c> {
         let name = name(op);
         let value = match name.as_str() {
             "axe.gemm" => Some(gemm::gemm(self, &builder, op)?),
+            "axe.scaled_gemm" => Some(scaled::gemm(self, &builder, op)?),
             "axe.map" => Some(tensors::map(&builder, op)?),
             "axe.reduce" => Some(tensors::reduce(&builder, op)?),
             "axe.broadcast" => Some(tensors::broadcast(&builder, op)?),

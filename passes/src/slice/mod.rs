@@ -66,8 +66,8 @@ fn is_free(value: Val<'_>, views: bool) -> bool {
     crate::ir::value::users(value)
         .into_iter()
         .all(|user| match name(user).as_str() {
-            "axe.copy" | "axe.fill" | "axe.gemm" | "axe.slice" | "memref.dim" | "memref.load"
-            | "memref.store" => true,
+            "axe.copy" | "axe.fill" | "axe.gemm" | "axe.scaled_gemm" | "axe.slice"
+            | "memref.dim" | "memref.load" | "memref.store" => true,
             "axe.view" => views,
             _ => false,
         })

@@ -171,6 +171,68 @@ fn products_of_every_transposition_and_type() {
     }
 }
 
+/// Each element against the definition, in f64.
+#[test]
+fn scaled_products_of_every_block() {
+    let (m, n, k) = (5_usize, 37_usize, 150_usize);
+    for (block_n, block_k, transposed, of_a) in [
+        (128, 128, false, DType::F8E4M3),
+        (16, 32, true, DType::F8E5M2),
+        (32, 96, false, DType::F8E4M3),
+    ] {
+        let (blocks, rows) = (k.div_ceil(block_k), n.div_ceil(block_n));
+        let shape = |[rows, columns]: [usize; 2]| [rows as u64, columns as u64];
+        let of_scales = if transposed { [blocks, m] } else { [m, blocks] };
+        let a = random(of_a, &shape([m, k]), 1);
+        let b = random(DType::F8E4M3, &shape([n, k]), 2);
+        let sa = random(DType::F32, &shape(of_scales), 3);
+        let sb = random(DType::F32, &shape([rows, blocks]), 4);
+        let typed =
+            |[rows, columns]: [usize; 2], dtype| format!("tensor<{rows}x{columns}x{}>", ir(dtype));
+        let types = [
+            typed([m, k], of_a),
+            typed([n, k], DType::F8E4M3),
+            typed(of_scales, DType::F32),
+            typed([rows, blocks], DType::F32),
+        ];
+        let [at, bt, sat, sbt] = &types;
+        let ct = typed([m, n], DType::F32);
+        let flag = if transposed { "trans_scale_a, " } else { "" };
+        let text = format!(
+            "func.func @f(%a: {at}, %b: {bt}, %sa: {sat}, %sb: {sbt}) -> {ct} {{
+               %d = axe.scaled_gemm %a, %b, %sa, %sb {{{flag}block_n = {block_n} : i64, block_k = {block_k} : i64}} : {at}, {bt}, {sat}, {sbt} -> {ct}
+               return %d : {ct}
+             }}"
+        );
+        let inputs = [a.clone(), b.clone(), sa.clone(), sb.clone()];
+        let got = run(&text, "f", &inputs).unwrap().remove(0);
+        let (av, bv, sav, sbv) = (values(&a), values(&b), values(&sa), values(&sb));
+        let mut want = Vec::new();
+        for row in 0..m {
+            for column in 0..n {
+                let mut sum = 0.0;
+                for block in 0..blocks {
+                    let ks = block * block_k..((block + 1) * block_k).min(k);
+                    let part: f64 = ks.map(|i| av[row * k + i] * bv[column * k + i]).sum();
+                    let of_row = if transposed {
+                        block * m + row
+                    } else {
+                        row * blocks + block
+                    };
+                    sum += part * sav[of_row] * sbv[column / block_n * blocks + block];
+                }
+                want.push(sum);
+            }
+        }
+        for (at, (got, want)) in values(&got).iter().zip(&want).enumerate() {
+            assert!(
+                (got - want).abs() <= 1e-6 * (1.0 + want.abs()),
+                "element {at}: {got} {want}"
+            );
+        }
+    }
+}
+
 #[test]
 fn reductions_of_every_combiner() {
     let x = tensor(DType::F32, &[2, 3], &[1.5, -2.0, 4.0, 0.5, 8.0, -0.25]);

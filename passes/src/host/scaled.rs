@@ -1,0 +1,121 @@
+//! `axe.scaled_gemm`: for each element of the result the sum over blocks of K, each with its scales, in f64, rounded
+//! once.
+
+use super::Lowering;
+use super::gemm::{Matrix, agreed, side};
+use super::index::Ix;
+use super::ops::{f64, fold, generate, number, sharpen};
+use super::scalar::convert;
+use crate::error::{PassError, PassResult};
+use crate::ir::value::operands;
+use crate::ir::{Builder, Op, Val, attribute};
+use melior::ir::ValueLike;
+use melior::ir::operation::OperationLike;
+
+/// Columns of B, or elements along K, that share a scale where the operator does not say.
+const BLOCK: i64 = 128;
+
+/// The tensor of the product.
+///
+/// # Errors
+/// When an operand cannot be read.
+pub(super) fn gemm<'c>(
+    lowering: &Lowering<'c>,
+    builder: &Builder<'c>,
+    op: Op<'c>,
+) -> PassResult<'c, Val<'c>> {
+    let value = builder.result_of(op)?;
+    let (r#type, tensor) = (value.r#type(), builder.tensor_of(value)?);
+    let missing = || PassError::new(op.location(), "a scaled product has matrices and scales");
+    let &[a, b, scale_a, scale_b] = operands(op).as_slice() else {
+        return Err(missing());
+    };
+    let matrix = |value| Matrix::of(lowering, builder, value);
+    let ((a, a_sizes), (b, b_sizes)) = (matrix(a)?, matrix(b)?);
+    let ((scale_a, _), (scale_b, _)) = (matrix(scale_a)?, matrix(scale_b)?);
+    let block = |name| op.attribute(name).ok().and_then(attribute::integer);
+    let block_n = block("block_n").unwrap_or(BLOCK).max(1);
+    let block_k = block("block_k").unwrap_or(BLOCK).max(1);
+    let transposed = op.has_attribute("trans_scale_a");
+    let depth = agreed(side(&a_sizes, true), side(&b_sizes, true)).ok_or_else(missing)?;
+    let sizes: Vec<_> = [side(&a_sizes, false), side(&b_sizes, false)]
+        .into_iter()
+        .flatten()
+        .collect();
+    let blocks = depth.add(builder, Ix::Fixed(block_k - 1))?;
+    let blocks = blocks.over(builder, block_k)?;
+    let sum = f64(builder);
+    generate(
+        builder,
+        r#type,
+        &sharpen(sizes, &tensor.shape),
+        |inner, at| {
+            let &[row, column] = at else {
+                return Err(missing());
+            };
+            let zero = number(inner, sum, 0.0)?;
+            let total = fold(inner, blocks, &[zero], |inner, block, carried| {
+                let first = Ix::At(block).times(inner, block_k)?;
+                let sized = rest(inner, depth, first, block_k)?;
+                let part = fold(
+                    inner,
+                    sized,
+                    &[number(inner, sum, 0.0)?],
+                    |inner, k, carried| {
+                        let k = first.add(inner, Ix::At(k))?;
+                        let x = convert(inner, a.element(inner, &[row, k], None)?, sum)?;
+                        let y = convert(inner, b.element(inner, &[column, k], None)?, sum)?;
+                        let product = inner.value("arith.mulf", &[x, y], sum, &[])?;
+                        add(inner, carried, product)
+                    },
+                )?;
+                let block = Ix::At(block);
+                let of_row = if transposed {
+                    [block, row]
+                } else {
+                    [row, block]
+                };
+                let x = convert(inner, scale_a.element(inner, &of_row, None)?, sum)?;
+                let of_column = [column.over(inner, block_n)?, block];
+                let y = convert(inner, scale_b.element(inner, &of_column, None)?, sum)?;
+                let scale = inner.value("arith.mulf", &[x, y], sum, &[])?;
+                let part = part.first().copied().unwrap_or(zero);
+                let scaled = inner.value("arith.mulf", &[part, scale], sum, &[])?;
+                add(inner, carried, scaled)
+            })?;
+            convert(
+                inner,
+                total.first().copied().unwrap_or(zero),
+                tensor.element,
+            )
+        },
+    )
+}
+
+/// The carried sum and a term.
+fn add<'c>(
+    builder: &Builder<'c>,
+    carried: &[Val<'c>],
+    term: Val<'c>,
+) -> PassResult<'c, Vec<Val<'c>>> {
+    let sum = match carried.first() {
+        Some(carried) => builder.value("arith.addf", &[*carried, term], term.r#type(), &[])?,
+        None => term,
+    };
+    Ok(vec![sum])
+}
+
+/// What is left of `depth` from `first` on, `block` at most.
+fn rest<'c>(
+    builder: &Builder<'c>,
+    depth: Ix<'c>,
+    first: Ix<'c>,
+    block: i64,
+) -> PassResult<'c, Ix<'c>> {
+    let index = builder.index_type();
+    let operands = [depth.value(builder)?, first.value(builder)?];
+    let left = builder.value("arith.subi", &operands, index, &[])?;
+    let operands = [left, builder.index(block)?];
+    let rest = builder.value("arith.minui", &operands, index, &[])?;
+    Ok(Ix::At(rest))
+}
