@@ -94,8 +94,12 @@ def AxePlanKernels : Pass<"axe-plan-kernels", "::mlir::ModuleOp"> {
     each group becomes one `axe.kernel`, scheduled for the target: tiles,
     layouts, pipeline. The function keeps one `axe.launch` a group.
 
-    A discardable dictionary `axe.plan` on an `axe.gemm` overrides what the planner
-    would choose:
+    Matrix products of 8-bit floats that no instruction of the chip takes are
+    formed from operands widened to f16. An `axe.scaled_gemm` whose blocks are
+    no stage of a kernel by roles reads fragments from global memory instead.
+
+    A discardable dictionary `axe.plan` on an `axe.gemm` or an `axe.scaled_gemm`
+    overrides what the planner would choose:
 
     * `kernel = "wgmma"` (one warp copies, warpgroups multiply) or `"mma"`;
     * `tile = array<i64: M, N, K>`, `stages = 4 : i64`;

@@ -147,3 +147,19 @@ func.func @swapped_columns(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
   %y = axe.gemm %x, %x {trans_a, axe.plan = {tile = array<i64: 16, 64, 64>, swap = true}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }
+
+// -----
+
+func.func @no_stage(%a: tensor<64x256xf8E4M3FN>, %sa: tensor<64x4xf32>, %sw: tensor<1x4xf32>) -> tensor<64x64xf32> {
+  // expected-error @below {{blocks of 64 elements along k are no stage of a multiple of 128 bytes up to 1024}}
+  %y = axe.scaled_gemm %a, %a, %sa, %sw {block_k = 64 : i64, axe.plan = {kernel = "wgmma"}} : tensor<64x256xf8E4M3FN>, tensor<64x256xf8E4M3FN>, tensor<64x4xf32>, tensor<1x4xf32> -> tensor<64x64xf32>
+  return %y : tensor<64x64xf32>
+}
+
+// -----
+
+func.func @two_scales(%a: tensor<256x256xf8E4M3FN>, %sa: tensor<256x2xf32>, %sw: tensor<2x2xf32>) -> tensor<256x256xf32> {
+  // expected-error @below {{for blocks with scales 64 rows for each consumer, columns that divide a block's, and its depth, not swapped or split, got {kernel = "wgmma", tile = array<i64: 128, 256, 128>, consumers = 2}}
+  %y = axe.scaled_gemm %a, %a, %sa, %sw {axe.plan = {tile = array<i64: 128, 256, 128>}} : tensor<256x256xf8E4M3FN>, tensor<256x256xf8E4M3FN>, tensor<256x2xf32>, tensor<2x2xf32> -> tensor<256x256xf32>
+  return %y : tensor<256x256xf32>
+}

@@ -67,6 +67,32 @@ fn products_of_every_transposition() {
 }
 
 #[test]
+fn scaled_products_without_wgmma() {
+    for (sa, attributes, sb) in [
+        ("?x3", "block_n = 128 : i64", "1x3"),
+        ("?x5", "block_n = 16 : i64, block_k = 64 : i64", "4x5"),
+    ] {
+        let body = format!(
+            "func.func @f(%a: tensor<?x272xf8E4M3FN>, %sa: tensor<{sa}xf32>, %b: tensor<56x272xf8E5M2>, %sb: tensor<{sb}xf32>) -> tensor<?x56xf32> {{
+               %y = axe.scaled_gemm %a, %b, %sa, %sb {{{attributes}}} : tensor<?x272xf8E4M3FN>, tensor<56x272xf8E5M2>, tensor<{sa}xf32>, tensor<{sb}xf32> -> tensor<?x56xf32>
+               return %y : tensor<?x56xf32>
+             }}"
+        );
+        let extents = |text: &str| -> Vec<u64> {
+            let extents = text.split('x');
+            extents.map(|extent| extent.parse().unwrap_or(70)).collect()
+        };
+        let inputs: [(DType, &[u64]); 4] = [
+            (DType::F8E4M3, &[70, 272]),
+            (DType::F32, &extents(sa)),
+            (DType::F8E5M2, &[56, 272]),
+            (DType::F32, &extents(sb)),
+        ];
+        check(&body, &inputs, 1e-3);
+    }
+}
+
+#[test]
 fn tiles_of_any_size_in_groups_of_rows() {
     for plan in [
         "tile = array<i64: 16, 16, 16>, warps = array<i64: 1, 2>, stages = 2 : i64",

@@ -262,6 +262,7 @@ impl<'c> Emitter<'c> {
             "axe.peer" => self.peer(op)?,
             "axe.alloc" => self.alloc(op)?,
             "memref.dim" => return self.extent(op),
+            "memref.load" => return self.element(op),
             _ if name.starts_with("axe.") => return self.operator(op, &name),
             _ => return self.scalar_operation(op),
         };
@@ -292,6 +293,25 @@ impl<'c> Emitter<'c> {
         }
         memory.base = self.offset_pointer(&memory, self.shared, Int::Known(at / memory.bytes))?;
         Ok(memory)
+    }
+
+    /// `memref.load`: every thread has the element; zero where it does not exist.
+    fn element(&mut self, op: Op<'c>) -> PassResult<'c> {
+        let (Some(&result), operands) = (results(op).first(), operands(op)) else {
+            return Err(self.error("expected a result"));
+        };
+        let Some((&source, index)) = operands.split_first() else {
+            return Err(self.error("expected storage"));
+        };
+        let memory = self.memory(source)?;
+        let index = index
+            .iter()
+            .map(|at| self.ints().cast(self.int(*at)?))
+            .collect::<PassResult<'c, Vec<_>>>()?;
+        let pad = self.zero(memory.element)?;
+        let value = super::schedules::load_at(self, &memory, &index, pad)?;
+        self.bind(result, Bound::Scalar(value));
+        Ok(())
     }
 
     /// `memref.dim`.

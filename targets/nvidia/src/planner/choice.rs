@@ -166,6 +166,10 @@ impl Choice {
             "  {:>10.0} clocks predicted  {}",
             clocks, self.variant
         );
+        // Tiles of products with scales are those that their blocks allow.
+        if gemm.scales.is_some() {
+            return text;
+        }
         let query = Query {
             problem,
             roles: gemm.admits_wide(chip).is_ok(),

@@ -4,6 +4,7 @@ use super::code::{Code, Number, layout_error};
 use super::frame::element_bytes;
 use super::group::{Group, is_reshape, splat};
 use super::layouts::without;
+use super::product::is_product;
 use super::space::{Kind, Place, place_of, source};
 use axe_dialect::Combiner;
 use axe_layout::Layout;
@@ -427,7 +428,7 @@ impl<'c> Needed<'c> {
             return;
         }
         let Some(op) = defining(value) else { return };
-        if name(op) == "axe.gemm" {
+        if is_product(op) {
             return;
         }
         self.reduces |= name(op) == "axe.reduce";

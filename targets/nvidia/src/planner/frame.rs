@@ -303,7 +303,7 @@ pub(super) fn leading<'c>(builder: &Builder<'c>, value: Val<'c>) -> PassResult<'
         "axe.broadcast" => leading(builder, from(0)?),
         "axe.fill" => from(1),
         "tensor.empty" => from(0),
-        "axe.gemm" => {
+        "axe.gemm" | "axe.scaled_gemm" => {
             let dynamic = |value: Val<'c>| {
                 TensorType::of_value(value)
                     .is_some_and(|tensor| tensor.shape.first() == Some(&DYNAMIC))

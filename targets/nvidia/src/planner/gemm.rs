@@ -8,9 +8,10 @@ use super::group::Group;
 use super::layouts::Product;
 use super::pipeline::{Pipeline, Staged};
 use super::product::Gemm;
+use super::scaled::Factors;
 use super::space::Kind;
 use super::variant::Variant;
-use super::{choice, specialised};
+use super::{choice, plain, specialised};
 use crate::facts::chip::Chip;
 use axe_passes::ir::value::identity;
 use axe_passes::ir::{Builder, DYNAMIC, Op, Val};
@@ -50,6 +51,12 @@ pub(super) fn plan<'c>(
         frame.operand(builder, gemm.a, &gemm.extents_of_a())?,
         frame.operand(builder, gemm.b, &gemm.extents_of_b())?,
     ];
+    if let Some(scales) = &gemm.scales {
+        for scale in [scales.a, scales.b] {
+            let shape = builder.tensor_of(scale)?.shape;
+            ins.push(frame.operand(builder, scale, &shape)?);
+        }
+    }
     for (value, kind) in &needed.inputs {
         ins.push(frame.operand(builder, *value, &shape(*kind))?);
     }
@@ -212,6 +219,14 @@ struct Body<'a, 'c> {
     kinds: &'a [(Val<'c>, Kind)],
 }
 
+/// How a tile's products are formed.
+enum Products<'c> {
+    /// From a ring of tiles in shared memory.
+    Ring(Pipeline<'c>),
+    /// Of A and B, whose blocks have scales, from global memory.
+    Plain(Factors<'c>, [Argument<'c>; 2]),
+}
+
 impl<'c> Body<'_, 'c> {
     fn emit(
         &self,
@@ -235,6 +250,7 @@ impl<'c> Body<'_, 'c> {
                 "a product has two operands",
             ));
         };
+        let scales = Factors::take(&self.gemm.scales, &mut memrefs);
         let keys = self
             .needed
             .inputs
@@ -250,7 +266,10 @@ impl<'c> Body<'_, 'c> {
             .collect();
         let registers = registers(code, [bm, bn], self.product.d.clone())?;
         let origin = self.origin(code, &a)?;
-        let pipeline = self.pipeline(code, [a, b], origin.clone())?;
+        let products = match scales {
+            Some(factors) => Products::Plain(factors, [a, b]),
+            None => Products::Ring(self.pipeline(code, [a, b], origin.clone())?),
+        };
         let mut evaluator = Evaluator {
             code,
             group: self.group,
@@ -262,7 +281,20 @@ impl<'c> Body<'_, 'c> {
             known: HashMap::new(),
         };
         let start = self.start(&mut evaluator, &registers)?;
-        let sum = pipeline.emit(code, start)?;
+        let sum = match products {
+            Products::Ring(pipeline) => pipeline.emit(code, start)?,
+            Products::Plain(factors, operands) => {
+                let plain = plain::Plain {
+                    tile: self.tile,
+                    product: self.product,
+                    registers: &registers,
+                    factors: &factors,
+                    origin: &evaluator.origin,
+                    depth: self.gemm.k,
+                };
+                plain.emit(code, &operands, start)?
+            }
+        };
         let result = self.convert(
             code,
             &registers,

@@ -6,6 +6,7 @@
 //! fills, reshapes and conversions to a wider type cost nothing in registers: they are formed again in every
 //! group that reads them, and become a kernel only for a reader that cannot.
 
+use super::product::{is_product, start_of};
 use super::space::{Kind, Place, Size, place_of, source};
 use axe_passes::ir::value::{defining, identity, name, operands, results};
 use axe_passes::ir::{Op, TensorType, Val, attribute, types};
@@ -226,7 +227,7 @@ impl<'c> Groups<'c> {
         for (number, &op) in ops.iter().enumerate() {
             match name(op).as_str() {
                 "axe.map" | "axe.cast" | "axe.reduce" => groups.elementwise(op, number),
-                "axe.gemm" => groups.gemm(op, number),
+                _ if is_product(op) => groups.gemm(op, number),
                 "axe.transpose" => groups.single(op, number),
                 "tensor.dim" => {}
                 _ if is_lazy(op) => {}
@@ -331,12 +332,16 @@ impl<'c> Groups<'c> {
         let columns = TensorType::of_value(*result).and_then(|tensor| tensor.shape.last().copied());
         let mut group = Group::new(Root::Gemm(op), total, columns);
         let values = operands(op);
-        for value in values.iter().take(2) {
+        let start = start_of(op);
+        for value in values
+            .iter()
+            .take(values.len() - usize::from(start.is_some()))
+        {
             group.inputs.push((*value, Kind::Full));
         }
         // A value that cannot be had in the kernel's space is found when the kernel is built.
-        if let Some(start) = values.get(2) {
-            group.pull(*start, Kind::Full);
+        if let Some(start) = start {
+            group.pull(start, Kind::Full);
         }
         group.formed.insert((identity(*result), Kind::Full));
         group.owned.push(op);

@@ -7,7 +7,7 @@
 //! * [`group`]: which operators share a kernel;
 //! * [`layouts`] and [`cost`]: register tensors, shared memory, tiles, without any IR;
 //! * [`evaluate`]: the operators of a group on one tile;
-//! * [`gemm`], [`specialised`], [`tiles`], [`single`]: the kernels;
+//! * [`gemm`], [`specialised`], [`scaled`], [`plain`], [`tiles`], [`single`]: the kernels;
 //! * [`choice`], [`tuned`], [`search`], [`variant`]: where the plan of a product comes from, and what a tuner tries;
 //! * [`widen`]: products of 8-bit floats where no instruction takes them;
 //! * [`frame`]: the function around them.
@@ -21,8 +21,10 @@ mod gemm;
 mod group;
 pub mod layouts;
 mod pipeline;
+mod plain;
 mod product;
 mod roles;
+mod scaled;
 pub mod search;
 mod single;
 mod space;
@@ -86,7 +88,7 @@ pub(crate) fn run<'c>(
 
 /// Whether this is an operator that becomes part of a kernel.
 fn is_operator(op: Op<'_>) -> bool {
-    const NAMES: [&str; 7] = [
+    const NAMES: [&str; 8] = [
         "axe.map",
         "axe.cast",
         "axe.reduce",
@@ -94,6 +96,7 @@ fn is_operator(op: Op<'_>) -> bool {
         "axe.fill",
         "axe.transpose",
         "axe.gemm",
+        "axe.scaled_gemm",
     ];
     NAMES.contains(&name(op).as_str())
 }

@@ -8,7 +8,7 @@ use super::variant::Variant;
 use super::wide::{KFirst, WideTile};
 use crate::facts::chip::Chip;
 use axe_dialect::{TileOrder, element_type};
-use axe_passes::ir::value::{operands, results};
+use axe_passes::ir::value::{name, operands, results};
 use axe_passes::ir::{Builder, DYNAMIC, Op, Val, attribute, types};
 use axe_passes::{PassError, PassResult};
 use melior::ir::attribute::{BoolAttribute, DictionaryAttribute, StringAttribute};
@@ -39,10 +39,54 @@ pub(super) struct Gemm<'c> {
     /// The type of the accumulators.
     pub accumulator: Type<'c>,
     pub unit: Unit,
+    /// The scales of its blocks, where they have some.
+    pub scales: Option<Scales<'c>>,
     /// Why integers of 8 bits are not multiplied by wgmma.
     declined: Option<String>,
     /// What overrides the cost model: the operator's `axe.plan`, or an entry of the database.
     pub plan: Option<DictionaryAttribute<'c>>,
+}
+
+/// The scales of a product's blocks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scales<'c> {
+    /// Of A: `[m, k / block_k]`, or `[k / block_k, m]` when `transposed`.
+    pub a: Val<'c>,
+    /// Of B: `[n / block_n, k / block_k]`.
+    pub b: Val<'c>,
+    pub transposed: bool,
+    pub block_n: i64,
+    pub block_k: i64,
+}
+
+impl<'c> Scales<'c> {
+    /// The scales of an operator that has some.
+    fn of(op: Op<'c>) -> Option<Self> {
+        let &[_, _, a, b] = operands(op).as_slice() else {
+            return None;
+        };
+        let block = |name| op.attribute(name).ok().and_then(attribute::integer);
+        (name(op) == SCALED).then_some(Self {
+            a,
+            b,
+            transposed: op.has_attribute("trans_scale_a"),
+            block_n: block("block_n").unwrap_or(128),
+            block_k: block("block_k").unwrap_or(128),
+        })
+    }
+}
+
+/// The operator whose blocks have scales.
+const SCALED: &str = "axe.scaled_gemm";
+
+/// Whether an operator is a matrix product.
+pub(super) fn is_product(op: Op<'_>) -> bool {
+    ["axe.gemm", SCALED].contains(&name(op).as_str())
+}
+
+/// What a product adds to, where it has that.
+pub(super) fn start_of(op: Op<'_>) -> Option<Val<'_>> {
+    operands(op).get(2).copied().filter(|_| name(op) != SCALED)
 }
 
 /// Entries of `axe.plan` that say how the product is computed; with one of them the operator's plan stands.
@@ -91,6 +135,7 @@ impl<'c> Gemm<'c> {
         let [ref batch @ .., m, n] = tr.shape[..] else {
             return Err(unreadable());
         };
+        let scales = Scales::of(op);
         let trans_a = op.has_attribute("trans_a");
         let batch = match batch {
             [] => None,
@@ -101,17 +146,18 @@ impl<'c> Gemm<'c> {
             op,
             a,
             b,
-            start: values.get(2).copied(),
+            start: start_of(op),
             result,
             batch,
             m,
             n,
             k: if trans_a { a0 } else { a1 },
             trans_a,
-            trans_b: op.has_attribute("trans_b"),
+            trans_b: op.has_attribute("trans_b") || scales.is_some(),
             element: ta.element,
             accumulator: tr.element,
             unit: Unit::Scalar,
+            scales,
             declined: None,
             plan: op
                 .attribute("axe.plan")
@@ -250,7 +296,10 @@ impl<'c> Gemm<'c> {
             }
         }
         let problem = self.problem();
-        let chosen = super::wide::choose(problem, self.k_first(), chip);
+        let chosen = match &self.scales {
+            Some(scales) => super::scaled::choose(problem, scales, chip),
+            None => super::wide::choose(problem, self.k_first(), chip),
+        };
         let mut tile = chosen
             .ok_or_else(|| PassError::new(self.op.location(), "no tile fits in shared memory"))?;
         let shape = self.option("tile").and_then(attribute::read_i64s);
@@ -274,7 +323,17 @@ impl<'c> Gemm<'c> {
                     )
                 })?;
         }
-        self.wide_options(self.split_tile(tile, chip)?).map(Some)
+        let tile = self.wide_options(self.split_tile(tile, chip)?)?;
+        let fits = |scales| super::scaled::fits(tile, scales);
+        match self.scales.as_ref().is_none_or(fits) {
+            true => Ok(Some(tile)),
+            false => Err(PassError::new(
+                self.op.location(),
+                format!(
+                    "expected tile = [rows, columns, depth] in axe.plan for blocks with scales 64 rows for each consumer, columns that divide a block's, and its depth, not swapped or split, got {tile}"
+                ),
+            )),
+        }
     }
 
     /// Which operands are stored with k first.
@@ -379,6 +438,9 @@ impl<'c> Gemm<'c> {
         if self.unit == Unit::Byte && (self.trans_a || !self.trans_b) {
             return Err("wgmma takes 8-bit operands as A [M, K] and B [N, K] alone".to_owned());
         }
+        if let Some(scales) = &self.scales {
+            super::scaled::admits(self.problem(), scales, chip)?;
+        }
         let bytes = element_bytes(self.element);
         let rows = [
             if self.trans_a { self.m } else { self.k },
@@ -396,6 +458,9 @@ impl<'c> Gemm<'c> {
     }
 
     fn tile(&self, chip: &'static crate::facts::chip::Chip) -> PassResult<'c, Tile> {
+        if let Some(scales) = &self.scales {
+            return Ok(super::plain::tile(scales));
+        }
         let mut tile = choose(self.problem(), chip)
             .ok_or_else(|| PassError::new(self.op.location(), "no tile fits in shared memory"))?;
         if let Some(&[m, n, k]) = self
@@ -455,7 +520,12 @@ impl<'c> Gemm<'c> {
     /// The register tensors of one step.
     pub(super) fn product(&self, tile: Tile) -> PassResult<'c, Product> {
         let [m, n, _] = tile.shape;
-        match self.unit.atom() {
+        // Floats of 8 bits are widened in registers.
+        let atom = match self.scales {
+            Some(_) => Unit::Half.atom(),
+            None => self.unit.atom(),
+        };
+        match atom {
             Some(atom) => matrix_product(tile.shape, tile.grid, atom)
                 .and_then(|_| matrix_product([m, n, atom.k], tile.grid, atom)),
             None => scalar_product(tile.shape, tile.grid),

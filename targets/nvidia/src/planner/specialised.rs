@@ -10,6 +10,7 @@ use super::gemm::count;
 use super::group::Group;
 use super::layouts::transposed;
 use super::product::Gemm;
+use super::scaled::{Factors, Scaled};
 use super::space::Kind;
 use super::wide::WideTile;
 use axe_dialect::{Level, element_type};
@@ -33,7 +34,7 @@ pub(super) struct Body<'a, 'c> {
 }
 
 /// One operand's way from global to shared memory.
-struct Path<'c> {
+pub(super) struct Path<'c> {
     global: Argument<'c>,
     ring: Val<'c>,
     shape: [i64; 2],
@@ -122,6 +123,7 @@ impl<'c> Body<'_, 'c> {
                 "a product has two operands",
             ));
         };
+        let scales = Factors::take(&self.gemm.scales, &mut memrefs);
         let keys = self.needed.inputs.iter();
         let inputs: HashMap<_, _> = keys
             .map(|(value, kind)| (identity(*value), *kind))
@@ -153,6 +155,7 @@ impl<'c> Body<'_, 'c> {
             ],
             ring: code.pipeline(self.tile.stages)?,
             registers: registers(code, [m, n], sums(self.tile).map_err(failed)?)?,
+            scales,
             inputs,
             scalars,
             outputs,
@@ -228,6 +231,8 @@ pub(super) struct Tiles<'a, 'c> {
     ring: Val<'c>,
     /// A tile of the result, as the accumulators hold it.
     pub registers: Registers,
+    /// The scales of its blocks.
+    scales: Option<Factors<'c>>,
     inputs: HashMap<(usize, Kind), Argument<'c>>,
     scalars: HashMap<usize, Val<'c>>,
     pub outputs: Vec<Argument<'c>>,
@@ -261,8 +266,21 @@ impl<'c> Tiles<'_, 'c> {
         code.scope(Level::Warpgroup, self.consumers(), others, |code| {
             self.visit(code, |code, origin| {
                 let mut evaluator = self.evaluator(code, &self.registers, origin);
-                let start = self.start(&mut evaluator)?;
-                let sum = self.multiply(code, start, all(code, -1)?)?;
+                let sum = match &self.scales {
+                    Some(factors) => {
+                        let scaled = Scaled {
+                            gemm: self.body.gemm,
+                            registers: &self.registers,
+                            factors,
+                            origin: &evaluator.origin,
+                        };
+                        scaled.sum(code, self.ring, &self.paths)?
+                    }
+                    None => {
+                        let start = self.start(&mut evaluator)?;
+                        self.multiply(code, start, all(code, -1)?)?
+                    }
+                };
                 self.store(&mut evaluator, sum)
             })
         })
@@ -469,7 +487,7 @@ fn convert<'c>(
 }
 
 impl<'c> Path<'c> {
-    fn stage(&self, code: Code<'c>, stage: Val<'c>) -> PassResult<'c, Val<'c>> {
+    pub(super) fn stage(&self, code: Code<'c>, stage: Val<'c>) -> PassResult<'c, Val<'c>> {
         let zero = code.index(0)?;
         code.slice(self.ring, &[stage, zero, zero], self.stage)
     }

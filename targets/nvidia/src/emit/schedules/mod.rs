@@ -19,6 +19,7 @@ mod transfer;
 mod wgmma;
 
 pub(super) use elementwise::convert;
+pub(super) use scalar::load_at;
 
 use super::schedule::{Schedule, Site};
 use axe_passes::ir::value::name;

@@ -122,7 +122,7 @@ pub(super) fn exists<'c>(
 }
 
 /// Loads one element, or `pad` where it does not exist.
-pub(super) fn load_at<'c>(
+pub(in crate::emit) fn load_at<'c>(
     emitter: &mut Emitter<'c>,
     memory: &Memory<'c>,
     index: &[Int<'c>],
