@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Deref;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -24,38 +26,95 @@ impl<'de> Deserialize<'de> for Axis {
     }
 }
 
-/// A number, or `"?"` for a dynamic extent.
-#[derive(Serialize, Deserialize)]
-#[serde(untagged)]
-enum Extent {
-    Fixed(i64),
-    Text(String),
+/// An extent, or the end of a range: a number, or `"?"` for [`DYNAMIC`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Extent(pub(crate) i64);
+
+impl Serialize for Extent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.0 == DYNAMIC {
+            return serializer.serialize_str("?");
+        }
+        serializer.serialize_i64(self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Extent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ExtentVisitor)
+    }
+}
+
+struct ExtentVisitor;
+
+impl de::Visitor<'_> for ExtentVisitor {
+    type Value = Extent;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an integer or \"?\"")
+    }
+
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Extent, E> {
+        if value == DYNAMIC {
+            return Err(E::custom("expected an extent >= 1"));
+        }
+        Ok(Extent(value))
+    }
+
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Extent, E> {
+        let fits = i64::try_from(value).map(Extent);
+        fits.map_err(|_| E::custom(format!("{value} does not fit a 64-bit integer")))
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Extent, E> {
+        if text == "?" {
+            return Ok(Extent(DYNAMIC));
+        }
+        Err(E::invalid_value(de::Unexpected::Str(text), &self))
+    }
+}
+
+/// The extents of a shape.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "Vec<Extent>")]
+pub(crate) struct Extents(Vec<i64>);
+
+impl From<Vec<Extent>> for Extents {
+    fn from(extents: Vec<Extent>) -> Self {
+        Self(extents.into_iter().map(|extent| extent.0).collect())
+    }
+}
+
+impl Deref for Extents {
+    type Target = [i64];
+
+    fn deref(&self) -> &[i64] {
+        &self.0
+    }
+}
+
+impl AsRef<[i64]> for Extents {
+    fn as_ref(&self) -> &[i64] {
+        &self.0
+    }
+}
+
+/// A list of extents in the exchange format.
+#[cfg(feature = "cli")]
+pub(crate) fn extents(values: &[i64]) -> Vec<Extent> {
+    values.iter().copied().map(Extent).collect()
 }
 
 impl Serialize for Iter {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let extent = if self.extent == DYNAMIC {
-            Extent::Text("?".to_owned())
-        } else {
-            Extent::Fixed(self.extent)
-        };
-        (extent, self.stride, self.axis).serialize(serializer)
+        (Extent(self.extent), self.stride, self.axis).serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Iter {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let (extent, stride, axis) = <(Extent, i64, Axis)>::deserialize(deserializer)?;
-        let extent = match extent {
-            Extent::Fixed(DYNAMIC) => return Err(de::Error::custom("expected an extent >= 1")),
-            Extent::Fixed(extent) => extent,
-            Extent::Text(text) if text == "?" => DYNAMIC,
-            Extent::Text(text) => {
-                let message = format!("expected an extent or \"?\", got {text:?}");
-                return Err(de::Error::custom(message));
-            }
-        };
-        Ok(Self::new(extent, stride, axis))
+        Ok(Self::new(extent.0, stride, axis))
     }
 }
 

@@ -74,6 +74,26 @@
 //! assert_eq!(reads[0].warp(tile.swizzle())?.banks().conflicts(), 0);
 //! # Ok::<(), axe_layout::Error>(())
 //! ```
+//!
+//! # Where answers end
+//!
+//! No operation panics, wraps or guesses; an [`Error`] has one of four [`Kind`]s. `None` is a proof that
+//! there is no answer, `Unsupported` says that this library does not decide the question. Questions about
+//! shards are decided by their digits, whatever their size. The bounds are where maps have to be listed:
+//!
+//! | question | decided, and beyond `Unsupported` |
+//! |---|---|
+//! | slice of a box that wraps a digit | 2^22 elements along the dimension that wraps |
+//! | cover by slices | any size where the shape groups (fewest up to 256 a dimension), else 2^14 boxes inside |
+//! | equality, other swizzles | a difference always; agreement up to 2^20 points |
+//! | equality, replicas that overlap themselves | extents of a product up to 2^20, or a reach of 2^26 units |
+//! | one canonical form of such replicas | 4096 points, a reach of 2^16 units |
+//! | factors of such replicas | 2^20 points, parts that reach 2^16 units |
+//! | aliasing, overlap | strides with structure always; without, 2^19 rests on an axis |
+//! | points of an index, indices at a point | 2^20 answers |
+//! | intersection | strides with structure always; without, 2^20 points |
+//! | span on a swizzled axis | 2^20 addresses |
+//! | choice of a swizzle | 2^18 elements |
 
 pub mod address;
 pub mod analysis;

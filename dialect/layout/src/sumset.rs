@@ -19,6 +19,8 @@ pub(crate) type Points = SmallVec<[i64; 128]>;
 const POINT_LIMIT: i64 = 1 << 20;
 /// Largest reach, in units of the common divisor, of sets that are searched as bits.
 const BITS_LIMIT: i64 = 1 << 16;
+/// Largest reach, in units of the common divisor, of sets that are made as bits: 8 MiB.
+const DENSE_LIMIT: i64 = 1 << 26;
 /// Most points of a set that is rewritten by search.
 const REWRITE_LIMIT: i64 = 1 << 12;
 /// Points that are few enough to add one by one.
@@ -99,6 +101,59 @@ pub(crate) fn points(steps: &Steps, limit: i64) -> Option<Points> {
     Some(points)
 }
 
+/// The set as bits, one for each multiple of `unit`; `None` when it reaches too far.
+fn dense(steps: &Steps, unit: i64) -> Option<Vec<u64>> {
+    let last = reach(steps) / unit;
+    if last > DENSE_LIMIT {
+        return None;
+    }
+    let mut words = vec![0_u64; last as usize / 64 + 1];
+    words[0] = 1;
+    for &(e, s) in steps {
+        // All multiples below `have` are there.
+        let mut have = 1;
+        while have < e {
+            let more = have.min(e - have);
+            add_shifted(&mut words, (more * (s / unit)) as usize);
+            have += more;
+        }
+    }
+    Some(words)
+}
+
+/// `set + {0, by}`, which has room.
+fn add_shifted(words: &mut [u64], by: usize) {
+    let (skip, shift) = (by / 64, by % 64);
+    for to in (skip..words.len()).rev() {
+        let mut part = words[to - skip] << shift;
+        if shift > 0 && to > skip {
+            part |= words[to - skip - 1] >> (64 - shift);
+        }
+        words[to] |= part;
+    }
+}
+
+/// The points, ascending, each once; `None` when there are more than 2^20, or may be and reach far.
+fn all_points(steps: &Steps) -> Option<Points> {
+    points(steps, POINT_LIMIT).or_else(|| listed_by_bits(steps))
+}
+
+/// The points, ascending, each once; `None` when there are more than 2^20 or they reach far.
+pub(crate) fn listed_by_bits(steps: &Steps) -> Option<Points> {
+    let unit = common(steps).max(1);
+    let words = dense(steps, unit)?;
+    let count: i64 = words.iter().map(|w| i64::from(w.count_ones())).sum();
+    if count > POINT_LIMIT {
+        return None;
+    }
+    let ones = |(at, word): (usize, &u64)| {
+        let word = *word;
+        let bits = (0..64_i64).filter(move |b| word >> b & 1 == 1);
+        bits.map(move |b| (at as i64 * 64 + b) * unit)
+    };
+    Some(words.iter().enumerate().flat_map(ones).collect())
+}
+
 /// Steps whose sums are exactly these numbers, which ascend from 0; `None` when there are none.
 ///
 /// # Errors
@@ -171,8 +226,12 @@ pub(crate) fn equal(mut a: Steps, mut b: Steps) -> Result<bool> {
     if let Some(answer) = equal_in_halves(&a, &b).or_else(|| equal_in_halves(&b, &a)) {
         return answer;
     }
+    let unit = common(&a);
+    if let (Some(a), Some(b)) = (dense(&a, unit), dense(&b, unit)) {
+        return Ok(a == b);
+    }
     Err(Error::unsupported(
-        "equality of self-overlapping replica sets with more than 2^20 points",
+        "equality of self-overlapping replica sets with more than 2^20 points that reach beyond 2^26 units",
     ))
 }
 
@@ -225,7 +284,7 @@ pub(crate) fn split_digit(steps: &Steps, unit: i64) -> Result<(Steps, Steps)> {
     if let Some((low, high)) = split_at_unit(&steps, unit) {
         return Ok((low, scaled(high)));
     }
-    let Some(points) = points(&steps, POINT_LIMIT) else {
+    let Some(points) = all_points(&steps) else {
         return Err(Error::unsupported(
             "factoring a replica set of more than 2^20 points",
         ));
@@ -275,7 +334,7 @@ pub(crate) fn divide(whole: &Steps, known: &Steps) -> Result<Steps> {
     if let Some(rest) = divide_progression(&whole, &known) {
         return Ok(rest);
     }
-    let (Some(all), Some(some)) = (points(&whole, POINT_LIMIT), points(&known, POINT_LIMIT)) else {
+    let (Some(all), Some(some)) = (all_points(&whole), all_points(&known)) else {
         return Err(Error::unsupported(
             "factoring a replica set of more than 2^20 points",
         ));

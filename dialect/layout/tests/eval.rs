@@ -419,3 +419,81 @@ fn golden_analyses() {
         assert_eq!(kind(op, bad), "invalid", "{op}");
     }
 }
+
+#[test]
+fn dynamic_extents_and_open_ranges() {
+    let rows = |text: &str| json!(text.parse::<Layout>().unwrap());
+    let any = rows("S[(?, 8) : (8, 1)]");
+    let slice = |region: Value| {
+        ask(
+            "slice",
+            json!({"layout": any, "shape": ["?", 8], "region": region}),
+        )
+    };
+    assert_eq!(
+        slice(json!([[2, "?"], [0, 4]]))["result"],
+        json!({"layout": rows("S[(?, 4) : (8, 1)] + 16")})
+    );
+    assert_eq!(
+        slice(json!([[2, 6], [4, 8]]))["result"],
+        json!({"layout": rows("S[(4, 4) : (8, 1)] + 20")})
+    );
+    assert_eq!(
+        slice(json!([[2, "?"], [0, "?"]]))["error"]["kind"],
+        "invalid"
+    );
+    assert_eq!(slice(json!([["?", 3], [0, 4]]))["error"]["kind"], "invalid");
+    assert_eq!(
+        slice(json!([[0, 9223372036854775808_u64], [0, 4]]))["error"]["kind"],
+        "overflow"
+    );
+    assert_eq!(slice(json!([[2, "x"], [0, 4]]))["error"]["kind"], "invalid");
+    assert_eq!(
+        result("admits", json!({"layout": any, "shape": ["?", 4]})),
+        json!({"value": true})
+    );
+    assert_eq!(
+        result("group", json!({"layout": any, "shape": ["?", 4]}))["seps"],
+        json!([0, 2, 3])
+    );
+    let tiled = json!({"outer": any, "outer_shape": ["?", 8], "inner": rows("S[(2, 2) : (2, 1)]"),
+        "inner_shape": [2, 2]});
+    assert_eq!(
+        result("tile", tiled),
+        json!({"layout": rows("S[(?, 2, 8, 2) : (32, 2, 4, 1)]")})
+    );
+    assert_eq!(
+        result(
+            "vector_width",
+            json!({"layout": any, "shape": ["?", 8], "elem_bits": 16})
+        )["bytes"],
+        json!(16)
+    );
+    assert_eq!(kind("size", json!({"layout": any})), "unsupported");
+    assert_eq!(
+        kind("group", json!({"layout": any, "shape": [i64::MIN, 8]})),
+        "invalid"
+    );
+}
+
+#[test]
+fn covers_of_boxes_without_a_slice() {
+    let rows = "S[(4, 4) : (32, 1)]".parse::<Layout>().unwrap();
+    let cover = json!({"layout": rows, "shape": [16], "region": [[3, 9]]});
+    assert_eq!(kind("slice", cover.clone()), "none");
+    let boxes = result("slice_cover", cover);
+    let shown: Vec<String> = boxes["boxes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|part| format!("{} {}", part["region"], read(part).canonicalize()))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "[[3,4]] S[] + 3",
+            "[[4,7]] S[3 : 1] + 32",
+            "[[7,9]] S[2 : 29] + 35"
+        ]
+    );
+}

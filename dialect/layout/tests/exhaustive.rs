@@ -1,15 +1,21 @@
-//! A small universe, complete: canonical forms are equal exactly when the maps are.
+//! Small universes, complete: canonical forms are equal exactly when the maps are, and a slice is found
+//! exactly when one exists.
 //!
-//! Every layout of up to three iters, dealt to shard and replica in every way, on two axes. The run of
-//! every day has extents 1, 2, 3, 4, 6 with strides 0, 1, 2, 3, 4, 6 in full, and all extents and strides
-//! up to 6 of either sign for up to two iters. `AXE_EXHAUSTIVE=full cargo test --release -p axe-layout
-//! --test exhaustive` takes three iters of extents 1 to 6 and strides -6 to 6.
+//! Equality: every layout of up to three iters, dealt to shard and replica in every way, on two axes, with
+//! extents 1 to 6 and strides 0 to 6, and with strides of either sign for up to two iters.
+//!
+//! Slices: every interval of every layout of up to two shard iters, on two axes, with extents up to 6 and
+//! strides 0 to 6, and of three with fewer numbers; whether a slice exists is decided by all ways to cut
+//! an interval into digits. (A box of several dimensions is in the unit tests.)
+//!
+//! `AXE_EXHAUSTIVE=full cargo test --release -p axe-layout --test exhaustive` takes three iters of extents
+//! up to 6 everywhere, and strides -6 to 6 for equality; that is half an hour.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use axe_layout::{Axis, Coord, Iter, Layout, oracle};
+use axe_layout::{Axis, Coord, Iter, Kind, Layout, oracle};
 
 /// Fingerprints of 128 bits stand for maps and forms: a universe of 2^24 has a collision with
 /// probability 2^-80, and a collision makes the test fail rather than pass.
@@ -154,16 +160,20 @@ fn iters(extents: &[i64], strides: &[i64]) -> Vec<Iter> {
     all
 }
 
+fn full() -> bool {
+    std::env::var("AXE_EXHAUSTIVE").is_ok_and(|v| v == "full")
+}
+
 #[test]
 fn canonical_forms_are_equal_exactly_when_the_maps_are() {
     let signed: Vec<i64> = (-6..=6).collect();
     let all = iters(&[1, 2, 3, 4, 5, 6], &signed);
     let mut universe = Universe::default();
-    if std::env::var("AXE_EXHAUSTIVE").is_ok_and(|v| v == "full") {
+    if full() {
         universe.fill(&all, 3);
     } else {
         universe.fill(&all, 2);
-        universe.fill(&iters(&[1, 2, 3, 4, 6], &[0, 1, 2, 3, 4, 6]), 3);
+        universe.fill(&iters(&[1, 2, 3, 4, 5, 6], &[0, 1, 2, 3, 4, 5, 6]), 3);
     }
     println!(
         "{} layouts, {} maps",
@@ -172,4 +182,87 @@ fn canonical_forms_are_equal_exactly_when_the_maps_are() {
     );
     assert!(universe.form_of_map.len() > 10_000);
     assert_eq!(universe.form_of_map.len(), universe.map_of_form.len());
+}
+
+/// Whether a step, packed, moves along one axis at most.
+fn is_on_one_axis(step: i64) -> bool {
+    let second = (step + 512).rem_euclid(1024) - 512;
+    second == 0 || step == second
+}
+
+/// Whether the first so many of these values, less the first, are those of a shard: for each number of
+/// them. An outermost digit repeats a shorter such function with a step on one axis, and nothing else does.
+fn prefixes_that_are_shards(values: &[i64]) -> Vec<bool> {
+    let first = values.first().copied().unwrap_or(0);
+    let at = |x: usize| values[x] - first;
+    let mut is_shard = vec![true, true];
+    for length in 2..=values.len() {
+        let repeats = |turn: &usize| {
+            let turn = *turn;
+            is_shard[turn]
+                && is_on_one_axis(at(turn))
+                && (0..length).all(|x| at(x) == at(x % turn) + (x / turn) as i64 * at(turn))
+        };
+        let mut turns = (1..length).filter(|turn| length.is_multiple_of(*turn));
+        let found = turns.any(|turn| repeats(&turn));
+        is_shard.push(found);
+    }
+    is_shard
+}
+
+/// Every interval of a layout; how many have a slice, and how many have none.
+fn check_intervals(shard: &[Iter]) -> [u64; 2] {
+    let layout = Layout::from_shard(shard.iter().copied()).unwrap();
+    let size = layout.size();
+    let lane = Axis::new("lane").unwrap();
+    let packed_at = |layout: &Layout, x: i64| {
+        let point = layout.origin(x).unwrap();
+        point.get(Axis::M) * 1024 + point.get(lane)
+    };
+    let values: Vec<i64> = (0..size).map(|x| packed_at(&layout, x)).collect();
+    let mut counts = [0, 0];
+    for begin in 0..size {
+        let rest = &values[begin as usize..];
+        let exists = prefixes_that_are_shards(rest);
+        for length in 1..=size - begin {
+            let region = begin..begin + length;
+            match layout.slice(&[size], std::slice::from_ref(&region)) {
+                Ok(slice) => {
+                    counts[0] += 1;
+                    assert_eq!(slice.size(), length);
+                    let same = (0..length).all(|u| packed_at(&slice, u) == rest[u as usize]);
+                    assert!(same, "{layout} {region:?}: {slice}");
+                }
+                Err(error) => {
+                    counts[1] += 1;
+                    assert_eq!(error.kind(), Kind::None, "{layout} {region:?}: {error}");
+                    assert!(!exists[length as usize], "{layout} {region:?}: {error}");
+                }
+            }
+        }
+    }
+    counts
+}
+
+#[test]
+fn slices_are_found_exactly_when_they_exist() {
+    let all = iters(&[2, 3, 4, 5, 6], &[0, 1, 2, 3, 4, 5, 6]);
+    let few = iters(&[2, 3], &[0, 1, 2, 3, 4]);
+    let third = if full() { &all } else { &few };
+    let mut counts = [0, 0];
+    let mut add = |shard: &[Iter]| {
+        let [found, none] = check_intervals(shard);
+        counts = [counts[0] + found, counts[1] + none];
+    };
+    for a in &all {
+        add(&[*a]);
+        all.iter().for_each(|b| add(&[*a, *b]));
+    }
+    for a in third {
+        for b in third {
+            third.iter().for_each(|c| add(&[*a, *b, *c]));
+        }
+    }
+    println!("{} slices, {} intervals without one", counts[0], counts[1]);
+    assert!(counts[0] > 100_000 && counts[1] > 100_000, "{counts:?}");
 }

@@ -41,8 +41,10 @@ pub struct Overlap {
 /// Copies of one index may coincide; [`coinciding_copies`] asks for that.
 ///
 /// # Errors
-/// `Unsupported` for a dynamic extent, or when strides overlap so wildly that an exact answer would
-/// take more than a million steps.
+/// `Unsupported` for a dynamic extent. The question contains the subset-sum problem, so that no method
+/// is known to be fast always: strides that overlap without any structure are `Unsupported` when the
+/// search on an axis has failed at 2^19 different rests. Strides that divide each other, or that are
+/// larger than what the smaller ones reach, as in every layout that code uses, need a handful.
 ///
 /// ```
 /// use axe_layout::{Layout, analysis::alias};
@@ -196,8 +198,8 @@ fn point(
 /// when the images are disjoint.
 ///
 /// # Errors
-/// `Unsupported` for a dynamic extent, for strides that overlap wildly (see [`alias`]), and where
-/// different swizzles would need more than 2^20 addresses.
+/// `Unsupported` for a dynamic extent, for strides that overlap without structure (2^19 rests, see
+/// [`alias`]), and where swizzles differ and both layouts have more than 2^20 addresses.
 ///
 /// ```
 /// use axe_layout::{Layout, analysis::overlap};

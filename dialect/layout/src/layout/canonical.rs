@@ -101,8 +101,9 @@ impl Layout {
     /// Shard iters of extent 1 vanish and neighbours that continue each other merge; replicas become
     /// positive steps a sorted axis at a time, merged as far as possible; a swizzle that moves nothing
     /// disappears. Canonical forms of layouts without swizzle are equal exactly when the maps are, with
-    /// one exception: replica sets of more than 4096 points on one axis that overlap themselves, which
-    /// [`Layout::equivalent`] still compares.
+    /// one exception: replica sets that overlap themselves on one axis and have more than 4096 points,
+    /// reach beyond 2^16 times the common divisor of their strides, or take more than 20,000 steps to
+    /// search. Those are merged as far as rule C2 goes, and [`Layout::equivalent`] still compares them.
     ///
     /// ```
     /// use axe_layout::Layout;
@@ -171,9 +172,9 @@ impl Layout {
     /// replica sets agree from their smallest points, an axis at a time.
     ///
     /// # Errors
-    /// `Unsupported` when replicas on one axis have more than 2^20 points and overlap themselves in a
-    /// way that no rule here decides, or when different swizzles must be compared on more points than
-    /// that.
+    /// `Unsupported` when replicas on one axis overlap themselves in a way that no rule here decides,
+    /// the product of their extents is above 2^20, and they reach beyond 2^26 times the common divisor
+    /// of their strides; and when layouts with different swizzles agree on 2^20 points and have more.
     ///
     /// ```
     /// use axe_layout::Layout;

@@ -182,8 +182,10 @@ impl Layout {
     ///
     /// # Errors
     /// `Invalid` when shapes are not admitted or `inner_shape` does not divide `shape`; `None` with
-    /// the reason when there is no outer factor; `Unsupported` for swizzled or dynamic layouts, unless
-    /// both carry the same swizzle, and for self-overlapping replica sets beyond 2^20 points.
+    /// the reason when there is no outer factor; `Unsupported` for dynamic layouts, for swizzled ones
+    /// unless both carry the same swizzle, and for replica sets that overlap themselves and have more
+    /// than 2^20 points, or whose parts reach beyond 2^16 times the common divisor of their strides or
+    /// take more than 20,000 steps to search.
     ///
     /// ```
     /// use axe_layout::Layout;
@@ -406,7 +408,8 @@ impl Layout {
     ///
     /// # Errors
     /// `Invalid` when shapes disagree; `None` with the reason when there is no such factor;
-    /// `Unsupported` for swizzled or dynamic layouts and for replica sets too large to search.
+    /// `Unsupported` for swizzled or dynamic layouts and for replica sets too large to search, as in
+    /// [`Layout::tile_of`].
     pub fn direct_sum_of_right(
         &self,
         interleaved_shape: &[i64],

@@ -2,6 +2,7 @@
 
 mod blocks;
 mod canonical;
+mod cover;
 mod evaluate;
 mod factor;
 mod group;

@@ -18,11 +18,10 @@ use crate::axis::Axis;
 use crate::coord::Coord;
 use crate::error::{Error, Result};
 use crate::iter::Iter;
+use crate::swizzle::Swizzle;
 
 /// Boxes whose map is read element by element have at most this many.
 const MAX_READ: i64 = 1 << 22;
-/// Longest dimension that a cover is searched for: the search tries every interval of it.
-const MAX_COVER: i64 = 256;
 
 /// The values of a map on consecutive indices.
 type Values = Vec<Coord>;
@@ -36,9 +35,11 @@ impl Layout {
     ///
     /// # Errors
     /// `Invalid` when the shape is not admitted, or the region is empty or outside; `None`, with the place
-    /// where the map stops being one, when no layout describes the box; `Unsupported` for a box whose
-    /// map would have to be read on more than four million elements, and for the rest of a dynamic
-    /// dimension in a shape that does not group.
+    /// where the map stops being one, when no layout describes the box: for a swizzled layout, none with
+    /// its swizzle, and, unless replicas move along `m`, none without one. `Unsupported` for a box that
+    /// wraps a digit and so must be read, when it has more than 2^22 elements (along the dimension that
+    /// wraps; of the whole box where the shape does not group); and for the rest of a dynamic dimension
+    /// in a shape that does not group. [`Layout::slice_cover`] cuts a box that has no slice.
     ///
     /// ```
     /// use axe_layout::Layout;
@@ -98,52 +99,16 @@ impl Layout {
     pub(super) fn slice_by_reading(&self, shape: &[i64], region: &[Range<i64>]) -> Result<Self> {
         self.check_region(shape, region)?;
         match self.slice_by_dimension(shape, region) {
-            Err(Error::None(reason)) => {
-                self.slice_whole(shape, region)
-                    .map_err(|error| match error {
-                        // The reason that names a dimension says more.
-                        Error::None(_) => Error::none(reason),
-                        other => other,
-                    })
-            }
+            Err(Error::None(reason)) => match self.slice_whole(shape, region) {
+                // The reason that names a dimension says more.
+                Err(Error::None(_)) => Err(Error::none(reason)),
+                other => other,
+            },
             other => other,
         }
     }
 
-    /// The fewest intervals along each dimension such that each box of their product has a slice; the boxes,
-    /// in row-major order. One box when the region itself has a slice.
-    ///
-    /// # Errors
-    /// As [`Layout::slice`], but `None` only where the shape does not group; `Unsupported` when a dimension
-    /// that must be cut is longer than 256.
-    pub fn slice_cover(
-        &self,
-        shape: &[i64],
-        region: &[Range<i64>],
-    ) -> Result<Vec<(Vec<Range<i64>>, Self)>> {
-        if let Ok(whole) = self.slice(shape, region) {
-            return Ok(vec![(region.to_vec(), whole)]);
-        }
-        self.check_region(shape, region)?;
-        let grouped = self.group(shape)?;
-        let mut boxes: Vec<Vec<Range<i64>>> = vec![Vec::new()];
-        for (block, range) in grouped.blocks().zip(region) {
-            let intervals = cover(block, range)?;
-            let extended = |parts: &Vec<Range<i64>>| -> Vec<Vec<Range<i64>>> {
-                let add = |interval: &Range<i64>| {
-                    [parts.as_slice(), std::slice::from_ref(interval)].concat()
-                };
-                intervals.iter().map(add).collect()
-            };
-            boxes = boxes.iter().flat_map(extended).collect();
-        }
-        boxes
-            .into_iter()
-            .map(|part| Ok((part.clone(), self.slice(shape, &part)?)))
-            .collect()
-    }
-
-    fn check_region(&self, shape: &[i64], region: &[Range<i64>]) -> Result<()> {
+    pub(super) fn check_region(&self, shape: &[i64], region: &[Range<i64>]) -> Result<()> {
         if !self.admits(shape) {
             return Err(Error::invalid(format!(
                 "{self} does not admit the shape {shape:?}"
@@ -188,8 +153,34 @@ impl Layout {
         Self::from_parts(shard, self.replica.clone(), offset, self.swizzle)
     }
 
-    /// Reads the whole box: for shapes that cut through iters.
+    /// Reads the whole box: for shapes that cut through iters, and for swizzled addresses that happen to
+    /// be those of a layout without swizzle.
     fn slice_whole(&self, shape: &[i64], region: &[Range<i64>]) -> Result<Self> {
+        let values = self.read_box(shape, region)?;
+        let part = |values: Values, swizzle: Option<Swizzle>| {
+            let offset = values.first().cloned().unwrap_or_default();
+            let shard = read_digits(values)?;
+            Self::from_parts(shard, self.replica.clone(), offset, swizzle)
+        };
+        // A swizzle is one-to-one: with it, there is a slice exactly when there is one of the plain box.
+        let Some(swizzle) = self.effective_swizzle() else {
+            return part(values, self.swizzle);
+        };
+        let found = part(values.clone(), self.swizzle);
+        let copied = self.replica.iter().any(|i| i.axis == Axis::M);
+        if copied || !matches!(found, Err(Error::None(_))) {
+            return found;
+        }
+        let through = |mut value: Coord| {
+            let address = swizzle.apply(value.get(Axis::M));
+            value.set(Axis::M, address);
+            value
+        };
+        part(values.into_iter().map(through).collect(), None)
+    }
+
+    /// The origins of the box's elements, before the swizzle.
+    fn read_box(&self, shape: &[i64], region: &[Range<i64>]) -> Result<Values> {
         let extents: SmallVec<[i64; 8]> =
             region.iter().map(|range| range.end - range.start).collect();
         let size = checked_size(&extents)?;
@@ -205,9 +196,7 @@ impl Layout {
                 *at = range.start;
             }
         }
-        let offset = values.first().cloned().unwrap_or_default();
-        let shard = read_digits(values)?;
-        Self::from_parts(shard, self.replica.clone(), offset, self.swizzle)
+        Ok(values)
     }
 }
 
@@ -372,44 +361,6 @@ fn is_step(pair: &[Coord], axis: Axis, step: i64) -> bool {
     moved.add(axis, step).is_ok() && moved == *second
 }
 
-/// The fewest intervals of `range` that each have a slice of the dimension with the iters `block`.
-fn cover(block: &[Iter], range: &Range<i64>) -> Result<Vec<Range<i64>>> {
-    if slice_block(block, range).is_ok() {
-        return Ok(vec![range.clone()]);
-    }
-    let length = range.end - range.start;
-    if length > MAX_COVER {
-        return Err(Error::unsupported(format!(
-            "a cover of {length} places in one dimension: at most {MAX_COVER} are searched"
-        )));
-    }
-    // best[k]: the number of intervals that cover the first k places, and the start of the last one.
-    let places = usize::try_from(length).unwrap_or(0);
-    let mut best: Vec<(usize, usize)> = vec![(0, 0)];
-    for end in 1..=places {
-        let has_slice = |start: usize| {
-            let (from, to) = (start as i64, end as i64);
-            slice_block(block, &(range.start + from..range.start + to)).is_ok()
-        };
-        // One place alone always has a slice.
-        let mut choice = (usize::MAX, end - 1);
-        for (start, &(count, _)) in best.iter().enumerate() {
-            if count + 1 < choice.0 && has_slice(start) {
-                choice = (count + 1, start);
-            }
-        }
-        best.push(choice);
-    }
-    let mut intervals = Vec::new();
-    let mut end = places;
-    while let Some(&(_, start)) = best.get(end).filter(|_| end > 0) {
-        intervals.push(range.start + start as i64..range.start + end as i64);
-        end = start;
-    }
-    intervals.reverse();
-    Ok(intervals)
-}
-
 #[cfg(test)]
 // A region has one range a dimension, and some tensors have one dimension.
 #[allow(clippy::single_range_in_vec_init)]
@@ -560,25 +511,6 @@ mod tests {
             Err(error) => assert!(!exists, "{layout} {shape:?} {region:?}: {error}"),
         }
         exists
-    }
-
-    #[test]
-    fn covers_are_the_fewest_intervals() {
-        let rows = layout("S[(4, 4) : (32, 1)] + R[2 : 256]");
-        let cover = rows.slice_cover(&[16], &[3..9]).unwrap();
-        let boxes: Vec<_> = cover.iter().map(|(region, _)| region[0].clone()).collect();
-        assert_eq!(boxes.len(), 3);
-        for (region, slice) in &cover {
-            for u in region[0].clone() {
-                assert_eq!(
-                    slice.points(u - region[0].start).unwrap(),
-                    rows.points(u).unwrap()
-                );
-            }
-        }
-        let covered: Vec<i64> = boxes.into_iter().flatten().collect();
-        assert_eq!(covered, (3..9).collect::<Vec<_>>());
-        assert_eq!(rows.slice_cover(&[16], &[4..12]).unwrap().len(), 1);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::{axis, check, coord, parse};
+use crate::sumset::{self, Steps};
 use crate::{Axis, Coord, DYNAMIC, Iter, Kind, Layout, oracle};
 
 #[test]
@@ -90,6 +91,34 @@ fn large_replica_sets_compare() {
     let c = "S[] + R[(6, 2, 2048, 2048) : (2, 5, 1000, 2048000)]";
     assert!(equal(a, b).unwrap());
     assert!(!equal(a, c).unwrap());
+    // Millions of sums that mostly coincide: all numbers but those next to the ends.
+    let twos = "S[] + R[(1501, 1001) : (2, 3)]";
+    assert!(equal(twos, "S[] + R[(1504, 999) : (2, 3)]").unwrap());
+    assert!(
+        !equal(
+            "S[] + R[(3001, 2001) : (2, 3)]",
+            "S[] + R[(3001, 1201) : (2, 5)]"
+        )
+        .unwrap()
+    );
+    let far = equal(
+        "S[] + R[(40000001, 3) : (2, 3)]",
+        "S[] + R[(39999998, 5) : (2, 3)]",
+    );
+    assert_eq!(far.unwrap_err().kind(), Kind::Unsupported);
+}
+
+/// Sets as bits are the sets of points.
+#[test]
+fn dense_sets_are_the_points() {
+    check(300, |c| {
+        let step = |c: &mut crate::generate::Choices<'_>| {
+            (2 + i64::from(c.below(40)), 6 * (1 + i64::from(c.below(30))))
+        };
+        let steps: Steps = (0..c.below(4)).map(|_| step(c)).collect();
+        let points = sumset::points(&steps, i64::MAX).unwrap();
+        assert_eq!(sumset::listed_by_bits(&steps), Some(points), "{steps:?}");
+    });
 }
 
 #[test]

@@ -1,12 +1,15 @@
 //! One subcommand for each operation that people type by hand. Each builds the request that `eval`
 //! reads and prints its answer as text, so that both say the same.
 
+use std::fmt::Write as _;
+
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
 use super::{CliError, Numbers, parse_layout, parse_numbers};
-use crate::Layout;
+use crate::json::{Extent, extents};
 use crate::tools::eval;
+use crate::{DYNAMIC, Layout};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AlgebraCommand {
@@ -56,9 +59,12 @@ pub(super) enum AlgebraCommand {
     Slice {
         #[command(flatten)]
         of: Shaped,
-        /// The box, such as 0:4,8:16.
+        /// The box, such as 0:4,8:16; 2: is all from 2 on of a dynamic dimension.
         #[arg(long, short)]
         region: String,
+        /// Where the box has no slice, boxes that have one and make it up.
+        #[arg(long)]
+        cover: bool,
     },
     /// Span on an axis.
     Span {
@@ -135,7 +141,7 @@ impl Pair {
         let shape = |given: &Option<Numbers>, layout: &Layout| {
             given
                 .as_ref()
-                .map_or_else(|| json!([layout.size()]), |numbers| json!(numbers.0))
+                .map_or_else(|| json!(extents(&[layout.size()])), |n| json!(n))
         };
         let values = [
             json!(self.a),
@@ -177,7 +183,7 @@ pub(super) fn run(command: &AlgebraCommand) -> Result<String, CliError> {
         AlgebraCommand::Overlap(pair) => ("overlap", json!({"a": pair.a, "b": pair.b})),
         AlgebraCommand::Apply { of, at } => (
             "apply",
-            json!({"layout": of.layout, "shape": of.shape.0, "coords": lists(at)}),
+            json!({"layout": of.layout, "shape": of.shape, "coords": lists(at)}),
         ),
         AlgebraCommand::Invert { layout, at } => {
             let points = at
@@ -186,7 +192,7 @@ pub(super) fn run(command: &AlgebraCommand) -> Result<String, CliError> {
                 .collect::<Result<Vec<_>, _>>()?;
             ("invert", json!({"layout": layout, "points": points}))
         }
-        AlgebraCommand::Group(of) => ("group", json!({"layout": of.layout, "shape": of.shape.0})),
+        AlgebraCommand::Group(of) => ("group", json!({"layout": of.layout, "shape": of.shape})),
         AlgebraCommand::Tile(pair) => (
             "tile",
             pair.inputs(["outer", "inner", "outer_shape", "inner_shape"]),
@@ -203,17 +209,18 @@ pub(super) fn run(command: &AlgebraCommand) -> Result<String, CliError> {
             "direct_sum",
             pair.inputs(["left", "right", "left_shape", "right_shape"]),
         ),
-        AlgebraCommand::Slice { of, region } => {
+        AlgebraCommand::Slice { of, region, cover } => {
             let region = self::region(region)?;
-            (
-                "slice",
-                json!({"layout": of.layout, "shape": of.shape.0, "region": region}),
-            )
+            let inputs = json!({"layout": of.layout, "shape": of.shape, "region": region});
+            if *cover {
+                return self::cover(inputs);
+            }
+            ("slice", inputs)
         }
         AlgebraCommand::Span { layout, axis } => ("span", json!({"layout": layout, "axis": axis})),
         AlgebraCommand::BankWays { of, elem_bytes, at } => {
             let coords = lists(at);
-            let (layout, shape) = (&of.layout, &of.shape.0);
+            let (layout, shape) = (&of.layout, &of.shape);
             let inputs = json!({"layout": layout, "shape": shape, "coords": coords, "elem_bytes": elem_bytes});
             ("bank_ways", inputs)
         }
@@ -254,12 +261,30 @@ fn point(text: &str) -> Result<Value, CliError> {
     Ok(Value::Object(map))
 }
 
-pub(super) fn region(text: &str) -> Result<Vec<[i64; 2]>, CliError> {
+/// The boxes of a cover, one a line.
+fn cover(inputs: Value) -> Result<String, CliError> {
+    let found = eval::evaluate("slice_cover", inputs).map_err(|failure| failure.to_string())?;
+    let mut text = String::new();
+    for part in found["boxes"].as_array().into_iter().flatten() {
+        let ranges = part["region"].as_array().into_iter().flatten();
+        let ranges: Vec<String> = ranges.map(|r| format!("{}:{}", r[0], r[1])).collect();
+        let layout: Layout = serde_json::from_value(part["layout"].clone())?;
+        writeln!(text, "{}  {layout}", ranges.join(","))?;
+    }
+    Ok(text)
+}
+
+/// A range a dimension; an end that is missing or `?` is that of a dynamic dimension.
+pub(super) fn region(text: &str) -> Result<Vec<[Extent; 2]>, CliError> {
     let side = |part: &str| {
         let (begin, end) = part
             .split_once(':')
             .ok_or(format!("`{part}`: expected begin:end"))?;
-        Ok([begin.trim().parse::<i64>()?, end.trim().parse::<i64>()?])
+        let end = match end.trim() {
+            "" | "?" => DYNAMIC,
+            end => end.parse::<i64>()?,
+        };
+        Ok([begin.trim().parse::<i64>()?, end].map(Extent))
     };
     text.split(',').map(side).collect()
 }

@@ -123,7 +123,7 @@ impl Accesses {
     fn tile(&self) -> Map<String, Value> {
         Map::from_iter([
             ("layout".into(), json!(self.of.layout)),
-            ("shape".into(), json!(self.of.shape.0)),
+            ("shape".into(), json!(self.of.shape)),
             ("elem_bytes".into(), json!(self.elem_bytes)),
         ])
     }

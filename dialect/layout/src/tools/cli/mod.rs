@@ -11,8 +11,10 @@ use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use serde::{Serialize, Serializer};
 
-use crate::Layout;
+use crate::json::extents;
+use crate::{DYNAMIC, Layout};
 
 /// Look at layouts, compute with them, and answer questions about them.
 #[derive(Debug, Args)]
@@ -93,7 +95,7 @@ fn parse_layout(text: &str) -> Result<Layout, String> {
         .map_err(|error: crate::Error| error.to_string())
 }
 
-/// `8,16` or `8x16`; empty for a scalar.
+/// `8,16` or `8x16`; empty for a scalar. `?` is a dynamic extent.
 fn parse_numbers(text: &str) -> Result<Numbers, String> {
     let trimmed = text
         .trim()
@@ -101,10 +103,9 @@ fn parse_numbers(text: &str) -> Result<Numbers, String> {
     if trimmed.is_empty() {
         return Ok(Numbers(Vec::new()));
     }
-    let number = |part: &str| {
-        part.trim()
-            .parse()
-            .map_err(|_| format!("`{part}` is no integer"))
+    let number = |part: &str| match part.trim() {
+        "?" => Ok(DYNAMIC),
+        part => part.parse().map_err(|_| format!("`{part}` is no integer")),
     };
     trimmed
         .split([',', 'x'])
@@ -116,6 +117,12 @@ fn parse_numbers(text: &str) -> Result<Numbers, String> {
 /// A list of integers as one argument.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Numbers(Vec<i64>);
+
+impl Serialize for Numbers {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        extents(&self.0).serialize(serializer)
+    }
+}
 
 /// Colours on a terminal, unless `NO_COLOR` is set (<https://no-color.org>).
 fn wants_colour() -> bool {
@@ -156,5 +163,7 @@ mod tests {
             parse_numbers("(8, 16)").unwrap()
         );
         assert!(parse_numbers("8,,2").is_err());
+        let dynamic = serde_json::to_string(&parse_numbers("?x64").unwrap()).unwrap();
+        assert_eq!(dynamic, r#"["?",64]"#);
     }
 }

@@ -7,6 +7,7 @@ use super::{Answer, Failure, inputs, value};
 use crate::analysis::{
     self, BankCost, SectorCost, TileAccess, WORD_BYTES, WarpAccess, choose_swizzle, tile_accesses,
 };
+use crate::json::{Extent, Extents};
 use crate::{Axis, Kind, Layout};
 
 #[derive(Deserialize)]
@@ -23,7 +24,7 @@ struct Two {
 #[derive(Deserialize)]
 struct Vector {
     layout: Layout,
-    shape: Vec<i64>,
+    shape: Extents,
     dim: Option<usize>,
     elem_bits: u32,
     base_alignment: Option<i64>,
@@ -32,7 +33,7 @@ struct Vector {
 #[derive(Deserialize)]
 struct Ways {
     layout: Layout,
-    shape: Vec<i64>,
+    shape: Extents,
     coords: Vec<Vec<i64>>,
     elem_bytes: i64,
 }
@@ -41,7 +42,7 @@ struct Ways {
 #[derive(Deserialize)]
 struct Tile {
     layout: Layout,
-    shape: Vec<i64>,
+    shape: Extents,
     elem_bytes: i64,
 }
 
@@ -50,7 +51,7 @@ struct Tile {
 #[derive(Deserialize)]
 struct Access {
     threads: Option<Layout>,
-    region: Option<Vec<(i64, i64)>>,
+    region: Option<Vec<(i64, Extent)>>,
     coords: Option<Vec<Vec<i64>>>,
     dim: Option<usize>,
     vector: Option<i64>,
@@ -62,7 +63,7 @@ struct Asked {
     bytes: Option<i64>,
     addresses: Option<Vec<Option<i64>>>,
     layout: Option<Layout>,
-    shape: Option<Vec<i64>>,
+    shape: Option<Extents>,
     elem_bytes: Option<i64>,
     #[serde(flatten)]
     access: Access,
@@ -167,7 +168,7 @@ fn accesses(tile: &Tile, access: &Access) -> Result<Vec<TileAccess>, Failure> {
         (Some(threads), None) => {
             let memory = match &access.region {
                 Some(region) => {
-                    let region: Vec<_> = region.iter().map(|&(begin, end)| begin..end).collect();
+                    let region: Vec<_> = region.iter().map(|&(begin, end)| begin..end.0).collect();
                     plain.slice(&tile.shape, &region)?
                 }
                 None => plain,

@@ -1,15 +1,17 @@
 //! The operations that make a layout of others: tilings, sums, and their factors.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::core::layout;
-use super::{Answer, Failure, inputs, unknown};
+use super::{Answer, Failure, inputs, named, unknown};
+use crate::json::{Extent, Extents};
 use crate::{Axis, Error, Kind, Layout};
 
-type Shape = Vec<i64>;
+type Shape = Extents;
 
 #[derive(Deserialize)]
 struct Tile {
@@ -100,8 +102,8 @@ struct Fuse {
 #[derive(Deserialize)]
 struct Slice {
     layout: Layout,
-    shape: Vec<i64>,
-    region: Vec<[i64; 2]>,
+    shape: Shape,
+    region: Vec<[Extent; 2]>,
 }
 
 #[derive(Deserialize)]
@@ -170,13 +172,19 @@ pub(super) fn run(op: &str, given: Value) -> Answer {
             })
         }
         "slice" | "compose_slice" => {
-            let Slice {
-                layout: of,
-                shape,
-                region,
-            } = inputs(given)?;
-            let region: Vec<_> = region.into_iter().map(|[begin, end]| begin..end).collect();
-            layout(of.slice(&shape, &region)?)
+            let given: Slice = inputs(given)?;
+            layout(given.layout.slice(&given.shape, &ranges(&given.region))?)
+        }
+        "slice_cover" => {
+            let given: Slice = inputs(given)?;
+            let cover = given
+                .layout
+                .slice_cover(&given.shape, &ranges(&given.region))?;
+            let part = |(region, layout): &(Vec<Range<i64>>, Layout)| {
+                let region: Vec<_> = region.iter().map(|r| [r.start, r.end]).collect();
+                json!({"region": region, "layout": layout})
+            };
+            named("boxes", cover.iter().map(part).collect::<Vec<_>>())
         }
         _ => reshape(op, given),
     }
@@ -232,6 +240,10 @@ fn reshape(op: &str, given: Value) -> Answer {
         }
         _ => unknown(op),
     }
+}
+
+fn ranges(region: &[[Extent; 2]]) -> Vec<Range<i64>> {
+    region.iter().map(|[begin, end]| begin.0..end.0).collect()
 }
 
 /// A rule of `split`, tried where the axes of the two layouts differ.

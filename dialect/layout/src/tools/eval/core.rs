@@ -6,7 +6,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{Answer, Failure, inputs, named, value};
-use crate::{Axis, Coord, Layout, Swizzle};
+use crate::json::Extents;
+use crate::{Axis, Coord, Error, Layout, Swizzle};
 
 #[derive(Deserialize)]
 struct One {
@@ -28,19 +29,19 @@ struct OnAxis {
 #[derive(Deserialize)]
 struct Shaped {
     layout: Layout,
-    shape: Vec<i64>,
+    shape: Extents,
 }
 
 #[derive(Deserialize)]
 struct Shapes {
     layout: Layout,
-    shapes: Vec<Vec<i64>>,
+    shapes: Vec<Extents>,
 }
 
 #[derive(Deserialize)]
 struct Apply {
     layout: Layout,
-    shape: Vec<i64>,
+    shape: Extents,
     coords: Vec<Vec<i64>>,
 }
 
@@ -132,7 +133,7 @@ pub(super) fn run(op: &str, given: Value) -> Answer {
 /// The whole domain, or the product of the extents of the shard iters on one axis.
 fn size(layout: &Layout, axis: Option<Axis>) -> Answer {
     if layout.is_dynamic() {
-        return Err(Failure::invalid("size: the outermost extent is dynamic"));
+        return Err(Error::unsupported("size: the outermost extent is dynamic").into());
     }
     let on = layout
         .shard()
@@ -152,7 +153,8 @@ fn apply(
     let axes = layout.axes();
     if !layout.admits(shape) {
         return Err(Failure::invalid(format!(
-            "shape {shape:?}: the layout has another size"
+            "shape {:?}: the layout has another size",
+            &shape[..]
         )));
     }
     let mut points = Vec::with_capacity(coords.len());
