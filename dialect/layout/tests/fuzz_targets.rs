@@ -89,3 +89,8 @@ fn sharding() {
 fn operations() {
     target(fuzz::operations, 3000);
 }
+
+#[test]
+fn bridges() {
+    target(fuzz::bridges, 2000);
+}

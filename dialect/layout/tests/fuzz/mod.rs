@@ -1,6 +1,8 @@
 //! What the fuzz targets run, and `cargo test` on random bytes: nothing panics on any input, and what
 //! succeeds is right. The crate in `fuzz/` includes this file.
 
+mod bridges;
+
 use std::collections::BTreeMap;
 
 use axe_layout::cute::{ComposedLayout, CuteLayout, Nest};
@@ -87,6 +89,11 @@ pub fn operations(bytes: &[u8]) {
     slices(c, &a, &shape_a, extreme);
     analyses(c, (&a, &b), &shape_a, extreme);
     two_layouts((&a, &shape_a), (&b, &shape_b), extreme);
+}
+
+/// The operations of the bridges, and of compiled addresses.
+pub fn bridges(bytes: &[u8]) {
+    bridges::run(bytes);
 }
 
 /// Numbers where arithmetic goes wrong.
