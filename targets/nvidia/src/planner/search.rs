@@ -16,9 +16,9 @@ use std::mem::discriminant;
 /// `(rows, columns, consumers)` beside those that the cost model chooses from.
 const SHAPES: [(i64, i64, i64); 5] = [
     (192, 128, 3),
+    (192, 192, 3),
     (256, 64, 2),
     (256, 96, 2),
-    (128, 96, 2),
     (128, 128, 1),
 ];
 /// Orders to try, the likeliest first, with the rows of tiles in a group.
@@ -146,10 +146,10 @@ fn by_roles(query: Query, chip: &Chip) -> Vec<(Variant, usize)> {
         .into_iter()
         .filter_map(|shape| WideTile::new(shape, bytes, chip))
         .filter(|tile| tile.reads(query.k_first, bytes));
-    // The pairs of clusters come with the orders.
+    // Pairs come with the orders.
     wide::tiles(query.problem, query.k_first, chip)
         .into_iter()
-        .filter(|tile| tile.cluster == 1)
+        .filter(|tile| tile.cluster != 2)
         .chain(more)
         .flat_map(|tile| orders(tile, query.problem, chip).into_iter().zip(0..))
         .map(|(tile, turn)| (Variant::Roles(tile), turn))
@@ -180,7 +180,7 @@ fn orders(tile: WideTile, problem: Problem, chip: &Chip) -> Vec<WideTile> {
             });
         }
     }
-    if rows >= 2 && tile.split == 1 && !tile.swap {
+    if rows >= 2 && tile.ctas() == 1 && !tile.swap {
         let pair = WideTile { cluster: 2, ..tile };
         all.insert(all.len().min(1), pair);
     }

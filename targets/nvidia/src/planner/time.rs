@@ -2,31 +2,29 @@
 //!
 //! CTAs take turns at the tiles. A turn is as long as its products, its reads from L2 or its share of what the chip
 //! reads from memory take, whichever is longest, and a little longer where several are. The constants are from an
-//! H200, 600 plans of 28 products (docs/performance.md, "Tuning"): the model's choice took 1.5% longer than the best
+//! H200, 1100 plans of 71 products (docs/performance.md, "Tuning"): the model's choice took 1.6% longer than the best
 //! plan on average.
 
 use super::cost::Problem;
-use super::wide::{KFirst, WideTile};
+use super::wide::{KFirst, LINE_BYTES, WideTile};
 use crate::facts::chip::Chip;
 
 /// Products of 8-bit elements that a multiprocessor forms in a clock by wgmma, half as many of twice the bytes: 4096
 /// at best (H100 white paper: 512 FMA of 16-bit floats a clock for each of 4 tensor cores), and less because the chip
 /// runs into its power.
-const PRODUCTS_A_CLOCK: f64 = 3400.0;
+const PRODUCTS_A_CLOCK: f64 = 3200.0;
 /// What one warpgroup with 64 rows reaches of that between its waits.
 const ALONE: f64 = 0.9;
-/// Bytes of a line of L2, which a box of a tensor map is read by.
-const LINE_BYTES: i64 = 128;
 /// Clocks in which a multiprocessor reads a line from L2.
-const LINE: f64 = 2.0;
+const LINE: f64 = 2.2;
 /// Clocks for a line of a box that is not in the tensor.
 const ABSENT_LINE: f64 = 5.0;
 /// Bytes that the chip reads from memory in a clock.
 const MEMORY_BYTES_A_CLOCK: f64 = 2600.0;
 /// Clocks of a tile beside its products and reads.
 const OVERHEAD: f64 = 500.0;
-/// Clocks in which two CTAs exchange their sums of a tile, and in which larger clusters start and do.
-const EXCHANGE: [f64; 2] = [2000.0, 8000.0];
+/// Clocks in which two, four and eight CTAs start together and exchange their sums of a tile.
+const EXCHANGE: [f64; 3] = [2500.0, 6000.0, 11000.0];
 /// How much longer a turn is in clusters, which wait for each other.
 const CLUSTERED: f64 = 1.01;
 /// How sharply the longest part of a turn decides.
@@ -56,14 +54,15 @@ impl WideTile {
         let busy = together(products, reads) * waits;
         let bytes = problem.batch * (problem.m + problem.n) * problem.k * problem.element_bytes;
         let memory = bytes as f64 / MEMORY_BYTES_A_CLOCK / tiles as f64;
-        let at_once = chip.clusters(self.split);
+        let at_once = chip.clusters(self.ctas()) * self.cluster;
         let turn = |tiles: i64| together(busy, memory * tiles as f64);
         let (full, rest) = (tiles / at_once, tiles % at_once);
         let last = if rest > 0 { turn(rest) } else { 0.0 };
         let exchange = match self.split {
             1 => 0.0,
             2 => EXCHANGE[0],
-            _ => EXCHANGE[1],
+            4 => EXCHANGE[1],
+            _ => EXCHANGE[2],
         };
         let turns = full + i64::from(rest > 0);
         full as f64 * turn(at_once) + last + turns as f64 * (OVERHEAD + exchange)

@@ -62,8 +62,8 @@ const SHAPES: [(i64, i64, i64); 12] = [
     (128, 192, 2),
     (128, 160, 2),
     (256, 128, 2),
-    (192, 192, 3),
     (128, 128, 2),
+    (128, 96, 2),
     (128, 64, 2),
     (64, 256, 1),
     (64, 128, 1),
@@ -73,13 +73,15 @@ const SHAPES: [(i64, i64, i64); 12] = [
 /// Rows that swapped tiles may have: the instruction's columns.
 const FEW_ROWS: [i64; 7] = [8, 16, 32, 48, 64, 96, 128];
 /// `(columns, consumers)` of swapped tiles.
-const SWAPPED: [(i64, i64); 3] = [(64, 1), (128, 1), (128, 2)];
+const SWAPPED: [(i64, i64); 2] = [(64, 1), (128, 1)];
 /// CTAs that may share a tile: a portable cluster has up to 8 (CUDA C++ Programming Guide, "Thread Block Clusters").
 pub(super) const SPLITS: [i64; 4] = [1, 2, 4, 8];
 /// Elements between the rows of a tile of partial sums beside the tile's own: threads that hold eight columns of
 /// four pairs of rows then store to 32 banks.
 pub(super) const PARTIAL_PADDING: i64 = 4;
 
+/// Bytes of a line of L2, which a box of a tensor map is read by.
+pub(super) const LINE_BYTES: i64 = 128;
 /// Bytes that a stage should have, so that the one thread that copies keeps memory busy.
 const STAGE_BYTES: i64 = 24 * 1024;
 
@@ -155,11 +157,11 @@ impl WideTile {
     /// Stages that fit beside what stores the results.
     fn most_stages(self, bytes: i64, chip: &Chip) -> i64 {
         let [m, n, depth] = self.shape;
-        let staging = match (self.split, self.swap) {
-            (1, true) => 0,
-            (1, false) => STAGING.min(m * n * 4),
-            (split, _) => m * (n + PARTIAL_PADDING) * 4 + STAGING.min(m * n / split * 4),
+        let partial = match self.split {
+            1 => 0,
+            _ => m * (n + PARTIAL_PADDING) * 4,
         };
+        let staging = partial + STAGING.min(m * n / self.split * 4);
         let stage = (m + n) * depth * bytes;
         ((chip.shared_bytes - staging - RESERVED) / stage).min(8)
     }
@@ -314,15 +316,22 @@ pub(super) fn tiles(problem: Problem, k_first: KFirst, chip: &Chip) -> Vec<WideT
         .iter()
         .filter_map(|shape| WideTile::new(*shape, bytes, chip));
     let usual = usual.flat_map(|tile| {
-        let pair = WideTile { cluster: 2, ..tile };
-        [Some(tile), (problem.m > tile.shape[0]).then_some(pair)]
+        // Four fetch for each other only where rows that begin inside a line make fetching dear.
+        let most = if problem.k * bytes % LINE_BYTES == 0 {
+            2
+        } else {
+            4
+        };
+        [1, 2, 4]
+            .into_iter()
+            .filter(move |cluster| *cluster <= most && problem.m > (cluster - 1) * tile.shape[0])
+            .map(move |cluster| WideTile { cluster, ..tile })
     });
     let rows = FEW_ROWS.into_iter().find(|rows| *rows >= problem.m);
     let few = rows
         .into_iter()
         .flat_map(|rows| few_rows(rows, problem, chip));
     usual
-        .flatten()
         .chain(few)
         .filter(|tile| tile.reads(k_first, bytes))
         .collect()

@@ -287,8 +287,9 @@ fn descriptor<'c>(
             address = ints.add(address, ints.mul(digit, term.bytes)?)?;
         }
     }
-    // The address field counts 16 bytes; shared memory is below 2^18 bytes, so it stays in its field.
-    let field = ints.shift(address, 4)?;
+    // The field counts 16 bytes of the CTA's own memory: in a cluster an address says the CTA too, above bit 18
+    // (PTX ISA 9.7.15.5.1.2.2, "matrix-descriptor-encode").
+    let field = ints.and(ints.shift(address, 4)?, 0x3FFF)?;
     let wide = Ints::new(emitter.builder, 64);
     let i64 = types::integer(emitter.builder, 64);
     let field = emitter
