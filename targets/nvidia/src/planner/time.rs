@@ -26,7 +26,7 @@ const OVERHEAD: f64 = 500.0;
 /// Clocks in which two, four and eight CTAs start together and exchange their sums of a tile.
 const EXCHANGE: [f64; 3] = [2500.0, 6000.0, 11000.0];
 /// How much longer a turn is in clusters, which wait for each other.
-const CLUSTERED: f64 = 1.01;
+const CLUSTERED: f64 = 1.02;
 /// How sharply the longest part of a turn decides.
 const SHARPNESS: i32 = 6;
 
