@@ -4,7 +4,7 @@
 //! without that one, and what was compiled stays.
 
 use axe_compile::tune::{Job, jobs, products};
-use axe_package::{DType, Key, OperandOrder};
+use axe_package::{DType, Key, OperandOrder, TunedOp};
 use axe_runtime::RuntimeError;
 use axe_runtime::bench::case::Case;
 use axe_runtime::bench::problem::{Gemm, Scaling};
@@ -216,19 +216,26 @@ fn key(gemm: &Gemm, chip: &str) -> Key {
     }
 }
 
-/// The GEMM of a product of 16-bit elements; `None` for a transposed A, which is not timed.
+/// The GEMM of a product; `None` for a transposed A, which is not timed.
 fn gemm(key: &Key) -> Option<Gemm> {
     let transposed = match key.layout {
         OperandOrder::Nt => true,
         OperandOrder::Nn => false,
         OperandOrder::Tn | OperandOrder::Tt => return None,
     };
-    matches!(key.dtype, DType::F16 | DType::BF16).then_some(Gemm {
+    let scaling = match (key.op, key.dtype) {
+        (TunedOp::Gemm, DType::F16 | DType::BF16) => Scaling::None,
+        (TunedOp::GemmTensorScaled, DType::F8E4M3) => Scaling::Tensor,
+        (TunedOp::GemmRowScaled, DType::F8E4M3) => Scaling::Row,
+        (TunedOp::GemmBlockScaled, DType::F8E4M3) => Scaling::Block,
+        _ => return None,
+    };
+    Some(Gemm {
         m: key.m,
         n: key.n,
         k: key.k,
         dtype: key.dtype,
         transposed,
-        scaling: Scaling::None,
+        scaling,
     })
 }

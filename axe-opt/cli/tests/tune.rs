@@ -85,7 +85,7 @@ fn products_of_modules_are_tuned() {
 fn what_cannot_be_compiled_is_said() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().to_str().unwrap();
-    let (code, said) = tune(&["--case", "128,128,128,e4m3-row", "--packages", folder]);
+    let (code, said) = tune(&["--case", "128,128,128,e4m3-tensor", "--packages", folder]);
     assert_eq!(code, Some(3), "{said}");
     assert!(said.contains("no kernels to choose from"), "{said}");
     let (code, said) = tune(&[

@@ -6,7 +6,7 @@
 use crate::{CompileError, Compiled, compile_as, register};
 use axe_nvidia::facts::chip::chip;
 use axe_nvidia::planner::search::{Query, candidates};
-use axe_package::{DType, Key, OperandOrder};
+use axe_package::{DType, Key, OperandOrder, TunedOp};
 use axe_passes::ir::Op;
 
 /// A package to compile.
@@ -49,7 +49,17 @@ pub fn jobs(keys: &[Key], limit: usize) -> (Vec<Job>, Vec<String>) {
 /// `8192x4096x4096-bf16-nt`.
 fn product(key: &Key) -> String {
     let Key { m, n, k, .. } = key;
-    format!("{m}x{n}x{k}-{}-{}", key.dtype.name(), order(key.layout))
+    let scaling = match key.op {
+        TunedOp::Gemm => "",
+        TunedOp::GemmTensorScaled => "-tensor",
+        TunedOp::GemmRowScaled => "-row",
+        TunedOp::GemmBlockScaled => "-block",
+    };
+    format!(
+        "{m}x{n}x{k}-{}{scaling}-{}",
+        key.dtype.name(),
+        order(key.layout)
+    )
 }
 
 fn order(layout: OperandOrder) -> &'static str {
@@ -90,9 +100,15 @@ impl Job {
         format!("{}-{:02}.axe", product(&self.key), self.number)
     }
 
-    /// The module that it is compiled from: `C = A W` with sums in f32, rounded once.
+    /// The module that it is compiled from: `C = A W` with sums in f32, rounded once; 8-bit operands have scales,
+    /// `f(A, A's scales, W, W's scales)`.
     #[must_use]
     pub fn source(&self) -> String {
+        match self.key.op {
+            TunedOp::GemmRowScaled => return self.row_scaled(),
+            TunedOp::GemmBlockScaled => return self.block_scaled(),
+            TunedOp::Gemm | TunedOp::GemmTensorScaled => {}
+        }
         let Key { m, n, k, .. } = self.key;
         let element = match self.key.dtype {
             DType::BF16 => "bf16",
@@ -127,6 +143,55 @@ impl Job {
         )
     }
 
+    /// A scale for each row of A, and one for each row of W.
+    fn row_scaled(&self) -> String {
+        let Key { m, n, k, .. } = self.key;
+        let operand = |rows: u64| format!("tensor<{rows}x{k}xf8E4M3FN>");
+        let (a, w) = (operand(m), operand(n));
+        let (sums, c) = (
+            format!("tensor<{m}x{n}xf32>"),
+            format!("tensor<{m}x{n}xbf16>"),
+        );
+        format!(
+            "func.func @gemm(%a: {a}, %sa: tensor<{m}xf32>, %w: {w}, %sw: tensor<{n}xf32>) -> {c} {{\n  \
+             %sums = axe.gemm %a, %w {{trans_b, axe.plan = {plan}}} : {a}, {w} -> {sums}\n  \
+             %rows = axe.broadcast %sa dims [1] : tensor<{m}xf32> -> {sums}\n  \
+             %columns = axe.broadcast %sw dims [0] : tensor<{n}xf32> -> {sums}\n  \
+             %c = axe.map ins(%sums, %rows, %columns : {sums}, {sums}, {sums}) -> {c} {{\n  \
+             ^bb0(%sum: f32, %row: f32, %column: f32):\n    \
+             %once = arith.mulf %sum, %row : f32\n    \
+             %twice = arith.mulf %once, %column : f32\n    \
+             %rounded = arith.truncf %twice : f32 to bf16\n    \
+             axe.yield %rounded : bf16\n  \
+             }}\n  \
+             return %c : {c}\n}}\n",
+            plan = self.plan
+        )
+    }
+
+    /// A scale for each 1 x 128 of A, rows innermost, and for each 128 x 128 of W.
+    fn block_scaled(&self) -> String {
+        let Key { m, n, k, .. } = self.key;
+        let operand = |rows: u64| format!("tensor<{rows}x{k}xf8E4M3FN>");
+        let (a, w) = (operand(m), operand(n));
+        let (nb, kb) = (n.div_ceil(128), k.div_ceil(128));
+        let (sa, sw) = (
+            format!("tensor<{kb}x{m}xf32>"),
+            format!("tensor<{nb}x{kb}xf32>"),
+        );
+        let (sums, c) = (
+            format!("tensor<{m}x{n}xf32>"),
+            format!("tensor<{m}x{n}xbf16>"),
+        );
+        format!(
+            "func.func @gemm(%a: {a}, %sa: {sa}, %w: {w}, %sw: {sw}) -> {c} {{\n  \
+             %sums = axe.scaled_gemm %a, %w, %sa, %sw {{trans_scale_a, axe.plan = {plan}}} : {a}, {w}, {sa}, {sw} -> {sums}\n  \
+             %c = axe.cast %sums : {sums} -> {c}\n  \
+             return %c : {c}\n}}\n",
+            plan = self.plan
+        )
+    }
+
     /// Compiles it.
     ///
     /// # Errors
@@ -139,7 +204,6 @@ impl Job {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axe_package::TunedOp;
 
     fn key(m: u64, n: u64, k: u64, layout: OperandOrder) -> Key {
         Key {
@@ -168,6 +232,32 @@ mod tests {
                 let manifest = compiled.package.manifest();
                 assert_eq!(manifest.candidate.as_deref(), Some(job.plan.as_str()));
                 assert_eq!(manifest.kernels.len(), 1);
+            }
+        }
+    }
+
+    #[test]
+    fn scaled_products_compile() {
+        for (op, name) in [
+            (TunedOp::GemmRowScaled, "row"),
+            (TunedOp::GemmBlockScaled, "block"),
+        ] {
+            let scaled = Key {
+                op,
+                dtype: DType::F8E4M3,
+                ..key(300, 400, 272, OperandOrder::Nt)
+            };
+            let (jobs, notes) = jobs(std::slice::from_ref(&scaled), 3);
+            assert!(notes.is_empty() && jobs.len() == 3, "{notes:?} {jobs:?}");
+            for job in jobs {
+                assert!(
+                    job.name().contains(name) && job.plan.contains("wgmma"),
+                    "{job:?}"
+                );
+                let compiled = job.compile().unwrap();
+                assert_eq!(compiled.package.manifest().inputs.len(), 4);
+                let (keys, _) = products(&job.source(), "sm_90a").unwrap();
+                assert_eq!(keys, std::slice::from_ref(&scaled));
             }
         }
     }
@@ -218,7 +308,7 @@ mod tests {
     #[test]
     fn products_without_kernels_are_named() {
         let scaled = Key {
-            op: TunedOp::GemmRowScaled,
+            op: TunedOp::GemmTensorScaled,
             dtype: DType::F8E4M3,
             ..key(64, 64, 64, OperandOrder::Nt)
         };

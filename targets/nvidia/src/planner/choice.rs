@@ -166,14 +166,11 @@ impl Choice {
             "  {:>10.0} clocks predicted  {}",
             clocks, self.variant
         );
-        // Tiles of products with scales are those that their blocks allow.
-        if gemm.scales.is_some() {
-            return text;
-        }
         let query = Query {
             problem,
             roles: gemm.admits_wide(chip).is_ok(),
             k_first: gemm.k_first(),
+            blocks: gemm.scales.map(|scales| scales.blocks),
         };
         let mut tiles = vec![self.variant.tile()];
         for other in search::candidates(query, chip, usize::MAX) {

@@ -37,6 +37,7 @@ pub mod variant;
 pub mod wide;
 mod widen;
 
+pub use scaled::Blocks;
 pub use tuned::products;
 
 use crate::facts::chip::Chip;

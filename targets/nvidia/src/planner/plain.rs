@@ -18,7 +18,7 @@ const ROWS: i64 = 64;
 
 /// The tile whose columns share a scale.
 pub(super) fn tile(scales: &Scales<'_>) -> Tile {
-    let columns = [64, 32].into_iter().find(|n| scales.block_n % n == 0);
+    let columns = [64, 32].into_iter().find(|n| scales.blocks.n % n == 0);
     Tile {
         shape: [ROWS, columns.unwrap_or(16), step()],
         grid: Grid {
@@ -56,7 +56,7 @@ impl<'c> Plain<'_, 'c> {
         operands: &[Argument<'c>; 2],
         start: Val<'c>,
     ) -> PassResult<'c, Val<'c>> {
-        let block_k = self.factors.scales.block_k;
+        let block_k = self.factors.scales.blocks.k;
         let blocks = code.index(count(self.depth, block_k))?;
         let sums = code.for_each(blocks, 1, &[start], |code, block, carried| {
             let &[sum] = carried else {
@@ -82,7 +82,7 @@ impl<'c> Plain<'_, 'c> {
     ) -> PassResult<'c, Val<'c>> {
         let zero = code.scalar(axe_dialect::element_type(sums), Number::Of(0))?;
         let zero = code.fill(zero, sums)?;
-        let end = code.index(self.factors.scales.block_k)?;
+        let end = code.index(self.factors.scales.blocks.k)?;
         let [m, n, step] = self.tile.shape;
         let part = code.for_each(end, step, &[zero], |code, k, carried| {
             let &[part] = carried else {

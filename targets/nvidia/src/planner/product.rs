@@ -4,6 +4,7 @@ use super::code::layout_error;
 use super::cost::{Problem, Tile, Unit, choose};
 use super::frame::element_bytes;
 use super::layouts::{Grid, Product, matrix_product, scalar_product};
+use super::scaled::Blocks;
 use super::variant::Variant;
 use super::wide::{KFirst, WideTile};
 use crate::facts::chip::Chip;
@@ -55,8 +56,7 @@ pub(super) struct Scales<'c> {
     /// Of B: `[n / block_n, k / block_k]`.
     pub b: Val<'c>,
     pub transposed: bool,
-    pub block_n: i64,
-    pub block_k: i64,
+    pub blocks: Blocks,
 }
 
 impl<'c> Scales<'c> {
@@ -70,8 +70,10 @@ impl<'c> Scales<'c> {
             a,
             b,
             transposed: op.has_attribute("trans_scale_a"),
-            block_n: block("block_n").unwrap_or(128),
-            block_k: block("block_k").unwrap_or(128),
+            blocks: Blocks {
+                n: block("block_n").unwrap_or(128),
+                k: block("block_k").unwrap_or(128),
+            },
         })
     }
 }
@@ -297,7 +299,7 @@ impl<'c> Gemm<'c> {
         }
         let problem = self.problem();
         let chosen = match &self.scales {
-            Some(scales) => super::scaled::choose(problem, scales, chip),
+            Some(scales) => super::scaled::choose(problem, scales.blocks, chip),
             None => super::wide::choose(problem, self.k_first(), chip),
         };
         let mut tile = chosen
@@ -324,7 +326,7 @@ impl<'c> Gemm<'c> {
                 })?;
         }
         let tile = self.wide_options(self.split_tile(tile, chip)?)?;
-        let fits = |scales| super::scaled::fits(tile, scales);
+        let fits = |scales: &Scales<'_>| super::scaled::fits(tile, scales.blocks);
         match self.scales.as_ref().is_none_or(fits) {
             true => Ok(Some(tile)),
             false => Err(PassError::new(
@@ -439,7 +441,7 @@ impl<'c> Gemm<'c> {
             return Err("wgmma takes 8-bit operands as A [M, K] and B [N, K] alone".to_owned());
         }
         if let Some(scales) = &self.scales {
-            super::scaled::admits(self.problem(), scales, chip)?;
+            super::scaled::admits(self.problem(), scales.blocks, chip)?;
         }
         let bytes = element_bytes(self.element);
         let rows = [

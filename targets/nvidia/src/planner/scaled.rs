@@ -30,41 +30,53 @@ const SHAPES: [(i64, i64, i64); 6] = [
     (64, 16, 1),
 ];
 
-/// Whether a tile's columns share each block's scale of B, and its stages are blocks.
-pub(super) const fn fits(tile: WideTile, scales: &Scales<'_>) -> bool {
-    let [m, n, k] = tile.shape;
-    m == 64 * tile.consumers
-        && scales.block_n % n == 0
-        && k == scales.block_k
-        && !tile.swap
-        && tile.split == 1
+/// What shares a scale: `n` columns of B by `k`, and a row of A by `k`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blocks {
+    /// Columns.
+    pub n: i64,
+    /// Elements along the contracted dimension.
+    pub k: i64,
 }
 
-/// The cheapest tile; `None` when none fits.
-pub(super) fn choose(problem: Problem, scales: &Scales<'_>, chip: &Chip) -> Option<WideTile> {
-    let (bytes, k_first) = (problem.element_bytes, KFirst { a: false, b: false });
-    let tile = |shape| WideTile::with_depth(shape, scales.block_k, false, bytes, chip);
+/// Whether a tile's columns share each block's scale of B, and its stages are blocks.
+pub(super) const fn fits(tile: WideTile, blocks: Blocks) -> bool {
+    let [m, n, k] = tile.shape;
+    m == 64 * tile.consumers && blocks.n % n == 0 && k == blocks.k && !tile.swap && tile.split == 1
+}
+
+/// The tiles to choose from.
+pub(super) fn tiles(problem: Problem, blocks: Blocks, chip: &Chip) -> Vec<WideTile> {
+    let bytes = problem.element_bytes;
     let clusters = |tile: WideTile| {
         let pair = WideTile { cluster: 2, ..tile };
         [Some(tile), (problem.m > tile.shape[0]).then_some(pair)]
     };
-    let cost = |tile: &WideTile| tile.cost(problem, k_first, chip);
     SHAPES
         .into_iter()
-        .filter_map(tile)
-        .filter(|tile| fits(*tile, scales))
+        .filter_map(|shape| WideTile::with_depth(shape, blocks.k, false, bytes, chip))
+        .filter(|tile| fits(*tile, blocks))
         .flat_map(clusters)
         .flatten()
+        .collect()
+}
+
+/// The cheapest tile; `None` when none fits.
+pub(super) fn choose(problem: Problem, blocks: Blocks, chip: &Chip) -> Option<WideTile> {
+    let k_first = KFirst { a: false, b: false };
+    let cost = |tile: &WideTile| tile.cost(problem, k_first, chip);
+    tiles(problem, blocks, chip)
+        .into_iter()
         .min_by(|a, b| cost(a).total_cmp(&cost(b)))
 }
 
 /// Whether there is a tile for the blocks; the reason, where there is none.
-pub(super) fn admits(problem: Problem, scales: &Scales<'_>, chip: &Chip) -> Result<(), String> {
-    match choose(problem, scales, chip) {
+pub(super) fn admits(problem: Problem, blocks: Blocks, chip: &Chip) -> Result<(), String> {
+    match choose(problem, blocks, chip) {
         Some(_) => Ok(()),
         None => Err(format!(
             "blocks of {} elements along k are no stage of a multiple of 128 bytes up to 1024",
-            scales.block_k
+            blocks.k
         )),
     }
 }
@@ -121,7 +133,7 @@ impl<'c> Factors<'c> {
             code.view(column, r#type)?
         };
         let of_rows = code.load(of_rows, registers.r#type(code, Kind::Row, self.element())?)?;
-        let column = code.div(origin.column, code.index(self.scales.block_n)?)?;
+        let column = code.div(origin.column, code.index(self.scales.blocks.n)?)?;
         let operands = [self.b.memref, column, block];
         let of_columns = code
             .builder
@@ -195,7 +207,7 @@ impl<'c> Scaled<'_, 'c> {
             .registers
             .r#type(code, Kind::Full, self.gemm.accumulator)?;
         let zero = code.scalar(self.gemm.accumulator, Number::Of(0))?;
-        let blocks = count(self.gemm.k, self.factors.scales.block_k);
+        let blocks = count(self.gemm.k, self.factors.scales.blocks.k);
         let fetch =
             |code: Code<'c>, block| self.factors.fetch(code, self.registers, self.origin, block);
         let [of_rows, of_columns] = fetch(code, code.index(0)?)?;

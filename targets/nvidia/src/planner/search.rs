@@ -6,6 +6,7 @@
 
 use super::cost::{self, Problem, Unit};
 use super::gemm::count;
+use super::scaled::{self, Blocks};
 use super::variant::Variant;
 use super::wide::{self, KFirst, WideTile};
 use crate::facts::chip::Chip;
@@ -39,6 +40,9 @@ const WORTH: f64 = 1.75;
 /// What a further order costs in the ranking: as much as a tile that is this much slower.
 const PATIENCE: f64 = 0.005;
 
+/// The blocks of [`TunedOp::GemmBlockScaled`].
+pub(super) const BLOCKS: Blocks = Blocks { n: 128, k: 128 };
+
 /// What a tuner asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Query {
@@ -48,16 +52,24 @@ pub struct Query {
     pub roles: bool,
     /// How the operands are stored.
     pub k_first: KFirst,
+    /// What shares a scale, where blocks have scales.
+    pub blocks: Option<Blocks>,
 }
 
 impl Query {
-    /// The question for a key of the database; `None` for what there are no kernels to choose from: scaled
-    /// 8-bit products, sizes beyond 2^63.
+    /// The question for a key of the database; `None` for what there are no kernels to choose from: 8-bit products
+    /// with one scale or of other operands than A \[m, k\] and W \[n, k\], sizes beyond 2^63.
     #[must_use]
     pub fn of(key: &Key) -> Option<Self> {
-        let half = matches!(key.dtype, DType::F16 | DType::BF16) && key.op == TunedOp::Gemm;
-        half.then_some(())?;
-        let bytes = 2;
+        let (unit, bytes, blocks) = match (key.op, key.dtype) {
+            (TunedOp::Gemm, DType::F16 | DType::BF16) => (Unit::Half, 2, None),
+            (TunedOp::GemmRowScaled, DType::F8E4M3) => (Unit::Byte, 1, None),
+            (TunedOp::GemmBlockScaled, DType::F8E4M3) => (Unit::Byte, 1, Some(BLOCKS)),
+            _ => return None,
+        };
+        if unit == Unit::Byte && key.layout != OperandOrder::Nt {
+            return None;
+        }
         let size = |size: u64| i64::try_from(size).ok();
         let (m, n, k) = (size(key.m)?, size(key.n)?, size(key.k)?);
         let (trans_a, trans_b) = match key.layout {
@@ -74,8 +86,9 @@ impl Query {
                 n,
                 k,
                 element_bytes: bytes,
-                unit: Unit::Half,
+                unit,
             },
+            blocks,
             roles: rows.into_iter().all(|row| wide::takes_rows(row, bytes)),
             k_first: KFirst {
                 a: trans_a,
@@ -100,8 +113,12 @@ pub fn candidates(query: Query, chip: &Chip, limit: usize) -> Vec<Candidate> {
     let problem = query.problem;
     let roles = query.roles && chip.has_wgmma && chip.has_tma;
     let own = roles
-        .then(|| wide::choose(problem, query.k_first, chip).map(Variant::Roles))
-        .flatten();
+        .then(|| match query.blocks {
+            Some(blocks) => scaled::choose(problem, blocks, chip),
+            None => wide::choose(problem, query.k_first, chip),
+        })
+        .flatten()
+        .map(Variant::Roles);
     let own = own.or_else(|| cost::choose(problem, chip).map(Variant::Warps));
     let mut ranked = Vec::new();
     if roles {
@@ -145,9 +162,13 @@ fn by_roles(query: Query, chip: &Chip) -> Vec<(Variant, usize)> {
     let more = SHAPES
         .into_iter()
         .filter_map(|shape| WideTile::new(shape, bytes, chip))
-        .filter(|tile| tile.reads(query.k_first, bytes));
+        .filter(|tile| tile.reads(query.k_first, bytes) && query.blocks.is_none());
+    let tiles = match query.blocks {
+        Some(blocks) => scaled::tiles(query.problem, blocks, chip),
+        None => wide::tiles(query.problem, query.k_first, chip),
+    };
     // Pairs come with the orders.
-    wide::tiles(query.problem, query.k_first, chip)
+    tiles
         .into_iter()
         .filter(|tile| tile.cluster != 2)
         .chain(more)
@@ -212,6 +233,7 @@ mod tests {
                 unit: Unit::Half,
             },
             roles: k % 8 == 0,
+            blocks: None,
             k_first: KFirst { a: false, b: false },
         }
     }

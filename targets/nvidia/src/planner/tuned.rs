@@ -5,15 +5,16 @@
 //! lost is then small, and nothing can go wrong, since every tile computes products of every size. Batches and
 //! dynamic rows have no entries.
 
-use super::product::Gemm;
+use super::product::{Gemm, is_product};
+use super::search::BLOCKS;
 use super::variant::Variant;
 use crate::facts::chip::Chip;
+use axe_dialect::element_type;
 use axe_package::{DType, Key, OperandOrder, Tuned, TunedDb, TunedOp};
-use axe_passes::ir::value::name;
-use axe_passes::ir::walk;
+use axe_passes::ir::{Val, walk};
 use axe_passes::{PassError, PassResult};
 use melior::ir::operation::OperationLike;
-use melior::ir::{OperationRef, TypeLike};
+use melior::ir::{OperationRef, TypeLike, ValueLike};
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
@@ -56,10 +57,19 @@ fn read(path: &Path) -> Result<TunedDb, String> {
 /// What the database finds a product by; `None` for a kind of product that it has no entries for.
 pub(super) fn key(gemm: &Gemm<'_>, chip: &Chip) -> Option<Key> {
     let element = gemm.element;
-    let dtype = if element.is_f16() {
-        DType::F16
+    let float8 = |value: Val<'_>| element_type(value.r#type()).to_string() == "f8E4M3FN";
+    let (op, dtype) = if element.is_f16() {
+        (TunedOp::Gemm, DType::F16)
     } else if element.is_bf16() {
-        DType::BF16
+        (TunedOp::Gemm, DType::BF16)
+    } else if float8(gemm.a) && float8(gemm.b) {
+        // What a product is multiplied by afterwards changes little.
+        let op = match gemm.scales {
+            None => TunedOp::GemmRowScaled,
+            Some(scales) if scales.blocks == BLOCKS => TunedOp::GemmBlockScaled,
+            Some(_) => return None,
+        };
+        (op, DType::F8E4M3)
     } else {
         return None;
     };
@@ -74,7 +84,7 @@ pub(super) fn key(gemm: &Gemm<'_>, chip: &Chip) -> Option<Key> {
     single.then_some(())?;
     Some(Key {
         chip: chip.name.to_owned(),
-        op: TunedOp::Gemm,
+        op,
         dtype,
         layout,
         m: extent(gemm.m)?,
@@ -88,11 +98,11 @@ pub(super) fn key(gemm: &Gemm<'_>, chip: &Chip) -> Option<Key> {
 pub fn products(module: OperationRef<'_, '_>, chip: &Chip) -> (Vec<Key>, Vec<String>) {
     let (mut keys, mut others) = (Vec::new(), Vec::new());
     let all = walk::nested(module, &|_| true).into_iter();
-    for op in all.filter(|op| name(*op) == "axe.gemm") {
+    for op in all.filter(|op| is_product(*op)) {
         let found = Gemm::read(op, chip).map_err(|error| error.message);
         let found = found.and_then(|gemm| {
             key(&gemm, chip).ok_or_else(|| {
-                "a database of plans has single products of f16 or bf16 and static sizes".to_owned()
+                "a database of plans has single products of f16, bf16 or f8E4M3FN, in blocks of 128 x 128 where those have scales, and static sizes".to_owned()
             })
         });
         match found {
