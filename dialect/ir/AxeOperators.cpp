@@ -300,8 +300,7 @@ void GemmOp::getEffects(Effects &effects) {
 
 /// `extent / by` rounded up; dynamic when `extent` is.
 static int64_t blocksOf(int64_t extent, int64_t by) {
-  return ShapedType::isDynamic(extent) ? extent
-                                       : llvm::divideCeil(extent, by);
+  return ShapedType::isDynamic(extent) ? extent : llvm::divideCeil(extent, by);
 }
 
 /// (H3).
@@ -312,8 +311,8 @@ static LogicalResult verifyScales(ScaledGemmOp op, int64_t m, int64_t n,
   if (op.getTransScaleA())
     std::swap(ofA[0], ofA[1]);
   SmallVector<int64_t> ofB = {blocksOf(n, op.getBlockN()), blocks};
-  for (auto [scale, expected] : {std::pair(op.getScaleA(), ofA),
-                                 std::pair(op.getScaleB(), ofB)}) {
+  for (auto [scale, expected] :
+       {std::pair(op.getScaleA(), ofA), std::pair(op.getScaleB(), ofB)}) {
     if (canMatch(shapeOf(scale.getType()), expected))
       continue;
     auto extent = [](int64_t size) {
@@ -358,9 +357,10 @@ void ScaledGemmOp::getEffects(Effects &effects) {
     addRead(effects, *operand);
 }
 
-LogicalResult WaitOp::inferReturnTypes(
-    MLIRContext *, std::optional<Location>, ValueRange operands, DictionaryAttr,
-    OpaqueProperties, RegionRange, SmallVectorImpl<Type> &inferred) {
+LogicalResult WaitOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                       ValueRange operands, DictionaryAttr,
+                                       OpaqueProperties, RegionRange,
+                                       SmallVectorImpl<Type> &inferred) {
   llvm::append_range(inferred, operands.getTypes());
   return success();
 }
