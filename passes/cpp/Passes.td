@@ -156,7 +156,8 @@ def AxeVerifySchedules : Pass<"axe-verify-schedules", "::mlir::ModuleOp"> {
   let description = [{
     Plans each operator of each kernel as the dispatcher would, enumerates the
     plan, and checks that every element is read from and written to exactly
-    where the layouts say, once. Changes nothing.
+    where the layouts say, once. Changes nothing. Dispatch makes the same checks;
+    the page on kernels lists them.
   }];
   let options = [
     Option<"target", "target", "std::string", "\"sm_90a\"", "The chip to plan for">];

@@ -15,6 +15,7 @@ mod math;
 mod memory;
 mod module;
 mod pipeline;
+mod protocol;
 mod schedule;
 mod schedules;
 mod team;

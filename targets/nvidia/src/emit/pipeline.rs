@@ -7,6 +7,7 @@
 use super::assembly::Assembly;
 use super::int::Int;
 use super::kernel::Emitter;
+use super::protocol::Counts;
 use super::team::Team;
 use super::types;
 use super::value::{Bound, Space};
@@ -78,7 +79,7 @@ fn stages(create: Op<'_>) -> Option<i64> {
 }
 
 /// Bytes that the copies signalling a slot bring.
-fn signalled_bytes(slot: Val<'_>) -> Option<i64> {
+pub(crate) fn signalled_bytes(slot: Val<'_>) -> Option<i64> {
     let mut bytes = 0_i64;
     for copy in users(slot).into_iter().filter(|op| name(*op) == "axe.copy") {
         let target = operands(copy).get(1)?.r#type();
@@ -158,6 +159,12 @@ impl<'c> Emitter<'c> {
         };
         let (full, empty) = self.arrivals(result)?;
         let empty = empty * ring.shared_by;
+        let counts = Counts {
+            full,
+            empty,
+            shared_by: ring.shared_by,
+        };
+        self.check_protocol(op, stages, counts)?;
         let first = self.leads()?;
         self.when(first, &[], |emitter| {
             for stage in 0..stages {

@@ -5,6 +5,7 @@ pub mod gather;
 pub mod ldmatrix;
 pub mod mma;
 pub mod owner;
+pub mod pipeline;
 pub mod reduce;
 pub mod shuffle;
 pub mod tma;

@@ -6,6 +6,8 @@
 //! further dimension follows densely. What is left of the shared layout, whichever way its digits are
 //! strided, is a direct sum of that box with a loop over boxes.
 
+mod check;
+
 use super::Decline;
 use axe_layout::{Axis, Iter, Layout, Swizzle};
 use std::fmt;
@@ -170,9 +172,8 @@ struct Digit {
     modulus: Option<i64>,
     /// The extent and stride in global memory; `None` for an extent that is known at run time.
     global: (Option<i64>, i64),
-    /// Elements of the tile along it, and the elements of the tile's flat index that one of it moves.
+    /// Elements of the tile along it.
     tile: i64,
-    weight: i64,
     /// Where they are in shared memory, outermost first.
     shared: Vec<Iter>,
 }
@@ -212,7 +213,7 @@ impl TmaPlan {
             )?,
             map,
         };
-        plan.check(&ordered, shared, bytes)?;
+        plan.check(global, shape, shared, bytes)?;
         Ok(plan)
     }
 
@@ -223,57 +224,15 @@ impl TmaPlan {
         let boxes = i64::try_from(self.boxes.len()).unwrap_or(0);
         elements * boxes * element_bytes
     }
-
-    /// Compares every element of every box, placed as the accelerator places it, with the shared layout.
-    fn check(&self, digits: &[Digit], shared: &Layout, bytes: i64) -> Result<(), Decline> {
-        let size = usize::try_from(shared.size()).unwrap_or(0);
-        let addresses: Vec<i64> = axe_layout::address::AddressMap::new(shared, Axis::M)
-            .and_then(|map| {
-                let mut all = vec![0; size];
-                map.fill(0, &mut all).map(|()| all)
-            })
-            .map_err(|error| Decline::new(error.to_string()))?;
-        let mut seen = vec![false; size];
-        let elements: i64 = self.map.r#box.iter().product();
-        for each in &self.boxes {
-            for at in 0..elements {
-                let (mut rest, mut flat) = (at, 0);
-                for ((digit, extent), coordinate) in
-                    digits.iter().zip(&self.map.r#box).zip(&each.coordinates)
-                {
-                    flat += (rest % extent + coordinate.offset) * digit.weight;
-                    rest /= extent;
-                }
-                let place = self.map.swizzle.apply((each.shared + at) * bytes);
-                let index = usize::try_from(flat).ok().filter(|flat| *flat < size);
-                let right = index.is_some_and(|index| {
-                    addresses[index] * bytes == place && !std::mem::replace(&mut seen[index], true)
-                });
-                if !right {
-                    return Err(Decline::new(format!(
-                        "element {flat} of the tile would go to byte {place}, where the layout has none"
-                    )));
-                }
-            }
-        }
-        match seen.iter().position(|seen| !seen) {
-            None => Ok(()),
-            Some(missing) => Err(Decline::new(format!(
-                "element {missing} of the tile is in no box"
-            ))),
-        }
-    }
 }
 
 /// The digits of a tile of global memory, in the order of the tile's flat index.
 fn digits(global: &Global, shape: &[i64], bytes: i64) -> Result<Vec<Digit>, Decline> {
     let mut digits = Vec::new();
-    let mut weight: i64 = shape.iter().product();
     for dim in 0..global.shape.len() {
         let tile = global.kept.iter().position(|kept| *kept == dim);
         let extent = tile.and_then(|at| shape.get(at)).copied().unwrap_or(1);
-        weight /= if tile.is_some() { extent.max(1) } else { 1 };
-        let mut own = digits_of(global, dim, extent, weight, bytes)?;
+        let mut own = digits_of(global, dim, extent, bytes)?;
         own.reverse();
         digits.extend(own);
     }
@@ -281,21 +240,15 @@ fn digits(global: &Global, shape: &[i64], bytes: i64) -> Result<Vec<Digit>, Decl
 }
 
 /// The digits of one dimension, innermost first.
-fn digits_of(
-    global: &Global,
-    dim: usize,
-    extent: i64,
-    weight: i64,
-    bytes: i64,
-) -> Result<Vec<Digit>, Decline> {
+fn digits_of(global: &Global, dim: usize, extent: i64, bytes: i64) -> Result<Vec<Digit>, Decline> {
     let whole = global.shape.get(dim).copied().unwrap_or(1);
     let all = global.dims.get(dim).map_or(&[][..], Vec::as_slice);
     let mut iters: Vec<_> = all.iter().filter(|iter| iter.extent > 1).collect();
-    if iters.is_empty() && extent > 1 {
-        // A dimension of one element has a stride still: the tile's others do not exist.
+    let divisor = global.divisors.get(dim).copied().unwrap_or(1);
+    if iters.is_empty() && (extent > 1 || divisor != 0) {
+        // A dimension of one element has a stride still: the tile's others, and those at other origins, do not exist.
         iters.extend(all.last());
     }
-    let divisor = global.divisors.get(dim).copied().unwrap_or(1);
     let (mut below, mut left) = (1, extent);
     let mut digits = Vec::new();
     for (at, iter) in iters.iter().enumerate().rev() {
@@ -339,7 +292,6 @@ fn digits_of(
                 iter.stride,
             ),
             tile,
-            weight: weight * (extent / left),
             shared: Vec::new(),
         });
         left /= tile;
@@ -566,7 +518,7 @@ impl fmt::Display for TmaPlan {
 mod tests {
     use super::*;
 
-    fn global(shape: &[i64], strides: &[i64]) -> Global {
+    pub(super) fn global(shape: &[i64], strides: &[i64]) -> Global {
         let dims = shape.iter().zip(strides).map(|(&extent, &stride)| {
             let extent = if extent == DYNAMIC { 1 << 40 } else { extent };
             vec![Iter::new(extent, stride, Axis::M)]
@@ -579,7 +531,7 @@ mod tests {
         }
     }
 
-    fn plan(global: &Global, tile: &[i64], shared: &str) -> Result<TmaPlan, Decline> {
+    pub(super) fn plan(global: &Global, tile: &[i64], shared: &str) -> Result<TmaPlan, Decline> {
         TmaPlan::new(global, tile, &shared.parse().unwrap(), "f16", 2)
     }
 

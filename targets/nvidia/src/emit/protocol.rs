@@ -1,0 +1,281 @@
+//! The programs of a ring's producers and consumers, out of a kernel's operations, and their check.
+
+use super::kernel::Emitter;
+use super::pipeline::{Side, signalled_bytes};
+use super::team::Team;
+use super::types;
+use crate::plan::pipeline::{Arm, Arrival, Carried, Name, PipelinePlan, Place, Step};
+use axe_passes::ir::value::{defined_by, identity, name, operands, results};
+use axe_passes::ir::walk::{blocks, operations};
+use axe_passes::ir::{Op, Val};
+use axe_passes::{PassError, PassResult};
+use melior::ir::operation::OperationLike;
+use melior::ir::{BlockRef, ValueLike};
+use std::collections::HashSet;
+
+/// The barriers' counts of a ring.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counts {
+    /// Of a full stage.
+    pub full: i64,
+    /// Of an empty one.
+    pub empty: i64,
+    /// CTAs that share the stages.
+    pub shared_by: i64,
+}
+
+impl<'c> Emitter<'c> {
+    /// Checks how the kernel uses the ring that `create` makes.
+    ///
+    /// # Errors
+    /// At the operation that breaks the protocol.
+    pub(crate) fn check_protocol(
+        &self,
+        create: Op<'c>,
+        stages: i64,
+        counts: Counts,
+    ) -> PassResult<'c> {
+        let (Some(&ring), Some(kernel)) = (results(create).first(), create.parent_operation())
+        else {
+            return Err(self.error("expected a pipeline in a kernel"));
+        };
+        // SAFETY: the kernel lives as long as the operation.
+        let kernel: Op<'c> = unsafe { Op::from_raw(kernel.to_raw()) };
+        let mut reader = Reader {
+            ring,
+            threads: self.cta_threads,
+            side: Side::Producer,
+            slots: HashSet::new(),
+            arrivals: Vec::new(),
+            places: Vec::new(),
+        };
+        let (fill, commits) = reader.program(kernel, Side::Producer);
+        let (drain, releases) = reader.program(kernel, Side::Consumer);
+        let plan = PipelinePlan {
+            stages,
+            full: counts.full,
+            empty: counts.empty,
+            shared_by: counts.shared_by,
+            fill,
+            drain,
+            commits,
+            releases,
+        };
+        plan.check().map_err(|broken| {
+            let op = broken.at.and_then(|at| reader.places.get(at).copied());
+            let location = op.map_or(create.location(), |op| op.location());
+            PassError::new(location, broken.reason.to_string())
+        })
+    }
+}
+
+/// Reads the programs of one ring.
+struct Reader<'c> {
+    ring: Val<'c>,
+    threads: i64,
+    side: Side,
+    /// The slots of the side that is read.
+    slots: HashSet<Name>,
+    /// The arrivals of its steps that give a stage back.
+    arrivals: Vec<Arrival>,
+    places: Vec<Op<'c>>,
+}
+
+impl<'c> Reader<'c> {
+    fn program(&mut self, kernel: Op<'c>, side: Side) -> (Vec<Step>, Vec<Arrival>) {
+        self.side = side;
+        self.slots.clear();
+        let steps = blocks(kernel).into_iter();
+        let steps = steps.flat_map(|block| self.block(block)).collect();
+        (steps, std::mem::take(&mut self.arrivals))
+    }
+
+    fn place(&mut self, op: Op<'c>) -> Place {
+        self.places.push(op);
+        self.places.len() - 1
+    }
+
+    fn block(&mut self, block: BlockRef<'c, 'c>) -> Vec<Step> {
+        operations(block)
+            .into_iter()
+            .flat_map(|op| self.operation(op))
+            .collect()
+    }
+
+    fn is_own(&self, op: Op<'c>) -> bool {
+        operands(op)
+            .first()
+            .is_some_and(|ring| identity(*ring) == identity(self.ring))
+    }
+
+    fn operation(&mut self, op: Op<'c>) -> Vec<Step> {
+        let (take, give) = match self.side {
+            Side::Producer => ("axe.pipeline.acquire", "axe.pipeline.commit"),
+            Side::Consumer => ("axe.pipeline.wait", "axe.pipeline.release"),
+        };
+        let name = name(op);
+        match name.as_str() {
+            _ if name == take && self.is_own(op) => self.take(op),
+            _ if name == give && self.is_own(op) => self.give(op),
+            "axe.copy" => self.signal(op),
+            "scf.for" => self.turns(op),
+            "scf.if" => self.branch(op),
+            "axe.for_tiles" => {
+                let body = blocks(op).into_iter().flat_map(|block| self.block(block));
+                let body: Vec<_> = body.collect();
+                self.looped(op, Vec::new(), body)
+            }
+            // A scope's body is its warps' program.
+            "axe.scope" => blocks(op)
+                .into_iter()
+                .flat_map(|block| self.block(block))
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn take(&mut self, op: Op<'c>) -> Vec<Step> {
+        let at = self.place(op);
+        let Some(&slot) = results(op).first() else {
+            return Vec::new();
+        };
+        self.slots.insert(identity(slot));
+        let announced = match self.side {
+            Side::Producer => signalled_bytes(slot).unwrap_or(0),
+            Side::Consumer => 0,
+        };
+        vec![Step::Take {
+            slot: identity(slot),
+            announced,
+            at,
+        }]
+    }
+
+    fn give(&mut self, op: Op<'c>) -> Vec<Step> {
+        let Some(&slot) = operands(op).get(1) else {
+            return Vec::new();
+        };
+        let at = self.place(op);
+        let team = Team::around(op, self.threads);
+        // The bytes of copies are announced, with an arrival, where the slot is acquired.
+        let acquire = defined_by(slot, "axe.pipeline.acquire");
+        let made = match acquire.filter(|_| signalled_bytes(slot) > Some(0)) {
+            Some(acquire) => Team::around(acquire, self.threads).count(),
+            None => team.warps * team.count(),
+        };
+        let warps = team.firsts.iter();
+        let warps = warps.flat_map(|first| *first..first + team.warps);
+        self.arrivals.push(Arrival {
+            warps: warps.collect(),
+            made,
+            at,
+        });
+        vec![Step::Give {
+            slot: identity(slot),
+            at,
+        }]
+    }
+
+    /// A copy that completes a slot of this ring.
+    fn signal(&mut self, op: Op<'c>) -> Vec<Step> {
+        let operands = operands(op);
+        let slot = operands.last().filter(|slot| is_slot(**slot));
+        let Some(slot) = slot.filter(|slot| self.slots.contains(&identity(**slot))) else {
+            return Vec::new();
+        };
+        let at = self.place(op);
+        let target = operands.get(1).map(|target| target.r#type());
+        let elements = target.and_then(types::memref_shape);
+        let bytes = target.and_then(|target| types::bytes(axe_dialect::element_type(target)));
+        let bytes = elements.map_or(0, |shape| shape.iter().product()) * bytes.unwrap_or(0);
+        vec![Step::Signal {
+            slot: identity(*slot),
+            bytes,
+            at,
+        }]
+    }
+
+    fn turns(&mut self, op: Op<'c>) -> Vec<Step> {
+        let Some(block) = blocks(op).first().copied() else {
+            return Vec::new();
+        };
+        let arguments = super::control::block_arguments(block);
+        let initial = operands(op);
+        let next = operations(block).last().copied().map(operands);
+        let next = next.unwrap_or_default();
+        let mut carried = Vec::new();
+        let parts = initial.iter().skip(3).zip(arguments.iter().skip(1));
+        for ((initial, inside), (next, result)) in parts.zip(next.iter().zip(results(op))) {
+            if self.slots.contains(&identity(*initial)) {
+                let names = [*initial, *inside, *next, result].map(identity);
+                self.slots.extend(names);
+                let [initial, inside, next, result] = names;
+                carried.push(Carried {
+                    initial,
+                    inside,
+                    next,
+                    result,
+                });
+            }
+        }
+        let body = self.block(block);
+        self.looped(op, carried, body)
+    }
+
+    /// A loop, unless it leaves the ring alone.
+    fn looped(&mut self, op: Op<'c>, carried: Vec<Carried>, body: Vec<Step>) -> Vec<Step> {
+        if carried.is_empty() && body.is_empty() {
+            return Vec::new();
+        }
+        let at = self.place(op);
+        vec![Step::Loop { carried, body, at }]
+    }
+
+    fn branch(&mut self, op: Op<'c>) -> Vec<Step> {
+        let mut arms = Vec::new();
+        let mut slots: Option<Vec<usize>> = None;
+        for region in op.regions() {
+            use melior::ir::RegionLike;
+            let Some(block) = region.first_block() else {
+                arms.push(Arm {
+                    steps: Vec::new(),
+                    yields: Vec::new(),
+                });
+                continue;
+            };
+            let steps = self.block(block);
+            let yielded = operations(block).last().copied().map(operands);
+            let yielded = yielded.unwrap_or_default();
+            // Which results are slots of this ring follows from the first arm.
+            let positions = slots.get_or_insert_with(|| {
+                (0..yielded.len())
+                    .filter(|at| {
+                        let value = yielded.get(*at).copied();
+                        value.is_some_and(|value| self.slots.contains(&identity(value)))
+                    })
+                    .collect()
+            });
+            let yields = positions.iter().filter_map(|at| yielded.get(*at));
+            arms.push(Arm {
+                steps,
+                yields: yields.map(|value| identity(*value)).collect(),
+            });
+        }
+        let all = results(op);
+        let results: Vec<_> = slots
+            .unwrap_or_default()
+            .into_iter()
+            .filter_map(|at| all.get(at).map(|value| identity(*value)))
+            .collect();
+        self.slots.extend(&results);
+        if results.is_empty() && arms.iter().all(|arm| arm.steps.is_empty()) {
+            return Vec::new();
+        }
+        let at = self.place(op);
+        vec![Step::Branch { arms, results, at }]
+    }
+}
+
+fn is_slot(value: Val<'_>) -> bool {
+    value.r#type().to_string() == "!axe.slot"
+}
