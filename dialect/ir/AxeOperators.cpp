@@ -30,6 +30,21 @@ static void addRead(Effects &effects, OpOperand &operand) {
 // Copy and fill
 //===----------------------------------------------------------------------===//
 
+/// (C7)
+static LogicalResult verifyCacheHint(CopyOp copy) {
+  Attribute hint = copy.getOptionsAttr() ? copy.getOptionsAttr().get("l2")
+                                         : Attribute();
+  if (!hint)
+    return success();
+  auto name = dyn_cast<StringAttr>(hint);
+  if (name && llvm::is_contained({"evict_first", "evict_normal", "evict_last"},
+                                 name.getValue()))
+    return success();
+  return copy.emitOpError("(C7) expected \"evict_first\", \"evict_normal\" or "
+                          "\"evict_last\" for the option 'l2', got ")
+         << hint;
+}
+
 LogicalResult CopyOp::verify() {
   if (bool(getDest()) == bool(getResult()))
     return emitOpError("(C2) expected a destination or a result, and not both");
@@ -47,6 +62,11 @@ LogicalResult CopyOp::verify() {
   if ((getSignal() || getMulticast()) && !getIsAsync())
     return emitOpError("(C5) expected an asynchronous copy with '")
            << (getSignal() ? "signal" : "multicast") << "'";
+  if (getAccumulate() && (!getDest() || getSignal()))
+    return emitOpError("(C6) expected 'accumulate' in a copy into storage that "
+                       "signals nothing");
+  if (failed(verifyCacheHint(*this)))
+    return failure();
   if (!getPad())
     return success();
   if (getPad().getType() != elementType(source) || !isa<MemRefType>(source))
@@ -58,9 +78,12 @@ LogicalResult CopyOp::verify() {
 
 void CopyOp::getEffects(Effects &effects) {
   addRead(effects, getSourceMutable());
-  if (getDest())
-    effects.emplace_back(MemoryEffects::Write::get(),
-                         &*getDestMutable().begin());
+  if (!getDest())
+    return;
+  OpOperand &dest = *getDestMutable().begin();
+  if (getAccumulate())
+    addRead(effects, dest);
+  effects.emplace_back(MemoryEffects::Write::get(), &dest);
 }
 
 LogicalResult FillOp::verify() {

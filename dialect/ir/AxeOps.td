@@ -435,7 +435,13 @@ def Axe_CopyOp : Axe_Operator<"copy", [AttrSizedOperandSegments,
     group that the next `axe.commit` closes, and is complete after the wait for
     that group; with `signal`, it completes the pipeline's stage instead. With
     `multicast`, every CTA of the cluster asks for the same source, and each
-    fetches a part of it for all.
+    fetches a part of it for all. With `accumulate`, the source's elements are
+    added to the destination's; what several scopes add to an element arrives in
+    any order, and nothing of it is lost.
+
+    The option `l2` (`"evict_first"`, `"evict_normal"`, `"evict_last"`) hints at
+    how long the L2 cache is to keep what the copy reads or writes in global
+    memory; schedules whose instructions take no hint ignore it.
 
     **Constraints**
 
@@ -443,7 +449,9 @@ def Axe_CopyOp : Axe_Operator<"copy", [AttrSizedOperandSegments,
     * (C2) exactly one of destination and result;
     * (C3) `async` only between memrefs;
     * (C4) `pad` has the element type and belongs to a source that is a memref;
-    * (C5) `signal` and `multicast` belong to asynchronous copies.
+    * (C5) `signal` and `multicast` belong to asynchronous copies;
+    * (C6) `accumulate` belongs to copies into storage that signal nothing;
+    * (C7) the option `l2` is one of its three.
 
     **Examples**
 
@@ -451,17 +459,20 @@ def Axe_CopyOp : Axe_Operator<"copy", [AttrSizedOperandSegments,
     axe.copy async %tile to %stage signal %slot : memref<...> to memref<..., #axe.space<shared>>
     axe.copy async %tile to %stage : memref<...> to memref<..., #axe.space<shared>>
     %f = axe.copy %stage : memref<..., #axe.space<shared>> -> tensor<128x16xf16, #frag>
+    axe.copy %part to %sums accumulate : tensor<128x64xf32, #acc> to memref<128x64xf32, ...>
+    axe.copy async %w to %stage signal %slot options = {l2 = "evict_last"} : memref<...> to memref<..., #axe.space<shared>>
     ```
   }];
   let arguments = !con((ins Axe_TensorOrMemory:$source,
                             Optional<Axe_Memory>:$dest,
                             Optional<AnyType>:$pad,
                             Optional<Axe_SlotType>:$signal,
-                            UnitAttr:$isAsync, UnitAttr:$multicast), scheduling);
+                            UnitAttr:$isAsync, UnitAttr:$multicast,
+                            UnitAttr:$accumulate), scheduling);
   let results = (outs Optional<AnyRankedTensor>:$result);
   let assemblyFormat = [{
     (`async` $isAsync^)? $source (`to` $dest^)? (`pad` $pad^ `:` type($pad))?
-    (`signal` $signal^)? (`multicast` $multicast^)?
+    (`signal` $signal^)? (`multicast` $multicast^)? (`accumulate` $accumulate^)?
     (`schedule` `=` $schedule^)? (`options` `=` $options^)? attr-dict
     `:` type($source) (`to` type($dest)^)? (`->` type($result)^)?
   }];

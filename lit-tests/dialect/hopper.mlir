@@ -21,6 +21,8 @@ axe.kernel @roles(%a: memref<256x512xf16>) threads(384) cluster(2, 1, 1) {
       %t = axe.slice %a[%c0, %c0] : memref<256x512xf16> to memref<128x64xf16, #axe.layout<S[(128, 64) : (512, 1)]>>
       // CHECK: axe.copy async %{{.*}} to %{{.*}} signal %[[SLOT]] multicast :
       axe.copy async %t to %s signal %slot multicast : memref<128x64xf16, #axe.layout<S[(128, 64) : (512, 1)]>> to memref<128x64xf16, #axe.space<shared>>
+      // CHECK: axe.copy async %{{.*}} to %{{.*}} accumulate options = {l2 = "evict_first"} :
+      axe.copy async %s to %t accumulate options = {l2 = "evict_first"} : memref<128x64xf16, #axe.space<shared>> to memref<128x64xf16, #axe.layout<S[(128, 64) : (512, 1)]>>
       // CHECK: axe.pipeline.commit %[[RING]], %[[SLOT]]
       axe.pipeline.commit %ring, %slot
     }

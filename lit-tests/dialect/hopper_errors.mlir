@@ -135,3 +135,19 @@ axe.kernel @own(%x: memref<8xf16>, %rank: index) threads(128) cluster(2, 1, 1) {
   %there = axe.peer %x at %rank : memref<8xf16> to memref<8xf16, #axe.space<cluster_shared>>
   axe.return
 }
+
+// -----
+
+axe.kernel @sums(%a: memref<8xf16>) threads(128) {
+  // expected-error@+1 {{(C6) expected 'accumulate' in a copy into storage that signals nothing}}
+  %r = axe.copy %a accumulate : memref<8xf16> -> tensor<8xf16>
+  axe.return
+}
+
+// -----
+
+axe.kernel @hint(%a: memref<8xf16>, %b: memref<8xf16>) threads(128) {
+  // expected-error@+1 {{(C7) expected "evict_first", "evict_normal" or "evict_last" for the option 'l2', got "never"}}
+  axe.copy %a to %b options = {l2 = "never"} : memref<8xf16> to memref<8xf16>
+  axe.return
+}

@@ -44,7 +44,7 @@ impl<'c> Lowering<'c> {
     }
 
     /// `axe.copy`: the tensor read from storage, or `None` after a write into storage. An asynchronous copy is done
-    /// at once.
+    /// at once; CTAs run one after the other, so that one that accumulates reads, adds and writes.
     ///
     /// # Errors
     /// When storage cannot be followed.
@@ -83,7 +83,10 @@ impl<'c> Lowering<'c> {
         let storage = self.storage(builder, *dest)?;
         let shape = types::shape(dest.r#type()).unwrap_or_default();
         nest(builder, &sharpen(extents, &shape), &mut |inner, at| {
-            let element = source.element(inner, at, pad)?;
+            let mut element = source.element(inner, at, pad)?;
+            if op.attribute("accumulate").is_ok() {
+                element = sum(inner, storage.load(inner, at, None)?, element)?;
+            }
             storage.store(inner, at, element)
         })?;
         Ok(None)
@@ -166,4 +169,14 @@ impl<'c> Lowering<'c> {
                 || crate::ir::value::defining(value)
                     .is_some_and(|op| crate::ir::value::name(op).starts_with("axe.")))
     }
+}
+
+/// `a + b` of an element type.
+fn sum<'c>(builder: &Builder<'c>, a: Val<'c>, b: Val<'c>) -> PassResult<'c, Val<'c>> {
+    let name = if types::is_float(a.r#type()) {
+        "arith.addf"
+    } else {
+        "arith.addi"
+    };
+    builder.value(name, &[a, b], a.r#type(), &[])
 }

@@ -1,5 +1,6 @@
 //! Plans: what a schedule decided for one operator, as plain data.
 
+pub mod bulk;
 pub mod copy;
 pub mod gather;
 pub mod ldmatrix;

@@ -1,6 +1,8 @@
 //! The schedules of each operator, by priority: one file a kind.
 
+mod accumulate;
 mod asynchronous;
+mod bulk;
 mod elementwise;
 mod exchange;
 mod fill;
@@ -15,6 +17,7 @@ mod shuffle;
 mod staged;
 mod store;
 mod tma;
+mod traffic;
 mod transfer;
 mod wgmma;
 
@@ -22,6 +25,7 @@ pub(super) use elementwise::convert;
 pub(super) use scalar::load_at;
 
 use super::schedule::{Schedule, Site};
+use super::value::Space;
 use axe_passes::ir::value::name;
 
 /// The schedules that may execute an operator, best first.
@@ -56,6 +60,9 @@ fn between_registers<'c>() -> Vec<Box<dyn Schedule<'c>>> {
 }
 
 fn of_copy<'c>(site: Site<'_, 'c>) -> Vec<Box<dyn Schedule<'c>>> {
+    if traffic::accumulates(site.op) {
+        return of_sum(site);
+    }
     match (site.registers(0).is_ok(), segment(site.op, 1) > 0) {
         (true, false) => between_registers(),
         (false, false) => vec![
@@ -69,16 +76,52 @@ fn of_copy<'c>(site: Site<'_, 'c>) -> Vec<Box<dyn Schedule<'c>>> {
             Box::new(store::VectorStore),
             Box::new(scalar::ScalarStore),
         ],
-        // No other copy completes a stage: its barrier waits for bytes.
-        (false, true) if segment(site.op, 3) > 0 => vec![Box::new(tma::Load)],
+        // No other copies complete a stage: its barrier waits for bytes.
+        (false, true) if segment(site.op, 3) > 0 => match is_vector(site) {
+            true => vec![Box::new(bulk::Load), Box::new(tma::Load)],
+            false => vec![Box::new(tma::Load), Box::new(bulk::Load)],
+        },
+        (false, true) if is_vector(site) && leaves_shared(site) => vec![
+            Box::new(bulk::Store),
+            Box::new(tma::Store),
+            Box::new(transfer::Through),
+            Box::new(scalar::ScalarTransfer),
+        ],
         (false, true) => vec![
             Box::new(tma::Load),
             Box::new(tma::Store),
+            Box::new(bulk::Store),
             Box::new(asynchronous::CpAsync),
             Box::new(transfer::Through),
             Box::new(scalar::ScalarTransfer),
         ],
     }
+}
+
+/// Whether a copy between pieces of memory moves a vector, which takes no tensor map.
+fn is_vector(site: Site<'_, '_>) -> bool {
+    let memory = site.memory(0);
+    memory.is_ok_and(|memory| memory.shape.iter().filter(|extent| **extent > 1).count() < 2)
+}
+
+/// Whether a copy between pieces of memory is asynchronous and out of shared memory.
+fn leaves_shared(site: Site<'_, '_>) -> bool {
+    let is_shared = |at| {
+        site.memory(at)
+            .is_ok_and(|memory| memory.space == Space::Shared)
+    };
+    site.flag("isAsync") && is_shared(0) && !is_shared(1)
+}
+
+/// Copies that add: a store would lose what others add.
+fn of_sum<'c>(site: Site<'_, 'c>) -> Vec<Box<dyn Schedule<'c>>> {
+    if site.registers(0).is_ok() {
+        return vec![
+            Box::new(staged::Staged),
+            Box::new(accumulate::FromRegisters),
+        ];
+    }
+    vec![Box::new(tma::Store), Box::new(accumulate::FromMemory)]
 }
 
 /// How many operands the segment `at` of an operator has; 0 when the operator has no segments.

@@ -90,7 +90,7 @@ impl<'c> Plan<'c> for Stores {
 }
 
 /// The index that a register of this thread holds.
-fn index<'c>(
+pub(super) fn index<'c>(
     emitter: &Emitter<'c>,
     fragment: &Fragment,
     register: i64,

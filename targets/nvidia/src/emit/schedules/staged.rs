@@ -4,6 +4,7 @@
 use super::matrix::store_matrices;
 use super::store::{sides, store};
 use super::tma::tma_plan;
+use super::traffic::{Traffic, accumulates, adds_in_bulk};
 use crate::emit::int::{Int, Predicate};
 use crate::emit::kernel::{Emitter, SHARED_ALIGNMENT};
 use crate::emit::schedule::{Plan, Schedule, Site};
@@ -13,6 +14,7 @@ use crate::fragment::Fragment;
 use crate::plan::Decline;
 use crate::plan::copy::CopyPlan;
 use crate::plan::ldmatrix::MatrixPlan;
+use crate::plan::owner::Owner;
 use crate::plan::tma::TmaPlan;
 use axe_dialect::layout_of;
 use axe_layout::{Axis, Iter, Swizzle};
@@ -51,6 +53,7 @@ struct Panels {
     registers: Vec<Vec<usize>>,
     write: Write,
     tma: TmaPlan,
+    traffic: Traffic,
 }
 
 impl<'c> Schedule<'c> for Staged {
@@ -71,6 +74,9 @@ impl<'c> Schedule<'c> for Staged {
             ));
         }
         let memory = site.memory(1)?;
+        if accumulates(site.op) {
+            adds_in_bulk(memory.element)?;
+        }
         let origin = memory
             .origin
             .as_ref()
@@ -79,6 +85,12 @@ impl<'c> Schedule<'c> for Staged {
             Decline::new("the box is not one of a kernel's argument: its bounds are a slice's")
         })?;
         let full = site.registers(0)?.fragment.clone();
+        let owner = Owner::new(&full)?;
+        if !owner.zero_digits.is_empty() || owner.first != 0 || owner.end < full.threads() {
+            return Err(Decline::new(
+                "not every thread holds elements of its own, which it would write to a panel",
+            ));
+        }
         let &[rows, columns] = full.shape() else {
             return Err(Decline::new("expected a matrix"));
         };
@@ -121,6 +133,7 @@ impl<'c> Schedule<'c> for Staged {
             registers,
             write,
             tma,
+            traffic: Traffic::of(site.op),
         }))
     }
 }
@@ -331,7 +344,7 @@ impl<'c> Plan<'c> for Panels {
             let there = moved(emitter, target.clone(), Int::ZERO, number * self.columns)?;
             emitter.when(leads, &[], |emitter| {
                 for each in &self.tma.boxes {
-                    emitter.store_box(map, &there, &slot, each)?;
+                    emitter.store_box(map, &there, &slot, each, self.traffic)?;
                 }
                 emitter.effect("nvvm.cp.async.bulk.commit.group", &[])?;
                 if self.slots == 1 {

@@ -1,6 +1,7 @@
 //! Copies by the tensor memory accelerator: `cp.async.bulk.tensor` (PTX ISA 9.7.9.27).
 
 use super::segment;
+use super::traffic::{Traffic, accumulates, adds_in_bulk};
 use crate::emit::int::{Int, Ints};
 use crate::emit::kernel::Emitter;
 use crate::emit::schedule::{Plan, Schedule, Site};
@@ -26,6 +27,17 @@ struct Boxes {
     plan: TmaPlan,
     direction: Direction,
     share: Option<Share>,
+    traffic: Traffic,
+}
+
+/// Where a load reports its bytes, and how it goes there.
+#[derive(Clone, Copy)]
+struct Arrival<'c> {
+    barrier: Val<'c>,
+    /// Whether every CTA of the cluster gets the box.
+    multicast: bool,
+    /// The cache policy of L2.
+    policy: Option<i64>,
 }
 
 /// The part of a tile that one CTA of a cluster fetches for all.
@@ -64,6 +76,9 @@ impl<'c> Schedule<'c> for Store {
         if !site.flag("isAsync") {
             return Err(Decline::new("the copy is not asynchronous"));
         }
+        if accumulates(site.op) {
+            adds_in_bulk(site.memory(1)?.element)?;
+        }
         plan(site, site.memory(1)?, site.memory(0)?, Direction::Store)
     }
 }
@@ -95,6 +110,7 @@ fn plan<'c>(
             plan,
             direction,
             share: None,
+            traffic: Traffic::of(site.op),
         }));
     }
     let (part, share) = share(shared, site.emitter.cluster)?;
@@ -106,6 +122,7 @@ fn plan<'c>(
         plan: tma_plan(origin, &from, &part)?,
         direction,
         share: Some(share),
+        traffic: Traffic::of(site.op),
     }))
 }
 
@@ -191,10 +208,14 @@ impl<'c> Plan<'c> for Boxes {
                     None => (from, to),
                     Some(share) => emitter.own_share(share, from, to)?,
                 };
-                let multicast = self.share.is_some();
+                let arrival = Arrival {
+                    barrier,
+                    multicast: self.share.is_some(),
+                    policy: self.traffic.policy,
+                };
                 emitter.when(leads, &[], |emitter| {
                     for each in &self.plan.boxes {
-                        emitter.load_box(map, &from, &to, each, barrier, multicast)?;
+                        emitter.load_box(map, &from, &to, each, arrival)?;
                     }
                     Ok(Vec::new())
                 })
@@ -205,7 +226,7 @@ impl<'c> Plan<'c> for Boxes {
                 emitter.bulk_stores = true;
                 emitter.when(leads, &[], |emitter| {
                     for each in &self.plan.boxes {
-                        emitter.store_box(map, &to, &from, each)?;
+                        emitter.store_box(map, &to, &from, each, self.traffic)?;
                     }
                     Ok(Vec::new())
                 })
@@ -274,8 +295,7 @@ impl<'c> Emitter<'c> {
         global: &Memory<'c>,
         shared: &Memory<'c>,
         each: &TmaBox,
-        barrier: Val<'c>,
-        multicast: bool,
+        arrival: Arrival<'c>,
     ) -> PassResult<'c> {
         let target = self.offset_pointer(shared, shared.base, Int::Known(each.shared))?;
         let cluster = crate::emit::types::pointer(self.builder, 7);
@@ -286,14 +306,17 @@ impl<'c> Emitter<'c> {
         let count = i32::try_from(coordinates.len()).unwrap_or(0);
         let mut operands = vec![target, map];
         operands.extend(coordinates);
-        operands.push(barrier);
-        if multicast {
+        operands.push(arrival.barrier);
+        if arrival.multicast {
             let all = Ints::new(self.builder, 16);
             operands.push(all.value(Int::Known((1 << self.cluster) - 1))?);
         }
-        let segments = self
-            .builder
-            .segments(&[1, 1, count, 1, 0, i32::from(multicast), 0, 0]);
+        if let Some(policy) = arrival.policy {
+            operands.push(Ints::new(self.builder, 64).value(Int::Known(policy))?);
+        }
+        let (multicast, hint) = (arrival.multicast, arrival.policy.is_some());
+        let segments = [1, 1, count, 1, 0, multicast.into(), hint.into(), 0];
+        let segments = self.builder.segments(&segments);
         self.builder.operation(
             "nvvm.cp.async.bulk.tensor.shared.cluster.global",
             &operands,
@@ -304,20 +327,35 @@ impl<'c> Emitter<'c> {
         Ok(())
     }
 
-    /// Stores a box; the group is the caller's to close.
+    /// Stores a box, or adds it to what is there; the group is the caller's to close.
     pub(super) fn store_box(
         &self,
         map: Val<'c>,
         global: &Memory<'c>,
         shared: &Memory<'c>,
         each: &TmaBox,
+        traffic: Traffic,
     ) -> PassResult<'c> {
         let source = self.offset_pointer(shared, shared.base, Int::Known(each.shared))?;
         let coordinates = self.coordinates(global, each)?;
         let count = i32::try_from(coordinates.len()).unwrap_or(0);
         let mut operands = vec![map, source];
         operands.extend(coordinates);
-        let segments = self.builder.segments(&[1, 1, count, 0, 0]);
+        let policy = traffic.operand(self)?;
+        operands.extend(policy);
+        let hint = i32::from(policy.is_some());
+        if traffic.accumulate {
+            let add = self.builder.parsed("#nvvm.tma_redux_kind<add>")?;
+            let attributes = [
+                self.builder.segments(&[1, 1, count, hint]),
+                ("redKind", add),
+            ];
+            let name = "nvvm.cp.async.bulk.tensor.reduce";
+            self.builder
+                .operation(name, &operands, &[], &attributes, Vec::new())?;
+            return Ok(());
+        }
+        let segments = self.builder.segments(&[1, 1, count, hint, 0]);
         self.builder.operation(
             "nvvm.cp.async.bulk.tensor.global.shared.cta",
             &operands,
