@@ -19,7 +19,7 @@ use axe_passes::{PassError, PassResult};
 use melior::ir::operation::OperationLike;
 use melior::ir::{BlockRef, Type, TypeLike, ValueLike};
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 /// The fragments of types, by the type's identity and the threads that hold them.
@@ -67,6 +67,8 @@ pub(crate) struct Emitter<'c> {
     pub scratch_used: i64,
     /// The places of the `axe.alloc`s in shared memory, in bytes, by the identity of their results.
     pub allocations: HashMap<usize, i64>,
+    /// The barriers at which bytes of shared memory pass from one `axe.alloc` to another.
+    pub separators: HashSet<usize>,
     /// What was decided, in order.
     pub decisions: Vec<Decision<'c>>,
     pub(super) values: HashMap<usize, Bound<'c>>,
@@ -109,6 +111,7 @@ impl<'c> Emitter<'c> {
             scratch: 0,
             scratch_used: 0,
             allocations: HashMap::new(),
+            separators: HashSet::new(),
             decisions: Vec::new(),
             values: HashMap::new(),
             fragments: RefCell::default(),

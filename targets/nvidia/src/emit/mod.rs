@@ -11,6 +11,7 @@ mod control;
 mod float8;
 mod int;
 mod kernel;
+mod lifetimes;
 mod math;
 mod memory;
 mod module;

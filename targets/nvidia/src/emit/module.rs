@@ -1,15 +1,14 @@
 //! Modules: kernels out of `axe.kernel`s, and launches that name them.
 
-use super::kernel::{Emitter, SCRATCH_ALIGNMENT, SHARED_ALIGNMENT};
+use super::kernel::{Emitter, SHARED_ALIGNMENT};
 use super::memory::ARGUMENT_ALIGNMENT;
-use super::pipeline::ring_bytes;
 use super::schedule::Decision;
 use super::tensor_map::TensorMapParameter;
 use super::types;
 use super::value::{Bound, Origin};
 use crate::facts::chip::Chip;
 use axe_dialect::{element_type, layout_of};
-use axe_passes::ir::value::{identity, name, results};
+use axe_passes::ir::value::name;
 use axe_passes::ir::walk::{blocks, nested, operations};
 use axe_passes::ir::{Builder, DYNAMIC, Op, Val, attribute};
 use axe_passes::registry::PassContext;
@@ -202,7 +201,7 @@ fn emit<'c>(kernel: Op<'c>, target: Op<'c>, chip: &'static Chip) -> PassResult<'
         ));
     }
     bind_arguments(&mut emitter, &arguments, &values)?;
-    place_allocations(&mut emitter, kernel)?;
+    emitter.place_allocations(kernel)?;
     if has_roles(kernel) {
         emitter.find_warp()?;
     }
@@ -433,37 +432,8 @@ fn bind_arguments<'c>(
     Ok(())
 }
 
-/// Gives each `axe.alloc` and each pipeline of the kernel its place in shared memory, one after the other.
-fn place_allocations<'c>(emitter: &mut Emitter<'c>, kernel: Op<'c>) -> PassResult<'c> {
-    let mut next = 0;
-    let all = nested(kernel, &|_| true);
-    // What needs the widest alignment comes first, so that little is lost between.
-    for wanted in ["axe.alloc", "axe.pipeline.create"] {
-        for op in all.iter().copied().filter(|op| name(*op) == wanted) {
-            let Some(result) = results(op).first().copied() else {
-                continue;
-            };
-            let (bytes, alignment) = match wanted {
-                "axe.alloc" => (storage_bytes(result.r#type()), SHARED_ALIGNMENT),
-                _ => (ring_bytes(op), SCRATCH_ALIGNMENT),
-            };
-            let bytes = bytes.ok_or_else(|| {
-                PassError::new(
-                    op.location(),
-                    format!("storage of unknown size: {}", result.r#type()),
-                )
-            })?;
-            next = (next + alignment - 1) / alignment * alignment;
-            emitter.allocations.insert(identity(result), next);
-            next += bytes;
-        }
-    }
-    emitter.scratch = (next + SCRATCH_ALIGNMENT - 1) / SCRATCH_ALIGNMENT * SCRATCH_ALIGNMENT;
-    Ok(())
-}
-
 /// Bytes of the storage of a memref type.
-fn storage_bytes(r#type: Type) -> Option<i64> {
+pub(super) fn storage_bytes(r#type: Type) -> Option<i64> {
     let elements = match layout_of(r#type) {
         Some(attribute) => {
             let layout = attribute.layout().ok()?;

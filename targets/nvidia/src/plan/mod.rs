@@ -4,6 +4,7 @@ pub mod bulk;
 pub mod copy;
 pub mod gather;
 pub mod ldmatrix;
+pub mod lifetime;
 pub mod mma;
 pub mod owner;
 pub mod pipeline;

@@ -108,7 +108,9 @@ impl<'c> Plan<'c> for Instruction {
     fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
         match self {
             Self::Barrier => {
-                if op.attribute("isAsync").is_ok() {
+                // Asynchronous operations may be the next to use memory that changes hands.
+                if op.attribute("isAsync").is_ok() || emitter.chip.has_tma && emitter.separates(op)
+                {
                     emitter.publish()?;
                 }
                 if op.attribute("acrossCluster").is_ok() && emitter.cluster > 1 {

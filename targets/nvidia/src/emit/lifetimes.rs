@@ -1,0 +1,264 @@
+//! When the storage of a kernel is in use, and its places in shared memory.
+//!
+//! Only the operations of the kernel's body count: what is inside a role or a loop is in use for as long as that
+//! role or loop runs, for roles run side by side.
+
+use super::kernel::{Emitter, SCRATCH_ALIGNMENT, SHARED_ALIGNMENT};
+use super::module::storage_bytes;
+use super::pipeline::ring_bytes;
+use super::schedule::Decision;
+use crate::plan::lifetime::{Places, Request};
+use axe_passes::ir::value::{identity, name, operands, results, users};
+use axe_passes::ir::walk::{blocks, nested, operations};
+use axe_passes::ir::{Op, Val, attribute};
+use axe_passes::{PassError, PassResult};
+use melior::ir::ValueLike;
+use melior::ir::operation::OperationLike;
+use std::collections::HashMap;
+
+/// What tells operations apart.
+fn number(op: Op<'_>) -> usize {
+    op.to_raw().ptr as usize
+}
+
+impl<'c> Emitter<'c> {
+    /// Gives each `axe.alloc` and each pipeline of the kernel its place in shared memory: one after the other, but
+    /// for storage that is never in use at the same time.
+    ///
+    /// # Errors
+    /// At storage of unknown size.
+    pub(crate) fn place_allocations(&mut self, kernel: Op<'c>) -> PassResult<'c> {
+        let all = nested(kernel, &|_| true);
+        let of = |wanted: &str| {
+            let found = all.iter().copied().filter(|op| name(*op) == wanted);
+            found
+                .filter_map(|op| Some((op, results(op).first().copied()?)))
+                .collect::<Vec<_>>()
+        };
+        let unknown = |op: Op<'c>, result: Val<'c>| {
+            let message = format!("storage of unknown size: {}", result.r#type());
+            PassError::new(op.location(), message)
+        };
+        let storage = of("axe.alloc");
+        let times = Times::of(kernel, &all);
+        let mut requests = Vec::new();
+        for &(op, result) in &storage {
+            requests.push(Request {
+                bytes: storage_bytes(result.r#type()).ok_or_else(|| unknown(op, result))?,
+                alignment: SHARED_ALIGNMENT,
+                // CTAs of a cluster write to each other's memory at times of their own.
+                live: match self.cluster {
+                    1 => times.live(result),
+                    _ => (0, usize::MAX),
+                },
+            });
+        }
+        let places = Places::new(&requests, &times.barriers)
+            .map_err(|decline| PassError::new(kernel.location(), decline.to_string()))?;
+        for (&(_, result), start) in storage.iter().zip(&places.starts) {
+            self.allocations.insert(identity(result), *start);
+        }
+        let mut next = places.bytes;
+        for (op, result) in of("axe.pipeline.create") {
+            let bytes = ring_bytes(op).ok_or_else(|| unknown(op, result))?;
+            next = aligned(next);
+            self.allocations.insert(identity(result), next);
+            next += bytes;
+        }
+        self.scratch = aligned(next);
+        if places.shares() {
+            self.explain(kernel, &storage, &requests, &places);
+            self.separators = times.at(&places.separators);
+        }
+        Ok(())
+    }
+
+    /// Says who shares bytes.
+    fn explain(
+        &mut self,
+        kernel: Op<'c>,
+        storage: &[(Op<'c>, Val<'c>)],
+        requests: &[Request],
+        places: &Places,
+    ) {
+        use std::fmt::Write;
+        let apart: i64 = requests.iter().map(|request| request.bytes).sum();
+        let mut plan = format!("{} bytes for {apart}\n", places.bytes);
+        for (((_, result), request), start) in storage.iter().zip(requests).zip(&places.starts) {
+            // Writing to a string does not fail.
+            let _ = write!(
+                plan,
+                "[{start}, {}) {}, in use from operation {} of the kernel",
+                start + request.bytes,
+                result.r#type(),
+                request.live.0
+            );
+            let _ = match request.live.1 {
+                usize::MAX => writeln!(plan, " on"),
+                last => writeln!(plan, " to {last}"),
+            };
+        }
+        self.decisions.push(Decision {
+            location: kernel.location(),
+            operator: "axe.alloc".to_owned(),
+            schedule: "shared.lifetimes",
+            plan,
+            declines: Vec::new(),
+        });
+    }
+
+    /// Whether storage changes hands at a barrier.
+    pub(crate) fn separates(&self, barrier: Op<'c>) -> bool {
+        self.separators.contains(&number(barrier))
+    }
+}
+
+fn aligned(at: i64) -> i64 {
+    (at + SCRATCH_ALIGNMENT - 1) / SCRATCH_ALIGNMENT * SCRATCH_ALIGNMENT
+}
+
+/// The order of a kernel's operations.
+struct Times<'c> {
+    /// The operation of the kernel's body that each operation is, or is in.
+    top: HashMap<usize, usize>,
+    /// Every operation's place among all, in the order of the text.
+    order: HashMap<usize, usize>,
+    /// The operations of the body.
+    body: Vec<Op<'c>>,
+    /// Those of them that are the CTA's barrier.
+    barriers: Vec<usize>,
+    /// The waits for everything: for copies, and for products.
+    waits: Vec<(Op<'c>, bool)>,
+    commits: Vec<Op<'c>>,
+}
+
+impl<'c> Times<'c> {
+    fn of(kernel: Op<'c>, all: &[Op<'c>]) -> Self {
+        let body: Vec<_> = blocks(kernel).into_iter().flat_map(operations).collect();
+        let mut top = HashMap::new();
+        for (at, &op) in body.iter().enumerate() {
+            top.insert(number(op), at);
+            for inner in nested(op, &|_| true) {
+                top.insert(number(inner), at);
+            }
+        }
+        let barriers = body.iter().enumerate();
+        let barriers = barriers.filter(|(_, op)| name(**op) == "axe.barrier");
+        let named = |wanted: &'static str| {
+            let all = all.iter().copied();
+            all.filter(move |op| name(*op) == wanted)
+        };
+        let everything = |op: &Op<'c>| {
+            let pending = op.attribute("pending").ok().and_then(attribute::integer);
+            pending.unwrap_or(0) == 0
+        };
+        Self {
+            barriers: barriers.map(|(at, _)| at).collect(),
+            order: all
+                .iter()
+                .enumerate()
+                .map(|(at, op)| (number(*op), at))
+                .collect(),
+            waits: named("axe.wait")
+                .filter(everything)
+                .map(|op| (op, operands(op).is_empty()))
+                .collect(),
+            commits: named("axe.commit").collect(),
+            top,
+            body,
+        }
+    }
+
+    /// The operations of the kernel's body at these places.
+    fn at(&self, places: &[usize]) -> std::collections::HashSet<usize> {
+        let found = places.iter().filter_map(|at| self.body.get(*at));
+        found.map(|op| number(*op)).collect()
+    }
+
+    fn top(&self, op: Op<'c>) -> usize {
+        self.top.get(&number(op)).copied().unwrap_or(usize::MAX)
+    }
+
+    /// From the first to the last operation that accesses storage or a part of it, asynchronous accesses until they
+    /// are waited for. Storage that is never accessed is in use all the time.
+    fn live(&self, storage: Val<'c>) -> (usize, usize) {
+        let (mut first, mut last) = (usize::MAX, 0);
+        let mut views = vec![storage];
+        while let Some(view) = views.pop() {
+            for user in users(view) {
+                if matches!(name(user).as_str(), "axe.slice" | "axe.view") {
+                    views.extend(results(user));
+                    continue;
+                }
+                first = first.min(self.top(user));
+                last = last.max(self.top(user)).max(self.end(user));
+            }
+        }
+        if first > last {
+            (0, usize::MAX)
+        } else {
+            (first, last)
+        }
+    }
+
+    /// The operation of the body with which an access is complete.
+    fn end(&self, access: Op<'c>) -> usize {
+        let kind = name(access);
+        if kind != "axe.gemm" && kind != "axe.copy" || access.attribute("isAsync").is_err() {
+            return self.top(access);
+        }
+        let slot = operands(access).last().copied();
+        if let Some(slot) = slot.filter(|slot| slot.r#type().to_string() == "!axe.slot") {
+            return self.signalled(slot);
+        }
+        let copies = kind == "axe.copy";
+        let waits = self
+            .waits
+            .iter()
+            .filter(|(_, of_copies)| *of_copies == copies);
+        let complete = waits
+            .map(|(wait, _)| *wait)
+            .filter(|wait| self.follows(*wait, access))
+            .filter(|wait| {
+                let between = |commit: &&Op<'c>| {
+                    self.follows(**commit, access) && self.follows(*wait, **commit)
+                };
+                !copies || self.commits.iter().any(|commit| between(&commit))
+            });
+        complete
+            .map(|wait| self.top(wait))
+            .min()
+            .unwrap_or(usize::MAX)
+    }
+
+    /// The last use of the ring of a slot: its consumers wait for the copies that signal it.
+    fn signalled(&self, slot: Val<'c>) -> usize {
+        let acquire = axe_passes::ir::value::defining(slot);
+        let ring = acquire.and_then(|acquire| operands(acquire).first().copied());
+        let used = ring.map(|ring| users(ring).into_iter().map(|op| self.top(op)).max());
+        used.flatten().unwrap_or(usize::MAX)
+    }
+
+    /// Whether every execution of `before` is followed by one of `after`: it comes later, in the same block or one
+    /// around it.
+    fn follows(&self, after: Op<'c>, before: Op<'c>) -> bool {
+        let place = |op: Op<'c>| self.order.get(&number(op)).copied();
+        if place(after) <= place(before) {
+            return false;
+        }
+        let Some(block) = after.block() else {
+            return false;
+        };
+        let mut around = Some(before);
+        while let Some(op) = around {
+            if op.block().is_some_and(|own| own == block) {
+                return true;
+            }
+            // SAFETY: the parent lives as long as the operation.
+            around = op
+                .parent_operation()
+                .map(|parent| unsafe { Op::from_raw(parent.to_raw()) });
+        }
+        false
+    }
+}
