@@ -420,8 +420,11 @@ impl<'c> Gemm<'c> {
         if !(chip.has_wgmma && chip.has_tma) {
             return Err(format!("{} has no wgmma", chip.name));
         }
-        if !matches!(self.unit, Unit::Half | Unit::Byte) {
-            return Err("expected elements of 8 bits, f16 or bf16 for wgmma".to_owned());
+        if self.unit == Unit::Scalar {
+            return Err(
+                "expected elements of 8 bits, f16, bf16, or f32 with precision = \"tf32\" for wgmma"
+                    .to_owned(),
+            );
         }
         let taken = |value: &Val<'c>| {
             let element = element_type(value.r#type());
@@ -437,8 +440,14 @@ impl<'c> Gemm<'c> {
                 .map_err(|element| format!("wgmma takes no {element}"))?;
         }
         // PTX ISA 9.7.15.5.2: imm-trans-a and imm-trans-b exist for 16-bit types alone.
-        if self.unit == Unit::Byte && (self.trans_a || !self.trans_b) {
-            return Err("wgmma takes 8-bit operands as A [M, K] and B [N, K] alone".to_owned());
+        if self.unit != Unit::Half && (self.trans_a || !self.trans_b) {
+            let operands = match self.unit {
+                Unit::Byte => "8-bit",
+                _ => "tf32",
+            };
+            return Err(format!(
+                "wgmma takes {operands} operands as A [M, K] and B [N, K] alone"
+            ));
         }
         if let Some(scales) = &self.scales {
             super::scaled::admits(self.problem(), scales.blocks, chip)?;

@@ -1,11 +1,11 @@
 //! Building roles, pipelines and loops over tiles.
 
 use super::code::Code;
-use axe_dialect::{Level, TileOrder};
+use axe_dialect::{Level, TileOrder, element_type};
 use axe_passes::PassResult;
 use axe_passes::ir::{Val, value};
 use melior::ir::attribute::IntegerAttribute;
-use melior::ir::{Attribute, Type};
+use melior::ir::{Attribute, Type, ValueLike};
 
 impl<'c> Code<'c> {
     fn i64(&self, value: i64) -> Attribute<'c> {
@@ -157,13 +157,17 @@ impl<'c> Code<'c> {
             .map(|(name, _)| (name, self.builder.unit()))
             .collect();
         attributes.push(("isAsync", self.builder.unit()));
+        if element_type(a.r#type()).to_string() == "f32" {
+            // A product of f32 is one of roles only where it may round to tf32.
+            let options = self.builder.parsed("{precision = \"tf32\"}")?;
+            attributes.push(("options", options));
+        }
         let operands: Vec<_> = [a, b].into_iter().chain(acc).collect();
         self.builder.value("axe.gemm", &operands, sums, &attributes)
     }
 
     /// The sums once at most `pending` products are under way.
     pub(super) fn wait_products(&self, sums: Val<'c>, pending: i64) -> PassResult<'c, Val<'c>> {
-        use melior::ir::ValueLike;
         let attributes = [("pending", self.i64(pending))];
         self.builder
             .value("axe.wait", &[sums], sums.r#type(), &attributes)
