@@ -170,7 +170,7 @@ fn by_roles(query: Query, chip: &Chip) -> Vec<(Variant, usize)> {
     // Pairs come with the orders.
     tiles
         .into_iter()
-        .filter(|tile| tile.cluster != 2)
+        .filter(|tile| tile.cluster == 1)
         .chain(more)
         .flat_map(|tile| orders(tile, query.problem, chip).into_iter().zip(0..))
         .map(|(tile, turn)| (Variant::Roles(tile), turn))

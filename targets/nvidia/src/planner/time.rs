@@ -6,7 +6,7 @@
 //! plan on average.
 
 use super::cost::Problem;
-use super::wide::{KFirst, LINE_BYTES, WideTile};
+use super::wide::{KFirst, WideTile};
 use crate::facts::chip::Chip;
 
 /// Products of 8-bit elements that a multiprocessor forms in a clock by wgmma, half as many of twice the bytes: 4096
@@ -15,6 +15,8 @@ use crate::facts::chip::Chip;
 const PRODUCTS_A_CLOCK: f64 = 3200.0;
 /// What one warpgroup with 64 rows reaches of that between its waits.
 const ALONE: f64 = 0.9;
+/// Bytes of a line of L2, which a box of a tensor map is read by.
+const LINE_BYTES: i64 = 128;
 /// Clocks in which a multiprocessor reads a line from L2.
 const LINE: f64 = 2.2;
 /// Clocks for a line of a box that is not in the tensor.

@@ -80,8 +80,6 @@ pub(super) const SPLITS: [i64; 4] = [1, 2, 4, 8];
 /// four pairs of rows then store to 32 banks.
 pub(super) const PARTIAL_PADDING: i64 = 4;
 
-/// Bytes of a line of L2, which a box of a tensor map is read by.
-pub(super) const LINE_BYTES: i64 = 128;
 /// Bytes that a stage should have, so that the one thread that copies keeps memory busy.
 const STAGE_BYTES: i64 = 24 * 1024;
 
@@ -316,22 +314,15 @@ pub(super) fn tiles(problem: Problem, k_first: KFirst, chip: &Chip) -> Vec<WideT
         .iter()
         .filter_map(|shape| WideTile::new(*shape, bytes, chip));
     let usual = usual.flat_map(|tile| {
-        // Four fetch for each other only where rows that begin inside a line make fetching dear.
-        let most = if problem.k * bytes % LINE_BYTES == 0 {
-            2
-        } else {
-            4
-        };
-        [1, 2, 4]
-            .into_iter()
-            .filter(move |cluster| *cluster <= most && problem.m > (cluster - 1) * tile.shape[0])
-            .map(move |cluster| WideTile { cluster, ..tile })
+        let pair = (problem.m > tile.shape[0]).then_some(WideTile { cluster: 2, ..tile });
+        [Some(tile), pair]
     });
     let rows = FEW_ROWS.into_iter().find(|rows| *rows >= problem.m);
     let few = rows
         .into_iter()
         .flat_map(|rows| few_rows(rows, problem, chip));
     usual
+        .flatten()
         .chain(few)
         .filter(|tile| tile.reads(k_first, bytes))
         .collect()
