@@ -1,6 +1,5 @@
-//! Layouts of up to eight shard and four replica iters are canonicalised, compared, grouped and applied without the
-//! heap, replica sets that
-//! overlap themselves among them, while they have up to 128 points within 512 times their unit.
+//! Layouts of up to eight iters, shards or replicas, are canonicalised, compared, grouped and applied without the heap,
+//! replica sets that overlap themselves among them, while they have up to 128 points within 512 times their unit.
 
 #[path = "../benches/kernels/mod.rs"]
 #[allow(dead_code, reason = "shared with the benches")]
@@ -30,6 +29,8 @@ fn small_layouts_stay_off_the_heap() {
         "S[(2, 3, 2, 3, 2, 3, 2, 3) : (1, 1@a, 1, 1@a, 1, 1@a, 1, 1@a)]",
         "S[4 : 1] + R[(3, 2, 2) : (2, 3, 6)]",
         "S[4 : 1] + R[(3, 2, 2, 2) : (2, 3, 6, 7)]",
+        "S[4 : 1@a] + R[(2, 2, 2, 2, 2, 2, 2) : (1, 3, 9, 27, 81, 243, 729)]",
+        "S[] + R[(2, 3, 2, 3, 2, 3, 2, 3) : (1, 1@a, 5, 5@a, 1@b, 1@c, 5@b, 5@c)]",
         "S[] + R[(3, 2, 4, 2) : (-10, 15, 2@lane, 3@lane)] + 3",
         "S[(2, 2, 2, 2) : (1, 1@a, 1@b, 1@c)] + R[(2, 3, 2, 2) : (9, -4@a, 9@b, 7@c)] + 3 + 4@a",
     ];

@@ -89,7 +89,7 @@ impl Layout {
     }
 
     /// Calls `visit` with each point of `f(x)`; coinciding replicas are visited more than once. Nothing
-    /// is allocated for layouts of up to eight shard and four replica iters on up to four axes.
+    /// is allocated for layouts of up to eight iters of a kind on up to four axes.
     ///
     /// # Errors
     /// As [`Layout::origin`].
@@ -103,8 +103,8 @@ impl Layout {
             .replica
             .iter()
             .filter(|i| i.extent > 1 && i.stride != 0);
-        let moving: SmallVec<[Iter; 4]> = moving.copied().collect();
-        let mut digits: SmallVec<[i64; 4]> = smallvec::smallvec![0; moving.len()];
+        let moving: SmallVec<[Iter; 8]> = moving.copied().collect();
+        let mut digits: SmallVec<[i64; 8]> = smallvec::smallvec![0; moving.len()];
         loop {
             let mut point = origin.clone();
             for (iter, digit) in moving.iter().zip(&digits) {

@@ -28,7 +28,7 @@ use crate::swizzle::Swizzle;
 /// Shard iters; eight live without the heap.
 pub type Shard = SmallVec<[Iter; 8]>;
 /// Replica iters; four live without the heap.
-pub type Replica = SmallVec<[Iter; 4]>;
+pub type Replica = SmallVec<[Iter; 8]>;
 
 /// An Axe layout: `f(x) = { D(x) + r + O | r in R }`, xored by the swizzle on axis `m`.
 ///
