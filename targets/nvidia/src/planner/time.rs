@@ -47,15 +47,19 @@ impl WideTile {
     #[must_use]
     pub fn cost(self, problem: Problem, k_first: KFirst, chip: &Chip) -> f64 {
         let [m, n, k] = self.shape;
-        let rows = count(problem.m, m * self.cluster) * self.cluster;
-        let tiles = problem.batch * rows * count(problem.n, n);
-        let depth = count(count(problem.k, k), self.split) * k;
+        let rows = count(problem.m, m * self.cluster).saturating_mul(self.cluster);
+        let tiles = problem
+            .batch
+            .saturating_mul(rows)
+            .saturating_mul(count(problem.n, n));
+        let depth = count(count(problem.k, k), self.split).saturating_mul(k);
         let waits = if self.cluster > 1 { CLUSTERED } else { 1.0 };
         let reads = self.reads_of(problem, k_first, depth);
-        let products = self.products(depth * problem.element_bytes);
+        let products = self.products(depth as f64 * problem.element_bytes as f64);
         let busy = together(products, reads) * waits;
-        let bytes = problem.batch * (problem.m + problem.n) * problem.k * problem.element_bytes;
-        let memory = bytes as f64 / MEMORY_BYTES_A_CLOCK / tiles as f64;
+        let rows = problem.batch as f64 * (problem.m as f64 + problem.n as f64);
+        let bytes = rows * problem.k as f64 * problem.element_bytes as f64;
+        let memory = bytes / MEMORY_BYTES_A_CLOCK / tiles as f64;
         let at_once = chip.clusters(self.ctas()) * self.cluster;
         let turn = |tiles: i64| together(busy, memory * tiles as f64);
         let (full, rest) = (tiles / at_once, tiles % at_once);
@@ -71,11 +75,11 @@ impl WideTile {
     }
 
     /// Clocks of a tile's products, of so many bytes of k.
-    fn products(self, depth: i64) -> f64 {
+    fn products(self, depth: f64) -> f64 {
         let [m, n, _] = self.shape;
         let alone = self.consumers == 1 && self.instruction()[0] == 64;
         let share = if alone { ALONE } else { 1.0 };
-        (m * n * depth) as f64 / (PRODUCTS_A_CLOCK * share)
+        (m * n) as f64 * depth / (PRODUCTS_A_CLOCK * share)
     }
 
     /// Clocks of a tile's reads from L2.
@@ -85,7 +89,7 @@ impl WideTile {
         // A row of a box that does not start with a line is in two of them.
         let lines = |outer: i64, k_first: bool| {
             let row = if k_first { outer } else { problem.k };
-            if row * bytes % LINE_BYTES == 0 {
+            if row % LINE_BYTES * bytes % LINE_BYTES == 0 {
                 1.0
             } else {
                 2.0
@@ -95,6 +99,6 @@ impl WideTile {
         let a = there as f64 * lines(problem.m, k_first.a) * LINE;
         let absent = (m - there) as f64 * ABSENT_LINE;
         let b = n as f64 * lines(problem.n, k_first.b) * LINE / self.cluster as f64;
-        (a + absent + b) * (depth * bytes) as f64 / LINE_BYTES as f64
+        (a + absent + b) * depth as f64 * bytes as f64 / LINE_BYTES as f64
     }
 }

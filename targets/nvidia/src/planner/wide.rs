@@ -388,6 +388,12 @@ mod tests {
     }
 
     #[test]
+    fn sizes_beyond_any_memory_have_a_cost() {
+        assert_eq!(chosen(i64::MAX, i64::MAX, i64::MAX).len(), 3);
+        assert_eq!(chosen(1, i64::MAX, 8).len(), 3);
+    }
+
+    #[test]
     fn accumulators_fit_in_registers() {
         let tile = |shape| WideTile::new(shape, 2, chip("sm_90a").unwrap());
         // ptxas takes 128 accumulators of 384 threads, and refuses them of 512.
