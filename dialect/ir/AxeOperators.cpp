@@ -32,8 +32,8 @@ static void addRead(Effects &effects, OpOperand &operand) {
 
 /// (C7)
 static LogicalResult verifyCacheHint(CopyOp copy) {
-  Attribute hint = copy.getOptionsAttr() ? copy.getOptionsAttr().get("l2")
-                                         : Attribute();
+  Attribute hint =
+      copy.getOptionsAttr() ? copy.getOptionsAttr().get("l2") : Attribute();
   if (!hint)
     return success();
   auto name = dyn_cast<StringAttr>(hint);

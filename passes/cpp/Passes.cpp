@@ -114,9 +114,8 @@ struct AxePlanKernelsPass
     : RustPass<impl::AxePlanKernelsBase<AxePlanKernelsPass>> {
   using RustPass::RustPass;
   Options options() override {
-    return {{"target", target},
-            {"tuned", tuned},
-            {"explain", text(explain).str()}};
+    return {
+        {"target", target}, {"tuned", tuned}, {"explain", text(explain).str()}};
   }
 };
 
