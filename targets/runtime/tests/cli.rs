@@ -147,6 +147,9 @@ fn command_lines_are_checked() {
         2,
         &["tensor", "row", "block"],
     );
+    let rival = |value| ["bench", "gemm", "--case", "8,8,8,f16", "--rival", value];
+    fails(&rival("triton"), 2, &["NAME=DIR"]);
+    fails(&rival("triton=none"), 3, &["none"]);
     fails(&["tune", "--suite", "llm"], 2, &["--out"]);
     let tune = ["tune", "--case", "8,8,8,f16", "--out", "none.json"];
     fails(&tune, 2, &["no case has a candidate"]);

@@ -16,6 +16,17 @@ pub struct Case {
     /// The packages that compute it; none to measure cuBLASLt alone. `packages` says what they
     /// look like.
     pub candidates: Vec<PathBuf>,
+    /// Packages of others that compute it.
+    pub rivals: Vec<Rival>,
+}
+
+/// Somebody else's packages for a GEMM.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rival {
+    /// Whose.
+    pub name: String,
+    /// The packages; the fastest counts.
+    pub candidates: Vec<PathBuf>,
 }
 
 /// The element type and scaling that a word names: `f16`, `bf16`, `e4m3` (rows are scaled),
@@ -81,6 +92,7 @@ impl std::str::FromStr for Case {
             gemm,
             label: String::new(),
             candidates: packages.iter().map(PathBuf::from).collect(),
+            rivals: Vec::new(),
         })
     }
 }

@@ -1,37 +1,43 @@
-//! Who is fastest: two sides with several contenders each, within a budget of device time.
+//! Who is fastest: sides with several contenders each, within a budget of device time.
 //!
 //! The clock and the device are behind a function, so that the rules can be tested without either.
 //!
 //! 1. Every contender is timed once. The hopeless leave.
 //! 2. Rounds: every contender left takes one sample; the slower ones leave, until each side has one
 //!    or half of the budget is spent.
-//! 3. The two winners take turns, who goes first alternating, until the budget is spent. What counts
-//!    is the median of these pairs' ratios.
+//! 3. The winners take turns, in every order, until the budget is spent. What counts is the median of
+//!    the ratios of times that are of the same turn.
 
 use crate::timing::median;
 
+/// The library's side.
+pub const LIBRARY: usize = 0;
+
+/// Our side; those of rivals follow.
+pub const OURS: usize = 1;
+
 /// One of the contenders.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Who {
-    /// An algorithm of the library, by its number.
-    Theirs(usize),
-    /// A candidate of ours, by its number.
-    Ours(usize),
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Who {
+    /// Its side: [`LIBRARY`], [`OURS`] or a rival's.
+    pub side: usize,
+    /// Its number on that side.
+    pub number: usize,
 }
 
 /// How long to measure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// Device time for everything, in microseconds. The fewest pairs are taken even beyond it.
+    /// Device time for everything, in microseconds. The fewest turns are taken even beyond it.
     pub budget_us: f64,
     /// The time that one sample should take: long against the clock of events.
     pub sample_us: f64,
-    /// Pairs at most.
-    pub pairs: usize,
+    /// Turns at most.
+    pub turns: usize,
 }
 
-/// The fewest pairs.
-const FEWEST_PAIRS: usize = 5;
+/// The fewest turns.
+const FEWEST_TURNS: usize = 5;
 
 /// Launches of one sample at most.
 const MOST_LAUNCHES: usize = 500;
@@ -50,7 +56,7 @@ impl Limits {
 /// What came of a contender.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Standing {
-    /// Its samples before the pairs, microseconds a launch.
+    /// Its samples before the turns, microseconds a launch.
     pub samples: Vec<f64>,
     /// True once it did not run.
     pub failed: bool,
@@ -65,35 +71,100 @@ impl Standing {
     }
 }
 
+/// What came of a side.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Side {
+    /// What came of each contender.
+    pub standings: Vec<Standing>,
+    /// The winner's number.
+    pub winner: Option<usize>,
+}
+
+impl Side {
+    fn left(&self) -> impl Iterator<Item = (usize, &Standing)> {
+        let all = self.standings.iter().enumerate();
+        all.filter(|(_, s)| !s.out && !s.failed)
+    }
+
+    /// The fastest that is left, and its time.
+    fn fastest(&self) -> Option<(usize, f64)> {
+        let timed = self.left().filter_map(|(i, s)| Some((i, s.time()?)));
+        timed.min_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    fn drop_slower_than(&mut self, factor: f64) {
+        let Some((_, best)) = self.fastest() else {
+            return;
+        };
+        for standing in &mut self.standings {
+            let slow = standing.time().is_none_or(|t| t > best * factor);
+            standing.out |= slow;
+        }
+    }
+}
+
 /// What came of all.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outcome {
-    /// The library's side.
-    pub theirs: Vec<Standing>,
-    /// Our side.
-    pub ours: Vec<Standing>,
-    /// The winners' numbers.
-    pub winners: (Option<usize>, Option<usize>),
-    /// The winners' times in microseconds, in the order in which they were taken; the second is
-    /// missing where there is only one winner.
-    pub pairs: Vec<(f64, Option<f64>)>,
+    /// The sides.
+    pub sides: Vec<Side>,
+    /// Turn by turn each side's winner's time in microseconds; none where the side has no winner.
+    pub turns: Vec<Vec<Option<f64>>>,
 }
 
-/// Holds the contest. `time` takes a sample of so many launches and returns microseconds a launch,
-/// or `None` when the contender does not run.
+impl Outcome {
+    /// The number of a side's winner.
+    #[must_use]
+    pub fn winner(&self, side: usize) -> Option<usize> {
+        self.sides.get(side)?.winner
+    }
+
+    /// The times of a side's winner, in the order in which they were taken.
+    #[must_use]
+    pub fn samples(&self, side: usize) -> Vec<f64> {
+        let of = |turn: &Vec<Option<f64>>| turn.get(side).copied().flatten();
+        self.turns.iter().filter_map(of).collect()
+    }
+
+    /// The times of `over`'s winner over those of `under`'s, turn by turn; above 1, `under` is faster.
+    #[must_use]
+    pub fn ratios(&self, over: usize, under: usize) -> Vec<f64> {
+        let at = |turn: &Vec<Option<f64>>, side: usize| turn.get(side).copied().flatten();
+        let of = |turn| Some(at(turn, over)? / at(turn, under)?);
+        self.turns.iter().filter_map(of).collect()
+    }
+
+    /// Takes the winner off a side: its times count no more.
+    pub fn disqualify(&mut self, side: usize) {
+        if let Some(it) = self.sides.get_mut(side) {
+            it.winner = None;
+        }
+        for turn in &mut self.turns {
+            if let Some(time) = turn.get_mut(side) {
+                *time = None;
+            }
+        }
+    }
+}
+
+/// Holds the contest of sides with so many contenders. `time` takes a sample of so many launches and returns
+/// microseconds a launch, or `None` when the contender does not run.
 ///
 /// # Errors
 /// The first error of `time`.
 pub fn hold<E>(
-    (theirs, ours): (usize, usize),
+    sides: &[usize],
     limits: &Limits,
     mut time: impl FnMut(Who, usize) -> Result<Option<f64>, E>,
 ) -> Result<Outcome, E> {
+    let side = |count: &usize| Side {
+        standings: vec![Standing::default(); *count],
+        winner: None,
+    };
     let mut contest = Contest {
         outcome: Outcome {
-            theirs: vec![Standing::default(); theirs],
-            ours: vec![Standing::default(); ours],
-            ..Outcome::default()
+            sides: sides.iter().map(side).collect(),
+            turns: Vec::new(),
         },
         spent_us: 0.0,
         limits: *limits,
@@ -104,14 +175,15 @@ pub fn hold<E>(
     contest.drop_slower_than(2.0);
     for round in 0..ROUNDS {
         let left = contest.left();
-        let decided = left.len() <= usize::from(theirs > 0) + usize::from(ours > 0);
+        let decided = left.len() <= sides.iter().filter(|count| **count > 0).count();
         if round > 0 && (decided || contest.spent_us > limits.budget_us / 2.0) {
             break;
         }
         // Another contender starts each round, so that none always follows the same one.
         let (back, front) = left.split_at(round % left.len().max(1));
         for who in front.iter().chain(back) {
-            let count = limits.launches(contest.standing(*who).time().unwrap_or(limits.sample_us));
+            let known = contest.standing(*who).and_then(|s| s.time());
+            let count = limits.launches(known.unwrap_or(limits.sample_us));
             contest.sample(*who, count, &mut time)?;
         }
         contest.drop_slower_than(match round {
@@ -124,6 +196,17 @@ pub fn hold<E>(
     contest.finish(&mut time)
 }
 
+/// The sides in the order of a turn: every side is first equally often, and every two sides follow each other
+/// either way, so that none always runs on the warmer chip.
+fn order(turn: usize, sides: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..sides).collect();
+    order.rotate_left(turn / 2 % sides.max(1));
+    if turn % 2 == 1 {
+        order.reverse();
+    }
+    order
+}
+
 struct Contest {
     outcome: Outcome,
     spent_us: f64,
@@ -132,26 +215,17 @@ struct Contest {
 
 impl Contest {
     fn left(&self) -> Vec<Who> {
-        let of = |side: &[Standing], who: fn(usize) -> Who| -> Vec<Who> {
-            let left = side.iter().enumerate().filter(|(_, s)| !s.out && !s.failed);
-            left.map(|(i, _)| who(i)).collect()
+        let sides = self.outcome.sides.iter().enumerate();
+        let who = |(side, it): (usize, &Side)| {
+            let of = |(number, _)| Who { side, number };
+            it.left().map(of).collect::<Vec<_>>()
         };
-        let mut left = of(&self.outcome.theirs, Who::Theirs);
-        left.extend(of(&self.outcome.ours, Who::Ours));
-        left
+        sides.flat_map(who).collect()
     }
 
-    fn standing(&mut self, who: Who) -> &mut Standing {
-        // Contenders are numbered by the sides' own lengths; a number beyond them is a spare.
-        let side = match who {
-            Who::Theirs(_) => &mut self.outcome.theirs,
-            Who::Ours(_) => &mut self.outcome.ours,
-        };
-        let (Who::Theirs(i) | Who::Ours(i)) = who;
-        if i >= side.len() {
-            side.resize(i + 1, Standing::default());
-        }
-        &mut side[i]
+    fn standing(&mut self, who: Who) -> Option<&mut Standing> {
+        let side = self.outcome.sides.get_mut(who.side)?;
+        side.standings.get_mut(who.number)
     }
 
     fn sample<E>(
@@ -159,29 +233,19 @@ impl Contest {
         who: Who,
         count: usize,
         time: &mut impl FnMut(Who, usize) -> Result<Option<f64>, E>,
-    ) -> Result<Option<f64>, E> {
+    ) -> Result<(), E> {
         let got = time(who, count)?;
-        match got {
-            Some(us) => {
-                self.spent_us += us * count as f64;
-                self.standing(who).samples.push(us);
-            }
-            None => self.standing(who).failed = true,
+        self.spent_us += got.unwrap_or(0.0) * count as f64;
+        if let Some(standing) = self.standing(who) {
+            standing.samples.extend(got);
+            standing.failed |= got.is_none();
         }
-        Ok(got)
+        Ok(())
     }
 
     fn drop_slower_than(&mut self, factor: f64) {
-        for side in [&mut self.outcome.theirs, &mut self.outcome.ours] {
-            let left = |s: &&mut Standing| !s.out && !s.failed;
-            let best = side
-                .iter_mut()
-                .filter(left)
-                .filter_map(|s| s.time())
-                .fold(f64::INFINITY, f64::min);
-            for standing in side.iter_mut().filter(left) {
-                standing.out = standing.time().is_none_or(|t| t > best * factor);
-            }
+        for side in &mut self.outcome.sides {
+            side.drop_slower_than(factor);
         }
     }
 
@@ -189,42 +253,30 @@ impl Contest {
         mut self,
         time: &mut impl FnMut(Who, usize) -> Result<Option<f64>, E>,
     ) -> Result<Outcome, E> {
-        let best = |side: &[Standing]| {
-            let left = side.iter().enumerate();
-            let timed = left
-                .filter(|(_, s)| !s.out && !s.failed)
-                .filter_map(|(i, s)| Some((i, s.time()?)));
-            timed.min_by(|a, b| a.1.total_cmp(&b.1))
-        };
-        let (theirs, ours) = (best(&self.outcome.theirs), best(&self.outcome.ours));
-        self.outcome.winners = (theirs.map(|w| w.0), ours.map(|w| w.0));
-        let contenders = [
-            theirs.map(|(i, t)| (Who::Theirs(i), t)),
-            ours.map(|(i, t)| (Who::Ours(i), t)),
-        ];
-        let Some(us) = theirs.or(ours).map(|w| w.1) else {
+        let fastest: Vec<_> = self.outcome.sides.iter().map(Side::fastest).collect();
+        for (side, fastest) in self.outcome.sides.iter_mut().zip(&fastest) {
+            side.winner = fastest.map(|f| f.0);
+        }
+        let Some(us) = fastest.iter().flatten().map(|f| f.1).next() else {
             return Ok(self.outcome);
         };
         let count = self.limits.launches(us);
-        for pair in 0..self.limits.pairs.max(FEWEST_PAIRS) {
-            if pair >= FEWEST_PAIRS && self.spent_us > self.limits.budget_us {
+        for turn in 0..self.limits.turns.max(FEWEST_TURNS) {
+            if turn >= FEWEST_TURNS && self.spent_us > self.limits.budget_us {
                 break;
             }
-            let mut got = [None, None];
-            // Who goes first alternates, so that neither always runs on the warmer chip.
-            let order = if pair % 2 == 0 { [0, 1] } else { [1, 0] };
-            for side in order {
-                let Some((who, _)) = contenders[side] else {
-                    continue;
-                };
-                got[side] = time(who, count)?;
-                self.spent_us += got[side].unwrap_or(0.0) * count as f64;
+            let mut got = vec![None; fastest.len()];
+            for side in order(turn, fastest.len()) {
+                let winner = self.outcome.winner(side);
+                if let (Some(number), Some(slot)) = (winner, got.get_mut(side)) {
+                    *slot = time(Who { side, number }, count)?;
+                    self.spent_us += slot.unwrap_or(0.0) * count as f64;
+                }
             }
-            match got {
-                [Some(a), b] => self.outcome.pairs.push((a, b)),
-                [None, Some(b)] => self.outcome.pairs.push((b, None)),
-                [None, None] => break,
+            if got.iter().all(Option::is_none) {
+                break;
             }
+            self.outcome.turns.push(got);
         }
         Ok(self.outcome)
     }
@@ -238,103 +290,121 @@ mod tests {
     const LIMITS: Limits = Limits {
         budget_us: 1e6,
         sample_us: 2000.0,
-        pairs: 21,
+        turns: 21,
     };
 
     /// A contest of contenders with fixed times; `None` does not run. Also the launches of each call.
-    fn contest(
-        theirs: &[Option<f64>],
-        ours: &[Option<f64>],
-        limits: &Limits,
-    ) -> (Outcome, Vec<(Who, usize)>) {
+    fn contest(sides: &[&[Option<f64>]], limits: &Limits) -> (Outcome, Vec<(Who, usize)>) {
         let calls = RefCell::new(Vec::new());
-        let time = |who, count| -> Result<Option<f64>, ()> {
+        let time = |who: Who, count| -> Result<Option<f64>, ()> {
             calls.borrow_mut().push((who, count));
-            Ok(match who {
-                Who::Theirs(i) => theirs[i],
-                Who::Ours(i) => ours[i],
-            })
+            Ok(sides[who.side][who.number])
         };
-        let outcome = hold((theirs.len(), ours.len()), limits, time).unwrap();
+        let counts: Vec<usize> = sides.iter().map(|s| s.len()).collect();
+        let outcome = hold(&counts, limits, time).unwrap();
         (outcome, calls.into_inner())
+    }
+
+    fn winners(outcome: &Outcome) -> Vec<Option<usize>> {
+        outcome.sides.iter().map(|s| s.winner).collect()
     }
 
     #[test]
     fn the_fastest_of_each_side_meet() {
-        let (outcome, _) = contest(
-            &[Some(110.0), Some(100.0), None],
-            &[Some(99.0), Some(90.0), Some(300.0)],
+        let (mut outcome, _) = contest(
+            &[
+                &[Some(110.0), Some(100.0), None],
+                &[Some(99.0), Some(90.0), Some(300.0)],
+                &[Some(180.0), None],
+            ],
             &LIMITS,
         );
-        assert_eq!(outcome.winners, (Some(1), Some(1)));
-        assert_eq!(outcome.pairs, vec![(100.0, Some(90.0)); 21]);
-        assert!(outcome.theirs[2].failed);
+        assert_eq!(winners(&outcome), [Some(1), Some(1), Some(0)]);
         assert_eq!(
-            outcome.ours[2].samples.len(),
-            1,
-            "the hopeless run only once"
+            outcome.turns,
+            vec![vec![Some(100.0), Some(90.0), Some(180.0)]; 21]
         );
-        assert_eq!(outcome.ours[0].time(), Some(99.0));
+        assert!(outcome.sides[0].standings[2].failed);
+        let ours = &outcome.sides[OURS].standings;
+        assert_eq!(ours[2].samples.len(), 1, "the hopeless run only once");
+        assert_eq!(ours[0].time(), Some(99.0));
+        assert_eq!(outcome.ratios(2, OURS), [2.0; 21]);
+        assert_eq!(outcome.samples(LIBRARY), [100.0; 21]);
+        outcome.disqualify(2);
+        assert_eq!((outcome.winner(2), outcome.ratios(2, OURS)), (None, vec![]));
+        assert_eq!(outcome.ratios(LIBRARY, OURS).len(), 21);
     }
 
     #[test]
     fn who_goes_first_alternates_and_samples_last_long_enough() {
-        let (_, calls) = contest(&[Some(100.0)], &[Some(90.0)], &LIMITS);
-        let pairs = &calls[calls.len() - 4..];
-        assert_eq!(pairs[0].0, pairs[3].0);
-        assert_eq!(pairs[1].0, pairs[2].0);
-        assert!(pairs.iter().all(|c| c.1 == 20));
+        let (_, calls) = contest(&[&[Some(100.0)], &[Some(90.0)]], &LIMITS);
+        let last = &calls[calls.len() - 42..];
+        let firsts = last.iter().step_by(2).filter(|c| c.0.side == OURS);
+        assert_eq!(firsts.count(), 10);
+        assert!(last.iter().all(|c| c.1 == 20));
         assert_eq!(LIMITS.launches(0.1), 500);
         assert_eq!(LIMITS.launches(1e9), 1);
     }
 
     #[test]
-    fn the_budget_ends_it_but_not_before_a_few_pairs() {
+    fn sides_follow_each_other_in_every_order() {
+        for sides in 1..5 {
+            let orders: Vec<_> = (0..2 * sides).map(|t| order(t, sides)).collect();
+            for side in 0..sides {
+                let first = orders.iter().filter(|o| o[0] == side).count();
+                assert_eq!(first, 2, "{orders:?}");
+                for other in (0..sides).filter(|o| *o != side) {
+                    let before = |o: &&Vec<usize>| {
+                        let at = |s| o.iter().position(|x| *x == s);
+                        at(side) < at(other)
+                    };
+                    assert_eq!(orders.iter().filter(before).count(), sides);
+                }
+            }
+        }
+        assert!(order(3, 0).is_empty());
+    }
+
+    #[test]
+    fn the_budget_ends_it_but_not_before_a_few_turns() {
         let limits = Limits {
             budget_us: 500_000.0,
-            pairs: 100,
+            turns: 100,
             ..LIMITS
         };
-        let (outcome, _) = contest(&[Some(40_000.0); 8], &[Some(40_000.0); 8], &limits);
-        assert_eq!(outcome.pairs.len(), 5);
-        let (outcome, calls) = contest(&[Some(10_000.0)], &[Some(10_000.0)], &limits);
+        let slow: &[_] = &[Some(40_000.0); 8];
+        let (outcome, _) = contest(&[slow, slow], &limits);
+        assert_eq!(outcome.turns.len(), 5);
+        let (outcome, calls) = contest(&[&[Some(10_000.0)], &[Some(10_000.0)]], &limits);
         let spent: f64 = calls.iter().map(|c| c.1 as f64 * 10_000.0).sum();
         assert!((500_000.0..=540_000.0).contains(&spent), "{spent}");
-        assert!(outcome.pairs.len() >= 15 && outcome.pairs.len() <= 25);
+        assert!(outcome.turns.len() >= 15 && outcome.turns.len() <= 25);
     }
 
     #[test]
     fn one_side_alone_is_timed() {
-        let (outcome, _) = contest(&[Some(50.0)], &[], &LIMITS);
-        assert_eq!(
-            (outcome.winners, outcome.pairs[0]),
-            ((Some(0), None), (50.0, None))
-        );
-        let (outcome, _) = contest(&[], &[Some(50.0)], &LIMITS);
-        assert_eq!(
-            (outcome.winners, outcome.pairs[0]),
-            ((None, Some(0)), (50.0, None))
-        );
-        let (outcome, _) = contest(&[None], &[None], &LIMITS);
-        assert_eq!((outcome.winners, outcome.pairs.len()), ((None, None), 0));
-        assert_eq!(contest(&[], &[], &LIMITS).0, Outcome::default());
+        let (outcome, _) = contest(&[&[Some(50.0)], &[]], &LIMITS);
+        assert_eq!(winners(&outcome), [Some(0), None]);
+        assert_eq!(outcome.turns[0], [Some(50.0), None]);
+        let (outcome, _) = contest(&[&[], &[], &[Some(50.0)]], &LIMITS);
+        assert_eq!(winners(&outcome), [None, None, Some(0)]);
+        assert_eq!(outcome.samples(2), [50.0; 21]);
+        let (outcome, _) = contest(&[&[None], &[None]], &LIMITS);
+        assert_eq!((winners(&outcome), outcome.turns.len()), (vec![None; 2], 0));
+        assert_eq!(contest(&[], &LIMITS).0, Outcome::default());
     }
 
     #[test]
     fn noise_does_not_change_the_winner() {
         let mut seed = 1u32;
-        let time = |who, _| -> Result<Option<f64>, ()> {
+        let time = |who: Who, _| -> Result<Option<f64>, ()> {
             seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let noise = 1.0 + f64::from(seed >> 8) / f64::from(1 << 24) * 0.02;
-            Ok(Some(
-                noise
-                    * match who {
-                        Who::Theirs(i) => 100.0 + i as f64 * 5.0,
-                        Who::Ours(i) => 120.0 - i as f64 * 5.0,
-                    },
-            ))
+            let number = who.number as f64;
+            let times = [100.0 + number * 5.0, 120.0 - number * 5.0];
+            Ok(Some(noise * times[who.side]))
         };
-        let outcome = hold((6, 6), &LIMITS, time).unwrap();
-        assert_eq!(outcome.winners, (Some(0), Some(5)));
+        let outcome = hold(&[6, 6], &LIMITS, time).unwrap();
+        assert_eq!(winners(&outcome), [Some(0), Some(5)]);
     }
 }

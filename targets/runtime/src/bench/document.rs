@@ -19,8 +19,10 @@ pub struct Row {
     /// Why there is no side of cuBLASLt.
     pub no_cublaslt: Option<String>,
     /// Our fastest right candidate, if there is one.
-    pub ours: Option<Ours>,
-    /// All candidates.
+    pub ours: Option<Fastest>,
+    /// The rivals' sides.
+    pub rivals: Vec<RivalSide>,
+    /// All candidates of ours.
     pub candidates: Vec<Tried>,
     /// Seconds spent on setting up and checking, and on timing.
     pub seconds: (f64, f64),
@@ -45,9 +47,31 @@ pub struct Baseline {
     pub drift: Option<f64>,
 }
 
-/// Our side of a row.
+/// A rival's side of a row.
 #[derive(Debug, Clone, Serialize)]
-pub struct Ours {
+pub struct RivalSide {
+    /// Whose.
+    pub name: String,
+    /// The fastest right candidate, if there is one.
+    pub fastest: Option<Fastest>,
+    /// The rival's time over ours: above 1 is faster than the rival.
+    pub ratio: Option<Ratio>,
+    /// All candidates; none where the rival does not have the product.
+    pub candidates: Vec<Tried>,
+}
+
+/// The ratios of times that were taken in turns.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Ratio {
+    /// Their median.
+    pub median: f64,
+    /// Their tenth and ninetieth percentile.
+    pub p10_p90: (f64, f64),
+}
+
+/// The fastest candidate of a side.
+#[derive(Debug, Clone, Serialize)]
+pub struct Fastest {
     /// The package.
     pub package: String,
     /// Its plan.
@@ -56,9 +80,9 @@ pub struct Ours {
     pub times: Times,
     /// TFLOP/s at the median.
     pub tflops: f64,
-    /// The median over pairs of cuBLASLt's time over ours: above 1 is faster than cuBLASLt.
+    /// The median over turns of cuBLASLt's time over its own: above 1 is faster than cuBLASLt.
     pub ratio: Option<f64>,
-    /// The tenth and ninetieth percentile of the pairs' ratios.
+    /// The tenth and ninetieth percentile of these ratios.
     pub ratio_p10_p90: Option<(f64, f64)>,
 }
 
@@ -73,7 +97,7 @@ pub struct Tried {
     pub chip: String,
     /// What came of it.
     pub verdict: Verdict,
-    /// The median of its samples before the pairs, in microseconds.
+    /// The median of its samples before the turns, in microseconds.
     pub time_us: Option<f64>,
     /// Why it did not run, or what is wrong.
     pub problem: Option<String>,
@@ -97,11 +121,14 @@ pub enum Verdict {
 }
 
 impl Row {
-    /// True unless a candidate's result is wrong, or there are candidates and none runs.
+    /// True unless a candidate of ours is wrong, or a side has candidates and none runs and is right.
     #[must_use]
     pub fn passed(&self) -> bool {
         let wrong = self.candidates.iter().any(|c| c.verdict == Verdict::Wrong);
-        !wrong && (self.candidates.is_empty() || self.ours.is_some())
+        let stands = |r: &RivalSide| r.candidates.is_empty() || r.fastest.is_some();
+        !wrong
+            && (self.candidates.is_empty() || self.ours.is_some())
+            && self.rivals.iter().all(stands)
     }
 
     /// The candidate behind our side.
@@ -125,22 +152,40 @@ pub struct Document {
     pub precise: bool,
     /// The ratios of all rows that have one.
     pub summary: Option<Summary>,
+    /// The ratios to each rival.
+    pub rivals: Vec<RivalSummary>,
     /// The rows.
     pub rows: Vec<Row>,
     /// Cases that could not be measured.
     pub failures: Vec<String>,
 }
 
+/// What came of all rows of a rival.
+#[derive(Debug, Serialize)]
+pub struct RivalSummary {
+    /// Whose.
+    pub name: String,
+    /// The ratios to it of all rows that have one, above 1 where the rival is slower.
+    pub summary: Option<Summary>,
+}
+
 /// How it is measured, in words.
 pub const METHOD: &str = "standard normal operands; sets of operands that together exceed twice the L2 cache, in rotation; \
-samples of at least 2 ms, short launches replayed from a graph; cuBLASLt's fastest proposal and our fastest candidate take turns; \
-the median of the pairs' ratios counts; clocks and power limit as they are";
+samples of at least 2 ms, short launches replayed from a graph; cuBLASLt's fastest proposal, our fastest candidate and each rival's take turns; \
+the median of the turns' ratios counts; clocks and power limit as they are";
 
 impl Document {
-    /// Sets the summary from the rows.
+    /// Sets the summaries from the rows.
     pub fn summarise(&mut self) {
         let ratios = self.rows.iter().filter_map(|r| r.ours.as_ref()?.ratio);
         self.summary = summary(&ratios.collect::<Vec<_>>());
+        for rival in &mut self.rivals {
+            let of = |row: &Row| {
+                let side = row.rivals.iter().find(|r| r.name == rival.name)?;
+                side.ratio.map(|r| r.median)
+            };
+            rival.summary = summary(&self.rows.iter().filter_map(of).collect::<Vec<_>>());
+        }
     }
 
     /// True if nothing failed and nothing is wrong.
@@ -150,96 +195,15 @@ impl Document {
     }
 }
 
-/// The head of the table.
-pub const HEADER: &str = "label                        M       N       K  type         W      ours  cuBLASLt   ratio (p10-p90)     vs cuBLASLt    vs f64 (cuBLASLt)   right/all  plan";
-
-/// A line of the table.
-#[must_use]
-pub fn line(row: &Row) -> String {
-    let g = &row.gemm;
-    let name = g.to_string();
-    let kind: Vec<&str> = name.split(' ').skip(1).collect();
-    let (kind, layout) = (kind.first().unwrap_or(&""), kind.get(1).unwrap_or(&""));
-    let tflops = |t: Option<f64>| t.map_or("-".into(), |t| format!("{t:.1}"));
-    let right = row
-        .candidates
-        .iter()
-        .filter(|c| c.verdict == Verdict::Right);
-    let counts = format!("{}/{}", right.count(), row.candidates.len());
-    let error = row
-        .cublaslt
-        .as_ref()
-        .map_or("-".into(), |c| format!("{:.1e}", c.norm_error));
-    let (mut ratio, mut same, mut ours, mut plan) = ("-".to_owned(), "-".into(), "-".into(), "");
-    if let (Some(o), Some(tried)) = (&row.ours, row.winner()) {
-        if let (Some(r), Some((low, high))) = (o.ratio, o.ratio_p10_p90) {
-            ratio = format!("{r:.3} ({low:.3}-{high:.3})");
-        }
-        same = tried
-            .against_cublaslt
-            .as_ref()
-            .map_or("-".into(), |r| match r.identical {
-                true => "identical".to_owned(),
-                false => format!("{:.1e}", r.norm_rel),
-            });
-        ours = tried
-            .against_f64
-            .as_ref()
-            .map_or("-".into(), |r| format!("{:.1e}", r.norm_rel));
-        plan = &o.plan;
-    }
-    let verdict = if row.passed() { "" } else { "  WRONG" };
-    format!(
-        "{:24} {:6}{:8}{:8}  {kind:12} {layout} {:>9} {:>9}   {ratio:21} {same:>9}  {ours:>8} ({error:>7})   {counts:>9}  {plan}{verdict}",
-        row.label,
-        g.m,
-        g.n,
-        g.k,
-        tflops(row.ours.as_ref().map(|o| o.tflops)),
-        tflops(row.cublaslt.as_ref().map(|c| c.tflops)),
-    )
-}
-
-/// The lines about candidates that are wrong or do not run, and about a missing cuBLASLt.
-pub fn notes(row: &Row) -> impl Iterator<Item = String> + '_ {
-    let none = row
-        .no_cublaslt
-        .iter()
-        .map(|why| format!("  no cuBLASLt: {why}"));
-    none.chain(row.candidates.iter().filter_map(|c| {
-        let what = match c.verdict {
-            Verdict::Right => return None,
-            Verdict::Wrong => "WRONG",
-            Verdict::Failed => "failed",
-        };
-        let problem = c.problem.as_deref().unwrap_or_default();
-        Some(format!("  {what}: {}: {problem}", c.package))
-    }))
-}
-
-/// The last line of the table.
-#[must_use]
-pub fn footer(summary: &Summary) -> String {
-    let Summary {
-        count,
-        geomean,
-        worst,
-        best,
-    } = summary;
-    format!(
-        "{count} shapes: geometric mean of ratios {geomean:.3}, worst {worst:.3}, best {best:.3}"
-    )
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
     use crate::bench::problem::Scaling;
     use axe_package::{DType, Tolerance};
 
-    /// A row with one candidate of that verdict.
-    pub(crate) fn row(ratio: f64, verdict: Verdict) -> Row {
-        let times = Times::of(vec![100.0]).unwrap();
+    /// A candidate of that verdict.
+    pub(crate) fn tried(package: &str, verdict: Verdict) -> Tried {
+        let right = verdict == Verdict::Right;
         let report = Report {
             tolerance: Tolerance::for_dtype(DType::F16),
             elements: 1,
@@ -252,6 +216,42 @@ pub(crate) mod tests {
             identical: true,
             first: vec![],
         };
+        Tried {
+            package: package.into(),
+            plan: "{tile}".into(),
+            chip: "sm_90a".into(),
+            verdict,
+            time_us: right.then_some(99.0),
+            problem: (!right).then(|| "3 elements".into()),
+            against_cublaslt: Some(report.clone()),
+            against_f64: Some(report),
+        }
+    }
+
+    /// A rival's side with one candidate of that verdict.
+    pub(crate) fn rival(ratio: f64, verdict: Verdict) -> RivalSide {
+        let right = verdict == Verdict::Right;
+        RivalSide {
+            name: "triton".into(),
+            fastest: right.then(|| Fastest {
+                package: "t.axe".into(),
+                plan: "{stages}".into(),
+                times: Times::of(vec![100.0 * ratio]).unwrap(),
+                tflops: 650.0,
+                ratio: Some(0.9),
+                ratio_p10_p90: Some((0.89, 0.91)),
+            }),
+            ratio: right.then_some(Ratio {
+                median: ratio,
+                p10_p90: (ratio - 0.01, ratio + 0.01),
+            }),
+            candidates: vec![tried("t.axe", verdict)],
+        }
+    }
+
+    /// A row with one candidate of that verdict.
+    pub(crate) fn row(ratio: f64, verdict: Verdict) -> Row {
+        let times = Times::of(vec![100.0]).unwrap();
         let right = verdict == Verdict::Right;
         Row {
             gemm: Gemm {
@@ -273,7 +273,7 @@ pub(crate) mod tests {
                 drift: None,
             }),
             no_cublaslt: None,
-            ours: right.then(|| Ours {
+            ours: right.then(|| Fastest {
                 package: "a.axe".into(),
                 plan: "{tile}".into(),
                 times,
@@ -281,48 +281,14 @@ pub(crate) mod tests {
                 ratio: Some(ratio),
                 ratio_p10_p90: Some((ratio - 0.01, ratio + 0.01)),
             }),
-            candidates: vec![Tried {
-                package: "a.axe".into(),
-                plan: "{tile}".into(),
-                chip: "sm_90a".into(),
-                verdict,
-                time_us: right.then_some(99.0),
-                problem: (!right).then(|| "3 elements".into()),
-                against_cublaslt: Some(report.clone()),
-                against_f64: Some(report),
-            }],
+            rivals: vec![],
+            candidates: vec![tried("a.axe", verdict)],
             seconds: (0.5, 1.0),
         }
     }
 
-    #[test]
-    fn lines_tell_what_was_measured() {
-        let good = row(1.05, Verdict::Right);
-        let text = line(&good);
-        for part in [
-            "Qwen3-8B down",
-            "735.0",
-            "700.0",
-            "1.050 (1.040-1.060)",
-            "identical",
-            "1/1",
-            "{tile}",
-        ] {
-            assert!(text.contains(part), "{part}: {text}");
-        }
-        assert!(good.passed() && notes(&good).next().is_none());
-        let wrong = row(1.05, Verdict::Wrong);
-        assert!(!wrong.passed() && line(&wrong).ends_with("WRONG"));
-        assert!(
-            notes(&wrong)
-                .next()
-                .unwrap()
-                .contains("WRONG: a.axe: 3 elements")
-        );
-    }
-
-    #[test]
-    fn documents_have_a_summary() {
+    /// A document of these rows.
+    pub(crate) fn document(rows: Vec<Row>) -> Document {
         let device = crate::device::Properties {
             name: "GPU".into(),
             compute_capability: (9, 0),
@@ -331,23 +297,59 @@ pub(crate) mod tests {
             max_shared_bytes: 232_448,
             driver_cuda: 13_000,
         };
+        let names = rows.iter().flat_map(|r| &r.rivals).map(|r| r.name.clone());
+        let mut names: Vec<String> = names.collect();
+        names.dedup();
+        let rival = |name| RivalSummary {
+            name,
+            summary: None,
+        };
         let mut document = Document {
             device,
             cublaslt_version: Some(130_002),
             method: METHOD,
             precise: false,
             summary: None,
-            rows: vec![row(1.0, Verdict::Right), row(1.21, Verdict::Right)],
+            rivals: names.into_iter().map(rival).collect(),
+            rows,
             failures: vec![],
         };
         document.summarise();
+        document
+    }
+
+    #[test]
+    fn documents_have_a_summary() {
+        let mut document = document(vec![row(1.0, Verdict::Right), row(1.21, Verdict::Right)]);
         let summary = document.summary.unwrap();
         assert!((summary.geomean - 1.1).abs() < 1e-9 && document.good());
-        assert!(footer(&summary).contains("mean of ratios 1.100, worst 1.000"));
         let json = serde_json::to_value(&document).unwrap();
         assert_eq!(json["rows"][1]["ours"]["plan"], "{tile}");
         assert_eq!(json["rows"][0]["gemm"]["dtype"], "f16");
         document.rows.push(row(1.0, Verdict::Failed));
         assert!(!document.good());
+    }
+
+    #[test]
+    fn rivals_have_a_summary_and_one_without_a_right_result_fails() {
+        let with = |ratio| Row {
+            rivals: vec![rival(ratio, Verdict::Right)],
+            ..row(1.0, Verdict::Right)
+        };
+        let mut document = document(vec![with(1.0), with(1.21), row(1.0, Verdict::Right)]);
+        let summary = document.rivals[0].summary.unwrap();
+        assert!((summary.geomean - 1.1).abs() < 1e-9 && summary.count == 2);
+        let json = serde_json::to_value(&document).unwrap();
+        assert_eq!(json["rivals"][0]["name"], "triton");
+        assert_eq!(json["rows"][1]["rivals"][0]["ratio"]["median"], 1.21);
+        let mut also_wrong = with(1.0);
+        let candidates = &mut also_wrong.rivals[0].candidates;
+        candidates.push(tried("u.axe", Verdict::Wrong));
+        document.rows.push(also_wrong);
+        assert!(document.good());
+        document.rows[0].rivals = vec![rival(1.0, Verdict::Wrong)];
+        document.summarise();
+        assert!(!document.good());
+        assert_eq!(document.rivals[0].summary.unwrap().count, 2);
     }
 }

@@ -1,11 +1,12 @@
 //! Benchmarks against a vendor's library, in one process and on the same data.
 //!
 //! [`gemm::Bench`] measures one [`case::Case`]: cuBLASLt's algorithms and all packages that compute
-//! the product are checked, then hold a [`contest`]. [`suite`] names sets of shapes, [`packages`]
-//! finds packages in a folder, [`document`] is what is written, [`plot`] and
-//! [`raster`] draw it.
+//! the product, ours and those of rivals, are checked, then hold a [`contest`]. [`suite`] names sets of shapes, [`packages`]
+//! finds packages in a folder, [`document`] is what is written, [`table`] what is
+//! printed, [`plot`] and [`raster`] draw it.
 
 pub mod case;
+mod check;
 pub mod compare;
 pub mod contest;
 pub mod cublaslt;
@@ -18,8 +19,10 @@ pub mod plot;
 pub mod problem;
 pub mod raster;
 pub mod reference;
+mod result;
 pub mod runner;
 pub mod stats;
 pub mod suite;
+pub mod table;
 pub mod truth;
 pub mod weights;

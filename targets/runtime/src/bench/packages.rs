@@ -31,6 +31,18 @@ pub struct Candidate {
     pub interface: Interface,
 }
 
+impl Candidate {
+    /// True if it computes `gemm`; a square W that no word in the name tells the layout of fits both.
+    #[must_use]
+    pub fn fits(&self, gemm: &Gemm) -> bool {
+        let mut interface = self.interface.clone();
+        if interface.square {
+            interface.gemm.transposed = gemm.transposed;
+        }
+        interface.computes(gemm)
+    }
+}
+
 /// What a package computes, and with which inputs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Interface {
@@ -124,12 +136,11 @@ impl Interface {
     /// True if the package computes `gemm`.
     #[must_use]
     pub fn computes(&self, gemm: &Gemm) -> bool {
+        let size = |mine: u64, its: u64| if mine == 0 { its } else { mine };
         let mine = Gemm {
-            m: if self.gemm.m == 0 {
-                gemm.m
-            } else {
-                self.gemm.m
-            },
+            m: size(self.gemm.m, gemm.m),
+            n: size(self.gemm.n, gemm.n),
+            k: size(self.gemm.k, gemm.k),
             ..self.gemm
         };
         mine == *gemm
@@ -307,6 +318,9 @@ mod tests {
         let got = Interface::of(&all).unwrap();
         assert_eq!(got.gemm.to_string(), "0x0x0 f16 nt");
         assert!(!got.square);
+        let case = |text: &str| text.parse::<super::super::case::Case>().unwrap().gemm;
+        assert!(got.computes(&case("3,5,7,f16")) && got.computes(&case("3,7,7,f16")));
+        assert!(!got.computes(&case("3,5,7,f16,nn")) && !got.computes(&case("3,5,7,bf16")));
     }
 
     #[test]

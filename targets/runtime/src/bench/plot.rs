@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::document::{Document, Row};
+use super::document::{Document, RivalSide, Row};
 
 /// One bar.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,9 +13,11 @@ pub struct Bar {
     pub value: f64,
     /// What is written behind it.
     pub note: String,
+    /// A rival's, in grey.
+    pub rival: bool,
 }
 
-/// The bars of a document: each row's speed relative to cuBLASLt.
+/// The bars of a document: each row's speed relative to cuBLASLt, ours and then each rival's.
 #[must_use]
 pub fn of(document: &Document) -> Chart {
     let bar = |row: &Row| {
@@ -33,6 +35,7 @@ pub fn of(document: &Document) -> Chart {
             label: label.trim().to_owned(),
             value,
             note,
+            rival: false,
         }
     };
     let mut title = format!("Speed relative to cuBLASLt on {}", document.device.name);
@@ -43,8 +46,33 @@ pub fn of(document: &Document) -> Chart {
             summary.geomean, summary.worst
         );
     }
-    let rows: Vec<Bar> = document.rows.iter().map(bar).collect();
+    for rival in &document.rivals {
+        if let Some(summary) = &rival.summary {
+            let (name, mean, worst) = (&rival.name, summary.geomean, summary.worst);
+            let _ = write!(title, "; to {name} {mean:.3}, worst {worst:.3}");
+        }
+    }
+    let all = |row: &Row| {
+        let rivals = row.rivals.iter().map(of_rival);
+        std::iter::once(bar(row)).chain(rivals).collect::<Vec<_>>()
+    };
+    let rows: Vec<Bar> = document.rows.iter().flat_map(all).collect();
     bars(&title, &rows, 1.0)
+}
+
+fn of_rival(side: &RivalSide) -> Bar {
+    let speed = |f: &super::document::Fastest| format!("{:.0} TFLOP/s", f.tflops);
+    let note = match (&side.fastest, &side.ratio) {
+        (Some(f), Some(ratio)) => format!("{}, ours {:.3} of it", speed(f), ratio.median),
+        (Some(f), None) => speed(f),
+        (None, _) => "none".into(),
+    };
+    Bar {
+        label: side.name.clone(),
+        value: side.fastest.as_ref().and_then(|f| f.ratio).unwrap_or(0.0),
+        note,
+        rival: true,
+    }
 }
 
 /// Something drawn, in pixels from the upper left.
@@ -112,10 +140,10 @@ pub fn bars(title: &str, bars: &[Bar], mark: f64) -> Chart {
     let mut marks = vec![text(12.0, 26.0, Anchor::Start, 16.0, title)];
     for (i, bar) in bars.iter().enumerate() {
         let (y, length) = (TOP + ROW * i as f64, scale(bar.value));
-        let fill = if bar.value >= mark {
-            0x2A_7F_BA
-        } else {
-            0xC8_74_3C
+        let fill = match (bar.rival, bar.value >= mark) {
+            (true, _) => 0xB0_B0_B0,
+            (false, true) => 0x2A_7F_BA,
+            (false, false) => 0xC8_74_3C,
         };
         let at = [LEFT, y, length, 16.0];
         marks.push(text(LEFT - 8.0, y + 12.5, Anchor::End, 12.0, &bar.label));
@@ -203,6 +231,7 @@ mod tests {
             label: label.into(),
             value,
             note: format!("{value:.2}"),
+            rival: false,
         };
         let svg = bars(
             "a < b",
@@ -222,5 +251,21 @@ mod tests {
             "{svg}"
         );
         assert!(svg.ends_with("</svg>\n"));
+    }
+
+    #[test]
+    fn rivals_have_bars_of_their_own() {
+        use crate::bench::document::Verdict;
+        use crate::bench::document::tests::{document, rival, row};
+        let mut both = row(1.05, Verdict::Right);
+        both.rivals = vec![rival(1.12, Verdict::Right)];
+        let svg = of(&document(vec![both])).svg();
+        assert!(svg.contains("mean 1.050, worst 1.050; to triton 1.120, worst 1.120"));
+        assert!(svg.contains("650 TFLOP/s, ours 1.120 of it"), "{svg}");
+        let grey = format!(
+            "width=\"{:.1}\" height=\"16\" fill=\"#b0b0b0\"",
+            0.9 / 1.05 * 520.0 / 1.05
+        );
+        assert!(svg.contains(&grey), "{grey}: {svg}");
     }
 }

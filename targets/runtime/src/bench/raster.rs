@@ -106,6 +106,7 @@ mod tests {
             label: "shape x".into(),
             value,
             note: "é".into(),
+            rival: false,
         };
         let chart = bars("title", &[bar(1.0), bar(0.5)], 1.0);
         let file = png(&chart).unwrap();

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use cudarc::driver::{CudaGraph, sys};
 
-use super::contest::Who;
+use super::contest::{LIBRARY, Who};
 use super::cublaslt::Planned;
 use super::operands::OperandSet;
 use crate::device::Device;
@@ -28,19 +28,12 @@ pub struct Runner<'a> {
     pub sets: &'a [OperandSet],
     /// The library's side.
     pub planned: Option<&'a Planned<'a>>,
-    /// Our side: for each candidate a launch for each set; none for one that is out.
-    pub ours: Vec<Vec<Prepared<'a>>>,
-    graphs: HashMap<(bool, usize), (usize, CudaGraph)>,
-    next: HashMap<(bool, usize), usize>,
+    /// Our side and the rivals': for each candidate a launch for each set; none for one that is out.
+    pub packages: Vec<Vec<Vec<Prepared<'a>>>>,
+    graphs: HashMap<Who, (usize, CudaGraph)>,
+    next: HashMap<Who, usize>,
     /// Why a contender did not run.
     pub problems: Vec<(Who, RuntimeError)>,
-}
-
-fn key(who: Who) -> (bool, usize) {
-    match who {
-        Who::Theirs(i) => (false, i),
-        Who::Ours(i) => (true, i),
-    }
 }
 
 impl<'a> Runner<'a> {
@@ -50,13 +43,13 @@ impl<'a> Runner<'a> {
         device: &'a Device,
         sets: &'a [OperandSet],
         planned: Option<&'a Planned<'a>>,
-        ours: Vec<Vec<Prepared<'a>>>,
+        packages: Vec<Vec<Vec<Prepared<'a>>>>,
     ) -> Self {
         Runner {
             device,
             sets,
             planned,
-            ours,
+            packages,
             graphs: HashMap::new(),
             next: HashMap::new(),
             problems: Vec::new(),
@@ -79,9 +72,9 @@ impl<'a> Runner<'a> {
     }
 
     fn sample(&mut self, who: Who, count: usize) -> Result<f64, RuntimeError> {
-        let from = self.next.get(&key(who)).copied();
+        let from = self.next.get(&who).copied();
         let start = from.unwrap_or(0);
-        self.next.insert(key(who), start + count);
+        self.next.insert(who, start + count);
         if from.is_none() {
             // The first launch loads code and sets up.
             self.launch(who, 0)?;
@@ -94,7 +87,7 @@ impl<'a> Runner<'a> {
         }
         if count >= GRAPH_FROM {
             self.capture(who, count)?;
-            if let Some((_, graph)) = self.graphs.get(&key(who)) {
+            if let Some((_, graph)) = self.graphs.get(&who) {
                 let replay = |_| graph.launch().doing(|| "launching a graph".into());
                 return Ok(elapsed_us(self.device, 0, 1, replay)? / count as f64);
             }
@@ -104,22 +97,31 @@ impl<'a> Runner<'a> {
 
     fn launch(&self, who: Who, i: usize) -> Result<(), RuntimeError> {
         let set = i % self.sets.len().max(1);
-        match who {
-            Who::Theirs(algorithm) => match (self.planned, self.sets.get(set)) {
+        if who.side == LIBRARY {
+            return match (self.planned, self.sets.get(set)) {
                 // SAFETY: the set's memory has the sizes that the GEMM was planned with.
-                (Some(planned), Some(set)) => unsafe { planned.launch(&set.operands(), algorithm) },
+                (Some(planned), Some(set)) => unsafe {
+                    planned.launch(&set.operands(), who.number)
+                },
                 _ => Err(RuntimeError::CublasLt("nothing is planned".into())),
-            },
-            Who::Ours(candidate) => match self.ours.get(candidate).and_then(|p| p.get(set)) {
-                Some(prepared) => prepared.launch(),
-                None => Err(RuntimeError::Usage("the candidate is out".into())),
-            },
+            };
         }
+        match self.prepared(who).and_then(|p| p.get(set)) {
+            Some(prepared) => prepared.launch(),
+            None => Err(RuntimeError::Usage("the candidate is out".into())),
+        }
+    }
+
+    /// A candidate's launches.
+    #[must_use]
+    pub fn prepared(&self, who: Who) -> Option<&[Prepared<'a>]> {
+        let side = self.packages.get(who.side.checked_sub(1)?)?;
+        side.get(who.number).map(Vec::as_slice)
     }
 
     /// Has a graph of `count` launches ready, uploaded and run once.
     fn capture(&mut self, who: Who, count: usize) -> Result<(), RuntimeError> {
-        if self.graphs.get(&key(who)).is_some_and(|(n, _)| *n == count) {
+        if self.graphs.get(&who).is_some_and(|(n, _)| *n == count) {
             return Ok(());
         }
         let stream = self.device.stream();
@@ -135,7 +137,7 @@ impl<'a> Runner<'a> {
         if let Some(graph) = graph? {
             graph.upload().doing(doing)?;
             graph.launch().doing(doing)?;
-            self.graphs.insert(key(who), (count, graph));
+            self.graphs.insert(who, (count, graph));
         }
         Ok(())
     }

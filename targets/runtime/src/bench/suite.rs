@@ -51,6 +51,7 @@ impl Suite {
         let case = |label: String, m, n, k| Case {
             label,
             candidates: Vec::new(),
+            rivals: Vec::new(),
             gemm: Gemm {
                 m,
                 n,

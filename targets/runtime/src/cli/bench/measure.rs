@@ -7,10 +7,11 @@ use clap::Args;
 
 use super::super::{print_json, say};
 use super::select::Selected;
-use crate::bench::document::{Document, HEADER, METHOD, Row, footer, line, notes};
+use crate::bench::document::{Document, METHOD, RivalSummary, Row};
 use crate::bench::gemm::{Bench, Options};
 use crate::bench::plot;
 use crate::bench::raster::png;
+use crate::bench::table::{footer, header, line, notes};
 use crate::device::Device;
 use crate::error::{RuntimeError, exit_code};
 
@@ -23,7 +24,7 @@ pub struct MeasureArgs {
     /// Milliseconds for each case, set-up and checks included
     #[arg(long, default_value_t = 5000, value_name = "MS")]
     ms: u64,
-    /// Pairs of samples at most; the median of their ratios counts
+    /// Turns of the fastest of each side at most; the median of their ratios counts
     #[arg(long, default_value_t = 31, value_name = "N")]
     pairs: usize,
     /// How many of cuBLASLt's proposals to try; the fastest counts
@@ -89,14 +90,19 @@ impl MeasureArgs {
                 .for_each(|n| say(format_args!("note: {n}")));
             let name = &device.properties().name;
             say(format_args!("{name}, cuBLASLt {version}; TFLOP/s"));
-            say(HEADER);
+            say(header(&selected.rivals));
         }
+        let rival = |name: &String| RivalSummary {
+            name: name.clone(),
+            summary: None,
+        };
         let mut document = Document {
             device: device.properties().clone(),
             cublaslt_version: Some(version),
             method: METHOD,
             precise: self.precise,
             summary: None,
+            rivals: selected.rivals.iter().map(rival).collect(),
             rows: Vec::new(),
             failures: Vec::new(),
         };
@@ -140,9 +146,7 @@ impl MeasureArgs {
         if self.to_stdout() {
             print_json(document);
         } else {
-            if let Some(summary) = &document.summary {
-                say(footer(summary));
-            }
+            footer(document).into_iter().for_each(say);
             if let Some(path) = &self.json {
                 let text = serde_json::to_string_pretty(document)
                     .map_err(|e| RuntimeError::Usage(e.to_string()))?;

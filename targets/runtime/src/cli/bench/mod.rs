@@ -1,6 +1,7 @@
 //! `axe-run bench`.
 
 mod measure;
+mod rival;
 mod select;
 
 use axe_package::DType;
@@ -11,6 +12,7 @@ use crate::bench::problem::Scaling;
 use crate::device::Device;
 use crate::error::RuntimeError;
 pub use measure::MeasureArgs;
+use rival::RivalArgs;
 pub use select::{Selected, Selection};
 
 /// The arguments.
@@ -40,6 +42,8 @@ struct GemmArgs {
     #[arg(long, value_enum, value_delimiter = ',', default_values = ["f16", "bf16"])]
     dtype: Vec<Half>,
     #[command(flatten)]
+    rivals: RivalArgs,
+    #[command(flatten)]
     measure: MeasureArgs,
 }
 
@@ -50,6 +54,8 @@ struct Fp8Args {
     /// The scalings of suites
     #[arg(long, value_enum, value_delimiter = ',', default_values = ["row"])]
     scaling: Vec<Scaling>,
+    #[command(flatten)]
+    rivals: RivalArgs,
     #[command(flatten)]
     measure: MeasureArgs,
 }
@@ -72,12 +78,14 @@ pub fn main(args: &BenchArgs, device: DeviceArgs) -> Result<u8, RuntimeError> {
                 Half::Bf16 => (DType::BF16, Scaling::None),
             };
             let types: Vec<_> = args.dtype.iter().map(of).collect();
-            let selected = args.selection.select(&types)?;
+            let mut selected = args.selection.select(&types)?;
+            args.rivals.join(&mut selected, &args.selection)?;
             bench(&args.measure, &selected, &device.open()?)
         }
         What::GemmFp8(args) => {
             let types: Vec<_> = args.scaling.iter().map(|s| (DType::F8E4M3, *s)).collect();
-            let selected = args.selection.select(&types)?;
+            let mut selected = args.selection.select(&types)?;
+            args.rivals.join(&mut selected, &args.selection)?;
             bench(&args.measure, &selected, &device.open()?)
         }
     }

@@ -42,6 +42,8 @@ pub struct Selection {
 pub struct Selected {
     /// The cases with their candidates.
     pub cases: Vec<Case>,
+    /// The rivals' names; every case has each of them, in this order.
+    pub rivals: Vec<String>,
     /// Packages that compute no GEMM, or none of the cases.
     pub notes: Vec<String>,
 }
@@ -84,7 +86,7 @@ impl Selection {
         Ok(selected)
     }
 
-    fn skipped(&self, path: &Path) -> bool {
+    pub(super) fn skipped(&self, path: &Path) -> bool {
         self.skip.iter().any(|s| path.ends_with(s))
     }
 }
@@ -102,6 +104,7 @@ fn join(mut cases: Vec<Case>, found: Vec<Candidate>, own: bool) -> Selected {
                     gemm,
                     label: String::new(),
                     candidates: Vec::new(),
+                    rivals: Vec::new(),
                 });
             }
         }
@@ -109,11 +112,11 @@ fn join(mut cases: Vec<Case>, found: Vec<Candidate>, own: bool) -> Selected {
     let mut unused: BTreeSet<&Path> = found.iter().map(|c| c.path.as_path()).collect();
     for case in &mut cases {
         for candidate in &found {
-            let mut interface = candidate.interface.clone();
-            if interface.square && !own {
-                interface.gemm.transposed = case.gemm.transposed;
-            }
-            if interface.computes(&case.gemm) {
+            let fits = match own {
+                true => candidate.interface.computes(&case.gemm),
+                false => candidate.fits(&case.gemm),
+            };
+            if fits {
                 case.candidates.push(candidate.path.clone());
                 unused.remove(candidate.path.as_path());
             }
@@ -122,6 +125,7 @@ fn join(mut cases: Vec<Case>, found: Vec<Candidate>, own: bool) -> Selected {
     let note = |path: &Path| format!("{}: computes none of the cases", path.display());
     Selected {
         notes: unused.into_iter().map(note).collect(),
+        rivals: Vec::new(),
         cases,
     }
 }
