@@ -60,6 +60,7 @@ pub fn main(mut command: TuneCommand, device: DeviceArgs) -> Result<u8, RuntimeE
             gemm,
             label: String::new(),
             candidates: Vec::new(),
+            rivals: Vec::new(),
         });
         timing.selection.cases.extend(cases);
         return timing::main(timing, device);

@@ -7,12 +7,13 @@
 
 // One block of k is one stage; its products start from zero and are added, scaled, to the sums.
 // CHECK-LABEL: axe.kernel @blocks_0_gemm
-// CHECK-SAME: threads(384)
-// CHECK: axe.pipeline.create stages(6)
-// CHECK: axe.scope warpgroup [1, 3)
+// CHECK-SAME: threads(512)
+// CHECK: axe.pipeline.create stages(4)
+// CHECK: axe.scope warpgroup [0, 1) registers(32)
+// CHECK: axe.scope warpgroup [1, 4) registers(160)
 // CHECK: scf.for
 // CHECK: axe.pipeline.wait
-// CHECK: %[[PART:.*]] = axe.gemm async %{{.*}}, %{{.*}} {trans_b} : memref<128x128xf8E4M3FN, {{.*}}>, memref<128x128xf8E4M3FN, {{.*}}> -> tensor<128x128xf32
+// CHECK: %[[PART:.*]] = axe.gemm async %{{.*}}, %{{.*}} {trans_b} : memref<192x128xf8E4M3FN, {{.*}}>, memref<128x128xf8E4M3FN, {{.*}}> -> tensor<192x128xf32
 // The scales of the next block are fetched before the products are waited for.
 // CHECK: arith.minui
 // CHECK: axe.copy
@@ -35,6 +36,31 @@ func.func @blocks(%a: tensor<8192x4096xf8E4M3FN>, %sa: tensor<8192x32xf32>, %w: 
   %p = axe.scaled_gemm %a, %w, %sa, %sw : tensor<8192x4096xf8E4M3FN>, tensor<4096x4096xf8E4M3FN>, tensor<8192x32xf32>, tensor<32x32xf32> -> tensor<8192x4096xf32>
   %c = axe.cast %p : tensor<8192x4096xf32> -> tensor<8192x4096xbf16>
   return %c : tensor<8192x4096xbf16>
+}
+
+// Scales of rows that memory has one after the other come with the rows.
+// CHECK-LABEL: axe.kernel @staged_0_gemm
+// CHECK: axe.alloc : memref<4x1x192xf32
+// CHECK: axe.pipeline.acquire
+// CHECK-COUNT-3: axe.copy async {{.*}} signal
+// CHECK: axe.pipeline.wait
+// CHECK: %[[PART:.*]] = axe.gemm async
+// CHECK: axe.copy %{{.*}} : memref<192xf32, {{.*}}> -> tensor<192xf32
+// CHECK: axe.wait %[[PART]] :
+func.func @staged(%a: tensor<8192x4096xf8E4M3FN>, %sa: tensor<32x8192xf32>, %w: tensor<4096x4096xf8E4M3FN>, %sw: tensor<32x32xf32>) -> tensor<8192x4096xf32> {
+  %p = axe.scaled_gemm %a, %w, %sa, %sw {trans_scale_a} : tensor<8192x4096xf8E4M3FN>, tensor<4096x4096xf8E4M3FN>, tensor<32x8192xf32>, tensor<32x32xf32> -> tensor<8192x4096xf32>
+  return %p : tensor<8192x4096xf32>
+}
+
+// No tensor map takes rows of 1020 bytes: the consumers read the scales themselves.
+// CHECK-LABEL: axe.kernel @unaligned_0_gemm
+// CHECK: axe.pipeline.acquire
+// CHECK-COUNT-2: axe.copy async {{.*}} signal
+// CHECK-NOT: axe.copy async
+// CHECK: axe.pipeline.commit
+func.func @unaligned(%a: tensor<255x512xf8E4M3FN>, %sa: tensor<4x255xf32>, %w: tensor<256x512xf8E4M3FN>, %sw: tensor<2x4xf32>) -> tensor<255x256xf32> {
+  %p = axe.scaled_gemm %a, %w, %sa, %sw {trans_scale_a} : tensor<255x512xf8E4M3FN>, tensor<256x512xf8E4M3FN>, tensor<4x255xf32>, tensor<2x4xf32> -> tensor<255x256xf32>
+  return %p : tensor<255x256xf32>
 }
 
 // Few rows take few rows, and stages of larger blocks are deeper.

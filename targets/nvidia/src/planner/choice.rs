@@ -3,7 +3,7 @@
 
 use super::frame::Frame;
 use super::product::Gemm;
-use super::search::{self, Query};
+use super::search;
 use super::tuned;
 use super::variant::Variant;
 use crate::facts::chip::Chip;
@@ -148,7 +148,6 @@ impl Choice {
             DYNAMIC => "?".to_owned(),
             extent => extent.to_string(),
         };
-        let problem = gemm.problem();
         let mut text = format!(
             "plan @{kernel}: {} x {} x {} of {}\n",
             extent(gemm.m),
@@ -156,7 +155,8 @@ impl Choice {
             gemm.k,
             gemm.element
         );
-        let clocks = self.variant.cost(problem, gemm.k_first(), chip);
+        let query = gemm.query(chip);
+        let clocks = query.clocks(self.variant, chip);
         let _ = writeln!(text, "  from: {}", self.origin());
         if let Some(decline) = &self.decline {
             let _ = writeln!(text, "  not: {decline}");
@@ -166,12 +166,6 @@ impl Choice {
             "  {:>10.0} clocks predicted  {}",
             clocks, self.variant
         );
-        let query = Query {
-            problem,
-            roles: gemm.admits_wide(chip).is_ok(),
-            k_first: gemm.k_first(),
-            blocks: gemm.scales.map(|scales| scales.blocks),
-        };
         let mut tiles = vec![self.variant.tile()];
         for other in search::candidates(query, chip, usize::MAX) {
             if tiles.len() <= LISTED && !tiles.contains(&other.variant.tile()) {

@@ -3,12 +3,12 @@
 use super::code::{Code, Kernel, Number, layout_error};
 use super::cost::{Tile, Unit};
 use super::evaluate::{Argument, Evaluator, Needed, Origin, Registers, registers};
+use super::factors::Factors;
 use super::frame::{Frame, Operand, leading, shape_in};
 use super::group::Group;
 use super::layouts::Product;
 use super::pipeline::{Pipeline, Staged};
 use super::product::Gemm;
-use super::scaled::Factors;
 use super::space::Kind;
 use super::variant::Variant;
 use super::{choice, plain, specialised};

@@ -16,6 +16,7 @@ mod choice;
 mod code;
 pub mod cost;
 mod evaluate;
+mod factors;
 mod frame;
 mod gemm;
 mod group;

@@ -4,10 +4,10 @@
 use super::code::{Code, Number, layout_error};
 use super::cost::{Tile, Unit};
 use super::evaluate::{Argument, Origin, Registers};
+use super::factors::Factors;
 use super::gemm::count;
 use super::layouts::{Grid, Product};
 use super::product::Scales;
-use super::scaled::Factors;
 use axe_layout::Layout;
 use axe_passes::PassResult;
 use axe_passes::ir::Val;

@@ -5,6 +5,7 @@ use super::cost::{Problem, Tile, Unit, choose};
 use super::frame::element_bytes;
 use super::layouts::{Grid, Product, matrix_product, scalar_product};
 use super::scaled::Blocks;
+use super::search::Query;
 use super::variant::Variant;
 use super::wide::{KFirst, WideTile};
 use crate::facts::chip::Chip;
@@ -313,7 +314,13 @@ impl<'c> Gemm<'c> {
                 .is_some_and(|swap| swap.value());
             let rows = if swap { n } else { m };
             let row = (m, n, consumers.unwrap_or((rows / 64).clamp(1, 2)));
-            tile = WideTile::with_depth(row, k, swap, problem.element_bytes, chip)
+            let bytes = problem.element_bytes;
+            let with_scales = |tile| match self.scales {
+                Some(_) => super::scaled::with_scales(tile, bytes, chip),
+                None => Some(tile),
+            };
+            tile = WideTile::with_depth(row, k, swap, bytes, chip)
+                .and_then(with_scales)
                 .filter(|tile| tile.reads(self.k_first(), problem.element_bytes))
                 .ok_or_else(|| {
                     PassError::new(
@@ -335,6 +342,16 @@ impl<'c> Gemm<'c> {
                     "expected tile = [rows, columns, depth] in axe.plan for blocks with scales 64 rows for each consumer, columns that divide a block's, and its depth, not swapped or split, got {tile}"
                 ),
             )),
+        }
+    }
+
+    /// What a tuner would ask.
+    pub(super) fn query(&self, chip: &Chip) -> Query {
+        Query {
+            problem: self.problem(),
+            roles: self.admits_wide(chip).is_ok(),
+            k_first: self.k_first(),
+            blocks: self.scales.map(|scales| scales.blocks),
         }
     }
 

@@ -57,6 +57,12 @@ pub struct Query {
 }
 
 impl Query {
+    /// Clocks that a variant is predicted to take.
+    pub(super) fn clocks(self, variant: Variant, chip: &Chip) -> f64 {
+        let adding = self.blocks.map_or(1.0, |_| scaled::adding(variant));
+        variant.cost(self.problem, self.k_first, chip) * adding
+    }
+
     /// The question for a key of the database; `None` for what there are no kernels to choose from: 8-bit products
     /// with one scale or of other operands than A \[m, k\] and W \[n, k\], sizes beyond 2^63.
     #[must_use]
@@ -129,7 +135,7 @@ pub fn candidates(query: Query, chip: &Chip, limit: usize) -> Vec<Candidate> {
         let warps = cost::candidates(problem, chip).into_iter();
         ranked.extend(warps.map(|tile| (Variant::Warps(tile), 0)));
     }
-    let clocks = |variant: &Variant| variant.cost(problem, query.k_first, chip);
+    let clocks = |variant: &Variant| query.clocks(*variant, chip);
     // The two kinds are measured by models of their own.
     let best = |kind: &Variant| {
         let same = |(variant, _): &&(Variant, usize)| discriminant(variant) == discriminant(kind);

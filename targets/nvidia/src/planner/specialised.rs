@@ -5,12 +5,13 @@
 
 use super::code::{Code, Kernel, layout_error};
 use super::evaluate::{Argument, Evaluator, Needed, Origin, Registers, registers};
+use super::factors::Factors;
 use super::frame::{Operand, element_bytes};
 use super::gemm::count;
 use super::group::Group;
 use super::layouts::transposed;
 use super::product::Gemm;
-use super::scaled::{Factors, Scaled};
+use super::scaled::{self, Scaled};
 use super::space::Kind;
 use super::wide::WideTile;
 use axe_dialect::{Level, element_type};
@@ -123,7 +124,9 @@ impl<'c> Body<'_, 'c> {
                 "a product has two operands",
             ));
         };
-        let scales = Factors::take(&self.gemm.scales, &mut memrefs);
+        let scales = Factors::take(&self.gemm.scales, &mut memrefs)
+            .map(|factors| factors.stage(code, self.tile))
+            .transpose()?;
         let keys = self.needed.inputs.iter();
         let inputs: HashMap<_, _> = keys
             .map(|(value, kind)| (identity(*value), *kind))
@@ -249,7 +252,10 @@ pub(super) struct Steps<'c> {
 impl<'c> Tiles<'_, 'c> {
     /// Each CTA computes tiles on its own, and fills the ring for the next while it stores one.
     fn whole(&self, code: Code<'c>) -> PassResult<'c> {
-        let (own, others) = self.body.tile.budgets();
+        let (own, others) = match &self.scales {
+            Some(_) => scaled::budgets(self.body.tile),
+            None => self.body.tile.budgets(),
+        };
         let all = |code: Code<'c>, more: i64| {
             Ok(Steps {
                 first: None,
@@ -367,6 +373,9 @@ impl<'c> Tiles<'_, 'c> {
                 let from =
                     code.global_box(path.global.memref, &path.global.extents, &at, &path.shape)?;
                 code.copy_signal(from, path.stage(code, stage)?, slot, multicast)?;
+            }
+            if let Some(factors) = &self.scales {
+                factors.copy(code, [origin.row, step], [slot, stage])?;
             }
             code.commit_slot(self.ring, slot)?;
             Ok(Vec::new())

@@ -136,11 +136,8 @@ pub(super) fn carries_over(
     own: Variant,
     chip: &Chip,
 ) -> Result<(), String> {
-    let problem = gemm.problem();
-    let (theirs, own) = (
-        theirs.cost(problem, gemm.k_first(), chip),
-        own.cost(problem, gemm.k_first(), chip),
-    );
+    let query = gemm.query(chip);
+    let (theirs, own) = (query.clocks(theirs, chip), query.clocks(own, chip));
     if theirs <= NEAR_COST * own {
         return Ok(());
     }

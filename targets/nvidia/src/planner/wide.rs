@@ -38,8 +38,8 @@ pub struct KFirst {
 
 /// Threads of a warpgroup.
 const WARPGROUP: i64 = 128;
-/// Bytes that the staged store of results takes at most: two panels of 64 rows for each of two warpgroups.
-const STAGING: i64 = 32 * 1024;
+/// Bytes that the staged store of results takes at most for a warpgroup: two panels of 64 rows.
+const STAGING: i64 = 16 * 1024;
 /// Accumulators of a thread at most: the rest of its 255 registers is left to addresses and the epilogue.
 const ACCUMULATORS: i64 = 192;
 /// Accumulators of a thread from which on the roles' registers are shared out unevenly.
@@ -148,19 +148,26 @@ impl WideTile {
             swap,
             split: 1,
         };
-        tile.stages = tile.most_stages(bytes, chip);
+        tile.stages = tile.most_stages(0, bytes, chip);
         (tile.stages >= 2).then_some(tile)
     }
 
-    /// Stages that fit beside what stores the results.
-    fn most_stages(self, bytes: i64, chip: &Chip) -> i64 {
+    /// The tile whose stages have so many bytes beside those of A and B; `None` when fewer than two fit.
+    pub(super) fn with_more(mut self, more: i64, bytes: i64, chip: &Chip) -> Option<Self> {
+        self.stages = self.stages.min(self.most_stages(more, bytes, chip));
+        (self.stages >= 2).then_some(self)
+    }
+
+    /// Stages, with `more` bytes beside those of A and B, that fit beside what stores the results.
+    fn most_stages(self, more: i64, bytes: i64, chip: &Chip) -> i64 {
         let [m, n, depth] = self.shape;
         let partial = match self.split {
             1 => 0,
             _ => m * (n + PARTIAL_PADDING) * 4,
         };
-        let staging = partial + STAGING.min(m * n / self.split * 4);
-        let stage = (m + n) * depth * bytes;
+        let most = STAGING * self.consumers.max(2);
+        let staging = partial + most.min(m * n / self.split * 4);
+        let stage = (m + n) * depth * bytes + more;
         ((chip.shared_bytes - staging - RESERVED) / stage).min(8)
     }
 
@@ -171,7 +178,7 @@ impl WideTile {
             return Some(self);
         }
         self.split = split;
-        self.stages = self.most_stages(bytes, chip);
+        self.stages = self.most_stages(0, bytes, chip);
         let possible = SPLITS.contains(&split) && self.cluster == 1 && self.stages >= 2;
         (possible && self.part().is_some()).then_some(self)
     }

@@ -27,7 +27,7 @@ use std::rc::Rc;
 /// Bytes of a panel's row: the spans of the swizzles, of which the widest that divides the tile's rows is taken.
 const ROW_BYTES: [i64; 3] = [128, 64, 32];
 /// Bytes of all rings together, unless a panel for each part takes more.
-const RING_BYTES: i64 = 32 * 1024;
+const RING_BYTES: i64 = 48 * 1024;
 /// Warps of a warpgroup, which stores its rows on its own.
 const WARPGROUP_WARPS: i64 = 4;
 
