@@ -119,6 +119,11 @@ fn note(whose: &str, tried: &Tried) -> Option<String> {
         Verdict::Failed => "failed",
     };
     let problem = tried.problem.as_deref().unwrap_or_default();
+    // A rival's elements are its author's business.
+    let problem = match whose {
+        "" => problem,
+        _ => problem.lines().next().unwrap_or_default(),
+    };
     Some(format!("  {whose}{what}: {}: {problem}", tried.package))
 }
 
