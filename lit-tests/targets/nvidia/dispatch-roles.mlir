@@ -38,8 +38,7 @@
 // CHECK-NOT: nvvm.mbarrier.arrive.expect_tx
 // CHECK: nvvm.bar.warp.sync
 // CHECK: %[[ARRIVES:.*]] = nvvm.elect.sync
-// CHECK: scf.if %[[ARRIVES]]
-// CHECK: nvvm.mbarrier.arrive
+// CHECK: llvm.inline_asm has_side_effects "@$1 mbarrier.arrive.shared::cta{{.*}} %{{.*}}, %[[ARRIVES]] :
 // The consumers take them.
 // CHECK: %[[THREE:.*]] = arith.constant 3 : i32
 // CHECK: %[[CONSUMES:.*]] = arith.cmpi slt, %[[THREE]], %[[WARP]]
@@ -47,7 +46,7 @@
 // CHECK: nvvm.setmaxregister increase 232
 // CHECK: mbarrier.try_wait.parity
 // CHECK: nvvm.bar.warp.sync
-// CHECK: nvvm.mbarrier.arrive
+// CHECK: @$1 mbarrier.arrive
 axe.kernel @stores(%x: memref<?x64xf32>, %n: index) threads(384) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -86,9 +85,9 @@ axe.kernel @stores(%x: memref<?x64xf32>, %n: index) threads(384) {
 // CHECK: %[[BYTES:.*]] = arith.constant 2048 : i32
 // CHECK: nvvm.mbarrier.arrive.expect_tx %{{.*}}, %[[BYTES]]
 // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global
-// CHECK-NOT: nvvm.mbarrier.arrive %
+// CHECK-NOT: mbarrier.arrive.shared::cta
 // CHECK: scf.yield
-// CHECK: nvvm.mbarrier.arrive %
+// CHECK: @$1 mbarrier.arrive
 axe.kernel @copies(%x: memref<16x32xf32>) threads(256) {
   %s = axe.alloc : memref<16x32xf32, #axe.layout<S[512 : 1]>, #axe.space<shared>>
   %ring = axe.pipeline.create stages(1) : !axe.pipeline

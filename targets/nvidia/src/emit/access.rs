@@ -408,6 +408,8 @@ impl<'c> Emitter<'c> {
             element,
             bytes,
             base: self.shared,
+            root: self.shared,
+            moved: None,
             pending: Int::ZERO,
             dims: grouped.blocks().map(<[axe_layout::Iter]>::to_vec).collect(),
             offset: 0,

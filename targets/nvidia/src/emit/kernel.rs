@@ -295,6 +295,7 @@ impl<'c> Emitter<'c> {
             return Err(self.error(format!("expected shared memory, got {type}")));
         }
         memory.base = self.offset_pointer(&memory, self.shared, Int::Known(at / memory.bytes))?;
+        memory.root = memory.base;
         Ok(memory)
     }
 

@@ -13,6 +13,9 @@ use axe_passes::ir::value::{only_result, operands};
 use axe_passes::ir::{DYNAMIC, Op, Val};
 use melior::ir::{Type, ValueLike};
 
+/// Bytes that descriptors of shared memory count in (PTX ISA 9.7.15.5.1.2.2, "matrix-descriptor-encode").
+const QUANTUM: i64 = 16;
+
 /// Bytes to which the runtime aligns a kernel's pointer arguments.
 pub(crate) const ARGUMENT_ALIGNMENT: i64 = 16;
 
@@ -68,6 +71,8 @@ impl<'c> Emitter<'c> {
             element,
             bytes,
             base,
+            root: base,
+            moved: Some(Int::ZERO),
             pending: Int::ZERO,
             dims: places.dims,
             offset: places.offset,
@@ -165,13 +170,23 @@ impl<'c> Emitter<'c> {
         let ints = Ints::new(self.builder, source.space.offset_bits());
         let wide = ints.cast(number)?;
         let mut offset = Int::ZERO;
+        let mut moved = sliced.moved.filter(|_| source.space == Space::Shared);
         for step in &cut.steps {
             let digit = ints.div(wide, step.divisor)?;
             let digit = step
                 .modulus
                 .map_or(Ok(digit), |modulus| ints.rem(digit, modulus))?;
             offset = ints.add(offset, ints.mul(digit, step.stride)?)?;
+            let bytes = step.stride.saturating_mul(source.bytes);
+            moved = match moved {
+                _ if digit.known() == Some(0) => moved,
+                Some(moved) if bytes % QUANTUM == 0 => {
+                    Some(ints.add(moved, ints.mul(digit, bytes / QUANTUM)?)?)
+                }
+                _ => None,
+            };
         }
+        sliced.moved = moved;
         sliced.alignment = gcd(sliced.alignment, cut.multiple).max(1);
         self.displace(sliced, offset, cut.multiple)?;
         sliced.guards.push(self.guard(source, dim, extent, origin)?);
@@ -298,6 +313,8 @@ impl<'c> Emitter<'c> {
                  expected dimensions of the same extent and stride",
             )
         })?;
+        view.root = source.root;
+        view.moved = source.moved;
         view.pending = source.pending;
         view.alignment = source.alignment;
         let whole = source.origin.filter(|origin| origin.whole);
@@ -321,11 +338,14 @@ impl<'c> Emitter<'c> {
         let ints = self.ints();
         let rank = ints.value(ints.cast(self.int(rank)?)?)?;
         let pointer = types::pointer(self.builder, Space::ClusterShared.number());
+        let base = self
+            .builder
+            .value("nvvm.mapa", &[own.base, rank], pointer, &[])?;
         Ok(Memory {
             space: Space::ClusterShared,
-            base: self
-                .builder
-                .value("nvvm.mapa", &[own.base, rank], pointer, &[])?,
+            base,
+            root: base,
+            moved: Some(Int::ZERO),
             ..own
         })
     }

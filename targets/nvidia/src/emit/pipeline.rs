@@ -307,13 +307,7 @@ impl<'c> Emitter<'c> {
             return self.release_cluster(&ring, barrier);
         }
         let elected = self.elect()?;
-        self.when(elected, &[], |emitter| {
-            let i64 = types::integer(emitter.builder, 64);
-            emitter
-                .builder
-                .value("nvvm.mbarrier.arrive", &[barrier], i64, &[])?;
-            Ok(Vec::new())
-        })?;
+        self.assembly(&arrival(), &[barrier, elected], &[])?;
         Ok(())
     }
 
@@ -325,14 +319,12 @@ impl<'c> Emitter<'c> {
         let lane = ints.rem(Int::Value(self.thread), super::team::WARP_THREADS)?;
         let own = ints.less(lane, Int::Known(ring.shared_by))?;
         let lane = ints.value(lane)?;
-        let text = "{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, $0, $1;\nmbarrier.arrive.shared::cluster.b64 _, [there];\n}";
+        let text = "{\n.reg .b32 there;\n@$2 mapa.shared::cluster.u32 there, $0, $1;\n@$2 mbarrier.arrive.shared::cluster.b64 _, [there];\n}";
         let arrive = Assembly {
             text: text.to_owned(),
-            constraints: "r,r,~{memory}".to_owned(),
+            constraints: "r,r,b,~{memory}".to_owned(),
         };
-        self.when(own, &[], |emitter| {
-            emitter.assembly(&arrive, &[barrier, lane], &[])
-        })?;
+        self.assembly(&arrive, &[barrier, lane, own], &[])?;
         Ok(())
     }
 
@@ -406,6 +398,15 @@ fn wait_loop() -> Assembly {
     Assembly {
         text: text.to_owned(),
         constraints: "r,r,~{memory}".to_owned(),
+    }
+}
+
+/// One lane's arrival. A branch around it would end what ptxas sees of products that are under way, and it would make
+/// them wait (C7514).
+fn arrival() -> Assembly {
+    Assembly {
+        text: "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];".to_owned(),
+        constraints: "r,b,~{memory}".to_owned(),
     }
 }
 

@@ -72,6 +72,10 @@ pub(crate) struct Memory<'c> {
     pub bytes: i64,
     /// The pointer that offsets count from.
     pub base: Val<'c>,
+    /// The pointer that [`Memory::moved`] counts from: that of the allocation.
+    pub root: Val<'c>,
+    /// How far `base` is from `root` in 16 bytes, where slices move it by whole ones.
+    pub moved: Option<Int<'c>>,
     /// A run-time offset in elements that the swizzle must see; zero without a swizzle.
     pub pending: Int<'c>,
     /// The iters of each dimension on `m`, outermost first; the outermost of a dimension has no end.

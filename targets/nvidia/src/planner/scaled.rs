@@ -38,6 +38,11 @@ const PRODUCTS: f64 = 256.0;
 /// Clocks between them for a warpgroup: to notice that they are done, to add 64 x 128 sums, and to start the next.
 const ADDED: f64 = 220.0;
 
+/// Blocks of a turn of the loop: the next block's stage is asked for while a block's sums are added.
+const UNROLLED: i64 = 2;
+/// Blocks of a turn in which each is added while the next one is multiplied.
+const AHEAD: i64 = 4;
+
 /// What shares a scale: `n` columns of B by `k`, and a row of A by `k`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocks {
@@ -58,11 +63,18 @@ pub(super) fn with_scales(tile: WideTile, bytes: i64, chip: &Chip) -> Option<Wid
     tile.with_more(tile.shape[0] * BYTES, bytes, chip)
 }
 
+/// Whether a thread has registers for the sums of two blocks beside those over blocks, so that one block is added while
+/// the next one's products are formed. In a cluster the way to the other CTAs takes what is left of them.
+pub(super) const fn is_ahead(tile: WideTile) -> bool {
+    tile.consumers <= 2 && tile.cluster == 1
+}
+
 /// The registers of the role that copies and of those that multiply, where they matter: a thread has the sums of a
 /// block beside those over blocks.
 pub(super) const fn budgets(tile: WideTile) -> (Option<i64>, Option<i64>) {
     match tile.consumers {
         3 => (Some(32), Some(160)),
+        2 => (Some(40), Some(232)),
         _ => (None, None),
     }
 }
@@ -123,6 +135,8 @@ pub(super) struct Scaled<'a, 'c> {
     pub registers: &'a Registers,
     pub factors: &'a Factors<'c>,
     pub origin: &'a Origin<'c>,
+    /// Whether a block is added while the next one's products are formed.
+    pub ahead: bool,
 }
 
 impl<'c> Scaled<'_, 'c> {
@@ -163,21 +177,76 @@ impl<'c> Scaled<'_, 'c> {
         paths: &[Path<'c>; 2],
         start: Val<'c>,
     ) -> PassResult<'c, Vec<Val<'c>>> {
-        let blocks = code.index(self.blocks())?;
-        code.for_each(blocks, 1, &[start], |code, block, carried| {
-            let &[sum] = carried else {
-                return Err(lost(code));
-            };
-            let (slot, stage) = code.wait_slot(ring)?;
-            let part = self.multiply(code, paths, stage)?;
-            let at = [block, stage];
-            let scales = self
-                .factors
+        let turn = if self.ahead { AHEAD } else { UNROLLED };
+        let turns = self.blocks() / turn;
+        let end = code.for_each(code.index(turns)?, 1, &[start], |code, at, carried| {
+            let first = code.times(at, turn)?;
+            self.turn(code, ring, paths, (first, turn), carried)
+        })?;
+        let rest = (code.index(turns * turn)?, self.blocks() % turn);
+        self.turn(code, ring, paths, rest, &end)
+    }
+
+    /// So many blocks from the first on, each of which is added before the next one is started, or while the next one
+    /// is multiplied. No products are under way between turns: ptxas makes those wait that go around a loop and are not
+    /// added to (C7514).
+    fn turn(
+        &self,
+        code: Code<'c>,
+        ring: Val<'c>,
+        paths: &[Path<'c>; 2],
+        (first, blocks): (Val<'c>, i64),
+        carried: &[Val<'c>],
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        let &[mut sum] = carried else {
+            return Err(lost(code));
+        };
+        let mut before = None;
+        for block in 0..blocks {
+            let block = code.add(first, code.index(block)?)?;
+            let started = self.start(code, ring, paths, block)?;
+            match (self.ahead, before) {
+                (true, Some(before)) => sum = self.add(code, ring, sum, before, 1)?,
+                (true, None) => {}
+                (false, _) => sum = self.add(code, ring, sum, started, 0)?,
+            }
+            before = self.ahead.then_some(started);
+        }
+        match before {
+            Some(last) => Ok(vec![self.add(code, ring, sum, last, 0)?]),
+            None => Ok(vec![sum]),
+        }
+    }
+
+    /// Starts the products of the next stage: its part, slot and scales.
+    fn start(
+        &self,
+        code: Code<'c>,
+        ring: Val<'c>,
+        paths: &[Path<'c>; 2],
+        block: Val<'c>,
+    ) -> PassResult<'c, [Val<'c>; 4]> {
+        let (slot, stage) = code.wait_slot(ring)?;
+        let part = self.multiply(code, paths, stage)?;
+        let at = [block, stage];
+        let [of_rows, of_columns] =
+            self.factors
                 .fetch_staged(code, self.registers, self.origin, at)?;
-            let part = code.wait_products(part, 0)?;
-            code.release_slot(ring, slot)?;
-            Ok(vec![self.factors.add(code, [sum, part], scales)?])
-        })
+        Ok([part, slot, of_rows, of_columns])
+    }
+
+    /// Adds a part once at most `pending` later ones are under way.
+    fn add(
+        &self,
+        code: Code<'c>,
+        ring: Val<'c>,
+        sum: Val<'c>,
+        [part, slot, of_rows, of_columns]: [Val<'c>; 4],
+        pending: i64,
+    ) -> PassResult<'c, Val<'c>> {
+        let part = code.wait_products(part, pending)?;
+        code.release_slot(ring, slot)?;
+        self.factors.add(code, [sum, part], [of_rows, of_columns])
     }
 
     /// The loop over blocks whose scales the consumers read from global memory, a block ahead.

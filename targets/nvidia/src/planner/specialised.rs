@@ -279,6 +279,7 @@ impl<'c> Tiles<'_, 'c> {
                             registers: &self.registers,
                             factors,
                             origin: &evaluator.origin,
+                            ahead: scaled::is_ahead(self.body.tile),
                         };
                         scaled.sum(code, self.ring, &self.paths)?
                     }

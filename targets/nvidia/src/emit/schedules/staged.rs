@@ -259,6 +259,8 @@ fn panel<'c>(
         element: like.element,
         bytes: like.bytes,
         base,
+        root: base,
+        moved: None,
         pending: Int::ZERO,
         dims: vec![
             vec![Iter::new(rows, columns, Axis::M)],

@@ -275,9 +275,12 @@ fn descriptor<'c>(
 ) -> PassResult<'c, Val<'c>> {
     let memory = emitter.memory(tile)?;
     let i32 = types::integer(emitter.builder, 32);
-    let address = emitter
-        .builder
-        .value("llvm.ptrtoint", &[memory.base], i32, &[])?;
+    // The way to the stage is added last, so that a loop over stages adds nothing else.
+    let (root, moved) = match memory.moved {
+        Some(moved) => (memory.root, moved),
+        None => (memory.base, Int::ZERO),
+    };
+    let address = emitter.builder.value("llvm.ptrtoint", &[root], i32, &[])?;
     let ints = emitter.ints();
     let mut address = Int::Value(address);
     if !shared.terms.is_empty() {
@@ -290,14 +293,15 @@ fn descriptor<'c>(
     // The field counts 16 bytes of the CTA's own memory: in a cluster an address says the CTA too, above bit 18
     // (PTX ISA 9.7.15.5.1.2.2, "matrix-descriptor-encode").
     let field = ints.and(ints.shift(address, 4)?, 0x3FFF)?;
+    let constant = shared.strides.descriptor(0);
+    let [low, high] = [constant & 0xFFFF_FFFF, constant & !0xFFFF_FFFF].map(u64::cast_signed);
+    let field = ints.add(ints.add(field, Int::Known(low))?, ints.cast(moved)?)?;
     let wide = Ints::new(emitter.builder, 64);
     let i64 = types::integer(emitter.builder, 64);
     let field = emitter
         .builder
         .value("arith.extui", &[ints.value(field)?], i64, &[])?;
-    #[expect(clippy::cast_possible_wrap, reason = "the descriptor's bits")]
-    let constant = shared.strides.descriptor(0) as i64;
-    wide.value(wide.add(Int::Value(field), Int::Known(constant))?)
+    wide.value(wide.add(Int::Value(field), Int::Known(high))?)
 }
 
 /// Waits until at most so many products are pending.
