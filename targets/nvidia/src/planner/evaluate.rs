@@ -1,7 +1,7 @@
 //! The values of a group on one tile, in registers.
 
-use super::code::{Code, Number, layout_error};
-use super::frame::element_bytes;
+use super::code::{Code, Kernel, Number, layout_error};
+use super::frame::{Operand, element_bytes};
 use super::group::{Group, is_reshape, splat};
 use super::layouts::without;
 use super::product::is_product;
@@ -65,6 +65,48 @@ pub(super) struct Argument<'c> {
     pub memref: Val<'c>,
     /// Its extents.
     pub extents: Vec<i64>,
+}
+
+/// A kernel's arguments, in the order of [`super::gemm::argument_types`].
+pub(super) struct Arguments<'c> {
+    /// What the kernel reads beside the group's inputs, before them.
+    pub operands: Vec<Argument<'c>>,
+    pub inputs: HashMap<(usize, Kind), Argument<'c>>,
+    pub scalars: HashMap<usize, Val<'c>>,
+    pub outputs: Vec<Argument<'c>>,
+}
+
+impl<'c> Arguments<'c> {
+    /// The arguments of a kernel that was made for these operands.
+    pub(super) fn of(
+        kernel: &Kernel<'c>,
+        ins: &[Operand<'c>],
+        needed: &Needed<'c>,
+        outs: &[(Val<'c>, Operand<'c>)],
+    ) -> Self {
+        let mut memrefs = kernel.arguments.iter().copied();
+        let of = |(operand, memref): (&Operand<'c>, Val<'c>)| Argument {
+            memref,
+            extents: operand.shape.clone(),
+        };
+        let mut operands: Vec<_> = ins.iter().zip(memrefs.by_ref()).map(of).collect();
+        let own = operands.len().saturating_sub(needed.inputs.len());
+        let inputs = operands.split_off(own);
+        let keys = needed.inputs.iter();
+        let keys = keys.map(|(value, kind)| (identity(*value), *kind));
+        let scalars = needed.scalars.iter().map(|value| identity(*value));
+        Self {
+            operands,
+            inputs: keys.zip(inputs).collect(),
+            scalars: scalars.zip(memrefs.by_ref()).collect(),
+            outputs: outs
+                .iter()
+                .map(|(_, out)| out)
+                .zip(memrefs)
+                .map(of)
+                .collect(),
+        }
+    }
 }
 
 /// Where the tile is.

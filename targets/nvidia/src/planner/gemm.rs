@@ -2,7 +2,7 @@
 
 use super::code::{Code, Kernel, Number, layout_error};
 use super::cost::{Tile, Unit};
-use super::evaluate::{Argument, Evaluator, Needed, Origin, Registers, registers};
+use super::evaluate::{Argument, Arguments, Evaluator, Needed, Origin, Registers, registers};
 use super::factors::Factors;
 use super::frame::{Frame, Operand, leading, shape_in};
 use super::group::Group;
@@ -236,34 +236,20 @@ impl<'c> Body<'_, 'c> {
     ) -> PassResult<'c> {
         let code = kernel.code;
         let [bm, bn, _] = self.tile.shape;
-        let mut arguments = kernel.arguments.iter().copied();
-        let mut memrefs = ins
-            .iter()
-            .zip(arguments.by_ref())
-            .map(|(operand, memref)| Argument {
-                memref,
-                extents: operand.shape.clone(),
-            });
-        let (Some(a), Some(b)) = (memrefs.next(), memrefs.next()) else {
+        let Arguments {
+            operands,
+            inputs,
+            scalars,
+            outputs,
+        } = Arguments::of(kernel, ins, self.needed, outs);
+        let mut operands = operands.into_iter();
+        let (Some(a), Some(b)) = (operands.next(), operands.next()) else {
             return Err(layout_error(
                 code.builder.location,
                 "a product has two operands",
             ));
         };
-        let scales = Factors::take(&self.gemm.scales, &mut memrefs);
-        let keys = self
-            .needed
-            .inputs
-            .iter()
-            .map(|(value, kind)| (identity(*value), *kind));
-        let inputs: HashMap<_, _> = keys.zip(memrefs).collect();
-        let scalars: HashMap<_, _> = self
-            .needed
-            .scalars
-            .iter()
-            .map(|value| identity(*value))
-            .zip(arguments.by_ref())
-            .collect();
+        let scales = Factors::take(&self.gemm.scales, &mut operands);
         let registers = registers(code, [bm, bn], self.product.d.clone())?;
         let origin = self.origin(code, &a)?;
         let products = match scales {
@@ -305,13 +291,8 @@ impl<'c> Body<'_, 'c> {
         evaluator
             .known
             .insert((identity(self.gemm.result), Kind::Full), result);
-        for ((value, kind), ((_, out), memref)) in self.kinds.iter().zip(outs.iter().zip(arguments))
-        {
-            let to = Argument {
-                memref,
-                extents: out.shape.clone(),
-            };
-            evaluator.store(*value, *kind, &to)?;
+        for ((value, kind), to) in self.kinds.iter().zip(&outputs) {
+            evaluator.store(*value, *kind, to)?;
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 //! store one tile the producer fills the ring for the next.
 
 use super::code::{Code, Kernel, layout_error};
-use super::evaluate::{Argument, Evaluator, Needed, Origin, Registers, registers};
+use super::evaluate::{Argument, Arguments, Evaluator, Needed, Origin, Registers, registers};
 use super::factors::Factors;
 use super::frame::{Operand, element_bytes};
 use super::gemm::count;
@@ -110,43 +110,22 @@ impl<'c> Body<'_, 'c> {
         outs: &[(Val<'c>, Operand<'c>)],
     ) -> PassResult<'c> {
         let code = kernel.code;
-        let arguments = &mut kernel.arguments.iter().copied();
-        let mut memrefs = ins
-            .iter()
-            .zip(arguments.by_ref())
-            .map(|(operand, memref)| Argument {
-                memref,
-                extents: operand.shape.clone(),
-            });
-        let (Some(a), Some(b)) = (memrefs.next(), memrefs.next()) else {
+        let Arguments {
+            operands,
+            inputs,
+            scalars,
+            outputs,
+        } = Arguments::of(kernel, ins, self.needed, outs);
+        let mut operands = operands.into_iter();
+        let (Some(a), Some(b)) = (operands.next(), operands.next()) else {
             return Err(layout_error(
                 code.builder.location,
                 "a product has two operands",
             ));
         };
-        let scales = Factors::take(&self.gemm.scales, &mut memrefs)
+        let scales = Factors::take(&self.gemm.scales, &mut operands)
             .map(|factors| factors.stage(code, self.tile))
             .transpose()?;
-        let keys = self.needed.inputs.iter();
-        let inputs: HashMap<_, _> = keys
-            .map(|(value, kind)| (identity(*value), *kind))
-            .zip(memrefs)
-            .collect();
-        let scalars: HashMap<_, _> = self
-            .needed
-            .scalars
-            .iter()
-            .map(|value| identity(*value))
-            .zip(arguments.by_ref())
-            .collect();
-        let outputs: Vec<_> = outs
-            .iter()
-            .zip(arguments)
-            .map(|((_, out), memref)| Argument {
-                memref,
-                extents: out.shape.clone(),
-            })
-            .collect();
         let [m, n, k] = self.tile.shape;
         let failed = |error| layout_error(code.builder.location, error);
         let tiles = Tiles {

@@ -1,7 +1,7 @@
 //! Elementwise operators and reductions of rows: tiles in registers, read once.
 
 use super::code::{Code, Kernel, layout_error};
-use super::evaluate::{Argument, Evaluator, Needed, Origin, registers};
+use super::evaluate::{Argument, Arguments, Evaluator, Needed, Origin, registers};
 use super::frame::{Frame, Operand, element_bytes, leading_of, shape_in};
 use super::gemm::{argument_types, count, output_kinds};
 use super::group::Group;
@@ -212,51 +212,24 @@ impl<'c> Plan<'c> {
             .layout()
             .map_err(|error| layout_error(code.builder.location, error))?;
         let registers = registers(code, [self.tile.rows, self.tile.columns], layout)?;
-        let mut arguments = kernel.arguments.iter().copied();
-        let of = |(operand, memref): (&Operand<'c>, Val<'c>)| Argument {
-            memref,
-            extents: operand.shape.clone(),
-        };
-        let inputs: Vec<_> = ins.iter().zip(arguments.by_ref()).map(of).collect();
-        let scalars: HashMap<_, _> = self
-            .needed
-            .scalars
-            .iter()
-            .map(|value| identity(*value))
-            .zip(arguments.by_ref())
-            .collect();
-        let outs: Vec<_> = outs
-            .iter()
-            .map(|(_, out)| out)
-            .zip(arguments)
-            .map(of)
-            .collect();
-        let keys = self
-            .needed
-            .inputs
-            .iter()
-            .map(|(value, kind)| (identity(*value), *kind));
-        let origin = self.origin(
-            code,
-            group,
-            self.needed
-                .inputs
-                .iter()
-                .chain(&self.kinds)
-                .zip(inputs.iter().chain(&outs)),
-        )?;
-        let arguments: HashMap<_, _> = keys.zip(inputs).collect();
+        let arguments = Arguments::of(kernel, ins, &self.needed, outs);
+        let inputs = self.needed.inputs.iter().filter_map(|input| {
+            let argument = arguments.inputs.get(&(identity(input.0), input.1))?;
+            Some((input, argument))
+        });
+        let outputs = self.kinds.iter().zip(&arguments.outputs);
+        let origin = self.origin(code, group, inputs.chain(outputs))?;
         let mut evaluator = Evaluator {
             code,
             group,
             registers: &registers,
             columns: self.columns,
-            arguments: &arguments,
-            scalars: &scalars,
+            arguments: &arguments.inputs,
+            scalars: &arguments.scalars,
             origin,
             known: HashMap::new(),
         };
-        self.store(&mut evaluator, &outs)
+        self.store(&mut evaluator, &arguments.outputs)
     }
 
     fn origin<'a>(
