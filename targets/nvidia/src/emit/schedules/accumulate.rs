@@ -1,7 +1,7 @@
 //! Copies that add to their destination, element by element: `red` (PTX ISA 9.7.13.7), whatever the layouts.
 
 use super::load::padding;
-use super::scalar::{each_element, exists, index, load_at};
+use super::scalar::{each_element, index, load_at, write_at};
 use super::{store, transfer};
 use crate::emit::int::Int;
 use crate::emit::kernel::Emitter;
@@ -111,9 +111,7 @@ fn add_at<'c>(
     value: Val<'c>,
     condition: Option<Val<'c>>,
 ) -> PassResult<'c> {
-    let add = |emitter: &mut Emitter<'c>| {
-        let address = emitter.address_of(memory, index)?;
-        let pointer = emitter.offset_pointer(memory, memory.base, address)?;
+    write_at(emitter, memory, index, condition, |emitter, pointer| {
         let i64 = types::integer(emitter.builder, 64);
         let number = |value| IntegerAttribute::new(i64, value).into();
         let kind = if is_float(memory.element) { FADD } else { ADD };
@@ -127,21 +125,10 @@ fn add_at<'c>(
             ("ordering", number(MONOTONIC)),
             ("syncscope", emitter.builder.parsed(scope)?),
         ];
-        emitter.builder.value(
-            "llvm.atomicrmw",
-            &[pointer, value],
-            memory.element,
-            &attributes,
-        )?;
-        Ok(Vec::new())
-    };
-    let condition = match (condition, exists(emitter, memory, index)?) {
-        (Some(a), Some(b)) => Some(emitter.both(Some(a), b)?),
-        (one, None) | (None, one) => one,
-    };
-    match condition {
-        None => add(emitter)?,
-        Some(condition) => emitter.when(condition, &[], add)?,
-    };
-    Ok(())
+        let operands = [pointer, value];
+        emitter
+            .builder
+            .value("llvm.atomicrmw", &operands, memory.element, &attributes)?;
+        Ok(())
+    })
 }

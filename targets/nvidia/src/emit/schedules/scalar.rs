@@ -151,10 +151,23 @@ pub(super) fn store_at<'c>(
     value: Val<'c>,
     condition: Option<Val<'c>>,
 ) -> PassResult<'c> {
+    write_at(emitter, memory, index, condition, |emitter, pointer| {
+        emitter.store(memory, pointer, &[value])
+    })
+}
+
+/// Writes one element, at the pointer that `write` gets, where it exists and `condition` holds.
+pub(super) fn write_at<'c>(
+    emitter: &mut Emitter<'c>,
+    memory: &Memory<'c>,
+    index: &[Int<'c>],
+    condition: Option<Val<'c>>,
+    write: impl FnOnce(&mut Emitter<'c>, Val<'c>) -> PassResult<'c>,
+) -> PassResult<'c> {
     let write = |emitter: &mut Emitter<'c>| {
         let address = emitter.address_of(memory, index)?;
         let pointer = emitter.offset_pointer(memory, memory.base, address)?;
-        emitter.store(memory, pointer, &[value])?;
+        write(emitter, pointer)?;
         Ok(Vec::new())
     };
     let condition = match (condition, exists(emitter, memory, index)?) {
