@@ -26,3 +26,4 @@ mod types;
 mod value;
 
 pub(crate) use module::{dispatch, verify};
+pub(crate) use schedules::STAGING_BYTES;

@@ -12,12 +12,9 @@ use melior::ir::attribute::IntegerAttribute;
 use melior::ir::operation::OperationLike;
 
 /// Threads of a warp.
-pub(crate) const WARP_THREADS: i64 = 32;
+pub(crate) const WARP_THREADS: i64 = crate::vocabulary::WARP;
 /// Barriers of a CTA (PTX ISA 9.7.13.1, `barrier`); number 0 is the CTA's own.
 const BARRIERS: i64 = 16;
-/// Registers of a multiprocessor (CUDA C++ Programming Guide, "Technical Specifications per Compute
-/// Capability").
-const MULTIPROCESSOR_REGISTERS: i64 = 64 * 1024;
 
 /// Consecutive warps of a CTA. A scope without a range makes several teams of one size, of which a thread
 /// knows at run time to which it belongs.
@@ -290,7 +287,7 @@ impl<'c> Emitter<'c> {
 
     /// `setmaxnreg`: gives registers back to the multiprocessor, or takes more (PTX ISA 9.7.20.5).
     fn budget(&self, registers: i64) -> PassResult<'c> {
-        let at_launch = MULTIPROCESSOR_REGISTERS / self.cta_threads / 8 * 8;
+        let at_launch = crate::facts::chip::MULTIPROCESSOR_REGISTERS / self.cta_threads / 8 * 8;
         let action = match registers > at_launch {
             true => "increase",
             false => "decrease",

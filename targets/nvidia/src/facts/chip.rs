@@ -1,5 +1,11 @@
 //! Chips: limits of a CTA and what instructions there are.
 
+/// Registers of a multiprocessor of every chip here (CUDA C++ Programming Guide, "Technical Specifications per Compute
+/// Capability"). A thread's are counted in eights.
+pub const MULTIPROCESSOR_REGISTERS: i64 = 64 * 1024;
+/// Registers of a thread at most (the same table).
+pub const THREAD_REGISTERS: i64 = 255;
+
 /// One chip that code can be compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chip {

@@ -2,7 +2,9 @@
 
 use super::cost::Problem;
 use super::layouts::RowTile;
-use crate::facts::chip::Chip;
+use crate::emit::STAGING_BYTES;
+use crate::facts::chip::{Chip, MULTIPROCESSOR_REGISTERS, THREAD_REGISTERS};
+use crate::vocabulary;
 use axe_dialect::TileOrder;
 use std::fmt;
 
@@ -37,9 +39,7 @@ pub struct KFirst {
 }
 
 /// Threads of a warpgroup.
-const WARPGROUP: i64 = 128;
-/// Bytes that the staged store of results takes at most for a warpgroup: two panels of 64 rows.
-const STAGING: i64 = 16 * 1024;
+const WARPGROUP: i64 = vocabulary::WARPGROUP * vocabulary::WARP;
 /// Accumulators of a thread at most: the rest of its 255 registers is left to addresses and the epilogue.
 const ACCUMULATORS: i64 = 192;
 /// Accumulators of a thread from which on the roles' registers are shared out unevenly.
@@ -47,9 +47,6 @@ const WIDE: i64 = 112;
 /// Registers beside the accumulators without which ptxas refuses a kernel (C7602): it compiles for the registers that
 /// every thread of the CTA can have, whatever `setmaxnreg` gives to some.
 const BESIDE: i64 = 28;
-/// Registers of a multiprocessor, and of a thread at most (CUDA C++ Programming Guide, "Technical Specifications per
-/// Compute Capability"); ptxas counts in eights.
-const REGISTERS: [i64; 2] = [64 * 1024, 255];
 /// Bytes of the ring's barriers and of alignment.
 const RESERVED: i64 = 2048;
 /// Rows of tiles in a group, unless a tuner knows better.
@@ -85,9 +82,8 @@ const STAGE_BYTES: i64 = 24 * 1024;
 
 /// Accumulators that a thread can have beside this many consumers.
 fn accumulators(consumers: i64) -> i64 {
-    let [all, most] = REGISTERS;
-    let even = all / ((1 + consumers) * WARPGROUP) / 8 * 8;
-    (even.min(most) - BESIDE).min(ACCUMULATORS)
+    let even = MULTIPROCESSOR_REGISTERS / ((1 + consumers) * WARPGROUP) / 8 * 8;
+    (even.min(THREAD_REGISTERS) - BESIDE).min(ACCUMULATORS)
 }
 
 impl WideTile {
@@ -165,7 +161,7 @@ impl WideTile {
             1 => 0,
             _ => m * (n + PARTIAL_PADDING) * 4,
         };
-        let most = STAGING * self.consumers.max(2);
+        let most = STAGING_BYTES * self.consumers.max(2);
         let staging = partial + most.min(m * n / self.split * 4);
         let stage = (m + n) * depth * bytes + more;
         ((chip.shared_bytes - staging - RESERVED) / stage).min(8)
@@ -396,8 +392,22 @@ mod tests {
 
     #[test]
     fn sizes_beyond_any_memory_have_a_cost() {
-        assert_eq!(chosen(i64::MAX, i64::MAX, i64::MAX).len(), 3);
-        assert_eq!(chosen(1, i64::MAX, 8).len(), 3);
+        for (m, n, k) in [(i64::MAX, i64::MAX, i64::MAX), (1, i64::MAX, 8)] {
+            let problem = Problem {
+                batch: i64::MAX,
+                m,
+                n,
+                k,
+                element_bytes: 2,
+                unit: Unit::Half,
+            };
+            let k_first = KFirst { a: true, b: true };
+            let chip = chip("sm_90a").unwrap();
+            for tile in tiles(problem, k_first, chip) {
+                let clocks = tile.cost(problem, k_first, chip);
+                assert!(clocks.is_finite() && clocks > 0.0, "{tile}: {clocks}");
+            }
+        }
     }
 
     #[test]

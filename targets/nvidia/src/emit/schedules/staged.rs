@@ -16,6 +16,7 @@ use crate::plan::copy::CopyPlan;
 use crate::plan::ldmatrix::MatrixPlan;
 use crate::plan::owner::Owner;
 use crate::plan::tma::TmaPlan;
+use crate::vocabulary::WARPGROUP;
 use axe_dialect::layout_of;
 use axe_layout::{Axis, Iter, Swizzle};
 use axe_passes::PassResult;
@@ -26,10 +27,9 @@ use std::rc::Rc;
 
 /// Bytes of a panel's row: the spans of the swizzles, of which the widest that divides the tile's rows is taken.
 const ROW_BYTES: [i64; 3] = [128, 64, 32];
-/// Bytes of all rings together, unless a panel for each part takes more.
-const RING_BYTES: i64 = 48 * 1024;
-/// Warps of a warpgroup, which stores its rows on its own.
-const WARPGROUP_WARPS: i64 = 4;
+/// Bytes of the panels of a warpgroup at the most, two of 64 rows, unless one panel takes more: planners leave so much
+/// beside theirs, for two warpgroups at the least.
+pub(crate) const STAGING_BYTES: i64 = 16 * 1024;
 
 /// The schedule.
 pub(super) struct Staged;
@@ -124,7 +124,7 @@ impl<'c> Schedule<'c> for Staged {
             parts,
             rows,
             columns: width,
-            slots: if 2 * parts * rows * row_bytes <= RING_BYTES {
+            slots: if 2 * parts * rows * row_bytes <= STAGING_BYTES * parts.max(2) {
                 2
             } else {
                 1
@@ -140,8 +140,8 @@ impl<'c> Schedule<'c> for Staged {
 
 /// How many parts of the team hold rows of their own: its warpgroups, where they do.
 fn parts(full: &Fragment, warps: i64) -> i64 {
-    let groups = warps / WARPGROUP_WARPS;
-    let threads = WARPGROUP_WARPS * WARP_THREADS;
+    let groups = warps / WARPGROUP;
+    let threads = WARPGROUP * WARP_THREADS;
     let &[rows, _] = full.shape() else {
         return 1;
     };

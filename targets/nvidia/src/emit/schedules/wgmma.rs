@@ -10,15 +10,13 @@ use crate::emit::value::{Bound, Memory, Space};
 use crate::facts::wgmma::{Accumulator, Element, Types};
 use crate::plan::Decline;
 use crate::plan::wgmma::{Inline, Matrix, Operand, Product, Shared, Source, Start, WgmmaPlan};
+use crate::vocabulary::WARPGROUP;
 use axe_dialect::element_type;
 use axe_layout::Layout;
 use axe_passes::PassResult;
 use axe_passes::ir::value::{only_result, operands};
 use axe_passes::ir::{Op, Val};
 use melior::ir::{Type, ValueLike};
-
-/// Warps of a warpgroup.
-const WARPGROUP_WARPS: i64 = 4;
 
 /// Tensor cores, by warpgroup: f16, bf16, tf32, 8-bit floats and integers.
 pub(super) struct Wgmma;
@@ -284,7 +282,7 @@ fn descriptor<'c>(
     let ints = emitter.ints();
     let mut address = Int::Value(address);
     if !shared.terms.is_empty() {
-        let group = ints.div(emitter.warp_in_team()?, WARPGROUP_WARPS)?;
+        let group = ints.div(emitter.warp_in_team()?, WARPGROUP)?;
         for term in &shared.terms {
             let digit = ints.rem(ints.div(group, term.divisor)?, term.modulus)?;
             address = ints.add(address, ints.mul(digit, term.bytes)?)?;
