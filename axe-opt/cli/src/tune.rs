@@ -67,7 +67,7 @@ pub fn main(mut command: TuneCommand, device: DeviceArgs) -> Result<u8, RuntimeE
     }
     let mut keys = found;
     for gemm in command.timing.gemms()? {
-        let key = key(&gemm, &command.target);
+        let key = gemm.tuned_key(&command.target);
         if !keys.contains(&key) {
             keys.push(key);
         }
@@ -201,20 +201,6 @@ fn file(path: &Path) -> impl Fn(std::io::Error) -> RuntimeError {
 
 fn wrong(path: &Path, what: &str) -> RuntimeError {
     file(path)(std::io::Error::other(what.to_owned()))
-}
-
-/// What the database finds a GEMM by.
-fn key(gemm: &Gemm, chip: &str) -> Key {
-    let (op, layout) = gemm.tuned_op();
-    Key {
-        chip: chip.to_owned(),
-        op,
-        dtype: gemm.dtype,
-        layout,
-        m: gemm.m,
-        n: gemm.n,
-        k: gemm.k,
-    }
 }
 
 /// The GEMM of a product; `None` for a transposed A, which is not timed.

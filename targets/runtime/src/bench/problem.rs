@@ -1,6 +1,6 @@
 //! The matrix products that are measured.
 
-use axe_package::{DType, OperandOrder, TunedOp};
+use axe_package::{DType, Key, OperandOrder, TunedOp};
 use serde::{Deserialize, Serialize};
 
 /// Elements along k, and columns of W along n, that share a scale of block-scaled operands.
@@ -100,21 +100,29 @@ impl Gemm {
         if self.transposed { "nt" } else { "nn" }
     }
 
-    /// What it is in the database of tuned plans.
+    /// What the database of tuned plans finds it by.
     #[must_use]
-    pub fn tuned_op(&self) -> (TunedOp, OperandOrder) {
+    pub fn tuned_key(&self, chip: &str) -> Key {
         let op = match self.scaling {
             Scaling::None => TunedOp::Gemm,
             Scaling::Tensor => TunedOp::GemmTensorScaled,
             Scaling::Row => TunedOp::GemmRowScaled,
             Scaling::Block => TunedOp::GemmBlockScaled,
         };
-        let order = if self.transposed {
+        let layout = if self.transposed {
             OperandOrder::Nt
         } else {
             OperandOrder::Nn
         };
-        (op, order)
+        Key {
+            chip: chip.to_owned(),
+            op,
+            dtype: self.dtype,
+            layout,
+            m: self.m,
+            n: self.n,
+            k: self.k,
+        }
     }
 }
 
@@ -163,7 +171,7 @@ mod tests {
         assert_eq!((gemm.out(), gemm.w_shape()), (DType::BF16, [300, 520]));
         assert_eq!(gemm.bytes(), 100 * 520 + 300 * 520 + 2 * 100 * 300);
         assert_eq!(gemm.to_string(), "100x300x520 e4m3-block nt");
-        assert_eq!(gemm.tuned_op().0, TunedOp::GemmBlockScaled);
+        assert_eq!(gemm.tuned_key("sm_90a").op, TunedOp::GemmBlockScaled);
         let half = Gemm {
             dtype: DType::F16,
             transposed: false,

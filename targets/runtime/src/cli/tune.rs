@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use axe_package::{DType, Key, Tuned, TunedDb};
+use axe_package::{DType, Tuned, TunedDb};
 use clap::Args;
 
 use super::bench::{MeasureArgs, Selection, end_if_hanging};
@@ -132,11 +132,8 @@ impl TuneArgs {
 
 /// Whether the database has an entry for the case, on any chip.
 fn has(db: &TunedDb, case: &Case) -> bool {
-    let (op, layout) = case.gemm.tuned_op();
-    db.entries().map(|entry| &entry.key).any(|key| {
-        (key.op, key.layout, key.dtype) == (op, layout, case.gemm.dtype)
-            && (key.m, key.n, key.k) == (case.gemm.m, case.gemm.n, case.gemm.k)
-    })
+    db.entries()
+        .any(|entry| entry.key == case.gemm.tuned_key(&entry.key.chip))
 }
 
 /// Replaces this process, whose device is lost, by one that leaves out `package` and begins with
@@ -167,22 +164,13 @@ fn failed(path: &Path) -> impl Fn(axe_package::TunedError) -> RuntimeError + '_ 
 /// The entry of the fastest candidate of a row.
 fn entry(row: &Row, device: &str) -> Option<Tuned> {
     let (ours, winner, gemm) = (row.ours.as_ref()?, row.winner()?, &row.gemm);
-    let (op, layout) = gemm.tuned_op();
     // Four digits: the rest is noise, and would change lines for nothing.
     let round = |v: f64| {
         let scale = 10f64.powi(3 - v.abs().log10().floor() as i32);
         (v * scale).round() / scale
     };
     Some(Tuned {
-        key: Key {
-            chip: winner.chip.clone(),
-            op,
-            dtype: gemm.dtype,
-            layout,
-            m: gemm.m,
-            n: gemm.n,
-            k: gemm.k,
-        },
+        key: gemm.tuned_key(&winner.chip),
         plan: ours.plan.clone(),
         time_us: round(ours.times.median_us),
         ratio: ours.ratio.map(round),
