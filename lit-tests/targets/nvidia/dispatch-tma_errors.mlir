@@ -88,16 +88,3 @@ axe.kernel @panels(%x: memref<64x8xf16>, %y: memref<64x8xf32>) threads(128) {
   }
   axe.return
 }
-
-// -----
-
-#sums = #axe.layout<S[(4, 2, 8, 8, 4, 2) : (1@warp, 2@reg, 4@lane, 4@reg, 1@lane, 1@reg)]>
-axe.kernel @teams(%x: memref<64x64xf16>, %y: memref<64x64xf32>) threads(256) {
-  axe.scope warpgroup {
-    %v = axe.copy %y : memref<64x64xf32> -> tensor<64x64xf32, #sums>
-    %h = axe.cast %v : tensor<64x64xf32, #sums> -> tensor<64x64xf16, #sums>
-    // expected-error @below {{teams side by side would share the ring of panels: expected a scope that is one range of warps}}
-    axe.copy %h to %x schedule = "tma.store.staged" : tensor<64x64xf16, #sums> to memref<64x64xf16>
-  }
-  axe.return
-}

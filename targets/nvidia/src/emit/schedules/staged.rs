@@ -18,15 +18,17 @@ use crate::plan::owner::Owner;
 use crate::plan::tma::TmaPlan;
 use crate::vocabulary::WARPGROUP;
 use axe_dialect::layout_of;
-use axe_layout::{Axis, Iter, Swizzle};
+use axe_layout::{Axis, Iter, Layout, Swizzle};
 use axe_passes::PassResult;
 use axe_passes::ir::value::operands;
 use axe_passes::ir::{Op, Val};
 use melior::ir::ValueLike;
 use std::rc::Rc;
 
+/// Bytes of a panel's row at the least: tiles whose rows are no multiple have no panels.
+pub(crate) const PANEL_BYTES: i64 = 32;
 /// Bytes of a panel's row: the spans of the swizzles, of which the widest that divides the tile's rows is taken.
-const ROW_BYTES: [i64; 3] = [128, 64, 32];
+const ROW_BYTES: [i64; 3] = [128, 64, PANEL_BYTES];
 /// Bytes of the panels of a warpgroup at the most, two of 64 rows, unless one panel takes more: planners leave so much
 /// beside theirs, for two warpgroups at the least.
 pub(crate) const STAGING_BYTES: i64 = 16 * 1024;
@@ -68,11 +70,6 @@ impl<'c> Schedule<'c> for Staged {
                 "expected a kernel with roles on a chip with a tensor memory accelerator",
             ));
         }
-        if emitter.team.count() > 1 {
-            return Err(Decline::new(
-                "teams side by side would share the ring of panels: expected a scope that is one range of warps",
-            ));
-        }
         let memory = site.memory(1)?;
         if accumulates(site.op) {
             adds_in_bulk(memory.element)?;
@@ -100,11 +97,12 @@ impl<'c> Schedule<'c> for Staged {
             .ok_or_else(|| {
                 Decline::new(format!(
                     "{columns} columns: expected a multiple of {}, panels of 32 bytes or more",
-                    32 / memory.bytes
+                    PANEL_BYTES / memory.bytes
                 ))
             })?;
         let width = row_bytes / memory.bytes;
         let parts = parts(&full, emitter.team.warps);
+        let rings = emitter.team.count() * parts;
         let rows = rows / parts;
         let threads = emitter.threads / parts;
         let fragment = Rc::new(panel_fragment(site, rows, width, threads)?);
@@ -124,7 +122,7 @@ impl<'c> Schedule<'c> for Staged {
             parts,
             rows,
             columns: width,
-            slots: if 2 * parts * rows * row_bytes <= STAGING_BYTES * parts.max(2) {
+            slots: if 2 * rings * rows * row_bytes <= STAGING_BYTES * rings.max(2) {
                 2
             } else {
                 1
@@ -186,7 +184,35 @@ fn panel_fragment(
     let panel = layout
         .slice(&shape, &[0..rows, 0..columns])
         .map_err(|error| Decline::new(format!("a panel of the tensor has no layout: {error}")))?;
+    let panel = without_gaps(&panel).map_err(|error| Decline::new(error.to_string()))?;
     Fragment::new(&panel, &[rows, columns], threads)
+}
+
+/// A part of a tensor in as many registers as it has, where the whole tensor's other parts lie between them.
+fn without_gaps(part: &Layout) -> axe_layout::Result<Layout> {
+    let register: Axis = "reg".parse()?;
+    let mut shard = part.shard().to_vec();
+    let mut order: Vec<_> = (0..shard.len())
+        .filter(|at| {
+            shard
+                .get(*at)
+                .is_some_and(|iter| iter.axis == register && iter.extent > 1)
+        })
+        .collect();
+    order.sort_by_key(|at| shard.get(*at).map(|iter| iter.stride));
+    let mut stride = 1;
+    for at in order {
+        if let Some(iter) = shard.get_mut(at) {
+            iter.stride = stride;
+            stride *= iter.extent;
+        }
+    }
+    Layout::new(
+        shard,
+        part.replica().to_vec(),
+        part.offset().clone(),
+        part.swizzle(),
+    )
 }
 
 /// The registers of the whole fragment that hold what each panel's registers hold.
@@ -302,14 +328,20 @@ impl<'c> Plan<'c> for Panels {
         // Panels start where the pattern of the widest swizzle repeats.
         let bytes =
             (self.rows * row_bytes + SHARED_ALIGNMENT - 1) / SHARED_ALIGNMENT * SHARED_ALIGNMENT;
-        let first = emitter.reserve(self.parts * self.slots * bytes, SHARED_ALIGNMENT);
+        let ring_bytes = self.slots * bytes;
+        let rings = emitter.team.count() * self.parts;
+        let first = emitter.reserve(rings * ring_bytes, SHARED_ALIGNMENT);
         let ints = emitter.ints();
         let warps = emitter.team.warps / self.parts;
         let part = match self.parts {
             1 => Int::ZERO,
             _ => ints.div(emitter.warp_in_team()?, warps)?,
         };
-        let ring = ints.add(ints.mul(part, self.slots * bytes)?, Int::Known(first))?;
+        let ring = match self.parts {
+            1 => emitter.team_number()?,
+            _ => part,
+        };
+        let ring = ints.add(ints.mul(ring, ring_bytes)?, Int::Known(first))?;
         let base = emitter.shared_address(emitter.shared, ring)?;
         let target = moved(emitter, target, ints.mul(part, self.rows)?, 0)?;
         let leads = emitter.leads_part(warps)?;
@@ -330,7 +362,11 @@ impl<'c> Plan<'c> for Panels {
                     .filter_map(|register| source.values.get(*register).copied())
                     .collect(),
             };
-            if self.slots == 1 {
+            if self.slots == 1 || (number == 0 && !self.alternates()) {
+                emitter.when(leads, &[], |emitter| {
+                    emitter.bulk_wait(0, true)?;
+                    Ok(Vec::new())
+                })?;
                 emitter.part_barrier(part, warps)?;
             }
             self.write(emitter, &own, &slot)?;
@@ -349,9 +385,6 @@ impl<'c> Plan<'c> for Panels {
                     emitter.store_box(map, &there, &slot, each, self.traffic)?;
                 }
                 emitter.effect("nvvm.cp.async.bulk.commit.group", &[])?;
-                if self.slots == 1 {
-                    emitter.bulk_wait(0, true)?;
-                }
                 Ok(Vec::new())
             })?;
         }
@@ -360,6 +393,12 @@ impl<'c> Plan<'c> for Panels {
 }
 
 impl Panels {
+    /// Whether the first panel goes to another slot than the last, of the tensor stored before, did.
+    fn alternates(&self) -> bool {
+        let panels = i64::try_from(self.registers.len()).unwrap_or(1);
+        panels % self.slots == 0
+    }
+
     fn write<'c>(
         &self,
         emitter: &mut Emitter<'c>,
