@@ -441,9 +441,12 @@ ParseResult ForTilesOp::parse(OpAsmParser &parser, OperationState &result) {
     result.addAttribute(getGroupAttrName(result.name),
                         builder.getI64IntegerAttr(group));
   }
+  if (parser.parseRParen())
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("turns")))
+    result.addAttribute(getTurnsAttrName(result.name), builder.getUnitAttr());
   Region *body = result.addRegion();
-  if (parser.parseRParen() ||
-      parser.parseOptionalAttrDictWithKeyword(result.attributes) ||
+  if (parser.parseOptionalAttrDictWithKeyword(result.attributes) ||
       parser.parseRegion(*body, tiles))
     return failure();
   ensureTerminator(*body, builder, result.location);
@@ -459,11 +462,20 @@ void ForTilesOp::print(OpAsmPrinter &printer) {
   if (getGroup() != 1)
     printer << " " << getGroup();
   printer << ")";
+  if (getTurns())
+    printer << " turns";
   printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(),
-                                           {"order", "group"});
+                                           {"order", "group", "turns"});
   printer << " ";
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false,
                       /*printBlockTerminators=*/false);
+}
+
+/// Whether a scope makes several teams of its threads.
+static bool hasTeams(ScopeOp scope) {
+  return scope && !scope.getRange() &&
+         (scope.getLevel() == Level::Warp ||
+          scope.getLevel() == Level::Warpgroup);
 }
 
 LogicalResult ForTilesOp::verify() {
@@ -481,6 +493,9 @@ LogicalResult ForTilesOp::verify() {
     return emitOpError("(I2) expected a group of at least 1, and only for "
                        "'groups' and 'snake', got ")
            << group;
+  if (getTurns() && !hasTeams((*this)->getParentOfType<ScopeOp>()))
+    return emitOpError("(I3) expected to take turns in a scope of several "
+                       "teams: of warps or warpgroups, without a range");
   return success();
 }
 

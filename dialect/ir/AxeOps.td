@@ -231,19 +231,30 @@ def Axe_ForTilesOp : Axe_Op<"for_tiles", [
     together share operands in the cache; `snake` is `groups` with every other
     group from right to left; `hilbert` follows Hilbert's curve.
 
+    With `turns`, teams that run side by side take turns at the block's tiles: of
+    `t` teams the first has its tiles 0, `t`, `2 t`, ... (ping-pong, for two). While
+    one stores its tile the next multiplies. A ring's stages go to the team whose
+    tile they belong to; each tile takes as many of them, and after the loop the
+    teams leave the ring alone.
+
     **Constraints**
 
     * (I1) at least two counts, and one index argument for each;
-    * (I2) `group` is at least 1, and belongs to `groups` and `snake`.
+    * (I2) `group` is at least 1, and belongs to `groups` and `snake`;
+    * (I3) `turns` in a scope of several teams: of warps or warpgroups, without a range.
 
     **Example**
 
     ```mlir
     axe.for_tiles (%i, %j) in (%rows, %columns) order(groups 8) { ... }
+    axe.scope warpgroup {
+      axe.for_tiles (%i, %j) in (%rows, %columns) order(rows) turns { ... }
+    }
     ```
   }];
   let arguments = (ins Variadic<Index>:$counts, Axe_TileOrderAttr:$order,
-                       DefaultValuedAttr<I64Attr, "1">:$group);
+                       DefaultValuedAttr<I64Attr, "1">:$group,
+                       UnitAttr:$turns);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;

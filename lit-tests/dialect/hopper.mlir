@@ -43,6 +43,12 @@ axe.kernel @roles(%a: memref<256x512xf16>) threads(384) cluster(2, 1, 1) {
     // CHECK: axe.barrier async
     axe.barrier async
   }
+  // CHECK: axe.scope warpgroup {
+  axe.scope warpgroup {
+    // CHECK: axe.for_tiles (%{{.*}}, %{{.*}}) in (%{{.*}}, %{{.*}}) order(snake 4) turns attributes {note} {
+    axe.for_tiles (%i, %j) in (%c2, %c2) order(snake 4) turns attributes {note} {
+    }
+  }
   // CHECK: axe.barrier cluster
   axe.barrier cluster
   // CHECK: axe.peer %{{.*}} at %{{.*}} : memref<8x64xf16, #axe.space<shared>> to memref<8x64xf16, #axe.space<cluster_shared>>

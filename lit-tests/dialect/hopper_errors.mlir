@@ -58,6 +58,17 @@ axe.kernel @group(%n: index) threads(128) {
 
 // -----
 
+axe.kernel @turns_of_one_team(%n: index) threads(256) {
+  axe.scope warpgroup [0, 2) {
+    // expected-error@+1 {{(I3) expected to take turns in a scope of several teams: of warps or warpgroups, without a range}}
+    axe.for_tiles (%i, %j) in (%n, %n) order(rows) turns {
+    }
+  }
+  axe.return
+}
+
+// -----
+
 axe.kernel @order(%n: index) threads(128) {
   // expected-error@+1 {{expected an order of tiles (rows, columns, groups, snake, hilbert), got 'spiral'}}
   axe.for_tiles (%i, %j) in (%n, %n) order(spiral) {

@@ -202,3 +202,56 @@ axe.kernel @exchange(%x: memref<128xf32>, %y: memref<128xf32>) threads(32) clust
   axe.copy %w to %y : tensor<128xf32, #four> to memref<128xf32>
   axe.return
 }
+
+// Teams that take turns at tiles: the second begins a tile later, and both skip a tile at a time. A stage is given back by the warps of one
+// team. A team takes its tile's stages between a barrier that the team before arrives at and one at which it lets the next go on; the last
+// one begins, and whose turn it would be at the end waits.
+// CHECK-LABEL: gpu.func @turns
+// CHECK: %[[EMPTY:.*]] = arith.constant 4 : i32
+// CHECK: nvvm.mbarrier.init %{{.*}}, %[[EMPTY]]
+// CHECK: nvvm.setmaxregister increase
+// CHECK: %[[TEAM:.*]] = arith.divui
+// CHECK: %[[TILES:.*]] = arith.muli %[[TEAM]], %[[GRID:.*]] :
+// CHECK: %[[FIRST:.*]] = arith.addi %{{.*}}, %[[TILES]]
+// CHECK: arith.cmpi eq, %[[TEAM]], %c1_i32
+// CHECK: llvm.inline_asm has_side_effects {{.*}}"bar.arrive 1, 256;"
+// CHECK: %[[STEP:.*]] = arith.muli %[[GRID]], %c2_i32
+// CHECK: scf.for %{{.*}} = %[[FIRST]] to %{{.*}} step %[[STEP]]
+// CHECK: nvvm.barrier id = %c1_i32{{(_[0-9]+)?}} number_of_threads = %c256_i32
+// CHECK: nvvm.barrier id = %c2_i32{{(_[0-9]+)?}} number_of_threads = %c256_i32
+// CHECK: mbarrier.try_wait
+// CHECK: llvm.inline_asm has_side_effects {{.*}}"bar.arrive 2, 256;"
+// CHECK: llvm.inline_asm has_side_effects {{.*}}"bar.arrive 1, 256;"
+// CHECK: scf.yield
+// CHECK: nvvm.barrier id = %c1_i32
+// CHECK: nvvm.barrier id = %c2_i32
+axe.kernel @turns(%x: memref<?x64xf32>, %n: index) threads(384) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c5 = arith.constant 5 : index
+  %s = axe.alloc : memref<3x16x64xf32, #ring, #axe.space<shared>>
+  %ring = axe.pipeline.create stages(3) : !axe.pipeline
+  axe.scope warpgroup [0, 1) registers(40) {
+    axe.for_tiles (%i, %j) in (%n, %c1) order(rows) {
+      scf.for %k = %c0 to %c5 step %c1 {
+        %t = axe.slice %x[%i, %c0] : memref<?x64xf32> to memref<16x64xf32>
+        %v = axe.copy %t : memref<16x64xf32> -> tensor<16x64xf32, #wide>
+        %slot, %stage = axe.pipeline.acquire %ring : !axe.slot
+        %to = axe.slice %s[%stage, %c0, %c0] : memref<3x16x64xf32, #ring, #axe.space<shared>> to memref<16x64xf32, #stage, #axe.space<shared>>
+        axe.copy %v to %to : tensor<16x64xf32, #wide> to memref<16x64xf32, #stage, #axe.space<shared>>
+        axe.pipeline.commit %ring, %slot
+      }
+    }
+  }
+  axe.scope warpgroup [1, 3) registers(232) {
+    axe.scope warpgroup {
+      axe.for_tiles (%i, %j) in (%n, %c1) order(rows) turns {
+        scf.for %k = %c0 to %c5 step %c1 {
+          %slot, %stage = axe.pipeline.wait %ring : !axe.slot
+          axe.pipeline.release %ring, %slot
+        }
+      }
+    }
+  }
+  axe.return
+}

@@ -113,3 +113,99 @@ axe.kernel @shared() threads(256) {
   }
   axe.return
 }
+
+// -----
+
+axe.kernel @unknown_turns(%n: index, %b: i1) threads(384) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %ring = axe.pipeline.create stages(3) : !axe.pipeline
+  axe.scope warpgroup [0, 1) {
+    %slot, %stage = axe.pipeline.acquire %ring : !axe.slot
+    axe.pipeline.commit %ring, %slot
+  }
+  axe.scope warpgroup [1, 3) {
+    axe.scope warpgroup {
+      // expected-error @below {{a loop of unknown length takes stages of a pipeline in a loop over tiles with turns: expected as many stages in each tile, known when compiling}}
+      axe.for_tiles (%i, %j) in (%n, %n) order(rows) turns {
+        scf.for %k = %c0 to %n step %c1 {
+          %slot, %stage = axe.pipeline.wait %ring : !axe.slot
+          axe.pipeline.release %ring, %slot
+        }
+      }
+    }
+  }
+  axe.return
+}
+
+// -----
+
+axe.kernel @one_arm(%n: index, %b: i1) threads(384) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %ring = axe.pipeline.create stages(3) : !axe.pipeline
+  axe.scope warpgroup [0, 1) {
+    %slot, %stage = axe.pipeline.acquire %ring : !axe.slot
+    axe.pipeline.commit %ring, %slot
+  }
+  axe.scope warpgroup [1, 3) {
+    axe.scope warpgroup {
+      // expected-error @below {{one arm of a branch takes stages of a pipeline in a loop over tiles with turns: expected as many stages in each tile, known when compiling}}
+      axe.for_tiles (%i, %j) in (%n, %n) order(rows) turns {
+        scf.if %b {
+          %slot, %stage = axe.pipeline.wait %ring : !axe.slot
+          axe.pipeline.release %ring, %slot
+        }
+      }
+    }
+  }
+  axe.return
+}
+
+// -----
+
+axe.kernel @part_of_a_team(%n: index, %b: i1) threads(384) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %ring = axe.pipeline.create stages(3) : !axe.pipeline
+  axe.scope warpgroup [0, 1) {
+    %slot, %stage = axe.pipeline.acquire %ring : !axe.slot
+    axe.pipeline.commit %ring, %slot
+  }
+  axe.scope warpgroup [1, 3) {
+    axe.scope warpgroup {
+      // expected-error @below {{a part of the team takes stages of a pipeline in a loop over tiles with turns: expected as many stages in each tile, known when compiling}}
+      axe.for_tiles (%i, %j) in (%n, %n) order(rows) turns {
+        axe.scope warp [0, 1) {
+          %slot, %stage = axe.pipeline.wait %ring : !axe.slot
+          axe.pipeline.release %ring, %slot
+        }
+      }
+    }
+  }
+  axe.return
+}
+
+// -----
+
+axe.kernel @tiles_of_tiles(%n: index, %b: i1) threads(384) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %ring = axe.pipeline.create stages(3) : !axe.pipeline
+  axe.scope warpgroup [0, 1) {
+    %slot, %stage = axe.pipeline.acquire %ring : !axe.slot
+    axe.pipeline.commit %ring, %slot
+  }
+  axe.scope warpgroup [1, 3) {
+    axe.scope warpgroup {
+      // expected-error @below {{another loop over tiles takes stages of a pipeline in a loop over tiles with turns: expected as many stages in each tile, known when compiling}}
+      axe.for_tiles (%i, %j) in (%n, %n) order(rows) turns {
+        axe.for_tiles (%k, %l) in (%n, %n) order(rows) {
+          %slot, %stage = axe.pipeline.wait %ring : !axe.slot
+          axe.pipeline.release %ring, %slot
+        }
+      }
+    }
+  }
+  axe.return
+}

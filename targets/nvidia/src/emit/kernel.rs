@@ -3,7 +3,7 @@
 use super::int::{Int, Ints};
 use super::pipeline::{Cursor, Ring, RingKey, Side};
 use super::schedule::Decision;
-use super::team::Team;
+use super::team::{Meeting, Team};
 use super::tensor_map::TensorMapParameter;
 use super::types;
 use super::value::{Bound, Memory, Registers, Space};
@@ -45,8 +45,8 @@ pub(crate) struct Emitter<'c> {
     pub warp: Option<Val<'c>>,
     /// Whether this thread is its team's leader, where that was found.
     pub leader: Option<Val<'c>>,
-    /// The numbers of the barriers of teams, by first warp and number of warps.
-    pub barriers: HashMap<(i64, i64), i64>,
+    /// The numbers of the barriers of teams.
+    pub barriers: HashMap<Meeting, i64>,
     /// The kernel's rings, by the identity of their values.
     pub rings: HashMap<usize, Ring<'c>>,
     /// How far this thread has come along each side of a ring.
@@ -241,13 +241,14 @@ impl<'c> Emitter<'c> {
         let mut operations = operations(block);
         let terminator = operations.pop();
         for op in operations {
-            self.builder.location = op.location();
             self.operation(op)?;
         }
         Ok(terminator)
     }
 
-    fn operation(&mut self, op: Op<'c>) -> PassResult<'c> {
+    /// Emits an operation of the kernel.
+    pub(crate) fn operation(&mut self, op: Op<'c>) -> PassResult<'c> {
+        self.builder.location = op.location();
         let name = name(op);
         let result = results(op).first().copied();
         let memory = match name.as_str() {

@@ -22,8 +22,9 @@ mod schedules;
 mod team;
 mod tensor_map;
 mod tiles;
+mod turns;
 mod types;
 mod value;
 
 pub(crate) use module::{dispatch, verify};
-pub(crate) use schedules::STAGING_BYTES;
+pub(crate) use schedules::{PANEL_BYTES, STAGING_BYTES};

@@ -9,6 +9,7 @@ use super::int::Int;
 use super::kernel::Emitter;
 use super::protocol::Counts;
 use super::team::Team;
+use super::turns::teams_of_a_tile;
 use super::types;
 use super::value::{Bound, Space};
 use axe_passes::PassResult;
@@ -190,27 +191,26 @@ impl<'c> Emitter<'c> {
     /// The arrivals that complete a full stage and an empty one.
     fn arrivals(&self, ring: Val<'c>) -> PassResult<'c, (i64, i64)> {
         let (mut fill, mut drain) = (HashSet::new(), HashSet::new());
-        let mut full = 0;
+        let (mut full, mut empty) = (0, 0);
         for user in users(ring) {
             let team = Team::around(user, self.cta_threads);
+            let teams = teams_of_a_tile(user, self.cta_threads);
             match name(user).as_str() {
                 "axe.pipeline.commit" => {
                     let bytes = self.bytes_of(user)?;
                     if fill.insert(team.clone()) {
-                        full += if bytes > 0 {
-                            team.count()
-                        } else {
-                            team_warps(&team)
-                        };
+                        full += if bytes > 0 { teams } else { team.warps * teams };
                     }
                 }
                 "axe.pipeline.release" => {
-                    drain.insert(team);
+                    let arrivals = team.warps * teams;
+                    if drain.insert(team) {
+                        empty += arrivals;
+                    }
                 }
                 _ => {}
             }
         }
-        let empty: i64 = drain.iter().map(team_warps).sum();
         if full == 0 || empty == 0 {
             return Err(self.error(format!(
                 "a pipeline needs a role that commits its stages and one that releases them: {full} and {empty} arrivals"
@@ -258,7 +258,8 @@ impl<'c> Emitter<'c> {
             .builder
             .value("arith.index_castui", &[held], index, &[])?;
         self.bind(stage, Bound::Scalar(number));
-        self.cursors.insert((key, side), self.next(&ring, cursor)?);
+        self.cursors
+            .insert((key, side), self.advance(&ring, cursor, 1)?);
         match side {
             Side::Consumer => Ok(()),
             Side::Producer => self.expect(&ring, slot, held),
@@ -337,27 +338,74 @@ impl<'c> Emitter<'c> {
         Ok(())
     }
 
-    fn next(&self, ring: &Ring<'c>, cursor: Cursor<'c>) -> PassResult<'c, Cursor<'c>> {
+    /// The cursor so many stages on.
+    fn advance(&self, ring: &Ring<'c>, cursor: Cursor<'c>, by: i64) -> PassResult<'c, Cursor<'c>> {
         let ints = self.ints();
-        let stage = ints.add(cursor.stage, Int::Known(1))?;
-        if let (Some(stage), Some(phase)) = (stage.known(), cursor.phase.known()) {
+        let (rounds, rest) = (by / ring.stages % 2, by % ring.stages);
+        let stage = ints.add(cursor.stage, Int::Known(rest))?;
+        let phase = ints.xor(cursor.phase, Int::Known(rounds))?;
+        if rest == 0 {
+            return Ok(Cursor { stage, phase });
+        }
+        if let (Some(stage), Some(phase)) = (stage.known(), phase.known()) {
             return Ok(Cursor {
                 stage: Int::Known(stage % ring.stages),
                 phase: Int::Known(phase ^ (stage / ring.stages)),
             });
         }
-        let i32 = types::integer(self.builder, 32);
         let inside = ints.less(stage, Int::Known(ring.stages))?;
-        let choose = |inside_value: Int<'c>, outside: Int<'c>| {
-            let values = [inside, ints.value(inside_value)?, ints.value(outside)?];
-            self.builder
-                .value("arith.select", &values, i32, &[])
-                .map(Int::Value)
+        let over = match rest {
+            1 => Int::ZERO,
+            _ => ints.sub(stage, Int::Known(ring.stages))?,
         };
-        let turned = ints.xor(cursor.phase, Int::Known(1))?;
+        let turned = ints.xor(phase, Int::Known(1))?;
         Ok(Cursor {
-            stage: choose(stage, Int::ZERO)?,
-            phase: choose(cursor.phase, turned)?,
+            stage: ints.select(inside, stage, over)?,
+            phase: ints.select(inside, phase, turned)?,
+        })
+    }
+
+    /// Moves this thread on along sides of rings, past the stages of so many tiles of a loop.
+    pub(crate) fn pass_tiles(
+        &mut self,
+        for_tiles: Op<'c>,
+        keys: &[RingKey],
+        tiles: Int<'c>,
+    ) -> PassResult<'c> {
+        if tiles.known() == Some(0) {
+            return Ok(());
+        }
+        for &key in keys {
+            let missing = || self.error("expected a pipeline of this kernel");
+            let ring = self.rings.get(&key.0).cloned().ok_or_else(missing)?;
+            let stages = self.stages_of_a_tile(for_tiles, key)?;
+            let cursor = self.cursor(key);
+            let cursor = match tiles.known().and_then(|tiles| tiles.checked_mul(stages)) {
+                Some(by) => self.advance(&ring, cursor, by)?,
+                None => self.advance_by(&ring, cursor, stages, tiles)?,
+            };
+            self.cursors.insert(key, cursor);
+        }
+        Ok(())
+    }
+
+    /// The cursor `times` times so many stages on.
+    fn advance_by(
+        &self,
+        ring: &Ring<'c>,
+        cursor: Cursor<'c>,
+        stages: i64,
+        times: Int<'c>,
+    ) -> PassResult<'c, Cursor<'c>> {
+        let ints = self.ints();
+        // Two rounds of the ring come back to the same stage and phase.
+        let period = 2 * ring.stages;
+        let by = ints.mul(ints.rem(times, period)?, stages % period)?;
+        let at = ints.add(ints.mul(cursor.phase, ring.stages)?, cursor.stage)?;
+        let at = ints.add(at, by)?;
+        Ok(Cursor {
+            stage: ints.rem(at, ring.stages)?,
+            phase: ints.and(ints.div(at, ring.stages)?, 1)?,
         })
     }
 
@@ -415,8 +463,4 @@ fn other(side: Side) -> Side {
         Side::Producer => Side::Consumer,
         Side::Consumer => Side::Producer,
     }
-}
-
-fn team_warps(team: &Team) -> i64 {
-    team.warps * team.count()
 }

@@ -3,6 +3,7 @@
 use super::kernel::Emitter;
 use super::pipeline::{Side, signalled_bytes};
 use super::team::Team;
+use super::turns::teams_of_a_tile;
 use super::types;
 use crate::plan::pipeline::{Arm, Arrival, Carried, Name, PipelinePlan, Place, Step};
 use axe_passes::ir::value::{defined_by, identity, name, operands, results};
@@ -160,8 +161,8 @@ impl<'c> Reader<'c> {
         // The bytes of copies are announced, with an arrival, where the slot is acquired.
         let acquire = defined_by(slot, "axe.pipeline.acquire");
         let made = match acquire.filter(|_| signalled_bytes(slot) > Some(0)) {
-            Some(acquire) => Team::around(acquire, self.threads).count(),
-            None => team.warps * team.count(),
+            Some(acquire) => teams_of_a_tile(acquire, self.threads),
+            None => team.warps * teams_of_a_tile(op, self.threads),
         };
         let warps = team.firsts.iter();
         let warps = warps.flat_map(|first| *first..first + team.warps);

@@ -16,6 +16,23 @@ pub(crate) const WARP_THREADS: i64 = crate::vocabulary::WARP;
 /// Barriers of a CTA (PTX ISA 9.7.13.1, `barrier`); number 0 is the CTA's own.
 const BARRIERS: i64 = 16;
 
+/// Those who meet at a named barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Meeting {
+    /// A team.
+    Team {
+        /// Its first warp.
+        first: i64,
+        /// How many warps it has.
+        warps: i64,
+    },
+    /// A team that waits for its turn, and the one before it.
+    Turn {
+        /// The first warp of the one that waits.
+        first: i64,
+    },
+}
+
 /// Consecutive warps of a CTA. A scope without a range makes several teams of one size, of which a thread
 /// knows at run time to which it belongs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -47,6 +64,16 @@ impl Selection {
         let range = range.and_then(|range| Some((*range.first()?, *range.get(1)?)));
         Some(Self { unit, range })
     }
+}
+
+/// The operations around one, from inside out.
+pub(crate) fn parents<'c>(op: Op<'c>) -> impl Iterator<Item = Op<'c>> {
+    let parent = |op: &Op<'c>| {
+        let parent = op.parent_operation()?;
+        // SAFETY: the parent lives as long as the operation.
+        Some(unsafe { Op::from_raw(parent.to_raw()) })
+    };
+    std::iter::successors(parent(&op), parent)
 }
 
 impl Team {
@@ -100,16 +127,8 @@ impl Team {
 
     /// The team that executes an operator of a kernel of so many threads.
     pub(crate) fn around(op: Op<'_>, threads: i64) -> Self {
-        let mut scopes = Vec::new();
-        let mut next = op.parent_operation();
-        while let Some(parent) = next {
-            // SAFETY: the parent lives as long as the operation.
-            let parent: Op<'_> = unsafe { Op::from_raw(parent.to_raw()) };
-            if name(parent) == "axe.scope" {
-                scopes.extend(Selection::of(parent));
-            }
-            next = parent.parent_operation();
-        }
+        let scopes = parents(op).filter(|parent| name(*parent) == "axe.scope");
+        let scopes: Vec<_> = scopes.filter_map(Selection::of).collect();
         scopes
             .iter()
             .rev()
@@ -343,13 +362,24 @@ impl<'c> Emitter<'c> {
 
     /// The barrier of these warps, whose number is known when compiling.
     pub(crate) fn named_barrier(&mut self, first: i64, warps: i64) -> PassResult<'c> {
+        self.meet(Meeting::Team { first, warps }, warps)
+    }
+
+    /// The number of a meeting's barrier.
+    pub(crate) fn barrier_of(&mut self, meeting: Meeting) -> PassResult<'c, i64> {
         let next = i64::try_from(self.barriers.len()).unwrap_or(BARRIERS) + 1;
-        let number = *self.barriers.entry((first, warps)).or_insert(next);
-        if number >= BARRIERS {
-            return Err(self.error(format!(
+        let number = *self.barriers.entry(meeting).or_insert(next);
+        match number < BARRIERS {
+            true => Ok(number),
+            false => Err(self.error(format!(
                 "the kernel's scopes need more than the {BARRIERS} barriers of a CTA"
-            )));
+            ))),
         }
+    }
+
+    /// Waits at a meeting's barrier for so many warps.
+    pub(crate) fn meet(&mut self, meeting: Meeting, warps: i64) -> PassResult<'c> {
+        let number = self.barrier_of(meeting)?;
         let ints = self.ints();
         let operands = [
             ints.value(Int::Known(number))?,

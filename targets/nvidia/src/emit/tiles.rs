@@ -49,11 +49,20 @@ impl<'c> Emitter<'c> {
             total = ints.times(total, count)?;
         }
         let rings = self.rings_below(op);
-        let carried = self.cursor_values(&rings)?;
+        let turns = self.turns(op)?;
         // The CTAs of a cluster visit the same tiles.
-        let first = ints.value(ints.div(self.grid("gpu.block_id")?, self.cluster)?)?;
-        let step = ints.value(ints.div(self.grid("gpu.grid_dim")?, self.cluster)?)?;
-        let mut start = vec![first, ints.value(total)?, step];
+        let first = ints.div(self.grid("gpu.block_id")?, self.cluster)?;
+        let step = ints.div(self.grid("gpu.grid_dim")?, self.cluster)?;
+        let own = ints.add(first, ints.times(turns.number, step)?)?;
+        let before = self.cursor_values(&rings)?;
+        self.begin_turns(op, turns)?;
+        self.pass_tiles(op, &rings, turns.number)?;
+        let carried = self.cursor_values(&rings)?;
+        let mut start = vec![
+            ints.value(own)?,
+            ints.value(total)?,
+            ints.value(ints.mul(step, turns.count)?)?,
+        ];
         start.extend(&carried);
         let i32 = types::integer(self.builder, 32);
         let (region, arguments, inner) = self.builder.region(&vec![i32; 1 + carried.len()]);
@@ -63,7 +72,8 @@ impl<'c> Emitter<'c> {
         };
         self.set_cursors(&rings, cursors);
         self.bind_tile(body, order, &counts, tile)?;
-        self.block(body)?;
+        let ordered = self.tile(body, turns)?;
+        self.pass_tiles(op, &rings, Int::Known(turns.count - 1))?;
         let yielded = self.cursor_values(&rings)?;
         self.builder
             .operation("scf.yield", &yielded, &[], &[], Vec::new())?;
@@ -75,8 +85,18 @@ impl<'c> Emitter<'c> {
             &[],
             vec![region],
         )?;
-        self.set_cursors(&rings, &axe_passes::ir::value::results(emitted));
-        Ok(())
+        if turns.count == 1 {
+            self.set_cursors(&rings, &axe_passes::ir::value::results(emitted));
+            return Ok(());
+        }
+        // Whichever team had the last tile, all go on behind it.
+        self.set_cursors(&rings, &before);
+        let rest = ints.max(ints.sub(total, first)?, Int::ZERO)?;
+        let tiles = ints.divide(ints.add(rest, ints.sub(step, Int::Known(1))?)?, step)?;
+        if ordered {
+            self.end_turns(turns, tiles)?;
+        }
+        self.pass_tiles(op, &rings, tiles)
     }
 
     /// `gpu.block_id` or `gpu.grid_dim` along `x`.

@@ -1,0 +1,269 @@
+//! Teams that take turns at the tiles of a loop, and the stages of rings that they leave to each other.
+//!
+//! A team takes its tile's stages after the team before has taken its own: a barrier of memory tells the phases of a
+//! stage apart only for those who are at most one behind (PTX ISA 9.7.13.15.16, `mbarrier.test_wait`). Teams hand
+//! the turn on at named barriers.
+
+use super::assembly::Assembly;
+use super::int::{Int, Predicate};
+use super::kernel::Emitter;
+use super::pipeline::{RingKey, Side};
+use super::team::{Meeting, Team, parents};
+use axe_passes::PassResult;
+use axe_passes::ir::Op;
+use axe_passes::ir::value::{identity, name, operands};
+use axe_passes::ir::walk::{blocks, nested, operations};
+use melior::ir::operation::OperationLike;
+use melior::ir::{BlockRef, RegionLike};
+
+/// Whether a loop over tiles has its teams take turns.
+pub(crate) fn takes_turns(for_tiles: Op<'_>) -> bool {
+    for_tiles.attribute("turns").is_ok()
+}
+
+/// How many of the teams around an operator execute it for one tile.
+pub(crate) fn teams_of_a_tile(op: Op<'_>, threads: i64) -> i64 {
+    let teams = Team::around(op, threads).count();
+    let mut loops =
+        parents(op).filter(|parent| name(*parent) == "axe.for_tiles" && takes_turns(*parent));
+    match loops.next() {
+        Some(shared) => teams / Team::around(shared, threads).count().max(1),
+        None => teams,
+    }
+}
+
+/// The turns of the team that executes.
+#[derive(Clone, Copy)]
+pub(crate) struct Turns<'c> {
+    /// Teams that take turns.
+    pub count: i64,
+    /// The number of this thread's team.
+    pub number: Int<'c>,
+}
+
+impl<'c> Emitter<'c> {
+    /// The turns that a loop over tiles has.
+    pub(crate) fn turns(&self, for_tiles: Op<'c>) -> PassResult<'c, Turns<'c>> {
+        if !takes_turns(for_tiles) {
+            return Ok(Turns {
+                count: 1,
+                number: Int::ZERO,
+            });
+        }
+        Ok(Turns {
+            count: self.team.count(),
+            number: self.team_number()?,
+        })
+    }
+
+    /// The last team lets the first one begin.
+    pub(crate) fn begin_turns(&mut self, for_tiles: Op<'c>, turns: Turns<'c>) -> PassResult<'c> {
+        if turns.count == 1 || self.rings_below(for_tiles).is_empty() {
+            return Ok(());
+        }
+        let last = Int::Known(turns.count - 1);
+        let ends = self.ints().compare(Predicate::Equal, turns.number, last)?;
+        self.when(ends, &[], |emitter| {
+            emitter.arrive_for(0)?;
+            Ok(Vec::new())
+        })?;
+        Ok(())
+    }
+
+    /// The body of a loop over tiles; says whether teams hand turns on in it: from before the first operation that
+    /// takes stages until after the last.
+    pub(crate) fn tile(
+        &mut self,
+        body: BlockRef<'c, 'c>,
+        turns: Turns<'c>,
+    ) -> PassResult<'c, bool> {
+        let mut operations = operations(body);
+        operations.pop();
+        let takes = |op: &Op<'c>| takes_stages(*op);
+        let (first, last) = match turns.count {
+            1 => (None, None),
+            _ => (
+                operations.iter().position(takes),
+                operations.iter().rposition(takes),
+            ),
+        };
+        for (at, op) in operations.into_iter().enumerate() {
+            if first == Some(at) {
+                self.await_turn(turns)?;
+            }
+            self.operation(op)?;
+            if last == Some(at) {
+                self.hand_on(turns)?;
+            }
+        }
+        Ok(first.is_some())
+    }
+
+    /// The team that would have the next tile waits for its turn too, so that nobody is left at a barrier.
+    pub(crate) fn end_turns(&mut self, turns: Turns<'c>, tiles: Int<'c>) -> PassResult<'c> {
+        let ints = self.ints();
+        let next = ints.rem(tiles, turns.count)?;
+        let own = ints.compare(Predicate::Equal, turns.number, next)?;
+        self.when(own, &[], |emitter| {
+            emitter.await_turn(turns)?;
+            Ok(Vec::new())
+        })?;
+        Ok(())
+    }
+
+    /// Waits until the team before has handed the turn on.
+    fn await_turn(&mut self, turns: Turns<'c>) -> PassResult<'c> {
+        let Team { firsts, warps } = self.team.clone();
+        for (at, first) in (0..).zip(firsts) {
+            let own = self
+                .ints()
+                .compare(Predicate::Equal, turns.number, Int::Known(at))?;
+            self.when(own, &[], |emitter| {
+                emitter.meet(Meeting::Turn { first }, 2 * warps)?;
+                Ok(Vec::new())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Lets the next team begin.
+    fn hand_on(&mut self, turns: Turns<'c>) -> PassResult<'c> {
+        for at in 0..turns.count {
+            let own = self
+                .ints()
+                .compare(Predicate::Equal, turns.number, Int::Known(at))?;
+            let next = (at + 1) % turns.count;
+            self.when(own, &[], |emitter| {
+                emitter.arrive_for(next)?;
+                Ok(Vec::new())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Arrives at the barrier of the team of this number, and goes on (PTX ISA 9.7.13.1, `bar.arrive`).
+    fn arrive_for(&mut self, team: i64) -> PassResult<'c> {
+        let first = usize::try_from(team)
+            .ok()
+            .and_then(|team| self.team.firsts.get(team).copied());
+        let first = first.ok_or_else(|| self.error("a turn of no team"))?;
+        let number = self.barrier_of(Meeting::Turn { first })?;
+        let arrive = Assembly {
+            text: format!("bar.arrive {number}, {};", 2 * self.team.threads()),
+            constraints: "~{memory}".to_owned(),
+        };
+        self.assembly(&arrive, &[], &[])?;
+        Ok(())
+    }
+
+    /// The stages of a ring's side that a tile of the loop takes: as many for each tile, so that a team knows how
+    /// many the others take.
+    pub(crate) fn stages_of_a_tile(
+        &self,
+        for_tiles: Op<'c>,
+        (ring, side): RingKey,
+    ) -> PassResult<'c, i64> {
+        let take = match side {
+            Side::Producer => "axe.pipeline.acquire",
+            Side::Consumer => "axe.pipeline.wait",
+        };
+        let count = Count {
+            emitter: self,
+            ring,
+            take,
+        };
+        let mut stages = 0;
+        for block in blocks(for_tiles) {
+            stages += count.block(block)?;
+        }
+        Ok(stages)
+    }
+}
+
+/// Whether an operation or one below it takes a stage of a ring.
+fn takes_stages(op: Op<'_>) -> bool {
+    let takes = |op: Op<'_>| {
+        matches!(
+            name(op).as_str(),
+            "axe.pipeline.acquire" | "axe.pipeline.wait"
+        )
+    };
+    takes(op) || nested(op, &|_| true).into_iter().any(takes)
+}
+
+/// Counts the stages of a ring that operations take.
+struct Count<'e, 'c> {
+    emitter: &'e Emitter<'c>,
+    ring: usize,
+    take: &'static str,
+}
+
+impl<'c> Count<'_, 'c> {
+    fn block(&self, block: BlockRef<'c, 'c>) -> PassResult<'c, i64> {
+        operations(block)
+            .into_iter()
+            .try_fold(0_i64, |sum, op| Ok(sum.saturating_add(self.operation(op)?)))
+    }
+
+    fn operation(&self, op: Op<'c>) -> PassResult<'c, i64> {
+        let own = || {
+            operands(op)
+                .first()
+                .is_some_and(|ring| identity(*ring) == self.ring)
+        };
+        let inside = || {
+            blocks(op)
+                .into_iter()
+                .try_fold(0, |sum: i64, block| Ok(sum + self.block(block)?))
+        };
+        let steady = |stages: i64, known: bool, what: &str| {
+            match known || stages == 0 {
+            true => Ok(stages),
+            false => Err(self.emitter.error(format!(
+                "{what} takes stages of a pipeline in a loop over tiles with turns: expected as many stages in each tile, known when compiling"
+            ))),
+        }
+        };
+        match name(op).as_str() {
+            take if take == self.take => Ok(i64::from(own())),
+            "scf.for" => {
+                let stages = inside()?;
+                let trips = self.trips(op);
+                steady(stages, trips.is_some(), "a loop of unknown length")
+                    .map(|stages| stages.saturating_mul(trips.unwrap_or(0)))
+            }
+            "scf.if" => {
+                let mut arms = Vec::new();
+                for region in op.regions() {
+                    arms.push(match region.first_block() {
+                        Some(block) => self.block(block)?,
+                        None => 0,
+                    });
+                }
+                let first = arms.first().copied().unwrap_or(0);
+                let most = arms.iter().copied().max().unwrap_or(0);
+                let equal = arms.iter().all(|arm| *arm == first);
+                steady(most, equal, "one arm of a branch")
+            }
+            "axe.scope" => {
+                let whole = op.attribute("range").is_err();
+                steady(inside()?, whole, "a part of the team")
+            }
+            "axe.for_tiles" => steady(inside()?, false, "another loop over tiles"),
+            _ => Ok(0),
+        }
+    }
+
+    fn trips(&self, op: Op<'c>) -> Option<i64> {
+        let bounds: Vec<_> = operands(op)
+            .into_iter()
+            .take(3)
+            .map(|bound| self.emitter.facts.of(bound).known())
+            .collect();
+        let &[Some(first), Some(end), Some(step)] = bounds.as_slice() else {
+            return None;
+        };
+        let span = end.checked_sub(first)?.max(0);
+        (step > 0).then(|| span / step + i64::from(span % step != 0))
+    }
+}
