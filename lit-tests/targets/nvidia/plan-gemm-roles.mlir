@@ -28,9 +28,24 @@
 // CHECK: axe.cast
 // CHECK: axe.copy {{.*}} to
 func.func @large(%a: tensor<8192x4096xbf16>, %w: tensor<4096x4096xbf16>) -> tensor<8192x4096xbf16> {
-  %p = axe.gemm %a, %w {trans_b} : tensor<8192x4096xbf16>, tensor<4096x4096xbf16> -> tensor<8192x4096xf32>
+  %p = axe.gemm %a, %w {trans_b, axe.plan = {tile = array<i64: 128, 256, 64>, cluster = 1 : i64}} : tensor<8192x4096xbf16>, tensor<4096x4096xbf16> -> tensor<8192x4096xf32>
   %c = axe.cast %p : tensor<8192x4096xf32> -> tensor<8192x4096xbf16>
   return %c : tensor<8192x4096xbf16>
+}
+
+// Tiles that fill the chip evenly, at which the warpgroups take turns: while one stores the other multiplies.
+// CHECK-LABEL: axe.kernel @turns_0_gemm
+// CHECK-SAME: threads(384)
+// CHECK: axe.scope warpgroup [0, 1) registers(40)
+// CHECK: axe.for_tiles {{.*}} order(groups 8) {
+// CHECK: axe.scope warpgroup [1, 3) registers(232)
+// CHECK-NEXT: axe.scope warpgroup {
+// CHECK: axe.for_tiles {{.*}} order(groups 8) turns {
+// CHECK: axe.gemm async {{.*}} -> tensor<128x176xf32
+func.func @turns(%a: tensor<8192x4096xbf16>, %w: tensor<24832x4096xbf16>) -> tensor<8192x24832xbf16> {
+  %p = axe.gemm %a, %w {trans_b} : tensor<8192x4096xbf16>, tensor<24832x4096xbf16> -> tensor<8192x24832xf32>
+  %c = axe.cast %p : tensor<8192x24832xf32> -> tensor<8192x24832xbf16>
+  return %c : tensor<8192x24832xbf16>
 }
 
 // What axe.plan says overrides the model.

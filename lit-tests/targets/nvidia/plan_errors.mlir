@@ -76,7 +76,7 @@ func.func @tile(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
 // -----
 
 func.func @wide(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{expected tile = [rows, columns, depth] in axe.plan with 64 rows or a multiple for each of 1 to 3 consumers, up to 256 columns in 8 (in 64 with B stored [k, n]), or the other way round with swap = true (and A not stored [k, m]), a depth in 128 bytes up to 1024, sums that fit in registers, and two stages in shared memory, got [100, 64, 64] and 1 consumers}}
+  // expected-error @below {{expected tile = [rows, columns, depth] in axe.plan with 64 rows or a multiple for each of 1 to 3 consumers (or for each tile of 2 or 3 with turns = true), up to 256 columns in 8 (in 64 with B stored [k, n]), or the other way round with swap = true (and A not stored [k, m]), a depth in 128 bytes up to 1024, sums that fit in registers, and two stages in shared memory, got [100, 64, 64] and 1 consumers}}
   %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 100, 64, 64>}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }
@@ -162,4 +162,20 @@ func.func @two_scales(%a: tensor<256x256xf8E4M3FN>, %sa: tensor<256x2xf32>, %sw:
   // expected-error @below {{for blocks with scales 64 rows for each consumer, columns that divide a block's, and its depth, not swapped or split, got {kernel = "wgmma", tile = array<i64: 128, 256, 128>, consumers = 2}}
   %y = axe.scaled_gemm %a, %a, %sa, %sw {axe.plan = {tile = array<i64: 128, 256, 128>}} : tensor<256x256xf8E4M3FN>, tensor<256x256xf8E4M3FN>, tensor<256x2xf32>, tensor<2x2xf32> -> tensor<256x256xf32>
   return %y : tensor<256x256xf32>
+}
+
+// -----
+
+func.func @turns(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{(or for each tile of 2 or 3 with turns = true), up to 256 columns}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, consumers = 1 : i64, turns = true}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
+func.func @parts_of_b(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected a tile in axe.plan whose part of B falls into 2 parts of whole periods of 8 rows for a cluster of 2, got [128, 152, 64]}}
+  %y = axe.gemm %x, %x {trans_b, axe.plan = {tile = array<i64: 128, 152, 64>, cluster = 2 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
 }

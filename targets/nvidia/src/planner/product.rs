@@ -93,7 +93,7 @@ pub(super) fn start_of(op: Op<'_>) -> Option<Val<'_>> {
 }
 
 /// Entries of `axe.plan` that say how the product is computed; with one of them the operator's plan stands.
-const CHOICES: [&str; 10] = [
+const CHOICES: [&str; 11] = [
     "kernel",
     "tile",
     "warps",
@@ -104,6 +104,7 @@ const CHOICES: [&str; 10] = [
     "cluster",
     "swap",
     "split",
+    "turns",
 ];
 
 /// Types of 8 bits that wgmma multiplies.
@@ -178,6 +179,13 @@ impl<'c> Gemm<'c> {
             gemm.accumulator = tr.element;
         }
         Ok(gemm)
+    }
+
+    /// Whether the plan has `key = true`.
+    fn flag(&self, key: &str) -> bool {
+        self.option(key)
+            .and_then(|flag| BoolAttribute::try_from(flag).ok())
+            .is_some_and(|flag| flag.value())
     }
 
     fn option(&self, key: &str) -> Option<Attribute<'c>> {
@@ -308,26 +316,29 @@ impl<'c> Gemm<'c> {
         let shape = self.option("tile").and_then(attribute::read_i64s);
         if let Some(&[m, n, k]) = shape.as_deref() {
             let consumers = self.option("consumers").and_then(attribute::integer);
-            let swap = self
-                .option("swap")
-                .and_then(|swap| BoolAttribute::try_from(swap).ok())
-                .is_some_and(|swap| swap.value());
+            let (swap, turns) = (self.flag("swap"), self.flag("turns"));
             let rows = if swap { n } else { m };
-            let row = (m, n, consumers.unwrap_or((rows / 64).clamp(1, 2)));
+            let usual = if turns { 2 } else { (rows / 64).clamp(1, 2) };
+            let consumers = consumers.unwrap_or(usual);
             let bytes = problem.element_bytes;
+            let tile_of = |consumers| WideTile::with_depth((m, n, consumers), k, swap, bytes, chip);
             let with_scales = |tile| match self.scales {
                 Some(_) => super::scaled::with_scales(tile, bytes, chip),
                 None => Some(tile),
             };
-            tile = WideTile::with_depth(row, k, swap, bytes, chip)
+            let asked = match turns {
+                true => tile_of(1).and_then(|tile| tile.in_turns(consumers, bytes, chip)),
+                false => tile_of(consumers),
+            };
+            tile = asked
                 .and_then(with_scales)
                 .filter(|tile| tile.reads(self.k_first(), problem.element_bytes))
                 .ok_or_else(|| {
                     PassError::new(
                         self.op.location(),
                         format!(
-                            "expected tile = [rows, columns, depth] in axe.plan with 64 rows or a multiple for each of 1 to 3 consumers, up to 256 columns in 8 (in 64 with B stored [k, n]), or the other way round with swap = true (and A not stored [k, m]), a depth in 128 bytes up to 1024, sums that fit in registers, and two stages in shared memory, got [{m}, {n}, {k}] and {} consumers",
-                            row.2
+                            "expected tile = [rows, columns, depth] in axe.plan with 64 rows or a multiple for each of 1 to 3 consumers (or for each tile of 2 or 3 with turns = true), up to 256 columns in 8 (in 64 with B stored [k, n]), or the other way round with swap = true (and A not stored [k, m]), a depth in 128 bytes up to 1024, sums that fit in registers, and two stages in shared memory, got [{m}, {n}, {k}] and {} consumers",
+                            consumers
                         ),
                     )
                 })?;
@@ -407,7 +418,12 @@ impl<'c> Gemm<'c> {
                     tile.split
                 )));
             }
-            tile.cluster = cluster;
+            let [m, n, k] = tile.shape;
+            tile = tile.in_clusters(cluster, self.k_first()).ok_or_else(|| {
+                error(format!(
+                    "expected a tile in axe.plan whose part of B falls into {cluster} parts of whole periods of 8 rows for a cluster of {cluster}, got [{m}, {n}, {k}]"
+                ))
+            })?;
         }
         let order = self
             .option("order")

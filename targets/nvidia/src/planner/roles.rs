@@ -29,41 +29,51 @@ impl<'c> Code<'c> {
         registers: Option<i64>,
         body: impl FnOnce(Self) -> PassResult<'c>,
     ) -> PassResult<'c> {
+        let mut attributes = vec![("range", self.builder.i64s(&range))];
+        attributes.extend(registers.map(|registers| ("registers", self.i64(registers))));
+        self.scope_with(level, attributes, body)
+    }
+
+    /// `axe.scope level`: a team for each member.
+    pub(super) fn teams(
+        &self,
+        level: Level,
+        body: impl FnOnce(Self) -> PassResult<'c>,
+    ) -> PassResult<'c> {
+        self.scope_with(level, Vec::new(), body)
+    }
+
+    fn scope_with(
+        &self,
+        level: Level,
+        mut attributes: Vec<(&str, Attribute<'c>)>,
+        body: impl FnOnce(Self) -> PassResult<'c>,
+    ) -> PassResult<'c> {
         let (region, _, inner) = self.builder.region(&[]);
         body(Self { builder: inner })?;
         inner.operation("axe.end", &[], &[], &[], Vec::new())?;
-        let mut attributes = vec![
-            (
-                "level",
-                self.builder.attribute(|context| level.attribute(context)),
-            ),
-            ("range", self.builder.i64s(&range)),
-        ];
-        attributes.extend(registers.map(|registers| ("registers", self.i64(registers))));
+        let level = self.builder.attribute(|context| level.attribute(context));
+        attributes.insert(0, ("level", level));
         self.builder
             .operation("axe.scope", &[], &[], &attributes, vec![region])
             .map(|_| ())
     }
 
-    /// `axe.for_tiles` over a grid.
+    /// `axe.for_tiles` over a grid, in the tile's order; with `turns` teams take turns.
     pub(super) fn for_tiles(
         &self,
         counts: &[Val<'c>],
-        order: TileOrder,
-        group: i64,
+        (order, group): (TileOrder, i64),
+        turns: bool,
         body: impl FnOnce(Self, &[Val<'c>]) -> PassResult<'c>,
     ) -> PassResult<'c> {
         let index = self.builder.index_type();
         let (region, at, inner) = self.builder.region(&vec![index; counts.len()]);
         body(Self { builder: inner }, &at)?;
         inner.operation("axe.end", &[], &[], &[], Vec::new())?;
-        let attributes = [
-            (
-                "order",
-                self.builder.attribute(|context| order.attribute(context)),
-            ),
-            ("group", self.i64(group)),
-        ];
+        let order = self.builder.attribute(|context| order.attribute(context));
+        let mut attributes = vec![("order", order), ("group", self.i64(group))];
+        attributes.extend(turns.then(|| ("turns", self.builder.unit())));
         self.builder
             .operation("axe.for_tiles", counts, &[], &attributes, vec![region])
             .map(|_| ())

@@ -55,7 +55,12 @@ pub struct Blocks {
 /// Whether a tile's columns share each block's scale of B, and its stages are blocks.
 pub(super) const fn fits(tile: WideTile, blocks: Blocks) -> bool {
     let [m, n, k] = tile.shape;
-    m == 64 * tile.consumers && blocks.n % n == 0 && k == blocks.k && !tile.swap && tile.split == 1
+    m == 64 * tile.consumers
+        && blocks.n % n == 0
+        && k == blocks.k
+        && !tile.swap
+        && tile.split == 1
+        && !tile.turns
 }
 
 /// The tile with as many stages as fit with the scales of their rows.

@@ -85,9 +85,9 @@ pub(super) fn accumulators(tile: WideTile) -> axe_layout::Result<Layout> {
     let [m, n] = tile.instruction();
     let axis = |name: &str| name.parse::<Axis>();
     let (warp, lane, reg) = (axis("warp")?, axis("lane")?, axis("reg")?);
-    let blocks = m / 64 / tile.consumers;
+    let blocks = m / 64 / tile.warpgroups();
     Layout::from_shard([
-        Iter::new(tile.consumers, 4, warp),
+        Iter::new(tile.warpgroups(), 4, warp),
         Iter::new(blocks, n / 2, reg),
         Iter::new(4, 1, warp),
         Iter::new(2, 2, reg),
@@ -243,13 +243,14 @@ impl<'c> Tiles<'_, 'c> {
         };
         code.scope(Level::Warpgroup, [0, 1], own, |code| {
             code.scope(Level::Warp, [0, 1], None, |code| {
-                self.visit(code, |code, origin| {
+                self.visit(code, false, |code, origin| {
                     self.produce(code, &origin, all(code, 0)?)
                 })
             })
         })?;
-        code.scope(Level::Warpgroup, self.consumers(), others, |code| {
-            self.visit(code, |code, origin| {
+        let turns = self.body.tile.turns;
+        let consume = |code: Code<'c>| {
+            self.visit(code, turns, |code, origin| {
                 let mut evaluator = self.evaluator(code, &self.registers, origin);
                 let sum = match &self.scales {
                     Some(factors) => {
@@ -269,7 +270,16 @@ impl<'c> Tiles<'_, 'c> {
                 };
                 self.store(&mut evaluator, sum)
             })
-        })
+        };
+        code.scope(
+            Level::Warpgroup,
+            self.consumers(),
+            others,
+            |code| match turns {
+                true => code.teams(Level::Warpgroup, consume),
+                false => consume(code),
+            },
+        )
     }
 
     /// The range of warpgroups that multiply.
@@ -300,16 +310,17 @@ impl<'c> Tiles<'_, 'c> {
         }
     }
 
-    /// A loop over this CTA's tiles.
+    /// A loop over this CTA's tiles, or with `turns` over this team's.
     pub(super) fn visit(
         &self,
         code: Code<'c>,
+        turns: bool,
         body: impl FnOnce(Code<'c>, Origin<'c>) -> PassResult<'c>,
     ) -> PassResult<'c> {
         let tile = self.body.tile;
         let [m, n, _] = tile.shape;
         let counts = &self.grid.counts;
-        code.for_tiles(counts, tile.order, tile.group, |code, at| {
+        code.for_tiles(counts, (tile.order, tile.group), turns, |code, at| {
             let &[ref batch @ .., row, column] = at else {
                 return Err(layout_error(
                     code.builder.location,

@@ -35,7 +35,7 @@ impl<'c> Tiles<'_, 'c> {
             .part()
             .ok_or_else(|| layout_error(code.builder.location, "a part without threads"))?;
         let part = registers(code, [m, partial.columns], part.layout().map_err(failed)?)?;
-        self.visit(code, |code, origin| {
+        self.visit(code, false, |code, origin| {
             let rank = code.rank_in_cluster()?;
             code.scope(Level::Warpgroup, [0, 1], None, |code| {
                 code.scope(Level::Warp, [0, 1], None, |code| {

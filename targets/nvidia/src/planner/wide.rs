@@ -7,6 +7,7 @@ use crate::facts::chip::{Chip, MULTIPROCESSOR_REGISTERS, THREAD_REGISTERS};
 use crate::vocabulary;
 use axe_dialect::TileOrder;
 use std::fmt;
+use std::ops::RangeInclusive;
 
 /// A tile of a kernel with roles, and the order of tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,6 +28,9 @@ pub struct WideTile {
     pub swap: bool,
     /// CTAs of a cluster that share a tile, each of which sums a part of the depth.
     pub split: i64,
+    /// Whether the consumers take turns at tiles, each of which one of them multiplies alone: while one stores its
+    /// tile another multiplies.
+    pub turns: bool,
 }
 
 /// Which operands are stored with k as their outer dimension.
@@ -40,11 +44,12 @@ pub struct KFirst {
 
 /// Threads of a warpgroup.
 const WARPGROUP: i64 = vocabulary::WARPGROUP * vocabulary::WARP;
-/// Accumulators of a thread at most: the rest of its 255 registers is left to addresses and the epilogue.
+/// Accumulators of a thread at most: the rest of its 255 registers, or of what `setmaxnreg` gives it, is left to
+/// addresses and the epilogue.
 const ACCUMULATORS: i64 = 192;
 /// Accumulators of a thread from which on the roles' registers are shared out unevenly.
 const WIDE: i64 = 112;
-/// Registers beside the accumulators without which ptxas refuses a kernel (C7602): it compiles for the registers that
+/// Registers beside an instruction's accumulators without which ptxas refuses it (C7602): it wants them among those that
 /// every thread of the CTA can have, whatever `setmaxnreg` gives to some.
 const BESIDE: i64 = 28;
 /// Bytes of the ring's barriers and of alignment.
@@ -67,6 +72,10 @@ const SHAPES: [(i64, i64, i64); 12] = [
     (64, 64, 1),
     (64, 32, 1),
 ];
+/// Rows and columns, in steps, of tiles at which consumers take turns: fine steps fill the chip evenly.
+const TURNS: [(i64, RangeInclusive<i64>, usize); 2] = [(128, 64..=192, 8), (64, 128..=256, 32)];
+/// Consumers that take turns: while one stores, the other multiplies.
+const CONSUMERS_IN_TURNS: i64 = 2;
 /// Rows that swapped tiles may have: the instruction's columns.
 const FEW_ROWS: [i64; 7] = [8, 16, 32, 48, 64, 96, 128];
 /// `(columns, consumers)` of swapped tiles.
@@ -79,12 +88,6 @@ pub(super) const PARTIAL_PADDING: i64 = 4;
 
 /// Bytes that a stage should have, so that the one thread that copies keeps memory busy.
 const STAGE_BYTES: i64 = 24 * 1024;
-
-/// Accumulators that a thread can have beside this many consumers.
-fn accumulators(consumers: i64) -> i64 {
-    let even = MULTIPROCESSOR_REGISTERS / ((1 + consumers) * WARPGROUP) / 8 * 8;
-    (even.min(THREAD_REGISTERS) - BESIDE).min(ACCUMULATORS)
-}
 
 impl WideTile {
     /// The tile of this shape with as many stages as fit; `None` when fewer than two do, or the shape is not one
@@ -131,9 +134,6 @@ impl WideTile {
             && columns % 8 == 0
             && (128..=1024).contains(&(depth * bytes))
             && depth * bytes % 128 == 0;
-        if !whole || m * n / (consumers * WARPGROUP) > accumulators(consumers) {
-            return None;
-        }
         let mut tile = Self {
             shape: [m, n, depth],
             consumers,
@@ -143,7 +143,11 @@ impl WideTile {
             cluster: 1,
             swap,
             split: 1,
+            turns: false,
         };
+        if !whole || !tile.fits_registers() {
+            return None;
+        }
         tile.stages = tile.most_stages(0, bytes, chip);
         (tile.stages >= 2).then_some(tile)
     }
@@ -152,6 +156,55 @@ impl WideTile {
     pub(super) fn with_more(mut self, more: i64, bytes: i64, chip: &Chip) -> Option<Self> {
         self.stages = self.stages.min(self.most_stages(more, bytes, chip));
         (self.stages >= 2).then_some(self)
+    }
+
+    /// The tile of one warpgroup, at which so many take turns; `None` where it is not one's, or too much for several.
+    #[must_use]
+    pub fn in_turns(mut self, consumers: i64, bytes: i64, chip: &Chip) -> Option<Self> {
+        let alone = self.consumers == 1 && !self.swap && self.split == 1;
+        self.consumers = consumers;
+        self.turns = true;
+        if !(alone && (2..=3).contains(&consumers) && self.fits_registers()) {
+            return None;
+        }
+        self.stages = self.most_stages(0, bytes, chip);
+        (self.stages >= 2).then_some(self)
+    }
+
+    /// The tile in clusters of so many CTAs that fetch parts of B for each other; `None` where the parts would not begin
+    /// with the period of their swizzle, of eight rows.
+    #[must_use]
+    pub fn in_clusters(self, cluster: i64, k_first: KFirst) -> Option<Self> {
+        let [_, n, k] = self.shape;
+        let rows = if k_first.b { k } else { n };
+        let possible = cluster == 1 || (self.split == 1 && rows % (8 * cluster) == 0);
+        possible.then_some(Self { cluster, ..self })
+    }
+
+    /// Warpgroups that multiply a tile together.
+    #[must_use]
+    pub const fn warpgroups(self) -> i64 {
+        if self.turns { 1 } else { self.consumers }
+    }
+
+    /// Accumulators of a thread.
+    const fn accumulators(self) -> i64 {
+        let [m, n, _] = self.shape;
+        m * n / (self.warpgroups() * WARPGROUP)
+    }
+
+    /// Whether the accumulators fit in the registers of a thread, and those of an instruction in what threads have
+    /// at launch.
+    fn fits_registers(self) -> bool {
+        let even = MULTIPROCESSOR_REGISTERS / self.threads() / 8 * 8;
+        let at_launch = even.min(THREAD_REGISTERS);
+        let [_, columns] = self.instruction();
+        // With three consumers there are no budgets: what threads have at launch is all.
+        let most = match self.consumers {
+            ..=2 => ACCUMULATORS,
+            _ => at_launch - BESIDE,
+        };
+        columns / 2 + BESIDE <= at_launch && self.accumulators() <= most
     }
 
     /// Stages, with `more` bytes beside those of A and B, that fit beside what stores the results.
@@ -246,9 +299,8 @@ impl WideTile {
     /// The registers of the role that copies and of those that multiply, where they matter.
     #[must_use]
     pub const fn budgets(self) -> (Option<i64>, Option<i64>) {
-        let [m, n, _] = self.shape;
         // With fewer accumulators an even share of the registers is enough, and ptxas gives less.
-        let wide = m * n / (self.consumers * WARPGROUP) >= WIDE && self.split == 1;
+        let wide = self.accumulators() >= WIDE && self.split == 1;
         match (wide, self.consumers) {
             (true, 2) => (Some(40), Some(232)),
             _ => (None, None),
@@ -274,6 +326,9 @@ impl fmt::Display for WideTile {
         }
         if self.split > 1 {
             write!(f, ", split = {} : i64", self.split)?;
+        }
+        if self.turns {
+            f.write_str(", turns = true")?;
         }
         f.write_str("}")
     }
@@ -313,12 +368,20 @@ pub const fn takes_rows(elements: i64, bytes: i64) -> bool {
 /// The tiles to choose from.
 pub(super) fn tiles(problem: Problem, k_first: KFirst, chip: &Chip) -> Vec<WideTile> {
     let bytes = problem.element_bytes;
+    let turns = TURNS.into_iter().flat_map(|(rows, columns, step)| {
+        columns.step_by(step).filter_map(move |columns| {
+            let tile = WideTile::new((rows, columns, 1), bytes, chip)?;
+            tile.in_turns(CONSUMERS_IN_TURNS, bytes, chip)
+        })
+    });
     let usual = SHAPES
         .iter()
         .filter_map(|shape| WideTile::new(*shape, bytes, chip));
+    // Reading the weights of few rows takes longer than what turns would hide.
+    let usual = usual.chain(turns.filter(|_| problem.m > 64));
     let usual = usual.flat_map(|tile| {
-        let pair = (problem.m > tile.shape[0]).then_some(WideTile { cluster: 2, ..tile });
-        [Some(tile), pair]
+        let pair = tile.in_clusters(2, k_first);
+        [Some(tile), pair.filter(|_| problem.m > tile.shape[0])]
     });
     let rows = FEW_ROWS.into_iter().find(|rows| *rows >= problem.m);
     let few = rows
@@ -359,7 +422,7 @@ mod tests {
     use super::*;
     use crate::facts::chip::chip;
 
-    fn chosen(m: i64, n: i64, k: i64) -> [i64; 3] {
+    fn chosen(m: i64, n: i64, k: i64) -> WideTile {
         let problem = Problem {
             batch: 1,
             m,
@@ -374,20 +437,23 @@ mod tests {
             chip("sm_90a").unwrap(),
         )
         .unwrap()
-        .shape
     }
 
     #[test]
-    fn large_products_take_the_widest_tile() {
-        assert_eq!(chosen(8192, 24576, 4096), [128, 256, 64]);
-        assert_eq!(chosen(4096, 4096, 4096), [128, 256, 64]);
+    fn large_products_take_turns_at_tiles_that_fill_the_chip() {
+        // 140 x 64 tiles are 67.9 of each multiprocessor's.
+        let tile = chosen(8192, 24576, 4096);
+        assert_eq!((tile.shape, tile.turns), ([128, 176, 64], true), "{tile}");
+        // 2 x 64 tiles for 132 multiprocessors.
+        let tile = chosen(256, 5120, 25600);
+        assert_eq!((tile.shape, tile.turns), ([128, 80, 64], true), "{tile}");
     }
 
     #[test]
     fn few_rows_take_few_rows() {
-        assert_eq!(chosen(16, 4096, 12288), [16, 64, 256]);
-        assert_eq!(chosen(1, 57344, 8192)[0], 8);
-        assert_eq!(chosen(64, 4096, 12288)[0], 64);
+        assert_eq!(chosen(16, 4096, 12288).shape, [16, 64, 256]);
+        assert_eq!(chosen(1, 57344, 8192).shape[0], 8);
+        assert_eq!(chosen(64, 4096, 12288).shape[0], 64);
     }
 
     #[test]
@@ -411,10 +477,25 @@ mod tests {
     }
 
     #[test]
+    fn clusters_fetch_whole_periods_of_the_swizzle() {
+        let chip = chip("sm_90a").unwrap();
+        let tile = |n| {
+            let tile = WideTile::new((128, n, 1), 2, chip).unwrap();
+            tile.in_turns(2, 2, chip).unwrap()
+        };
+        let k_first = |b| KFirst { a: false, b };
+        assert!(tile(144).in_clusters(2, k_first(false)).is_some());
+        assert!(tile(152).in_clusters(2, k_first(false)).is_none());
+        assert!(tile(152).in_clusters(2, k_first(true)).is_some());
+    }
+
+    #[test]
     fn accumulators_fit_in_registers() {
         let tile = |shape| WideTile::new(shape, 2, chip("sm_90a").unwrap());
-        // ptxas takes 128 accumulators of 384 threads, and refuses them of 512.
-        assert!(tile((128, 256, 2)).is_some() && tile((256, 192, 2)).is_none());
+        // ptxas takes 192 accumulators of 384 threads where others give registers up, and refuses an instruction of
+        // 128 with 512.
+        assert!(tile((128, 256, 2)).is_some() && tile((256, 192, 2)).is_some());
+        assert!(tile((256, 208, 2)).is_none());
         assert!(tile((192, 192, 3)).is_some() && tile((192, 256, 3)).is_none());
         assert!(tile((64, 256, 1)).is_some() && tile((128, 200, 1)).is_none());
     }
