@@ -29,7 +29,7 @@ const MEMORY_BYTES_A_CLOCK: f64 = 2600.0;
 const OVERHEAD: f64 = 800.0;
 /// Clocks of a tile whose columns do not fall into panels, so that threads store it, although another warpgroup
 /// multiplies meanwhile.
-const UNEVEN: f64 = 500.0;
+const UNEVEN: f64 = 2500.0;
 /// Clocks in which two, four and eight CTAs start together and exchange their sums of a tile.
 const EXCHANGE: [f64; 3] = [2500.0, 6000.0, 11000.0];
 /// How much longer a turn is in clusters, which wait for each other.
