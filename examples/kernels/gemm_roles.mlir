@@ -1,5 +1,6 @@
 // C = A W^T for A: 8192 x 4096, W: 4096 x 4096 in f16 with sums in f32: the fast matrix product of Hopper written by hand. It is
-// what the compiler makes of the two lines of gemm_line.mlir, spelled out, so that each construct can be read and changed.
+// what the compiler makes of the two lines of gemm_line.mlir in tiles of 128 x 256, spelled out, so that each construct can be
+// read and changed.
 //
 //   axe compile examples/kernels/gemm_roles.mlir --target sm_90a -o gemm.axe
 //   axe explain examples/kernels/gemm_roles.mlir --target sm_90a
@@ -69,6 +70,8 @@ axe.kernel @gemm(%A: memref<8192x4096xf16>, %W: memref<4096x4096xf16>, %C: memre
     }
   }
 
+  // Both warpgroups multiply a tile together, 64 rows each. They could take turns at tiles of 128 x 128 instead, so that one
+  // multiplies while the other stores: `axe.scope warpgroup { axe.for_tiles ... turns { ... } }` (docs/kernels.md).
   axe.scope warpgroup [1, 3) registers(232) {
     axe.for_tiles (%i, %j) in (%rows, %columns) order(groups 8) {
       %m = arith.muli %i, %c128 : index

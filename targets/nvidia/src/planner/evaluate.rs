@@ -1,11 +1,11 @@
 //! The values of a group on one tile, in registers.
 
-use super::code::{Code, Kernel, Number, layout_error};
 use super::frame::{Operand, element_bytes};
 use super::group::{Group, is_reshape, splat};
 use super::layouts::without;
 use super::product::is_product;
 use super::space::{Kind, Place, place_of, source};
+use crate::build::{Code, Kernel, Number, layout_error};
 use axe_dialect::Combiner;
 use axe_layout::Layout;
 use axe_passes::ir::value::{defining, identity, name, operands, results};

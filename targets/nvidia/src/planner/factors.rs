@@ -1,10 +1,10 @@
 //! The scales of the blocks of a product of 8-bit floats, on their way to the sums.
 
-use super::code::{Code, layout_error};
 use super::evaluate::{Argument, Origin, Registers};
 use super::product::Scales;
 use super::space::Kind;
 use super::wide::{WideTile, takes_rows};
+use crate::build::{Code, layout_error};
 use axe_dialect::element_type;
 use axe_layout::Layout;
 use axe_passes::PassResult;

@@ -1,8 +1,8 @@
 //! The function around the kernels: operands in the shape of a kernel's space, launches, results.
 
-use super::code::launch;
 use super::group::is_reshape;
 use super::space::{Kind, Size, source};
+use crate::build::launch;
 use crate::facts::chip::Chip;
 use axe_package::TunedDb;
 use axe_passes::ir::value::{defining, identity, name, operands};

@@ -1,6 +1,5 @@
 //! Matrix products: a ring of tiles in shared memory, fragments, accumulators, and the epilogue on them.
 
-use super::code::{Code, Kernel, Number, layout_error};
 use super::cost::{Tile, Unit};
 use super::evaluate::{Argument, Arguments, Evaluator, Needed, Origin, Registers, registers};
 use super::factors::Factors;
@@ -12,6 +11,7 @@ use super::product::Gemm;
 use super::space::Kind;
 use super::variant::Variant;
 use super::{choice, plain, specialised};
+use crate::build::{Code, Kernel, Number, layout_error};
 use crate::facts::chip::Chip;
 use axe_passes::ir::value::identity;
 use axe_passes::ir::{Builder, DYNAMIC, Op, Val};

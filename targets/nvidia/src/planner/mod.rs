@@ -13,7 +13,6 @@
 //! * [`frame`]: the function around them.
 
 mod choice;
-mod code;
 pub mod cost;
 mod evaluate;
 mod factors;
@@ -24,7 +23,6 @@ pub mod layouts;
 mod pipeline;
 mod plain;
 mod product;
-mod roles;
 mod scaled;
 pub mod search;
 mod single;

@@ -1,9 +1,9 @@
 //! The loop of a matrix product along k: a ring of tiles in shared memory and fragments in registers.
 
-use super::code::{Code, layout_error};
 use super::evaluate::{Argument, Origin};
 use super::frame::element_bytes;
 use super::layouts::{shared_box, shared_ring, shared_tile, transposed};
+use crate::build::{Code, layout_error};
 use axe_layout::Layout;
 use axe_passes::ir::Val;
 use axe_passes::{PassError, PassResult};

@@ -1,13 +1,13 @@
 //! Products of 8-bit floats whose blocks have scales, for every chip and every block: fragments from global memory,
 //! widened to f16 in registers, for `mma.sync`.
 
-use super::code::{Code, Number, layout_error};
 use super::cost::{Tile, Unit};
 use super::evaluate::{Argument, Origin, Registers};
 use super::factors::Factors;
 use super::gemm::count;
 use super::layouts::{Grid, Product};
 use super::product::Scales;
+use crate::build::{Code, Number, layout_error};
 use axe_layout::Layout;
 use axe_passes::PassResult;
 use axe_passes::ir::Val;

@@ -1,6 +1,5 @@
 //! One matrix product: its extents, what forms it, and its tile.
 
-use super::code::layout_error;
 use super::cost::{Problem, Tile, Unit, choose};
 use super::frame::element_bytes;
 use super::layouts::{Grid, Product, matrix_product, scalar_product};
@@ -8,6 +7,7 @@ use super::scaled::Blocks;
 use super::search::Query;
 use super::variant::Variant;
 use super::wide::{KFirst, WideTile};
+use crate::build::layout_error;
 use crate::facts::chip::Chip;
 use axe_dialect::{TileOrder, element_type};
 use axe_passes::ir::value::{name, operands, results};

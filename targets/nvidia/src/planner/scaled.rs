@@ -6,7 +6,6 @@
 //! others multiply. The scales of a tile's rows arrive with its stage, where memory has them one after the other: read
 //! by the consumers themselves they took a fifth longer on an H200.
 
-use super::code::{Code, Number, layout_error};
 use super::cost::Problem;
 use super::evaluate::{Origin, Registers};
 use super::factors::{BYTES, Factors};
@@ -16,6 +15,7 @@ use super::space::Kind;
 use super::specialised::Path;
 use super::variant::Variant;
 use super::wide::{KFirst, WideTile};
+use crate::build::{Code, Number, layout_error};
 use crate::facts::chip::Chip;
 use axe_passes::PassResult;
 use axe_passes::ir::Val;

@@ -3,7 +3,6 @@
 //! The kernel is persistent: every CTA goes through its share of the result's tiles, and while the consumers
 //! store one tile the producer fills the ring for the next.
 
-use super::code::{Code, Kernel, layout_error};
 use super::evaluate::{Argument, Arguments, Evaluator, Needed, Origin, Registers, registers};
 use super::factors::Factors;
 use super::frame::{Operand, element_bytes};
@@ -14,6 +13,7 @@ use super::product::Gemm;
 use super::scaled::{self, Scaled};
 use super::space::Kind;
 use super::wide::WideTile;
+use crate::build::{Code, Kernel, layout_error};
 use axe_dialect::{Level, element_type};
 use axe_layout::{Axis, Iter, Layout, Swizzle};
 use axe_passes::PassResult;

@@ -3,11 +3,11 @@
 //! For results of few tiles, whose operands otherwise too few multiprocessors would read. The order of the sums is
 //! that of the ranks, so that results are the same each time.
 
-use super::code::{Code, layout_error};
 use super::evaluate::{Origin, Registers, combine, registers};
 use super::space::Kind;
 use super::specialised::{Steps, Tiles};
 use super::wide::PARTIAL_PADDING;
+use crate::build::{Code, layout_error};
 use axe_dialect::{Combiner, Level};
 use axe_layout::Layout;
 use axe_passes::PassResult;

@@ -1,12 +1,12 @@
 //! Elementwise operators and reductions of rows: tiles in registers, read once.
 
-use super::code::{Code, Kernel, layout_error};
 use super::evaluate::{Argument, Arguments, Evaluator, Needed, Origin, registers};
 use super::frame::{Frame, Operand, element_bytes, leading_of, shape_in};
 use super::gemm::{argument_types, count, output_kinds};
 use super::group::Group;
 use super::layouts::RowTile;
 use super::space::{Kind, Size};
+use crate::build::{Code, Kernel, layout_error};
 use axe_passes::ir::value::identity;
 use axe_passes::ir::{Builder, DYNAMIC, Op, Val};
 use axe_passes::{PassError, PassResult};

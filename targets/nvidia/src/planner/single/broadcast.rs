@@ -1,7 +1,7 @@
 //! Broadcasts that no other operator of their group takes in.
 
 use super::{Single, blocks, dynamic_leading, places, runs};
-use crate::planner::code::layout_error;
+use crate::build::layout_error;
 use crate::planner::frame::{Frame, element_bytes};
 use crate::planner::layouts::without;
 use crate::planner::tiles::elementwise_tile;

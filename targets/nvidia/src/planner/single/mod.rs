@@ -7,10 +7,10 @@ mod split;
 
 pub(super) use split::split_reductions;
 
-use super::code::{Code, Kernel, layout_error};
 use super::frame::{Frame, Operand, leading_of};
 use super::gemm::count;
 use super::space::source;
+use crate::build::{Code, Kernel, layout_error};
 use axe_passes::ir::value::{name, only_result};
 use axe_passes::ir::{Builder, DYNAMIC, Op, Val, attribute};
 use axe_passes::{PassError, PassResult};

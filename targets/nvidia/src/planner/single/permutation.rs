@@ -1,7 +1,7 @@
 //! Permutations of dimensions: tiles that both sides read and write along rows.
 
 use super::{Single, dynamic_leading};
-use crate::planner::code::{Code, Kernel, layout_error};
+use crate::build::{Code, Kernel, layout_error};
 use crate::planner::frame::{Frame, element_bytes};
 use crate::planner::gemm::count;
 use crate::planner::layouts::RowTile;

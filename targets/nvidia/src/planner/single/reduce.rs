@@ -1,7 +1,7 @@
 //! Reductions of the outer or the middle dimensions.
 
 use super::{Single, runs};
-use crate::planner::code::{Code, Kernel, layout_error};
+use crate::build::{Code, Kernel, layout_error};
 use crate::planner::evaluate::{combine, combiner_of, neutral};
 use crate::planner::frame::{Frame, element_bytes, leading_of};
 use crate::planner::gemm::count;

@@ -1,7 +1,7 @@
 //! Reductions of dimensions that are not neighbours, as several.
 
 use super::runs;
-use crate::planner::code::layout_error;
+use crate::build::layout_error;
 use crate::planner::space::source;
 use axe_passes::PassResult;
 use axe_passes::ir::value::{defining, name, only_result, replace_all_uses};

@@ -1,6 +1,6 @@
 //! Building roles, pipelines and loops over tiles.
 
-use super::code::Code;
+use super::{Code, layout_error};
 use axe_dialect::{Level, TileOrder, element_type};
 use axe_passes::PassResult;
 use axe_passes::ir::{Val, value};
@@ -22,7 +22,7 @@ impl<'c> Code<'c> {
     }
 
     /// `axe.scope level [range)`, with a budget of registers.
-    pub(super) fn scope(
+    pub fn scope(
         &self,
         level: Level,
         range: [i64; 2],
@@ -35,11 +35,7 @@ impl<'c> Code<'c> {
     }
 
     /// `axe.scope level`: a team for each member.
-    pub(super) fn teams(
-        &self,
-        level: Level,
-        body: impl FnOnce(Self) -> PassResult<'c>,
-    ) -> PassResult<'c> {
+    pub fn teams(&self, level: Level, body: impl FnOnce(Self) -> PassResult<'c>) -> PassResult<'c> {
         self.scope_with(level, Vec::new(), body)
     }
 
@@ -60,7 +56,7 @@ impl<'c> Code<'c> {
     }
 
     /// `axe.for_tiles` over a grid, in the tile's order; with `turns` teams take turns.
-    pub(super) fn for_tiles(
+    pub fn for_tiles(
         &self,
         counts: &[Val<'c>],
         (order, group): (TileOrder, i64),
@@ -80,7 +76,7 @@ impl<'c> Code<'c> {
     }
 
     /// The number of this CTA in its cluster.
-    pub(super) fn rank_in_cluster(&self) -> PassResult<'c, Val<'c>> {
+    pub fn rank_in_cluster(&self) -> PassResult<'c, Val<'c>> {
         let dimension = self.builder.parsed("#gpu<dim x>")?;
         self.builder.value(
             "gpu.cluster_block_id",
@@ -91,7 +87,7 @@ impl<'c> Code<'c> {
     }
 
     /// `axe.pipeline.create`.
-    pub(super) fn pipeline(&self, stages: i64) -> PassResult<'c, Val<'c>> {
+    pub fn pipeline(&self, stages: i64) -> PassResult<'c, Val<'c>> {
         let r#type = self.builder.r#type(axe_dialect::pipeline_type);
         let attributes = [("stages", self.i64(stages))];
         self.builder
@@ -106,35 +102,32 @@ impl<'c> Code<'c> {
             .operation(name, &[ring], &types, &[], Vec::new())?;
         match value::results(op).as_slice() {
             &[slot, stage] => Ok((slot, stage)),
-            _ => Err(super::code::layout_error(
-                self.builder.location,
-                "a slot has a stage",
-            )),
+            _ => Err(layout_error(self.builder.location, "a slot has a stage")),
         }
     }
 
     /// The next stage to fill: its slot and number.
-    pub(super) fn acquire(&self, ring: Val<'c>) -> PassResult<'c, (Val<'c>, Val<'c>)> {
+    pub fn acquire(&self, ring: Val<'c>) -> PassResult<'c, (Val<'c>, Val<'c>)> {
         self.take("axe.pipeline.acquire", ring)
     }
 
     /// The next full stage: its slot and number.
-    pub(super) fn wait_slot(&self, ring: Val<'c>) -> PassResult<'c, (Val<'c>, Val<'c>)> {
+    pub fn wait_slot(&self, ring: Val<'c>) -> PassResult<'c, (Val<'c>, Val<'c>)> {
         self.take("axe.pipeline.wait", ring)
     }
 
     /// `axe.pipeline.commit`.
-    pub(super) fn commit_slot(&self, ring: Val<'c>, slot: Val<'c>) -> PassResult<'c> {
+    pub fn commit_slot(&self, ring: Val<'c>, slot: Val<'c>) -> PassResult<'c> {
         self.effect("axe.pipeline.commit", &[ring, slot])
     }
 
     /// `axe.pipeline.release`.
-    pub(super) fn release_slot(&self, ring: Val<'c>, slot: Val<'c>) -> PassResult<'c> {
+    pub fn release_slot(&self, ring: Val<'c>, slot: Val<'c>) -> PassResult<'c> {
         self.effect("axe.pipeline.release", &[ring, slot])
     }
 
     /// An asynchronous copy that completes a slot; with `multicast`, for all CTAs of the cluster.
-    pub(super) fn copy_signal(
+    pub fn copy_signal(
         &self,
         from: Val<'c>,
         to: Val<'c>,
@@ -154,7 +147,7 @@ impl<'c> Code<'c> {
     }
 
     /// An asynchronous product; `flags` are `trans_a` and `trans_b`.
-    pub(super) fn gemm_async(
+    pub fn gemm_async(
         &self,
         [a, b]: [Val<'c>; 2],
         acc: Option<Val<'c>>,
@@ -177,7 +170,7 @@ impl<'c> Code<'c> {
     }
 
     /// The sums once at most `pending` products are under way.
-    pub(super) fn wait_products(&self, sums: Val<'c>, pending: i64) -> PassResult<'c, Val<'c>> {
+    pub fn wait_products(&self, sums: Val<'c>, pending: i64) -> PassResult<'c, Val<'c>> {
         let attributes = [("pending", self.i64(pending))];
         self.builder
             .value("axe.wait", &[sums], sums.r#type(), &attributes)

@@ -1,21 +1,35 @@
-//! Building the operations of kernels.
+//! Kernels in Rust: builders for the operations of an [`axe.kernel`](crate::emit), with which the planner writes its own.
+//!
+//! A [`Kernel`] is an `axe.kernel` in the making, and [`Code`] a place in one: each method adds an operation there and gives
+//! its value. Regions are closures, which get the place inside. Layouts are [`Layout`]s; what holds them are MLIR types,
+//! which [`Code::fragment`] makes for registers and [`Code::memref`] for memory. `examples/gemm_roles.rs` is a whole kernel.
+//!
+//! # Errors
+//! Every builder fails when MLIR does not take its operation: operands of the wrong types or a layout that does not fit its
+//! shape, with the location that the kernel was given. Constraints of the dialect are checked when the module is verified.
+
+mod kernel;
+mod roles;
+
+pub use kernel::{Kernel, launch};
 
 use axe_dialect::{LayoutAttribute, SpaceAttribute, element_type, memref_type};
 use axe_layout::Layout;
 use axe_passes::ir::{Builder, DYNAMIC, Val, types};
 use axe_passes::{PassError, PassResult};
-use melior::ir::attribute::{FlatSymbolRefAttribute, IntegerAttribute, StringAttribute};
-use melior::ir::{Attribute, BlockRef, Location, Region, Type, TypeLike, ValueLike};
+use melior::ir::attribute::IntegerAttribute;
+use melior::ir::{Attribute, Location, Type, TypeLike, ValueLike};
 use mlir_sys as sys;
 
 /// Adds operations of a kernel at one place.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Code<'c> {
+pub struct Code<'c> {
+    /// Where operations go; what there is no method for is built with it.
     pub builder: Builder<'c>,
 }
 
-/// The error for a layout that the planner should not have asked for.
-pub(super) fn layout_error(location: Location<'_>, error: impl std::fmt::Display) -> PassError<'_> {
+/// The error for a layout that a kernel cannot have.
+pub fn layout_error(location: Location<'_>, error: impl std::fmt::Display) -> PassError<'_> {
     PassError::new(
         location,
         format!("cannot plan the kernel's layouts: {error}"),
@@ -38,44 +52,53 @@ impl<'c> Code<'c> {
             .value(name, &[a, b], self.builder.index_type(), &[])
     }
 
-    pub(super) fn index(&self, value: i64) -> PassResult<'c, Val<'c>> {
+    /// A constant of type `index`.
+    pub fn index(&self, value: i64) -> PassResult<'c, Val<'c>> {
         self.builder.index(value)
     }
 
-    pub(super) fn add(&self, a: Val<'c>, b: Val<'c>) -> PassResult<'c, Val<'c>> {
+    /// `a + b`.
+    pub fn add(&self, a: Val<'c>, b: Val<'c>) -> PassResult<'c, Val<'c>> {
         self.index_binary("arith.addi", a, b)
     }
 
-    pub(super) fn sub(&self, a: Val<'c>, b: Val<'c>) -> PassResult<'c, Val<'c>> {
+    /// `a - b`.
+    pub fn sub(&self, a: Val<'c>, b: Val<'c>) -> PassResult<'c, Val<'c>> {
         self.index_binary("arith.subi", a, b)
     }
 
-    pub(super) fn mul(&self, a: Val<'c>, b: Val<'c>) -> PassResult<'c, Val<'c>> {
+    /// `a * b`.
+    pub fn mul(&self, a: Val<'c>, b: Val<'c>) -> PassResult<'c, Val<'c>> {
         self.index_binary("arith.muli", a, b)
     }
 
-    pub(super) fn times(&self, a: Val<'c>, b: i64) -> PassResult<'c, Val<'c>> {
+    /// `a * b` for a number that is known.
+    pub fn times(&self, a: Val<'c>, b: i64) -> PassResult<'c, Val<'c>> {
         self.mul(a, self.index(b)?)
     }
 
-    pub(super) fn div(&self, a: Val<'c>, b: Val<'c>) -> PassResult<'c, Val<'c>> {
+    /// `a / b` for numbers without a sign, rounded down.
+    pub fn div(&self, a: Val<'c>, b: Val<'c>) -> PassResult<'c, Val<'c>> {
         self.index_binary("arith.divui", a, b)
     }
 
-    pub(super) fn rem(&self, a: Val<'c>, b: Val<'c>) -> PassResult<'c, Val<'c>> {
+    /// The rest of `a / b`.
+    pub fn rem(&self, a: Val<'c>, b: Val<'c>) -> PassResult<'c, Val<'c>> {
         self.index_binary("arith.remui", a, b)
     }
 
-    pub(super) fn min(&self, a: Val<'c>, b: Val<'c>) -> PassResult<'c, Val<'c>> {
+    /// The smaller of two numbers without a sign.
+    pub fn min(&self, a: Val<'c>, b: Val<'c>) -> PassResult<'c, Val<'c>> {
         self.index_binary("arith.minui", a, b)
     }
 
-    pub(super) fn ceil_div(&self, a: Val<'c>, b: i64) -> PassResult<'c, Val<'c>> {
+    /// `a / b` for a number that is known, rounded up.
+    pub fn ceil_div(&self, a: Val<'c>, b: i64) -> PassResult<'c, Val<'c>> {
         self.index_binary("arith.ceildivui", a, self.index(b)?)
     }
 
     /// `gpu.block_id` along `x`, `y` or `z`.
-    pub(super) fn block(&self, dimension: &str) -> PassResult<'c, Val<'c>> {
+    pub fn block(&self, dimension: &str) -> PassResult<'c, Val<'c>> {
         let text = format!("#gpu<dim {dimension}>");
         let parse = |context: sys::MlirContext| {
             // SAFETY: the context is live; a failed parse gives the null attribute.
@@ -96,7 +119,7 @@ impl<'c> Code<'c> {
     }
 
     /// The extent of a memref's leading dimension.
-    pub(super) fn leading(&self, memref: Val<'c>, extent: i64) -> PassResult<'c, Val<'c>> {
+    pub fn leading(&self, memref: Val<'c>, extent: i64) -> PassResult<'c, Val<'c>> {
         if extent != DYNAMIC {
             return self.index(extent);
         }
@@ -110,7 +133,7 @@ impl<'c> Code<'c> {
     }
 
     /// `tensor<shape x element, layout>`.
-    pub(super) fn fragment(
+    pub fn fragment(
         &self,
         shape: &[i64],
         element: Type<'c>,
@@ -121,7 +144,7 @@ impl<'c> Code<'c> {
     }
 
     /// A memref in the kernel's own memory, or a box of global memory, with a layout.
-    pub(super) fn memref(
+    pub fn memref(
         &self,
         shape: &[i64],
         element: Type<'c>,
@@ -144,7 +167,8 @@ impl<'c> Code<'c> {
         .ok_or_else(failed)
     }
 
-    pub(super) fn alloc(
+    /// `axe.alloc`: shared memory of a shape, with a layout.
+    pub fn alloc(
         &self,
         shape: &[i64],
         element: Type<'c>,
@@ -155,7 +179,7 @@ impl<'c> Code<'c> {
     }
 
     /// The box at `origin` of a row-major memref in global memory, of the trailing dimensions' shape.
-    pub(super) fn global_box(
+    pub fn global_box(
         &self,
         memref: Val<'c>,
         extents: &[i64],
@@ -173,7 +197,7 @@ impl<'c> Code<'c> {
     }
 
     /// The box at `origin`, with one stride a dimension.
-    pub(super) fn strided_box(
+    pub fn strided_box(
         &self,
         memref: Val<'c>,
         origin: &[Val<'c>],
@@ -186,7 +210,8 @@ impl<'c> Code<'c> {
         self.slice(memref, origin, r#type)
     }
 
-    pub(super) fn slice(
+    /// `axe.slice`: the box of type `r#type` at `origin`.
+    pub fn slice(
         &self,
         memref: Val<'c>,
         origin: &[Val<'c>],
@@ -199,7 +224,7 @@ impl<'c> Code<'c> {
     }
 
     /// `axe.peer`: shared storage of the CTA `rank` of the cluster.
-    pub(super) fn peer(
+    pub fn peer(
         &self,
         memref: Val<'c>,
         rank: Val<'c>,
@@ -208,12 +233,13 @@ impl<'c> Code<'c> {
         self.builder.value("axe.peer", &[memref, rank], r#type, &[])
     }
 
-    pub(super) fn view(&self, memref: Val<'c>, r#type: Type<'c>) -> PassResult<'c, Val<'c>> {
+    /// `axe.view`: the same storage as another type.
+    pub fn view(&self, memref: Val<'c>, r#type: Type<'c>) -> PassResult<'c, Val<'c>> {
         self.builder.value("axe.view", &[memref], r#type, &[])
     }
 
     /// A load into registers that reads `pad` outside the memref's bounds.
-    pub(super) fn load_padded(
+    pub fn load_padded(
         &self,
         memref: Val<'c>,
         pad: Val<'c>,
@@ -225,14 +251,14 @@ impl<'c> Code<'c> {
     }
 
     /// A load into registers.
-    pub(super) fn load(&self, memref: Val<'c>, r#type: Type<'c>) -> PassResult<'c, Val<'c>> {
+    pub fn load(&self, memref: Val<'c>, r#type: Type<'c>) -> PassResult<'c, Val<'c>> {
         let segments = self.builder.segments(&[1, 0, 0, 0]);
         self.builder
             .value("axe.copy", &[memref], r#type, &[segments])
     }
 
     /// A copy into memory.
-    pub(super) fn store(&self, value: Val<'c>, memref: Val<'c>) -> PassResult<'c> {
+    pub fn store(&self, value: Val<'c>, memref: Val<'c>) -> PassResult<'c> {
         let segments = self.builder.segments(&[1, 1, 0, 0]);
         self.builder
             .operation("axe.copy", &[value, memref], &[], &[segments], Vec::new())
@@ -240,7 +266,7 @@ impl<'c> Code<'c> {
     }
 
     /// An asynchronous copy between memrefs.
-    pub(super) fn copy_async(&self, from: Val<'c>, to: Val<'c>) -> PassResult<'c> {
+    pub fn copy_async(&self, from: Val<'c>, to: Val<'c>) -> PassResult<'c> {
         let attributes = [
             self.builder.segments(&[1, 1, 0, 0]),
             ("isAsync", self.builder.unit()),
@@ -250,7 +276,8 @@ impl<'c> Code<'c> {
             .map(|_| ())
     }
 
-    pub(super) fn commit(&self) -> PassResult<'c> {
+    /// Makes the asynchronous copies since the last one a group.
+    pub fn commit(&self) -> PassResult<'c> {
         let token = self.builder.r#type(axe_dialect::token_type);
         self.builder
             .value("axe.commit", &[], token, &[])
@@ -258,7 +285,7 @@ impl<'c> Code<'c> {
     }
 
     /// Waits until at most `pending` groups of copies are not complete, then for the CTA's other threads.
-    pub(super) fn wait(&self, pending: i64) -> PassResult<'c> {
+    pub fn wait(&self, pending: i64) -> PassResult<'c> {
         let pending = self.builder.attribute(|context| {
             let i64 = melior::ir::r#type::IntegerType::new(context, 64).into();
             IntegerAttribute::new(i64, pending).into()
@@ -269,14 +296,15 @@ impl<'c> Code<'c> {
         self.barrier()
     }
 
-    pub(super) fn barrier(&self) -> PassResult<'c> {
+    /// `axe.barrier`: waits for every thread of the scope.
+    pub fn barrier(&self) -> PassResult<'c> {
         self.builder
             .operation("axe.barrier", &[], &[], &[], Vec::new())
             .map(|_| ())
     }
 
     /// `axe.barrier cluster`.
-    pub(super) fn cluster_barrier(&self) -> PassResult<'c> {
+    pub fn cluster_barrier(&self) -> PassResult<'c> {
         let attributes = [("acrossCluster", self.builder.unit())];
         self.builder
             .operation("axe.barrier", &[], &[], &attributes, Vec::new())
@@ -284,24 +312,21 @@ impl<'c> Code<'c> {
     }
 
     /// A register tensor with its dimensions exchanged.
-    pub(super) fn transpose(&self, value: Val<'c>, r#type: Type<'c>) -> PassResult<'c, Val<'c>> {
+    pub fn transpose(&self, value: Val<'c>, r#type: Type<'c>) -> PassResult<'c, Val<'c>> {
         let permutation = [("permutation", self.builder.i64s(&[1, 0]))];
         self.builder
             .value("axe.transpose", &[value], r#type, &permutation)
     }
 
-    pub(super) fn fill(&self, value: Val<'c>, r#type: Type<'c>) -> PassResult<'c, Val<'c>> {
+    /// A register tensor whose elements are all `value`.
+    pub fn fill(&self, value: Val<'c>, r#type: Type<'c>) -> PassResult<'c, Val<'c>> {
         let segments = self.builder.segments(&[1, 0, 0]);
         self.builder
             .value("axe.fill", &[value], r#type, &[segments])
     }
 
     /// A matrix product; `flags` are `trans_a` and `trans_b`.
-    pub(super) fn gemm(
-        &self,
-        [a, b, acc]: [Val<'c>; 3],
-        flags: [bool; 2],
-    ) -> PassResult<'c, Val<'c>> {
+    pub fn gemm(&self, [a, b, acc]: [Val<'c>; 3], flags: [bool; 2]) -> PassResult<'c, Val<'c>> {
         let names = ["trans_a", "trans_b"].into_iter().zip(flags);
         let attributes: Vec<_> = names
             .filter(|(_, set)| *set)
@@ -312,7 +337,7 @@ impl<'c> Code<'c> {
     }
 
     /// A constant of a float or integer type: zero, one or an extreme.
-    pub(super) fn scalar(&self, r#type: Type<'c>, value: Number) -> PassResult<'c, Val<'c>> {
+    pub fn scalar(&self, r#type: Type<'c>, value: Number) -> PassResult<'c, Val<'c>> {
         let context = raw_context(self.location());
         // SAFETY: each constructor is called on the kind of type that it takes.
         let attribute = unsafe {
@@ -339,7 +364,7 @@ impl<'c> Code<'c> {
     }
 
     /// `scf.for` from 0 to `end`; `body` gives the values that the next round starts from.
-    pub(super) fn for_each(
+    pub fn for_each(
         &self,
         end: Val<'c>,
         step: i64,
@@ -367,112 +392,11 @@ impl<'c> Code<'c> {
 
 /// A number of any type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Number {
+pub enum Number {
     /// Minus infinity, or the least integer.
     Least,
     /// Infinity, or the greatest integer.
     Greatest,
     /// This one.
     Of(i64),
-}
-
-/// A kernel in the making.
-pub(super) struct Kernel<'c> {
-    /// The end of its body.
-    pub code: Code<'c>,
-    /// Its arguments.
-    pub arguments: Vec<Val<'c>>,
-    /// CTAs of a cluster, along `x`.
-    pub cluster: i64,
-    region: Region<'c>,
-}
-
-impl<'c> Kernel<'c> {
-    /// A kernel with arguments of these types and an empty body.
-    pub(super) fn new(
-        location: Location<'c>,
-        module: BlockRef<'c, 'c>,
-        types: &[Type<'c>],
-    ) -> Self {
-        let (region, arguments, builder) = Builder::at_end(module, location).region(types);
-        Self {
-            code: Code { builder },
-            arguments,
-            cluster: 1,
-            region,
-        }
-    }
-
-    /// Adds the kernel to the module.
-    ///
-    /// # Errors
-    /// When MLIR does not build it.
-    pub(super) fn finish(
-        self,
-        module: BlockRef<'c, 'c>,
-        name: &str,
-        threads: i64,
-    ) -> PassResult<'c> {
-        let code = self.code;
-        let cluster = self.cluster;
-        code.builder
-            .operation("axe.return", &[], &[], &[], Vec::new())?;
-        let builder = Builder::at_end(module, code.location());
-        let inputs: Vec<_> = self
-            .arguments
-            .iter()
-            .map(|value| value.r#type().to_raw())
-            .collect();
-        // SAFETY: the pointer and length are those of a live vector.
-        let function: Attribute<'c> = unsafe {
-            let context = raw_context(code.location());
-            let r#type = sys::mlirFunctionTypeGet(
-                context,
-                inputs.len() as isize,
-                inputs.as_ptr(),
-                0,
-                std::ptr::null(),
-            );
-            Attribute::from_raw(sys::mlirTypeAttrGet(r#type))
-        };
-        let threads = builder.attribute(|context| {
-            let i64 = melior::ir::r#type::IntegerType::new(context, 64).into();
-            IntegerAttribute::new(i64, threads).into()
-        });
-        let symbol = builder.attribute(|context| StringAttribute::new(context, name).into());
-        let mut attributes = vec![
-            ("sym_name", symbol),
-            ("function_type", function),
-            ("threads", threads),
-        ];
-        if cluster > 1 {
-            attributes.push(("cluster", builder.i64s(&[cluster, 1, 1])));
-        }
-        builder
-            .operation("axe.kernel", &[], &[], &attributes, vec![self.region])
-            .map(|_| ())
-    }
-}
-
-/// The launch of a kernel, whose results are those of `outs`.
-///
-/// # Errors
-/// When MLIR does not build it.
-pub(super) fn launch<'c>(
-    builder: &Builder<'c>,
-    name: &str,
-    grid: [Val<'c>; 3],
-    ins: &[Val<'c>],
-    outs: &[Val<'c>],
-) -> PassResult<'c, Vec<Val<'c>>> {
-    let count = |values: &[Val<'c>]| i32::try_from(values.len()).unwrap_or(i32::MAX);
-    let symbol = builder.attribute(|context| FlatSymbolRefAttribute::new(context, name).into());
-    let attributes = [
-        ("kernel", symbol),
-        builder.segments(&[1, 1, 1, count(ins), count(outs)]),
-    ];
-    let types: Vec<Type<'c>> = outs.iter().map(|out| out.r#type()).collect();
-    let operands: Vec<_> = [&grid, ins, outs].into_iter().flatten().copied().collect();
-    let op = builder.operation("axe.launch", &operands, &types, &attributes, Vec::new())?;
-    Ok(axe_passes::ir::value::results(op))
 }
