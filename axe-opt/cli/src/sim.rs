@@ -46,6 +46,14 @@ pub struct SimArgs {
 /// A package or an argument that is wrong.
 pub fn main(args: &SimArgs) -> Result<u8, RuntimeError> {
     let mut job = Job::new(args.run.request(Path::new(""))?)?;
+    let manifest = job.package().manifest();
+    let target = &manifest.target;
+    if target.kind != "nvidia" {
+        return Err(RuntimeError::Usage(format!(
+            "package `{}` is for {} {}: expected one with PTX, of a chip (axe compile --target sm_90a); axe run executes this one",
+            manifest.name, target.kind, target.chip
+        )));
+    }
     let sms = Options::default().sms;
     let inputs = job.inputs(sms)?;
     if args.check && job.package().manifest().source.is_some() {
