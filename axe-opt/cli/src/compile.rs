@@ -1,6 +1,6 @@
 //! `axe compile` and `axe explain`.
 
-use axe_compile::CompileError;
+use axe_compile::{CompileError, Elapsed};
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -22,6 +22,9 @@ pub struct CompileArgs {
     /// The function to compile, when there are several
     #[arg(long, value_name = "NAME")]
     function: Option<String>,
+    /// Print how long the compiler and the assembler took
+    #[arg(long)]
+    timing: bool,
 }
 
 /// The arguments of an explanation.
@@ -73,6 +76,17 @@ fn write(args: &CompileArgs) -> Result<(), String> {
         args.output.display(),
         args.target
     );
+    if args.timing {
+        let Elapsed {
+            compiler,
+            assembler,
+        } = compiled.elapsed;
+        println!(
+            "  {:.3} s to PTX, {:.3} s in ptxas",
+            compiler.as_secs_f64(),
+            assembler.as_secs_f64()
+        );
+    }
     Ok(())
 }
 

@@ -22,6 +22,9 @@ fn command_lines_are_checked() {
     );
     let (code, said) = axe(&["bench", "gemm", "--suite", "none"]);
     assert_eq!(code, Some(2), "{said}");
+    let (code, said) = axe(&["bench", "gemm", "--suite", "llm", "--rival", "triton"]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("NAME=DIR"), "{said}");
     let (code, said) = axe(&["tune", "--case", "1,2,3,f16"]);
     assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("--packages"), "{said}");

@@ -66,8 +66,10 @@ fn a_dynamic_dimension_is_given_when_the_package_runs() {
         "sm_80",
         "-o",
         text(&package),
+        "--timing",
     ]);
-    assert!(compiled.status.success(), "{}", said(&compiled));
+    let timed = said(&compiled).contains(" s to PTX, ");
+    assert!(compiled.status.success() && timed, "{}", said(&compiled));
     for rows in ["1", "33"] {
         let run = axe(&[
             "sim",

@@ -23,6 +23,7 @@ use melior::ir::operation::OperationLike;
 use melior::ir::{Attribute, AttributeLike, Module};
 use std::collections::BTreeMap;
 use std::sync::Once;
+use std::time::{Duration, Instant};
 
 /// The package's file that holds the module it was compiled from.
 pub const SOURCE_FILE: &str = "source.mlir";
@@ -36,6 +37,17 @@ pub struct Compiled {
     pub package: Package,
     /// Warnings of the assembler, or that there is none.
     pub warnings: Vec<String>,
+    /// How long it took.
+    pub elapsed: Elapsed,
+}
+
+/// The wall time of a compilation's parts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Elapsed {
+    /// From the module's text to PTX, or to a program of the host.
+    pub compiler: Duration,
+    /// The assembler, a process of its own; zero without one.
+    pub assembler: Duration,
 }
 
 /// Registers every target.
@@ -60,6 +72,7 @@ fn compile_as(
     target: &str,
 ) -> Result<Compiled, CompileError> {
     register();
+    let start = Instant::now();
     let chips: Vec<_> = axe_nvidia::facts::chip::CHIPS
         .iter()
         .map(|chip| chip.name)
@@ -71,7 +84,9 @@ fn compile_as(
     let mut module = axe_cpu::parse(&context, text)?;
     let main = main_name(&module, function)?;
     if target == CPU {
-        return for_cpu(text, &main);
+        let mut compiled = for_cpu(text, &main)?;
+        compiled.elapsed.compiler = start.elapsed();
+        return Ok(compiled);
     }
     axe_cpu::run_passes(
         &context,
@@ -82,7 +97,10 @@ fn compile_as(
     let ptx = assembly(&module)?;
     let mut manifest = empty_manifest(text, &main, "nvidia", target);
     manifest.candidate = candidate.map(str::to_owned);
-    for_chip(manifest, text, host, ptx)
+    let compiler = start.elapsed();
+    let mut compiled = for_chip(manifest, text, host, ptx)?;
+    compiled.elapsed.compiler = compiler;
+    Ok(compiled)
 }
 
 /// The results of a package's function on the host, computed from its source.
@@ -124,6 +142,7 @@ fn for_cpu(text: &str, main: &str) -> Result<Compiled, CompileError> {
     Ok(Compiled {
         package: Package::new(manifest, files)?,
         warnings: Vec::new(),
+        elapsed: Elapsed::default(),
     })
 }
 
@@ -166,6 +185,7 @@ fn for_chip(
     let mut files = host.files;
     files.insert(SOURCE_FILE.to_owned(), text.as_bytes().to_vec());
     let mut warnings = Vec::new();
+    let mut elapsed = Elapsed::default();
     let mut kernels = host.kernels;
     if let Some(ptx) = ptx.filter(|_| !kernels.is_empty()) {
         match ptxas::find() {
@@ -174,7 +194,9 @@ fn for_chip(
                     .to_owned(),
             ),
             Some(path) => {
+                let start = Instant::now();
                 let assembled = ptxas::assemble(&path, &ptx, &manifest.target.chip)?;
+                elapsed.assembler = start.elapsed();
                 warnings.extend(assembled.warnings);
                 for kernel in &mut kernels {
                     kernel.cubin = Some("kernels.cubin".to_owned());
@@ -194,6 +216,7 @@ fn for_chip(
     Ok(Compiled {
         package: Package::new(manifest, files)?,
         warnings,
+        elapsed,
     })
 }
 

@@ -204,6 +204,7 @@ impl Job {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Elapsed;
 
     fn key(m: u64, n: u64, k: u64, layout: OperandOrder) -> Key {
         Key {
@@ -232,6 +233,12 @@ mod tests {
                 let manifest = compiled.package.manifest();
                 assert_eq!(manifest.candidate.as_deref(), Some(job.plan.as_str()));
                 assert_eq!(manifest.kernels.len(), 1);
+                let assembled = manifest.kernels.iter().any(|k| k.cubin.is_some());
+                let Elapsed {
+                    compiler,
+                    assembler,
+                } = compiled.elapsed;
+                assert!(!compiler.is_zero() && assembler.is_zero() != assembled);
             }
         }
     }
