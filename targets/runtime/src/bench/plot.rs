@@ -148,7 +148,8 @@ pub fn bars(title: &str, bars: &[Bar], mark: f64) -> Chart {
         let at = [LEFT, y, length, 16.0];
         marks.push(text(LEFT - 8.0, y + 12.5, Anchor::End, 12.0, &bar.label));
         marks.push(Mark::Rect { at, fill });
-        let right = LEFT + length + 6.0;
+        // Beside the line as well, which would run through the text of a bar that just misses it.
+        let right = LEFT + length.max(scale(mark)) + 6.0;
         marks.push(text(right, y + 12.5, Anchor::Start, 12.0, &bar.note));
     }
     let (x, bottom) = (LEFT + scale(mark), TOP + ROW * bars.len() as f64 + 4.0);
