@@ -55,7 +55,10 @@ impl<'c> Emitter<'c> {
         let step = ints.div(self.grid("gpu.grid_dim")?, self.cluster)?;
         let own = ints.add(first, ints.times(turns.number, step)?)?;
         let before = self.cursor_values(&rings)?;
-        self.begin_turns(op, turns)?;
+        let ordered = turns.count > 1 && !rings.is_empty();
+        if ordered {
+            self.begin_turns(turns)?;
+        }
         self.pass_tiles(op, &rings, turns.number)?;
         let carried = self.cursor_values(&rings)?;
         let mut start = vec![
@@ -72,7 +75,7 @@ impl<'c> Emitter<'c> {
         };
         self.set_cursors(&rings, cursors);
         self.bind_tile(body, order, &counts, tile)?;
-        let ordered = self.tile(body, turns)?;
+        self.tile(body, turns)?;
         self.pass_tiles(op, &rings, Int::Known(turns.count - 1))?;
         let yielded = self.cursor_values(&rings)?;
         self.builder

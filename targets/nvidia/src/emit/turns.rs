@@ -57,10 +57,7 @@ impl<'c> Emitter<'c> {
     }
 
     /// The last team lets the first one begin.
-    pub(crate) fn begin_turns(&mut self, for_tiles: Op<'c>, turns: Turns<'c>) -> PassResult<'c> {
-        if turns.count == 1 || self.rings_below(for_tiles).is_empty() {
-            return Ok(());
-        }
+    pub(crate) fn begin_turns(&mut self, turns: Turns<'c>) -> PassResult<'c> {
         let last = Int::Known(turns.count - 1);
         let ends = self.ints().compare(Predicate::Equal, turns.number, last)?;
         self.when(ends, &[], |emitter| {
@@ -70,13 +67,9 @@ impl<'c> Emitter<'c> {
         Ok(())
     }
 
-    /// The body of a loop over tiles; says whether teams hand turns on in it: from before the first operation that
-    /// takes stages until after the last.
-    pub(crate) fn tile(
-        &mut self,
-        body: BlockRef<'c, 'c>,
-        turns: Turns<'c>,
-    ) -> PassResult<'c, bool> {
+    /// The body of a loop over tiles. A team's turn lasts from before the first operation that takes stages until after
+    /// the last.
+    pub(crate) fn tile(&mut self, body: BlockRef<'c, 'c>, turns: Turns<'c>) -> PassResult<'c> {
         let mut operations = operations(body);
         operations.pop();
         let takes = |op: &Op<'c>| takes_stages(*op);
@@ -96,7 +89,7 @@ impl<'c> Emitter<'c> {
                 self.hand_on(turns)?;
             }
         }
-        Ok(first.is_some())
+        Ok(())
     }
 
     /// The team that would have the next tile waits for its turn too, so that nobody is left at a barrier.
