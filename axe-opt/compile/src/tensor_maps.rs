@@ -101,8 +101,9 @@ impl<'c> Entry<'c> {
             "128B" => Swizzle::B128,
             _ => return None,
         };
-        // Whole lines of both sectors: what neighbouring CTAs of a tile order read again.
-        map.l2_promotion = L2Promotion::B256;
+        // A line at a time: with two, products that are bound by memory take 2 to 6% longer, and those whose rows begin
+        // inside a line up to 20% (docs/performance.md, "Fetches of L2").
+        map.l2_promotion = L2Promotion::B128;
         Some(map)
     }
 
