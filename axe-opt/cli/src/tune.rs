@@ -3,7 +3,7 @@
 //! The timing is another process of this program: a candidate that takes the device down makes it start again
 //! without that one, and what was compiled stays.
 
-use axe_compile::tune::{Job, jobs, products};
+use axe_compile::tune::{Job, chosen, jobs, products};
 use axe_package::{DType, Key, OperandOrder, TunedOp};
 use axe_runtime::RuntimeError;
 use axe_runtime::bench::case::Case;
@@ -34,6 +34,9 @@ pub struct TuneCommand {
     /// Candidates for each shape at most; the cost model's choice is the first
     #[arg(long, default_value_t = 16, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     candidates: u16,
+    /// Compile each shape as the compiler itself chooses, by the database or the cost model, and nothing else
+    #[arg(long, conflicts_with_all = ["candidates", "out"])]
+    chosen: bool,
     /// The chip to compile for
     #[arg(long, value_name = "CHIP", default_value = "sm_90a")]
     target: String,
@@ -128,7 +131,10 @@ impl TuneCommand {
 
     /// Compiles the candidates of all products into a folder.
     fn compile(&self, keys: &[Key], folder: &Path) -> Result<(), RuntimeError> {
-        let (jobs, notes) = jobs(keys, usize::from(self.candidates));
+        let (jobs, notes) = match self.chosen {
+            true => (chosen(keys), Vec::new()),
+            false => jobs(keys, usize::from(self.candidates)),
+        };
         notes.iter().for_each(|note| eprintln!("note: {note}"));
         let threads = rayon::ThreadPoolBuilder::new()
             .num_threads(self.jobs.unwrap_or(0))
@@ -147,7 +153,9 @@ impl TuneCommand {
                     let name = job.name();
                     let result = package(&job, &folder.join(&name));
                     if let Err(why) = &result {
-                        bar.suspend(|| eprintln!("note: {name}: {}: {why}", job.plan));
+                        bar.suspend(|| {
+                            eprintln!("note: {name}: {}: {why}", job.plan().unwrap_or("chosen"))
+                        });
                     }
                     bar.set_message(name);
                     bar.inc(1);

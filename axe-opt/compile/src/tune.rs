@@ -14,12 +14,9 @@ use axe_passes::ir::Op;
 pub struct Job {
     /// The product.
     pub key: Key,
-    /// How to compute it: an `axe.plan`.
-    pub plan: String,
-    /// Clocks that the cost model predicts.
-    pub clocks: f64,
-    /// Its place among the product's candidates, the cost model's choice first.
-    pub number: usize,
+    /// How to compute it: an `axe.plan`, and its place among the product's candidates, the cost model's choice first;
+    /// `None`: as the compiler chooses, from the database or by the cost model.
+    pub plan: Option<(String, usize)>,
 }
 
 /// At most `limit` candidates for each product, and what there is to say of products without any.
@@ -38,12 +35,20 @@ pub fn jobs(keys: &[Key], limit: usize) -> (Vec<Job>, Vec<String>) {
         }
         jobs.extend(found.into_iter().enumerate().map(|(number, found)| Job {
             key: key.clone(),
-            plan: found.variant.to_string(),
-            clocks: found.clocks,
-            number,
+            plan: Some((found.variant.to_string(), number)),
         }));
     }
     (jobs, notes)
+}
+
+/// A job for each product, computed as the compiler chooses.
+#[must_use]
+pub fn chosen(keys: &[Key]) -> Vec<Job> {
+    let job = |key: &Key| Job {
+        key: key.clone(),
+        plan: None,
+    };
+    keys.iter().map(job).collect()
 }
 
 /// `8192x4096x4096-bf16-nt`.
@@ -97,7 +102,24 @@ impl Job {
     /// The name of its package.
     #[must_use]
     pub fn name(&self) -> String {
-        format!("{}-{:02}.axe", product(&self.key), self.number)
+        let product = product(&self.key);
+        match &self.plan {
+            Some((_, number)) => format!("{product}-{number:02}.axe"),
+            None => format!("{product}.axe"),
+        }
+    }
+
+    /// Its plan.
+    #[must_use]
+    pub fn plan(&self) -> Option<&str> {
+        self.plan.as_ref().map(|(plan, _)| plan.as_str())
+    }
+
+    /// The attributes of its product.
+    fn attributes(&self, flags: &[&str]) -> String {
+        let plan = self.plan().map(|plan| format!("axe.plan = {plan}"));
+        let flags = flags.iter().map(|flag| (*flag).to_owned());
+        flags.chain(plan).collect::<Vec<_>>().join(", ")
     }
 
     /// The module that it is compiled from: `C = A W` with sums in f32, rounded once; 8-bit operands have scales,
@@ -128,18 +150,18 @@ impl Job {
         };
         let (a, w) = (stored(ta, m, k), stored(tb, k, n));
         let (sums, c) = (tensor(m, n, "f32"), tensor(m, n, element));
-        let flags = [(ta, "trans_a, "), (tb, "trans_b, ")];
-        let flags: String = flags
+        let flags = [(ta, "trans_a"), (tb, "trans_b")];
+        let flags: Vec<_> = flags
             .iter()
             .filter(|(set, _)| *set)
             .map(|(_, name)| *name)
             .collect();
         format!(
             "func.func @gemm(%a: {a}, %w: {w}) -> {c} {{\n  \
-             %sums = axe.gemm %a, %w {{{flags}axe.plan = {plan}}} : {a}, {w} -> {sums}\n  \
+             %sums = axe.gemm %a, %w {{{attributes}}} : {a}, {w} -> {sums}\n  \
              %c = axe.cast %sums : {sums} -> {c}\n  \
              return %c : {c}\n}}\n",
-            plan = self.plan
+            attributes = self.attributes(&flags)
         )
     }
 
@@ -154,7 +176,7 @@ impl Job {
         );
         format!(
             "func.func @gemm(%a: {a}, %sa: tensor<{m}xf32>, %w: {w}, %sw: tensor<{n}xf32>) -> {c} {{\n  \
-             %sums = axe.gemm %a, %w {{trans_b, axe.plan = {plan}}} : {a}, {w} -> {sums}\n  \
+             %sums = axe.gemm %a, %w {{{attributes}}} : {a}, {w} -> {sums}\n  \
              %rows = axe.broadcast %sa dims [1] : tensor<{m}xf32> -> {sums}\n  \
              %columns = axe.broadcast %sw dims [0] : tensor<{n}xf32> -> {sums}\n  \
              %c = axe.map ins(%sums, %rows, %columns : {sums}, {sums}, {sums}) -> {c} {{\n  \
@@ -165,7 +187,7 @@ impl Job {
              axe.yield %rounded : bf16\n  \
              }}\n  \
              return %c : {c}\n}}\n",
-            plan = self.plan
+            attributes = self.attributes(&["trans_b"])
         )
     }
 
@@ -185,10 +207,10 @@ impl Job {
         );
         format!(
             "func.func @gemm(%a: {a}, %sa: {sa}, %w: {w}, %sw: {sw}) -> {c} {{\n  \
-             %sums = axe.scaled_gemm %a, %w, %sa, %sw {{trans_scale_a, axe.plan = {plan}}} : {a}, {w}, {sa}, {sw} -> {sums}\n  \
+             %sums = axe.scaled_gemm %a, %w, %sa, %sw {{{attributes}}} : {a}, {w}, {sa}, {sw} -> {sums}\n  \
              %c = axe.cast %sums : {sums} -> {c}\n  \
              return %c : {c}\n}}\n",
-            plan = self.plan
+            attributes = self.attributes(&["trans_scale_a"])
         )
     }
 
@@ -197,7 +219,7 @@ impl Job {
     /// # Errors
     /// As [`crate::compile`]; a plan may ask for more than the assembler can give.
     pub fn compile(&self) -> Result<Compiled, CompileError> {
-        compile_as(Some(&self.plan), &self.source(), None, &self.key.chip)
+        compile_as(self.plan(), &self.source(), None, &self.key.chip)
     }
 }
 
@@ -231,7 +253,7 @@ mod tests {
                     .compile()
                     .unwrap_or_else(|error| panic!("{job:?}: {error}"));
                 let manifest = compiled.package.manifest();
-                assert_eq!(manifest.candidate.as_deref(), Some(job.plan.as_str()));
+                assert_eq!(manifest.candidate.as_deref(), job.plan());
                 assert_eq!(manifest.kernels.len(), 1);
                 let assembled = manifest.kernels.iter().any(|k| k.cubin.is_some());
                 let Elapsed {
@@ -258,7 +280,7 @@ mod tests {
             assert!(notes.is_empty() && jobs.len() == 3, "{notes:?} {jobs:?}");
             for job in jobs {
                 assert!(
-                    job.name().contains(name) && job.plan.contains("wgmma"),
+                    job.name().contains(name) && job.plan().unwrap().contains("wgmma"),
                     "{job:?}"
                 );
                 let compiled = job.compile().unwrap();
@@ -274,11 +296,13 @@ mod tests {
         // The planner, asked to explain nothing, uses a candidate's own plan or refuses the module.
         let (jobs, _) = jobs(&[key(16, 512, 256, OperandOrder::Nt)], 40);
         assert!(
-            jobs.iter().any(|job| job.plan.contains("\"mma\"")),
+            jobs.iter()
+                .any(|job| job.plan().unwrap().contains("\"mma\"")),
             "{jobs:?}"
         );
         assert!(
-            jobs.iter().any(|job| job.plan.contains("\"wgmma\"")),
+            jobs.iter()
+                .any(|job| job.plan().unwrap().contains("\"wgmma\"")),
             "{jobs:?}"
         );
         for job in &jobs {
@@ -290,6 +314,17 @@ mod tests {
     fn axe_cpu_transform(text: &str) -> String {
         register();
         axe_cpu::transform(text, "axe-plan-kernels{target=sm_90a tuned=none}").unwrap()
+    }
+
+    #[test]
+    fn the_compilers_own_choice_has_no_plan() {
+        let keys = [key(256, 384, 128, OperandOrder::Tn)];
+        let chosen = chosen(&keys);
+        assert_eq!(chosen.len(), 1);
+        assert!(!chosen[0].source().contains("axe.plan"));
+        assert_eq!(chosen[0].name(), "256x384x128-bf16-tn.axe");
+        let compiled = chosen[0].compile().unwrap();
+        assert_eq!(compiled.package.manifest().candidate, None);
     }
 
     #[test]
