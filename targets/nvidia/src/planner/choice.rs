@@ -57,7 +57,7 @@ pub(super) fn choose<'c>(
     let Some(entry) = entry else {
         return Ok(chosen(variant, "cost model", String::new(), None));
     };
-    let exact = Some(&entry.key) == key.as_ref();
+    let exact = key.as_ref().is_some_and(|key| tuned::is_for(entry, key));
     Ok(match of_entry(gemm, entry, exact, variant, chip)? {
         Ok(tuned) => chosen(tuned, "tuned", described(entry), None),
         Err(reason) => {

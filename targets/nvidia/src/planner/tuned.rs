@@ -1,7 +1,7 @@
 //! The database of plans that were fastest on a device: reading it, and finding a product's plan.
 //!
-//! An entry is for one product, exactly. It also stands for a product of the same columns and depth whose rows
-//! are nearly as many, if the cost model finds it hardly slower there than what it would choose itself: what is
+//! An entry is for one product, exactly, and where the other 16-bit float has none for that one as well. It also stands
+//! for a product of the same columns and depth whose rows are nearly as many, if the cost model finds it hardly slower there than what it would choose itself: what is
 //! lost is then small, and nothing can go wrong, since every tile computes products of every size. Batches and
 //! dynamic rows have no entries.
 
@@ -114,9 +114,29 @@ pub fn products(module: OperationRef<'_, '_>, chip: &Chip) -> (Vec<Key>, Vec<Str
     (keys, others)
 }
 
-/// The entry of the product, or of one with nearly as many rows.
+/// The key of the same product of the other float of 16 bits, which takes as long.
+fn twin(key: &Key) -> Option<Key> {
+    let dtype = match key.dtype {
+        DType::F16 => DType::BF16,
+        DType::BF16 => DType::F16,
+        _ => return None,
+    };
+    Some(Key {
+        dtype,
+        ..key.clone()
+    })
+}
+
+/// Whether an entry was timed on the product itself, or its twin.
+pub(super) fn is_for(entry: &Tuned, key: &Key) -> bool {
+    entry.key == *key || twin(key).as_ref() == Some(&entry.key)
+}
+
+/// The entry of the product, of its twin, or of one with nearly as many rows.
 pub(super) fn find<'a>(plans: &'a TunedDb, key: &Key) -> Option<&'a Tuned> {
-    if let Some(exact) = plans.get(key) {
+    let twin = twin(key);
+    let exact = plans.get(key);
+    if let Some(exact) = exact.or_else(|| plans.get(twin.as_ref()?)) {
         return Some(exact);
     }
     let most = NEAR_ROWS.log2();
@@ -181,17 +201,24 @@ mod tests {
         for (m, plan) in [(4096, "a"), (4400, "b"), (8192, "c")] {
             plans.insert(entry(m, 4096, plan));
         }
-        let found = |m, n| find(&plans, &entry(m, n, "").key).map(|entry| entry.plan.as_str());
-        assert_eq!(found(4096, 4096), Some("a"));
-        assert_eq!(found(4300, 4096), Some("b"));
-        assert_eq!(found(5500, 4096), Some("b"));
+        let found = |m, n| find(&plans, &entry(m, n, "").key).map(|entry| entry.plan.clone());
+        assert_eq!(found(4096, 4096), Some("a".to_owned()));
+        assert_eq!(found(4300, 4096), Some("b".to_owned()));
+        assert_eq!(found(5500, 4096), Some("b".to_owned()));
         assert_eq!(found(6000, 4096), None);
         assert_eq!(found(4096, 4104), None);
         let f16 = Key {
             dtype: DType::F16,
             ..entry(4096, 4096, "").key
         };
-        assert_eq!(find(&plans, &f16), None);
+        // The other type of 16 bits has the same plans, its own first.
+        assert_eq!(find(&plans, &f16).map(|e| e.plan.as_str()), Some("a"));
+        let own = Tuned {
+            key: f16.clone(),
+            ..entry(4096, 4096, "own")
+        };
+        plans.insert(own);
+        assert_eq!(find(&plans, &f16).map(|e| e.plan.as_str()), Some("own"));
     }
 
     #[test]
