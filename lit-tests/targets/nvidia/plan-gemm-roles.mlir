@@ -58,12 +58,23 @@ func.func @chosen(%a: tensor<512x512xf16>, %w: tensor<512x512xf16>) -> tensor<51
   return %p : tensor<512x512xf32>
 }
 
-// Rows that no descriptor takes go to mma.sync.
+// Rows that no descriptor takes go to mma.sync where products are small.
 // CHECK-LABEL: axe.kernel @odd_0_gemm
 // CHECK-NOT: axe.pipeline
 func.func @odd(%a: tensor<64x511xf16>, %w: tensor<64x511xf16>) -> tensor<64x64xf32> {
   %p = axe.gemm %a, %w {trans_b} : tensor<64x511xf16>, tensor<64x511xf16> -> tensor<64x64xf32>
   return %p : tensor<64x64xf32>
+}
+
+// Two CTAs beside each other fetch the rows of A half and half.
+// CHECK-LABEL: axe.kernel @beside_0_gemm
+// CHECK-SAME: threads(256) cluster(2, 1, 1)
+// CHECK: gpu.cluster_block_id x
+// CHECK: axe.copy async {{.*}} signal %{{[a-z]+}} multicast :
+// CHECK: axe.copy async {{.*}} signal %{{[a-z]+}} :
+func.func @beside(%a: tensor<64x4096xf16>, %w: tensor<126720x4096xf16>) -> tensor<64x126720xf32> {
+  %p = axe.gemm %a, %w {trans_b, axe.plan = {tile = array<i64: 64, 96, 128>, cluster = 2 : i64, beside = true}} : tensor<64x4096xf16>, tensor<126720x4096xf16> -> tensor<64x126720xf32>
+  return %p : tensor<64x126720xf32>
 }
 
 // Two CTAs below each other fetch the columns of B half and half.

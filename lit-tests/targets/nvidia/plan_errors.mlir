@@ -174,6 +174,14 @@ func.func @turns(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
 
 // -----
 
+func.func @parts_of_a(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected a tile in axe.plan whose part of A falls into 2 parts of whole periods of 8 rows for a cluster of 2, got [8, 64, 64]}}
+  %y = axe.gemm %x, %x {trans_b, axe.plan = {tile = array<i64: 8, 64, 64>, swap = true, cluster = 2 : i64, beside = true}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
 func.func @parts_of_b(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
   // expected-error @below {{expected a tile in axe.plan whose part of B falls into 2 parts of whole periods of 8 rows for a cluster of 2, got [128, 152, 64]}}
   %y = axe.gemm %x, %x {trans_b, axe.plan = {tile = array<i64: 128, 152, 64>, cluster = 2 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>

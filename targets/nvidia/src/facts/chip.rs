@@ -24,16 +24,18 @@ pub struct Chip {
     pub has_wgmma: bool,
     /// Streaming multiprocessors of the full data-centre part, for planning without a device.
     pub multiprocessors: i64,
+    /// Those of them that clusters of four and more CTAs find, one CTA each: what `cudaOccupancyMaxActiveClusters`
+    /// gives for an H200. Clusters stay within a graphics processing cluster, whose multiprocessors four may not divide.
+    pub clustered: i64,
 }
 
 impl Chip {
-    /// Clusters of so many CTAs, one CTA a multiprocessor, that run at once. Clusters stay within a graphics processing
-    /// cluster, and some of those have two multiprocessors more than a multiple of 8 (H100 white paper, "GH100").
+    /// Clusters of so many CTAs, one CTA a multiprocessor, that run at once.
     #[must_use]
     pub const fn clusters(&self, ctas: i64) -> i64 {
         match ctas {
             ..=2 => self.multiprocessors / if ctas < 1 { 1 } else { ctas },
-            _ => self.multiprocessors / 16 * 16 / ctas,
+            _ => self.clustered / ctas,
         }
     }
 }
@@ -48,6 +50,7 @@ pub const CHIPS: [Chip; 4] = [
         has_tma: false,
         has_wgmma: false,
         multiprocessors: 108,
+        clustered: 0,
     },
     Chip {
         name: "sm_86",
@@ -57,6 +60,7 @@ pub const CHIPS: [Chip; 4] = [
         has_tma: false,
         has_wgmma: false,
         multiprocessors: 84,
+        clustered: 0,
     },
     Chip {
         name: "sm_89",
@@ -66,6 +70,7 @@ pub const CHIPS: [Chip; 4] = [
         has_tma: false,
         has_wgmma: false,
         multiprocessors: 142,
+        clustered: 0,
     },
     Chip {
         name: "sm_90a",
@@ -75,6 +80,7 @@ pub const CHIPS: [Chip; 4] = [
         has_tma: true,
         has_wgmma: true,
         multiprocessors: 132,
+        clustered: 120,
     },
 ];
 

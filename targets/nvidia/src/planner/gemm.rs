@@ -83,8 +83,7 @@ pub(super) fn plan<'c>(
             body.emit(&kernel, &ins, &outs)?;
             kernel.cluster = tile.ctas();
             kernel.finish(frame.module, &name, tile.threads())?;
-            let [m, n, _] = tile.shape;
-            let tiles = grid(builder, &gemm, [m * tile.cluster, n])?;
+            let tiles = grid(builder, &gemm, tile.span())?;
             persistent(builder, tiles, tile.ctas(), frame.chip)?
         }
         Variant::Warps(tile) => {

@@ -93,7 +93,7 @@ pub(super) fn start_of(op: Op<'_>) -> Option<Val<'_>> {
 }
 
 /// Entries of `axe.plan` that say how the product is computed; with one of them the operator's plan stands.
-const CHOICES: [&str; 11] = [
+const CHOICES: [&str; 12] = [
     "kernel",
     "tile",
     "warps",
@@ -102,6 +102,7 @@ const CHOICES: [&str; 11] = [
     "order",
     "group",
     "cluster",
+    "beside",
     "swap",
     "split",
     "turns",
@@ -419,9 +420,11 @@ impl<'c> Gemm<'c> {
                 )));
             }
             let [m, n, k] = tile.shape;
-            tile = tile.in_clusters(cluster, self.k_first()).ok_or_else(|| {
+            let beside = self.flag("beside");
+            tile = tile.in_clusters(cluster, beside, self.k_first()).ok_or_else(|| {
+                let shared = if beside { "A" } else { "B" };
                 error(format!(
-                    "expected a tile in axe.plan whose part of B falls into {cluster} parts of whole periods of 8 rows for a cluster of {cluster}, got [{m}, {n}, {k}]"
+                    "expected a tile in axe.plan whose part of {shared} falls into {cluster} parts of whole periods of 8 rows for a cluster of {cluster}, got [{m}, {n}, {k}]"
                 ))
             })?;
         }

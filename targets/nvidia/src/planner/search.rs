@@ -39,8 +39,10 @@ const ORDERS: [(TileOrder, i64); 9] = [
 /// How much slower than the best a tile may be predicted to be and still be tried. The model is no better than
 /// that for small products, where latencies count that it does not know.
 const WORTH: f64 = 1.75;
+/// How much slower than its CTAs alone a cluster may be predicted to be and still be tried.
+const CLUSTERS_WORTH: f64 = 1.08;
 /// What a further order costs in the ranking: as much as a tile that is this much slower.
-const PATIENCE: f64 = 0.005;
+const PATIENCE: f64 = 0.012;
 
 /// The blocks of [`TunedOp::GemmBlockScaled`].
 pub(super) const BLOCKS: Blocks = Blocks { n: 128, k: 128 };
@@ -175,12 +177,13 @@ fn by_roles(query: Query, chip: &Chip) -> Vec<(Variant, usize)> {
         Some(blocks) => scaled::tiles(query.problem, blocks, chip),
         None => wide::tiles(query.problem, query.k_first, chip),
     };
-    // Pairs come with the orders.
-    tiles
+    // Clusters come with the orders.
+    let mut alone: Vec<_> = tiles.into_iter().map(WideTile::alone).chain(more).collect();
+    alone.dedup();
+    alone
         .into_iter()
-        .filter(|tile| tile.cluster == 1)
-        .chain(more)
         .flat_map(|tile| orders(tile, query, chip).into_iter().zip(0..))
+        .filter(|(tile, _)| tile.stays_asynchronous())
         .map(|(tile, turn)| (Variant::Roles(tile), turn))
         .collect()
 }
@@ -210,10 +213,11 @@ fn orders(tile: WideTile, query: Query, chip: &Chip) -> Vec<WideTile> {
             });
         }
     }
-    let pair = tile.in_clusters(2, query.k_first);
-    if let Some(pair) = pair.filter(|_| rows >= 2 && !tile.swap) {
-        all.insert(all.len().min(1), pair);
-    }
+    let first = all.len().min(1);
+    let cost = |tile: &WideTile| tile.cost(problem, query.k_first, chip);
+    let clusters = wide::clusters(tile, problem, query.k_first)
+        .filter(|cluster| cost(cluster) <= CLUSTERS_WORTH * cost(&tile));
+    all.splice(first..first, clusters);
     if tile.stages > 3 {
         let fewer = WideTile {
             stages: tile.stages - 1,

@@ -150,7 +150,7 @@ impl<'c> Body<'_, 'c> {
 
     /// Tiles of the result: products when there is a batch, rows, columns; and the result's rows.
     fn grid(&self, code: Code<'c>, a: &Argument<'c>) -> PassResult<'c, Grid<'c>> {
-        let [m, n, _] = self.tile.shape;
+        let [high, wide] = self.tile.span();
         let batch = match self.gemm.batch {
             None => None,
             Some(batch) => Some(code.leading(a.memref, batch)?),
@@ -161,13 +161,12 @@ impl<'c> Body<'_, 'c> {
         } else {
             code.index(self.gemm.m)?
         };
-        let high = m * self.tile.cluster;
         let row_tiles = if dynamic {
             code.ceil_div(rows, high)?
         } else {
             code.index(count(self.gemm.m, high))?
         };
-        let columns = code.index(count(self.gemm.n, n))?;
+        let columns = code.index(count(self.gemm.n, wide))?;
         Ok(Grid {
             counts: batch.into_iter().chain([row_tiles, columns]).collect(),
             rows,
@@ -327,9 +326,13 @@ impl<'c> Tiles<'_, 'c> {
                     "a loop over tiles has two indices",
                 ));
             };
-            let row = match tile.cluster {
-                1 => row,
-                cluster => code.add(code.times(row, cluster)?, code.rank_in_cluster()?)?,
+            let in_cluster = |at| match tile.cluster {
+                1 => Ok(at),
+                cluster => code.add(code.times(at, cluster)?, code.rank_in_cluster()?),
+            };
+            let [row, column] = match tile.beside {
+                true => [row, in_cluster(column)?],
+                false => [in_cluster(row)?, column],
             };
             let origin = Origin {
                 batch: batch.first().copied(),
@@ -356,7 +359,7 @@ impl<'c> Tiles<'_, 'c> {
             };
             let k = code.times(step, tile.shape[2])?;
             let (slot, stage) = code.acquire(self.ring)?;
-            let shared = [false, tile.cluster > 1];
+            let shared = [tile.beside, tile.cluster > 1 && !tile.beside];
             let starts = [origin.row, origin.column];
             for ((path, start), multicast) in self.paths.iter().zip(starts).zip(shared) {
                 let at = if path.k_first { [k, start] } else { [start, k] };

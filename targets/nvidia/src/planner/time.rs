@@ -1,11 +1,11 @@
 //! How long a matrix product by roles takes: a small model of the chip.
 //!
-//! CTAs take turns at the tiles. A turn is as long as its products, its reads from L2 or its share of what the chip
-//! reads from memory take, whichever is longest, and a little longer where several are. The constants are from an
-//! H200 (docs/performance.md, "Tuning").
+//! CTAs take turns at the tiles. A turn is as long as its products or its reads from L2 take, whichever is longest, and a
+//! little longer where both are; and all turns together take no less than memory needs for the operands. The constants are
+//! fitted to timings of an H200 (docs/performance.md, "Tuning").
 
 use super::cost::Problem;
-use super::wide::{KFirst, WideTile};
+use super::wide::{KFirst, WideTile, takes_rows};
 use crate::emit::PANEL_BYTES;
 use crate::facts::chip::Chip;
 
@@ -14,34 +14,38 @@ use crate::facts::chip::Chip;
 /// runs into its power.
 const PRODUCTS_A_CLOCK: f64 = 3200.0;
 /// What one warpgroup with 64 rows reaches of that between its waits.
-const ALONE: f64 = 0.9;
-/// Bytes of a line of L2, which a box of a tensor map is read by.
-const LINE_BYTES: i64 = 128;
-/// Clocks in which a multiprocessor reads a line from L2.
-const LINE: f64 = 2.2;
-/// The same where consumers take turns, so that reads go on while results are stored.
-const LINE_IN_TURNS: f64 = 2.0;
-/// Clocks for a line of a box that is not in the tensor.
-const ABSENT_LINE: f64 = 5.0;
-/// Bytes that the chip reads from memory in a clock.
-const MEMORY_BYTES_A_CLOCK: f64 = 2600.0;
-/// Clocks of a tile beside its products and reads, unless another warpgroup multiplies meanwhile.
-const OVERHEAD: f64 = 800.0;
-/// Clocks of a tile whose columns do not fall into panels, so that threads store it, although another warpgroup
-/// multiplies meanwhile.
-const UNEVEN: f64 = 2500.0;
-/// Clocks in which two, four and eight CTAs start together and exchange their sums of a tile.
-const EXCHANGE: [f64; 3] = [2500.0, 6000.0, 11000.0];
-/// How much longer a turn is in clusters, which wait for each other.
-const CLUSTERED: f64 = 1.02;
-/// Clocks by which clusters start later.
-const CLUSTER_START: f64 = 1000.0;
+const ALONE: f64 = 0.87;
 /// What warpgroups reach of the products that multiply several blocks of 64 rows each together with others.
 const SEVERAL: f64 = 0.95;
 /// What warpgroups reach that take turns.
-const IN_TURNS: f64 = 1.01;
-/// How sharply the longest part of a turn decides.
+const IN_TURNS: f64 = 1.05;
+/// Bytes of a line of L2, which a box of a tensor map is read by.
+const LINE_BYTES: i64 = 128;
+/// Clocks in which a multiprocessor reads a line from L2.
+const LINE: f64 = 2.1;
+/// The same where consumers take turns, so that reads go on while results are stored.
+const LINE_IN_TURNS: f64 = 1.9;
+/// Clocks for a line of a box that is not in the tensor.
+const ABSENT_LINE: f64 = 2.0;
+/// Bytes that the chip reads from memory in a clock.
+const MEMORY_BYTES_A_CLOCK: f64 = 2620.0;
+/// Clocks of a tile beside its products and reads, unless another warpgroup multiplies meanwhile.
+const OVERHEAD: f64 = 600.0;
+/// Clocks of a tile whose columns do not fall into panels, so that threads store it, although another warpgroup
+/// multiplies meanwhile.
+const UNEVEN: f64 = 2500.0;
+/// Clocks in which two, four and eight CTAs exchange their sums of a tile.
+const EXCHANGE: [f64; 3] = [500.0, 8500.0, 14700.0];
+/// Clocks by which kernels whose CTAs exchange sums take longer.
+const EXCHANGE_START: f64 = 2200.0;
+/// How much longer a turn is in clusters, which wait for each other.
+const CLUSTERED: f64 = 1.07;
+/// Clocks by which clusters start later.
+const CLUSTER_START: f64 = 1500.0;
+/// How sharply the longest of two things that go on at once decides: within a turn, and between turns and memory.
 const SHARPNESS: i32 = 6;
+/// See [`SHARPNESS`].
+const MEMORY_SHARPNESS: i32 = 4;
 
 /// `extent / tile`, rounded up.
 fn count(extent: i64, tile: i64) -> i64 {
@@ -49,50 +53,46 @@ fn count(extent: i64, tile: i64) -> i64 {
 }
 
 /// A little more than the larger.
-fn together(a: f64, b: f64) -> f64 {
-    (a.powi(SHARPNESS) + b.powi(SHARPNESS)).powf(1.0 / f64::from(SHARPNESS))
+fn together(a: f64, b: f64, sharpness: i32) -> f64 {
+    (a.powi(sharpness) + b.powi(sharpness)).powf(1.0 / f64::from(sharpness))
 }
 
 impl WideTile {
     /// Clocks that a product takes.
     #[must_use]
     pub fn cost(self, problem: Problem, k_first: KFirst, chip: &Chip) -> f64 {
-        let [m, n, k] = self.shape;
-        let rows = count(problem.m, m * self.cluster).saturating_mul(self.cluster);
+        let [_, n, k] = self.shape;
+        let [high, wide] = self.span();
         let tiles = problem
             .batch
-            .saturating_mul(rows)
-            .saturating_mul(count(problem.n, n));
+            .saturating_mul(count(problem.m, high))
+            .saturating_mul(count(problem.n, wide))
+            .saturating_mul(self.cluster);
         let depth = count(count(problem.k, k), self.split).saturating_mul(k);
+        let reads = self.reads_of(problem, k_first, depth);
+        let products = self.products(depth as f64 * problem.element_bytes as f64);
         let (waits, start) = match self.cluster {
             2.. => (CLUSTERED, CLUSTER_START),
             _ => (1.0, 0.0),
         };
-        let reads = self.reads_of(problem, k_first, depth);
-        let products = self.products(depth as f64 * problem.element_bytes as f64);
-        let busy = together(products, reads) * waits;
-        let rows = problem.batch as f64 * (problem.m as f64 + problem.n as f64);
-        let bytes = rows * problem.k as f64 * problem.element_bytes as f64;
-        let memory = bytes / MEMORY_BYTES_A_CLOCK / tiles as f64;
-        let at_once = chip.clusters(self.ctas()) * self.cluster;
-        let turn = |tiles: i64| together(busy, memory * tiles as f64);
-        let (full, rest) = (tiles / at_once, tiles % at_once);
-        let last = if rest > 0 { turn(rest) } else { 0.0 };
-        let exchange = match self.split {
-            1 => 0.0,
-            2 => EXCHANGE[0],
-            4 => EXCHANGE[1],
-            _ => EXCHANGE[2],
+        let (exchange, exchange_start) = match self.split {
+            1 => (0.0, 0.0),
+            2 => (EXCHANGE[0], EXCHANGE_START),
+            4 => (EXCHANGE[1], EXCHANGE_START),
+            _ => (EXCHANGE[2], EXCHANGE_START),
         };
-        let turns = full + i64::from(rest > 0);
+        let turns = count(tiles, chip.clusters(self.ctas()) * self.cluster) as f64;
         // Nothing follows the last tile that would hide it.
         let overhead = match self.turns {
             true if n * problem.element_bytes % PANEL_BYTES == 0 => OVERHEAD,
-            true => OVERHEAD + (turns - 1).max(0) as f64 * UNEVEN,
-            false => turns as f64 * OVERHEAD,
+            true => OVERHEAD + (turns - 1.0).max(0.0) * UNEVEN,
+            false => turns * OVERHEAD,
         };
-        let busy = full as f64 * turn(at_once) + last;
-        start + busy + overhead + turns as f64 * exchange
+        let busy = together(products, reads, SHARPNESS) * waits + exchange;
+        let rows = problem.batch as f64 * (problem.m as f64 + problem.n as f64);
+        let bytes = rows * problem.k as f64 * problem.element_bytes as f64;
+        let memory = bytes / MEMORY_BYTES_A_CLOCK;
+        start + exchange_start + together(turns * busy + overhead, memory, MEMORY_SHARPNESS)
     }
 
     /// Clocks of a tile's products, of so many bytes of k.
@@ -112,10 +112,10 @@ impl WideTile {
     fn reads_of(self, problem: Problem, k_first: KFirst, depth: i64) -> f64 {
         let [m, n, _] = self.shape;
         let bytes = problem.element_bytes;
-        // A row of a box that does not start with a line is in two of them.
+        // A row of a box that does not start with a line is in two of them; those of a copy start with one.
         let lines = |outer: i64, k_first: bool| {
             let row = if k_first { outer } else { problem.k };
-            if row % LINE_BYTES * bytes % LINE_BYTES == 0 {
+            if row % LINE_BYTES * bytes % LINE_BYTES == 0 || !takes_rows(row, bytes) {
                 1.0
             } else {
                 2.0
@@ -123,9 +123,15 @@ impl WideTile {
         };
         let there = m.min(problem.m);
         let line = if self.turns { LINE_IN_TURNS } else { LINE };
-        let a = there as f64 * lines(problem.m, k_first.a) * line;
-        let absent = (m - there) as f64 * ABSENT_LINE;
-        let b = n as f64 * lines(problem.n, k_first.b) * line / self.cluster as f64;
+        let shared = 1.0 / self.cluster as f64;
+        let [of_a, of_b] = if self.beside {
+            [shared, 1.0]
+        } else {
+            [1.0, shared]
+        };
+        let a = there as f64 * lines(problem.m, k_first.a) * line * of_a;
+        let absent = (m - there) as f64 * ABSENT_LINE * of_a;
+        let b = n as f64 * lines(problem.n, k_first.b) * line * of_b;
         (a + absent + b) * depth as f64 * bytes as f64 / LINE_BYTES as f64
     }
 }

@@ -22,8 +22,11 @@ pub struct WideTile {
     pub order: TileOrder,
     /// Rows of tiles in a group of the order.
     pub group: i64,
-    /// CTAs of a cluster: tiles one below the other, whose columns of B each fetches a part of for all.
+    /// CTAs of a cluster, whose tiles have an operand in common that each fetches a part of for all.
     pub cluster: i64,
+    /// Whether those tiles are side by side and share A's rows; otherwise they are one below the other and share B's
+    /// columns.
+    pub beside: bool,
     /// Whether the instruction's rows, of which it has 64, are the result's columns: for results of few rows.
     pub swap: bool,
     /// CTAs of a cluster that share a tile, each of which sums a part of the depth.
@@ -76,6 +79,11 @@ const SHAPES: [(i64, i64, i64); 12] = [
 const TURNS: [(i64, RangeInclusive<i64>, usize); 2] = [(128, 64..=192, 8), (64, 128..=256, 32)];
 /// Consumers that take turns: while one stores, the other multiplies.
 const CONSUMERS_IN_TURNS: i64 = 2;
+/// Columns, in steps, of tiles of 64 rows where there are no more: fine steps let every multiprocessor read as much.
+const OF_FEW_ROWS: (RangeInclusive<i64>, usize) = (80..=240, 16);
+/// CTAs that share an operand: a portable cluster has up to 8, but the more there are, the more multiprocessors are left
+/// over ([`Chip::clustered`]).
+const CLUSTERS: [i64; 2] = [2, 4];
 /// Rows that swapped tiles may have: the instruction's columns.
 const FEW_ROWS: [i64; 7] = [8, 16, 32, 48, 64, 96, 128];
 /// `(columns, consumers)` of swapped tiles.
@@ -141,6 +149,7 @@ impl WideTile {
             order: TileOrder::Groups,
             group: GROUP,
             cluster: 1,
+            beside: false,
             swap,
             split: 1,
             turns: false,
@@ -171,14 +180,43 @@ impl WideTile {
         (self.stages >= 2).then_some(self)
     }
 
-    /// The tile in clusters of so many CTAs that fetch parts of B for each other; `None` where the parts would not begin
-    /// with the period of their swizzle, of eight rows.
+    /// The tile in clusters of so many CTAs that fetch parts of B for each other, or where they are `beside` each other of
+    /// A; `None` where the parts would not begin with the period of their swizzle, of eight rows.
     #[must_use]
-    pub fn in_clusters(self, cluster: i64, k_first: KFirst) -> Option<Self> {
-        let [_, n, k] = self.shape;
-        let rows = if k_first.b { k } else { n };
+    pub fn in_clusters(self, cluster: i64, beside: bool, k_first: KFirst) -> Option<Self> {
+        let [m, n, k] = self.shape;
+        let (rows, k_first) = if beside {
+            (m, k_first.a)
+        } else {
+            (n, k_first.b)
+        };
+        let rows = if k_first { k } else { rows };
         let possible = cluster == 1 || (self.split == 1 && rows % (8 * cluster) == 0);
-        possible.then_some(Self { cluster, ..self })
+        let beside = beside && cluster > 1;
+        possible.then_some(Self {
+            cluster,
+            beside,
+            ..self
+        })
+    }
+
+    /// The tile without a cluster.
+    #[must_use]
+    pub const fn alone(self) -> Self {
+        Self {
+            cluster: 1,
+            beside: false,
+            ..self
+        }
+    }
+
+    /// Rows and columns of the tiles of a cluster together.
+    #[must_use]
+    pub const fn span(self) -> [i64; 2] {
+        match self.shape {
+            [m, n, _] if self.beside => [m, n.saturating_mul(self.cluster)],
+            [m, n, _] => [m.saturating_mul(self.cluster), n],
+        }
     }
 
     /// Warpgroups that multiply a tile together.
@@ -207,14 +245,23 @@ impl WideTile {
         columns / 2 + BESIDE <= at_launch && self.accumulators() <= most
     }
 
-    /// Stages, with `more` bytes beside those of A and B, that fit beside what stores the results.
+    /// Stages, with `more` bytes beside those of A and B, that fit beside what stores the results. A fourth is worth more
+    /// than a second panel for it.
     fn most_stages(self, more: i64, bytes: i64, chip: &Chip) -> i64 {
+        match self.stages_beside(STAGING_BYTES, more, bytes, chip) {
+            ..=3 => self.stages_beside(STAGING_BYTES / 2, more, bytes, chip),
+            enough => enough,
+        }
+    }
+
+    /// The same with so many bytes for each consumer's panels, of two consumers at least.
+    fn stages_beside(self, panels: i64, more: i64, bytes: i64, chip: &Chip) -> i64 {
         let [m, n, depth] = self.shape;
         let partial = match self.split {
             1 => 0,
             _ => m * (n + PARTIAL_PADDING) * 4,
         };
-        let most = STAGING_BYTES * self.consumers.max(2);
+        let most = panels * self.consumers.max(2);
         let staging = partial + most.min(m * n / self.split * 4);
         let stage = (m + n) * depth * bytes + more;
         ((chip.shared_bytes - staging - RESERVED) / stage).min(8)
@@ -282,6 +329,16 @@ impl WideTile {
         (!k_first.b || self.has_whole_panels(bytes)) && !(k_first.a && self.swap)
     }
 
+    /// Whether ptxas lets products overlap (C7514): of one warpgroup alone with several panels of columns, that are not of
+    /// 128 bytes, it takes the first reads of the sums to come before the wait for them. The release of a stage to a
+    /// cluster keeps them apart.
+    #[must_use]
+    pub const fn stays_asynchronous(self) -> bool {
+        let [_, columns, _] = self.shape;
+        let alone = self.consumers == 1 && !self.swap && self.ctas() == 1;
+        !alone || columns <= 64 || columns % 128 == 0
+    }
+
     /// Threads of the CTA: one warpgroup copies.
     #[must_use]
     pub const fn threads(self) -> i64 {
@@ -321,6 +378,9 @@ impl fmt::Display for WideTile {
             self.group,
             self.cluster
         )?;
+        if self.beside {
+            f.write_str(", beside = true")?;
+        }
         if self.swap {
             f.write_str(", swap = true")?;
         }
@@ -377,21 +437,40 @@ pub(super) fn tiles(problem: Problem, k_first: KFirst, chip: &Chip) -> Vec<WideT
     let usual = SHAPES
         .iter()
         .filter_map(|shape| WideTile::new(*shape, bytes, chip));
-    // Reading the weights of few rows takes longer than what turns would hide.
-    let usual = usual.chain(turns.filter(|_| problem.m > 64));
-    let usual = usual.flat_map(|tile| {
-        let pair = tile.in_clusters(2, k_first);
-        [Some(tile), pair.filter(|_| problem.m > tile.shape[0])]
-    });
+    let (columns, step) = OF_FEW_ROWS;
+    let flat = columns
+        .step_by(step)
+        .filter_map(|columns| WideTile::new((64, columns, 1), bytes, chip));
     let rows = FEW_ROWS.into_iter().find(|rows| *rows >= problem.m);
     let few = rows
         .into_iter()
         .flat_map(|rows| few_rows(rows, problem, chip));
+    // Reading the weights of few rows takes longer than what turns would hide.
+    let many = problem.m > 64;
     usual
-        .flatten()
+        .chain(turns.filter(|_| many))
+        .chain(flat.filter(|_| !many))
         .chain(few)
-        .filter(|tile| tile.reads(k_first, bytes))
+        .flat_map(|tile| std::iter::once(tile).chain(clusters(tile, problem, k_first)))
+        .filter(|tile| tile.reads(k_first, bytes) && tile.stays_asynchronous())
         .collect()
+}
+
+/// The tile in the clusters that the product has tiles for.
+pub(super) fn clusters(
+    tile: WideTile,
+    problem: Problem,
+    k_first: KFirst,
+) -> impl Iterator<Item = WideTile> {
+    let [m, n, _] = tile.shape;
+    let ways = [(false, problem.m, m), (true, problem.n, n)];
+    ways.into_iter().flat_map(move |(beside, extent, own)| {
+        CLUSTERS.into_iter().filter_map(move |cluster| {
+            let enough = extent > own.saturating_mul(cluster - 1);
+            let tile = tile.in_clusters(cluster, beside, k_first);
+            tile.filter(|_| enough)
+        })
+    })
 }
 
 /// Swapped tiles of so many rows, whole and split.
@@ -484,9 +563,9 @@ mod tests {
             tile.in_turns(2, 2, chip).unwrap()
         };
         let k_first = |b| KFirst { a: false, b };
-        assert!(tile(144).in_clusters(2, k_first(false)).is_some());
-        assert!(tile(152).in_clusters(2, k_first(false)).is_none());
-        assert!(tile(152).in_clusters(2, k_first(true)).is_some());
+        assert!(tile(144).in_clusters(2, false, k_first(false)).is_some());
+        assert!(tile(152).in_clusters(2, false, k_first(false)).is_none());
+        assert!(tile(152).in_clusters(2, false, k_first(true)).is_some());
     }
 
     #[test]

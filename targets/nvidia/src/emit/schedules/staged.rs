@@ -122,17 +122,25 @@ impl<'c> Schedule<'c> for Staged {
             parts,
             rows,
             columns: width,
-            slots: if 2 * rings * rows * row_bytes <= STAGING_BYTES * rings.max(2) {
-                2
-            } else {
-                1
-            },
+            slots: slots(emitter, rings, rows * row_bytes),
             fragment,
             registers,
             write,
             tma,
             traffic: Traffic::of(site.op),
         }))
+    }
+}
+
+/// Panels of each ring, of so many bytes: two where planners leave as much and it is there.
+fn slots(emitter: &Emitter<'_>, rings: i64, bytes: i64) -> i64 {
+    let two = 2 * rings * bytes;
+    let left =
+        emitter.chip.shared_bytes - emitter.scratch - emitter.scratch_used - SHARED_ALIGNMENT;
+    if two <= left.min(STAGING_BYTES * rings.max(2)) {
+        2
+    } else {
+        1
     }
 }
 
