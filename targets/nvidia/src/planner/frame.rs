@@ -146,7 +146,7 @@ impl<'c> Frame<'c> {
     }
 }
 
-fn operand<'c>(
+pub(super) fn operand<'c>(
     builder: &Builder<'c>,
     tensor: Val<'c>,
     shape: &[i64],
@@ -221,7 +221,7 @@ fn groups(fine: &[i64], coarse: &[i64]) -> Option<Vec<Vec<i64>>> {
 }
 
 /// The same elements in another shape; `leading` is its dynamic extent.
-fn reshape<'c>(
+pub(super) fn reshape<'c>(
     builder: &Builder<'c>,
     tensor: Val<'c>,
     shape: &[i64],

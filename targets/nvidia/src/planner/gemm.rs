@@ -10,7 +10,7 @@ use super::pipeline::{Pipeline, Staged};
 use super::product::Gemm;
 use super::space::Kind;
 use super::variant::Variant;
-use super::{choice, plain, specialised};
+use super::{choice, padded, plain, specialised};
 use crate::build::{Code, Kernel, Number, layout_error};
 use crate::facts::chip::Chip;
 use axe_passes::ir::value::identity;
@@ -47,10 +47,15 @@ pub(super) fn plan<'c>(
     }
     let batch = gemm.batch.map(|batch| [batch, gemm.m]);
     let shape = |kind| shape_in(group.total, gemm.n, batch, kind);
-    let mut ins = vec![
-        frame.operand(builder, gemm.a, &gemm.extents_of_a())?,
-        frame.operand(builder, gemm.b, &gemm.extents_of_b())?,
-    ];
+    let mut ins = Vec::new();
+    for (value, extents) in [(gemm.a, gemm.extents_of_a()), (gemm.b, gemm.extents_of_b())] {
+        ins.push(match choice.variant {
+            Variant::Roles(_) if !gemm.takes_rows(&extents) => {
+                padded::padded(frame, builder, value, &extents)?
+            }
+            _ => frame.operand(builder, value, &extents)?,
+        });
+    }
     if let Some(scales) = &gemm.scales {
         for scale in [scales.a, scales.b] {
             let shape = builder.tensor_of(scale)?.shape;

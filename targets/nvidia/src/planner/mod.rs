@@ -20,6 +20,7 @@ mod frame;
 mod gemm;
 mod group;
 pub mod layouts;
+mod padded;
 mod pipeline;
 mod plain;
 mod product;

@@ -3,6 +3,7 @@
 use super::cost::{Problem, Tile, Unit, choose};
 use super::frame::element_bytes;
 use super::layouts::{Grid, Product, matrix_product, scalar_product};
+use super::padded;
 use super::scaled::Blocks;
 use super::search::Query;
 use super::variant::Variant;
@@ -488,20 +489,20 @@ impl<'c> Gemm<'c> {
         if let Some(scales) = &self.scales {
             super::scaled::admits(self.problem(), scales.blocks, chip)?;
         }
-        let bytes = element_bytes(self.element);
-        let rows = [
-            if self.trans_a { self.m } else { self.k },
-            if self.trans_b { self.k } else { self.n },
-        ];
-        match rows
-            .into_iter()
-            .find(|row| *row == DYNAMIC || !super::wide::takes_rows(*row, bytes))
-        {
-            None => Ok(()),
-            Some(row) => Err(format!(
-                "an operand's rows of {row} elements are no multiple of 16 bytes, which its descriptor needs"
+        let operands = [self.extents_of_a(), self.extents_of_b()];
+        let other = operands.iter().find(|extents| !self.takes_rows(extents));
+        match other.and_then(|extents| extents.last()) {
+            Some(row) if !padded::pays(self.problem()) => Err(format!(
+                "an operand's rows of {row} elements are no multiple of 16 bytes, which its descriptor needs, and the product is too small for a copy to pay"
             )),
+            _ => Ok(()),
         }
+    }
+
+    /// Whether a tensor map takes the rows of an operand of these extents.
+    pub(super) fn takes_rows(&self, extents: &[i64]) -> bool {
+        let row = extents.last().copied().unwrap_or(1);
+        super::wide::takes_rows(row, element_bytes(self.element))
     }
 
     fn tile(&self, chip: &'static crate::facts::chip::Chip) -> PassResult<'c, Tile> {

@@ -6,6 +6,7 @@
 
 use super::cost::{self, Problem, Unit};
 use super::gemm::count;
+use super::padded;
 use super::scaled::{self, Blocks};
 use super::variant::Variant;
 use super::wide::{self, KFirst, WideTile};
@@ -52,7 +53,7 @@ pub(super) const BLOCKS: Blocks = Blocks { n: 128, k: 128 };
 pub struct Query {
     /// The product.
     pub problem: Problem,
-    /// Whether the tensor memory accelerator takes its operands.
+    /// Whether the tensor memory accelerator takes its operands, or copies of them that pay.
     pub roles: bool,
     /// How the operands are stored.
     pub k_first: KFirst,
@@ -89,17 +90,19 @@ impl Query {
             OperandOrder::Tt => (true, true),
         };
         let rows = [if trans_a { m } else { k }, if trans_b { k } else { n }];
+        let problem = Problem {
+            batch: 1,
+            m,
+            n,
+            k,
+            element_bytes: bytes,
+            unit,
+        };
+        let takes = rows.into_iter().all(|row| wide::takes_rows(row, bytes));
         Some(Self {
-            problem: Problem {
-                batch: 1,
-                m,
-                n,
-                k,
-                element_bytes: bytes,
-                unit,
-            },
+            problem,
             blocks,
-            roles: rows.into_iter().all(|row| wide::takes_rows(row, bytes)),
+            roles: takes || padded::pays(problem),
             k_first: KFirst {
                 a: trans_a,
                 b: !trans_b,
