@@ -129,3 +129,30 @@ impl<'c> Copy<'c> {
         Ok([x, code.index(y)?, code.index(1)?])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::cost::Unit;
+    use super::*;
+
+    fn problem(batch: i64, m: i64, n: i64, k: i64) -> Problem {
+        Problem {
+            batch,
+            m,
+            n,
+            k,
+            element_bytes: 2,
+            unit: Unit::Half,
+        }
+    }
+
+    #[test]
+    fn copies_pay_for_large_products() {
+        assert!(pays(problem(1, 999, 1001, 1003)));
+        assert!(!pays(problem(1, 64, 64, 511)));
+        // One row multiplies as much as a tile's 16.
+        assert!(pays(problem(1, 1, 4001, 4003)));
+        assert!(pays(problem(64, 100, 100, 101)));
+        assert!(pays(problem(i64::MAX, i64::MAX, i64::MAX, 3)));
+    }
+}

@@ -569,6 +569,44 @@ mod tests {
     }
 
     #[test]
+    fn clusters_share_the_operand_that_their_tiles_have_in_common() {
+        let chip = chip("sm_90a").unwrap();
+        let k_first = KFirst { a: false, b: false };
+        let tile = WideTile::new((64, 96, 1), 2, chip).unwrap();
+        let problem = |m, n| Problem {
+            batch: 1,
+            m,
+            n,
+            k: 4096,
+            element_bytes: 2,
+            unit: Unit::Half,
+        };
+        let of = |m, n| clusters(tile, problem(m, n), k_first).collect::<Vec<_>>();
+        // One row of tiles: only side by side; 2 x 2 of them do not fill a cluster of four.
+        let one_row = of(64, 12288);
+        assert!(one_row.iter().all(|tile| tile.beside), "{one_row:?}");
+        assert_eq!(
+            one_row.iter().map(|t| t.cluster).collect::<Vec<_>>(),
+            [2, 4]
+        );
+        let square = of(128, 192);
+        let spans: Vec<_> = square.iter().map(|tile| tile.span()).collect();
+        assert_eq!(spans, [[128, 96], [64, 192]]);
+        assert!(square.iter().all(|cluster| cluster.alone() == tile));
+        // ptxas wants something between the wait for sums and their first use.
+        assert!(!tile.stays_asynchronous() && one_row[0].stays_asynchronous());
+    }
+
+    #[test]
+    fn a_fourth_stage_comes_before_a_second_panel() {
+        let chip = chip("sm_90a").unwrap();
+        let stages = |shape| WideTile::new(shape, 2, chip).unwrap().stages;
+        assert_eq!(stages((256, 160, 2)), 4);
+        assert_eq!(stages((256, 192, 2)), 3);
+        assert_eq!(stages((128, 256, 2)), 4);
+    }
+
+    #[test]
     fn accumulators_fit_in_registers() {
         let tile = |shape| WideTile::new(shape, 2, chip("sm_90a").unwrap());
         // ptxas takes 192 accumulators of 384 threads where others give registers up, and refuses an instruction of
