@@ -3,9 +3,11 @@
 //! The clock and the device are behind a function, so that the rules can be tested without either.
 //!
 //! 1. Every contender is timed once. The hopeless leave.
-//! 2. Rounds: every contender left takes one sample; the slower ones leave, until each side has one
+//! 2. The others run for a while, so that the chip is as warm as in use: large products are bound by its power then, and
+//!    others are fastest than on a cold chip.
+//! 3. Rounds: every contender left takes one sample; the slower ones leave, until each side has one
 //!    or half of the budget is spent.
-//! 3. The winners take turns, in every order, until the budget is spent. What counts is the median of
+//! 4. The winners take turns, in every order, until the budget is spent. What counts is the median of
 //!    the ratios of times that are of the same turn.
 
 use crate::timing::median;
@@ -44,6 +46,12 @@ const MOST_LAUNCHES: usize = 500;
 
 /// Rounds at most.
 const ROUNDS: usize = 9;
+
+/// Device time for which the chip is warmed, in microseconds.
+const WARMING_US: f64 = 300_000.0;
+
+/// The share of the budget that this may be at most.
+const WARMING: f64 = 0.15;
 
 impl Limits {
     /// The launches of a sample of something that takes `us` microseconds.
@@ -173,6 +181,7 @@ pub fn hold<E>(
         contest.sample(who, 1, &mut time)?;
     }
     contest.drop_slower_than(2.0);
+    contest.warm(&mut time)?;
     for round in 0..ROUNDS {
         let left = contest.left();
         let decided = left.len() <= sides.iter().filter(|count| **count > 0).count();
@@ -239,6 +248,28 @@ impl Contest {
         if let Some(standing) = self.standing(who) {
             standing.samples.extend(got);
             standing.failed |= got.is_none();
+        }
+        Ok(())
+    }
+
+    /// Keeps the device busy without counting, where it was not for long enough yet.
+    fn warm<E>(
+        &mut self,
+        time: &mut impl FnMut(Who, usize) -> Result<Option<f64>, E>,
+    ) -> Result<(), E> {
+        let until = WARMING_US.min(self.limits.budget_us * WARMING);
+        let left = self.left();
+        for who in left.iter().cycle() {
+            let Some(us) = self.standing(*who).and_then(|standing| standing.time()) else {
+                break;
+            };
+            if self.spent_us >= until {
+                break;
+            }
+            let count = self.limits.launches(us);
+            // What runs no more has no time; it drops out of its next round.
+            let got = time(*who, count)?.unwrap_or(us);
+            self.spent_us += got.max(1.0) * count as f64;
         }
         Ok(())
     }
@@ -392,6 +423,22 @@ mod tests {
         let (outcome, _) = contest(&[&[None], &[None]], &LIMITS);
         assert_eq!((winners(&outcome), outcome.turns.len()), (vec![None; 2], 0));
         assert_eq!(contest(&[], &LIMITS).0, Outcome::default());
+    }
+
+    #[test]
+    fn the_fastest_on_a_warm_chip_wins() {
+        let calls = RefCell::new(0u32);
+        let time = |who: Who, count: usize| -> Result<Option<f64>, ()> {
+            *calls.borrow_mut() += count as u32;
+            let warm = *calls.borrow() > 1000;
+            Ok(Some(match (who.side, who.number, warm) {
+                (OURS, 0, false) => 90.0,
+                (OURS, 1, true) => 105.0,
+                (_, _, warm) => 100.0 + f64::from(u8::from(warm)) * 10.0,
+            }))
+        };
+        let outcome = hold(&[1, 2], &LIMITS, time).unwrap();
+        assert_eq!(outcome.winner(OURS), Some(1));
     }
 
     #[test]
