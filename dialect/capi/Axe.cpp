@@ -5,12 +5,21 @@
 #include "../ir/Axe.h"
 #include "mlir/CAPI/IR.h"
 #include "mlir/CAPI/Registration.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
 
 using namespace mlir;
 using namespace axe;
 
 MLIR_DEFINE_CAPI_DIALECT_REGISTRATION(Axe, axe, ::axe::AxeDialect)
+
+MlirModule axeModuleCreateParse(MlirContext context, MlirStringRef module,
+                                MlirStringRef name) {
+  return wrap(parseSourceString<ModuleOp>(
+                  unwrap(module), ParserConfig(unwrap(context)), unwrap(name))
+                  .release());
+}
 
 static SmallVector<IterData> unwrapIters(MLIRContext *context, intptr_t count,
                                          const AxeLayoutIter *iters) {

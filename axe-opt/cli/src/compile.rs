@@ -1,5 +1,6 @@
 //! `axe compile` and `axe explain`.
 
+use crate::module::ModuleFile;
 use axe_compile::{CompileError, Elapsed};
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ const WRONG_FILE: u8 = 3;
 /// The arguments of a compilation.
 #[derive(Debug, Args)]
 pub struct CompileArgs {
-    /// The module: linalg on tensors, axe operators, or kernels with their launches
+    /// The module: linalg on tensors, axe operators, or kernels with their launches; `-` for standard input
     input: PathBuf,
     /// A chip (sm_80, sm_86, sm_89, sm_90a), or cpu
     #[arg(long, value_name = "TARGET", default_value = "sm_90a")]
@@ -30,15 +31,15 @@ pub struct CompileArgs {
 /// The arguments of an explanation.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// The module
+    /// The module; `-` for standard input
     input: PathBuf,
     /// A chip
     #[arg(long, value_name = "TARGET", default_value = "sm_90a")]
     target: String,
 }
 
-fn read(path: &Path) -> Result<String, String> {
-    std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+fn read(path: &Path) -> Result<ModuleFile, String> {
+    ModuleFile::read(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 fn finish(result: Result<(), String>) -> ExitCode {
@@ -58,9 +59,9 @@ pub fn compile(args: &CompileArgs) -> ExitCode {
 
 fn write(args: &CompileArgs) -> Result<(), String> {
     let said = |error: CompileError| format!("{}: {error}", args.input.display());
-    let compiled =
-        axe_compile::compile(&read(&args.input)?, args.function.as_deref(), &args.target)
-            .map_err(said)?;
+    let module = read(&args.input)?;
+    let compiled = axe_compile::compile(module.source(), args.function.as_deref(), &args.target)
+        .map_err(said)?;
     for warning in &compiled.warnings {
         eprintln!("axe: warning: {warning}");
     }
@@ -94,6 +95,7 @@ fn write(args: &CompileArgs) -> Result<(), String> {
 pub fn explain(args: &ExplainArgs) -> ExitCode {
     let said = |error: CompileError| format!("{}: {error}", args.input.display());
     finish(
-        read(&args.input).and_then(|text| axe_compile::explain(&text, &args.target).map_err(said)),
+        read(&args.input)
+            .and_then(|module| axe_compile::explain(module.source(), &args.target).map_err(said)),
     )
 }

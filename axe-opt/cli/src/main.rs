@@ -3,6 +3,8 @@
 mod banks;
 #[cfg(feature = "compiler")]
 mod compile;
+#[cfg(feature = "compiler")]
+mod module;
 mod reference;
 mod run;
 mod sim;

@@ -3,6 +3,7 @@
 //! The timing is another process of this program: a candidate that takes the device down makes it start again
 //! without that one, and what was compiled stays.
 
+use crate::module::ModuleFile;
 use axe_compile::tune::{Job, chosen, jobs, products};
 use axe_package::{DType, Key, OperandOrder, TunedOp};
 use axe_runtime::RuntimeError;
@@ -87,9 +88,15 @@ impl TuneCommand {
         let mut keys = Vec::new();
         for path in &self.modules {
             let said = |what: String| wrong(path, &what);
-            let text = std::fs::read_to_string(path).map_err(|error| said(error.to_string()))?;
+            if path.as_os_str() == "-" {
+                // The timing is another process, which reads the modules again.
+                return Err(RuntimeError::Usage(
+                    "modules are read twice: expected files, got standard input".into(),
+                ));
+            }
+            let module = ModuleFile::read(path).map_err(|error| said(error.to_string()))?;
             let (found, notes) =
-                products(&text, &self.target).map_err(|error| said(error.to_string()))?;
+                products(module.source(), &self.target).map_err(|error| said(error.to_string()))?;
             for note in notes.iter().filter(|_| self.compiled.is_none()) {
                 eprintln!("note: {}: {note}", path.display());
             }

@@ -1,8 +1,9 @@
 //! `axe compile`, and what it makes, through `axe sim`, `axe run` and `axe explain`.
 #![cfg(feature = "compiler")]
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 fn axe(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_axe"))
@@ -198,4 +199,72 @@ fn what_is_wrong_is_said_and_nothing_is_written() {
         );
         assert!(!package.exists());
     }
+}
+
+/// Does not parse, does not lower, and does not verify, each in line 2.
+const WRONG: [(&str, &str); 3] = [
+    (
+        "func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n  %y = math.exp %x : tensor<5xf32>\n  return %y : tensor<5xf32>\n}\n",
+        ":2:17: error: use of value '%x'",
+    ),
+    (
+        "func.func @f(%x: tensor<4x?xf32>) -> tensor<4x?xf32> {\n  %y = math.exp %x : tensor<4x?xf32>\n  return %y : tensor<4x?xf32>\n}\n",
+        ":2:8: error: ",
+    ),
+    (
+        "axe.mesh @pod(tp = 8)\nfunc.func @f(%x: tensor<8xf32, #axe.layout<S[8 : 1@pod.dp]>>) { return }\n",
+        ":2:1: error: ",
+    ),
+];
+
+#[test]
+fn what_is_wrong_is_located_in_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, package) = (folder.path().join("wrong.mlir"), folder.path().join("none"));
+    let (source, package) = (text(&source), text(&package));
+    for (module, place) in WRONG {
+        std::fs::write(source, module).unwrap();
+        let lowers = !module.contains("4x?");
+        let commands: [(&[&str], bool); 4] = [
+            (&["compile", source, "-o", package], true),
+            (&["compile", source, "--target", "cpu", "-o", package], true),
+            (&["explain", source], lowers),
+            (&["tune", source, "--packages", package], lowers),
+        ];
+        for (command, _) in commands.iter().filter(|(_, fails)| *fails) {
+            let said = said(&axe(command));
+            let line = said.lines().find(|line| line.contains(place));
+            assert!(
+                line.is_some_and(|line| line.starts_with(source)),
+                "{command:?}: {said}"
+            );
+            assert!(!said.contains("\"-\""), "{command:?}: {said}");
+        }
+    }
+}
+
+#[test]
+fn a_module_comes_through_standard_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let package = folder.path().join("f.axe");
+    for (module, code, expected) in [
+        (SHARED_EMPTY, 0, "3 kernels for sm_80"),
+        (WRONG[0].0, 3, "\n-:2:17: error: "),
+    ] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_axe"))
+            .args(["compile", "-", "--target", "sm_80", "-o", text(&package)])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut input = child.stdin.take().unwrap();
+        input.write_all(module.as_bytes()).unwrap();
+        drop(input);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{}", said(&output));
+        assert!(said(&output).contains(expected), "{}", said(&output));
+    }
+    let tuned = axe(&["tune", "-", "--packages", text(&package)]);
+    assert_eq!(tuned.status.code(), Some(2), "{}", said(&tuned));
 }

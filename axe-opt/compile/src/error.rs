@@ -1,6 +1,7 @@
 //! Why a module did not become a package.
 
 use axe_cpu::CpuError;
+use axe_dialect::place;
 use axe_package::PackageError;
 use axe_passes::PassError;
 use thiserror::Error;
@@ -18,9 +19,9 @@ pub enum CompileError {
     #[error("{0}")]
     Function(String),
     /// The host function has an operation that a package cannot hold.
-    #[error("{location}: {message}")]
+    #[error("the module has no form as a package:\n{location}: error: {message}")]
     Host {
-        /// Where.
+        /// Where: `file.mlir:3:5`.
         location: String,
         /// What was expected.
         message: String,
@@ -45,7 +46,7 @@ impl From<CpuError> for CompileError {
 impl From<PassError<'_>> for CompileError {
     fn from(error: PassError<'_>) -> Self {
         Self::Host {
-            location: error.location.to_string(),
+            location: place(error.location),
             message: error.message,
         }
     }

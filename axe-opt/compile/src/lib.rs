@@ -12,6 +12,7 @@ mod ptxas;
 mod tensor_maps;
 pub mod tune;
 
+pub use axe_cpu::Source;
 pub use error::CompileError;
 
 use axe_package::{MANIFEST_VERSION, Manifest, Package, Target, Tensor};
@@ -60,14 +61,18 @@ pub fn register() {
 ///
 /// # Errors
 /// The diagnostics of MLIR, a host function that a package cannot hold, what ptxas says.
-pub fn compile(text: &str, function: Option<&str>, target: &str) -> Result<Compiled, CompileError> {
-    compile_as(None, text, function, target)
+pub fn compile<'s>(
+    source: impl Into<Source<'s>>,
+    function: Option<&str>,
+    target: &str,
+) -> Result<Compiled, CompileError> {
+    compile_as(None, source.into(), function, target)
 }
 
 /// [`compile`], as a candidate of a tuner with this plan.
 fn compile_as(
     candidate: Option<&str>,
-    text: &str,
+    source: Source<'_>,
     function: Option<&str>,
     target: &str,
 ) -> Result<Compiled, CompileError> {
@@ -81,10 +86,10 @@ fn compile_as(
         return Err(CompileError::Target(target.to_owned(), chips.join(", ")));
     }
     let context = axe_cpu::context();
-    let mut module = axe_cpu::parse(&context, text)?;
+    let mut module = axe_cpu::parse(&context, source)?;
     let main = main_name(&module, function)?;
     if target == CPU {
-        let mut compiled = for_cpu(text, &main)?;
+        let mut compiled = for_cpu(source, &main)?;
         compiled.elapsed.compiler = start.elapsed();
         return Ok(compiled);
     }
@@ -95,10 +100,10 @@ fn compile_as(
     )?;
     let host = host::read(find(&module, "func.func", &main)?)?;
     let ptx = assembly(&module)?;
-    let mut manifest = empty_manifest(text, &main, "nvidia", target);
+    let mut manifest = empty_manifest(source.text, &main, "nvidia", target);
     manifest.candidate = candidate.map(str::to_owned);
     let compiler = start.elapsed();
-    let mut compiled = for_chip(manifest, text, host, ptx)?;
+    let mut compiled = for_chip(manifest, source.text, host, ptx)?;
     compiled.elapsed.compiler = compiler;
     Ok(compiled)
 }
@@ -109,14 +114,18 @@ fn compile_as(
 /// A package without its source, and what the CPU target says.
 pub fn reference(package: &Package, inputs: &[Tensor]) -> Result<Vec<Tensor>, CompileError> {
     register();
-    let source = package
+    let text = package
         .file(SOURCE_FILE)
         .and_then(|bytes| std::str::from_utf8(bytes).ok());
-    let source = source.ok_or_else(|| {
+    let text = text.ok_or_else(|| {
         CompileError::Function(
             "the package does not hold the module it was compiled from".to_owned(),
         )
     })?;
+    let source = Source {
+        name: SOURCE_FILE,
+        text,
+    };
     Ok(axe_cpu::run(source, &package.manifest().name, inputs)?)
 }
 
@@ -124,19 +133,20 @@ pub fn reference(package: &Package, inputs: &[Tensor]) -> Result<Vec<Tensor>, Co
 ///
 /// # Errors
 /// The diagnostics of MLIR.
-pub fn explain(text: &str, chip: &str) -> Result<(), CompileError> {
+pub fn explain<'s>(source: impl Into<Source<'s>>, chip: &str) -> Result<(), CompileError> {
     register();
     let context = axe_cpu::context();
-    let mut module = axe_cpu::parse(&context, text)?;
+    let mut module = axe_cpu::parse(&context, source)?;
     let passes = format!(
         "convert-linalg-to-axe,canonicalize,cse,axe-plan-kernels{{target={chip} explain}},axe-dispatch-schedules{{target={chip} explain}}"
     );
     Ok(axe_cpu::run_passes(&context, &mut module, &passes)?)
 }
 
-fn for_cpu(text: &str, main: &str) -> Result<Compiled, CompileError> {
+fn for_cpu(source: Source<'_>, main: &str) -> Result<Compiled, CompileError> {
     // Compiling once shows every error now rather than when the package runs.
-    let signature = axe_cpu::Program::compile(text, main)?.signature().clone();
+    let signature = axe_cpu::Program::compile(source, main)?.signature().clone();
+    let text = source.text;
     let manifest = cpu_manifest(text, main, &signature)?;
     let files = BTreeMap::from([(SOURCE_FILE.to_owned(), text.as_bytes().to_vec())]);
     Ok(Compiled {

@@ -3,7 +3,7 @@
 //! A candidate's manifest names its plan (`Manifest::candidate`), as `axe.plan` and the database of plans take it,
 //! so that whoever times the packages needs no compiler.
 
-use crate::{CompileError, Compiled, compile_as, register};
+use crate::{CompileError, Compiled, Source, compile_as, register};
 use axe_nvidia::facts::chip::chip;
 use axe_nvidia::planner::search::{Query, candidates};
 use axe_package::{DType, Key, OperandOrder, TunedOp};
@@ -80,14 +80,17 @@ fn order(layout: OperandOrder) -> &'static str {
 ///
 /// # Errors
 /// A target that is no chip of NVIDIA's, and the diagnostics of MLIR.
-pub fn products(text: &str, target: &str) -> Result<(Vec<Key>, Vec<String>), CompileError> {
+pub fn products<'s>(
+    source: impl Into<Source<'s>>,
+    target: &str,
+) -> Result<(Vec<Key>, Vec<String>), CompileError> {
     register();
     let Some(chip) = chip(target) else {
         let known = axe_nvidia::facts::chip::CHIPS.map(|chip| chip.name);
         return Err(CompileError::Target(target.to_owned(), known.join(", ")));
     };
     let context = axe_cpu::context();
-    let mut module = axe_cpu::parse(&context, text)?;
+    let mut module = axe_cpu::parse(&context, source)?;
     axe_cpu::run_passes(
         &context,
         &mut module,
@@ -219,7 +222,7 @@ impl Job {
     /// # Errors
     /// As [`crate::compile`]; a plan may ask for more than the assembler can give.
     pub fn compile(&self) -> Result<Compiled, CompileError> {
-        compile_as(self.plan(), &self.source(), None, &self.key.chip)
+        compile_as(self.plan(), (&self.source()).into(), None, &self.key.chip)
     }
 }
 

@@ -177,6 +177,35 @@ static void testModule(MlirContext context, Log *log) {
   log->count = 0;
 }
 
+static MlirLogicalResult locate(MlirDiagnostic diagnostic, void *user) {
+  Log *log = user;
+  log->length = 0;
+  log->count++;
+  mlirLocationPrint(mlirDiagnosticGetLocation(diagnostic), append, log);
+  return mlirLogicalResultSuccess();
+}
+
+/* Modules are located in the file that they are said to be from. */
+static void testNamedModule(MlirContext context, Log *log) {
+  MlirModule good = axeModuleCreateParse(context, text("module @m {}\n"),
+                                         text("some/good.mlir"));
+  REQUIRE(!mlirModuleIsNull(good), log);
+  MlirLocation location =
+      mlirOperationGetLocation(mlirModuleGetOperation(good));
+  CHECK(equals(
+      mlirIdentifierStr(mlirLocationFileLineColRangeGetFilename(location)),
+      "some/good.mlir"));
+  mlirModuleDestroy(good);
+  CHECK(log->count == 0);
+
+  MlirDiagnosticHandlerID handler =
+      mlirContextAttachDiagnosticHandler(context, locate, log, NULL);
+  CHECK(mlirModuleIsNull(axeModuleCreateParse(
+      context, text("module {\n  func.func @f("), text("bad.mlir"))));
+  CHECK(said(log, "loc(\"bad.mlir\":2:"));
+  mlirContextDetachDiagnosticHandler(context, handler);
+}
+
 int main(void) {
   axeRegisterTargets();
   axeRegisterTargets(); /* a second call does nothing */
@@ -194,6 +223,7 @@ int main(void) {
   testLayout(context, &log);
   testOthers(context, &log);
   testModule(context, &log);
+  testNamedModule(context, &log);
   mlirContextDetachDiagnosticHandler(context, handler);
 
   mlirContextDestroy(context);

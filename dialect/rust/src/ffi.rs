@@ -1,7 +1,8 @@
 //! The C API of dialect/capi/include/axe-c/Axe.h.
 
 use mlir_sys::{
-    MlirAttribute, MlirContext, MlirDialectHandle, MlirLocation, MlirStringRef, MlirType,
+    MlirAttribute, MlirContext, MlirDialectHandle, MlirLocation, MlirModule, MlirStringRef,
+    MlirType,
 };
 
 #[repr(C)]
@@ -29,6 +30,11 @@ pub(crate) struct LayoutSwizzle {
 
 unsafe extern "C" {
     pub(crate) fn mlirGetDialectHandle__axe__() -> MlirDialectHandle;
+    pub(crate) fn axeModuleCreateParse(
+        context: MlirContext,
+        module: MlirStringRef,
+        name: MlirStringRef,
+    ) -> MlirModule;
     pub(crate) fn axeLayoutAttrGet(
         location: MlirLocation,
         shard_count: isize,

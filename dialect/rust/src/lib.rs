@@ -15,6 +15,7 @@ pub mod abi;
 mod attribute;
 mod ffi;
 mod memref;
+mod source;
 pub mod vocabulary;
 
 pub use attribute::{
@@ -22,6 +23,7 @@ pub use attribute::{
     token_type,
 };
 pub use memref::{element_type, layout_of, memory_space, memref_type, strides_of, tensor_type};
+pub use source::{Source, place};
 
 use melior::dialect::{DialectHandle, DialectRegistry};
 

@@ -1,9 +1,11 @@
 //! Text to a module, a module to LLVM's dialect, with diagnostics as text.
 
 use crate::error::CpuError;
+use axe_dialect::{Source, place};
 use axe_passes::ir::value::name;
 use axe_passes::ir::{Op, walk};
 use melior::Context;
+use melior::diagnostic::{Diagnostic, DiagnosticSeverity};
 use melior::dialect::DialectRegistry;
 use melior::ir::Module;
 use melior::ir::operation::OperationLike;
@@ -33,16 +35,26 @@ pub fn context() -> Context {
     context
 }
 
+/// `file.mlir:3:5: error: what is wrong`.
+fn line(diagnostic: &Diagnostic<'_>) -> String {
+    let severity = match diagnostic.severity() {
+        DiagnosticSeverity::Error => "error",
+        DiagnosticSeverity::Warning => "warning",
+        DiagnosticSeverity::Remark => "remark",
+        DiagnosticSeverity::Note => "note",
+    };
+    format!("{}: {severity}: {diagnostic}", place(diagnostic.location()))
+}
+
 /// Does `work` and gives what it reports as text, one diagnostic a line.
 fn reported<T>(context: &Context, work: impl FnOnce() -> Option<T>) -> Result<T, String> {
     let lines = Rc::new(RefCell::new(Vec::<String>::new()));
     let sink = Rc::clone(&lines);
     let handler = context.attach_diagnostic_handler(move |diagnostic| {
         let mut lines = sink.borrow_mut();
-        lines.push(format!("{}: {diagnostic}", diagnostic.location()));
-        for note in (0..diagnostic.note_count()).filter_map(|at| diagnostic.note(at).ok()) {
-            lines.push(format!("  note: {note}"));
-        }
+        lines.push(line(&diagnostic));
+        let notes = (0..diagnostic.note_count()).filter_map(|at| diagnostic.note(at).ok());
+        lines.extend(notes.map(|note| line(&note)));
         true
     });
     let done = work();
@@ -53,12 +65,16 @@ fn reported<T>(context: &Context, work: impl FnOnce() -> Option<T>) -> Result<T,
 /// The module of a text.
 ///
 /// # Errors
-/// The diagnostics, when it does not parse or verify.
-pub fn parse<'c>(context: &'c Context, text: &str) -> Result<Module<'c>, CpuError> {
-    if text.contains('\0') {
+/// The diagnostics, located in the source's file, when it does not parse or verify.
+pub fn parse<'c, 's>(
+    context: &'c Context,
+    source: impl Into<Source<'s>>,
+) -> Result<Module<'c>, CpuError> {
+    let source = source.into();
+    if source.text.contains('\0') {
         return Err(CpuError::Parse("the text contains a NUL character".into()));
     }
-    reported(context, || Module::parse(context, text)).map_err(CpuError::Parse)
+    reported(context, || source.parse(context)).map_err(CpuError::Parse)
 }
 
 /// Lowers a module to LLVM's dialect.

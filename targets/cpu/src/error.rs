@@ -11,7 +11,7 @@ pub enum CpuError {
     #[error("the module does not parse:\n{0}")]
     Parse(String),
     /// A pass failed; its diagnostics, one a line.
-    #[error("the module does not compile for the host:\n{0}")]
+    #[error("the module does not compile:\n{0}")]
     Compile(String),
     /// The module has no such function or kernel.
     #[error("no {kind} '{name}' in the module; it has: {}", if .found.is_empty() { "none".into() } else { .found.join(", ") })]

@@ -16,6 +16,7 @@ mod program;
 mod signature;
 mod symbols;
 
+pub use axe_dialect::Source;
 pub use compile::{context, parse, run_passes, transform};
 pub use error::CpuError;
 pub use kernel::launch;

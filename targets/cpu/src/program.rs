@@ -6,6 +6,7 @@ use crate::descriptor::{Argument, Results};
 use crate::error::CpuError;
 use crate::signature::Signature;
 use crate::symbols;
+use axe_dialect::Source;
 use axe_package::Tensor;
 use melior::Context;
 use melior::StringRef;
@@ -37,9 +38,9 @@ impl Program {
     ///
     /// # Errors
     /// When the text is no module, the function is not in it or has types that are no tensors, or a pass fails.
-    pub fn compile(text: &str, function: &str) -> Result<Self, CpuError> {
+    pub fn compile<'s>(source: impl Into<Source<'s>>, function: &str) -> Result<Self, CpuError> {
         let context = context();
-        let module = parse(&context, text)?;
+        let module = parse(&context, source)?;
         Self::of(&context, module, function)
     }
 
@@ -215,6 +216,10 @@ impl Drop for Engine {
 ///
 /// # Errors
 /// As for [`Program::compile`] and [`Program::run`].
-pub fn run(text: &str, function: &str, inputs: &[Tensor]) -> Result<Vec<Tensor>, CpuError> {
-    Program::compile(text, function)?.run(inputs)
+pub fn run<'s>(
+    source: impl Into<Source<'s>>,
+    function: &str,
+    inputs: &[Tensor],
+) -> Result<Vec<Tensor>, CpuError> {
+    Program::compile(source, function)?.run(inputs)
 }

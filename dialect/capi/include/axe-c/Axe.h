@@ -15,6 +15,14 @@ extern "C" {
 
 MLIR_DECLARE_CAPI_DIALECT_REGISTRATION(Axe, axe);
 
+/* Parses `module`, whose diagnostics and operations are located in a file of
+ * this name: mlirModuleCreateParse knows none and says "-". Null, with
+ * diagnostics, when it does not parse or verify. `module` must end in a NUL
+ * that its length does not count. */
+MLIR_CAPI_EXPORTED MlirModule axeModuleCreateParse(MlirContext context,
+                                                   MlirStringRef module,
+                                                   MlirStringRef name);
+
 /*===--- Layouts ----------------------------------------------------------===*/
 
 /* `extent` positions, `stride` apart, on an axis ("m" is linear memory). */

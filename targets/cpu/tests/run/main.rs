@@ -5,6 +5,7 @@ mod kernels;
 mod models;
 mod operators;
 mod planned;
+mod sources;
 
 use std::path::PathBuf;
 
