@@ -17,6 +17,7 @@ using namespace axe;
 
 void AxeDialect::initialize() {
   registerAttributes();
+  registerSignatureChecks();
   addTypes<
 #define GET_TYPEDEF_LIST
 #include "AxeTypes.cpp.inc"

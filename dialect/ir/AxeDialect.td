@@ -25,8 +25,10 @@ def Axe_Dialect : Dialect {
   }];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
+  let dependentDialects = ["::mlir::func::FuncDialect"];
   let extraClassDeclaration = [{
     void registerAttributes();
+    void registerSignatureChecks();
   }];
 }
 

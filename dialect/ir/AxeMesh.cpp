@@ -154,8 +154,31 @@ LogicalResult axe::verifyAllMeshAxes(Operation *root) {
   return failure(result.wasInterrupted());
 }
 
-/// A function's signature belongs to no operation of axe: the first mesh of a
-/// symbol table checks all that is in it.
+namespace {
+/// A function's signature belongs to no operation of axe: the function is made
+/// a user of the meshes that it names, so that the verifier of its symbol table
+/// asks it. Without a mesh nothing else looks at it.
+struct SignatureUses
+    : SymbolUserOpInterface::ExternalModel<SignatureUses, func::FuncOp> {
+  LogicalResult verifySymbolUses(Operation *op,
+                                 SymbolTableCollection &symbols) const {
+    FunctionType type = cast<func::FuncOp>(op).getFunctionType();
+    for (ArrayRef<Type> types : {type.getInputs(), type.getResults()})
+      for (Type each : types)
+        if (LayoutAttr layout = layoutOf(each))
+          if (failed(verifyLayoutAxes(op, symbols, layout)))
+            return failure();
+    return success();
+  }
+};
+} // namespace
+
+void AxeDialect::registerSignatureChecks() {
+  func::FuncOp::attachInterface<SignatureUses>(*getContext());
+}
+
+/// What other operations of a symbol table hold, of any dialect and in any
+/// attribute, is checked once by the first mesh in it.
 LogicalResult MeshOp::verifySymbolUses(SymbolTableCollection &) {
   Operation *table = (*this)->getParentOp();
   if (!table || *table->getRegion(0).getOps<MeshOp>().begin() != *this)

@@ -14,8 +14,36 @@ func.func private @f(tensor<8xf32, #axe.layout<S[8 : 1@rack.tp]>>)
 
 // -----
 
-// (L3) no mesh at all
+// (L3) no mesh at all, in a signature that no operator of axe uses: an argument, ...
+// expected-error @+1 {{'func.func' op (L3) expected 'pod.tp' to be an axis of an axe.mesh @pod, and there is none}}
 func.func @f(%x: tensor<8xf32, #axe.layout<S[8 : 1@pod.tp]>>) {
+  return
+}
+
+// -----
+
+// ... a result of a declaration, ...
+// expected-error @+1 {{'func.func' op (L3) expected 'pod.tp' to be an axis of an axe.mesh @pod, and there is none}}
+func.func private @f() -> (i32, memref<8xf32, #axe.layout<S[8 : 1@pod.tp]>>)
+
+// -----
+
+// ... and in a module inside one, which sees no mesh of a sibling
+module {
+  module @a {
+    axe.mesh @pod(tp = 8)
+  }
+  module @b {
+    // expected-error @+1 {{'func.func' op (L3) expected 'pod.tp' to be an axis of an axe.mesh @pod, and there is none}}
+    func.func private @f(tensor<8xf32, #axe.layout<S[8 : 1@pod.tp]>>)
+  }
+}
+
+// -----
+
+// (L3) no mesh at all, in an operator
+func.func @f() {
+  %x = tensor.empty() : tensor<8xf32, #axe.layout<S[8 : 1@pod.tp]>>
   // expected-error @+1 {{(L3) expected 'pod.tp' to be an axis of an axe.mesh @pod, and there is none}}
   %y = axe.cast %x : tensor<8xf32, #axe.layout<S[8 : 1@pod.tp]>> -> tensor<8xf16, #axe.layout<S[8 : 1@pod.tp]>>
   return
