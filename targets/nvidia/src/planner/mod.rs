@@ -7,11 +7,13 @@
 //! * [`group`]: which operators share a kernel;
 //! * [`layouts`] and [`cost`]: register tensors, shared memory, tiles, without any IR;
 //! * [`evaluate`]: the operators of a group on one tile;
+//! * [`budgets`]: the registers of roles;
 //! * [`gemm`], [`specialised`], [`scaled`], [`plain`], [`tiles`], [`single`]: the kernels;
 //! * [`choice`], [`tuned`], [`search`], [`variant`]: where the plan of a product comes from, and what a tuner tries;
 //! * [`widen`]: products of 8-bit floats where no instruction takes them;
 //! * [`frame`]: the function around them.
 
+mod budgets;
 mod choice;
 pub mod cost;
 mod evaluate;

@@ -6,6 +6,7 @@
 //! others multiply. The scales of a tile's rows arrive with its stage, where memory has them one after the other: read
 //! by the consumers themselves they took a fifth longer on an H200.
 
+use super::budgets;
 use super::cost::Problem;
 use super::evaluate::{Origin, Registers};
 use super::factors::{BYTES, Factors};
@@ -77,11 +78,7 @@ pub(super) const fn is_ahead(tile: WideTile) -> bool {
 /// The registers of the role that copies and of those that multiply, where they matter: a thread has the sums of a
 /// block beside those over blocks.
 pub(super) const fn budgets(tile: WideTile) -> (Option<i64>, Option<i64>) {
-    match tile.consumers {
-        3 => (Some(32), Some(160)),
-        2 => (Some(40), Some(232)),
-        _ => (None, None),
-    }
+    budgets::shared_out(tile.consumers)
 }
 
 /// How many times as long a tile takes as its products: while one of several warpgroups adds, the others multiply.

@@ -1,5 +1,6 @@
 //! The tile of a matrix product by roles.
 
+use super::budgets;
 use super::cost::Problem;
 use super::layouts::RowTile;
 use crate::emit::STAGING_BYTES;
@@ -46,7 +47,7 @@ pub struct KFirst {
 }
 
 /// Threads of a warpgroup.
-const WARPGROUP: i64 = vocabulary::WARPGROUP * vocabulary::WARP;
+pub(super) const WARPGROUP: i64 = vocabulary::WARPGROUP * vocabulary::WARP;
 /// Accumulators of a thread at most: the rest of its 255 registers, or of what `setmaxnreg` gives it, is left to
 /// addresses and the epilogue.
 const ACCUMULATORS: i64 = 192;
@@ -359,7 +360,7 @@ impl WideTile {
         // With fewer accumulators an even share of the registers is enough, and ptxas gives less.
         let wide = self.accumulators() >= WIDE && self.split == 1;
         match (wide, self.consumers) {
-            (true, 2) => (Some(40), Some(232)),
+            (true, 2) => budgets::shared_out(2),
             _ => (None, None),
         }
     }
