@@ -1,0 +1,152 @@
+//! The largest box of a tile that one instruction can copy, and the loop over boxes.
+
+use super::digits::Digit;
+use super::{Decline, GRANULE, TmaSwizzle};
+
+/// Elements of a box along a dimension (`boxDim`).
+const MAX_BOX: i64 = 256;
+/// Bytes to which a box in shared memory is aligned (PTX ISA 9.7.9.27.1.2).
+const SHARED_ALIGNMENT: i64 = 128;
+/// More boxes than this are no loop to unroll.
+const MAX_BOXES: usize = 256;
+
+/// A coordinate of a box: a digit of the tile's origin along a dimension, and a constant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coordinate {
+    /// The dimension of the global memory whose origin is read.
+    pub dim: usize,
+    /// The divisor of the origin.
+    pub divisor: i64,
+    /// Then the modulus; none for the dimension's outermost digit.
+    pub modulus: Option<i64>,
+    /// What is added.
+    pub offset: i64,
+}
+
+/// One instruction's box.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TmaBox {
+    /// Its coordinates, innermost first.
+    pub coordinates: Vec<Coordinate>,
+    /// Its place in the shared tile, in elements.
+    pub shared: i64,
+}
+
+/// Orders the digits as the descriptor's dimensions, innermost first, with the extents of the largest box.
+pub(super) fn largest(
+    mut digits: Vec<Digit>,
+    swizzle: TmaSwizzle,
+    bytes: i64,
+) -> Result<(Vec<Digit>, Vec<i64>), Decline> {
+    let contiguous = digits.iter().position(|digit| digit.global.1 == 1);
+    let contiguous = contiguous.ok_or_else(|| {
+        Decline::new("no dimension of the global memory is contiguous: expected a stride of 1")
+    })?;
+    let first = digits.remove(contiguous);
+    let row = inner_extent(&first, swizzle, bytes)?;
+    let mut dense = row;
+    let mut whole = first.innermost().is_none_or(|iter| iter.extent == row);
+    let (mut ordered, mut extents) = (vec![first], vec![row]);
+    while whole {
+        let follows = |digit: &Digit| digit.innermost().is_some_and(|iter| iter.stride == dense);
+        let Some(next) = digits.iter().position(follows) else {
+            break;
+        };
+        let next = digits.remove(next);
+        let all = next.innermost().map_or(1, |iter| iter.extent);
+        let extent = (1..=MAX_BOX.min(all)).rev().find(|part| all % part == 0);
+        let extent = extent.unwrap_or(1);
+        whole = extent == all;
+        dense *= extent;
+        ordered.push(next);
+        extents.push(extent);
+    }
+    extents.extend(std::iter::repeat_n(1, digits.len()));
+    ordered.extend(digits);
+    Ok((ordered, extents))
+}
+
+/// Elements of the box's innermost dimension.
+fn inner_extent(first: &Digit, swizzle: TmaSwizzle, bytes: i64) -> Result<i64, Decline> {
+    let iter = first.innermost().filter(|iter| iter.stride == 1);
+    let contiguous = iter.map_or(1, |iter| iter.extent);
+    let wanted = swizzle.span().map(|span| span / bytes);
+    let most = wanted.unwrap_or(MAX_BOX).min(contiguous);
+    let extent = (1..=most)
+        .rev()
+        .find(|part| contiguous % part == 0)
+        .unwrap_or(1);
+    if wanted.is_some_and(|wanted| wanted != extent) {
+        return Err(Decline::new(format!(
+            "the inner box is {} bytes, and the {swizzle} swizzle moves chunks of rows of that many",
+            extent * bytes
+        )));
+    }
+    if extent * bytes % GRANULE != 0 {
+        return Err(Decline::new(format!(
+            "the inner box is {} bytes: expected a multiple of {GRANULE}",
+            extent * bytes
+        )));
+    }
+    Ok(extent)
+}
+
+/// All boxes of a tile.
+pub(super) fn all(
+    digits: &[Digit],
+    extents: &[i64],
+    first: i64,
+    swizzle: TmaSwizzle,
+    bytes: i64,
+) -> Result<Vec<TmaBox>, Decline> {
+    let start = digits
+        .iter()
+        .map(|digit| Coordinate {
+            dim: digit.dim,
+            divisor: digit.divisor,
+            modulus: digit.modulus,
+            offset: 0,
+        })
+        .collect();
+    let mut boxes = vec![TmaBox {
+        coordinates: start,
+        shared: first,
+    }];
+    for (at, (digit, &extent)) in digits.iter().zip(extents).enumerate() {
+        let mut step = 1;
+        for (level, iter) in digit.shared.iter().rev().enumerate() {
+            let inside = if level == 0 { extent } else { 1 };
+            let turns = iter.extent / inside;
+            let mut next = Vec::new();
+            for turn in 0..turns {
+                for each in &boxes {
+                    let mut moved = each.clone();
+                    if let Some(coordinate) = moved.coordinates.get_mut(at) {
+                        coordinate.offset += turn * inside * step;
+                    }
+                    moved.shared += turn * inside * iter.stride;
+                    next.push(moved);
+                }
+            }
+            boxes = next;
+            step *= iter.extent;
+            if boxes.len() > MAX_BOXES {
+                return Err(Decline::new(format!(
+                    "the copy would take more than {MAX_BOXES} boxes"
+                )));
+            }
+        }
+    }
+    // A swizzle's pattern begins anew at its period: 8 rows of 16-byte chunks (PTX ISA 9.7.9.27.1.2).
+    let alignment = swizzle.span().map_or(SHARED_ALIGNMENT, |span| 8 * span);
+    match boxes
+        .iter()
+        .find(|each| each.shared * bytes % alignment != 0)
+    {
+        None => Ok(boxes),
+        Some(each) => Err(Decline::new(format!(
+            "a box at byte {} of the shared tile: expected a multiple of {alignment}",
+            each.shared * bytes
+        ))),
+    }
+}
