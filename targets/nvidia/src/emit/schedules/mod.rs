@@ -22,6 +22,7 @@ mod transfer;
 mod wgmma;
 
 pub(super) use elementwise::convert;
+use scalar::Write;
 pub(super) use scalar::load_at;
 
 use super::schedule::{Schedule, Site};
@@ -75,7 +76,7 @@ fn of_copy<'c>(site: Site<'_, 'c>) -> Vec<Box<dyn Schedule<'c>>> {
             Box::new(staged::Staged),
             Box::new(matrix::StoreMatrix),
             Box::new(store::VectorStore),
-            Box::new(scalar::ScalarStore),
+            Box::new(scalar::ScalarStore(Write::Store)),
         ],
         // No other copies complete a stage: its barrier waits for bytes.
         (false, true) if segment(site.op, 3) > 0 => match is_vector(site) {
@@ -86,7 +87,7 @@ fn of_copy<'c>(site: Site<'_, 'c>) -> Vec<Box<dyn Schedule<'c>>> {
             Box::new(bulk::Store),
             Box::new(tma::Store),
             Box::new(transfer::Through),
-            Box::new(scalar::ScalarTransfer),
+            Box::new(scalar::ScalarTransfer(Write::Store)),
         ],
         (false, true) => vec![
             Box::new(tma::Load),
@@ -94,7 +95,7 @@ fn of_copy<'c>(site: Site<'_, 'c>) -> Vec<Box<dyn Schedule<'c>>> {
             Box::new(bulk::Store),
             Box::new(asynchronous::CpAsync),
             Box::new(transfer::Through),
-            Box::new(scalar::ScalarTransfer),
+            Box::new(scalar::ScalarTransfer(Write::Store)),
         ],
     }
 }
@@ -119,10 +120,13 @@ fn of_sum<'c>(site: Site<'_, 'c>) -> Vec<Box<dyn Schedule<'c>>> {
     if site.registers(0).is_ok() {
         return vec![
             Box::new(staged::Staged),
-            Box::new(accumulate::FromRegisters),
+            Box::new(scalar::ScalarStore(Write::Add)),
         ];
     }
-    vec![Box::new(tma::Store), Box::new(accumulate::FromMemory)]
+    vec![
+        Box::new(tma::Store),
+        Box::new(scalar::ScalarTransfer(Write::Add)),
+    ]
 }
 
 /// How many operands the segment `at` of an operator has; 0 when the operator has no segments.

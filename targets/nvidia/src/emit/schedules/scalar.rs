@@ -1,7 +1,7 @@
-//! Copies element by element: whatever the layouts, slowly.
+//! Copies element by element, which may add to their destination: whatever the layouts, slowly.
 
 use super::load::padding;
-use super::{store, transfer};
+use super::{accumulate, store, transfer};
 use crate::emit::int::Int;
 use crate::emit::kernel::Emitter;
 use crate::emit::schedule::{Plan, Schedule, Site};
@@ -17,13 +17,53 @@ use std::rc::Rc;
 /// Memory to registers.
 pub(super) struct ScalarLoad;
 /// Registers to memory.
-pub(super) struct ScalarStore;
+pub(super) struct ScalarStore(pub Write);
 /// Memory to memory.
-pub(super) struct ScalarTransfer;
+pub(super) struct ScalarTransfer(pub Write);
+
+/// What becomes of an element of the destination.
+#[derive(Clone, Copy)]
+pub(super) enum Write {
+    /// The source's takes its place.
+    Store,
+    /// The source's is added to it.
+    Add,
+}
+
+impl Write {
+    /// Declines memory whose elements no single instruction writes so.
+    fn admits(self, memory: &Memory<'_>) -> Result<(), Decline> {
+        match self {
+            Self::Store => Ok(()),
+            Self::Add => accumulate::admits(memory),
+        }
+    }
+
+    /// Writes one element where it exists and `condition` holds.
+    fn at<'c>(
+        self,
+        emitter: &mut Emitter<'c>,
+        memory: &Memory<'c>,
+        index: &[Int<'c>],
+        value: Val<'c>,
+        condition: Option<Val<'c>>,
+    ) -> PassResult<'c> {
+        write_at(
+            emitter,
+            memory,
+            index,
+            condition,
+            |emitter, pointer| match self {
+                Self::Store => emitter.store(memory, pointer, &[value]),
+                Self::Add => accumulate::add(emitter, memory, pointer, value),
+            },
+        )
+    }
+}
 
 struct Loads(Rc<Fragment>);
-struct Stores(Rc<Fragment>, Owner);
-struct Elements(Vec<i64>);
+struct Stores(Write, Rc<Fragment>, Owner);
+struct Elements(Write, Vec<i64>);
 
 impl<'c> Schedule<'c> for ScalarLoad {
     fn name(&self) -> &'static str {
@@ -38,25 +78,33 @@ impl<'c> Schedule<'c> for ScalarLoad {
 
 impl<'c> Schedule<'c> for ScalarStore {
     fn name(&self) -> &'static str {
-        "st.scalar"
+        match self.0 {
+            Write::Store => "st.scalar",
+            Write::Add => "red.scalar",
+        }
     }
 
     fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
-        site.memory(1)?;
+        self.0.admits(site.memory(1)?)?;
         let fragment = site.registers(0)?.fragment.clone();
         let owner = Owner::new(&fragment)?;
-        Ok(Box::new(Stores(fragment, owner)))
+        Ok(Box::new(Stores(self.0, fragment, owner)))
     }
 }
 
 impl<'c> Schedule<'c> for ScalarTransfer {
     fn name(&self) -> &'static str {
-        "ld.st.scalar"
+        match self.0 {
+            Write::Store => "ld.st.scalar",
+            Write::Add => "ld.red.scalar",
+        }
     }
 
     fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
         site.memory(0)?;
-        Ok(Box::new(Elements(site.memory(1)?.shape.clone())))
+        let memory = site.memory(1)?;
+        self.0.admits(memory)?;
+        Ok(Box::new(Elements(self.0, memory.shape.clone())))
     }
 }
 
@@ -78,19 +126,23 @@ impl<'c> Plan<'c> for Loads {
 
 impl<'c> Plan<'c> for Stores {
     fn describe(&self) -> String {
-        format!("{} stores of one element\n", self.0.registers())
+        let what = match self.0 {
+            Write::Store => "stores",
+            Write::Add => "sums",
+        };
+        format!("{} {what} of one element\n", self.1.registers())
     }
 
     fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
         let (source, memory) = store::sides(emitter, op)?;
-        let owns = emitter.owns(&self.1)?;
-        store(emitter, &self.0, &memory, &source.values, owns)?;
+        let owns = emitter.owns(&self.2)?;
+        write(self.0, emitter, &self.1, &memory, &source.values, owns)?;
         Ok(Vec::new())
     }
 }
 
 /// The index that a register of this thread holds.
-pub(super) fn index<'c>(
+fn index<'c>(
     emitter: &Emitter<'c>,
     fragment: &Fragment,
     register: i64,
@@ -151,13 +203,11 @@ pub(super) fn store_at<'c>(
     value: Val<'c>,
     condition: Option<Val<'c>>,
 ) -> PassResult<'c> {
-    write_at(emitter, memory, index, condition, |emitter, pointer| {
-        emitter.store(memory, pointer, &[value])
-    })
+    Write::Store.at(emitter, memory, index, value, condition)
 }
 
 /// Writes one element, at the pointer that `write` gets, where it exists and `condition` holds.
-pub(super) fn write_at<'c>(
+fn write_at<'c>(
     emitter: &mut Emitter<'c>,
     memory: &Memory<'c>,
     index: &[Int<'c>],
@@ -204,9 +254,20 @@ pub(super) fn store<'c>(
     values: &[Val<'c>],
     owns: Option<Val<'c>>,
 ) -> PassResult<'c> {
+    write(Write::Store, emitter, fragment, memory, values, owns)
+}
+
+fn write<'c>(
+    how: Write,
+    emitter: &mut Emitter<'c>,
+    fragment: &Fragment,
+    memory: &Memory<'c>,
+    values: &[Val<'c>],
+    owns: Option<Val<'c>>,
+) -> PassResult<'c> {
     for (register, value) in (0..).zip(values) {
         let at = index(emitter, fragment, register)?;
-        store_at(emitter, memory, &at, *value, owns)?;
+        how.at(emitter, memory, &at, *value, owns)?;
     }
     Ok(())
 }
@@ -254,15 +315,19 @@ pub(super) fn each_element<'c>(
 
 impl<'c> Plan<'c> for Elements {
     fn describe(&self) -> String {
-        format!("for x in t, t + threads, ..: one element of {:?}\n", self.0)
+        let what = match self.0 {
+            Write::Store => "element",
+            Write::Add => "sum",
+        };
+        format!("for x in t, t + threads, ..: one {what} of {:?}\n", self.1)
     }
 
     fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
         let (from, to) = transfer::sides(emitter, op)?;
         let pad = padding(emitter, op, from.element)?;
-        each_element(emitter, &self.0, |emitter, index| {
+        each_element(emitter, &self.1, |emitter, index| {
             let value = load_at(emitter, &from, index, pad)?;
-            store_at(emitter, &to, index, value, None)
+            self.0.at(emitter, &to, index, value, None)
         })?;
         Ok(Vec::new())
     }
