@@ -22,14 +22,7 @@ pub(super) fn convert<'c>(
     op: &Structured<'c>,
     counts: &mut Counts,
 ) -> PassResult<'c, Replacements<'c>> {
-    let mut replacements = vec![None; op.inits.len()];
-    for (number, _) in op.used_results() {
-        let value = result(builder, op, number, counts)?;
-        if let Some(replacement) = replacements.get_mut(number) {
-            *replacement = Some(value);
-        }
-    }
-    Ok(replacements)
+    op.convert_used(|number| result(builder, op, number, counts))
 }
 
 /// Whether a scalar is the value that a combiner leaves every other unchanged with.

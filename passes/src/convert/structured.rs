@@ -1,6 +1,6 @@
 //! Reading a structured operation of linalg: its operands, its loops and its body.
 
-use super::{computes, unsupported};
+use super::{Replacements, computes, unsupported};
 use crate::error::PassResult;
 use crate::ir::value::{defining, identity, is_used, name, operands, results};
 use crate::ir::{Op, TensorType, Val, attribute, walk};
@@ -197,6 +197,24 @@ impl<'c> Structured<'c> {
             .enumerate()
             .filter(|(_, result)| is_used(*result))
             .collect()
+    }
+
+    /// The replacements of the used results, each of them what `convert` makes of its position.
+    ///
+    /// # Errors
+    /// Those of `convert`.
+    pub(super) fn convert_used(
+        &self,
+        mut convert: impl FnMut(usize) -> PassResult<'c, Val<'c>>,
+    ) -> PassResult<'c, Replacements<'c>> {
+        let mut replacements = vec![None; self.inits.len()];
+        for (number, _) in self.used_results() {
+            let value = convert(number)?;
+            if let Some(replacement) = replacements.get_mut(number) {
+                *replacement = Some(value);
+            }
+        }
+        Ok(replacements)
     }
 }
 

@@ -9,7 +9,8 @@ use crate::plan::copy::{CopyPlan, Term};
 use crate::plan::owner::Owner;
 use axe_layout::Swizzle;
 use axe_passes::PassResult;
-use axe_passes::ir::Val;
+use axe_passes::ir::value::operands;
+use axe_passes::ir::{Op, Val};
 use melior::ir::attribute::IntegerAttribute;
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,6 +21,12 @@ type Key = Vec<(usize, Option<i64>)>;
 pub(crate) type Groups = BTreeMap<Key, Vec<usize>>;
 
 impl<'c> Emitter<'c> {
+    /// What an operator reads: its first operand.
+    pub(crate) fn source(&self, op: Op<'c>) -> PassResult<'c, Val<'c>> {
+        let first = operands(op).first().copied();
+        first.ok_or_else(|| self.error("expected a source"))
+    }
+
     /// `sum over terms of (thread / divisor mod modulus) * step`.
     pub(crate) fn thread_part(&self, terms: &[Term]) -> PassResult<'c, Int<'c>> {
         let ints = self.ints();
@@ -47,6 +54,23 @@ impl<'c> Emitter<'c> {
             })
             .collect();
         self.thread_part(&terms)
+    }
+
+    /// The index along a dimension of a fragment that a register of this thread holds.
+    pub(crate) fn index_along(&self, dim: &[Digit], register: i64) -> PassResult<'c, Int<'c>> {
+        let own = dim.iter().filter(|digit| digit.source == Source::Register);
+        let part = own.map(|digit| digit.value(0, register)).sum();
+        self.ints().add(self.thread_index(dim)?, Int::Known(part))
+    }
+
+    /// The index that a register of this thread holds.
+    pub(crate) fn index_of(
+        &self,
+        fragment: &Fragment,
+        register: i64,
+    ) -> PassResult<'c, Vec<Int<'c>>> {
+        let dims = fragment.dims().iter();
+        dims.map(|dim| self.index_along(dim, register)).collect()
     }
 
     /// The swizzled address.

@@ -5,7 +5,7 @@ use crate::emit::kernel::Emitter;
 use crate::emit::schedule::{Plan, Schedule, Site};
 use crate::emit::types;
 use crate::emit::value::Bound;
-use crate::fragment::{Fragment, Source};
+use crate::fragment::Fragment;
 use crate::plan::Decline;
 use axe_dialect::element_type;
 use axe_passes::PassResult;
@@ -179,9 +179,7 @@ impl Each {
         let ints = emitter.ints();
         let mut inside = None;
         for (dim, &room) in self.fragment.dims().iter().zip(room) {
-            let own = dim.iter().filter(|digit| digit.source == Source::Register);
-            let part: i64 = own.map(|digit| digit.value(0, register)).sum();
-            let at = ints.add(emitter.thread_index(dim)?, Int::Known(part))?;
+            let at = emitter.index_along(dim, register)?;
             inside = Some(emitter.both(inside, ints.less(at, room)?)?);
         }
         match inside {

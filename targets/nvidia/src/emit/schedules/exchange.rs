@@ -13,7 +13,7 @@ use crate::plan::owner::Owner;
 use crate::plan::shuffle::ShufflePlan;
 use axe_layout::{Axis, Iter};
 use axe_passes::PassResult;
-use axe_passes::ir::value::{name, operands};
+use axe_passes::ir::value::name;
 use axe_passes::ir::{Op, Val};
 use std::rc::Rc;
 
@@ -89,10 +89,7 @@ fn sides(site: Site<'_, '_>) -> Result<(Rc<Fragment>, Rc<Fragment>, Map), Declin
 }
 
 fn source_values<'c>(emitter: &Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
-    let source = operands(op)
-        .first()
-        .copied()
-        .ok_or_else(|| emitter.error("expected a source"))?;
+    let source = emitter.source(op)?;
     Ok(emitter.registers(source)?.values)
 }
 
@@ -176,10 +173,7 @@ impl<'c> Plan<'c> for Exchange {
     }
 
     fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
-        let source = operands(op)
-            .first()
-            .copied()
-            .ok_or_else(|| emitter.error("expected a source"))?;
+        let source = emitter.source(op)?;
         let source = emitter.registers(source)?;
         let scratch = emitter.scratch(self.source.shape(), source.element)?;
         put(emitter, &scratch, &self.source, &source.values, &self.owner)?;

@@ -45,10 +45,7 @@ impl<'c> Schedule<'c> for Memory {
 }
 
 fn value<'c>(emitter: &Emitter<'c>, op: Op<'c>) -> PassResult<'c, Val<'c>> {
-    let value = operands(op)
-        .first()
-        .copied()
-        .ok_or_else(|| emitter.error("expected a value"))?;
+    let value = emitter.source(op)?;
     emitter.scalar(value)
 }
 

@@ -80,10 +80,7 @@ impl<'c> Plan<'c> for Load {
     }
 
     fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
-        let source = operands(op)
-            .first()
-            .copied()
-            .ok_or_else(|| emitter.error("expected a source"))?;
+        let source = emitter.source(op)?;
         let memory = emitter.memory(source)?;
         let pad = padding(emitter, op, memory.element)?;
         load(emitter, &self.fragment, &self.plan, &memory, pad)

@@ -11,7 +11,6 @@ use crate::plan::Decline;
 use crate::plan::ldmatrix::MatrixPlan;
 use crate::plan::owner::Owner;
 use axe_passes::PassResult;
-use axe_passes::ir::value::operands;
 use axe_passes::ir::{Op, Val};
 use melior::ir::attribute::IntegerAttribute;
 use melior::ir::{Attribute, Type};
@@ -113,10 +112,7 @@ impl<'c> Plan<'c> for Loads {
     }
 
     fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
-        let source = operands(op)
-            .first()
-            .copied()
-            .ok_or_else(|| emitter.error("expected a source"))?;
+        let source = emitter.source(op)?;
         let memory = emitter.memory(source)?;
         let builder = emitter.builder;
         let i32 = types::integer(builder, 32);

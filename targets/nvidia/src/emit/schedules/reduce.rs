@@ -8,7 +8,7 @@ use crate::emit::kernel::Emitter;
 use crate::emit::schedule::{Plan, Schedule, Site};
 use crate::emit::types;
 use crate::emit::value::Registers;
-use crate::fragment::{Fragment, Source};
+use crate::fragment::Fragment;
 use crate::plan::Decline;
 use crate::plan::gather::GatherPlan;
 use crate::plan::owner::Owner;
@@ -16,7 +16,6 @@ use crate::plan::reduce::ReducePlan;
 use axe_dialect::Combiner;
 use axe_passes::PassResult;
 use axe_passes::ir::types::{bits, is_float};
-use axe_passes::ir::value::operands;
 use axe_passes::ir::{Op, Val};
 use melior::ir::operation::OperationLike;
 use melior::ir::{Type, ValueLike};
@@ -121,11 +120,7 @@ fn combine_all<'c>(
 }
 
 fn source<'c>(emitter: &Emitter<'c>, op: Op<'c>) -> PassResult<'c, Registers<'c>> {
-    let source = operands(op)
-        .first()
-        .copied()
-        .ok_or_else(|| emitter.error("expected a source"))?;
-    emitter.registers(source)
+    emitter.registers(emitter.source(op)?)
 }
 
 impl<'c> Plan<'c> for Butterfly {
@@ -271,7 +266,7 @@ impl<'c> Plan<'c> for Serial {
             .collect();
         let mut results = Vec::new();
         for register in 0..self.result.registers() {
-            let kept = self.kept(emitter, register)?;
+            let kept = emitter.index_of(&self.result, register)?;
             let first = self.index(&kept, &vec![Int::ZERO; extents.len()]);
             let first = scalar::load_at(emitter, &scratch, &first, pad)?;
             let first = convert(emitter, first, wide)?;
@@ -296,18 +291,6 @@ impl<'c> Plan<'c> for Serial {
 }
 
 impl Serial {
-    /// The result's index in a register.
-    fn kept<'c>(&self, emitter: &Emitter<'c>, register: i64) -> PassResult<'c, Vec<Int<'c>>> {
-        let along = |dim: &Vec<crate::fragment::Digit>| {
-            let own = dim.iter().filter(|digit| digit.source == Source::Register);
-            let part: i64 = own.map(|digit| digit.value(0, register)).sum();
-            emitter
-                .ints()
-                .add(emitter.thread_index(dim)?, Int::Known(part))
-        };
-        self.result.dims().iter().map(along).collect()
-    }
-
     /// The source's index from the result's and the reduced one.
     fn index<'c>(&self, kept: &[Int<'c>], along: &[Int<'c>]) -> Vec<Int<'c>> {
         let (mut kept, mut along) = (kept.iter(), along.iter());

@@ -6,11 +6,10 @@ use crate::emit::int::Int;
 use crate::emit::kernel::Emitter;
 use crate::emit::schedule::{Plan, Schedule, Site};
 use crate::emit::value::Memory;
-use crate::fragment::{Fragment, Source};
+use crate::fragment::Fragment;
 use crate::plan::Decline;
 use crate::plan::owner::Owner;
 use axe_passes::PassResult;
-use axe_passes::ir::value::operands;
 use axe_passes::ir::{Op, Val};
 use std::rc::Rc;
 
@@ -114,10 +113,7 @@ impl<'c> Plan<'c> for Loads {
     }
 
     fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
-        let source = operands(op)
-            .first()
-            .copied()
-            .ok_or_else(|| emitter.error("expected a source"))?;
+        let source = emitter.source(op)?;
         let memory = emitter.memory(source)?;
         let pad = padding(emitter, op, memory.element)?;
         load(emitter, &self.0, &memory, pad)
@@ -139,22 +135,6 @@ impl<'c> Plan<'c> for Stores {
         write(self.0, emitter, &self.1, &memory, &source.values, owns)?;
         Ok(Vec::new())
     }
-}
-
-/// The index that a register of this thread holds.
-fn index<'c>(
-    emitter: &Emitter<'c>,
-    fragment: &Fragment,
-    register: i64,
-) -> PassResult<'c, Vec<Int<'c>>> {
-    let along = |dim: &Vec<crate::fragment::Digit>| {
-        let own = dim.iter().filter(|digit| digit.source == Source::Register);
-        let part: i64 = own.map(|digit| digit.value(0, register)).sum();
-        emitter
-            .ints()
-            .add(emitter.thread_index(dim)?, Int::Known(part))
-    };
-    fragment.dims().iter().map(along).collect()
 }
 
 /// Whether an index of the box exists; `None` when it always does.
@@ -240,7 +220,7 @@ pub(super) fn load<'c>(
 ) -> PassResult<'c, Vec<Val<'c>>> {
     let mut values = Vec::new();
     for register in 0..fragment.registers() {
-        let at = index(emitter, fragment, register)?;
+        let at = emitter.index_of(fragment, register)?;
         values.push(load_at(emitter, memory, &at, pad)?);
     }
     Ok(values)
@@ -266,7 +246,7 @@ fn write<'c>(
     owns: Option<Val<'c>>,
 ) -> PassResult<'c> {
     for (register, value) in (0..).zip(values) {
-        let at = index(emitter, fragment, register)?;
+        let at = emitter.index_of(fragment, register)?;
         how.at(emitter, memory, &at, *value, owns)?;
     }
     Ok(())

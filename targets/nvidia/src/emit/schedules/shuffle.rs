@@ -9,7 +9,6 @@ use crate::vocabulary::WARP;
 use axe_layout::linear::{Columns, Lanes, Step};
 use axe_passes::PassResult;
 use axe_passes::ir::types::bits;
-use axe_passes::ir::value::operands;
 use axe_passes::ir::{Op, Val};
 use melior::ir::ValueLike;
 
@@ -19,10 +18,7 @@ impl<'c> Plan<'c> for ShufflePlan {
     }
 
     fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
-        let source = operands(op)
-            .first()
-            .copied()
-            .ok_or_else(|| emitter.error("expected a source"))?;
+        let source = emitter.source(op)?;
         let mut values = emitter.registers(source)?.values;
         let lane = emitter.ints().rem(Int::Value(emitter.thread), WARP)?;
         for step in &self.plan.steps {
