@@ -209,3 +209,33 @@ axe.kernel @tiles_of_tiles(%n: index, %b: i1) threads(384) {
   }
   axe.return
 }
+
+// -----
+
+axe.kernel @large_groups(%n: index) threads(128) {
+  // expected-error @below {{expected a group of at most 65536 rows of tiles, got 4611686018427387904}}
+  axe.for_tiles (%i, %j) in (%n, %n) order(groups 4611686018427387904) {
+  }
+  axe.return
+}
+
+// -----
+
+// A tile's number has 32 bits.
+axe.kernel @many_tiles() threads(128) {
+  %many = arith.constant 4611686018427387904 : index
+  // expected-error @below {{a size or place of the kernel has no 32 bits: 4611686018427387904 * 4611686018427387904}}
+  axe.for_tiles (%i, %j) in (%many, %many) order(rows) {
+  }
+  axe.return
+}
+
+// -----
+
+axe.kernel @some_tiles() threads(128) {
+  %many = arith.constant 1048576 : index
+  // expected-error @below {{a size or place of the kernel has no 32 bits: 1099511627776}}
+  axe.for_tiles (%i, %j) in (%many, %many) order(rows) {
+  }
+  axe.return
+}

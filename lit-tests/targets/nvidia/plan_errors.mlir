@@ -187,3 +187,115 @@ func.func @parts_of_b(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
   %y = axe.gemm %x, %x {trans_b, axe.plan = {tile = array<i64: 128, 152, 64>, cluster = 2 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }
+
+// -----
+
+func.func @unknown(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{unknown entry 'tiel' of axe.plan: expected kernel, tile, warps, consumers, stages, order, group, cluster, beside, swap, split, turns, precision}}
+  %y = axe.gemm %x, %x {axe.plan = {kernel = "wgmma", tiel = array<i64: 64, 64, 64>}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
+func.func @no_plan(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected a dictionary as axe.plan, got "wgmma"}}
+  %y = axe.gemm %x, %x {axe.plan = "wgmma"} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
+func.func @two_numbers(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected three numbers as in array<i64: 128, 128, 64> as 'tile' of axe.plan, got array<i64: 64, 64>}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 64, 64>}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
+func.func @text(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected a number as in 2 : i64 as 'stages' of axe.plan, got "four"}}
+  %y = axe.gemm %x, %x {axe.plan = {stages = "four"}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
+func.func @flag(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected true or false as 'turns' of axe.plan, got 1 : i64}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 64, 64, 64>, turns = 1 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
+func.func @alone(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected 'tile' with 'turns' in axe.plan}}
+  %y = axe.gemm %x, %x {axe.plan = {turns = true}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
+func.func @two_kernels(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected entries of one kernel in axe.plan, got 'cluster' for "mma"}}
+  %y = axe.gemm %x, %x {axe.plan = {kernel = "mma", cluster = 2 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
+func.func @warps_of_roles(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected entries of one kernel in axe.plan, got 'warps' for "wgmma"}}
+  %y = axe.gemm %x, %x {axe.plan = {kernel = "wgmma", warps = array<i64: 2, 2>}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
+func.func @far(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{a depth in 128 bytes up to 1024}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 64, 64, 4611686018427387904>}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
+func.func @rows_far(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{a depth in 128 bytes up to 1024}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 4611686018427387904, 8, 64>}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
+func.func @no_number(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected a number as in 2 : i64 as 'stages' of axe.plan, got true}}
+  %y = axe.gemm %x, %x {axe.plan = {stages = true}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
+func.func @no_parts(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected a split of 1, 2, 4 or 8 in axe.plan, with a step along k and columns for the threads of each part, got 0 of the tile [64, 64, 64]}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 64, 64, 64>, split = 0 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
+func.func @no_rows_of_tiles(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected a group of 1 to 65536 rows of tiles in axe.plan, got 0}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 64, 64, 64>, group = 0 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
+func.func @many_rows_of_tiles(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected a group of 1 to 65536 rows of tiles in axe.plan, got 4611686018427387904}}
+  %y = axe.gemm %x, %x {axe.plan = {group = 4611686018427387904 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}

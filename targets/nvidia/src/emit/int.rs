@@ -1,7 +1,7 @@
 //! Integer expressions that fold what is known when compiling.
 
-use axe_passes::PassResult;
 use axe_passes::ir::{Builder, Val};
+use axe_passes::{PassError, PassResult};
 use melior::ir::attribute::IntegerAttribute;
 use melior::ir::r#type::IntegerType;
 use melior::ir::{Type, TypeLike, ValueLike};
@@ -29,29 +29,56 @@ impl Int<'_> {
 }
 
 /// Arithmetic in one integer type. All values are below the type's signed maximum, and divisions are of
-/// values that are not negative: that is what addresses and thread numbers are.
+/// values that are not negative: that is what addresses and thread numbers are. What is known when compiling is
+/// checked; it is an error where the type does not hold it.
 #[derive(Clone, Copy)]
 pub(crate) struct Ints<'c> {
     builder: Builder<'c>,
     r#type: Type<'c>,
+    bits: u32,
 }
 
 impl<'c> Ints<'c> {
     /// In integers of `bits` bits.
     pub(crate) fn new(builder: Builder<'c>, bits: u32) -> Self {
         let r#type = builder.r#type(|context| IntegerType::new(context, bits).into());
-        Self { builder, r#type }
+        Self {
+            builder,
+            r#type,
+            bits,
+        }
     }
 
     /// In `index`.
     pub(crate) fn index(builder: Builder<'c>) -> Self {
         let r#type = builder.index_type();
-        Self { builder, r#type }
+        Self {
+            builder,
+            r#type,
+            bits: 64,
+        }
+    }
+
+    fn too_large(&self, what: impl std::fmt::Display) -> PassError<'c> {
+        let message = format!(
+            "a size or place of the kernel has no {} bits: {what}",
+            self.bits
+        );
+        PassError::new(self.builder.location, message)
+    }
+
+    /// Whether the type holds a number, signed or not.
+    fn holds(&self, number: i64) -> bool {
+        match self.bits {
+            bits @ 1..64 => (-(1 << (bits - 1))..1 << bits).contains(&number),
+            _ => true,
+        }
     }
 
     /// The number as an SSA value.
     pub(crate) fn value(&self, number: Int<'c>) -> PassResult<'c, Val<'c>> {
         match number {
+            Int::Known(known) if !self.holds(known) => Err(self.too_large(known)),
             Int::Known(known) => self
                 .builder
                 .constant(IntegerAttribute::new(self.r#type, known).into()),
@@ -69,7 +96,11 @@ impl<'c> Ints<'c> {
     /// `a + b`.
     pub(crate) fn add(&self, a: Int<'c>, b: Int<'c>) -> PassResult<'c, Int<'c>> {
         match (a, b) {
-            (Int::Known(a), Int::Known(b)) => Ok(Int::Known(a + b)),
+            (Int::Known(a), Int::Known(b)) => {
+                let result = a.checked_add(b);
+                let error = || self.too_large(format_args!("{a} + {b}"));
+                result.map(Int::Known).ok_or_else(error)
+            }
             (Int::Known(0), other) | (other, Int::Known(0)) => Ok(other),
             _ => self.operation("arith.addi", a, b),
         }
@@ -78,7 +109,11 @@ impl<'c> Ints<'c> {
     /// `a - b`.
     pub(crate) fn sub(&self, a: Int<'c>, b: Int<'c>) -> PassResult<'c, Int<'c>> {
         match (a, b) {
-            (Int::Known(a), Int::Known(b)) => Ok(Int::Known(a - b)),
+            (Int::Known(a), Int::Known(b)) => {
+                let result = a.checked_sub(b);
+                let error = || self.too_large(format_args!("{a} - {b}"));
+                result.map(Int::Known).ok_or_else(error)
+            }
             (other, Int::Known(0)) => Ok(other),
             _ => self.operation("arith.subi", a, b),
         }
@@ -87,7 +122,10 @@ impl<'c> Ints<'c> {
     /// `a * b`.
     pub(crate) fn mul(&self, a: Int<'c>, b: i64) -> PassResult<'c, Int<'c>> {
         match (a, b) {
-            (Int::Known(a), b) => Ok(Int::Known(a * b)),
+            (Int::Known(a), b) => {
+                let error = || self.too_large(format_args!("{a} * {b}"));
+                a.checked_mul(b).map(Int::Known).ok_or_else(error)
+            }
             (_, 0) => Ok(Int::ZERO),
             (a, 1) => Ok(a),
             _ => self.operation("arith.muli", a, Int::Known(b)),

@@ -28,3 +28,4 @@ mod value;
 
 pub(crate) use module::{dispatch, verify};
 pub(crate) use schedules::{PANEL_BYTES, STAGING_BYTES};
+pub(crate) use tiles::MOST_GROUPED;

@@ -11,6 +11,9 @@ use axe_passes::ir::walk::blocks;
 use axe_passes::ir::{Op, Val, attribute};
 use melior::ir::operation::OperationLike;
 
+/// Rows of tiles in a group at most: tiles are counted in 32 bits, also where their rows and columns come at run time.
+pub(crate) const MOST_GROUPED: i64 = 1 << 16;
+
 /// The order of the last two dimensions, and rows of tiles in a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Order {
@@ -179,6 +182,11 @@ impl<'c> Emitter<'c> {
         group: i64,
         snake: bool,
     ) -> PassResult<'c, Place<'c>> {
+        if group > MOST_GROUPED {
+            return Err(self.error(format!(
+                "expected a group of at most {MOST_GROUPED} rows of tiles, got {group}"
+            )));
+        }
         let ints = self.ints();
         let area = ints.mul(columns, group)?;
         let number = ints.divide(tile, area)?;

@@ -1,6 +1,7 @@
 //! The plan of a matrix product, and where it comes from: the operator's `axe.plan`, else the database of tuned
 //! plans, else the cost model.
 
+use super::entries;
 use super::frame::Frame;
 use super::product::Gemm;
 use super::search;
@@ -85,6 +86,9 @@ fn of_entry<'c>(
             format!("the plan {}: expected a dictionary", described(entry)),
         ));
     };
+    if let Err(reason) = entries::check(plan) {
+        return Ok(Err(reason));
+    }
     let before = gemm.plan.replace(plan);
     let variant = gemm.variant(chip).map_err(|error| error.message);
     let variant = variant.and_then(|variant| match exact {

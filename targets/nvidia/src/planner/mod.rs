@@ -9,13 +9,14 @@
 //! * [`evaluate`]: the operators of a group on one tile;
 //! * [`budgets`]: the registers of roles;
 //! * [`gemm`], [`specialised`], [`scaled`], [`plain`], [`tiles`], [`single`]: the kernels;
-//! * [`choice`], [`tuned`], [`search`], [`variant`]: where the plan of a product comes from, and what a tuner tries;
+//! * [`entries`], [`choice`], [`tuned`], [`search`], [`variant`]: where the plan of a product comes from, and what a tuner tries;
 //! * [`widen`]: products of 8-bit floats where no instruction takes them;
 //! * [`frame`]: the function around them.
 
 mod budgets;
 mod choice;
 pub mod cost;
+mod entries;
 mod evaluate;
 mod factors;
 mod frame;

@@ -1,6 +1,7 @@
 //! One matrix product: its extents, what forms it, and its tile.
 
 use super::cost::{Problem, Tile, Unit, choose};
+use super::entries;
 use super::frame::element_bytes;
 use super::layouts::{Grid, Product, matrix_product, scalar_product};
 use super::padded;
@@ -9,6 +10,7 @@ use super::search::Query;
 use super::variant::Variant;
 use super::wide::{KFirst, WideTile};
 use crate::build::layout_error;
+use crate::emit::MOST_GROUPED;
 use crate::facts::chip::Chip;
 use axe_dialect::{TileOrder, element_type};
 use axe_passes::ir::value::{name, operands, results};
@@ -93,22 +95,6 @@ pub(super) fn start_of(op: Op<'_>) -> Option<Val<'_>> {
     operands(op).get(2).copied().filter(|_| name(op) != SCALED)
 }
 
-/// Entries of `axe.plan` that say how the product is computed; with one of them the operator's plan stands.
-const CHOICES: [&str; 12] = [
-    "kernel",
-    "tile",
-    "warps",
-    "consumers",
-    "stages",
-    "order",
-    "group",
-    "cluster",
-    "beside",
-    "swap",
-    "split",
-    "turns",
-];
-
 /// Types of 8 bits that wgmma multiplies.
 const BYTES: [&str; 3] = ["f8E4M3FN", "f8E5M2", "i8"];
 
@@ -165,10 +151,7 @@ impl<'c> Gemm<'c> {
             unit: Unit::Scalar,
             scales,
             declined: None,
-            plan: op
-                .attribute("axe.plan")
-                .ok()
-                .and_then(|plan| DictionaryAttribute::try_from(plan).ok()),
+            plan: entries::of(op)?,
         };
         gemm.check_extents()?;
         gemm.choose_unit(builder)?;
@@ -196,7 +179,7 @@ impl<'c> Gemm<'c> {
 
     /// Whether the plan says how the product is computed, rather than what it may round.
     pub(super) fn is_planned(&self) -> bool {
-        CHOICES.iter().any(|key| self.option(key).is_some())
+        self.plan.is_some_and(entries::choose)
     }
 
     /// The tile that the plan and the cost model give.
@@ -441,7 +424,12 @@ impl<'c> Gemm<'c> {
             })?;
         }
         if let Some(group) = self.option("group").and_then(attribute::integer) {
-            tile.group = group.max(1);
+            if !(1..=MOST_GROUPED).contains(&group) {
+                return Err(error(format!(
+                    "expected a group of 1 to {MOST_GROUPED} rows of tiles in axe.plan, got {group}"
+                )));
+            }
+            tile.group = group;
         }
         if !matches!(tile.order, TileOrder::Groups | TileOrder::Snake) {
             tile.group = 1;

@@ -58,6 +58,8 @@ const WIDE: i64 = 112;
 const BESIDE: i64 = 28;
 /// Bytes of the ring's barriers and of alignment.
 const RESERVED: i64 = 2048;
+/// Rows of a tile: more of 8 columns fill no registers that three warpgroups have.
+const MOST_ROWS: i64 = THREAD_REGISTERS * 3 * WARPGROUP / 8;
 /// Rows of tiles in a group, unless a tuner knows better.
 const GROUP: i64 = 8;
 
@@ -137,10 +139,11 @@ impl WideTile {
     ) -> Option<Self> {
         let [rows, columns] = if swap { [n, m] } else { [m, n] };
         let whole = (1..=3).contains(&consumers)
-            && rows > 0
+            && (1..=MOST_ROWS).contains(&rows)
             && rows % (64 * consumers) == 0
             && (8..=256).contains(&columns)
             && columns % 8 == 0
+            && (1..=1024).contains(&depth)
             && (128..=1024).contains(&(depth * bytes))
             && depth * bytes % 128 == 0;
         let mut tile = Self {
@@ -271,12 +274,13 @@ impl WideTile {
     /// The tile shared by `split` CTAs; `None` when their parts of the result have no threads each, or nothing fits.
     #[must_use]
     pub fn split_by(mut self, split: i64, bytes: i64, chip: &Chip) -> Option<Self> {
-        if split == 1 {
-            return Some(self);
+        match split {
+            1 => return Some(self),
+            _ if !SPLITS.contains(&split) => return None,
+            _ => self.split = split,
         }
-        self.split = split;
         self.stages = self.most_stages(0, bytes, chip);
-        let possible = SPLITS.contains(&split) && self.cluster == 1 && self.stages >= 2;
+        let possible = self.cluster == 1 && self.stages >= 2;
         (possible && self.part().is_some()).then_some(self)
     }
 
@@ -527,6 +531,21 @@ mod tests {
         // 2 x 64 tiles for 132 multiprocessors.
         let tile = chosen(256, 5120, 25600);
         assert_eq!((tile.shape, tile.turns), ([128, 80, 64], true), "{tile}");
+    }
+
+    #[test]
+    fn what_no_tile_has_is_refused() {
+        let chip = chip("sm_90a").unwrap();
+        let tile = |shape, depth| WideTile::with_depth(shape, depth, false, 2, chip);
+        let whole = tile((128, 64, 2), 64).unwrap();
+        for far in [0, -64, 1 << 40, 1 << 62, i64::MAX - 63, i64::MIN] {
+            assert_eq!(tile((far, 8, 1), 64), None);
+            assert_eq!(tile((64, far, 1), 64), None);
+            assert_eq!(tile((64, 8, far), 64), None);
+            assert_eq!(tile((64, 8, 1), far), None);
+            assert_eq!(whole.split_by(far, 2, chip), None);
+            assert_eq!(whole.in_turns(far, 2, chip), None);
+        }
     }
 
     #[test]
