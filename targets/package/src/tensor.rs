@@ -31,7 +31,7 @@ pub enum TensorError {
         /// The number of bytes given.
         got: usize,
     },
-    /// The shape has more bytes than the address space.
+    /// There is no memory for so many bytes.
     #[error("a {dtype} tensor of shape {shape:?} is too large")]
     TooLarge {
         /// Its element type.
@@ -86,6 +86,13 @@ pub fn dense_bytes(dtype: DType, shape: &[u64]) -> Option<usize> {
         .filter(|n| isize::try_from(*n).is_ok())
 }
 
+/// The bytes of a dense tensor, and room for them; `None` when there is none.
+fn memory_for(dtype: DType, shape: &[u64]) -> Option<(usize, Vec<u8>)> {
+    let (n, mut bytes) = (dense_bytes(dtype, shape)?, Vec::new());
+    bytes.try_reserve_exact(n).ok()?;
+    Some((n, bytes))
+}
+
 impl Tensor {
     /// A tensor of the given bytes.
     ///
@@ -111,14 +118,15 @@ impl Tensor {
     /// # Errors
     /// It does not fit in memory.
     pub fn filled(dtype: DType, shape: Vec<u64>, byte: u8) -> Result<Self, TensorError> {
-        match dense_bytes(dtype, &shape) {
-            Some(n) => Ok(Tensor {
-                dtype,
-                shape,
-                bytes: vec![byte; n],
-            }),
-            None => Err(TensorError::TooLarge { dtype, shape }),
-        }
+        let Some((n, mut bytes)) = memory_for(dtype, &shape) else {
+            return Err(TensorError::TooLarge { dtype, shape });
+        };
+        bytes.resize(n, byte);
+        Ok(Tensor {
+            dtype,
+            shape,
+            bytes,
+        })
     }
 
     /// A tensor of the given values, each rounded to `dtype` as [`DType::push_f64`] says.
@@ -142,11 +150,10 @@ impl Tensor {
     /// # Errors
     /// It does not fit in memory.
     pub fn random(dtype: DType, shape: Vec<u64>, random: Random) -> Result<Self, TensorError> {
-        let Some(n) = dense_bytes(dtype, &shape) else {
+        let Some((n, mut bytes)) = memory_for(dtype, &shape) else {
             return Err(TensorError::TooLarge { dtype, shape });
         };
         let mut rng = ChaCha8Rng::seed_from_u64(random.seed);
-        let mut bytes = Vec::with_capacity(n);
         let span = random.high - random.low;
         while bytes.len() < n {
             let unit = f64::from(rng.next_u32()) * (1.0 / 4_294_967_296.0);
@@ -278,6 +285,12 @@ mod tests {
         ));
         assert!(Tensor::filled(DType::F16, vec![u64::MAX, 2], 0).is_err());
         assert!(Tensor::filled(DType::F16, vec![1 << 62, 1], 0).is_err());
+        // Bytes that can be counted, and that no machine has.
+        for shape in [vec![1 << 60], vec![1 << 30, 1 << 29]] {
+            assert!(Tensor::filled(DType::F16, shape.clone(), 0).is_err());
+            let random = Random::for_dtype(DType::F16, 1);
+            assert!(Tensor::random(DType::F16, shape, random).is_err());
+        }
         let t = Tensor::filled(DType::U8, vec![4], 1).unwrap();
         assert!(t.clone().reinterpret(DType::F16).is_err());
         assert_eq!(t.reinterpret(DType::F8E4M3).unwrap().dtype(), DType::F8E4M3);

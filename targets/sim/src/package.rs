@@ -139,14 +139,15 @@ impl Runner<'_> {
             }
             self.addresses.push(at);
             let bytes = match &memory.role {
+                Role::Buffer(BufferInit::Zero | BufferInit::ZeroOnLoad) => {
+                    set(&mut self.device, at, memory.bytes, 0).map_err(&fail)?;
+                    continue;
+                }
                 Role::Input => {
                     let tensor = inputs
                         .get(&memory.name)
                         .ok_or_else(|| PackageRunError::MissingInput(memory.name.clone()))?;
                     tensor.bytes().to_vec()
-                }
-                Role::Buffer(BufferInit::Zero | BufferInit::ZeroOnLoad) => {
-                    vec![0; memory.bytes as usize]
                 }
                 Role::Buffer(BufferInit::Data { file }) => {
                     self.package.file(file).unwrap_or_default().to_vec()
@@ -188,18 +189,19 @@ impl Runner<'_> {
     ) -> Result<Option<(String, RunReport)>, PackageRunError> {
         match step {
             ConcreteStep::Fill { to, bytes, value } => {
-                let done = self
-                    .device
-                    .copy_in(self.address(*to), &vec![*value; *bytes as usize]);
+                let at = self.address(*to);
+                let done = set(&mut self.device, at, *bytes, *value);
                 done.map_err(self.fault(*to))?;
             }
             ConcreteStep::Copy { from, to, bytes } => {
-                let mut data = vec![0; *bytes as usize];
-                self.device
-                    .copy_out(self.address(*from), &mut data)
-                    .map_err(self.fault(*from))?;
-                let done = self.device.copy_in(self.address(*to), &data);
-                done.map_err(self.fault(*to))?;
+                let (source, destination) = (self.address(*from), self.address(*to));
+                for (offset, length) in pieces(*bytes) {
+                    let mut data = vec![0; length];
+                    let read = self.device.copy_out(source + offset, &mut data);
+                    read.map_err(self.fault(*from))?;
+                    let done = self.device.copy_in(destination + offset, &data);
+                    done.map_err(self.fault(*to))?;
+                }
             }
             ConcreteStep::Launch {
                 kernel, grid, args, ..
@@ -288,20 +290,37 @@ impl Runner<'_> {
         let mut all = BTreeMap::new();
         for (memory, &at) in self.instance.memory.iter().zip(&self.addresses) {
             if memory.role == Role::Output {
-                let mut bytes = vec![0; memory.bytes as usize];
-                if !bytes.is_empty() {
+                let mut tensor = Tensor::filled(memory.dtype, memory.shape.clone(), 0)?;
+                if !tensor.is_empty() {
                     self.device
-                        .copy_out(at, &mut bytes)
+                        .copy_out(at, tensor.bytes_mut())
                         .map_err(at_memory(memory))?;
                 }
-                all.insert(
-                    memory.name.clone(),
-                    Tensor::new(memory.dtype, memory.shape.clone(), bytes)?,
-                );
+                all.insert(memory.name.clone(), tensor);
             }
         }
         Ok(all)
     }
+}
+
+/// Bytes that are moved at a time: as many as memory has are too many to hold twice.
+const PIECE: u64 = 1 << 20;
+
+/// The offset and length of each piece of so many bytes.
+fn pieces(bytes: u64) -> impl Iterator<Item = (u64, usize)> {
+    let count = bytes.div_ceil(PIECE);
+    (0..count).map(move |at| {
+        let length = PIECE.min(bytes - at * PIECE);
+        (at * PIECE, length as usize)
+    })
+}
+
+/// Sets every byte of a piece of the device's memory.
+fn set(device: &mut Device, at: u64, bytes: u64, value: u8) -> Result<(), Fault> {
+    for (offset, length) in pieces(bytes) {
+        device.copy_in(at + offset, &vec![value; length])?;
+    }
+    Ok(())
 }
 
 /// The 128 bytes that a kernel gets for a tensor.

@@ -129,3 +129,40 @@ fn a_missing_input_is_named() {
     let error = run_package(&package(1), &BTreeMap::new(), &dims, &simulator).unwrap_err();
     assert!(matches!(error, PackageRunError::MissingInput(name) if name == "a"));
 }
+
+#[test]
+fn large_fills_and_copies_reach_every_byte() {
+    let bytes = (5 << 19) + 3;
+    let mut manifest = package(1).manifest().clone();
+    let tensor = |name: &str| TensorSpec::new(name, DType::U8, [Expr::Const(bytes)]);
+    (manifest.symbols, manifest.kernels, manifest.inputs) = (vec![], vec![], vec![]);
+    manifest.outputs = vec![tensor("filled"), tensor("zero")];
+    manifest.buffers[0] = Buffer {
+        dtype: DType::U8,
+        shape: vec![Expr::Const(bytes)],
+        init: BufferInit::ZeroOnLoad,
+        ..manifest.buffers[0].clone()
+    };
+    let at = |name: &str| MemRef {
+        name: name.into(),
+        offset_bytes: Expr::Const(0),
+    };
+    let copy = |from: &str, to: &str| Step::Copy {
+        from: at(from),
+        to: at(to),
+        bytes: Expr::Const(bytes),
+    };
+    let fill = Step::Fill {
+        to: at("b"),
+        bytes: Expr::Const(bytes),
+        value: 7,
+    };
+    manifest.steps = vec![copy("b", "zero"), fill, copy("b", "filled")];
+    let package = Package::new(manifest, BTreeMap::new()).unwrap();
+    let simulator = Simulator::new(Options::default());
+    let run = run_package(&package, &BTreeMap::new(), &BTreeMap::new(), &simulator).unwrap();
+    for (name, value) in [("filled", 7), ("zero", 0)] {
+        let bytes = run.outputs[name].bytes();
+        assert!(bytes.iter().all(|byte| *byte == value), "{name}");
+    }
+}

@@ -25,16 +25,22 @@ pub(crate) struct Allocation {
 }
 
 impl Allocation {
-    fn new(base: u64, bytes: u64, name: String) -> Self {
-        let zeros = |n: u64| (0..n).map(|_| AtomicU32::new(0)).collect();
-        Self {
+    /// `None` when there is no memory for it.
+    fn new(base: u64, bytes: u64, name: String) -> Option<Self> {
+        let zeros = |n: u64| {
+            let mut words = Vec::new();
+            words.try_reserve_exact(usize::try_from(n).ok()?).ok()?;
+            words.extend((0..n).map(|_| AtomicU32::new(0)));
+            Some(words)
+        };
+        Some(Self {
             base,
             bytes,
             name,
-            words: zeros(bytes.div_ceil(4)),
-            written: zeros(bytes.div_ceil(32)),
+            words: zeros(bytes.div_ceil(4))?,
+            written: zeros(bytes.div_ceil(32))?,
             freed: AtomicBool::new(false),
-        }
+        })
     }
 
     fn word(&self, index: u64) -> u32 {
@@ -137,11 +143,12 @@ impl GlobalMemory {
             .allocations
             .last()
             .map_or(FIRST, |a| (a.base + a.bytes + GUARD).next_multiple_of(4096));
+        let too_large = || Fault::Invalid(format!("no memory for an allocation of {bytes} bytes"));
         if bytes > 1 << 40 {
-            return Err(Fault::Invalid(format!("allocation of {bytes} bytes")));
+            return Err(too_large());
         }
-        self.allocations
-            .push(Arc::new(Allocation::new(base, bytes, name)));
+        let made = Allocation::new(base, bytes, name).ok_or_else(too_large)?;
+        self.allocations.push(Arc::new(made));
         Ok(base)
     }
 
@@ -286,5 +293,19 @@ impl AtomicLocks {
         let shard = self.0.get((addr / 16) as usize % self.0.len().max(1));
         let _held = shard.map(lock);
         f()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_no_machine_has_is_refused() {
+        assert!(Allocation::new(FIRST, 1 << 60, "x".into()).is_none());
+        let mut memory = GlobalMemory::default();
+        let refused = memory.alloc(u64::MAX, "x".into()).unwrap_err();
+        assert!(refused.to_string().contains("no memory"), "{refused}");
+        assert_eq!(memory.alloc(4, "x".into()), Ok(FIRST));
     }
 }
