@@ -1,6 +1,7 @@
 //===- AxeOperators.cpp - Verification of the operators -------------------===//
 
 #include "AxeVerify.h"
+#include "llvm/Support/InterleavedRange.h"
 
 using namespace mlir;
 using namespace axe;
@@ -255,6 +256,32 @@ LogicalResult TransposeOp::verify() {
     return emitOpError("(N2) expected the permuted shape and the source's "
                        "element type, got ")
            << getResult().getType();
+  return success();
+}
+
+LogicalResult ExtractSliceOp::verify() {
+  Type source = getSource().getType(), result = getResult().getType();
+  ArrayRef<int64_t> extents = shapeOf(source), box = shapeOf(result);
+  ArrayRef<int64_t> origin = getOrigin();
+  if (origin.size() != extents.size() ||
+      llvm::any_of(origin, [](int64_t at) { return at < 0; }))
+    return emitOpError("(J1) expected ")
+           << extents.size() << " origins of at least 0, got "
+           << llvm::interleaved_array(origin).str();
+  if (box.size() != extents.size() || ShapedType::isDynamicShape(box) ||
+      elementType(source) != elementType(result))
+    return emitOpError("(J2) expected a static result of the source's rank and "
+                       "element type, got ")
+           << result << " of " << source;
+  for (auto [dim, extent] : llvm::enumerate(extents)) {
+    // Not `origin + box`, which may overflow.
+    if (!ShapedType::isDynamic(extent) && box[dim] <= extent &&
+        origin[dim] <= extent - box[dim])
+      continue;
+    return emitOpError("(J3) expected dimension ")
+           << dim << " of the box to lie in the source's " << source << ", got "
+           << box[dim] << " elements from " << origin[dim] << " on";
+  }
   return success();
 }
 

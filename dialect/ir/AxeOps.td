@@ -677,6 +677,35 @@ def Axe_TransposeOp : Axe_Operator<"transpose", [Pure]> {
   }];
 }
 
+def Axe_ExtractSliceOp : Axe_Operator<"extract_slice", [Pure]> {
+  let summary = "A static box of a tensor, at an origin known when compiling";
+  let description = [{
+    Element `x` of the result is element `origin + x` of the source. Of a
+    register tensor it is a part: where the result's layout leaves the elements
+    in their threads, as that of the source's box does, no instruction is
+    needed. What follows then works on the part alone, so that the registers it
+    takes beside the source's are those of the part.
+
+    **Constraints**
+
+    * (J1) one origin for each dimension of the source, which is not negative;
+    * (J2) the result is static, and has the source's rank and element type;
+    * (J3) the box lies in the source, whose extents it cuts are static.
+
+    **Example**: the second 64 columns of an accumulator
+    ```mlir
+    %p = axe.extract_slice %sum [0, 64] : tensor<128x192xf32, #acc> -> tensor<128x64xf32, #panel>
+    ```
+  }];
+  let arguments = !con((ins AnyRankedTensor:$source, DenseI64ArrayAttr:$origin), scheduling);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $source $origin
+    (`schedule` `=` $schedule^)? (`options` `=` $options^)? attr-dict
+    `:` type($source) `->` type($result)
+  }];
+}
+
 def Axe_MaskOp : Axe_Operator<"mask", [Pure, AttrSizedOperandSegments]> {
   let summary = "Keeps the elements inside bounds and replaces the others";
   let description = [{

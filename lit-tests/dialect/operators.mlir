@@ -2,6 +2,7 @@
 // RUN: axe-opt %s --mlir-print-op-generic | axe-opt | FileCheck %s
 
 #frag = #axe.layout<S[(8, 4, 2) : (4@lane, 1@lane, 1@reg)]>
+#half = #axe.layout<S[(8, 2, 2) : (4@lane, 1@lane, 1@reg)]>
 
 // CHECK-LABEL: @operators
 func.func @operators(%a: tensor<?x64xf16>, %w: tensor<32x64xf16>, %b: tensor<32xf32>, %n: index) -> tensor<?xf32> {
@@ -38,6 +39,8 @@ func.func @fragments(%x: memref<8x8xf16, #axe.space<shared>>, %i: index, %z: f16
   axe.fill %z to %x : f16 to memref<8x8xf16, #axe.space<shared>>
   // CHECK: axe.mask %{{.*}} at(%{{.*}}, %{{.*}}) in(%{{.*}}, %{{.*}}) else %{{.*}} : f16, tensor<8x8xf16
   %3 = axe.mask %2 at(%i, %i) in(%i, %i) else %z : f16, tensor<8x8xf16, #frag> -> tensor<8x8xf16, #frag>
+  // CHECK: axe.extract_slice %{{.*}} [0, 4] schedule = "registers" : tensor<8x8xf16, #{{.*}}> -> tensor<8x4xf16, #{{.*}}>
+  %4 = axe.extract_slice %3 [0, 4] schedule = "registers" : tensor<8x8xf16, #frag> -> tensor<8x4xf16, #half>
   // CHECK: axe.copy %{{.*}} to %{{.*}} schedule = "ldst" options = {width = 4 : i64} : tensor<8x8xf16
   axe.copy %3 to %x schedule = "ldst" options = {width = 4 : i64} : tensor<8x8xf16, #frag> to memref<8x8xf16, #axe.space<shared>>
   return

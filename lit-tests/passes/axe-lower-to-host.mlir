@@ -90,6 +90,16 @@ func.func @shapes(%x: tensor<?x8xf32>, %n: index) -> (tensor<?x?x8xf32>, tensor<
   return %a, %b : tensor<?x?x8xf32>, tensor<8x?xf32>
 }
 
+// CHECK-LABEL: @extract_slice
+// CHECK-SAME: (%[[X:.*]]: tensor<4x8xf32>)
+func.func @extract_slice(%x: tensor<4x8xf32>) -> tensor<4x3xf32> {
+  // CHECK: ^bb0(%[[I:.*]]: index, %[[J:.*]]: index):
+  // CHECK: %[[C:.*]] = arith.addi %{{.*}}, %[[J]]
+  // CHECK: tensor.extract %[[X]][%[[I]], %[[C]]]
+  %a = axe.extract_slice %x [0, 5] : tensor<4x8xf32> -> tensor<4x3xf32>
+  return %a : tensor<4x3xf32>
+}
+
 // CHECK-LABEL: @mask
 // CHECK-SAME: (%[[X:.*]]: tensor<4x8xf32>, %[[M:.*]]: index, %[[N:.*]]: index, %[[V:.*]]: f32)
 func.func @mask(%x: tensor<4x8xf32>, %m: index, %n: index, %v: f32) -> tensor<4x8xf32> {

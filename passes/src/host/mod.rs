@@ -93,6 +93,7 @@ impl<'c> Lowering<'c> {
             "axe.transpose" => Some(tensors::transpose(&builder, op)?),
             "axe.cast" => Some(tensors::cast(&builder, op)?),
             "axe.mask" => Some(tensors::mask(&builder, op)?),
+            "axe.extract_slice" => Some(tensors::extract_slice(&builder, op)?),
             "axe.fill" if op.result_count() == 1 => Some(tensors::fill(&builder, op)?),
             "axe.fill" => return self.fill(&builder, op),
             "axe.copy" => self.copy(&builder, op)?,

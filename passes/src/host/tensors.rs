@@ -134,6 +134,23 @@ pub(super) fn transpose<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c,
     })
 }
 
+/// `axe.extract_slice`.
+pub(super) fn extract_slice<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Val<'c>> {
+    let (r#type, tensor) = result(builder, op)?;
+    let source = source(op)?;
+    let origin = op.attribute("origin").ok();
+    let origin = origin.and_then(crate::ir::attribute::read_i64s);
+    let origin = origin.ok_or_else(|| PassError::new(op.location(), "'origin' cannot be read"))?;
+    let sizes: Vec<_> = tensor.shape.iter().copied().map(Ix::Fixed).collect();
+    generate(builder, r#type, &sizes, |inner, at| {
+        let moved = at.iter().zip(&origin);
+        let from = moved
+            .map(|(at, first)| Ix::Fixed(*first).add(inner, *at))
+            .collect::<PassResult<'c, Vec<_>>>()?;
+        extract(inner, source, &from)
+    })
+}
+
 /// `axe.mask`.
 pub(super) fn mask<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Val<'c>> {
     let (r#type, tensor) = result(builder, op)?;

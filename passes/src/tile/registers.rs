@@ -198,7 +198,8 @@ fn writes(op: Op<'_>, from: Val<'_>) -> Option<String> {
         }
         "axe.copy" | "axe.fill" | "axe.slice" | "axe.view" | "axe.alloc" | "axe.cast"
         | "axe.map" | "axe.mask" | "axe.broadcast" | "axe.reduce" | "axe.transpose"
-        | "axe.gemm" | "memref.dim" | "gpu.block_id" | "gpu.thread_id" | "gpu.grid_dim" => None,
+        | "axe.extract_slice" | "axe.gemm" | "memref.dim" | "gpu.block_id" | "gpu.thread_id"
+        | "gpu.grid_dim" => None,
         _ if ["arith.", "math.", "tensor."]
             .iter()
             .any(|prefix| name.starts_with(prefix)) =>

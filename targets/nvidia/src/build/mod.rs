@@ -318,6 +318,18 @@ impl<'c> Code<'c> {
             .value("axe.transpose", &[value], r#type, &permutation)
     }
 
+    /// The box of a register tensor that begins at `origin`.
+    pub fn extract_slice(
+        &self,
+        value: Val<'c>,
+        origin: &[i64],
+        r#type: Type<'c>,
+    ) -> PassResult<'c, Val<'c>> {
+        let origin = [("origin", self.builder.i64s(origin))];
+        self.builder
+            .value("axe.extract_slice", &[value], r#type, &origin)
+    }
+
     /// A register tensor whose elements are all `value`.
     pub fn fill(&self, value: Val<'c>, r#type: Type<'c>) -> PassResult<'c, Val<'c>> {
         let segments = self.builder.segments(&[1, 0, 0]);

@@ -1,4 +1,4 @@
-//! Register tensors from register tensors: relayout, broadcast and transpose.
+//! Register tensors from register tensors: relayout, broadcast, transpose and boxes.
 
 use super::load::{load, with_memory};
 use super::store::store;
@@ -32,6 +32,8 @@ enum Map {
     Broadcast(Vec<usize>),
     /// Result dimension `i` is source dimension `permutation[i]`.
     Transpose(Vec<usize>),
+    /// Result element 0 is the source's at this index.
+    Box(Vec<usize>),
 }
 
 impl Map {
@@ -39,6 +41,7 @@ impl Map {
         match name(site.op).as_str() {
             "axe.broadcast" => Self::Broadcast(site.dims("dims")),
             "axe.transpose" => Self::Transpose(site.dims("permutation")),
+            "axe.extract_slice" => Self::Box(site.dims("origin")),
             _ => Self::Same,
         }
     }
@@ -46,7 +49,7 @@ impl Map {
     /// For each result dimension, the source's.
     fn dims(&self, rank: usize) -> Vec<Option<usize>> {
         match self {
-            Self::Same => (0..rank).map(Some).collect(),
+            Self::Same | Self::Box(_) => (0..rank).map(Some).collect(),
             Self::Transpose(permutation) => permutation.iter().copied().map(Some).collect(),
             Self::Broadcast(new) => {
                 let mut next = 0..;
@@ -63,6 +66,16 @@ impl Map {
         }
     }
 
+    /// Where the result begins in the source.
+    fn origin(&self) -> impl Iterator<Item = i64> {
+        let origin = match self {
+            Self::Box(origin) => origin.as_slice(),
+            _ => &[],
+        };
+        let known = origin.iter().map(|at| i64::try_from(*at).unwrap_or(0));
+        known.chain(std::iter::repeat(0))
+    }
+
     /// The row-major source index of a row-major result index.
     fn source(&self, x: i64, result: &[i64], source: &[i64]) -> i64 {
         let (mut rest, mut index) = (x, vec![0; source.len()]);
@@ -72,8 +85,11 @@ impl Map {
             }
             rest /= extent;
         }
-        index
+        let moved = index
             .iter()
+            .zip(self.origin())
+            .map(|(at, first)| at + first);
+        moved
             .zip(source)
             .fold(0, |linear, (at, extent)| linear * extent + at)
     }
@@ -189,15 +205,24 @@ impl Exchange {
     /// The scratch storage with the result's dimensions.
     fn view<'c>(&self, scratch: &Memory<'c>) -> Memory<'c> {
         let shape = self.result.shape();
+        // Scratch storage is row-major: a dimension is one iter.
+        let stride = |dim: usize| {
+            let iters = scratch.dims.get(dim).map(Vec::as_slice);
+            iters
+                .unwrap_or_default()
+                .last()
+                .map_or(0, |iter| iter.stride)
+        };
         let from = self.map.dims(shape.len());
-        let iters = from.iter().zip(shape).map(|(dim, &extent)| {
-            match dim.and_then(|dim| scratch.dims.get(dim)) {
-                Some(iters) => iters.clone(),
-                None => vec![Iter::new(extent, 0, Axis::M)],
-            }
-        });
+        let iters = from
+            .iter()
+            .zip(shape)
+            .map(|(dim, &extent)| vec![Iter::new(extent, dim.map_or(0, stride), Axis::M)]);
+        let moved = (0..scratch.dims.len()).zip(self.map.origin());
+        let moved = moved.map(|(dim, first)| first * stride(dim));
         Memory {
             dims: iters.collect(),
+            offset: scratch.offset + moved.sum::<i64>(),
             shape: shape.to_vec(),
             guards: vec![None; shape.len()],
             ..scratch.clone()

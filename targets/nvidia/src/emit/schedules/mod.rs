@@ -34,7 +34,7 @@ pub(crate) use staged::{PANEL_BYTES, STAGING_BYTES};
 pub(super) fn of<'c>(site: Site<'_, 'c>) -> Vec<Box<dyn Schedule<'c>>> {
     match name(site.op).as_str() {
         "axe.copy" => of_copy(site),
-        "axe.broadcast" | "axe.transpose" => between_registers(),
+        "axe.broadcast" | "axe.transpose" | "axe.extract_slice" => between_registers(),
         "axe.fill" if site.result().is_ok() => vec![Box::new(fill::Registers)],
         "axe.fill" => vec![Box::new(fill::Memory)],
         "axe.cast" => vec![Box::new(elementwise::Cast)],
