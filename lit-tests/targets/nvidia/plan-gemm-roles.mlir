@@ -87,3 +87,57 @@ func.func @clusters(%a: tensor<8192x4096xf16>, %w: tensor<4096x4096xf16>) -> ten
   %p = axe.gemm %a, %w {trans_b, axe.plan = {tile = array<i64: 128, 256, 64>, cluster = 2 : i64}} : tensor<8192x4096xf16>, tensor<4096x4096xf16> -> tensor<8192x4096xf32>
   return %p : tensor<8192x4096xf32>
 }
+
+// What follows the product is formed and stored panel by panel, two of which fit in what a warpgroup stores through: the
+// residual's part for the next panel is loaded before one is formed, what belongs to rows once.
+// CHECK-LABEL: axe.kernel @epilogue_0_gemm
+// CHECK: axe.for_tiles {{.*}} turns {
+// CHECK: axe.wait {{.*}} {pending = 1 : i64}
+// CHECK: %[[SUM:.*]] = axe.wait
+// CHECK: axe.copy {{.*}} -> tensor<128xf32
+// CHECK-NOT: -> tensor<128xf32
+// CHECK: axe.copy {{.*}} -> tensor<128x32xf16
+// CHECK: axe.copy {{.*}} -> tensor<128x32xf16
+// CHECK: axe.extract_slice %[[SUM]] [0, 0] : tensor<128x176xf32, {{.*}}> -> tensor<128x32xf32
+// CHECK: axe.map
+// CHECK: axe.copy {{.*}} to
+// CHECK: axe.copy {{.*}} -> tensor<128x32xf16
+// CHECK: axe.extract_slice %[[SUM]] [0, 32]
+// CHECK: axe.map
+// CHECK: axe.copy {{.*}} to
+// CHECK: axe.copy {{.*}} -> tensor<128x16xf16
+// CHECK: axe.extract_slice %[[SUM]] [0, 128]
+// CHECK: axe.extract_slice %[[SUM]] [0, 160] : tensor<128x176xf32, {{.*}}> -> tensor<128x16xf32
+// CHECK-NOT: axe.extract_slice
+// CHECK-LABEL: axe.kernel @converted_0_gemm
+// CHECK-NOT: axe.extract_slice
+// CHECK: axe.cast {{.*}} -> tensor<128x192xf16
+// CHECK: axe.kernel @rest_0_gemm
+// CHECK: axe.extract_slice {{.*}} [0, 64] : tensor<128x72xf32, {{.*}}> -> tensor<128x8xf32
+func.func @epilogue(%a: tensor<8192x4096xf16>, %w: tensor<24576x4096xf16>, %r: tensor<8192xf32>, %x: tensor<8192x24576xf16>) -> tensor<8192x24576xf16> {
+  %p = axe.gemm %a, %w {trans_b, axe.plan = {tile = array<i64: 128, 176, 64>, turns = true}} : tensor<8192x4096xf16>, tensor<24576x4096xf16> -> tensor<8192x24576xf32>
+  %s = axe.broadcast %r dims [1] : tensor<8192xf32> -> tensor<8192x24576xf32>
+  %c = axe.map ins(%p, %s, %x : tensor<8192x24576xf32>, tensor<8192x24576xf32>, tensor<8192x24576xf16>) -> tensor<8192x24576xf16> {
+  ^bb0(%u: f32, %v: f32, %h: f16):
+    %e = arith.extf %h : f16 to f32
+    %t = arith.mulf %u, %v : f32
+    %q = arith.addf %t, %e : f32
+    %o = arith.truncf %q : f32 to f16
+    axe.yield %o : f16
+  }
+  return %c : tensor<8192x24576xf16>
+}
+
+// Sums that are only converted take no registers beside them: whole panels are left to the store.
+func.func @converted(%a: tensor<8192x4096xf16>, %w: tensor<24576x4096xf16>) -> tensor<8192x24576xf16> {
+  %p = axe.gemm %a, %w {trans_b, axe.plan = {tile = array<i64: 128, 192, 64>, turns = true}} : tensor<8192x4096xf16>, tensor<24576x4096xf16> -> tensor<8192x24576xf32>
+  %c = axe.cast %p : tensor<8192x24576xf32> -> tensor<8192x24576xf16>
+  return %c : tensor<8192x24576xf16>
+}
+
+// Eight columns are too narrow for a panel: threads store these, and not the tile.
+func.func @rest(%a: tensor<8192x4096xf16>, %w: tensor<24576x4096xf16>) -> tensor<8192x24576xf16> {
+  %p = axe.gemm %a, %w {trans_b, axe.plan = {tile = array<i64: 128, 72, 64>, turns = true}} : tensor<8192x4096xf16>, tensor<24576x4096xf16> -> tensor<8192x24576xf32>
+  %c = axe.cast %p : tensor<8192x24576xf32> -> tensor<8192x24576xf16>
+  return %c : tensor<8192x24576xf16>
+}

@@ -76,17 +76,25 @@ impl<'c> Emitter<'c> {
         &mut self,
         block: melior::ir::BlockRef<'c, 'c>,
         into: Builder<'c>,
-        rings: &[RingKey],
+        (rings, panels): (&[RingKey], bool),
     ) -> PassResult<'c, Vec<Type<'c>>> {
         let outside = std::mem::replace(&mut self.builder, into);
         let terminator = self.block(block)?;
         let yielded = terminator.map(operands).unwrap_or_default();
         let mut yielded = self.expand_all(&yielded)?;
         yielded.extend(self.cursor_values(rings)?);
+        yielded.extend(self.panel_values(panels)?);
         self.builder
             .operation("scf.yield", &yielded, &[], &[], Vec::new())?;
         self.builder = outside;
         Ok(yielded.iter().map(Val::r#type).collect())
+    }
+
+    /// Sets the state of rings, and that of panels behind it where it is carried too.
+    pub(super) fn set_carried(&mut self, rings: &[RingKey], values: &[Val<'c>]) {
+        let (cursors, panels) = values.split_at((2 * rings.len()).min(values.len()));
+        self.set_cursors(rings, cursors);
+        self.set_panels(panels);
     }
 
     /// `scf.for`.
@@ -103,18 +111,22 @@ impl<'c> Emitter<'c> {
             start.push(self.scalar(*bound)?);
         }
         let rings = self.rings_below(op);
+        let panels = self.carries_panels(op)?;
         let mut initial = self.expand_all(carried)?;
         let own_count = initial.len();
         initial.extend(self.cursor_values(&rings)?);
+        initial.extend(self.panel_values(panels)?);
         let mut arguments = vec![bounds[0].r#type()];
         arguments.extend(initial.iter().map(Val::r#type));
         let (region, scalars, inner) = self.builder.region(&arguments);
         let (scalars, cursors) = scalars.split_at(1 + own_count);
         let own = block_arguments(block);
         self.bind_expanded(&own, scalars)?;
-        self.set_cursors(&rings, cursors);
+        self.set_carried(&rings, cursors);
         let location = self.builder.location;
-        let types = self.region_body(block, inner, &rings)?;
+        self.loops += 1;
+        let types = self.region_body(block, inner, (&rings, panels))?;
+        self.loops -= 1;
         self.builder.location = location;
         start.extend(initial);
         let emitted = self
@@ -122,7 +134,7 @@ impl<'c> Emitter<'c> {
             .operation("scf.for", &start, &types, &[], vec![region])?;
         let emitted = results(emitted);
         let (values, cursors) = emitted.split_at(own_count.min(emitted.len()));
-        self.set_cursors(&rings, cursors);
+        self.set_carried(&rings, cursors);
         self.bind_expanded(&results(op), values)
     }
 
@@ -135,15 +147,17 @@ impl<'c> Emitter<'c> {
         let condition = self.scalar(condition)?;
         let location = self.builder.location;
         let rings = self.rings_below(op);
-        let before = self.cursor_values(&rings)?;
+        let panels = self.carries_panels(op)?;
+        let mut before = self.cursor_values(&rings)?;
+        before.extend(self.panel_values(panels)?);
         let (mut regions, mut types) = (Vec::new(), Vec::new());
         for side in op.regions() {
-            self.set_cursors(&rings, &before);
+            self.set_carried(&rings, &before);
             let region = self.builder.region(&[]);
             match first_block(side) {
-                Some(block) => types = self.region_body(block, region.2, &rings)?,
+                Some(block) => types = self.region_body(block, region.2, (&rings, panels))?,
                 // An absent `else` is a region without a block, unless a ring's state must come out of it.
-                None if rings.is_empty() => {
+                None if before.is_empty() => {
                     regions.push(melior::ir::Region::new());
                     continue;
                 }
@@ -161,7 +175,7 @@ impl<'c> Emitter<'c> {
             .operation("scf.if", &[condition], &types, &[], regions)?;
         let emitted = results(emitted);
         let (values, cursors) = emitted.split_at(emitted.len().saturating_sub(before.len()));
-        self.set_cursors(&rings, cursors);
+        self.set_carried(&rings, cursors);
         self.bind_expanded(&results(op), values)
     }
 

@@ -3,6 +3,7 @@
 use super::int::{Int, Ints};
 use super::pipeline::{Cursor, Ring, RingKey, Side};
 use super::schedule::Decision;
+use super::staging::Staging;
 use super::team::{Meeting, Team};
 use super::tensor_map::TensorMapParameter;
 use super::types;
@@ -53,6 +54,10 @@ pub(crate) struct Emitter<'c> {
     pub cursors: HashMap<RingKey, Cursor<'c>>,
     /// Whether the team has issued bulk stores that may be under way.
     pub bulk_stores: bool,
+    /// The panels of shared memory through which the scope stores.
+    pub staging: Staging<'c>,
+    /// Loops around what is being emitted.
+    pub loops: usize,
     /// The kernel's tensor maps.
     pub tensor_maps: Vec<TensorMapParameter<'c>>,
     /// The first block of the function, whose arguments are its parameters.
@@ -104,6 +109,8 @@ impl<'c> Emitter<'c> {
             rings: HashMap::new(),
             cursors: HashMap::new(),
             bulk_stores: false,
+            staging: Staging::new(false),
+            loops: 0,
             tensor_maps: Vec::new(),
             entry: None,
             facts: Facts::default(),

@@ -19,6 +19,7 @@ mod pipeline;
 mod protocol;
 mod schedule;
 mod schedules;
+mod staging;
 mod team;
 mod tensor_map;
 mod tiles;
@@ -27,5 +28,6 @@ mod types;
 mod value;
 
 pub(crate) use module::{dispatch, verify};
-pub(crate) use schedules::{PANEL_BYTES, STAGING_BYTES};
+pub(crate) use schedules::PANEL_BYTES;
+pub(crate) use staging::STAGING_BYTES;
 pub(crate) use tiles::MOST_GROUPED;

@@ -2,6 +2,7 @@
 
 use super::int::{Int, Ints, Predicate};
 use super::kernel::{Emitter, SCRATCH_ALIGNMENT};
+use super::staging::Staging;
 use super::types;
 use axe_dialect::Level;
 use axe_passes::PassResult;
@@ -194,6 +195,7 @@ impl<'c> Emitter<'c> {
             thread: self.thread,
             threads: self.threads,
             leader: self.leader,
+            staging: std::mem::replace(&mut self.staging, Staging::new(self.loops > 0)),
         };
         let ints = self.ints();
         let thread = Int::Value(self.thread);
@@ -225,6 +227,7 @@ impl<'c> Emitter<'c> {
         self.thread = outside.thread;
         self.threads = outside.threads;
         self.leader = outside.leader;
+        self.staging = outside.staging;
         self.keep_scratch();
     }
 
@@ -423,6 +426,7 @@ pub(crate) struct Outside<'c> {
     thread: Val<'c>,
     threads: i64,
     leader: Option<Val<'c>>,
+    staging: Staging<'c>,
 }
 
 #[cfg(test)]

@@ -63,7 +63,9 @@ impl<'c> Emitter<'c> {
             self.begin_turns(turns)?;
         }
         self.pass_tiles(op, &rings, turns.number)?;
-        let carried = self.cursor_values(&rings)?;
+        let panels = self.carries_panels(op)?;
+        let mut carried = self.cursor_values(&rings)?;
+        carried.extend(self.panel_values(panels)?);
         let mut start = vec![
             ints.value(own)?,
             ints.value(total)?,
@@ -76,11 +78,14 @@ impl<'c> Emitter<'c> {
         let Some((&tile, cursors)) = arguments.split_first() else {
             return Err(self.error("a loop without its variable"));
         };
-        self.set_cursors(&rings, cursors);
+        self.set_carried(&rings, cursors);
         self.bind_tile(body, order, &counts, tile)?;
+        self.loops += 1;
         self.tile(body, turns)?;
+        self.loops -= 1;
         self.pass_tiles(op, &rings, Int::Known(turns.count - 1))?;
-        let yielded = self.cursor_values(&rings)?;
+        let mut yielded = self.cursor_values(&rings)?;
+        yielded.extend(self.panel_values(panels)?);
         self.builder
             .operation("scf.yield", &yielded, &[], &[], Vec::new())?;
         self.builder = outside;
@@ -91,8 +96,8 @@ impl<'c> Emitter<'c> {
             &[],
             vec![region],
         )?;
+        self.set_carried(&rings, &axe_passes::ir::value::results(emitted));
         if turns.count == 1 {
-            self.set_cursors(&rings, &axe_passes::ir::value::results(emitted));
             return Ok(());
         }
         // Whichever team had the last tile, all go on behind it.

@@ -6,6 +6,7 @@ use super::layouts::without;
 use super::product::is_product;
 use super::space::{Kind, Place, place_of, source};
 use crate::build::{Code, Kernel, Number, layout_error};
+use crate::fragment::part;
 use axe_dialect::Combiner;
 use axe_layout::Layout;
 use axe_passes::ir::value::{defining, identity, name, operands, results};
@@ -35,6 +36,17 @@ impl Registers {
             full,
             row,
             column,
+        })
+    }
+
+    /// The columns `[first, first + columns)` of the tile, whose rows are held as the tile's are.
+    pub(super) fn part(&self, first: i64, columns: i64) -> axe_layout::Result<Self> {
+        let [rows, _] = self.shape;
+        let region = [0..rows, first..first.saturating_add(columns)];
+        let part = Self::new([rows, columns], part(&self.full, &self.shape, &region)?)?;
+        Ok(Self {
+            row: self.row.clone(),
+            ..part
         })
     }
 
@@ -371,6 +383,39 @@ impl<'c> Evaluator<'_, 'c> {
             },
             known: rows.map(|(key, value)| (*key, *value)).collect(),
         }
+    }
+
+    /// The same on a part of the tile that begins at another column: what is known of rows stays known.
+    pub(super) fn at_part<'b>(
+        &'b self,
+        registers: &'b Registers,
+        column: Val<'c>,
+    ) -> Evaluator<'b, 'c> {
+        Evaluator {
+            registers,
+            ..self.at_column(self.code, column)
+        }
+    }
+
+    /// Loads what forming a value takes.
+    ///
+    /// # Errors
+    /// When an operation cannot be built.
+    pub(super) fn fetch(&mut self, value: Val<'c>, kind: Kind) -> PassResult<'c> {
+        let key = (identity(value), kind);
+        if self.known.contains_key(&key) {
+            return Ok(());
+        }
+        if self.arguments.contains_key(&key) {
+            return self.value(value, kind).map(|_| ());
+        }
+        let Some(op) = defining(value) else {
+            return Ok(());
+        };
+        for (operand, kind) in needs(op, value, kind) {
+            self.fetch(operand, kind)?;
+        }
+        Ok(())
     }
 
     /// Forms what a value needs of whole rows, so that it can then be formed column by column.

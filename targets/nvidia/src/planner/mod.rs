@@ -24,6 +24,7 @@ mod gemm;
 mod group;
 pub mod layouts;
 mod padded;
+mod panels;
 mod pipeline;
 mod plain;
 mod product;

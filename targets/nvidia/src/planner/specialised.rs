@@ -9,6 +9,7 @@ use super::frame::{Operand, element_bytes};
 use super::gemm::count;
 use super::group::Group;
 use super::layouts::transposed;
+use super::panels::Panel;
 use super::product::Gemm;
 use super::scaled::{self, Scaled};
 use super::space::Kind;
@@ -17,7 +18,6 @@ use crate::build::{Code, Kernel, layout_error};
 use axe_dialect::{Level, element_type};
 use axe_layout::{Axis, Iter, Layout, Swizzle};
 use axe_passes::PassResult;
-use axe_passes::ir::value::identity;
 use axe_passes::ir::{DYNAMIC, Val};
 use melior::ir::{Type, ValueLike};
 use std::collections::HashMap;
@@ -128,6 +128,7 @@ impl<'c> Body<'_, 'c> {
             .transpose()?;
         let [m, n, k] = self.tile.shape;
         let failed = |error| layout_error(code.builder.location, error);
+        let registers = registers(code, [m, n], sums(self.tile).map_err(failed)?)?;
         let tiles = Tiles {
             body: self,
             grid: self.grid(code, &a)?,
@@ -136,7 +137,8 @@ impl<'c> Body<'_, 'c> {
                 self.path(code, b, !self.gemm.trans_b, [n, k])?,
             ],
             ring: code.pipeline(self.tile.stages)?,
-            registers: registers(code, [m, n], sums(self.tile).map_err(failed)?)?,
+            panels: self.panels(&registers).map_err(failed)?,
+            registers,
             scales,
             inputs,
             scalars,
@@ -212,6 +214,8 @@ pub(super) struct Tiles<'a, 'c> {
     ring: Val<'c>,
     /// A tile of the result, as the accumulators hold it.
     pub registers: Registers,
+    /// The parts of it that are stored one after the other; none where it is stored at once.
+    panels: Vec<Panel>,
     /// The scales of its blocks.
     scales: Option<Factors<'c>>,
     inputs: HashMap<(usize, Kind), Argument<'c>>,
@@ -267,7 +271,10 @@ impl<'c> Tiles<'_, 'c> {
                         self.multiply(code, start, all(code, -1)?)?
                     }
                 };
-                self.store(&mut evaluator, sum)
+                match self.panels.as_slice() {
+                    [] | [_] => self.store(&mut evaluator, sum),
+                    panels => self.store_panels(&mut evaluator, sum, panels),
+                }
             })
         };
         code.scope(
@@ -458,25 +465,10 @@ impl<'c> Tiles<'_, 'c> {
         };
         Ok([sum?, slot])
     }
-
-    /// The epilogue of a tile of sums, and its stores.
-    pub(super) fn store(&self, evaluator: &mut Evaluator<'_, 'c>, sum: Val<'c>) -> PassResult<'c> {
-        let result = self.body.gemm.result;
-        let element = evaluator.code.builder.tensor_of(result)?.element;
-        let value = convert(evaluator, sum, element)?;
-        evaluator.known.clear();
-        evaluator
-            .known
-            .insert((identity(result), Kind::Full), value);
-        for ((value, kind), to) in self.body.kinds.iter().zip(&self.outputs) {
-            evaluator.store(*value, *kind, to)?;
-        }
-        Ok(())
-    }
 }
 
 /// A tile of another element type.
-fn convert<'c>(
+pub(super) fn convert<'c>(
     evaluator: &Evaluator<'_, 'c>,
     value: Val<'c>,
     element: Type<'c>,

@@ -28,7 +28,7 @@ pub(super) use scalar::load_at;
 use super::schedule::{Schedule, Site};
 use super::value::Space;
 use axe_passes::ir::value::name;
-pub(crate) use staged::{PANEL_BYTES, STAGING_BYTES};
+pub(crate) use staged::PANEL_BYTES;
 
 /// The schedules that may execute an operator, best first.
 pub(super) fn of<'c>(site: Site<'_, 'c>) -> Vec<Box<dyn Schedule<'c>>> {

@@ -8,9 +8,10 @@ use super::traffic::{Traffic, accumulates, adds_in_bulk};
 use crate::emit::int::{Int, Predicate};
 use crate::emit::kernel::{Emitter, SHARED_ALIGNMENT};
 use crate::emit::schedule::{Plan, Schedule, Site};
+use crate::emit::staging::Slots;
 use crate::emit::team::WARP_THREADS;
 use crate::emit::value::{Memory, Origin, Registers, Space};
-use crate::fragment::Fragment;
+use crate::fragment::{Fragment, part};
 use crate::plan::Decline;
 use crate::plan::copy::CopyPlan;
 use crate::plan::ldmatrix::MatrixPlan;
@@ -18,7 +19,7 @@ use crate::plan::owner::Owner;
 use crate::plan::tma::TmaPlan;
 use crate::vocabulary::WARPGROUP;
 use axe_dialect::layout_of;
-use axe_layout::{Axis, Iter, Layout, Swizzle};
+use axe_layout::{Axis, Iter, Swizzle};
 use axe_passes::PassResult;
 use axe_passes::ir::value::operands;
 use axe_passes::ir::{Op, Val};
@@ -29,9 +30,6 @@ use std::rc::Rc;
 pub(crate) const PANEL_BYTES: i64 = 32;
 /// Bytes of a panel's row: the spans of the swizzles, of which the widest that divides the tile's rows is taken.
 const ROW_BYTES: [i64; 3] = [128, 64, PANEL_BYTES];
-/// Bytes of the panels of a warpgroup at the most, two of 64 rows, unless one panel takes more: planners leave so much
-/// beside theirs, for two warpgroups at the least.
-pub(crate) const STAGING_BYTES: i64 = 16 * 1024;
 
 /// The schedule.
 pub(super) struct Staged;
@@ -47,8 +45,8 @@ struct Panels {
     parts: i64,
     rows: i64,
     columns: i64,
-    /// Panels of a part's ring: with two, one is stored while the next is written.
-    slots: i64,
+    /// The rings that they go through.
+    slots: Slots,
     /// A panel as its threads hold it.
     fragment: Rc<Fragment>,
     /// The registers of each panel, in the panel fragment's order.
@@ -91,23 +89,17 @@ impl<'c> Schedule<'c> for Staged {
         let &[rows, columns] = full.shape() else {
             return Err(Decline::new("expected a matrix"));
         };
-        let row_bytes = ROW_BYTES
-            .into_iter()
-            .find(|row| columns * memory.bytes % row == 0)
-            .ok_or_else(|| {
-                Decline::new(format!(
-                    "{columns} columns: expected a multiple of {}, panels of 32 bytes or more",
-                    PANEL_BYTES / memory.bytes
-                ))
-            })?;
-        let width = row_bytes / memory.bytes;
         let parts = parts(&full, emitter.team.warps);
-        let rings = emitter.team.count() * parts;
         let rows = rows / parts;
+        let row_bytes = row_bytes(columns, memory.bytes, |row| {
+            let room = emitter.staging.room(parts);
+            room.is_none_or(|room| rows * row <= room)
+        })?;
+        let width = row_bytes / memory.bytes;
         let threads = emitter.threads / parts;
         let fragment = Rc::new(panel_fragment(site, rows, width, threads)?);
         let registers = panel_registers(&full, &fragment, columns / width)?;
-        let shared = panel(emitter, memory, [rows, width], emitter.shared, 0)
+        let shared = panel(emitter, memory, [rows, width], emitter.shared)
             .map_err(|_| Decline::new("the panel has no place in shared memory"))?;
         let write = write_plan(&fragment, &shared)?;
         let tma = tma_plan(
@@ -122,7 +114,7 @@ impl<'c> Schedule<'c> for Staged {
             parts,
             rows,
             columns: width,
-            slots: slots(emitter, rings, rows * row_bytes),
+            slots: slots(emitter, parts, rows * row_bytes),
             fragment,
             registers,
             write,
@@ -132,16 +124,26 @@ impl<'c> Schedule<'c> for Staged {
     }
 }
 
-/// Panels of each ring, of so many bytes: two where planners leave as much and it is there.
-fn slots(emitter: &Emitter<'_>, rings: i64, bytes: i64) -> i64 {
-    let two = 2 * rings * bytes;
+/// The slots of panels of so many bytes: two for each ring where planners leave as much and it is there.
+fn slots(emitter: &Emitter<'_>, parts: i64, bytes: i64) -> Slots {
     let left =
         emitter.chip.shared_bytes - emitter.scratch - emitter.scratch_used - SHARED_ALIGNMENT;
-    if two <= left.min(STAGING_BYTES * rings.max(2)) {
-        2
-    } else {
-        1
-    }
+    emitter
+        .staging
+        .slots(parts, bytes, emitter.team.count(), left)
+}
+
+/// The widest rows of panels of so many columns, those that fit the slots that there are before others.
+fn row_bytes(columns: i64, bytes: i64, fits: impl Fn(i64) -> bool) -> Result<i64, Decline> {
+    let whole = |row: &i64| columns * bytes % row == 0;
+    let rows = || ROW_BYTES.into_iter().filter(whole);
+    let found = rows().find(|row| fits(*row)).or_else(|| rows().next());
+    found.ok_or_else(|| {
+        Decline::new(format!(
+            "{columns} columns: expected a multiple of {}, panels of 32 bytes or more",
+            PANEL_BYTES / bytes
+        ))
+    })
 }
 
 /// How many parts of the team hold rows of their own: its warpgroups, where they do.
@@ -189,38 +191,9 @@ fn panel_fragment(
         .layout()
         .map_err(|error| Decline::new(error.to_string()))?;
     let shape = site.registers(0)?.fragment.shape().to_vec();
-    let panel = layout
-        .slice(&shape, &[0..rows, 0..columns])
+    let panel = part(&layout, &shape, &[0..rows, 0..columns])
         .map_err(|error| Decline::new(format!("a panel of the tensor has no layout: {error}")))?;
-    let panel = without_gaps(&panel).map_err(|error| Decline::new(error.to_string()))?;
     Fragment::new(&panel, &[rows, columns], threads)
-}
-
-/// A part of a tensor in as many registers as it has, where the whole tensor's other parts lie between them.
-fn without_gaps(part: &Layout) -> axe_layout::Result<Layout> {
-    let register: Axis = "reg".parse()?;
-    let mut shard = part.shard().to_vec();
-    let mut order: Vec<_> = (0..shard.len())
-        .filter(|at| {
-            shard
-                .get(*at)
-                .is_some_and(|iter| iter.axis == register && iter.extent > 1)
-        })
-        .collect();
-    order.sort_by_key(|at| shard.get(*at).map(|iter| iter.stride));
-    let mut stride = 1;
-    for at in order {
-        if let Some(iter) = shard.get_mut(at) {
-            iter.stride = stride;
-            stride *= iter.extent;
-        }
-    }
-    Layout::new(
-        shard,
-        part.replica().to_vec(),
-        part.offset().clone(),
-        part.swizzle(),
-    )
 }
 
 /// The registers of the whole fragment that hold what each panel's registers hold.
@@ -276,19 +249,18 @@ fn write_plan(fragment: &Fragment, shared: &Memory<'_>) -> Result<Write, Decline
     }
 }
 
-/// A panel of shared memory at a byte, with the swizzle of its rows.
+/// A panel of shared memory, with the swizzle of its rows.
 fn panel<'c>(
     emitter: &Emitter<'c>,
     like: &Memory<'c>,
     [rows, columns]: [i64; 2],
     base: Val<'c>,
-    at: i64,
 ) -> PassResult<'c, Memory<'c>> {
     let log = |chunks: i64| u32::try_from(chunks).unwrap_or(1).trailing_zeros();
     let (chunk, span) = (log(16 / like.bytes), log(columns * like.bytes / 16));
     let swizzle =
         Swizzle::new(span, chunk, 3, true).map_err(|error| emitter.error(error.to_string()))?;
-    let mut memory = Memory {
+    Ok(Memory {
         space: Space::Shared,
         element: like.element,
         bytes: like.bytes,
@@ -307,9 +279,7 @@ fn panel<'c>(
         alignment: SHARED_ALIGNMENT / like.bytes,
         extent: None,
         origin: None,
-    };
-    memory.base = emitter.offset_pointer(&memory, base, Int::Known(at / like.bytes))?;
-    Ok(memory)
+    })
 }
 
 impl<'c> Plan<'c> for Panels {
@@ -324,7 +294,7 @@ impl<'c> Plan<'c> for Panels {
             self.rows,
             self.columns,
             self.parts,
-            self.slots,
+            self.slots.count,
             self.tma
         )
     }
@@ -332,13 +302,8 @@ impl<'c> Plan<'c> for Panels {
     fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
         let (source, target) = sides(emitter, op)?;
         let map = emitter.map_of(&self.tma, &target)?;
-        let row_bytes = self.columns * target.bytes;
-        // Panels start where the pattern of the widest swizzle repeats.
-        let bytes =
-            (self.rows * row_bytes + SHARED_ALIGNMENT - 1) / SHARED_ALIGNMENT * SHARED_ALIGNMENT;
-        let ring_bytes = self.slots * bytes;
-        let rings = emitter.team.count() * self.parts;
-        let first = emitter.reserve(rings * ring_bytes, SHARED_ALIGNMENT);
+        let foreign = emitter.staging.is_foreign(self.parts);
+        let slots = emitter.staged(self.slots);
         let ints = emitter.ints();
         let warps = emitter.team.warps / self.parts;
         let part = match self.parts {
@@ -349,19 +314,26 @@ impl<'c> Plan<'c> for Panels {
             1 => emitter.team_number()?,
             _ => part,
         };
-        let ring = ints.add(ints.mul(ring, ring_bytes)?, Int::Known(first))?;
-        let base = emitter.shared_address(emitter.shared, ring)?;
+        let ring = ints.add(
+            ints.mul(ring, slots.ring_bytes())?,
+            Int::Known(slots.first()),
+        )?;
+        let ring = emitter.shared_address(emitter.shared, ring)?;
         let target = moved(emitter, target, ints.mul(part, self.rows)?, 0)?;
-        let leads = emitter.leads_part(warps)?;
+        let team = Part {
+            number: part,
+            warps,
+            leads: emitter.leads_part(warps)?,
+        };
         emitter.bulk_stores = true;
+        emitter.settle_earlier()?;
+        if foreign {
+            emitter.settle()?;
+        }
         for (number, registers) in (0..).zip(&self.registers) {
-            let slot = panel(
-                emitter,
-                &target,
-                [self.rows, self.columns],
-                base,
-                number % self.slots * bytes,
-            )?;
+            let at = emitter.next_panel(slots)?;
+            let base = emitter.shared_address(ring, at)?;
+            let slot = panel(emitter, &target, [self.rows, self.columns], base)?;
             let own = Registers {
                 fragment: self.fragment.clone(),
                 element: source.element,
@@ -370,41 +342,59 @@ impl<'c> Plan<'c> for Panels {
                     .filter_map(|register| source.values.get(*register).copied())
                     .collect(),
             };
-            if self.slots == 1 || (number == 0 && !self.alternates()) {
-                emitter.when(leads, &[], |emitter| {
-                    emitter.bulk_wait(0, true)?;
-                    Ok(Vec::new())
-                })?;
-                emitter.part_barrier(part, warps)?;
-            }
-            self.write(emitter, &own, &slot)?;
-            emitter.publish()?;
-            if self.slots > 1 {
-                // The barrier tells all threads too that the other slot may be written again.
-                emitter.when(leads, &[], |emitter| {
-                    emitter.bulk_wait(self.slots - 2, true)?;
-                    Ok(Vec::new())
-                })?;
-            }
-            emitter.part_barrier(part, warps)?;
-            let there = moved(emitter, target.clone(), Int::ZERO, number * self.columns)?;
-            emitter.when(leads, &[], |emitter| {
-                for each in &self.tma.boxes {
-                    emitter.store_box(map, &there, &slot, each, self.traffic)?;
-                }
-                emitter.effect("nvvm.cp.async.bulk.commit.group", &[])?;
-                Ok(Vec::new())
-            })?;
+            self.store(emitter, (&own, &slot), (map, &target, number), team)?;
+            emitter.pass_panel(slots)?;
         }
-        Ok(Vec::new())
+        match foreign {
+            true => emitter.settle().map(|()| Vec::new()),
+            false => Ok(Vec::new()),
+        }
     }
 }
 
+/// The part of the team that a thread is in.
+#[derive(Clone, Copy)]
+struct Part<'c> {
+    number: Int<'c>,
+    warps: i64,
+    /// Whether this thread issues for it.
+    leads: Val<'c>,
+}
+
 impl Panels {
-    /// Whether the first panel goes to another slot than the last, of the tensor stored before, did.
-    fn alternates(&self) -> bool {
-        let panels = i64::try_from(self.registers.len()).unwrap_or(1);
-        panels % self.slots == 0
+    /// Writes a panel, and starts its store. The slot is free where there is another, which is free after this.
+    fn store<'c>(
+        &self,
+        emitter: &mut Emitter<'c>,
+        (own, slot): (&Registers<'c>, &Memory<'c>),
+        (map, target, number): (Val<'c>, &Memory<'c>, i64),
+        part: Part<'c>,
+    ) -> PassResult<'c> {
+        let read = |emitter: &mut Emitter<'c>| {
+            emitter.bulk_wait(0, true)?;
+            Ok(Vec::new())
+        };
+        if self.slots.count == 1 {
+            emitter.when(part.leads, &[], read)?;
+            emitter.part_barrier(part)?;
+        }
+        self.write(emitter, own, slot)?;
+        emitter.publish()?;
+        if self.slots.count > 1 {
+            // The barrier tells all threads too that the other slot may be written again.
+            emitter.when(part.leads, &[], read)?;
+        }
+        emitter.part_barrier(part)?;
+        // Here, so that nothing keeps LLVM from joining this store with the wait of the next panel.
+        let there = moved(emitter, target.clone(), Int::ZERO, number * self.columns)?;
+        emitter.when(part.leads, &[], |emitter| {
+            for each in &self.tma.boxes {
+                emitter.store_box(map, &there, slot, each, self.traffic)?;
+            }
+            emitter.effect("nvvm.cp.async.bulk.commit.group", &[])?;
+            Ok(Vec::new())
+        })?;
+        Ok(())
     }
 
     fn write<'c>(
@@ -451,14 +441,6 @@ fn moved<'c>(
 }
 
 impl<'c> Emitter<'c> {
-    /// Sets shared memory aside for the rest of the kernel; gives its first byte.
-    fn reserve(&mut self, bytes: i64, alignment: i64) -> i64 {
-        let first = (self.scratch + self.scratch_used + alignment - 1) / alignment * alignment;
-        self.scratch = first + bytes;
-        self.scratch_used = 0;
-        first
-    }
-
     /// Whether this thread issues for its part of the team, of so many warps.
     fn leads_part(&mut self, warps: i64) -> PassResult<'c, Val<'c>> {
         if warps == self.team.warps {
@@ -471,7 +453,8 @@ impl<'c> Emitter<'c> {
     }
 
     /// The barrier of a part of the team.
-    fn part_barrier(&mut self, part: Int<'c>, warps: i64) -> PassResult<'c> {
+    fn part_barrier(&mut self, part: Part<'c>) -> PassResult<'c> {
+        let Part { number, warps, .. } = part;
         if warps == self.team.warps {
             return self.barrier();
         }
@@ -479,12 +462,12 @@ impl<'c> Emitter<'c> {
         let &[first] = self.team.firsts.as_slice() else {
             return Err(self.error("expected a scope that is one range of warps"));
         };
-        for number in 0..parts {
+        for at in 0..parts {
             let own = self
                 .ints()
-                .compare(Predicate::Equal, part, Int::Known(number))?;
+                .compare(Predicate::Equal, number, Int::Known(at))?;
             self.when(own, &[], |emitter| {
-                emitter.named_barrier(first + number * warps, warps)?;
+                emitter.named_barrier(first + at * warps, warps)?;
                 Ok(Vec::new())
             })?;
         }
