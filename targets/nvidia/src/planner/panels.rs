@@ -156,11 +156,13 @@ impl<'c> Tiles<'_, 'c> {
             .filter(|((_, kind), _)| *kind == Kind::Full)
             .collect();
         full.sort_by_key(|((value, _), _)| -element_bytes(element_type(value.r#type())));
+        // Of three warpgroups a thread has registers for one panel alone.
+        let ahead = self.body.tile.consumers <= 2;
         let fetch = |panel: &'a Panel| {
             let column = code.add(evaluator.origin.column, code.index(panel.first)?)?;
             let mut inner = evaluator.at_part(&panel.registers, column);
             inner.known.insert(product, sum);
-            for ((value, kind), _) in &full {
+            for ((value, kind), _) in full.iter().filter(|_| ahead) {
                 inner.fetch(*value, *kind)?;
             }
             Ok((panel, inner))
