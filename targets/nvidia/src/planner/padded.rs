@@ -16,13 +16,16 @@ use axe_passes::{PassError, PassResult};
 const LINE_BYTES: i64 = 128;
 /// Multiply-adds from which on a copy pays: two more launches take some microseconds.
 const WORTH: i64 = 1 << 25;
+/// The length of sums from which on it pays for smaller products, whose warps take as long for each step.
+const LONG: i64 = 512;
 /// Rows of a tile at the least, whether the result has them or not.
 const LEAST_ROWS: i64 = 16;
 
 /// Whether copies of the operands that need one pay.
 pub(super) fn pays(problem: Problem) -> bool {
     let rows = problem.m.max(LEAST_ROWS).saturating_mul(problem.batch);
-    rows.saturating_mul(problem.n).saturating_mul(problem.k) >= WORTH
+    let products = rows.saturating_mul(problem.n).saturating_mul(problem.k);
+    products >= WORTH || problem.k >= LONG
 }
 
 /// CTAs along y at most (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
@@ -149,7 +152,7 @@ mod tests {
     #[test]
     fn copies_pay_for_large_products() {
         assert!(pays(problem(1, 999, 1001, 1003)));
-        assert!(!pays(problem(1, 64, 64, 511)));
+        assert!(!pays(problem(1, 64, 64, 511)) && pays(problem(1, 17, 128, 2053)));
         // One row multiplies as much as a tile's 16.
         assert!(pays(problem(1, 1, 4001, 4003)));
         assert!(pays(problem(64, 100, 100, 101)));

@@ -453,12 +453,26 @@ pub(super) fn tiles(problem: Problem, k_first: KFirst, chip: &Chip) -> Vec<WideT
     // Reading the weights of few rows takes longer than what turns would hide.
     let many = problem.m > 64;
     usual
+        .flat_map(|tile| std::iter::once(tile).chain(split(tile, problem, chip)))
         .chain(turns.filter(|_| many))
         .chain(flat.filter(|_| !many))
         .chain(few)
         .flat_map(|tile| std::iter::once(tile).chain(clusters(tile, problem, k_first)))
         .filter(|tile| tile.reads(k_first, bytes) && tile.stays_asynchronous())
         .collect()
+}
+
+/// The tile shared by clusters, where there are too few for the chip's multiprocessors.
+fn split(tile: WideTile, problem: Problem, chip: &Chip) -> impl Iterator<Item = WideTile> {
+    let [m, n, _] = tile.shape;
+    let count = |extent: i64, tile: i64| extent.div_euclid(tile) + i64::from(extent % tile != 0);
+    let tiles = count(problem.m, m)
+        .saturating_mul(count(problem.n, n))
+        .saturating_mul(problem.batch);
+    let more = SPLITS.into_iter().filter(|split| *split > 1);
+    more.filter(move |split| tiles <= chip.clusters(*split))
+        .filter_map(move |split| tile.split_by(split, problem.element_bytes, chip))
+        .filter(move |tile| tile.can_split(problem.k))
 }
 
 /// The tile in the clusters that the product has tiles for.
