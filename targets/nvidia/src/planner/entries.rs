@@ -41,7 +41,7 @@ impl Kind {
 }
 
 /// What says how a product is computed.
-const CHOICES: [(&str, Kind); 12] = [
+const CHOICES: [(&str, Kind); 13] = [
     ("kernel", Kind::Text),
     ("tile", Kind::Numbers(3)),
     ("warps", Kind::Numbers(2)),
@@ -53,12 +53,13 @@ const CHOICES: [(&str, Kind); 12] = [
     ("beside", Kind::Flag),
     ("swap", Kind::Flag),
     ("split", Kind::Number),
+    ("parts", Kind::Number),
     ("turns", Kind::Flag),
 ];
 /// What a product may round: no choice among kernels that compute the same.
 const PRECISION: (&str, Kind) = ("precision", Kind::Text);
 /// What a kernel with roles alone has.
-const OF_ROLES: [&str; 8] = [
+const OF_ROLES: [&str; 9] = [
     "consumers",
     "order",
     "group",
@@ -66,6 +67,7 @@ const OF_ROLES: [&str; 8] = [
     "beside",
     "swap",
     "split",
+    "parts",
     "turns",
 ];
 /// What a kernel without alone has.

@@ -6,6 +6,7 @@ use super::factors::Factors;
 use super::frame::{Frame, Operand, leading, shape_in};
 use super::group::Group;
 use super::layouts::Product;
+use super::parts::Parts;
 use super::pipeline::{Pipeline, Staged};
 use super::product::Gemm;
 use super::space::Kind;
@@ -55,6 +56,21 @@ pub(super) fn plan<'c>(
             }
             _ => frame.operand(builder, value, &extents)?,
         });
+    }
+    if let Variant::Roles(tile) = choice.variant
+        && tile.parts > 1
+    {
+        let name = frame.name("gemm");
+        choice.report(&gemm, &name, frame);
+        let parts = Parts {
+            gemm: &gemm,
+            tile,
+            group,
+            needed: &needed,
+            kinds: &kinds,
+            name: &name,
+        };
+        return parts.plan(frame, builder, &ins);
     }
     if let Some(scales) = &gemm.scales {
         for scale in [scales.a, scales.b] {
@@ -177,7 +193,7 @@ fn grid<'c>(
 }
 
 /// The grid of a kernel whose clusters go through the tiles: as many as there are multiprocessors for.
-fn persistent<'c>(
+pub(super) fn persistent<'c>(
     builder: &Builder<'c>,
     [tiles, one, batch]: [Val<'c>; 3],
     cluster: i64,

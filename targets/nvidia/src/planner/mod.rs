@@ -25,6 +25,7 @@ mod group;
 pub mod layouts;
 mod padded;
 mod panels;
+mod parts;
 mod pipeline;
 mod plain;
 mod product;

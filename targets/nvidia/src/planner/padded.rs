@@ -17,7 +17,7 @@ const LINE_BYTES: i64 = 128;
 /// Multiply-adds from which on a copy pays: two more launches take some microseconds.
 const WORTH: i64 = 1 << 25;
 /// The length of sums from which on it pays for smaller products, whose warps take as long for each step.
-const LONG: i64 = 512;
+const LONG: i64 = 1024;
 /// Rows of a tile at the least, whether the result has them or not.
 const LEAST_ROWS: i64 = 16;
 

@@ -8,7 +8,7 @@ use super::padded;
 use super::scaled::Blocks;
 use super::search::Query;
 use super::variant::Variant;
-use super::wide::{KFirst, WideTile};
+use super::wide::{KFirst, MOST_PARTS, WideTile};
 use crate::build::layout_error;
 use crate::emit::MOST_GROUPED;
 use crate::facts::chip::Chip;
@@ -294,7 +294,11 @@ impl<'c> Gemm<'c> {
         let problem = self.problem();
         let chosen = match &self.scales {
             Some(scales) => super::scaled::choose(problem, scales.blocks, chip),
-            None => super::wide::choose(problem, self.k_first(), chip),
+            None => {
+                let whole = self.not_in_parts().is_some();
+                let of = |tile: &WideTile| !whole || tile.parts == 1;
+                super::wide::choose_of(problem, self.k_first(), chip, of)
+            }
         };
         let mut tile = chosen
             .ok_or_else(|| PassError::new(self.op.location(), "no tile fits in shared memory"))?;
@@ -412,6 +416,18 @@ impl<'c> Gemm<'c> {
                 ))
             })?;
         }
+        if let Some(parts) = self.option("parts").and_then(attribute::integer) {
+            tile = match (parts, self.not_in_parts()) {
+                (2.., Some(reason)) => {
+                    return Err(error(format!("expected no parts in axe.plan for {reason}")));
+                }
+                _ => tile.in_parts(parts, self.k).ok_or_else(|| {
+                    error(format!(
+                        "expected parts between 1 and {MOST_PARTS} in axe.plan, with a step along k each, and neither split nor turns with them, got {parts} of {tile}"
+                    ))
+                })?,
+            };
+        }
         let order = self
             .option("order")
             .and_then(|order| StringAttribute::try_from(order).ok());
@@ -435,6 +451,16 @@ impl<'c> Gemm<'c> {
             tile.group = 1;
         }
         Ok(tile)
+    }
+
+    /// Why parts of the depth cannot be written to memory first, where they cannot.
+    fn not_in_parts(&self) -> Option<&'static str> {
+        match () {
+            () if self.scales.is_some() => Some("blocks with scales"),
+            () if self.batch.is_some() => Some("a batch"),
+            () if self.m == DYNAMIC => Some("rows that are counted at run time"),
+            () => None,
+        }
     }
 
     /// Whether the tensor memory accelerator and wgmma take the product; the reason, where they do not.

@@ -153,9 +153,10 @@ impl<'c> Body<'_, 'c> {
     /// Tiles of the result: products when there is a batch, rows, columns; and the result's rows.
     fn grid(&self, code: Code<'c>, a: &Argument<'c>) -> PassResult<'c, Grid<'c>> {
         let [high, wide] = self.tile.span();
-        let batch = match self.gemm.batch {
-            None => None,
-            Some(batch) => Some(code.leading(a.memref, batch)?),
+        let outer = match (self.tile.parts, self.gemm.batch) {
+            (1, None) => None,
+            (1, Some(batch)) => Some(code.leading(a.memref, batch)?),
+            (parts, _) => Some(code.index(parts)?),
         };
         let dynamic = self.gemm.m == DYNAMIC;
         let rows = if dynamic {
@@ -170,7 +171,7 @@ impl<'c> Body<'_, 'c> {
         };
         let columns = code.index(count(self.gemm.n, wide))?;
         Ok(Grid {
-            counts: batch.into_iter().chain([row_tiles, columns]).collect(),
+            counts: outer.into_iter().chain([row_tiles, columns]).collect(),
             rows,
         })
     }
@@ -238,16 +239,11 @@ impl<'c> Tiles<'_, 'c> {
             Some(_) => scaled::budgets(self.body.tile),
             None => self.body.tile.budgets(),
         };
-        let all = |code: Code<'c>, more: i64| {
-            Ok(Steps {
-                first: None,
-                count: code.index(self.steps() + more)?,
-            })
-        };
         code.scope(Level::Warpgroup, [0, 1], own, |code| {
             code.scope(Level::Warp, [0, 1], None, |code| {
                 self.visit(code, false, |code, origin| {
-                    self.produce(code, &origin, all(code, 0)?)
+                    let steps = self.steps_of(code, &origin, 0)?;
+                    self.produce(code, &origin, steps)
                 })
             })
         })?;
@@ -267,13 +263,18 @@ impl<'c> Tiles<'_, 'c> {
                         scaled.sum(code, self.ring, &self.paths)?
                     }
                     None => {
-                        let start = self.start(&mut evaluator)?;
-                        self.multiply(code, start, all(code, -1)?)?
+                        let start = match self.body.tile.parts {
+                            1 => self.start(&mut evaluator)?,
+                            _ => None,
+                        };
+                        let more = self.steps_of(code, &evaluator.origin, -1)?;
+                        self.multiply(code, start, more)?
                     }
                 };
-                match self.panels.as_slice() {
-                    [] | [_] => self.store(&mut evaluator, sum),
-                    panels => self.store_panels(&mut evaluator, sum, panels),
+                match (self.body.tile.parts, self.panels.as_slice()) {
+                    (2.., _) => self.keep(code, &evaluator.origin, sum),
+                    (_, [] | [_]) => self.store(&mut evaluator, sum),
+                    (_, panels) => self.store_panels(&mut evaluator, sum, panels),
                 }
             })
         };
@@ -286,6 +287,36 @@ impl<'c> Tiles<'_, 'c> {
                 false => consume(code),
             },
         )
+    }
+
+    /// The steps of a tile, or of a part of its depth, and `more`.
+    fn steps_of(
+        &self,
+        code: Code<'c>,
+        origin: &Origin<'c>,
+        more: i64,
+    ) -> PassResult<'c, Steps<'c>> {
+        match (self.body.tile.parts, origin.batch) {
+            (2.., Some(part)) => {
+                let steps = self.share(code, part, self.body.tile.parts)?;
+                let count = code.add(steps.count, code.index(more)?)?;
+                Ok(Steps { count, ..steps })
+            }
+            _ => Ok(Steps {
+                first: None,
+                count: code.index(self.steps() + more)?,
+            }),
+        }
+    }
+
+    /// Stores the sums of a part.
+    fn keep(&self, code: Code<'c>, origin: &Origin<'c>, sum: Val<'c>) -> PassResult<'c> {
+        let (Some(part), Some(to)) = (origin.batch, self.outputs.first()) else {
+            return Err(layout_error(code.builder.location, "a part has no sums"));
+        };
+        let at = [part, origin.row, origin.column];
+        let shape = self.registers.shape;
+        code.store(sum, code.global_box(to.memref, &to.extents, &at, &shape)?)
     }
 
     /// The range of warpgroups that multiply.
@@ -370,7 +401,8 @@ impl<'c> Tiles<'_, 'c> {
             let starts = [origin.row, origin.column];
             for ((path, start), multicast) in self.paths.iter().zip(starts).zip(shared) {
                 let at = if path.k_first { [k, start] } else { [start, k] };
-                let at: Vec<_> = origin.batch.into_iter().chain(at).collect();
+                let batch = origin.batch.filter(|_| tile.parts == 1);
+                let at: Vec<_> = batch.into_iter().chain(at).collect();
                 let from =
                     code.global_box(path.global.memref, &path.global.extents, &at, &path.shape)?;
                 code.copy_signal(from, path.stage(code, stage)?, slot, multicast)?;

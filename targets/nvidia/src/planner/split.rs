@@ -39,11 +39,11 @@ impl<'c> Tiles<'_, 'c> {
             let rank = code.rank_in_cluster()?;
             code.scope(Level::Warpgroup, [0, 1], None, |code| {
                 code.scope(Level::Warp, [0, 1], None, |code| {
-                    self.produce(code, &origin, self.share(code, rank)?)
+                    self.produce(code, &origin, self.share(code, rank, tile.split)?)
                 })
             })?;
             code.scope(Level::Warpgroup, self.consumers(), None, |code| {
-                let Steps { first, count } = self.share(code, rank)?;
+                let Steps { first, count } = self.share(code, rank, tile.split)?;
                 let one = code.index(1)?;
                 let more = Steps {
                     first,
@@ -79,9 +79,14 @@ impl<'c> Tiles<'_, 'c> {
         })
     }
 
-    /// The steps of the CTA `rank`: the ranks' shares differ by one at most.
-    fn share(&self, code: Code<'c>, rank: Val<'c>) -> PassResult<'c, Steps<'c>> {
-        let split = code.index(self.body.tile.split)?;
+    /// The steps of the CTA `rank` of so many: the ranks' shares differ by one at most.
+    pub(super) fn share(
+        &self,
+        code: Code<'c>,
+        rank: Val<'c>,
+        of: i64,
+    ) -> PassResult<'c, Steps<'c>> {
+        let split = code.index(of)?;
         let one = code.index(1)?;
         let first = code.div(code.times(rank, self.steps())?, split)?;
         let next = code.times(code.add(rank, one)?, self.steps())?;

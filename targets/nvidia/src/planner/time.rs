@@ -38,6 +38,12 @@ const UNEVEN: f64 = 2500.0;
 const EXCHANGE: [f64; 3] = [500.0, 8500.0, 14700.0];
 /// Clocks by which kernels whose CTAs exchange sums take longer.
 const EXCHANGE_START: f64 = 2200.0;
+/// Clocks by which a second kernel, which adds parts up, is later done than the first.
+const PARTS_START: f64 = 4500.0;
+/// Bytes of a sum.
+const SUM_BYTES: f64 = 4.0;
+/// Bytes of parts' sums that the chip moves in a clock.
+const SUM_BYTES_A_CLOCK: f64 = 2500.0;
 /// How much longer a turn is in clusters, which wait for each other.
 const CLUSTERED: f64 = 1.07;
 /// Clocks by which clusters start later.
@@ -67,8 +73,9 @@ impl WideTile {
             .batch
             .saturating_mul(count(problem.m, high))
             .saturating_mul(count(problem.n, wide))
-            .saturating_mul(self.cluster);
-        let depth = count(count(problem.k, k), self.split).saturating_mul(k);
+            .saturating_mul(self.cluster)
+            .saturating_mul(self.parts);
+        let depth = count(count(problem.k, k), self.split * self.parts).saturating_mul(k);
         let reads = self.reads_of(problem, k_first, depth);
         let products = self.products(depth as f64 * problem.element_bytes as f64);
         let (waits, start) = match self.cluster {
@@ -92,7 +99,19 @@ impl WideTile {
         let rows = problem.batch as f64 * (problem.m as f64 + problem.n as f64);
         let bytes = rows * problem.k as f64 * problem.element_bytes as f64;
         let memory = bytes / MEMORY_BYTES_A_CLOCK;
-        start + exchange_start + together(turns * busy + overhead, memory, MEMORY_SHARPNESS)
+        start
+            + exchange_start
+            + self.sums(problem)
+            + together(turns * busy + overhead, memory, MEMORY_SHARPNESS)
+    }
+
+    /// Clocks of the kernel that adds parts up.
+    fn sums(self, problem: Problem) -> f64 {
+        if self.parts == 1 {
+            return 0.0;
+        }
+        let sums = problem.m as f64 * problem.n as f64 * (self.parts + 1) as f64;
+        PARTS_START + sums * SUM_BYTES / SUM_BYTES_A_CLOCK
     }
 
     /// Clocks of a tile's products, of so many bytes of k.

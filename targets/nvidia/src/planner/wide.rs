@@ -32,6 +32,8 @@ pub struct WideTile {
     pub swap: bool,
     /// CTAs of a cluster that share a tile, each of which sums a part of the depth.
     pub split: i64,
+    /// CTAs that share a tile, each of which writes the sums of a part of the depth for another kernel.
+    pub parts: i64,
     /// Whether the consumers take turns at tiles, each of which one of them multiplies alone: while one stores its
     /// tile another multiplies.
     pub turns: bool,
@@ -93,6 +95,10 @@ const FEW_ROWS: [i64; 7] = [8, 16, 32, 48, 64, 96, 128];
 const SWAPPED: [(i64, i64); 2] = [(64, 1), (128, 1)];
 /// CTAs that may share a tile: a portable cluster has up to 8 (CUDA C++ Programming Guide, "Thread Block Clusters").
 pub(super) const SPLITS: [i64; 4] = [1, 2, 4, 8];
+/// Parts that CTAs may share a tile in through memory.
+const PARTS: [i64; 8] = [2, 3, 4, 6, 8, 12, 16, 24];
+/// The most of them that a plan may ask for.
+pub(super) const MOST_PARTS: i64 = 64;
 /// Elements between the rows of a tile of partial sums beside the tile's own: threads that hold eight columns of
 /// four pairs of rows then store to 32 banks.
 pub(super) const PARTIAL_PADDING: i64 = 4;
@@ -156,6 +162,7 @@ impl WideTile {
             beside: false,
             swap,
             split: 1,
+            parts: 1,
             turns: false,
         };
         if !whole || !tile.fits_registers() {
@@ -313,6 +320,14 @@ impl WideTile {
         k > (self.split - 1) * self.shape[2]
     }
 
+    /// The tile whose depth, of so many elements, this many CTAs share through memory; `None` where one would have none of
+    /// it, or a cluster shares it as well, or warpgroups take turns.
+    #[must_use]
+    pub fn in_parts(self, parts: i64, k: i64) -> Option<Self> {
+        let possible = self.split == 1 && !self.turns && (1..=MOST_PARTS).contains(&parts);
+        (possible && k > (parts - 1) * self.shape[2]).then_some(Self { parts, ..self })
+    }
+
     /// CTAs of a cluster.
     #[must_use]
     pub const fn ctas(self) -> i64 {
@@ -392,6 +407,9 @@ impl fmt::Display for WideTile {
         if self.split > 1 {
             write!(f, ", split = {} : i64", self.split)?;
         }
+        if self.parts > 1 {
+            write!(f, ", parts = {} : i64", self.parts)?;
+        }
         if self.turns {
             f.write_str(", turns = true")?;
         }
@@ -462,7 +480,7 @@ pub(super) fn tiles(problem: Problem, k_first: KFirst, chip: &Chip) -> Vec<WideT
         .collect()
 }
 
-/// The tile shared by clusters, where there are too few for the chip's multiprocessors.
+/// The tile shared by clusters or through memory, where there are too few for the chip's multiprocessors.
 fn split(tile: WideTile, problem: Problem, chip: &Chip) -> impl Iterator<Item = WideTile> {
     let [m, n, _] = tile.shape;
     let count = |extent: i64, tile: i64| extent.div_euclid(tile) + i64::from(extent % tile != 0);
@@ -473,6 +491,25 @@ fn split(tile: WideTile, problem: Problem, chip: &Chip) -> impl Iterator<Item = 
     more.filter(move |split| tiles <= chip.clusters(*split))
         .filter_map(move |split| tile.split_by(split, problem.element_bytes, chip))
         .filter(move |tile| tile.can_split(problem.k))
+        .chain(parts(tile, tiles, problem, chip))
+}
+
+/// The tile shared through memory, of so many.
+fn parts(
+    tile: WideTile,
+    tiles: i64,
+    problem: Problem,
+    chip: &Chip,
+) -> impl Iterator<Item = WideTile> {
+    let most = if problem.batch == 1 {
+        chip.multiprocessors
+    } else {
+        0
+    };
+    PARTS
+        .into_iter()
+        .filter(move |parts| tiles.saturating_mul(*parts) <= most)
+        .filter_map(move |parts| tile.in_parts(parts, problem.k))
 }
 
 /// The tile in the clusters that the product has tiles for.
@@ -499,18 +536,27 @@ fn few_rows(rows: i64, problem: Problem, chip: &Chip) -> Vec<WideTile> {
         WideTile::swapped((rows, columns, consumers), bytes, chip)
     });
     tiles
-        .flat_map(|tile| SPLITS.map(|split| tile.split_by(split, bytes, chip)))
-        .flatten()
-        .filter(|tile| tile.can_split(problem.k))
+        .flat_map(|tile| std::iter::once(tile).chain(split(tile, problem, chip)))
         .collect()
 }
 
 /// The cheapest tile; `None` when none fits.
 #[must_use]
 pub fn choose(problem: Problem, k_first: KFirst, chip: &Chip) -> Option<WideTile> {
+    choose_of(problem, k_first, chip, |_| true)
+}
+
+/// The cheapest of some tiles.
+pub(super) fn choose_of(
+    problem: Problem,
+    k_first: KFirst,
+    chip: &Chip,
+    of: impl Fn(&WideTile) -> bool,
+) -> Option<WideTile> {
     let cost = |tile: &WideTile| tile.cost(problem, k_first, chip);
     tiles(problem, k_first, chip)
         .into_iter()
+        .filter(of)
         .min_by(|a, b| cost(a).total_cmp(&cost(b)))
 }
 

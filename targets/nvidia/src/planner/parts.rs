@@ -1,0 +1,215 @@
+//! Matrix products whose depth several CTAs share through memory: one kernel writes each part's sums, another adds them
+//! up in order and goes on with the epilogue.
+//!
+//! For results of few tiles and long sums: clusters share a tile's depth without a second kernel, but between eight CTAs at
+//! most.
+
+use super::evaluate::{Arguments, Evaluator, Needed, Origin, Registers, combine, registers};
+use super::frame::{Frame, Operand, operand, shape_in};
+use super::gemm::{argument_types, count, persistent};
+use super::group::Group;
+use super::layouts::RowTile;
+use super::product::Gemm;
+use super::space::Kind;
+use super::specialised::{self, convert};
+use super::tiles::elementwise_tile;
+use super::wide::WideTile;
+use crate::build::{Code, Kernel, launch, layout_error};
+use axe_dialect::Combiner;
+use axe_passes::ir::value::identity;
+use axe_passes::ir::{Builder, Val};
+use axe_passes::{PassError, PassResult};
+use std::collections::HashMap;
+
+/// Bytes of a sum.
+const BYTES: i64 = 4;
+/// Bytes that rows of sums begin with a multiple of, so that they go out by TMA: a line of L2.
+const LINE_BYTES: i64 = 128;
+/// CTAs along y at most (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
+const MOST_BLOCKS: i64 = 65_535;
+
+/// A product in parts.
+pub(super) struct Parts<'a, 'c> {
+    pub gemm: &'a Gemm<'c>,
+    pub tile: WideTile,
+    pub group: &'a Group<'c>,
+    pub needed: &'a Needed<'c>,
+    pub kinds: &'a [(Val<'c>, Kind)],
+    /// The name of the kernel that multiplies.
+    pub name: &'a str,
+}
+
+impl<'c> Parts<'_, 'c> {
+    /// Plans both kernels.
+    ///
+    /// # Errors
+    /// When an operation cannot be built, or rows are too long for a grid.
+    pub(super) fn plan(
+        &self,
+        frame: &mut Frame<'c>,
+        builder: &Builder<'c>,
+        factors: &[Operand<'c>],
+    ) -> PassResult<'c> {
+        let sums = self.multiply(frame, builder, factors)?;
+        let shape = |kind| shape_in(self.group.total, self.gemm.n, None, kind);
+        let mut ins = vec![sums];
+        for (value, kind) in &self.needed.inputs {
+            ins.push(frame.operand(builder, *value, &shape(*kind))?);
+        }
+        let mut outs = Vec::new();
+        for (value, kind) in self.kinds {
+            outs.push((*value, frame.out(builder, *value, &shape(*kind))?));
+        }
+        let types = argument_types(&ins, &self.needed.scalars, &outs);
+        let kernel = Kernel::new(builder.location, frame.module, &types);
+        let tile = elementwise_tile(self.gemm.n, BYTES);
+        self.add(&kernel, tile, &ins, &outs)?;
+        let name = frame.name("sum");
+        kernel.finish(frame.module, &name, tile.threads())?;
+        let tensors = ins.iter().map(|operand| operand.tensor);
+        let ins: Vec<_> = tensors.chain(self.needed.scalars.iter().copied()).collect();
+        frame.launch(builder, &name, self.grid(builder, tile)?, &ins, &outs)
+    }
+
+    /// The kernel that multiplies: the sums of each part, in rows that begin with a line.
+    fn multiply(
+        &self,
+        frame: &mut Frame<'c>,
+        builder: &Builder<'c>,
+        factors: &[Operand<'c>],
+    ) -> PassResult<'c, Operand<'c>> {
+        let Gemm { m, n, .. } = *self.gemm;
+        let wide = count(n * BYTES, LINE_BYTES) * LINE_BYTES / BYTES;
+        let shape = [self.tile.parts, m, wide];
+        let r#type = builder.tensor(&shape, self.gemm.accumulator)?;
+        let sums = operand(
+            builder,
+            builder.value("tensor.empty", &[], r#type, &[])?,
+            &shape,
+        )?;
+        let outs = [(self.gemm.result, sums.clone())];
+        let mut kernel = Kernel::new(
+            builder.location,
+            frame.module,
+            &argument_types(factors, &[], &outs),
+        );
+        let body = specialised::Body {
+            gemm: self.gemm,
+            tile: self.tile,
+            group: self.group,
+            needed: &Needed::default(),
+            kinds: &[(self.gemm.result, Kind::Full)],
+        };
+        body.emit(&kernel, factors, &outs)?;
+        kernel.cluster = self.tile.ctas();
+        kernel.finish(frame.module, self.name, self.tile.threads())?;
+        let [high, across] = self.tile.span();
+        let tiles = count(m, high)
+            .saturating_mul(count(n, across))
+            .saturating_mul(self.tile.parts);
+        let code = Code { builder: *builder };
+        let one = code.index(1)?;
+        let grid = [code.index(tiles)?, one, one];
+        let grid = persistent(builder, grid, self.tile.ctas(), frame.chip)?;
+        let ins: Vec<_> = factors.iter().map(|operand| operand.tensor).collect();
+        let results = launch(builder, self.name, grid, &ins, &[sums.tensor])?;
+        match results.as_slice() {
+            &[tensor] => Ok(Operand { tensor, ..sums }),
+            _ => Err(layout_error(builder.location, "a launch lacks its result")),
+        }
+    }
+
+    /// The kernel that adds the parts up and forms the epilogue.
+    fn add(
+        &self,
+        kernel: &Kernel<'c>,
+        tile: RowTile,
+        ins: &[Operand<'c>],
+        outs: &[(Val<'c>, Operand<'c>)],
+    ) -> PassResult<'c> {
+        let code = kernel.code;
+        let location = code.builder.location;
+        let layout = tile
+            .layout()
+            .map_err(|error| layout_error(location, error))?;
+        let registers = registers(code, [tile.rows, tile.columns], layout)?;
+        let Arguments {
+            operands,
+            inputs,
+            scalars,
+            outputs,
+        } = Arguments::of(kernel, ins, self.needed, outs);
+        let [sums] = operands.as_slice() else {
+            return Err(layout_error(location, "a kernel lacks its sums"));
+        };
+        let mut evaluator = Evaluator {
+            code,
+            group: self.group,
+            registers: &registers,
+            columns: self.gemm.n,
+            arguments: &inputs,
+            scalars: &scalars,
+            origin: Origin {
+                batch: None,
+                row: code.times(code.block("x")?, tile.rows)?,
+                column: code.times(code.block("y")?, tile.columns)?,
+                limit: [code.index(self.gemm.m)?, code.index(self.gemm.n)?],
+            },
+            known: HashMap::new(),
+        };
+        let mut sum = None;
+        if let Some(start) = self.gemm.start {
+            let start = evaluator.value(start, Kind::Full)?;
+            sum = Some(convert(&evaluator, start, self.gemm.accumulator)?);
+        }
+        for part in 0..self.tile.parts {
+            let own = self.part(
+                code,
+                &registers,
+                &evaluator.origin,
+                (sums.memref, &sums.extents),
+                part,
+            )?;
+            sum = Some(match sum {
+                None => own,
+                Some(sum) => combine(code, Combiner::Add, self.gemm.accumulator, sum, own)?,
+            });
+        }
+        let sum = sum.ok_or_else(|| layout_error(location, "a product of no parts"))?;
+        let result = self.gemm.result;
+        let sum = convert(&evaluator, sum, code.builder.tensor_of(result)?.element)?;
+        evaluator.known.clear();
+        evaluator.known.insert((identity(result), Kind::Full), sum);
+        for ((value, kind), to) in self.kinds.iter().zip(&outputs) {
+            evaluator.store(*value, *kind, to)?;
+        }
+        Ok(())
+    }
+
+    /// A tile of one part's sums.
+    fn part(
+        &self,
+        code: Code<'c>,
+        registers: &Registers,
+        origin: &Origin<'c>,
+        (memref, extents): (Val<'c>, &[i64]),
+        part: i64,
+    ) -> PassResult<'c, Val<'c>> {
+        let at = [code.index(part)?, origin.row, origin.column];
+        let from = code.global_box(memref, extents, &at, &registers.shape)?;
+        let r#type = registers.r#type(code, Kind::Full, self.gemm.accumulator)?;
+        code.load(from, r#type)
+    }
+
+    /// Tiles of rows along x, of columns along y.
+    fn grid(&self, builder: &Builder<'c>, tile: RowTile) -> PassResult<'c, [Val<'c>; 3]> {
+        let code = Code { builder: *builder };
+        let y = count(self.gemm.n, tile.columns);
+        if y > MOST_BLOCKS {
+            let what = format!("rows of {} elements are more than a grid has", self.gemm.n);
+            return Err(PassError::new(builder.location, what));
+        }
+        let x = code.index(count(self.gemm.m, tile.rows))?;
+        Ok([x, code.index(y)?, code.index(1)?])
+    }
+}
