@@ -174,6 +174,30 @@ func.func @turns(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
 
 // -----
 
+func.func @parts_in_turns(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected parts between 1 and 64 in axe.plan, with a step along k each, and neither split nor turns with them, got 2 of}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, turns = true, parts = 2 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
+func.func @more_parts_than_steps(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{with a step along k each, and neither split nor turns with them, got 9 of}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, parts = 9 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
+func.func @parts_of_a_batch(%x: tensor<2x512x512xf16>) -> tensor<2x512x512xf32> {
+  // expected-error @below {{expected no parts in axe.plan for a batch}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, parts = 2 : i64}} : tensor<2x512x512xf16>, tensor<2x512x512xf16> -> tensor<2x512x512xf32>
+  return %y : tensor<2x512x512xf32>
+}
+
+// -----
+
 func.func @parts_of_a(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
   // expected-error @below {{expected a tile in axe.plan whose part of A falls into 2 parts of whole periods of 8 rows for a cluster of 2, got [8, 64, 64]}}
   %y = axe.gemm %x, %x {trans_b, axe.plan = {tile = array<i64: 8, 64, 64>, swap = true, cluster = 2 : i64, beside = true}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>

@@ -14,40 +14,42 @@ use crate::facts::chip::Chip;
 /// runs into its power.
 const PRODUCTS_A_CLOCK: f64 = 3200.0;
 /// What one warpgroup with 64 rows reaches of that between its waits.
-const ALONE: f64 = 0.87;
+const ALONE: f64 = 0.96;
 /// What warpgroups reach of the products that multiply several blocks of 64 rows each together with others.
 const SEVERAL: f64 = 0.95;
 /// What warpgroups reach that take turns.
-const IN_TURNS: f64 = 1.05;
+const IN_TURNS: f64 = 1.03;
+/// The same where every CTA has one tile, at which one of them multiplies alone.
+const IN_ONE_TURN: f64 = 0.93;
 /// Bytes of a line of L2, which a box of a tensor map is read by.
 const LINE_BYTES: i64 = 128;
 /// Clocks in which a multiprocessor reads a line from L2.
-const LINE: f64 = 2.1;
+const LINE: f64 = 2.17;
 /// The same where consumers take turns, so that reads go on while results are stored.
-const LINE_IN_TURNS: f64 = 1.9;
+const LINE_IN_TURNS: f64 = 1.91;
 /// Clocks for a line of a box that is not in the tensor.
-const ABSENT_LINE: f64 = 2.0;
+const ABSENT_LINE: f64 = 2.75;
 /// Bytes that the chip reads from memory in a clock.
-const MEMORY_BYTES_A_CLOCK: f64 = 2620.0;
+const MEMORY_BYTES_A_CLOCK: f64 = 2710.0;
 /// Clocks of a tile beside its products and reads, unless another warpgroup multiplies meanwhile.
-const OVERHEAD: f64 = 600.0;
+const OVERHEAD: f64 = 650.0;
 /// Clocks of a tile whose columns do not fall into panels, so that threads store it, although another warpgroup
 /// multiplies meanwhile.
-const UNEVEN: f64 = 2500.0;
+const UNEVEN: f64 = 1290.0;
 /// Clocks in which two, four and eight CTAs exchange their sums of a tile.
-const EXCHANGE: [f64; 3] = [500.0, 8500.0, 14700.0];
+const EXCHANGE: [f64; 3] = [60.0, 7600.0, 11100.0];
 /// Clocks by which kernels whose CTAs exchange sums take longer.
-const EXCHANGE_START: f64 = 2200.0;
+const EXCHANGE_START: f64 = 2130.0;
 /// Clocks by which a second kernel, which adds parts up, is later done than the first.
-const PARTS_START: f64 = 4500.0;
+const PARTS_START: f64 = 1720.0;
 /// Bytes of a sum.
 const SUM_BYTES: f64 = 4.0;
 /// Bytes of parts' sums that the chip moves in a clock.
-const SUM_BYTES_A_CLOCK: f64 = 2500.0;
+const SUM_BYTES_A_CLOCK: f64 = 1710.0;
 /// How much longer a turn is in clusters, which wait for each other.
-const CLUSTERED: f64 = 1.07;
-/// Clocks by which clusters start later.
-const CLUSTER_START: f64 = 1500.0;
+const CLUSTERED: f64 = 1.1;
+/// Clocks by which clusters of two and of four start later.
+const CLUSTER_START: [f64; 2] = [1340.0, 2270.0];
 /// How sharply the longest of two things that go on at once decides: within a turn, and between turns and memory.
 const SHARPNESS: i32 = 6;
 /// See [`SHARPNESS`].
@@ -77,10 +79,12 @@ impl WideTile {
             .saturating_mul(self.parts);
         let depth = count(count(problem.k, k), self.split * self.parts).saturating_mul(k);
         let reads = self.reads_of(problem, k_first, depth);
-        let products = self.products(depth as f64 * problem.element_bytes as f64);
+        let turns = count(tiles, chip.clusters(self.ctas()) * self.cluster) as f64;
+        let products = self.products(depth as f64 * problem.element_bytes as f64, turns);
         let (waits, start) = match self.cluster {
-            2.. => (CLUSTERED, CLUSTER_START),
-            _ => (1.0, 0.0),
+            1 => (1.0, 0.0),
+            2 => (CLUSTERED, CLUSTER_START[0]),
+            _ => (CLUSTERED, CLUSTER_START[1]),
         };
         let (exchange, exchange_start) = match self.split {
             1 => (0.0, 0.0),
@@ -88,7 +92,6 @@ impl WideTile {
             4 => (EXCHANGE[1], EXCHANGE_START),
             _ => (EXCHANGE[2], EXCHANGE_START),
         };
-        let turns = count(tiles, chip.clusters(self.ctas()) * self.cluster) as f64;
         // Nothing follows the last tile that would hide it.
         let overhead = match self.turns {
             true if n * problem.element_bytes % PANEL_BYTES == 0 => OVERHEAD,
@@ -114,13 +117,14 @@ impl WideTile {
         PARTS_START + sums * SUM_BYTES / SUM_BYTES_A_CLOCK
     }
 
-    /// Clocks of a tile's products, of so many bytes of k.
-    fn products(self, depth: f64) -> f64 {
+    /// Clocks of a tile's products, of so many bytes of k, in so many turns.
+    fn products(self, depth: f64, turns: f64) -> f64 {
         let [m, n, _] = self.shape;
         let blocks = self.instruction()[0] / 64 / self.warpgroups();
         let share = match self.warpgroups() {
             1 if blocks == 1 => ALONE,
-            1 if self.turns => IN_TURNS,
+            1 if self.turns && turns > 1.0 => IN_TURNS,
+            1 if self.turns => IN_ONE_TURN,
             2.. if blocks > 1 => SEVERAL,
             _ => 1.0,
         };

@@ -588,9 +588,6 @@ mod tests {
         // 140 x 64 tiles are 67.9 of each multiprocessor's.
         let tile = chosen(8192, 24576, 4096);
         assert_eq!((tile.shape, tile.turns), ([128, 176, 64], true), "{tile}");
-        // 2 x 64 tiles for 132 multiprocessors.
-        let tile = chosen(256, 5120, 25600);
-        assert_eq!((tile.shape, tile.turns), ([128, 80, 64], true), "{tile}");
     }
 
     #[test]
@@ -606,6 +603,27 @@ mod tests {
             assert_eq!(whole.split_by(far, 2, chip), None);
             assert_eq!(whole.in_turns(far, 2, chip), None);
         }
+    }
+
+    #[test]
+    fn long_sums_of_few_tiles_are_shared() {
+        let tile = chosen(777, 1032, 14336);
+        assert!(tile.parts > 1 || tile.split > 1, "{tile}");
+        assert!(chosen(128, 104, 14336).parts >= 8);
+        assert_eq!(chosen(4096, 4096, 4096).parts, 1);
+        assert_eq!(chosen(512, 512, 64).parts, 1);
+    }
+
+    #[test]
+    fn parts_have_steps_each() {
+        let tile = WideTile::new((128, 128, 2), 2, chip("sm_90a").unwrap()).unwrap();
+        assert!(tile.in_parts(3, 129).is_some() && tile.in_parts(3, 128).is_none());
+        assert!(
+            tile.in_parts(0, 4096).is_none() && tile.in_parts(MOST_PARTS + 1, 1 << 20).is_none()
+        );
+        let turns = WideTile::new((128, 128, 1), 2, chip("sm_90a").unwrap()).unwrap();
+        let turns = turns.in_turns(2, 2, chip("sm_90a").unwrap()).unwrap();
+        assert!(turns.in_parts(2, 4096).is_none());
     }
 
     #[test]
