@@ -215,7 +215,7 @@ func.func @parts_of_b(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
 // -----
 
 func.func @unknown(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{unknown entry 'tiel' of axe.plan: expected kernel, tile, warps, consumers, stages, order, group, cluster, beside, swap, split, turns, precision}}
+  // expected-error @below {{unknown entry 'tiel' of axe.plan: expected kernel, tile, warps, consumers, stages, order, group, cluster, beside, swap, split, parts, turns, precision}}
   %y = axe.gemm %x, %x {axe.plan = {kernel = "wgmma", tiel = array<i64: 64, 64, 64>}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }

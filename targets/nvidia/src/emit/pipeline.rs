@@ -250,6 +250,11 @@ impl<'c> Emitter<'c> {
         };
         let barrier = self.stage_barrier(&ring, cursor.stage, other(side))?;
         let parity = ints.value(parity)?;
+        if side == Side::Producer {
+            // The lane that copies does not wait for the others: apart from it, they could still wait for a phase when
+            // the barrier is two phases on, and wait for ever. Consumers meet at each release.
+            self.warp_barrier()?;
+        }
         self.assembly(&wait_loop(), &[barrier, parity], &[])?;
         let held = ints.value(cursor.stage)?;
         self.bind(slot, Bound::Scalar(held));

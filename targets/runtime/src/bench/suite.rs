@@ -20,6 +20,9 @@ pub enum Suite {
     Skinny,
     /// Sizes that no tile divides
     Ragged,
+    /// 96 sizes spread evenly over the magnitudes of 1 to 8192 rows, 16 to 32768 columns and sums of 16 to 16384; a quarter
+    /// of them no multiples of 8
+    Spread,
 }
 
 /// Rows of the language models' activations.
@@ -43,6 +46,30 @@ const RAGGED: [(u64, u64, u64); 8] = [
     (3333, 7000, 1016),
     (999, 1001, 1003),
 ];
+
+/// How many sizes are spread.
+const SPREAD: u32 = 96;
+
+/// The least and the greatest of m, n and k, as powers of two.
+const MAGNITUDES: [(f64, f64); 3] = [(0.0, 13.0), (4.0, 15.0), (4.0, 14.0)];
+
+/// The root of `x^4 = x + 1`: multiples of its inverse powers fill a cube evenly (M. Roberts, "The Unreasonable Effectiveness
+/// of Quasirandom Sequences", 2018).
+const STEP: f64 = 1.220_744_084_605_759_5;
+
+/// The sizes m, n, k of a number, in multiples of `multiple` but for every fourth.
+fn spread(number: u32, multiple: u64) -> [u64; 3] {
+    let mut power = 1.0;
+    MAGNITUDES.map(|(least, greatest)| {
+        power /= STEP;
+        let place = (0.5 + f64::from(number) * power).fract();
+        let extent = (least + place * (greatest - least)).exp2().round() as u64;
+        match number % 4 == 3 || extent < multiple {
+            true => extent,
+            false => extent / multiple * multiple,
+        }
+    })
+}
 
 impl Suite {
     /// The shapes with one element type; `W` is stored transposed.
@@ -83,6 +110,13 @@ impl Suite {
                 .filter(|(_, n, k)| dtype.bytes() > 1 || (n % 16 == 0 && k % 16 == 0))
                 .map(|(m, n, k)| case("ragged".into(), *m, *n, *k))
                 .collect(),
+            Suite::Spread => (0..SPREAD)
+                .filter(|number| dtype.bytes() > 1 || number % 4 != 3)
+                .map(|number| {
+                    let [m, n, k] = spread(number, if dtype.bytes() > 1 { 8 } else { 16 });
+                    case("spread".into(), m, n, k)
+                })
+                .collect(),
         }
     }
 }
@@ -96,6 +130,16 @@ mod tests {
         let count = |suite: Suite| suite.cases(DType::F16, Scaling::None).len();
         assert_eq!((count(Suite::Llm), count(Suite::Skinny)), (16, 80));
         assert_eq!((count(Suite::Square), count(Suite::Ragged)), (9, 8));
+        let spread = Suite::Spread.cases(DType::F16, Scaling::None);
+        let odd = spread.iter().filter(|c| c.gemm.k % 8 != 0).count();
+        assert!(spread.len() == 96 && (16..=24).contains(&odd), "{odd}");
+        let extents = |of: fn(&Gemm) -> u64| {
+            let all = spread.iter().map(|c| of(&c.gemm));
+            (all.clone().min().unwrap(), all.max().unwrap())
+        };
+        assert!(matches!(extents(|g| g.m), (1..=2, 7000..=8192)));
+        assert!(matches!(extents(|g| g.n), (16..=24, 28_000..=32_768)));
+        assert!(matches!(extents(|g| g.k), (16..=24, 14_000..=16_384)));
         let llm = Suite::Llm.cases(DType::BF16, Scaling::None);
         assert!(llm.iter().all(|c| c.gemm.m == 8192 && c.gemm.transposed));
         let first = &llm[0];
