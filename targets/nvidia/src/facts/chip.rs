@@ -6,6 +6,11 @@ pub const MULTIPROCESSOR_REGISTERS: i64 = 64 * 1024;
 /// Registers of a thread at most (the same table).
 pub const THREAD_REGISTERS: i64 = 255;
 
+/// CTAs of a grid along y and z at most (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
+pub const MOST_BLOCKS: i64 = 65_535;
+/// Bytes of a line of L2, by which boxes of a tensor map are read.
+pub const LINE_BYTES: i64 = 128;
+
 /// One chip that code can be compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chip {

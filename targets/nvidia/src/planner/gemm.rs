@@ -13,7 +13,7 @@ use super::space::Kind;
 use super::variant::Variant;
 use super::{choice, padded, plain, specialised};
 use crate::build::{Code, Kernel, Number, layout_error};
-use crate::facts::chip::Chip;
+use crate::facts::chip::{Chip, MOST_BLOCKS};
 use axe_passes::ir::value::identity;
 use axe_passes::ir::{Builder, DYNAMIC, Op, Val};
 use axe_passes::{PassError, PassResult};
@@ -181,7 +181,7 @@ fn grid<'c>(
     let batch = match gemm.batch {
         // The shape `[?, M, N]` of a batch has the leading extent of its outermost dimension, times the others.
         Some(DYNAMIC) => batch_extent(builder, gemm)?,
-        Some(batch) if batch > 65_535 => {
+        Some(batch) if batch > MOST_BLOCKS => {
             return Err(PassError::new(
                 builder.location,
                 format!("a batch of {batch} is more than the 65535 of a grid"),

@@ -9,11 +9,10 @@ use super::gemm::count;
 use super::layouts::RowTile;
 use super::tiles::elementwise_tile;
 use crate::build::{Code, Kernel, Number, launch, layout_error};
+use crate::facts::chip::{LINE_BYTES, MOST_BLOCKS};
 use axe_passes::ir::{Builder, DYNAMIC, Val};
 use axe_passes::{PassError, PassResult};
 
-/// Bytes that rows of the copy begin with a multiple of: a line of L2.
-const LINE_BYTES: i64 = 128;
 /// Multiply-adds from which on a copy pays: two more launches take some microseconds.
 const WORTH: i64 = 1 << 25;
 /// The length of sums from which on it pays for smaller products, whose warps take as long for each step.
@@ -27,9 +26,6 @@ pub(super) fn pays(problem: Problem) -> bool {
     let products = rows.saturating_mul(problem.n).saturating_mul(problem.k);
     products >= WORTH || problem.k >= LONG
 }
-
-/// CTAs along y at most (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
-const MOST_BLOCKS: i64 = 65_535;
 
 /// A copy of the operand of these extents, whose rows are filled up with zeros.
 ///
@@ -51,7 +47,7 @@ pub(super) fn padded<'c>(
     let from = frame.operand(builder, value, &[rows, columns])?;
     let element = builder.tensor_of(from.tensor)?.element;
     let bytes = element_bytes(element);
-    let wide = count(columns.saturating_mul(bytes), LINE_BYTES) * LINE_BYTES / bytes;
+    let wide = count(columns.saturating_mul(bytes), LINE_BYTES).saturating_mul(LINE_BYTES / bytes);
     let count_of = |shape: &[i64]| match shape.first() {
         Some(&DYNAMIC) => leading_of(builder, value, shape).map(Some),
         _ => Ok(None),

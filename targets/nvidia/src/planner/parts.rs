@@ -15,6 +15,7 @@ use super::specialised::{self, convert};
 use super::tiles::elementwise_tile;
 use super::wide::WideTile;
 use crate::build::{Code, Kernel, launch, layout_error};
+use crate::facts::chip::{LINE_BYTES, MOST_BLOCKS};
 use axe_dialect::Combiner;
 use axe_passes::ir::value::identity;
 use axe_passes::ir::{Builder, Val};
@@ -23,10 +24,6 @@ use std::collections::HashMap;
 
 /// Bytes of a sum.
 const BYTES: i64 = 4;
-/// Bytes that rows of sums begin with a multiple of, so that they go out by TMA: a line of L2.
-const LINE_BYTES: i64 = 128;
-/// CTAs along y at most (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
-const MOST_BLOCKS: i64 = 65_535;
 
 /// A product in parts.
 pub(super) struct Parts<'a, 'c> {
@@ -79,7 +76,7 @@ impl<'c> Parts<'_, 'c> {
         factors: &[Operand<'c>],
     ) -> PassResult<'c, Operand<'c>> {
         let Gemm { m, n, .. } = *self.gemm;
-        let wide = count(n * BYTES, LINE_BYTES) * LINE_BYTES / BYTES;
+        let wide = count(n.saturating_mul(BYTES), LINE_BYTES).saturating_mul(LINE_BYTES / BYTES);
         let shape = [self.tile.parts, m, wide];
         let r#type = builder.tensor(&shape, self.gemm.accumulator)?;
         let sums = operand(

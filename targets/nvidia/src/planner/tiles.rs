@@ -7,6 +7,7 @@ use super::group::Group;
 use super::layouts::RowTile;
 use super::space::{Kind, Size};
 use crate::build::{Code, Kernel, layout_error};
+use crate::facts::chip::MOST_BLOCKS;
 use axe_passes::ir::value::identity;
 use axe_passes::ir::{Builder, DYNAMIC, Op, Val};
 use axe_passes::{PassError, PassResult};
@@ -21,8 +22,6 @@ const THREADS: i64 = 128;
 const KEPT_WORDS: i64 = 32;
 /// Threads that share a row at most.
 const MOST_ALONG: i64 = 512;
-/// CTAs along y and z at most (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
-const MOST_BLOCKS: i64 = 65_535;
 
 /// The least power of two that is not below `value`.
 fn power_of_two(value: i64) -> i64 {

@@ -7,7 +7,7 @@
 use super::cost::Problem;
 use super::wide::{KFirst, WideTile, takes_rows};
 use crate::emit::PANEL_BYTES;
-use crate::facts::chip::Chip;
+use crate::facts::chip::{Chip, LINE_BYTES};
 
 /// Products of 8-bit elements that a multiprocessor forms in a clock by wgmma, half as many of twice the bytes: 4096
 /// at best (H100 white paper: 512 FMA of 16-bit floats a clock for each of 4 tensor cores), and less because the chip
@@ -21,8 +21,6 @@ const SEVERAL: f64 = 0.95;
 const IN_TURNS: f64 = 1.03;
 /// The same where every CTA has one tile, at which one of them multiplies alone.
 const IN_ONE_TURN: f64 = 0.93;
-/// Bytes of a line of L2, which a box of a tensor map is read by.
-const LINE_BYTES: i64 = 128;
 /// Clocks in which a multiprocessor reads a line from L2.
 const LINE: f64 = 2.17;
 /// The same where consumers take turns, so that reads go on while results are stored.

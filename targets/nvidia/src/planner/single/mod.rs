@@ -11,6 +11,7 @@ use super::frame::{Frame, Operand, leading_of};
 use super::gemm::count;
 use super::space::source;
 use crate::build::{Code, Kernel, layout_error};
+use crate::facts::chip::MOST_BLOCKS;
 use axe_passes::ir::value::{name, only_result};
 use axe_passes::ir::{Builder, DYNAMIC, Op, Val, attribute};
 use axe_passes::{PassError, PassResult};
@@ -107,7 +108,7 @@ fn blocks<'c>(
         _ => code.index(known)?,
     };
     let y = count(*columns, tile[1]);
-    if y > 65_535 || known > 65_535 {
+    if y > MOST_BLOCKS || known > MOST_BLOCKS {
         return Err(PassError::new(
             builder.location,
             format!("{y} x {known} tiles are more than the 65535 x 65535 of a grid"),

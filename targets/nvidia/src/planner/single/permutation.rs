@@ -2,6 +2,7 @@
 
 use super::{Single, dynamic_leading};
 use crate::build::{Code, Kernel, layout_error};
+use crate::facts::chip::MOST_BLOCKS;
 use crate::planner::frame::{Frame, element_bytes};
 use crate::planner::gemm::count;
 use crate::planner::layouts::RowTile;
@@ -129,7 +130,7 @@ impl Permutation {
             .map_or((1, &[][..]), |(last, outer)| (*last, outer));
         let outer = outer.iter().filter(|extent| **extent != DYNAMIC);
         let known = outer.fold(1i64, |product, extent| product.saturating_mul(*extent));
-        if y > 65_535 || known > i64::from(i32::MAX) {
+        if y > MOST_BLOCKS || known > i64::from(i32::MAX) {
             let what = format!("{known} x {y} tiles are more than a grid has");
             return Err(PassError::new(builder.location, what));
         }

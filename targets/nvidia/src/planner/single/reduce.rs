@@ -2,6 +2,7 @@
 
 use super::{Single, runs};
 use crate::build::{Code, Kernel, layout_error};
+use crate::facts::chip::MOST_BLOCKS;
 use crate::planner::evaluate::{combine, combiner_of, neutral};
 use crate::planner::frame::{Frame, element_bytes, leading_of};
 use crate::planner::gemm::count;
@@ -50,7 +51,7 @@ impl<'c> Single<'c> {
         let code = Code { builder: *builder };
         let z = match outer {
             Some(DYNAMIC) => leading_of(builder, self.from, &of)?,
-            Some(outer) if outer > 65_535 => {
+            Some(outer) if outer > MOST_BLOCKS => {
                 return Err(PassError::new(
                     builder.location,
                     format!("{outer} reductions are more than the 65535 of a grid"),
