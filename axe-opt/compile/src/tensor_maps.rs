@@ -102,7 +102,7 @@ impl<'c> Entry<'c> {
             _ => return None,
         };
         // A line at a time: with two, products that are bound by memory take 2 to 6% longer, and those whose rows begin
-        // inside a line up to 20% (docs/performance.md, "Fetches of L2").
+        // inside a line up to 20% (docs/performance.md, "What brought it about").
         map.l2_promotion = L2Promotion::B128;
         Some(map)
     }

@@ -31,8 +31,8 @@ const ABSENT_LINE: f64 = 2.75;
 const MEMORY_BYTES_A_CLOCK: f64 = 2710.0;
 /// Clocks of a tile beside its products and reads, unless another warpgroup multiplies meanwhile.
 const OVERHEAD: f64 = 650.0;
-/// Clocks of a tile whose columns do not fall into panels, so that threads store it, although another warpgroup
-/// multiplies meanwhile.
+/// Clocks of a tile whose columns do not fall into panels, so that threads store what is left of them (all of it when this
+/// was fitted), although another warpgroup multiplies meanwhile.
 const UNEVEN: f64 = 1290.0;
 /// Clocks in which two, four and eight CTAs exchange their sums of a tile.
 const EXCHANGE: [f64; 3] = [60.0, 7600.0, 11100.0];
