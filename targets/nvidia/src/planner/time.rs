@@ -5,6 +5,7 @@
 //! fitted to timings of an H200 (docs/performance.md, "Tuning").
 
 use super::cost::Problem;
+use super::gemm::count;
 use super::wide::{KFirst, WideTile, takes_rows};
 use crate::emit::PANEL_BYTES;
 use crate::facts::chip::{Chip, LINE_BYTES};
@@ -52,11 +53,6 @@ const CLUSTER_START: [f64; 2] = [1340.0, 2270.0];
 const SHARPNESS: i32 = 6;
 /// See [`SHARPNESS`].
 const MEMORY_SHARPNESS: i32 = 4;
-
-/// `extent / tile`, rounded up.
-fn count(extent: i64, tile: i64) -> i64 {
-    extent.div_euclid(tile.max(1)) + i64::from(extent % tile.max(1) != 0)
-}
 
 /// A little more than the larger.
 fn together(a: f64, b: f64, sharpness: i32) -> f64 {

@@ -2,6 +2,7 @@
 
 use super::budgets;
 use super::cost::Problem;
+use super::gemm::count;
 use super::layouts::RowTile;
 use crate::emit::STAGING_BYTES;
 use crate::facts::chip::{Chip, MULTIPROCESSOR_REGISTERS, THREAD_REGISTERS};
@@ -483,7 +484,6 @@ pub(super) fn tiles(problem: Problem, k_first: KFirst, chip: &Chip) -> Vec<WideT
 /// The tile shared by clusters or through memory, where there are too few for the chip's multiprocessors.
 fn split(tile: WideTile, problem: Problem, chip: &Chip) -> impl Iterator<Item = WideTile> {
     let [m, n, _] = tile.shape;
-    let count = |extent: i64, tile: i64| extent.div_euclid(tile) + i64::from(extent % tile != 0);
     let tiles = count(problem.m, m)
         .saturating_mul(count(problem.n, n))
         .saturating_mul(problem.batch);
