@@ -9,7 +9,9 @@
 //! * [`evaluate`]: the operators of a group on one tile;
 //! * [`budgets`]: the registers of roles;
 //! * [`gemm`], [`specialised`], [`scaled`], [`plain`], [`tiles`], [`single`]: the kernels;
-//! * [`entries`], [`choice`], [`tuned`], [`search`], [`variant`]: where the plan of a product comes from, and what a tuner tries;
+//! * [`padded`], [`parts`]: kernels before a product's own, and after it;
+//! * [`entries`], [`choice`], [`tuned`], [`offered`], [`search`], [`variant`]: where the plan of a product comes from, and
+//!   what a tuner tries;
 //! * [`widen`]: products of 8-bit floats where no instruction takes them;
 //! * [`frame`]: the function around them.
 
@@ -23,6 +25,7 @@ mod frame;
 mod gemm;
 mod group;
 pub mod layouts;
+mod offered;
 mod padded;
 mod panels;
 mod parts;

@@ -297,7 +297,7 @@ impl<'c> Gemm<'c> {
             None => {
                 let whole = self.not_in_parts().is_some();
                 let of = |tile: &WideTile| !whole || tile.parts == 1;
-                super::wide::choose_of(problem, self.k_first(), chip, of)
+                super::offered::choose_of(problem, self.k_first(), chip, of)
             }
         };
         let mut tile = chosen

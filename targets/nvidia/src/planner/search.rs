@@ -6,6 +6,7 @@
 
 use super::cost::{self, Problem, Unit};
 use super::gemm::count;
+use super::offered;
 use super::padded;
 use super::scaled::{self, Blocks};
 use super::variant::Variant;
@@ -128,7 +129,7 @@ pub fn candidates(query: Query, chip: &Chip, limit: usize) -> Vec<Candidate> {
     let own = roles
         .then(|| match query.blocks {
             Some(blocks) => scaled::choose(problem, blocks, chip),
-            None => wide::choose(problem, query.k_first, chip),
+            None => offered::choose(problem, query.k_first, chip),
         })
         .flatten()
         .map(Variant::Roles);
@@ -178,7 +179,7 @@ fn by_roles(query: Query, chip: &Chip) -> Vec<(Variant, usize)> {
         .filter(|tile| tile.reads(query.k_first, bytes) && query.blocks.is_none());
     let tiles = match query.blocks {
         Some(blocks) => scaled::tiles(query.problem, blocks, chip),
-        None => wide::tiles(query.problem, query.k_first, chip),
+        None => offered::tiles(query.problem, query.k_first, chip),
     };
     // Clusters come with the orders.
     let mut alone: Vec<_> = tiles.into_iter().map(WideTile::alone).chain(more).collect();
@@ -218,7 +219,7 @@ fn orders(tile: WideTile, query: Query, chip: &Chip) -> Vec<WideTile> {
     }
     let first = all.len().min(1);
     let cost = |tile: &WideTile| tile.cost(problem, query.k_first, chip);
-    let clusters = wide::clusters(tile, problem, query.k_first)
+    let clusters = offered::clusters(tile, problem, query.k_first)
         .filter(|cluster| cost(cluster) <= CLUSTERS_WORTH * cost(&tile));
     all.splice(first..first, clusters);
     if tile.stages > 3 {
@@ -331,7 +332,7 @@ mod tests {
             prop_assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());
             if let Some(first) = all.first() {
                 let own = if query.roles {
-                    Variant::Roles(wide::choose(query.problem, query.k_first, chip).unwrap())
+                    Variant::Roles(offered::choose(query.problem, query.k_first, chip).unwrap())
                 } else {
                     Variant::Warps(cost::choose(query.problem, chip).unwrap())
                 };
