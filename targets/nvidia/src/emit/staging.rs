@@ -35,6 +35,11 @@ impl Slots {
         self.count * self.bytes
     }
 
+    /// Whether they have no memory yet.
+    pub(crate) const fn is_new(self) -> bool {
+        self.first < 0
+    }
+
     /// The byte at which a ring begins.
     pub(crate) const fn first(self) -> i64 {
         self.first
@@ -100,7 +105,7 @@ fn stores_registers(op: &Op<'_>) -> bool {
 impl<'c> Emitter<'c> {
     /// The memory of slots, which is set aside for the rest of the kernel at the first use.
     pub(crate) fn staged(&mut self, slots: Slots) -> Slots {
-        if slots.first >= 0 {
+        if !slots.is_new() {
             return slots;
         }
         let rings = self.team.count() * slots.parts;

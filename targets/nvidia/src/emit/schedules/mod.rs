@@ -11,7 +11,9 @@ mod groups;
 mod load;
 mod matrix;
 mod mma;
+mod panels;
 mod reduce;
+mod rings;
 mod scalar;
 mod shuffle;
 mod staged;
@@ -28,7 +30,7 @@ pub(super) use scalar::load_at;
 use super::schedule::{Schedule, Site};
 use super::value::Space;
 use axe_passes::ir::value::name;
-pub(crate) use staged::PANEL_BYTES;
+pub(crate) use panels::PANEL_BYTES;
 
 /// The schedules that may execute an operator, best first.
 pub(super) fn of<'c>(site: Site<'_, 'c>) -> Vec<Box<dyn Schedule<'c>>> {

@@ -1,0 +1,202 @@
+//! How panels of shared memory are written: panel by panel through the ring of slots that a scope's copies share, by the
+//! threads of each part of the team together.
+
+use super::matrix::store_matrices;
+use super::panels::{Panels, Write};
+use super::store::store;
+use crate::emit::int::{Int, Predicate};
+use crate::emit::kernel::Emitter;
+use crate::emit::staging::Slots;
+use crate::emit::value::{Memory, Registers};
+use axe_passes::PassResult;
+use axe_passes::ir::Val;
+
+/// The part of the team that a thread is in.
+#[derive(Clone, Copy)]
+pub(super) struct Part<'c> {
+    /// Its number.
+    pub number: Int<'c>,
+    warps: i64,
+    /// Whether this thread issues for it.
+    pub leads: Val<'c>,
+}
+
+/// A part's ring, while the panels of a tensor go through it.
+pub(super) struct Ring<'c> {
+    /// The part.
+    pub part: Part<'c>,
+    slots: Slots,
+    base: Val<'c>,
+    /// Whether the scope's other panels go around in other parts.
+    foreign: bool,
+    /// Whether the tensor memory accelerator reads these panels.
+    bulk: bool,
+}
+
+impl Panels {
+    /// Begins to go through the ring; `bulk` where the tensor memory accelerator reads the panels.
+    pub(super) fn enter<'c>(
+        &self,
+        emitter: &mut Emitter<'c>,
+        bulk: bool,
+    ) -> PassResult<'c, Ring<'c>> {
+        let foreign = emitter.staging.is_foreign(self.parts);
+        let slots = emitter.staged(self.slots);
+        let ints = emitter.ints();
+        let warps = emitter.team.warps / self.parts;
+        let number = match self.parts {
+            1 => Int::ZERO,
+            _ => ints.div(emitter.warp_in_team()?, warps)?,
+        };
+        let ring = match self.parts {
+            1 => emitter.team_number()?,
+            _ => number,
+        };
+        let ring = ints.add(
+            ints.mul(ring, slots.ring_bytes())?,
+            Int::Known(slots.first()),
+        )?;
+        let base = emitter.shared_address(emitter.shared, ring)?;
+        let part = Part {
+            number,
+            warps,
+            leads: emitter.leads_part(warps)?,
+        };
+        emitter.bulk_stores |= bulk;
+        emitter.settle_earlier()?;
+        if foreign {
+            emitter.settle()?;
+        }
+        Ok(Ring {
+            part,
+            slots,
+            base,
+            foreign,
+            bulk,
+        })
+    }
+
+    /// Writes a panel, in memory of the elements of `like`; then all threads of the part may read it. The slot is free
+    /// where there is another, which is free after this.
+    pub(super) fn put<'c>(
+        &self,
+        emitter: &mut Emitter<'c>,
+        ring: &Ring<'c>,
+        source: &Registers<'c>,
+        (number, like): (i64, &Memory<'c>),
+    ) -> PassResult<'c, Memory<'c>> {
+        let at = emitter.next_panel(ring.slots)?;
+        let base = emitter.shared_address(ring.base, at)?;
+        let slot = self.at(emitter, like, base)?;
+        let registers = usize::try_from(number)
+            .ok()
+            .and_then(|number| self.registers.get(number));
+        let own = Registers {
+            fragment: self.fragment.clone(),
+            element: source.element,
+            values: registers
+                .into_iter()
+                .flatten()
+                .filter_map(|register| source.values.get(*register).copied())
+                .collect(),
+        };
+        // Of stores by the tensor memory accelerator: other copies of the scope may have started some.
+        let read = |emitter: &mut Emitter<'c>| {
+            emitter.bulk_wait(0, true)?;
+            Ok(Vec::new())
+        };
+        let part = ring.part;
+        if ring.slots.count == 1 {
+            emitter.when(part.leads, &[], read)?;
+            emitter.part_barrier(part)?;
+        }
+        self.write(emitter, &own, &slot)?;
+        if ring.bulk {
+            emitter.publish()?;
+        }
+        if ring.slots.count > 1 {
+            // The barrier tells all threads too that the other slot may be written again: who arrives has read it.
+            emitter.when(part.leads, &[], read)?;
+        }
+        emitter.part_barrier(part)?;
+        Ok(slot)
+    }
+
+    /// Goes on to the next slot, once the panel's store has begun.
+    pub(super) fn pass<'c>(&self, emitter: &mut Emitter<'c>, ring: &Ring<'c>) -> PassResult<'c> {
+        emitter.pass_panel(ring.slots)
+    }
+
+    /// Leaves the ring.
+    pub(super) fn leave<'c>(&self, emitter: &mut Emitter<'c>, ring: &Ring<'c>) -> PassResult<'c> {
+        match ring.foreign {
+            true => emitter.settle(),
+            false => Ok(()),
+        }
+    }
+
+    fn write<'c>(
+        &self,
+        emitter: &mut Emitter<'c>,
+        own: &Registers<'c>,
+        slot: &Memory<'c>,
+    ) -> PassResult<'c> {
+        emitter.as_part(self.threads(), |emitter| match &self.write {
+            Write::Matrices(plan) => store_matrices(emitter, plan, own, slot),
+            Write::Vectors(plan) => store(emitter, &self.fragment, plan, slot, &own.values, None),
+        })
+    }
+}
+
+impl<'c> Emitter<'c> {
+    /// Emits plans of a part's threads, of so many, which count from the part's first.
+    pub(super) fn as_part<T>(
+        &mut self,
+        threads: i64,
+        body: impl FnOnce(&mut Self) -> PassResult<'c, T>,
+    ) -> PassResult<'c, T> {
+        let outside = (self.thread, self.threads);
+        if threads < self.threads {
+            let ints = self.ints();
+            let within = ints.rem(Int::Value(self.thread), threads)?;
+            self.thread = ints.value(within)?;
+            self.threads = threads;
+        }
+        let done = body(self);
+        (self.thread, self.threads) = outside;
+        done
+    }
+
+    /// Whether this thread issues for its part of the team, of so many warps.
+    fn leads_part(&mut self, warps: i64) -> PassResult<'c, Val<'c>> {
+        if warps == self.team.warps {
+            return self.leads();
+        }
+        let ints = self.ints();
+        let within = ints.rem(self.warp_in_team()?, warps)?;
+        let first = ints.compare(Predicate::Equal, within, Int::ZERO)?;
+        self.both(Some(first), self.elect()?)
+    }
+
+    /// The barrier of a part of the team.
+    fn part_barrier(&mut self, part: Part<'c>) -> PassResult<'c> {
+        let Part { number, warps, .. } = part;
+        if warps == self.team.warps {
+            return self.barrier();
+        }
+        let parts = self.team.warps / warps;
+        let &[first] = self.team.firsts.as_slice() else {
+            return Err(self.error("expected a scope that is one range of warps"));
+        };
+        for at in 0..parts {
+            let own = self
+                .ints()
+                .compare(Predicate::Equal, number, Int::Known(at))?;
+            self.when(own, &[], |emitter| {
+                emitter.named_barrier(first + at * warps, warps)?;
+                Ok(Vec::new())
+            })?;
+        }
+        Ok(())
+    }
+}
