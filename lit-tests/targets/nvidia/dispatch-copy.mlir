@@ -22,6 +22,7 @@
 // CHECK: axe.copy -> stmatrix
 // CHECK: axe.copy -> st.vector
 // CHECK-NEXT: not tma.store.staged: {{.*}}
+// CHECK-NEXT: not st.staged: expected a kernel with roles on a chip with a tensor memory accelerator
 // CHECK-NEXT: not stmatrix: expected shared memory
 // AMPERE: not stmatrix: sm_80 has no stmatrix
 

@@ -88,3 +88,16 @@ axe.kernel @panels(%x: memref<64x8xf16>, %y: memref<64x8xf32>) threads(128) {
   }
   axe.return
 }
+
+// -----
+
+#sums = #axe.layout<S[(4, 2, 8, 2, 4, 2) : (1@warp, 2@reg, 4@lane, 4@reg, 1@lane, 1@reg)]>
+axe.kernel @rows(%y: memref<64x16xf32>) threads(128) {
+  %s = axe.alloc : memref<64x16xf32, #axe.space<shared>>
+  axe.scope warpgroup [0, 1) {
+    %v = axe.copy %y : memref<64x16xf32> -> tensor<64x16xf32, #sums>
+    // expected-error @below {{st.staged: expected a copy to global memory}}
+    axe.copy %v to %s schedule = "st.staged" : tensor<64x16xf32, #sums> to memref<64x16xf32, #axe.space<shared>>
+  }
+  axe.return
+}

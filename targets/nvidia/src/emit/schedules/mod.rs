@@ -14,6 +14,7 @@ mod mma;
 mod panels;
 mod reduce;
 mod rings;
+mod rows;
 mod scalar;
 mod shuffle;
 mod staged;
@@ -76,6 +77,7 @@ fn of_copy<'c>(site: Site<'_, 'c>) -> Vec<Box<dyn Schedule<'c>>> {
         ],
         (true, true) => vec![
             Box::new(staged::Staged),
+            Box::new(rows::Rows),
             Box::new(matrix::StoreMatrix),
             Box::new(store::VectorStore),
             Box::new(scalar::ScalarStore(Write::Store)),

@@ -1,0 +1,345 @@
+//! Registers to global memory by way of shared memory, by stores of the threads: panels as those of `tma.store.staged`, which
+//! the threads read back and store with the lanes of a warp along a row.
+//!
+//! Tensor maps take rows of whole 16 bytes only (PTX ISA 5.5.8, "globalStrides"). Where a thread stores the two adjacent
+//! sums that it holds, a warp's store is 8 rows of 16 bytes, halves of sectors; along a row it is whole sectors but at the
+//! ends of the panel.
+
+use super::load::with_memory;
+use super::panels::Panels;
+use super::rings::Ring;
+use super::store::sides;
+use crate::emit::int::{Int, Ints};
+use crate::emit::kernel::Emitter;
+use crate::emit::schedule::{Plan, Schedule, Site};
+use crate::emit::team::WARP_THREADS;
+use crate::emit::value::{Memory, Space};
+use crate::fragment::Fragment;
+use crate::plan::Decline;
+use crate::plan::copy::CopyPlan;
+use axe_layout::{Axis, Iter, Layout};
+use axe_passes::PassResult;
+use axe_passes::ir::{Op, Val};
+use std::collections::HashSet;
+
+/// Bytes of a sector, the unit of traffic with L2 (CUDA C++ Best Practices Guide, "Coalesced Access to Global Memory").
+const SECTOR_BYTES: i64 = 32;
+/// Bytes of the widest access of a thread (PTX ISA, ld and st: `.v4.b32`).
+const WIDEST_BYTES: i64 = 16;
+/// Accesses whose loads are on their way before the first is stored, in registers beside the sums.
+const AHEAD: usize = 8;
+
+/// The schedule.
+pub(super) struct Rows;
+
+struct Copy {
+    panels: Panels,
+    /// A panel as its threads store it: the lanes along a row.
+    fragment: Fragment,
+    read: CopyPlan,
+    write: CopyPlan,
+    /// Elements between the destination's rows.
+    stride: i64,
+}
+
+impl<'c> Schedule<'c> for Rows {
+    fn name(&self) -> &'static str {
+        "st.staged"
+    }
+
+    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
+        let emitter = site.emitter;
+        let memory = site.memory(1)?;
+        if memory.space != Space::Global {
+            return Err(Decline::new("expected a copy to global memory"));
+        }
+        let panels = Panels::of(site)?;
+        let stride = row_stride(memory)?;
+        let full = &site.registers(0)?.fragment;
+        let direct = with_memory(memory, |memory| CopyPlan::new(full, memory))?;
+        if fills_sectors(full, direct.width, memory.bytes) {
+            return Err(Decline::new(
+                "the threads' own elements fill whole sectors of 32 bytes",
+            ));
+        }
+        let (fragment, write) = along_rows(&panels, memory, stride)?;
+        let shared = panels
+            .at(emitter, memory, emitter.shared)
+            .map_err(|_| Decline::new("the panel has no place in shared memory"))?;
+        let read = with_memory(&shared, |memory| {
+            let widest = write.width;
+            CopyPlan::new(&fragment, crate::plan::copy::Memory { widest, ..memory })
+        })?;
+        if read.accesses.len() != write.accesses.len() {
+            return Err(Decline::new(
+                "the panel is not read in the vectors that are stored",
+            ));
+        }
+        Ok(Box::new(Copy {
+            panels,
+            fragment,
+            read,
+            write,
+            stride,
+        }))
+    }
+}
+
+/// Elements from a row to the next, where each row's elements follow each other.
+fn row_stride(memory: &Memory<'_>) -> Result<i64, Decline> {
+    match memory.dims.as_slice() {
+        [row, column] => match (row.as_slice(), column.as_slice()) {
+            ([row], [column]) if column.stride == 1 => Ok(row.stride),
+            _ => Err(Decline::new("expected rows of consecutive elements")),
+        },
+        _ => Err(Decline::new("expected a matrix")),
+    }
+}
+
+/// Whether each store of a warp, of `width` elements of a thread's own, covers the sectors that it touches. Tiles begin at
+/// a sector of their rows; where rows do not, stores along them have no whole sectors at their ends either.
+fn fills_sectors(fragment: &Fragment, width: i64, bytes: i64) -> bool {
+    let mut sectors = HashSet::new();
+    let mut elements = 0;
+    for thread in 0..WARP_THREADS.min(fragment.threads()) {
+        for register in 0..width {
+            if let Some(&[row, column]) = fragment.index(thread, register).as_deref() {
+                sectors.insert((row, column * bytes / SECTOR_BYTES));
+                elements += 1;
+            }
+        }
+    }
+    i64::try_from(sectors.len()).is_ok_and(|sectors| sectors * SECTOR_BYTES <= elements * bytes)
+}
+
+/// A panel in its threads with the lanes of a warp along a row, in the widest vectors that the destination takes.
+fn along_rows(
+    panels: &Panels,
+    memory: &Memory<'_>,
+    stride: i64,
+) -> Result<(Fragment, CopyPlan), Decline> {
+    let iter = |extent, stride| vec![Iter::new(extent, stride, Axis::M)];
+    let there = Memory {
+        dims: vec![iter(panels.rows, stride), iter(panels.columns, 1)],
+        shape: vec![panels.rows, panels.columns],
+        ..memory.clone()
+    };
+    let mut width = (WIDEST_BYTES / memory.bytes).min(panels.columns);
+    loop {
+        let fragment = row_fragment([panels.rows, panels.columns], width, panels.threads());
+        let plan = fragment.and_then(|fragment| {
+            let plan = with_memory(&there, |memory| CopyPlan::new(&fragment, memory))?;
+            Ok((fragment, plan))
+        });
+        match plan {
+            Ok((fragment, plan)) if plan.width == width => return Ok((fragment, plan)),
+            Err(decline) if width <= 1 => return Err(decline),
+            _ if width <= 1 => return Err(Decline::new("no vector stores the rows")),
+            _ => width /= 2,
+        }
+    }
+}
+
+/// A panel whose warps have rows one after the other, and whose lanes have vectors of so many elements along them.
+fn row_fragment([rows, columns]: [i64; 2], width: i64, threads: i64) -> Result<Fragment, Decline> {
+    let lanes = (columns / width).min(WARP_THREADS);
+    let at_once = threads / lanes;
+    if columns % (lanes * width) != 0 || threads % lanes != 0 || rows % at_once != 0 {
+        return Err(Decline::new(format!(
+            "{threads} threads with {width} elements each do not divide panels of {rows} x {columns}"
+        )));
+    }
+    let (turns, vectors) = (rows / at_once, columns / (lanes * width));
+    let layout: Layout = format!(
+        "S[({turns}, {at_once}, {vectors}, {lanes}, {width}) : ({}@reg, {lanes}@thread, {width}@reg, 1@thread, 1@reg)]",
+        vectors * width
+    )
+    .parse()
+    .map_err(|error: axe_layout::Error| Decline::new(error.to_string()))?;
+    Fragment::new(&layout, &[rows, columns], threads)
+}
+
+impl<'c> Plan<'c> for Copy {
+    fn describe(&self) -> String {
+        format!("{}by rows: {}{}", self.panels, self.read, self.write)
+    }
+
+    fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+        let (source, target) = sides(emitter, op)?;
+        let panels = &self.panels;
+        let ring = panels.enter(emitter, false)?;
+        let place = self.place(emitter, &target, &ring)?;
+        for number in 0..panels.count() {
+            let slot = panels.put(emitter, &ring, &source, (number, &target))?;
+            let first = number * panels.columns;
+            emitter.as_part(panels.threads(), |emitter| {
+                self.store(emitter, &slot, (&target, &place, first))
+            })?;
+            panels.pass(emitter, &ring)?;
+        }
+        panels.leave(emitter, &ring)?;
+        Ok(Vec::new())
+    }
+}
+
+/// Where a thread stores what it has of each panel.
+struct Place<'c> {
+    /// Its first element of the first panel.
+    pointer: Val<'c>,
+    /// Rows that exist from its first one on, in 32 bits, where the tile may end before.
+    rows: Option<Int<'c>>,
+    /// The same of columns.
+    columns: Option<Int<'c>>,
+}
+
+impl Copy {
+    fn place<'c>(
+        &self,
+        emitter: &mut Emitter<'c>,
+        target: &Memory<'c>,
+        ring: &Ring<'c>,
+    ) -> PassResult<'c, Place<'c>> {
+        let above = emitter.ints().mul(ring.part.number, self.panels.rows)?;
+        let (offset, index) = emitter.as_part(self.panels.threads(), |emitter| {
+            let index = emitter.index_of(&self.fragment, 0)?;
+            Ok((emitter.thread_part(&self.write.terms)?, index))
+        })?;
+        let wide = Ints::new(emitter.builder, target.space.offset_bits());
+        let offset = wide.add(wide.cast(offset)?, target.pending)?;
+        let offset = wide.add(offset, wide.mul(wide.cast(above)?, self.stride)?)?;
+        let pointer = emitter.offset_pointer(target, target.base, offset)?;
+        let ints = emitter.ints();
+        let left = |dim: usize, before: Int<'c>| {
+            let own = index.get(dim).copied().unwrap_or(Int::ZERO);
+            let bounded = target.guards.get(dim).is_some_and(Option::is_some);
+            bounded
+                .then(|| {
+                    let room = ints.max(emitter.room(target, dim)?, Int::ZERO)?;
+                    ints.sub(room, ints.add(own, before)?)
+                })
+                .transpose()
+        };
+        Ok(Place {
+            pointer,
+            rows: left(0, above)?,
+            columns: left(1, Int::ZERO)?,
+        })
+    }
+
+    /// Stores what exists of a panel whose first column is this one of the tile.
+    fn store<'c>(
+        &self,
+        emitter: &mut Emitter<'c>,
+        slot: &Memory<'c>,
+        (target, place, first): (&Memory<'c>, &Place<'c>, i64),
+    ) -> PassResult<'c> {
+        let pointers = emitter.pointers(&self.read, slot)?;
+        let accesses: Vec<_> = pointers.into_iter().zip(&self.write.accesses).collect();
+        for accesses in accesses.chunks(AHEAD) {
+            let mut loaded = Vec::new();
+            for (from, _) in accesses {
+                loaded.push(emitter.load(slot, *from, self.read.width)?);
+            }
+            for ((_, access), values) in accesses.iter().zip(&loaded) {
+                let offset = Int::Known(access.offset + first);
+                let to = emitter.offset_pointer(target, place.pointer, offset)?;
+                match self.exists(emitter, place, (access.register, first))? {
+                    None => emitter.store(target, to, values)?,
+                    Some(exists) => {
+                        emitter.when(exists, &[], |emitter| {
+                            emitter.store(target, to, values)?;
+                            Ok(Vec::new())
+                        })?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the elements of an access exist: one comparison a row. Columns that do not exist leave no rows.
+    fn exists<'c>(
+        &self,
+        emitter: &Emitter<'c>,
+        place: &Place<'c>,
+        (register, first): (i64, i64),
+    ) -> PassResult<'c, Option<Val<'c>>> {
+        let ints = emitter.ints();
+        let at = self.fragment.index(0, register).unwrap_or_default();
+        let (row, column) = match at.as_slice() {
+            &[row, column] => (row, column),
+            _ => return Err(emitter.error("expected a matrix")),
+        };
+        let inside = place
+            .columns
+            .map(|columns| ints.less(Int::Known(first + column), columns))
+            .transpose()?;
+        match (place.rows, inside) {
+            (None, inside) => Ok(inside),
+            (Some(rows), None) => ints.less(Int::Known(row), rows).map(Some),
+            (Some(rows), Some(inside)) => {
+                let rows = ints.select(inside, rows, Int::ZERO)?;
+                ints.less(Int::Known(row), rows).map(Some)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sums of `wgmma` in 64 rows (PTX ISA 9.7.15.5.1, "wgmma accumulator").
+    const SUMS: &str = "S[(4, 2, 8, 8, 4, 2) : (1@warp, 2@reg, 4@lane, 4@reg, 1@lane, 1@reg)]";
+
+    #[test]
+    fn two_sums_of_16_bits_fill_half_a_sector() {
+        let sums = Fragment::new(&SUMS.parse().unwrap(), &[64, 64], 128).unwrap();
+        assert!(!fills_sectors(&sums, 2, 2));
+        assert!(!fills_sectors(&sums, 1, 2));
+        assert!(fills_sectors(&sums, 2, 4));
+        assert!(!fills_sectors(&sums, 1, 4));
+        assert!(fills_sectors(&sums, 2, 8));
+    }
+
+    #[test]
+    fn lanes_go_along_rows() {
+        let pairs = row_fragment([64, 64], 2, 128).unwrap();
+        assert_eq!(pairs.registers(), 32);
+        assert_eq!(pairs.index(33, 0), Some(vec![1, 2]));
+        assert_eq!(pairs.index(33, 3), Some(vec![5, 3]));
+        let single = row_fragment([64, 64], 1, 128).unwrap();
+        assert_eq!(single.index(33, 1), Some(vec![1, 33]));
+        assert_eq!(single.index(33, 2), Some(vec![5, 1]));
+        let wide = row_fragment([64, 16], 4, 128).unwrap();
+        assert_eq!(wide.index(7, 5), Some(vec![33, 13]));
+    }
+
+    #[test]
+    fn every_element_is_stored_once() {
+        for (rows, columns, width, threads) in [
+            (64, 64, 1, 128),
+            (192, 32, 2, 384),
+            (16, 64, 4, 128),
+            (128, 16, 8, 256),
+        ] {
+            let fragment = row_fragment([rows, columns], width, threads).unwrap();
+            let mut held = HashSet::new();
+            for thread in 0..threads {
+                for register in 0..fragment.registers() {
+                    assert!(held.insert(fragment.linear(thread, register).unwrap()));
+                }
+            }
+            assert_eq!(held.len() as i64, rows * columns);
+        }
+    }
+
+    #[test]
+    fn too_few_rows_are_declined() {
+        let reason = row_fragment([8, 16], 2, 128).unwrap_err().to_string();
+        assert_eq!(
+            reason,
+            "128 threads with 2 elements each do not divide panels of 8 x 16"
+        );
+    }
+}
