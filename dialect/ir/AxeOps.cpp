@@ -13,6 +13,42 @@
 using namespace mlir;
 using namespace axe;
 
+//===----------------------------------------------------------------------===//
+// Orders of tiles
+//===----------------------------------------------------------------------===//
+
+/// Parses `(rows)`, `(groups 8)`, ...
+static ParseResult parseTileOrder(OpAsmParser &parser, TileOrderAttr &order,
+                                  IntegerAttr &group) {
+  StringRef keyword;
+  if (parser.parseLParen())
+    return failure();
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseKeyword(&keyword))
+    return failure();
+  std::optional<TileOrder> known = symbolizeTileOrder(keyword);
+  if (!known)
+    return parser.emitError(loc)
+           << "expected an order of tiles (rows, columns, "
+              "groups, snake, hilbert), got '"
+           << keyword << "'";
+  order = TileOrderAttr::get(parser.getContext(), *known);
+  int64_t rows = 1;
+  if (auto given = parser.parseOptionalInteger(rows);
+      given.has_value() && failed(*given))
+    return failure();
+  group = parser.getBuilder().getI64IntegerAttr(rows);
+  return parser.parseRParen();
+}
+
+static void printTileOrder(OpAsmPrinter &printer, Operation *,
+                           TileOrderAttr order, IntegerAttr group) {
+  printer << "(" << stringifyTileOrder(order.getValue());
+  if (group && group.getInt() != 1)
+    printer << " " << group.getInt();
+  printer << ")";
+}
+
 #define GET_OP_CLASSES
 #include "AxeOps.cpp.inc"
 
@@ -406,6 +442,25 @@ LogicalResult ScopeOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
+// TileAtOp
+//===----------------------------------------------------------------------===//
+
+/// Checks the rows of tiles in a group.
+static LogicalResult verifyTileOrder(Operation *op, TileOrder order,
+                                     int64_t group) {
+  bool grouped = order == TileOrder::Groups || order == TileOrder::Snake;
+  if (group < 1 || (group != 1 && !grouped))
+    return op->emitOpError("(I2) expected a group of at least 1, and only for "
+                           "'groups' and 'snake', got ")
+           << group;
+  return success();
+}
+
+LogicalResult TileAtOp::verify() {
+  return verifyTileOrder(getOperation(), getOrder(), getGroup());
+}
+
+//===----------------------------------------------------------------------===//
 // ForTilesOp
 //===----------------------------------------------------------------------===//
 
@@ -418,31 +473,16 @@ ParseResult ForTilesOp::parse(OpAsmParser &parser, OperationState &result) {
       parser.parseKeyword("in") ||
       parser.parseOperandList(counts, OpAsmParser::Delimiter::Paren) ||
       parser.resolveOperands(counts, index, result.operands) ||
-      parser.parseKeyword("order") || parser.parseLParen())
+      parser.parseKeyword("order"))
     return failure();
   for (OpAsmParser::Argument &tile : tiles)
     tile.type = index;
-  StringRef keyword;
-  SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseKeyword(&keyword))
+  TileOrderAttr order;
+  IntegerAttr group;
+  if (parseTileOrder(parser, order, group))
     return failure();
-  std::optional<TileOrder> order = symbolizeTileOrder(keyword);
-  if (!order)
-    return parser.emitError(loc)
-           << "expected an order of tiles (rows, columns, "
-              "groups, snake, hilbert), got '"
-           << keyword << "'";
-  result.addAttribute(getOrderAttrName(result.name),
-                      TileOrderAttr::get(parser.getContext(), *order));
-  int64_t group;
-  if (auto given = parser.parseOptionalInteger(group); given.has_value()) {
-    if (failed(*given))
-      return failure();
-    result.addAttribute(getGroupAttrName(result.name),
-                        builder.getI64IntegerAttr(group));
-  }
-  if (parser.parseRParen())
-    return failure();
+  result.addAttribute(getOrderAttrName(result.name), order);
+  result.addAttribute(getGroupAttrName(result.name), group);
   if (succeeded(parser.parseOptionalKeyword("turns")))
     result.addAttribute(getTurnsAttrName(result.name), builder.getUnitAttr());
   Region *body = result.addRegion();
@@ -458,10 +498,8 @@ void ForTilesOp::print(OpAsmPrinter &printer) {
   llvm::interleaveComma(getBody().getArguments(), printer);
   printer << ") in (";
   llvm::interleaveComma(getCounts(), printer);
-  printer << ") order(" << stringifyTileOrder(getOrder());
-  if (getGroup() != 1)
-    printer << " " << getGroup();
-  printer << ")";
+  printer << ") order";
+  printTileOrder(printer, *this, getOrderAttr(), getGroupAttr());
   if (getTurns())
     printer << " turns";
   printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(),
@@ -486,13 +524,8 @@ LogicalResult ForTilesOp::verify() {
     return emitOpError("(I1) expected at least two counts, and one index "
                        "argument for each, got ")
            << getCounts().size() << " and " << body.getNumArguments();
-  int64_t group = getGroup();
-  bool grouped =
-      getOrder() == TileOrder::Groups || getOrder() == TileOrder::Snake;
-  if (group < 1 || (group != 1 && !grouped))
-    return emitOpError("(I2) expected a group of at least 1, and only for "
-                       "'groups' and 'snake', got ")
-           << group;
+  if (failed(verifyTileOrder(getOperation(), getOrder(), getGroup())))
+    return failure();
   if (getTurns() && !hasTeams((*this)->getParentOfType<ScopeOp>()))
     return emitOpError("(I3) expected to take turns in a scope of several "
                        "teams: of warps or warpgroups, without a range");

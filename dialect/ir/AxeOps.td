@@ -260,6 +260,35 @@ def Axe_ForTilesOp : Axe_Op<"for_tiles", [
   let hasVerifier = 1;
 }
 
+def Axe_TileAtOp : Axe_Op<"tile_at", [Pure]> {
+  let summary = "The place of a tile by its number";
+  let description = [{
+    The row and the column of the tile `number` of a grid of `rows` by `columns`
+    tiles in `order`, which is what `axe.for_tiles` numbers them by. A kernel that
+    shares some tiles out in another way than the rest has their numbers from a
+    loop of its own.
+
+    **Constraints**
+
+    * (I2) `group` is at least 1, and belongs to `groups` and `snake`.
+
+    **Example**
+
+    ```mlir
+    %i, %j = axe.tile_at %number in (%rows, %columns) order(groups 8)
+    ```
+  }];
+  let arguments = (ins Index:$number, Index:$rows, Index:$columns,
+                       Axe_TileOrderAttr:$order,
+                       DefaultValuedAttr<I64Attr, "1">:$group);
+  let results = (outs Index:$row, Index:$column);
+  let assemblyFormat = [{
+    $number `in` `(` $rows `,` $columns `)` `order`
+    custom<TileOrder>($order, $group) attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Pipelines
 //===----------------------------------------------------------------------===//

@@ -1,6 +1,6 @@
 //! What is known of an index value without running the kernel: a divisor and a range.
 
-use super::value::{argument_number, defining, identity, name, operands, parent};
+use super::value::{argument_number, defining, identity, name, operands, parent, results};
 use super::{DYNAMIC, Op, Val, attribute, types};
 use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
@@ -158,6 +158,7 @@ impl Facts {
             return *fact;
         }
         let fact = match defining(value) {
+            Some(op) if name(op) == "axe.tile_at" => self.of_place(op, value),
             Some(op) => self.of_result(op),
             None => self.of_argument(value),
         };
@@ -224,6 +225,16 @@ impl Facts {
         Fact {
             high: count.and_then(|count| count.high).map(|high| high - 1),
             ..Fact::NATURAL
+        }
+    }
+
+    /// The row or the column of a tile by its number.
+    fn of_place(&self, op: Op, value: Val) -> Fact {
+        let own = |result: &Val| identity(*result) == identity(value);
+        match results(op).iter().position(own) {
+            // Their counts come after the number.
+            Some(at) => self.of_tile(op, at + 1),
+            None => Fact::NATURAL,
         }
     }
 

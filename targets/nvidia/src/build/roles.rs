@@ -75,6 +75,30 @@ impl<'c> Code<'c> {
             .map(|_| ())
     }
 
+    /// `axe.tile_at`: the row and the column of a tile by its number.
+    pub fn tile_at(
+        &self,
+        number: Val<'c>,
+        [rows, columns]: [Val<'c>; 2],
+        (order, group): (TileOrder, i64),
+    ) -> PassResult<'c, [Val<'c>; 2]> {
+        let order = self.builder.attribute(|context| order.attribute(context));
+        let op = self.builder.operation(
+            "axe.tile_at",
+            &[number, rows, columns],
+            &[self.builder.index_type(); 2],
+            &[("order", order), ("group", self.i64(group))],
+            Vec::new(),
+        )?;
+        match value::results(op).as_slice() {
+            &[row, column] => Ok([row, column]),
+            _ => Err(layout_error(
+                self.builder.location,
+                "a tile has a row and a column",
+            )),
+        }
+    }
+
     /// The number of this CTA in its cluster.
     pub fn rank_in_cluster(&self) -> PassResult<'c, Val<'c>> {
         let dimension = self.builder.parsed("#gpu<dim x>")?;

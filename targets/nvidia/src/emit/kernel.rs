@@ -263,6 +263,7 @@ impl<'c> Emitter<'c> {
             "scf.if" => return self.branch(op),
             "axe.scope" => return self.scope(op),
             "axe.for_tiles" => return self.for_tiles(op),
+            "axe.tile_at" => return self.tile_at(op),
             "axe.pipeline.create" => return self.create_ring(op),
             "axe.pipeline.acquire" => return self.take_slot(op, Side::Producer),
             "axe.pipeline.wait" => return self.take_slot(op, Side::Consumer),

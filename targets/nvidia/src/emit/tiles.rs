@@ -1,13 +1,16 @@
-//! `axe.for_tiles`: a grid of tiles, shared out among the blocks of the launch.
+//! `axe.for_tiles`: a grid of tiles, shared out among the blocks of the launch; `axe.tile_at`: the place of one.
 
+use super::control::block_arguments;
 use super::int::{Int, Ints, Predicate};
 use super::kernel::Emitter;
+use super::schedules::pending;
+use super::team::parents;
 use super::types;
 use super::value::Bound;
 use axe_dialect::TileOrder;
 use axe_passes::PassResult;
-use axe_passes::ir::value::operands;
-use axe_passes::ir::walk::blocks;
+use axe_passes::ir::value::{name, operands, results};
+use axe_passes::ir::walk::{blocks, nested};
 use axe_passes::ir::{Op, Val, attribute};
 use melior::ir::operation::OperationLike;
 
@@ -30,6 +33,14 @@ impl Order {
             group: group.unwrap_or(1).max(1),
         })
     }
+}
+
+/// Whether a loop in the loop over tiles that an operator is, or is in, waits for all but the last products.
+fn products_stay_under_way(op: Op<'_>) -> bool {
+    let tiles = std::iter::once(op).chain(parents(op));
+    let mut tiles = tiles.filter(|op| name(*op) == "axe.for_tiles");
+    let waits = |op: Op<'_>| name(op) == "axe.wait" && pending(op) > 0;
+    tiles.any(|tiles| nested(tiles, &|_| true).into_iter().any(waits))
 }
 
 /// A tile's row and column.
@@ -79,7 +90,7 @@ impl<'c> Emitter<'c> {
             return Err(self.error("a loop without its variable"));
         };
         self.set_carried(&rings, cursors);
-        self.bind_tile(body, order, &counts, tile)?;
+        self.bind_tile(op, order, &counts, tile)?;
         self.loops += 1;
         self.tile(body, turns)?;
         self.loops -= 1;
@@ -96,7 +107,7 @@ impl<'c> Emitter<'c> {
             &[],
             vec![region],
         )?;
-        self.set_carried(&rings, &axe_passes::ir::value::results(emitted));
+        self.set_carried(&rings, &results(emitted));
         if turns.count == 1 {
             return Ok(());
         }
@@ -108,6 +119,26 @@ impl<'c> Emitter<'c> {
             self.end_turns(turns, tiles)?;
         }
         self.pass_tiles(op, &rings, tiles)
+    }
+
+    /// `axe.tile_at`.
+    pub(crate) fn tile_at(&mut self, op: Op<'c>) -> PassResult<'c> {
+        let order = Order::of(op).ok_or_else(|| self.error("expected an order of tiles"))?;
+        let ints = self.ints();
+        let mut numbers = Vec::new();
+        for operand in operands(op) {
+            numbers.push(ints.cast(self.int(operand)?)?);
+        }
+        let &[tile, rows, columns] = numbers.as_slice() else {
+            return Err(self.error("expected the number of a tile, and two counts of tiles"));
+        };
+        let (row, column) = self.place(order, tile, rows, columns)?;
+        let index = Ints::index(self.builder);
+        for (result, place) in results(op).into_iter().zip([row, column]) {
+            let value = index.value(index.cast(self.here(op, place)?)?)?;
+            self.bind(result, Bound::Scalar(value));
+        }
+        Ok(())
     }
 
     /// `gpu.block_id` or `gpu.grid_dim` along `x`.
@@ -123,7 +154,7 @@ impl<'c> Emitter<'c> {
     /// Binds the body's arguments to the place of a tile.
     fn bind_tile(
         &mut self,
-        body: melior::ir::BlockRef<'c, 'c>,
+        op: Op<'c>,
         order: Order,
         counts: &[Int<'c>],
         tile: Val<'c>,
@@ -149,16 +180,30 @@ impl<'c> Emitter<'c> {
             places.reverse();
         }
         let (row, column) = self.place(order, rest, rows, columns)?;
-        places.extend([row, column]);
+        places.extend([self.here(op, row)?, self.here(op, column)?]);
         let index = Ints::index(self.builder);
-        for (argument, place) in super::control::block_arguments(body)
-            .into_iter()
-            .zip(places)
-        {
+        let arguments = blocks(op).into_iter().flat_map(block_arguments);
+        for (argument, place) in arguments.zip(places) {
             let value = index.value(index.cast(place)?)?;
             self.bind(argument, Bound::Scalar(value));
         }
         Ok(())
+    }
+
+    /// A number that is computed here, where products stay under way around a loop: LLVM moves divisions to where their
+    /// results are used, and one between products under way and the wait for them has ptxas complete each product before
+    /// the next (C7514).
+    fn here(&self, op: Op<'c>, number: Int<'c>) -> PassResult<'c, Int<'c>> {
+        let Int::Value(value) = number else {
+            return Ok(number);
+        };
+        if !products_stay_under_way(op) {
+            return Ok(number);
+        }
+        match self.after("", &[value])?.as_slice() {
+            &[value] => Ok(Int::Value(value)),
+            _ => Err(self.error("expected a number")),
+        }
     }
 
     fn place(

@@ -95,7 +95,8 @@ impl<'c> Schedule<'c> for Barrier {
     }
 }
 
-pub(super) fn pending(op: Op<'_>) -> i64 {
+/// Groups that may still be under way after a wait.
+pub(crate) fn pending(op: Op<'_>) -> i64 {
     let pending = op.attribute("pending").ok().and_then(attribute::integer);
     pending.unwrap_or(0)
 }

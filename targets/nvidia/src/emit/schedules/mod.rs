@@ -25,6 +25,7 @@ mod transfer;
 mod wgmma;
 
 pub(super) use elementwise::convert;
+pub(super) use groups::pending;
 use scalar::Write;
 pub(super) use scalar::load_at;
 
