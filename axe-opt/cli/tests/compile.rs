@@ -135,6 +135,34 @@ fn results_written_to_one_empty_tensor_have_memory_of_their_own() {
     );
 }
 
+/// A product whose last tiles another kernel adds up, into the same memory.
+const TAILED: &str = r#"
+func.func @f(%a: tensor<832x256xf16>, %w: tensor<768x256xf16>) -> tensor<832x768xf16> {
+  %s = axe.gemm %a, %w {trans_b, axe.plan = {kernel = "wgmma", tile = array<i64: 64, 64, 64>, tail = 2 : i64}}
+    : tensor<832x256xf16>, tensor<768x256xf16> -> tensor<832x768xf32>
+  %c = axe.cast %s : tensor<832x768xf32> -> tensor<832x768xf16>
+  return %c : tensor<832x768xf16>
+}
+"#;
+
+#[test]
+fn memory_that_nothing_else_reads_is_written_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, package) = (folder.path().join("f.mlir"), folder.path().join("f.axe"));
+    std::fs::write(&source, TAILED).unwrap();
+    let (source, package) = (text(&source), text(&package));
+    let compiled = axe(&["compile", source, "--target", "sm_90a", "-o", package]);
+    assert!(compiled.status.success(), "{}", said(&compiled));
+    let shown = axe(&["info", package]);
+    assert!(
+        shown.status.success() && !said(&shown).contains("copy"),
+        "{}",
+        said(&shown)
+    );
+    let run = axe(&["sim", package, "--check"]);
+    assert!(run.status.success(), "{}", said(&run));
+}
+
 #[test]
 fn a_package_for_the_host_runs_there() {
     let folder = tempfile::tempdir().unwrap();

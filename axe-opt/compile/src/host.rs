@@ -8,7 +8,7 @@ use axe_package::{
     ScalarType, Step, Symbol, TensorSpec,
 };
 use axe_passes::ir::types::bits;
-use axe_passes::ir::value::{identity, name, operands, results};
+use axe_passes::ir::value::{defining, identity, name, operands, results, users};
 use axe_passes::ir::walk::{blocks, operations};
 use axe_passes::ir::{DYNAMIC, Op, TensorType, Val, attribute};
 use axe_passes::{PassError, PassResult};
@@ -341,6 +341,9 @@ impl Host {
                 Some(Known::Tensor(place)) => {
                     let (access, memory) = match (&place.memory, written) {
                         (Some(memory), false) => (Access::Read, memory.clone()),
+                        (Some(memory), true) if is_last_use(*value) => {
+                            (Access::ReadWrite, memory.clone())
+                        }
                         (Some(_), true) => (Access::ReadWrite, self.copied(&place)),
                         (None, false) => (Access::Read, self.reserve(&place)),
                         (None, true) => (Access::Write, self.reserve(&place)),
@@ -595,6 +598,22 @@ impl Call {
 }
 
 /// The blocks of a launch's clusters, when it has any.
+/// Whether a tensor is what a launch gave, under whatever shape, and nothing reads it but the operation that asks: its
+/// memory may then be written again.
+fn is_last_use(tensor: Val<'_>) -> bool {
+    let alone = users(tensor).len() == 1;
+    let Some(op) = defining(tensor).filter(|_| alone) else {
+        return false;
+    };
+    match name(op).as_str() {
+        "axe.launch" => true,
+        "tensor.expand_shape" | "tensor.collapse_shape" => operands(op)
+            .first()
+            .is_some_and(|source| is_last_use(*source)),
+        _ => false,
+    }
+}
+
 fn cluster(op: Op<'_>) -> Option<[u32; 3]> {
     let extents = op
         .attribute("cluster")
