@@ -41,7 +41,7 @@ impl Kind {
 }
 
 /// What says how a product is computed.
-const CHOICES: [(&str, Kind); 13] = [
+const CHOICES: [(&str, Kind); 14] = [
     ("kernel", Kind::Text),
     ("tile", Kind::Numbers(3)),
     ("warps", Kind::Numbers(2)),
@@ -54,12 +54,13 @@ const CHOICES: [(&str, Kind); 13] = [
     ("swap", Kind::Flag),
     ("split", Kind::Number),
     ("parts", Kind::Number),
+    ("tail", Kind::Number),
     ("turns", Kind::Flag),
 ];
 /// What a product may round: no choice among kernels that compute the same.
 const PRECISION: (&str, Kind) = ("precision", Kind::Text);
 /// What a kernel with roles alone has.
-const OF_ROLES: [&str; 9] = [
+const OF_ROLES: [&str; 10] = [
     "consumers",
     "order",
     "group",
@@ -68,6 +69,7 @@ const OF_ROLES: [&str; 9] = [
     "swap",
     "split",
     "parts",
+    "tail",
     "turns",
 ];
 /// What a kernel without alone has.

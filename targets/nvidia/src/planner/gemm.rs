@@ -10,6 +10,7 @@ use super::parts::Parts;
 use super::pipeline::{Pipeline, Staged};
 use super::product::Gemm;
 use super::space::Kind;
+use super::tail::{Tail, Tailed};
 use super::variant::Variant;
 use super::{choice, padded, plain, specialised};
 use crate::build::{Code, Kernel, Number, layout_error};
@@ -86,6 +87,21 @@ pub(super) fn plan<'c>(
         outs.push((*value, frame.out(builder, *value, &shape(*kind))?));
     }
     let name = frame.name("gemm");
+    if let Variant::Roles(tile) = choice.variant
+        && let Some(tail) = Tail::of(tile, [gemm.m, gemm.n, gemm.k], frame.chip)
+    {
+        choice.report(&gemm, &name, frame);
+        let tailed = Tailed {
+            gemm: &gemm,
+            tile,
+            tail,
+            group,
+            needed: &needed,
+            kinds: &kinds,
+            name: &name,
+        };
+        return tailed.plan(frame, builder, &ins, outs);
+    }
     let mut kernel = Kernel::new(
         op.location(),
         frame.module,
@@ -100,6 +116,7 @@ pub(super) fn plan<'c>(
                 group,
                 needed: &needed,
                 kinds: &kinds,
+                tail: None,
             };
             body.emit(&kernel, &ins, &outs)?;
             kernel.cluster = tile.ctas();
@@ -224,9 +241,9 @@ fn batch_extent<'c>(builder: &Builder<'c>, gemm: &Gemm<'c>) -> PassResult<'c, Va
 }
 
 /// `extent / by`, rounded up.
-pub(super) fn count(extent: i64, by: i64) -> i64 {
-    let by = by.max(1);
-    extent / by + i64::from(extent % by != 0)
+pub(super) const fn count(extent: i64, by: i64) -> i64 {
+    let by = if by < 1 { 1 } else { by };
+    extent / by + (extent % by != 0) as i64
 }
 
 /// The body of the kernel.

@@ -9,7 +9,7 @@
 //! * [`evaluate`]: the operators of a group on one tile;
 //! * [`budgets`]: the registers of roles;
 //! * [`gemm`], [`specialised`], [`scaled`], [`plain`], [`tiles`], [`single`]: the kernels;
-//! * [`padded`], [`parts`]: kernels before a product's own, and after it;
+//! * [`padded`], [`parts`], [`tail`]: kernels before a product's own, and after it;
 //! * [`entries`], [`choice`], [`tuned`], [`offered`], [`search`], [`variant`]: where the plan of a product comes from, and
 //!   what a tuner tries;
 //! * [`widen`]: products of 8-bit floats where no instruction takes them;
@@ -38,6 +38,7 @@ mod single;
 mod space;
 mod specialised;
 mod split;
+mod tail;
 pub mod tiles;
 mod time;
 mod tuned;

@@ -2,12 +2,19 @@
 
 use super::cost::Problem;
 use super::gemm::count;
+use super::tail::Tail;
 use super::wide::{KFirst, SPLITS, WideTile};
 use crate::facts::chip::Chip;
 use std::ops::RangeInclusive;
 
 /// `(rows, columns, consumers)` that the cost model chooses from.
-const SHAPES: [(i64, i64, i64); 12] = [
+const SHAPES: [(i64, i64, i64); 18] = [
+    (256, 192, 2),
+    (256, 160, 2),
+    (192, 192, 3),
+    (192, 128, 3),
+    (192, 96, 3),
+    (192, 64, 3),
     (128, 256, 2),
     (128, 224, 2),
     (128, 192, 2),
@@ -31,9 +38,11 @@ const OF_FEW_ROWS: (RangeInclusive<i64>, usize) = (80..=240, 16);
 /// over ([`Chip::clustered`]).
 const CLUSTERS: [i64; 2] = [2, 4];
 /// Rows that swapped tiles may have: the instruction's columns.
-const FEW_ROWS: [i64; 7] = [8, 16, 32, 48, 64, 96, 128];
+const FEW_ROWS: [i64; 17] = [
+    8, 16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256,
+];
 /// `(columns, consumers)` of swapped tiles.
-const SWAPPED: [(i64, i64); 2] = [(64, 1), (128, 1)];
+const SWAPPED: [(i64, i64); 4] = [(64, 1), (128, 1), (128, 2), (192, 3)];
 /// Parts that CTAs may share a tile in through memory.
 const PARTS: [i64; 8] = [2, 3, 4, 6, 8, 12, 16, 24];
 
@@ -65,7 +74,8 @@ pub(super) fn tiles(problem: Problem, k_first: KFirst, chip: &Chip) -> Vec<WideT
         .chain(flat.filter(|_| !many))
         .chain(few)
         .flat_map(|tile| std::iter::once(tile).chain(clusters(tile, problem, k_first)))
-        .filter(|tile| tile.reads(k_first, bytes) && tile.stays_asynchronous())
+        .filter(|tile| tile.reads(k_first, bytes))
+        .flat_map(|tile| std::iter::once(tile).chain(Tail::offered(tile, problem, chip)))
         .collect()
 }
 
@@ -239,8 +249,6 @@ mod tests {
         let spans: Vec<_> = square.iter().map(|tile| tile.span()).collect();
         assert_eq!(spans, [[128, 96], [64, 192]]);
         assert!(square.iter().all(|cluster| cluster.alone() == tile));
-        // ptxas wants something between the wait for sums and their first use.
-        assert!(!tile.stays_asynchronous() && one_row[0].stays_asynchronous());
     }
 
     #[test]

@@ -4,7 +4,9 @@
 //! For results of few tiles and long sums: clusters share a tile's depth without a second kernel, but between eight CTAs at
 //! most.
 
-use super::evaluate::{Arguments, Evaluator, Needed, Origin, Registers, combine, registers};
+use super::evaluate::{
+    Argument, Arguments, Evaluator, Needed, Origin, Registers, combine, registers,
+};
 use super::frame::{Frame, Operand, operand, shape_in};
 use super::gemm::{argument_types, count, persistent};
 use super::group::Group;
@@ -23,7 +25,12 @@ use axe_passes::{PassError, PassResult};
 use std::collections::HashMap;
 
 /// Bytes of a sum.
-const BYTES: i64 = 4;
+pub(super) const BYTES: i64 = 4;
+
+/// Elements of a row of sums, so that each begins with a line.
+pub(super) const fn padded_row(columns: i64) -> i64 {
+    count(columns.saturating_mul(BYTES), LINE_BYTES).saturating_mul(LINE_BYTES / BYTES)
+}
 
 /// A product in parts.
 pub(super) struct Parts<'a, 'c> {
@@ -60,7 +67,22 @@ impl<'c> Parts<'_, 'c> {
         let types = argument_types(&ins, &self.needed.scalars, &outs);
         let kernel = Kernel::new(builder.location, frame.module, &types);
         let tile = elementwise_tile(self.gemm.n, BYTES);
-        self.add(&kernel, tile, &ins, &outs)?;
+        let code = kernel.code;
+        let origin = Origin {
+            batch: None,
+            row: code.times(code.block("x")?, tile.rows)?,
+            column: code.times(code.block("y")?, tile.columns)?,
+            limit: [code.index(self.gemm.m)?, code.index(self.gemm.n)?],
+        };
+        let at = [origin.row, origin.column];
+        let parts = Sums {
+            gemm: self.gemm,
+            parts: self.tile.parts,
+            group: self.group,
+            needed: self.needed,
+            kinds: self.kinds,
+        };
+        parts.add(&kernel, tile, (&ins, &outs), (origin, at))?;
         let name = frame.name("sum");
         kernel.finish(frame.module, &name, tile.threads())?;
         let tensors = ins.iter().map(|operand| operand.tensor);
@@ -76,8 +98,7 @@ impl<'c> Parts<'_, 'c> {
         factors: &[Operand<'c>],
     ) -> PassResult<'c, Operand<'c>> {
         let Gemm { m, n, .. } = *self.gemm;
-        let wide = count(n.saturating_mul(BYTES), LINE_BYTES).saturating_mul(LINE_BYTES / BYTES);
-        let shape = [self.tile.parts, m, wide];
+        let shape = [self.tile.parts, m, padded_row(n)];
         let r#type = builder.tensor(&shape, self.gemm.accumulator)?;
         let sums = operand(
             builder,
@@ -96,6 +117,7 @@ impl<'c> Parts<'_, 'c> {
             group: self.group,
             needed: &Needed::default(),
             kinds: &[(self.gemm.result, Kind::Full)],
+            tail: None,
         };
         body.emit(&kernel, factors, &outs)?;
         kernel.cluster = self.tile.ctas();
@@ -116,13 +138,39 @@ impl<'c> Parts<'_, 'c> {
         }
     }
 
-    /// The kernel that adds the parts up and forms the epilogue.
-    fn add(
+    /// Tiles of rows along x, of columns along y.
+    fn grid(&self, builder: &Builder<'c>, tile: RowTile) -> PassResult<'c, [Val<'c>; 3]> {
+        let code = Code { builder: *builder };
+        let y = count(self.gemm.n, tile.columns);
+        if y > MOST_BLOCKS {
+            let what = format!("rows of {} elements are more than a grid has", self.gemm.n);
+            return Err(PassError::new(builder.location, what));
+        }
+        let x = code.index(count(self.gemm.m, tile.rows))?;
+        Ok([x, code.index(y)?, code.index(1)?])
+    }
+}
+
+/// The sums of parts, `[parts, rows, columns]`, and what follows them.
+pub(super) struct Sums<'a, 'c> {
+    pub gemm: &'a Gemm<'c>,
+    pub parts: i64,
+    pub group: &'a Group<'c>,
+    pub needed: &'a Needed<'c>,
+    pub kinds: &'a [(Val<'c>, Kind)],
+}
+
+impl<'c> Sums<'_, 'c> {
+    /// Adds the parts up and forms the epilogue, of a tile with its place in the result and in the sums.
+    ///
+    /// # Errors
+    /// When an operation cannot be built.
+    pub(super) fn add(
         &self,
         kernel: &Kernel<'c>,
         tile: RowTile,
-        ins: &[Operand<'c>],
-        outs: &[(Val<'c>, Operand<'c>)],
+        (ins, outs): (&[Operand<'c>], &[(Val<'c>, Operand<'c>)]),
+        (origin, at): (Origin<'c>, [Val<'c>; 2]),
     ) -> PassResult<'c> {
         let code = kernel.code;
         let location = code.builder.location;
@@ -146,12 +194,7 @@ impl<'c> Parts<'_, 'c> {
             columns: self.gemm.n,
             arguments: &inputs,
             scalars: &scalars,
-            origin: Origin {
-                batch: None,
-                row: code.times(code.block("x")?, tile.rows)?,
-                column: code.times(code.block("y")?, tile.columns)?,
-                limit: [code.index(self.gemm.m)?, code.index(self.gemm.n)?],
-            },
+            origin,
             known: HashMap::new(),
         };
         let mut sum = None;
@@ -159,14 +202,8 @@ impl<'c> Parts<'_, 'c> {
             let start = evaluator.value(start, Kind::Full)?;
             sum = Some(convert(&evaluator, start, self.gemm.accumulator)?);
         }
-        for part in 0..self.tile.parts {
-            let own = self.part(
-                code,
-                &registers,
-                &evaluator.origin,
-                (sums.memref, &sums.extents),
-                part,
-            )?;
+        for part in 0..self.parts {
+            let own = self.part(code, &registers, sums, (part, at))?;
             sum = Some(match sum {
                 None => own,
                 Some(sum) => combine(code, Combiner::Add, self.gemm.accumulator, sum, own)?,
@@ -188,25 +225,12 @@ impl<'c> Parts<'_, 'c> {
         &self,
         code: Code<'c>,
         registers: &Registers,
-        origin: &Origin<'c>,
-        (memref, extents): (Val<'c>, &[i64]),
-        part: i64,
+        sums: &Argument<'c>,
+        (part, [row, column]): (i64, [Val<'c>; 2]),
     ) -> PassResult<'c, Val<'c>> {
-        let at = [code.index(part)?, origin.row, origin.column];
-        let from = code.global_box(memref, extents, &at, &registers.shape)?;
+        let at = [code.index(part)?, row, column];
+        let from = code.global_box(sums.memref, &sums.extents, &at, &registers.shape)?;
         let r#type = registers.r#type(code, Kind::Full, self.gemm.accumulator)?;
         code.load(from, r#type)
-    }
-
-    /// Tiles of rows along x, of columns along y.
-    fn grid(&self, builder: &Builder<'c>, tile: RowTile) -> PassResult<'c, [Val<'c>; 3]> {
-        let code = Code { builder: *builder };
-        let y = count(self.gemm.n, tile.columns);
-        if y > MOST_BLOCKS {
-            let what = format!("rows of {} elements are more than a grid has", self.gemm.n);
-            return Err(PassError::new(builder.location, what));
-        }
-        let x = code.index(count(self.gemm.m, tile.rows))?;
-        Ok([x, code.index(y)?, code.index(1)?])
     }
 }

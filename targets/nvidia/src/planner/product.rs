@@ -293,12 +293,12 @@ impl<'c> Gemm<'c> {
         }
         let problem = self.problem();
         let chosen = match &self.scales {
-            Some(scales) => super::scaled::choose(problem, scales.blocks, chip),
-            None => {
-                let whole = self.not_in_parts().is_some();
-                let of = |tile: &WideTile| !whole || tile.parts == 1;
-                super::offered::choose_of(problem, self.k_first(), chip, of)
-            }
+            Some(scales) => super::scaled::choose_of(problem, scales.blocks, chip, |tile| {
+                tile.tail == 1 || self.not_shared().is_none()
+            }),
+            None => super::offered::choose_of(problem, self.k_first(), chip, |tile| {
+                tile.parts == 1 && tile.tail == 1 || self.not_in_parts().is_none()
+            }),
         };
         let mut tile = chosen
             .ok_or_else(|| PassError::new(self.op.location(), "no tile fits in shared memory"))?;
@@ -428,6 +428,21 @@ impl<'c> Gemm<'c> {
                 })?,
             };
         }
+        if let Some(tail) = self.option("tail").and_then(attribute::integer) {
+            let alone = tile.split == 1 && tile.parts == 1 && !tile.swap;
+            tile.tail = match (tail, self.not_shared()) {
+                (2.., Some(reason)) => {
+                    return Err(error(format!("expected no tail in axe.plan for {reason}")));
+                }
+                (1, _) => 1,
+                (2..=MOST_PARTS, None) if alone => tail,
+                _ => {
+                    return Err(error(format!(
+                        "expected a tail of 1 to {MOST_PARTS} parts in axe.plan, and none of split, parts and swap with it, got {tail} of {tile}"
+                    )));
+                }
+            };
+        }
         let order = self
             .option("order")
             .and_then(|order| StringAttribute::try_from(order).ok());
@@ -453,13 +468,20 @@ impl<'c> Gemm<'c> {
         Ok(tile)
     }
 
-    /// Why parts of the depth cannot be written to memory first, where they cannot.
+    /// Why all tiles' depth cannot be shared through memory, where it cannot.
     fn not_in_parts(&self) -> Option<&'static str> {
-        match () {
-            () if self.scales.is_some() => Some("blocks with scales"),
-            () if self.batch.is_some() => Some("a batch"),
-            () if self.m == DYNAMIC => Some("rows that are counted at run time"),
-            () => None,
+        match self.scales {
+            Some(_) => Some("blocks with scales"),
+            None => self.not_shared(),
+        }
+    }
+
+    /// Why no tile's depth can be shared through memory, where it cannot.
+    const fn not_shared(&self) -> Option<&'static str> {
+        match self.batch {
+            Some(_) => Some("a batch"),
+            None if self.m == DYNAMIC => Some("rows that are counted at run time"),
+            None => None,
         }
     }
 

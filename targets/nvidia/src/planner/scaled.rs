@@ -14,6 +14,7 @@ use super::gemm::count;
 use super::product::Gemm;
 use super::space::Kind;
 use super::specialised::Path;
+use super::tail::Tail;
 use super::variant::Variant;
 use super::wide::{KFirst, WideTile};
 use crate::build::{Code, Number, layout_error};
@@ -61,6 +62,7 @@ pub(super) const fn fits(tile: WideTile, blocks: Blocks) -> bool {
         && k == blocks.k
         && !tile.swap
         && tile.split == 1
+        && tile.parts == 1
         && !tile.turns
 }
 
@@ -106,17 +108,28 @@ pub(super) fn tiles(problem: Problem, blocks: Blocks, chip: &Chip) -> Vec<WideTi
         .filter(|tile| fits(*tile, blocks))
         .flat_map(clusters)
         .flatten()
+        .flat_map(|tile| std::iter::once(tile).chain(Tail::offered(tile, problem, chip)))
         .collect()
 }
 
 /// The cheapest tile of CTAs alone; `None` when none fits. Pairs, which wait for each other's sums of every block too,
 /// took 1.15 times as long on an H200.
 pub(super) fn choose(problem: Problem, blocks: Blocks, chip: &Chip) -> Option<WideTile> {
+    choose_of(problem, blocks, chip, |_| true)
+}
+
+/// The cheapest of some tiles.
+pub(super) fn choose_of(
+    problem: Problem,
+    blocks: Blocks,
+    chip: &Chip,
+    of: impl Fn(&WideTile) -> bool,
+) -> Option<WideTile> {
     let k_first = KFirst { a: false, b: false };
     let cost = |tile: &WideTile| tile.cost(problem, k_first, chip) * adding(Variant::Roles(*tile));
     tiles(problem, blocks, chip)
         .into_iter()
-        .filter(|tile| tile.cluster == 1)
+        .filter(|tile| tile.cluster == 1 && of(tile))
         .min_by(|a, b| cost(a).total_cmp(&cost(b)))
 }
 
@@ -139,6 +152,10 @@ pub(super) struct Scaled<'a, 'c> {
     pub origin: &'a Origin<'c>,
     /// Whether a block is added while the next one's products are formed.
     pub ahead: bool,
+    /// The first block of a part of the depth; none where that is all of it.
+    pub first: Option<Val<'c>>,
+    /// How many there are, with those beyond the last, which are zeros.
+    pub blocks: i64,
 }
 
 impl<'c> Scaled<'_, 'c> {
@@ -167,8 +184,13 @@ impl<'c> Scaled<'_, 'c> {
             .r#type(code, Kind::Full, self.gemm.accumulator)
     }
 
-    fn blocks(&self) -> i64 {
-        count(self.gemm.k, self.factors.scales.blocks.k)
+    /// Where the scales of the block at this place are. Those beyond the last have the last one's.
+    fn place(&self, code: Code<'c>, at: Val<'c>) -> PassResult<'c, Val<'c>> {
+        let last = count(self.gemm.k, self.factors.scales.blocks.k) - 1;
+        match self.first {
+            None => Ok(at),
+            Some(first) => code.min(code.add(first, at)?, code.index(last)?),
+        }
     }
 
     /// The loop over blocks whose scales come with their stages.
@@ -180,12 +202,12 @@ impl<'c> Scaled<'_, 'c> {
         start: Val<'c>,
     ) -> PassResult<'c, Vec<Val<'c>>> {
         let turn = if self.ahead { AHEAD } else { UNROLLED };
-        let turns = self.blocks() / turn;
+        let turns = self.blocks / turn;
         let end = code.for_each(code.index(turns)?, 1, &[start], |code, at, carried| {
             let first = code.times(at, turn)?;
             self.turn(code, ring, paths, (first, turn), carried)
         })?;
-        let rest = (code.index(turns * turn)?, self.blocks() % turn);
+        let rest = (code.index(turns * turn)?, self.blocks % turn);
         self.turn(code, ring, paths, rest, &end)
     }
 
@@ -230,7 +252,7 @@ impl<'c> Scaled<'_, 'c> {
     ) -> PassResult<'c, [Val<'c>; 4]> {
         let (slot, stage) = code.wait_slot(ring)?;
         let part = self.multiply(code, paths, stage)?;
-        let at = [block, stage];
+        let at = [self.place(code, block)?, stage];
         let [of_rows, of_columns] =
             self.factors
                 .fetch_staged(code, self.registers, self.origin, at)?;
@@ -259,12 +281,14 @@ impl<'c> Scaled<'_, 'c> {
         paths: &[Path<'c>; 2],
         start: Val<'c>,
     ) -> PassResult<'c, Vec<Val<'c>>> {
-        let fetch =
-            |code: Code<'c>, block| self.factors.fetch(code, self.registers, self.origin, block);
+        let fetch = |code: Code<'c>, block| {
+            let block = self.place(code, block)?;
+            self.factors.fetch(code, self.registers, self.origin, block)
+        };
         let [of_rows, of_columns] = fetch(code, code.index(0)?)?;
         let start = [start, of_rows, of_columns];
-        let last = code.index(self.blocks() - 1)?;
-        let blocks = code.index(self.blocks())?;
+        let last = code.index(self.blocks - 1)?;
+        let blocks = code.index(self.blocks)?;
         code.for_each(blocks, 1, &start, |code, block, carried| {
             let &[sum, of_rows, of_columns] = carried else {
                 return Err(lost(code));

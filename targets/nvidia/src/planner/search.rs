@@ -14,18 +14,11 @@ use super::wide::{self, KFirst, WideTile};
 use crate::facts::chip::Chip;
 use axe_dialect::TileOrder;
 use axe_package::{DType, Key, OperandOrder, TunedOp};
+use std::collections::HashSet;
 use std::mem::discriminant;
 
 /// `(rows, columns, consumers)` beside those that the cost model chooses from.
-const SHAPES: [(i64, i64, i64); 7] = [
-    (192, 128, 3),
-    (192, 192, 3),
-    (256, 192, 2),
-    (256, 160, 2),
-    (256, 64, 2),
-    (256, 96, 2),
-    (128, 128, 1),
-];
+const SHAPES: [(i64, i64, i64); 3] = [(256, 64, 2), (256, 96, 2), (128, 128, 1)];
 /// Orders to try, the likeliest first, with the rows of tiles in a group.
 const ORDERS: [(TileOrder, i64); 9] = [
     (TileOrder::Groups, 8),
@@ -181,13 +174,15 @@ fn by_roles(query: Query, chip: &Chip) -> Vec<(Variant, usize)> {
         Some(blocks) => scaled::tiles(query.problem, blocks, chip),
         None => offered::tiles(query.problem, query.k_first, chip),
     };
-    // Clusters come with the orders.
-    let mut alone: Vec<_> = tiles.into_iter().map(WideTile::alone).chain(more).collect();
-    alone.dedup();
-    alone
+    // Clusters come with the orders, but where the last turn's tiles are shared among as many as there are for it.
+    let alone = |tile: WideTile| if tile.tail == 1 { tile.alone() } else { tile };
+    let mut seen = HashSet::new();
+    tiles
         .into_iter()
+        .map(alone)
+        .chain(more)
+        .filter(|tile| seen.insert(*tile))
         .flat_map(|tile| orders(tile, query, chip).into_iter().zip(0..))
-        .filter(|(tile, _)| tile.stays_asynchronous())
         .map(|(tile, turn)| (Variant::Roles(tile), turn))
         .collect()
 }
@@ -220,7 +215,7 @@ fn orders(tile: WideTile, query: Query, chip: &Chip) -> Vec<WideTile> {
     let first = all.len().min(1);
     let cost = |tile: &WideTile| tile.cost(problem, query.k_first, chip);
     let clusters = offered::clusters(tile, problem, query.k_first)
-        .filter(|cluster| cost(cluster) <= CLUSTERS_WORTH * cost(&tile));
+        .filter(|cluster| tile.tail == 1 && cost(cluster) <= CLUSTERS_WORTH * cost(&tile));
     all.splice(first..first, clusters);
     if tile.stages > 3 {
         let fewer = WideTile {
@@ -237,7 +232,6 @@ mod tests {
     use super::*;
     use crate::facts::chip::chip;
     use proptest::prelude::*;
-    use std::collections::HashSet;
 
     fn query(m: i64, n: i64, k: i64) -> Query {
         Query {

@@ -13,9 +13,10 @@ use super::panels::Panel;
 use super::product::Gemm;
 use super::scaled::{self, Scaled};
 use super::space::Kind;
+use super::tail::Tail;
 use super::wide::WideTile;
 use crate::build::{Code, Kernel, layout_error};
-use axe_dialect::{Level, element_type};
+use axe_dialect::{Level, TileOrder, element_type};
 use axe_layout::{Axis, Iter, Layout, Swizzle};
 use axe_passes::PassResult;
 use axe_passes::ir::{DYNAMIC, Val};
@@ -32,6 +33,8 @@ pub(super) struct Body<'a, 'c> {
     pub group: &'a Group<'c>,
     pub needed: &'a Needed<'c>,
     pub kinds: &'a [(Val<'c>, Kind)],
+    /// The tiles of the last turn, where other CTAs share them than have the rest.
+    pub tail: Option<Tail>,
 }
 
 /// One operand's way from global to shared memory.
@@ -232,6 +235,22 @@ pub(super) struct Steps<'c> {
     pub count: Val<'c>,
 }
 
+impl<'c> Steps<'c> {
+    /// Those after the first.
+    pub(super) fn rest(self, code: Code<'c>) -> PassResult<'c, Self> {
+        let count = code.sub(self.count, code.index(1)?)?;
+        Ok(Self { count, ..self })
+    }
+}
+
+/// What a CTA computes at once: a tile, or a part of one's depth.
+pub(super) struct Piece<'c> {
+    pub origin: Origin<'c>,
+    pub steps: Steps<'c>,
+    /// Where its sums go, for another kernel to add up; none where its results are stored.
+    pub sums: Option<[Val<'c>; 3]>,
+}
+
 impl<'c> Tiles<'_, 'c> {
     /// Each CTA computes tiles on its own, and fills the ring for the next while it stores one.
     fn whole(&self, code: Code<'c>) -> PassResult<'c> {
@@ -241,43 +260,14 @@ impl<'c> Tiles<'_, 'c> {
         };
         code.scope(Level::Warpgroup, [0, 1], own, |code| {
             code.scope(Level::Warp, [0, 1], None, |code| {
-                self.visit(code, false, |code, origin| {
-                    let steps = self.steps_of(code, &origin, 0)?;
-                    self.produce(code, &origin, steps)
+                self.visit(code, false, |code, piece| {
+                    self.produce(code, &piece.origin, piece.steps)
                 })
             })
         })?;
         let turns = self.body.tile.turns;
-        let consume = |code: Code<'c>| {
-            self.visit(code, turns, |code, origin| {
-                let mut evaluator = self.evaluator(code, &self.registers, origin);
-                let sum = match &self.scales {
-                    Some(factors) => {
-                        let scaled = Scaled {
-                            gemm: self.body.gemm,
-                            registers: &self.registers,
-                            factors,
-                            origin: &evaluator.origin,
-                            ahead: scaled::is_ahead(self.body.tile),
-                        };
-                        scaled.sum(code, self.ring, &self.paths)?
-                    }
-                    None => {
-                        let start = match self.body.tile.parts {
-                            1 => self.start(&mut evaluator)?,
-                            _ => None,
-                        };
-                        let more = self.steps_of(code, &evaluator.origin, -1)?;
-                        self.multiply(code, start, more)?
-                    }
-                };
-                match (self.body.tile.parts, self.panels.as_slice()) {
-                    (2.., _) => self.keep(code, &evaluator.origin, sum),
-                    (_, [] | [_]) => self.store(&mut evaluator, sum),
-                    (_, panels) => self.store_panels(&mut evaluator, sum, panels),
-                }
-            })
-        };
+        let consume =
+            |code: Code<'c>| self.visit(code, turns, |code, piece| self.consume(code, piece));
         code.scope(
             Level::Warpgroup,
             self.consumers(),
@@ -289,34 +279,59 @@ impl<'c> Tiles<'_, 'c> {
         )
     }
 
-    /// The steps of a tile, or of a part of its depth, and `more`.
-    fn steps_of(
-        &self,
-        code: Code<'c>,
-        origin: &Origin<'c>,
-        more: i64,
-    ) -> PassResult<'c, Steps<'c>> {
-        match (self.body.tile.parts, origin.batch) {
-            (2.., Some(part)) => {
-                let steps = self.share(code, part, self.body.tile.parts)?;
-                let count = code.add(steps.count, code.index(more)?)?;
-                Ok(Steps { count, ..steps })
+    /// Multiplies, and stores the results, or the sums of a part.
+    fn consume(&self, code: Code<'c>, piece: Piece<'c>) -> PassResult<'c> {
+        let Piece {
+            origin,
+            steps,
+            sums,
+        } = piece;
+        let mut evaluator = self.evaluator(code, &self.registers, origin);
+        let sum = match &self.scales {
+            Some(factors) => {
+                let scaled = Scaled {
+                    gemm: self.body.gemm,
+                    registers: &self.registers,
+                    factors,
+                    origin: &evaluator.origin,
+                    ahead: scaled::is_ahead(self.body.tile),
+                    first: steps.first,
+                    blocks: self.blocks(sums.is_some()),
+                };
+                scaled.sum(code, self.ring, &self.paths)?
             }
-            _ => Ok(Steps {
-                first: None,
-                count: code.index(self.steps() + more)?,
-            }),
+            None => {
+                // What the sums of parts start from is the other kernel's to add.
+                let start = match sums {
+                    None => self.start(&mut evaluator)?,
+                    Some(_) => None,
+                };
+                self.multiply(code, start, steps.rest(code)?)?
+            }
+        };
+        match (sums, self.panels.as_slice()) {
+            (Some(at), _) => self.keep(code, at, sum),
+            (None, [] | [_]) => self.store(&mut evaluator, sum),
+            (None, panels) => self.store_panels(&mut evaluator, sum, panels),
         }
     }
 
     /// Stores the sums of a part.
-    fn keep(&self, code: Code<'c>, origin: &Origin<'c>, sum: Val<'c>) -> PassResult<'c> {
-        let (Some(part), Some(to)) = (origin.batch, self.outputs.first()) else {
+    fn keep(&self, code: Code<'c>, at: [Val<'c>; 3], sum: Val<'c>) -> PassResult<'c> {
+        // They come after the results.
+        let Some(to) = self.outputs.last() else {
             return Err(layout_error(code.builder.location, "a part has no sums"));
         };
-        let at = [part, origin.row, origin.column];
         let shape = self.registers.shape;
         code.store(sum, code.global_box(to.memref, &to.extents, &at, &shape)?)
+    }
+
+    /// Blocks with scales of a tile, or of a part of one.
+    fn blocks(&self, in_parts: bool) -> i64 {
+        match &self.body.tail {
+            Some(tail) if in_parts => tail.steps,
+            _ => self.steps(),
+        }
     }
 
     /// The range of warpgroups that multiply.
@@ -347,38 +362,111 @@ impl<'c> Tiles<'_, 'c> {
         }
     }
 
-    /// A loop over this CTA's tiles, or with `turns` over this team's.
+    /// A loop over this CTA's pieces, or with `turns` over this team's.
     pub(super) fn visit(
         &self,
         code: Code<'c>,
         turns: bool,
-        body: impl FnOnce(Code<'c>, Origin<'c>) -> PassResult<'c>,
+        body: impl Fn(Code<'c>, Piece<'c>) -> PassResult<'c>,
     ) -> PassResult<'c> {
+        if let Some(tail) = &self.body.tail {
+            return self.visit_tail(code, turns, tail, body);
+        }
         let tile = self.body.tile;
-        let [m, n, _] = tile.shape;
         let counts = &self.grid.counts;
         code.for_tiles(counts, (tile.order, tile.group), turns, |code, at| {
-            let &[ref batch @ .., row, column] = at else {
+            let &[ref outer @ .., row, column] = at else {
                 return Err(layout_error(
                     code.builder.location,
                     "a loop over tiles has two indices",
                 ));
             };
-            let in_cluster = |at| match tile.cluster {
-                1 => Ok(at),
-                cluster => code.add(code.times(at, cluster)?, code.rank_in_cluster()?),
+            let origin = self.origin(code, [row, column])?;
+            let piece = match (tile.parts, outer.first().copied()) {
+                (2.., Some(part)) => Piece {
+                    steps: self.share(code, part, tile.parts)?,
+                    sums: Some([part, origin.row, origin.column]),
+                    origin,
+                },
+                (_, batch) => Piece {
+                    steps: self.all_steps(code)?,
+                    sums: None,
+                    origin: Origin { batch, ..origin },
+                },
             };
-            let [row, column] = match tile.beside {
-                true => [row, in_cluster(column)?],
-                false => [in_cluster(row)?, column],
+            body(code, piece)
+        })
+    }
+
+    /// The tiles that fill turns, then the parts of the others.
+    fn visit_tail(
+        &self,
+        code: Code<'c>,
+        turns: bool,
+        tail: &Tail,
+        body: impl Fn(Code<'c>, Piece<'c>) -> PassResult<'c>,
+    ) -> PassResult<'c> {
+        let tile = self.body.tile;
+        let &[rows, columns] = self.grid.counts.as_slice() else {
+            let what = "the last tiles of one product alone are shared";
+            return Err(layout_error(code.builder.location, what));
+        };
+        let by_number = (TileOrder::Rows, 1);
+        let origin = |code: Code<'c>, number| {
+            let order = (tile.order, tile.group);
+            self.origin(code, code.tile_at(number, [rows, columns], order)?)
+        };
+        let whole = [code.index(1)?, code.index(tail.whole)?];
+        code.for_tiles(&whole, by_number, turns, |code, at| {
+            let piece = Piece {
+                origin: origin(code, last(code, at)?)?,
+                steps: self.all_steps(code)?,
+                sums: None,
             };
-            let origin = Origin {
-                batch: batch.first().copied(),
-                row: code.times(row, m)?,
-                column: code.times(column, n)?,
-                limit: [self.grid.rows, code.index(self.body.gemm.n)?],
+            body(code, piece)
+        })?;
+        let parts = [code.index(tile.tail)?, code.index(tail.rest)?];
+        code.for_tiles(&parts, by_number, turns, |code, at| {
+            let (part, number) = (first(code, at)?, last(code, at)?);
+            // As many steps in each part: those beyond the last add zeros.
+            let steps = Steps {
+                first: Some(code.times(part, tail.steps)?),
+                count: code.index(tail.steps)?,
             };
-            body(code, origin)
+            let place = match tile.cluster {
+                1 => number,
+                cluster => code.add(code.times(number, cluster)?, code.rank_in_cluster()?)?,
+            };
+            let sums = [part, code.times(place, tile.shape[0])?, code.index(0)?];
+            let number = code.add(number, code.index(tail.whole)?)?;
+            let piece = Piece {
+                origin: origin(code, number)?,
+                steps,
+                sums: Some(sums),
+            };
+            body(code, piece)
+        })
+    }
+
+    fn all_steps(&self, code: Code<'c>) -> PassResult<'c, Steps<'c>> {
+        Ok(Steps {
+            first: None,
+            count: code.index(self.steps())?,
+        })
+    }
+
+    /// Where this CTA's tile is, of the cluster's at this place.
+    fn origin(&self, code: Code<'c>, at: [Val<'c>; 2]) -> PassResult<'c, Origin<'c>> {
+        let rank = match self.body.tile.cluster {
+            1 => None,
+            _ => Some(code.rank_in_cluster()?),
+        };
+        let [row, column] = corner(code, self.body.tile, at, rank)?;
+        Ok(Origin {
+            batch: None,
+            row,
+            column,
+            limit: [self.grid.rows, code.index(self.body.gemm.n)?],
         })
     }
 
@@ -401,8 +489,7 @@ impl<'c> Tiles<'_, 'c> {
             let starts = [origin.row, origin.column];
             for ((path, start), multicast) in self.paths.iter().zip(starts).zip(shared) {
                 let at = if path.k_first { [k, start] } else { [start, k] };
-                let batch = origin.batch.filter(|_| tile.parts == 1);
-                let at: Vec<_> = batch.into_iter().chain(at).collect();
+                let at: Vec<_> = origin.batch.into_iter().chain(at).collect();
                 let from =
                     code.global_box(path.global.memref, &path.global.extents, &at, &path.shape)?;
                 code.copy_signal(from, path.stage(code, stage)?, slot, multicast)?;
@@ -497,6 +584,35 @@ impl<'c> Tiles<'_, 'c> {
         };
         Ok([sum?, slot])
     }
+}
+
+/// The first row and column of the tile of a cluster's CTA of this rank, where the cluster's tiles are at this place.
+pub(super) fn corner<'c>(
+    code: Code<'c>,
+    tile: WideTile,
+    [row, column]: [Val<'c>; 2],
+    rank: Option<Val<'c>>,
+) -> PassResult<'c, [Val<'c>; 2]> {
+    let [m, n, _] = tile.shape;
+    let in_cluster = |at| match rank {
+        None => Ok(at),
+        Some(rank) => code.add(code.times(at, tile.cluster)?, rank),
+    };
+    let [row, column] = match tile.beside {
+        true => [row, in_cluster(column)?],
+        false => [in_cluster(row)?, column],
+    };
+    Ok([code.times(row, m)?, code.times(column, n)?])
+}
+
+fn first<'c>(code: Code<'c>, at: &[Val<'c>]) -> PassResult<'c, Val<'c>> {
+    let lost = || layout_error(code.builder.location, "a loop over tiles has indices");
+    at.first().copied().ok_or_else(lost)
+}
+
+fn last<'c>(code: Code<'c>, at: &[Val<'c>]) -> PassResult<'c, Val<'c>> {
+    let lost = || layout_error(code.builder.location, "a loop over tiles has indices");
+    at.last().copied().ok_or_else(lost)
 }
 
 /// A tile of another element type.

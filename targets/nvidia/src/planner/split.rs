@@ -5,7 +5,7 @@
 
 use super::evaluate::{Origin, Registers, combine, registers};
 use super::space::Kind;
-use super::specialised::{Steps, Tiles};
+use super::specialised::{Piece, Steps, Tiles};
 use super::wide::PARTIAL_PADDING;
 use crate::build::{Code, layout_error};
 use axe_dialect::{Combiner, Level};
@@ -35,7 +35,7 @@ impl<'c> Tiles<'_, 'c> {
             .part()
             .ok_or_else(|| layout_error(code.builder.location, "a part without threads"))?;
         let part = registers(code, [m, partial.columns], part.layout().map_err(failed)?)?;
-        self.visit(code, false, |code, origin| {
+        self.visit(code, false, |code, Piece { origin, .. }| {
             let rank = code.rank_in_cluster()?;
             code.scope(Level::Warpgroup, [0, 1], None, |code| {
                 code.scope(Level::Warp, [0, 1], None, |code| {
@@ -43,13 +43,8 @@ impl<'c> Tiles<'_, 'c> {
                 })
             })?;
             code.scope(Level::Warpgroup, self.consumers(), None, |code| {
-                let Steps { first, count } = self.share(code, rank, tile.split)?;
-                let one = code.index(1)?;
-                let more = Steps {
-                    first,
-                    count: code.sub(count, one)?,
-                };
-                let sum = self.multiply(code, None, more)?;
+                let steps = self.share(code, rank, tile.split)?;
+                let sum = self.multiply(code, None, steps.rest(code)?)?;
                 code.store(sum, partial.storage)
             })?;
             code.cluster_barrier()?;

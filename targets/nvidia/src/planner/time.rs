@@ -6,6 +6,7 @@
 
 use super::cost::Problem;
 use super::gemm::count;
+use super::tail::Tail;
 use super::wide::{KFirst, WideTile, takes_rows};
 use crate::emit::PANEL_BYTES;
 use crate::facts::chip::{Chip, LINE_BYTES};
@@ -72,9 +73,9 @@ impl WideTile {
             .saturating_mul(self.cluster)
             .saturating_mul(self.parts);
         let depth = count(count(problem.k, k), self.split * self.parts).saturating_mul(k);
-        let reads = self.reads_of(problem, k_first, depth);
+        let tail = Tail::of(self, [problem.m, problem.n, problem.k], chip);
+        let tiles = tail.map_or(tiles, |tail| tail.whole.saturating_mul(self.cluster));
         let turns = count(tiles, chip.clusters(self.ctas()) * self.cluster) as f64;
-        let products = self.products(depth as f64 * problem.element_bytes as f64, turns);
         let (waits, start) = match self.cluster {
             1 => (1.0, 0.0),
             2 => (CLUSTERED, CLUSTER_START[0]),
@@ -92,23 +93,38 @@ impl WideTile {
             true => OVERHEAD + (turns - 1.0).max(0.0) * UNEVEN,
             false => turns * OVERHEAD,
         };
-        let busy = together(products, reads, SHARPNESS) * waits + exchange;
+        let turn = |depth: i64, turns| {
+            let reads = self.reads_of(problem, k_first, depth);
+            let products = self.products(depth as f64 * problem.element_bytes as f64, turns);
+            together(products, reads, SHARPNESS) * waits
+        };
+        let busy = turn(depth, turns) + exchange;
+        let last = tail.map_or(0.0, |tail| {
+            let pieces = tail.rest.saturating_mul(self.tail);
+            let turns = count(pieces, chip.clusters(self.ctas())) as f64;
+            turns * (turn(tail.steps.saturating_mul(k), 1.0) + OVERHEAD)
+        });
         let rows = problem.batch as f64 * (problem.m as f64 + problem.n as f64);
         let bytes = rows * problem.k as f64 * problem.element_bytes as f64;
         let memory = bytes / MEMORY_BYTES_A_CLOCK;
         start
             + exchange_start
-            + self.sums(problem)
-            + together(turns * busy + overhead, memory, MEMORY_SHARPNESS)
+            + self.sums(problem, tail)
+            + together(turns * busy + overhead + last, memory, MEMORY_SHARPNESS)
     }
 
     /// Clocks of the kernel that adds parts up.
-    fn sums(self, problem: Problem) -> f64 {
-        if self.parts == 1 {
-            return 0.0;
-        }
-        let sums = problem.m as f64 * problem.n as f64 * (self.parts + 1) as f64;
-        PARTS_START + sums * SUM_BYTES / SUM_BYTES_A_CLOCK
+    fn sums(self, problem: Problem, tail: Option<Tail>) -> f64 {
+        let [m, n, _] = self.shape;
+        let (sums, parts) = match tail {
+            None if self.parts == 1 => return 0.0,
+            None => (problem.m as f64 * problem.n as f64, self.parts),
+            Some(tail) => (
+                (tail.rest * self.cluster) as f64 * (m * n) as f64,
+                self.tail,
+            ),
+        };
+        PARTS_START + sums * (parts + 1) as f64 * SUM_BYTES / SUM_BYTES_A_CLOCK
     }
 
     /// Clocks of a tile's products, of so many bytes of k, in so many turns.

@@ -3,7 +3,7 @@
 use super::budgets;
 use super::layouts::RowTile;
 use crate::emit::STAGING_BYTES;
-use crate::facts::chip::{Chip, MULTIPROCESSOR_REGISTERS, THREAD_REGISTERS};
+use crate::facts::chip::{Chip, LINE_BYTES, MULTIPROCESSOR_REGISTERS, THREAD_REGISTERS};
 use crate::vocabulary;
 use axe_dialect::TileOrder;
 use std::fmt;
@@ -32,6 +32,8 @@ pub struct WideTile {
     pub split: i64,
     /// CTAs that share a tile, each of which writes the sums of a part of the depth for another kernel.
     pub parts: i64,
+    /// The same for the tiles of the last turn, which do not fill the chip's multiprocessors.
+    pub tail: i64,
     /// Whether the consumers take turns at tiles, each of which one of them multiplies alone: while one stores its
     /// tile another multiplies.
     pub turns: bool,
@@ -135,6 +137,7 @@ impl WideTile {
             swap,
             split: 1,
             parts: 1,
+            tail: 1,
             turns: false,
         };
         if !whole || !tile.fits_registers() {
@@ -240,11 +243,12 @@ impl WideTile {
     /// The same with so many bytes for each consumer's panels, of two consumers at least.
     fn stages_beside(self, panels: i64, more: i64, bytes: i64, chip: &Chip) -> i64 {
         let [m, n, depth] = self.shape;
-        let partial = match self.split {
-            1 => 0,
-            _ => m * (n + PARTIAL_PADDING) * 4,
-        };
         let most = panels * self.consumers.max(2);
+        // The threads of a tile that is split hold parts of all rows: a panel has all of them.
+        let (partial, most) = match self.split {
+            1 => (0, most),
+            _ => (m * (n + PARTIAL_PADDING) * 4, most.max(m * LINE_BYTES)),
+        };
         let staging = partial + most.min(m * n / self.split * 4);
         let stage = (m + n) * depth * bytes + more;
         ((chip.shared_bytes - staging - RESERVED) / stage).min(8)
@@ -321,16 +325,6 @@ impl WideTile {
         (!k_first.b || self.has_whole_panels(bytes)) && !(k_first.a && self.swap)
     }
 
-    /// Whether ptxas lets products overlap (C7514): of one warpgroup alone with several panels of columns, that are not of
-    /// 128 bytes, it takes the first reads of the sums to come before the wait for them. The release of a stage to a
-    /// cluster keeps them apart.
-    #[must_use]
-    pub const fn stays_asynchronous(self) -> bool {
-        let [_, columns, _] = self.shape;
-        let alone = self.consumers == 1 && !self.swap && self.ctas() == 1;
-        !alone || columns <= 64 || columns % 128 == 0
-    }
-
     /// Threads of the CTA: one warpgroup copies.
     #[must_use]
     pub const fn threads(self) -> i64 {
@@ -381,6 +375,9 @@ impl fmt::Display for WideTile {
         }
         if self.parts > 1 {
             write!(f, ", parts = {} : i64", self.parts)?;
+        }
+        if self.tail > 1 {
+            write!(f, ", tail = {} : i64", self.tail)?;
         }
         if self.turns {
             f.write_str(", turns = true")?;
