@@ -92,13 +92,16 @@ impl<'c> Emitter<'c> {
         Ok(())
     }
 
-    /// The team that would have the next tile waits for its turn too, so that nobody is left at a barrier.
+    /// From the team that would have the next tile on, each waits for its turn too and hands it on, until the last team has
+    /// it: nobody is left at a barrier, and where that team lets the first one begin another loop, the first one has left
+    /// this one. It arrived twice for one wait otherwise.
     pub(crate) fn end_turns(&mut self, turns: Turns<'c>, tiles: Int<'c>) -> PassResult<'c> {
         let ints = self.ints();
         let next = ints.rem(tiles, turns.count)?;
-        let own = ints.compare(Predicate::Equal, turns.number, next)?;
-        self.when(own, &[], |emitter| {
+        let waits = ints.less(ints.sub(next, Int::Known(1))?, turns.number)?;
+        self.when(waits, &[], |emitter| {
             emitter.await_turn(turns)?;
+            emitter.hand_to(turns, 1..turns.count)?;
             Ok(Vec::new())
         })?;
         Ok(())
@@ -121,11 +124,15 @@ impl<'c> Emitter<'c> {
 
     /// Lets the next team begin.
     fn hand_on(&mut self, turns: Turns<'c>) -> PassResult<'c> {
-        for at in 0..turns.count {
+        self.hand_to(turns, (1..turns.count).chain([0]))
+    }
+
+    /// Lets the next team begin, where it is one of these: the first team's next one, the second's, ...
+    fn hand_to(&mut self, turns: Turns<'c>, next: impl IntoIterator<Item = i64>) -> PassResult<'c> {
+        for (at, next) in (0..).zip(next) {
             let own = self
                 .ints()
                 .compare(Predicate::Equal, turns.number, Int::Known(at))?;
-            let next = (at + 1) % turns.count;
             self.when(own, &[], |emitter| {
                 emitter.arrive_for(next)?;
                 Ok(Vec::new())
