@@ -260,13 +260,15 @@ def Axe_ForTilesOp : Axe_Op<"for_tiles", [
   let hasVerifier = 1;
 }
 
-def Axe_TileAtOp : Axe_Op<"tile_at", [Pure]> {
+// It divides by counts, which may be zero where it is not reached: it stays there.
+def Axe_TileAtOp : Axe_Op<"tile_at", [NoMemoryEffect]> {
   let summary = "The place of a tile by its number";
   let description = [{
     The row and the column of the tile `number` of a grid of `rows` by `columns`
     tiles in `order`, which is what `axe.for_tiles` numbers them by. A kernel that
     shares some tiles out in another way than the rest has their numbers from a
-    loop of its own.
+    loop of its own. There is no place for a number that no tile has: it is less
+    than `rows * columns`.
 
     **Constraints**
 
@@ -283,7 +285,7 @@ def Axe_TileAtOp : Axe_Op<"tile_at", [Pure]> {
                        DefaultValuedAttr<I64Attr, "1">:$group);
   let results = (outs Index:$row, Index:$column);
   let assemblyFormat = [{
-    $number `in` `(` $rows `,` $columns `)` `order`
+    $number `in` ` ` `(` $rows `,` $columns `)` `order` ``
     custom<TileOrder>($order, $group) attr-dict
   }];
   let hasVerifier = 1;

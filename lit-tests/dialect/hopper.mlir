@@ -57,3 +57,19 @@ axe.kernel @roles(%a: memref<256x512xf16>) threads(384) cluster(2, 1, 1) {
   axe.barrier async cluster
   axe.return
 }
+
+// The group is left out where it is 1, also where it is given.
+// CHECK-LABEL: axe.kernel @places
+axe.kernel @places(%n: index, %rows: index, %columns: index) threads(32) {
+  // CHECK: axe.tile_at %{{.*}} in (%[[ROWS:.*]], %[[COLUMNS:.*]]) order(rows){{$}}
+  %i0, %j0 = axe.tile_at %n in (%rows, %columns) order(rows)
+  // CHECK: axe.tile_at %{{.*}} in (%[[ROWS]], %[[COLUMNS]]) order(columns){{$}}
+  %i1, %j1 = axe.tile_at %n in (%rows, %columns) order(columns 1)
+  // CHECK: %[[I:.*]], %[[J:.*]] = axe.tile_at %{{.*}} in (%[[ROWS]], %[[COLUMNS]]) order(groups 8){{$}}
+  %i2, %j2 = axe.tile_at %n in (%rows, %columns) order(groups 8)
+  // CHECK: axe.tile_at %[[I]] in (%[[J]], %[[COLUMNS]]) order(snake) {note}{{$}}
+  %i3, %j3 = axe.tile_at %i2 in (%j2, %columns) order(snake) {note}
+  // CHECK: axe.tile_at %{{.*}} in (%[[ROWS]], %[[COLUMNS]]) order(hilbert){{$}}
+  %i4, %j4 = "axe.tile_at"(%n, %rows, %columns) <{order = #axe<tile_order hilbert>}> : (index, index, index) -> (index, index)
+  axe.return
+}

@@ -181,7 +181,79 @@ axe.kernel @hilbert() threads(32) {
   axe.return
 }
 
+// The place of one tile by its number, with the arithmetic of the loops but without one.
+// CHECK-LABEL: gpu.func @place_by_rows
+// CHECK: arith.index_cast %arg2 : i64 to index
+// CHECK: %[[TILE:.*]] = arith.index_cast %{{.*}} : index to i32
+// CHECK: %[[ROWS:.*]] = arith.index_cast %{{.*}} : index to i32
+// CHECK: %[[COLUMNS:.*]] = arith.index_cast %{{.*}} : index to i32
+// CHECK-DAG: arith.divui %[[TILE]], %[[COLUMNS]] : i32
+// CHECK-DAG: arith.remui %[[TILE]], %[[COLUMNS]] : i32
+// CHECK-NOT: scf.for
+axe.kernel @place_by_rows(%n: index, %rows: index, %columns: index) threads(32) {
+  %i, %j = axe.tile_at %n in (%rows, %columns) order(rows)
+  axe.return
+}
 
+// CHECK-LABEL: gpu.func @place_by_columns
+// CHECK: arith.index_cast %arg2 : i64 to index
+// CHECK: %[[TILE:.*]] = arith.index_cast %{{.*}} : index to i32
+// CHECK: %[[ROWS:.*]] = arith.index_cast %{{.*}} : index to i32
+// CHECK: %[[COLUMNS:.*]] = arith.index_cast %{{.*}} : index to i32
+// CHECK-DAG: arith.divui %[[TILE]], %[[ROWS]] : i32
+// CHECK-DAG: arith.remui %[[TILE]], %[[ROWS]] : i32
+// CHECK-NOT: scf.for
+axe.kernel @place_by_columns(%n: index, %rows: index, %columns: index) threads(32) {
+  %i, %j = axe.tile_at %n in (%rows, %columns) order(columns)
+  axe.return
+}
+
+// CHECK-LABEL: gpu.func @place_by_groups
+// CHECK: arith.index_cast %arg2 : i64 to index
+// CHECK: %[[TILE:.*]] = arith.index_cast %{{.*}} : index to i32
+// CHECK: %[[ROWS:.*]] = arith.index_cast %{{.*}} : index to i32
+// CHECK: %[[COLUMNS:.*]] = arith.index_cast %{{.*}} : index to i32
+// CHECK: %[[AREA:.*]] = arith.muli %[[COLUMNS]], %{{.*}} : i32
+// CHECK: %[[GROUP:.*]] = arith.divui %[[TILE]], %[[AREA]] : i32
+// CHECK: %[[HEIGHT:.*]] = arith.minsi
+// CHECK: arith.remui %{{.*}}, %[[HEIGHT]]
+// CHECK: arith.divui %{{.*}}, %[[HEIGHT]]
+// CHECK-NOT: arith.select
+// CHECK: gpu.return
+axe.kernel @place_by_groups(%n: index, %rows: index, %columns: index) threads(32) {
+  %i, %j = axe.tile_at %n in (%rows, %columns) order(groups 4)
+  axe.return
+}
+
+// CHECK-LABEL: gpu.func @place_by_snake
+// CHECK: arith.index_cast %arg2 : i64 to index
+// CHECK: %[[TILE:.*]] = arith.index_cast %{{.*}} : index to i32
+// CHECK: %[[ROWS:.*]] = arith.index_cast %{{.*}} : index to i32
+// CHECK: %[[COLUMNS:.*]] = arith.index_cast %{{.*}} : index to i32
+// CHECK: %[[AREA:.*]] = arith.muli %[[COLUMNS]], %{{.*}} : i32
+// CHECK: %[[GROUP:.*]] = arith.divui %[[TILE]], %[[AREA]] : i32
+// CHECK: %[[HEIGHT:.*]] = arith.minsi
+// CHECK: arith.remui %{{.*}}, %[[HEIGHT]]
+// CHECK: arith.divui %{{.*}}, %[[HEIGHT]]
+// CHECK: arith.andi %[[GROUP]]
+// CHECK: arith.select
+// CHECK-NOT: scf.for
+axe.kernel @place_by_snake(%n: index, %rows: index, %columns: index) threads(32) {
+  %i, %j = axe.tile_at %n in (%rows, %columns) order(snake 4)
+  axe.return
+}
+
+// CHECK-LABEL: gpu.func @place_on_the_curve
+// CHECK-NOT: scf.for
+// CHECK-NOT: scf.if
+// CHECK: arith.select
+// CHECK: gpu.return
+axe.kernel @place_on_the_curve(%n: index) threads(32) {
+  %c5 = arith.constant 5 : index
+  %c8 = arith.constant 8 : index
+  %i, %j = axe.tile_at %n in (%c5, %c8) order(hilbert)
+  axe.return
+}
 
 // What another CTA stored, once all have.
 // CHECK-LABEL: gpu.func @exchange

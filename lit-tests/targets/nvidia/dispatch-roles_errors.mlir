@@ -239,3 +239,29 @@ axe.kernel @some_tiles() threads(128) {
   }
   axe.return
 }
+
+// -----
+
+axe.kernel @hilbert_place(%n: index) threads(32) {
+  %c8 = arith.constant 8 : index
+  // expected-error @below {{order(hilbert) needs counts that are known when compiling: expected another order}}
+  %i, %j = axe.tile_at %n in (%n, %c8) order(hilbert)
+  axe.return
+}
+
+// -----
+
+axe.kernel @place_in_large_groups(%n: index) threads(32) {
+  // expected-error @below {{expected a group of at most 65536 rows of tiles, got 4611686018427387904}}
+  %i, %j = axe.tile_at %n in (%n, %n) order(snake 4611686018427387904)
+  axe.return
+}
+
+// -----
+
+axe.kernel @place_far_away(%n: index) threads(32) {
+  %many = arith.constant 4611686018427387904 : index
+  // expected-error @below {{a size or place of the kernel has no 32 bits: 4611686018427387904}}
+  %i, %j = axe.tile_at %many in (%n, %n) order(columns)
+  axe.return
+}
