@@ -198,6 +198,94 @@ func.func @parts_of_a_batch(%x: tensor<2x512x512xf16>) -> tensor<2x512x512xf32> 
 
 // -----
 
+func.func @no_tail(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected a tail of 1 to 64 parts in axe.plan, and none of split, parts and swap with it, got 0 of {kernel}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, tail = 0 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
+func.func @long_tail(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected a tail of 1 to 64 parts in axe.plan, and none of split, parts and swap with it, got 65 of {kernel}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, tail = 65 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
+func.func @negative_tail(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected a tail of 1 to 64 parts in axe.plan, and none of split, parts and swap with it, got -1 of {kernel}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, tail = -1 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
+func.func @least_tail(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected a tail of 1 to 64 parts in axe.plan, and none of split, parts and swap with it, got -9223372036854775808 of {kernel}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, tail = -9223372036854775808 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
+func.func @tail_of_a_split(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected a tail of 1 to 64 parts in axe.plan, and none of split, parts and swap with it, got 2 of {kernel}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, split = 2 : i64, tail = 2 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
+func.func @tail_of_parts(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected a tail of 1 to 64 parts in axe.plan, and none of split, parts and swap with it, got 3 of {kernel}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, parts = 2 : i64, tail = 3 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
+func.func @tail_of_a_batch(%x: tensor<2x512x512xf16>) -> tensor<2x512x512xf32> {
+  // expected-error @below {{expected no tail in axe.plan for a batch}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, tail = 2 : i64}} : tensor<2x512x512xf16>, tensor<2x512x512xf16> -> tensor<2x512x512xf32>
+  return %y : tensor<2x512x512xf32>
+}
+
+// -----
+
+func.func @swapped_tail(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected a tail of 1 to 64 parts in axe.plan, and none of split, parts and swap with it, got 2 of {kernel}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 16, 64, 64>, swap = true, tail = 2 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
+func.func @tail_of_rows_at_run_time(%x: tensor<?x512xf16>, %w: tensor<512x512xf16>) -> tensor<?x512xf32> {
+  // expected-error @below {{expected no tail in axe.plan for rows that are counted at run time}}
+  %y = axe.gemm %x, %w {axe.plan = {tile = array<i64: 128, 128, 64>, tail = 2 : i64}} : tensor<?x512xf16>, tensor<512x512xf16> -> tensor<?x512xf32>
+  return %y : tensor<?x512xf32>
+}
+
+// -----
+
+func.func @tail_of_warps(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected entries of one kernel in axe.plan, got 'tail' for "mma"}}
+  %y = axe.gemm %x, %x {axe.plan = {kernel = "mma", tail = 2 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
+func.func @parts_of_blocks(%a: tensor<256x256xf8E4M3FN>, %sa: tensor<256x2xf32>, %sw: tensor<2x2xf32>) -> tensor<256x256xf32> {
+  // expected-error @below {{expected no parts in axe.plan for blocks with scales}}
+  %y = axe.scaled_gemm %a, %a, %sa, %sw {axe.plan = {tile = array<i64: 128, 128, 128>, parts = 2 : i64}} : tensor<256x256xf8E4M3FN>, tensor<256x256xf8E4M3FN>, tensor<256x2xf32>, tensor<2x2xf32> -> tensor<256x256xf32>
+  return %y : tensor<256x256xf32>
+}
+
+// -----
+
 func.func @parts_of_a(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
   // expected-error @below {{expected a tile in axe.plan whose part of A falls into 2 parts of whole periods of 8 rows for a cluster of 2, got [8, 64, 64]}}
   %y = axe.gemm %x, %x {trans_b, axe.plan = {tile = array<i64: 8, 64, 64>, swap = true, cluster = 2 : i64, beside = true}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
@@ -215,7 +303,7 @@ func.func @parts_of_b(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
 // -----
 
 func.func @unknown(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{unknown entry 'tiel' of axe.plan: expected kernel, tile, warps, consumers, stages, order, group, cluster, beside, swap, split, parts, turns, precision}}
+  // expected-error @below {{unknown entry 'tiel' of axe.plan: expected kernel, tile, warps, consumers, stages, order, group, cluster, beside, swap, split, parts, tail, turns, precision}}
   %y = axe.gemm %x, %x {axe.plan = {kernel = "wgmma", tiel = array<i64: 64, 64, 64>}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }

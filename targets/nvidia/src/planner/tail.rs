@@ -236,3 +236,155 @@ impl<'c> Tailed<'_, 'c> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::cost::Unit;
+    use super::super::wide::SPLITS;
+    use super::*;
+    use crate::facts::chip::chip;
+    use proptest::prelude::*;
+
+    fn sm_90a() -> &'static Chip {
+        chip("sm_90a").unwrap()
+    }
+
+    fn tile(shape: (i64, i64, i64), tail: i64) -> WideTile {
+        let tile = WideTile::with_depth(shape, 64, false, 2, sm_90a()).unwrap();
+        WideTile { tail, ..tile }
+    }
+
+    fn problem(m: i64, n: i64, k: i64) -> Problem {
+        Problem {
+            batch: 1,
+            m,
+            n,
+            k,
+            element_bytes: 2,
+            unit: Unit::Half,
+        }
+    }
+
+    #[test]
+    fn the_tiles_beyond_whole_turns_are_shared() {
+        let of = |tile, extents| Tail::of(tile, extents, sm_90a());
+        let shared = tile((64, 64, 1), 3);
+        let tail = |whole, rest, steps| Some(Tail { whole, rest, steps });
+        // 13 x 12 tiles on 132 multiprocessors; the last ones are ragged.
+        assert_eq!(of(shared, [832, 768, 576]), tail(132, 24, 3));
+        assert_eq!(of(shared, [801, 705, 8 * 64 + 1]), tail(132, 24, 3));
+        // 25 x 13 of them are two turns and 61.
+        assert_eq!(of(shared, [1600, 832, 640]), tail(264, 61, 4));
+        // Tiles of pairs are counted, of which 66 run at once.
+        let pairs = WideTile {
+            cluster: 2,
+            ..shared
+        };
+        assert_eq!(of(pairs, [832, 768, 576]), tail(66, 18, 3));
+        let beside = WideTile {
+            beside: true,
+            ..pairs
+        };
+        assert_eq!(of(beside, [832, 768, 576]), tail(66, 12, 3));
+    }
+
+    #[test]
+    fn what_needs_no_tail_has_none() {
+        let of = |tile, extents| Tail::of(tile, extents, sm_90a());
+        let shared = tile((64, 64, 1), 3);
+        let some = [832, 768, 576];
+        assert_eq!(of(tile((64, 64, 1), 1), some), None);
+        // All tiles fill a turn, or none does.
+        assert_eq!(of(shared, [704, 768, 576]), None);
+        assert_eq!(of(shared, [704, 704, 576]), None);
+        // The third part of four steps would have none.
+        assert_eq!(of(shared, [832, 768, 4 * 64]), None);
+        assert_eq!(of(shared, [832, 768, 64]), None);
+        for tail in [i64::MIN, -1, 0, MOST_PARTS + 1, i64::MAX] {
+            assert_eq!(of(WideTile { tail, ..shared }, some), None);
+        }
+        let others = [
+            WideTile {
+                split: SPLITS[1],
+                ..shared
+            },
+            WideTile { parts: 2, ..shared },
+            WideTile {
+                swap: true,
+                ..shared
+            },
+        ];
+        assert!(others.iter().all(|tile| of(*tile, some).is_none()));
+    }
+
+    #[test]
+    fn long_sums_of_few_last_tiles_are_offered_with_a_tail() {
+        let alone = tile((64, 64, 1), 1);
+        let offered = |problem| Tail::offered(alone, problem, sm_90a()).map(|tile| tile.tail);
+        // 24 tiles in five parts each are 120; 61 in two.
+        assert_eq!(offered(problem(832, 768, 4096)), Some(5));
+        assert_eq!(offered(problem(1600, 832, 4096)), Some(2));
+        // Seven steps have no two parts of four; most of the chip is busy with 92 tiles.
+        assert_eq!(offered(problem(832, 768, 7 * 64)), None);
+        assert_eq!(offered(problem(64 * 14, 64 * 16, 4096)), None);
+        let batch = Problem {
+            batch: 2,
+            ..problem(832, 768, 4096)
+        };
+        assert_eq!(offered(batch), None);
+    }
+
+    #[test]
+    fn those_that_add_parts_divide_every_tile() {
+        for columns in (8..=256).step_by(8) {
+            let sums = sums_tile(columns);
+            assert_eq!(columns % sums.columns, 0, "{sums:?}");
+            assert_eq!(64 % sums.rows, 0, "{sums:?}");
+            assert_eq!(sums.rows % sums.across, 0, "{sums:?}");
+            assert_eq!(sums.columns, sums.along * sums.vector, "{sums:?}");
+            assert_eq!(sums.threads() % 32, 0, "{sums:?}");
+            assert!(
+                sums.threads() <= THREADS && sums.layout().is_ok(),
+                "{sums:?}"
+            );
+        }
+    }
+
+    proptest! {
+        /// Every tile is whole or in the tail, and every step is in one part.
+        #[test]
+        fn nothing_is_left_out(
+            [m, n, k] in [1..1_i64 << 20, 1..1_i64 << 20, 1..1_i64 << 20],
+            parts in -1..70_i64,
+            cluster in prop::sample::select(vec![1_i64, 2, 4]),
+            beside: bool,
+        ) {
+            let tile = WideTile { cluster, beside: beside && cluster > 1, ..tile((128, 96, 2), parts) };
+            let Some(Tail { whole, rest, steps }) = Tail::of(tile, [m, n, k], sm_90a()) else {
+                return Ok(());
+            };
+            let [high, wide] = tile.span();
+            prop_assert_eq!(whole + rest, count(m, high) * count(n, wide));
+            let turn = sm_90a().clusters(cluster);
+            prop_assert!(whole % turn == 0 && whole > 0 && (1..turn).contains(&rest));
+            let all = count(k, 64);
+            prop_assert!(parts * steps >= all && (parts - 1) * steps < all);
+        }
+
+        #[test]
+        fn hostile_sizes_have_an_answer(
+            [m, n, k] in prop::array::uniform3(prop_oneof![
+                Just(i64::MIN), Just(-1), Just(0), Just(1), Just(i64::MAX), Just(1 << 62), any::<i64>()
+            ]),
+            parts: i64,
+            batch: i64,
+        ) {
+            let tile = tile((64, 64, 1), parts);
+            Tail::of(tile, [m, n, k], sm_90a());
+            let problem = Problem { batch, ..problem(m, n, k) };
+            if let Some(tile) = Tail::offered(tile, problem, sm_90a()) {
+                prop_assert!((2..=MOST_OFFERED).contains(&tile.tail));
+            }
+        }
+    }
+}
