@@ -4,6 +4,7 @@
 use super::evaluate::{Evaluator, Registers};
 use super::frame::element_bytes;
 use super::group::is_reshape;
+use super::layouts::ROW_BYTES;
 use super::space::{Kind, source};
 use super::specialised::{Body, Tiles, convert};
 use crate::emit::{PANEL_BYTES, STAGING_BYTES};
@@ -12,9 +13,6 @@ use axe_passes::PassResult;
 use axe_passes::ir::Val;
 use axe_passes::ir::value::{defining, identity, name};
 use melior::ir::ValueLike;
-
-/// Bytes of a panel's row at the most: the span of the widest swizzle, which the store through shared memory has.
-const ROW_BYTES: i64 = 128;
 
 /// A range of a tile's columns.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use super::factors::Factors;
 use super::frame::{Operand, element_bytes};
 use super::gemm::count;
 use super::group::Group;
-use super::layouts::transposed;
+use super::layouts::{ROW_BYTES, transposed};
 use super::panels::Panel;
 use super::product::Gemm;
 use super::scaled::{self, Scaled};
@@ -22,9 +22,6 @@ use axe_passes::PassResult;
 use axe_passes::ir::{DYNAMIC, Val};
 use melior::ir::{Type, ValueLike};
 use std::collections::HashMap;
-
-/// Bytes of a row of a shared tile: the span of the widest swizzle.
-const ROW_BYTES: i64 = 128;
 
 /// The kernel's body.
 pub(super) struct Body<'a, 'c> {

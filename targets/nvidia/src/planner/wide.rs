@@ -1,9 +1,9 @@
 //! The tile of a matrix product by roles.
 
 use super::budgets;
-use super::layouts::RowTile;
+use super::layouts::{ROW_BYTES, RowTile};
 use crate::emit::STAGING_BYTES;
-use crate::facts::chip::{Chip, LINE_BYTES, MULTIPROCESSOR_REGISTERS, THREAD_REGISTERS};
+use crate::facts::chip::{Chip, MULTIPROCESSOR_REGISTERS, THREAD_REGISTERS};
 use crate::vocabulary;
 use axe_dialect::TileOrder;
 use std::fmt;
@@ -247,7 +247,7 @@ impl WideTile {
         // The threads of a tile that is split hold parts of all rows: a panel has all of them.
         let (partial, most) = match self.split {
             1 => (0, most),
-            _ => (m * (n + PARTIAL_PADDING) * 4, most.max(m * LINE_BYTES)),
+            _ => (m * (n + PARTIAL_PADDING) * 4, most.max(m * ROW_BYTES)),
         };
         let staging = partial + most.min(m * n / self.split * 4);
         let stage = (m + n) * depth * bytes + more;
