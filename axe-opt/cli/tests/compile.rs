@@ -163,6 +163,103 @@ fn memory_that_nothing_else_reads_is_written_again() {
     assert!(run.status.success(), "{}", said(&run));
 }
 
+/// A kernel that adds one to a row in place, and two launches of it: the second writes to what the first gave.
+const IN_PLACE: &str = r#"
+#row = #axe.layout<S[32 : 1@thread]>
+axe.kernel @more(%x: memref<32xf32>) threads(32) {
+  %v = axe.copy %x : memref<32xf32> -> tensor<32xf32, #row>
+  %w = axe.map ins(%v : tensor<32xf32, #row>) -> tensor<32xf32, #row> {
+  ^bb0(%e: f32):
+    %one = arith.constant 1.0 : f32
+    %f = arith.addf %e, %one : f32
+    axe.yield %f : f32
+  }
+  axe.copy %w to %x : tensor<32xf32, #row> to memref<32xf32>
+  axe.return
+}
+axe.kernel @sum(%x: memref<32xf32>, %y: memref<32xf32>) threads(32) {
+  %v = axe.copy %x : memref<32xf32> -> tensor<32xf32, #row>
+  %u = axe.copy %y : memref<32xf32> -> tensor<32xf32, #row>
+  %w = axe.map ins(%v, %u : tensor<32xf32, #row>, tensor<32xf32, #row>) -> tensor<32xf32, #row> {
+  ^bb0(%e: f32, %g: f32):
+    %f = arith.addf %e, %g : f32
+    axe.yield %f : f32
+  }
+  axe.copy %w to %y : tensor<32xf32, #row> to memref<32xf32>
+  axe.return
+}
+func.func @f(%x: tensor<32xf32>) -> RESULTS {
+  %c1 = arith.constant 1 : index
+  %a = axe.launch @more grid(%c1, %c1, %c1) outs(%x : tensor<32xf32>) -> tensor<32xf32>
+  %b = axe.launch @more grid(%c1, %c1, %c1) outs(%a : tensor<32xf32>) -> tensor<32xf32>
+  REST
+}
+"#;
+
+/// The copies that a package makes for [`IN_PLACE`] with this end, whose results are those of the simulator.
+fn copies(results: &str, rest: &str, expected: &[f32]) -> usize {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let source = IN_PLACE.replace("RESULTS", results).replace("REST", rest);
+    std::fs::write(path("f.mlir"), source).unwrap();
+    let package = path("f.axe");
+    let compiled = axe(&[
+        "compile",
+        text(&path("f.mlir")),
+        "--target",
+        "sm_80",
+        "-o",
+        text(&package),
+    ]);
+    assert!(compiled.status.success(), "{}", said(&compiled));
+    let write = |name: &str, number: f32| {
+        let bytes: Vec<u8> = std::iter::repeat_n(number.to_le_bytes(), 32)
+            .flatten()
+            .collect();
+        let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (32,), }";
+        let mut file = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+        file.extend(format!("{header:<117}\n").bytes());
+        file.extend(bytes);
+        std::fs::write(path(name), file).unwrap();
+        path(name)
+    };
+    let mut given = vec![format!("--input=arg0={}", text(&write("x.npy", 5.0)))];
+    for (at, number) in expected.iter().enumerate() {
+        let file = write(&format!("{at}.npy"), *number);
+        given.push(format!("--expect=out{at}={}", text(&file)));
+    }
+    let mut arguments = vec!["sim", text(&package), "--check"];
+    arguments.extend(given.iter().map(String::as_str));
+    let run = axe(&arguments);
+    assert!(run.status.success(), "{}", said(&run));
+    let shown = axe(&["info", text(&package)]);
+    assert!(shown.status.success(), "{}", said(&shown));
+    said(&shown).matches("copy").count()
+}
+
+#[test]
+fn memory_that_something_else_reads_is_copied() {
+    let row = "tensor<32xf32>";
+    // The argument is the caller's; what the first launch gave is the second's to write to.
+    let alone = copies(row, &format!("return %b : {row}"), &[7.0]);
+    // Returned as well.
+    let both = format!("return %a, %b : {row}, {row}");
+    assert_eq!(
+        copies(&format!("({row}, {row})"), &both, &[6.0, 7.0]),
+        alone + 1
+    );
+    // Read by a later launch.
+    let read = format!(
+        "%s = axe.launch @sum grid(%c1, %c1, %c1) ins(%a : {row}) outs(%b : {row}) -> {row}\n  return %s : {row}"
+    );
+    assert_eq!(copies(row, &read, &[13.0]), alone + 1);
+    // Both read and written by one launch.
+    let twice = format!(
+        "%s = axe.launch @sum grid(%c1, %c1, %c1) ins(%b : {row}) outs(%b : {row}) -> {row}\n  return %s : {row}"
+    );
+    assert_eq!(copies(row, &twice, &[14.0]), alone + 1);
+}
+
 #[test]
 fn a_package_for_the_host_runs_there() {
     let folder = tempfile::tempdir().unwrap();

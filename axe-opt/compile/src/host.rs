@@ -597,7 +597,6 @@ impl Call {
     }
 }
 
-/// The blocks of a launch's clusters, when it has any.
 /// Whether a tensor is what a launch gave, under whatever shape, and nothing reads it but the operation that asks: its
 /// memory may then be written again.
 fn is_last_use(tensor: Val<'_>) -> bool {
@@ -614,6 +613,7 @@ fn is_last_use(tensor: Val<'_>) -> bool {
     }
 }
 
+/// The blocks of a launch's clusters, when it has any.
 fn cluster(op: Op<'_>) -> Option<[u32; 3]> {
     let extents = op
         .attribute("cluster")
