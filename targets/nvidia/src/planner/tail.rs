@@ -160,7 +160,6 @@ impl<'c> Tailed<'_, 'c> {
 
     /// The kernel that multiplies: the sums of the tail's parts, tile below tile, and the results with the other tiles in
     /// them.
-    #[expect(clippy::type_complexity, reason = "what comes in goes out")]
     fn multiply(
         &self,
         frame: &mut Frame<'c>,
