@@ -32,6 +32,11 @@ pub enum CompileError {
     /// ptxas assembled the code and gave up the overlap that it is written for: its messages, with advice.
     #[error("ptxas gave up what makes the kernel fast:\n{0}")]
     Losses(String),
+    /// The code has an instruction that ptxas compiles wrongly.
+    #[error(
+        "ptxas 13.3 compiles `{0}` wrongly where a quotient by a constant has 0 subtracted: expected an index that is no difference of quotients"
+    )]
+    Miscompiled(String),
     /// What was put together is not a package.
     #[error(transparent)]
     Package(#[from] PackageError),

@@ -8,6 +8,7 @@
 mod error;
 mod host;
 mod losses;
+mod miscompiled;
 mod ptxas;
 mod tensor_maps;
 pub mod tune;

@@ -2,6 +2,7 @@
 
 use crate::error::CompileError;
 use crate::losses::losses;
+use crate::miscompiled::miscompiled;
 use axe_package::Resources;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -43,8 +44,11 @@ pub(crate) fn find() -> Option<PathBuf> {
 /// Assembles PTX for a chip.
 ///
 /// # Errors
-/// What the assembler says: that the code is wrong, or which optimisation it gave up.
+/// What the assembler says: that the code is wrong, or which optimisation it gave up; code that it compiles wrongly.
 pub(crate) fn assemble(ptxas: &PathBuf, ptx: &str, chip: &str) -> Result<Assembled, CompileError> {
+    if let Some(wrong) = miscompiled(ptx) {
+        return Err(CompileError::Miscompiled(wrong.to_owned()));
+    }
     let failed =
         |error: std::io::Error| CompileError::Ptxas(format!("{}: {error}", ptxas.display()));
     let folder = tempfile::tempdir().map_err(failed)?;

@@ -74,21 +74,29 @@ impl<'c> Tiles<'_, 'c> {
         })
     }
 
-    /// The steps of the CTA `rank` of so many: the ranks' shares differ by one at most.
+    /// The steps of the CTA `rank` of so many: the first ranks have one more where they do not fall into equal shares.
+    /// Quotients of the ranks' would do as well, but ptxas 13.3 takes the difference of two that it has as halves of
+    /// products for negative where the second is 0.
     pub(super) fn share(
         &self,
         code: Code<'c>,
         rank: Val<'c>,
         of: i64,
     ) -> PassResult<'c, Steps<'c>> {
-        let split = code.index(of)?;
-        let one = code.index(1)?;
-        let first = code.div(code.times(rank, self.steps())?, split)?;
-        let next = code.times(code.add(rank, one)?, self.steps())?;
-        let count = code.sub(code.div(next, split)?, first)?;
+        let (each, over) = (self.steps() / of, self.steps() % of);
+        let first = code.times(rank, each)?;
+        if over == 0 {
+            return Ok(Steps {
+                first: Some(first),
+                count: code.index(each)?,
+            });
+        }
+        let over = code.index(over)?;
+        let before = code.min(rank, over)?;
+        let more = code.min(code.sub(over, before)?, code.index(1)?)?;
         Ok(Steps {
-            first: Some(first),
-            count,
+            first: Some(code.add(first, before)?),
+            count: code.add(code.index(each)?, more)?,
         })
     }
 
