@@ -46,6 +46,16 @@ const SWAPPED: [(i64, i64); 4] = [(64, 1), (128, 1), (128, 2), (192, 3)];
 /// Parts that CTAs may share a tile in through memory.
 const PARTS: [i64; 8] = [2, 3, 4, 6, 8, 12, 16, 24];
 
+/// Rows up to which warps alone are quicker where sums are short, and the bytes of a row of A up to which they are: the ring
+/// of roles takes longer to fill (an H200: 2.65 us and 1.23 for 2 x 320 x 24, even at 8 x 1320 x 240).
+const SHORT: (i64, i64) = (64, 512);
+
+/// Whether warps alone are quicker, for sums too short for roles.
+pub(super) const fn is_short(problem: Problem) -> bool {
+    let rows = problem.m.saturating_mul(problem.batch);
+    rows <= SHORT.0 && problem.k.saturating_mul(problem.element_bytes) <= SHORT.1
+}
+
 /// The tiles to choose from.
 pub(super) fn tiles(problem: Problem, k_first: KFirst, chip: &Chip) -> Vec<WideTile> {
     let bytes = problem.element_bytes;

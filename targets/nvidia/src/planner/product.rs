@@ -282,6 +282,7 @@ impl<'c> Gemm<'c> {
         let possible = self.admits_wide(chip);
         match (kernel.as_deref(), possible) {
             (None, Err(_)) | (Some("mma"), _) => return Ok(None),
+            (None, _) if self.plan.is_none() && self.is_short() => return Ok(None),
             (Some("wgmma"), Err(reason)) => return Err(PassError::new(self.op.location(), reason)),
             (None | Some("wgmma"), Ok(())) => {}
             (Some(other), _) => {
@@ -343,6 +344,12 @@ impl<'c> Gemm<'c> {
                 ),
             )),
         }
+    }
+
+    /// Whether warps alone are quicker.
+    fn is_short(&self) -> bool {
+        let known = self.m != DYNAMIC && self.scales.is_none();
+        known && super::offered::is_short(self.problem())
     }
 
     /// What a tuner would ask.

@@ -119,7 +119,8 @@ pub struct Candidate {
 pub fn candidates(query: Query, chip: &Chip, limit: usize) -> Vec<Candidate> {
     let problem = query.problem;
     let roles = query.roles && chip.has_wgmma && chip.has_tma;
-    let own = roles
+    let by_warps = query.blocks.is_none() && offered::is_short(problem);
+    let own = (roles && !by_warps)
         .then(|| match query.blocks {
             Some(blocks) => scaled::choose(problem, blocks, chip),
             None => offered::choose(problem, query.k_first, chip),
@@ -325,7 +326,7 @@ mod tests {
             prop_assert!(all.len() <= limit);
             prop_assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());
             if let Some(first) = all.first() {
-                let own = if query.roles {
+                let own = if query.roles && !offered::is_short(query.problem) {
                     Variant::Roles(offered::choose(query.problem, query.k_first, chip).unwrap())
                 } else {
                     Variant::Warps(cost::choose(query.problem, chip).unwrap())

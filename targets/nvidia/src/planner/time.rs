@@ -1,116 +1,170 @@
 //! How long a matrix product by roles takes: a small model of the chip.
 //!
-//! CTAs take turns at the tiles. A turn is as long as its products or its reads from L2 take, whichever is longest, and a
-//! little longer where both are; and all turns together take no less than memory needs for the operands. The constants are
-//! fitted to timings of an H200 (docs/performance.md, "Tuning").
+//! CTAs take turns at the tiles. A turn is as long as its products, its reads from L2 or its stages' way around the ring take,
+//! whichever is longest, and a little longer where several are; then the tile's results are stored, behind the next tile's
+//! products where warpgroups take turns. All turns together take no less than memory needs for the operands and the result.
+//! The constants are fitted to timings of an H200 (docs/performance.md, "Tuning").
 
 use super::cost::Problem;
 use super::gemm::count;
+use super::layouts::ROW_BYTES;
 use super::tail::Tail;
 use super::wide::{KFirst, WideTile, takes_rows};
 use crate::emit::PANEL_BYTES;
 use crate::facts::chip::{Chip, LINE_BYTES};
 
+/// Bytes of an element of a result, as most have.
+const RESULT_BYTES: i64 = 2;
+
 /// Products of 8-bit elements that a multiprocessor forms in a clock by wgmma, half as many of twice the bytes: 4096
 /// at best (H100 white paper: 512 FMA of 16-bit floats a clock for each of 4 tensor cores), and less because the chip
 /// runs into its power.
-const PRODUCTS_A_CLOCK: f64 = 3200.0;
-/// What one warpgroup with 64 rows reaches of that between its waits.
-const ALONE: f64 = 0.96;
-/// What warpgroups reach of the products that multiply several blocks of 64 rows each together with others.
-const SEVERAL: f64 = 0.95;
+const PRODUCTS_A_CLOCK: f64 = 3490.0;
+/// What one warpgroup that is alone with several blocks of 64 rows reaches of that.
+const ALONE: f64 = 0.8;
+/// What warpgroups reach that multiply several blocks of 64 rows each together with others.
+const SEVERAL: f64 = 0.94;
 /// What warpgroups reach that take turns.
-const IN_TURNS: f64 = 1.03;
-/// The same where every CTA has one tile, at which one of them multiplies alone.
-const IN_ONE_TURN: f64 = 0.93;
+const IN_TURNS: f64 = 1.06;
 /// Clocks in which a multiprocessor reads a line from L2.
-const LINE: f64 = 2.17;
+const LINE: f64 = 1.81;
 /// The same where consumers take turns, so that reads go on while results are stored.
-const LINE_IN_TURNS: f64 = 1.91;
+const LINE_IN_TURNS: f64 = 1.74;
 /// Clocks for a line of a box that is not in the tensor.
-const ABSENT_LINE: f64 = 2.75;
+const ABSENT_LINE: f64 = 4.0;
+/// Clocks from the request of a stage until it is free again: what a stage takes at least, shared among all of the ring.
+const LATENCY: f64 = 2500.0;
 /// Bytes that the chip reads from memory in a clock.
-const MEMORY_BYTES_A_CLOCK: f64 = 2710.0;
-/// Clocks of a tile beside its products and reads, unless another warpgroup multiplies meanwhile.
-const OVERHEAD: f64 = 650.0;
-/// Clocks of a tile whose columns do not fall into panels, so that threads store what is left of them (all of it when this
-/// was fitted), although another warpgroup multiplies meanwhile.
-const UNEVEN: f64 = 1290.0;
+const MEMORY_BYTES_A_CLOCK: f64 = 3400.0;
+/// Bytes of results that the chip writes to memory in a clock.
+const WRITTEN_BYTES_A_CLOCK: f64 = 4000.0;
+/// Clocks of a tile beside its products, reads and rows of results.
+const OVERHEAD: f64 = 850.0;
+/// Clocks in which a row of a panel is formed and stored.
+const PANEL_ROW: f64 = 7.4;
+/// Clocks of a tile whose columns do not fall into panels, so that threads store what is left of them.
+const UNEVEN: f64 = 6000.0;
 /// Clocks in which two, four and eight CTAs exchange their sums of a tile.
-const EXCHANGE: [f64; 3] = [60.0, 7600.0, 11100.0];
+const EXCHANGE: [f64; 3] = [3000.0, 10800.0, 12900.0];
 /// Clocks by which kernels whose CTAs exchange sums take longer.
-const EXCHANGE_START: f64 = 2130.0;
+const EXCHANGE_START: f64 = 1750.0;
 /// Clocks by which a second kernel, which adds parts up, is later done than the first.
-const PARTS_START: f64 = 1720.0;
+const PARTS_START: f64 = 3030.0;
 /// Bytes of a sum.
 const SUM_BYTES: f64 = 4.0;
 /// Bytes of parts' sums that the chip moves in a clock.
-const SUM_BYTES_A_CLOCK: f64 = 1710.0;
+const SUM_BYTES_A_CLOCK: f64 = 1260.0;
 /// How much longer a turn is in clusters, which wait for each other.
-const CLUSTERED: f64 = 1.1;
+const CLUSTERED: f64 = 1.12;
 /// Clocks by which clusters of two and of four start later.
-const CLUSTER_START: [f64; 2] = [1340.0, 2270.0];
-/// How sharply the longest of two things that go on at once decides: within a turn, and between turns and memory.
+const CLUSTER_START: [f64; 2] = [2000.0, 2350.0];
+/// How sharply the longest of what goes on at once decides: within a tile, between the tiles of warpgroups that take turns,
+/// and between all tiles and memory.
 const SHARPNESS: i32 = 6;
 /// See [`SHARPNESS`].
-const MEMORY_SHARPNESS: i32 = 4;
+const TURNS_SHARPNESS: i32 = 5;
+/// See [`SHARPNESS`].
+const MEMORY_SHARPNESS: i32 = 2;
 
-/// A little more than the larger.
-fn together(a: f64, b: f64, sharpness: i32) -> f64 {
-    (a.powi(sharpness) + b.powi(sharpness)).powf(1.0 / f64::from(sharpness))
+/// A little more than the largest.
+fn together<const N: usize>(clocks: [f64; N], sharpness: i32) -> f64 {
+    let sum: f64 = clocks.iter().map(|clocks| clocks.powi(sharpness)).sum();
+    sum.powf(1.0 / f64::from(sharpness))
+}
+
+/// Clocks in which memory gives a product's operands and takes its result.
+fn memory(problem: Problem) -> f64 {
+    let [m, n, k] = [problem.m, problem.n, problem.k].map(|extent| extent as f64);
+    let batch = problem.batch as f64;
+    let read = batch * (m + n) * k * problem.element_bytes as f64;
+    let written = batch * m * n * RESULT_BYTES as f64;
+    read / MEMORY_BYTES_A_CLOCK + written / WRITTEN_BYTES_A_CLOCK
 }
 
 impl WideTile {
     /// Clocks that a product takes.
     #[must_use]
     pub fn cost(self, problem: Problem, k_first: KFirst, chip: &Chip) -> f64 {
-        let [_, n, k] = self.shape;
-        let [high, wide] = self.span();
-        let tiles = problem
-            .batch
-            .saturating_mul(count(problem.m, high))
-            .saturating_mul(count(problem.n, wide))
-            .saturating_mul(self.cluster)
-            .saturating_mul(self.parts);
-        let depth = count(count(problem.k, k), self.split * self.parts).saturating_mul(k);
         let tail = Tail::of(self, [problem.m, problem.n, problem.k], chip);
-        let tiles = tail.map_or(tiles, |tail| tail.whole.saturating_mul(self.cluster));
-        let turns = count(tiles, chip.clusters(self.ctas()) * self.cluster) as f64;
-        let (waits, start) = match self.cluster {
-            1 => (1.0, 0.0),
-            2 => (CLUSTERED, CLUSTER_START[0]),
-            _ => (CLUSTERED, CLUSTER_START[1]),
+        let busy = self.tiles(problem, k_first, tail, chip);
+        let memory = memory(problem);
+        self.start() + self.sums(problem, tail) + together([busy, memory], MEMORY_SHARPNESS)
+    }
+
+    /// Clocks by which the first tile starts late, or the last one ends late.
+    fn start(self) -> f64 {
+        let cluster = match self.cluster {
+            1 => 0.0,
+            2 => CLUSTER_START[0],
+            _ => CLUSTER_START[1],
         };
-        let (exchange, exchange_start) = match self.split {
-            1 => (0.0, 0.0),
-            2 => (EXCHANGE[0], EXCHANGE_START),
-            4 => (EXCHANGE[1], EXCHANGE_START),
-            _ => (EXCHANGE[2], EXCHANGE_START),
+        cluster + if self.split == 1 { 0.0 } else { EXCHANGE_START }
+    }
+
+    /// Clocks of the CTA that has most tiles.
+    fn tiles(self, problem: Problem, k_first: KFirst, tail: Option<Tail>, chip: &Chip) -> f64 {
+        let [_, _, k] = self.shape;
+        let at_once = chip.clusters(self.ctas());
+        let turn = |depth: i64| self.turn(problem, k_first, depth);
+        let turns = match tail {
+            Some(tail) => count(tail.whole, at_once),
+            None => {
+                let [high, wide] = self.span();
+                let tiles = count(problem.m, high).saturating_mul(count(problem.n, wide));
+                let all = problem
+                    .batch
+                    .saturating_mul(tiles)
+                    .saturating_mul(self.parts);
+                count(all, at_once)
+            }
+        } as f64;
+        let depth = count(count(problem.k, k), self.split * self.parts).saturating_mul(k);
+        let busy = turn(depth) + self.exchange();
+        let after = OVERHEAD + self.stores();
+        let whole = match self.turns {
+            // While one warpgroup stores another multiplies, except after the last tile.
+            true => turns * together([busy, (busy + after) / 2.0], TURNS_SHARPNESS) + after,
+            false => turns * (busy + after),
         };
-        // Nothing follows the last tile that would hide it.
-        let overhead = match self.turns {
-            true if n * problem.element_bytes % PANEL_BYTES == 0 => OVERHEAD,
-            true => OVERHEAD + (turns - 1.0).max(0.0) * UNEVEN,
-            false => turns * OVERHEAD,
-        };
-        let turn = |depth: i64, turns| {
-            let reads = self.reads_of(problem, k_first, depth);
-            let products = self.products(depth as f64 * problem.element_bytes as f64, turns);
-            together(products, reads, SHARPNESS) * waits
-        };
-        let busy = turn(depth, turns) + exchange;
         let last = tail.map_or(0.0, |tail| {
             let pieces = tail.rest.saturating_mul(self.tail);
-            let turns = count(pieces, chip.clusters(self.ctas())) as f64;
-            turns * (turn(tail.steps.saturating_mul(k), 1.0) + OVERHEAD)
+            let depth = tail.steps.saturating_mul(k);
+            count(pieces, at_once) as f64 * (turn(depth) + OVERHEAD)
         });
-        let rows = problem.batch as f64 * (problem.m as f64 + problem.n as f64);
-        let bytes = rows * problem.k as f64 * problem.element_bytes as f64;
-        let memory = bytes / MEMORY_BYTES_A_CLOCK;
-        start
-            + exchange_start
-            + self.sums(problem, tail)
-            + together(turns * busy + overhead + last, memory, MEMORY_SHARPNESS)
+        whole + last
+    }
+
+    /// Clocks until a tile's sums, of so much of k, are there.
+    fn turn(self, problem: Problem, k_first: KFirst, depth: i64) -> f64 {
+        let steps = depth as f64 / self.shape[2] as f64;
+        let clocks = [
+            self.products(depth as f64 * problem.element_bytes as f64),
+            self.reads_of(problem, k_first, depth),
+            steps * LATENCY / self.stages as f64,
+        ];
+        let waits = if self.cluster == 1 { 1.0 } else { CLUSTERED };
+        together(clocks, SHARPNESS) * waits
+    }
+
+    /// Clocks in which the CTAs of a cluster exchange their sums of a tile.
+    const fn exchange(self) -> f64 {
+        match self.split {
+            1 => 0.0,
+            2 => EXCHANGE[0],
+            4 => EXCHANGE[1],
+            _ => EXCHANGE[2],
+        }
+    }
+
+    /// Clocks in which a tile's results are formed and stored, in panels.
+    fn stores(self) -> f64 {
+        let [m, n, _] = self.shape;
+        let row = n * RESULT_BYTES;
+        // Two panels of more rows than 64 fit in what a warpgroup stores through where they are half as wide.
+        let whole = self.swap || m <= 64 * self.warpgroups() || row % ROW_BYTES == 0;
+        let panels = count(row, if whole { ROW_BYTES } else { ROW_BYTES / 2 });
+        let uneven = if row % PANEL_BYTES == 0 { 0.0 } else { UNEVEN };
+        (m * panels) as f64 * PANEL_ROW + uneven
     }
 
     /// Clocks of the kernel that adds parts up.
@@ -127,14 +181,13 @@ impl WideTile {
         PARTS_START + sums * (parts + 1) as f64 * SUM_BYTES / SUM_BYTES_A_CLOCK
     }
 
-    /// Clocks of a tile's products, of so many bytes of k, in so many turns.
-    fn products(self, depth: f64, turns: f64) -> f64 {
+    /// Clocks of a tile's products, of so many bytes of k.
+    fn products(self, depth: f64) -> f64 {
         let [m, n, _] = self.shape;
         let blocks = self.instruction()[0] / 64 / self.warpgroups();
         let share = match self.warpgroups() {
-            1 if blocks == 1 => ALONE,
-            1 if self.turns && turns > 1.0 => IN_TURNS,
-            1 if self.turns => IN_ONE_TURN,
+            1 if self.turns => IN_TURNS,
+            1 if blocks > 1 => ALONE,
             2.. if blocks > 1 => SEVERAL,
             _ => 1.0,
         };
