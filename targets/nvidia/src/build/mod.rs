@@ -18,6 +18,7 @@ use axe_layout::Layout;
 use axe_passes::ir::{Builder, DYNAMIC, Val, types};
 use axe_passes::{PassError, PassResult};
 use melior::ir::attribute::IntegerAttribute;
+use melior::ir::r#type::IntegerType;
 use melior::ir::{Attribute, Location, Type, TypeLike, ValueLike};
 use mlir_sys as sys;
 
@@ -90,6 +91,22 @@ impl<'c> Code<'c> {
     /// The smaller of two numbers without a sign.
     pub fn min(&self, a: Val<'c>, b: Val<'c>) -> PassResult<'c, Val<'c>> {
         self.index_binary("arith.minui", a, b)
+    }
+
+    /// `value` where `a` is at most `b`, both without a sign; else `other`.
+    pub fn where_at_most(
+        &self,
+        [a, b]: [Val<'c>; 2],
+        [value, other]: [Val<'c>; 2],
+    ) -> PassResult<'c, Val<'c>> {
+        let bit = self
+            .builder
+            .r#type(|context| IntegerType::new(context, 1).into());
+        let at_most = [("predicate", self.builder.parsed("7 : i64")?)];
+        let holds = self.builder.value("arith.cmpi", &[a, b], bit, &at_most)?;
+        let r#type = value.r#type();
+        self.builder
+            .value("arith.select", &[holds, value, other], r#type, &[])
     }
 
     /// `a / b` for a number that is known, rounded up.
@@ -287,7 +304,7 @@ impl<'c> Code<'c> {
     /// Waits until at most `pending` groups of copies are not complete, then for the CTA's other threads.
     pub fn wait(&self, pending: i64) -> PassResult<'c> {
         let pending = self.builder.attribute(|context| {
-            let i64 = melior::ir::r#type::IntegerType::new(context, 64).into();
+            let i64 = IntegerType::new(context, 64).into();
             IntegerAttribute::new(i64, pending).into()
         });
         let attributes = [("pending", pending)];

@@ -186,11 +186,26 @@ impl<'c> Scaled<'_, 'c> {
 
     /// Where the scales of the block at this place are. Those beyond the last have the last one's.
     fn place(&self, code: Code<'c>, at: Val<'c>) -> PassResult<'c, Val<'c>> {
-        let last = count(self.gemm.k, self.factors.scales.blocks.k) - 1;
         match self.first {
             None => Ok(at),
-            Some(first) => code.min(code.add(first, at)?, code.index(last)?),
+            Some(first) => code.min(code.add(first, at)?, self.last(code)?),
         }
+    }
+
+    /// The number of the last block.
+    fn last(&self, code: Code<'c>) -> PassResult<'c, Val<'c>> {
+        code.index(count(self.gemm.k, self.factors.scales.blocks.k) - 1)
+    }
+
+    /// The scale of the columns of the block at this place; of a block beyond the last 0, so that an
+    /// infinite one makes no NaN of nothing.
+    fn of_columns(&self, code: Code<'c>, at: Val<'c>, scale: Val<'c>) -> PassResult<'c, Val<'c>> {
+        let Some(first) = self.first else {
+            return Ok(scale);
+        };
+        let zero = code.scalar(self.gemm.accumulator, Number::Of(0))?;
+        let block = code.add(first, at)?;
+        code.where_at_most([block, self.last(code)?], [scale, zero])
     }
 
     /// The loop over blocks whose scales come with their stages.
@@ -256,6 +271,7 @@ impl<'c> Scaled<'_, 'c> {
         let [of_rows, of_columns] =
             self.factors
                 .fetch_staged(code, self.registers, self.origin, at)?;
+        let of_columns = self.of_columns(code, block, of_columns)?;
         Ok([part, slot, of_rows, of_columns])
     }
 
@@ -281,9 +297,12 @@ impl<'c> Scaled<'_, 'c> {
         paths: &[Path<'c>; 2],
         start: Val<'c>,
     ) -> PassResult<'c, Vec<Val<'c>>> {
-        let fetch = |code: Code<'c>, block| {
-            let block = self.place(code, block)?;
-            self.factors.fetch(code, self.registers, self.origin, block)
+        let fetch = |code: Code<'c>, at| {
+            let block = self.place(code, at)?;
+            let [of_rows, of_columns] =
+                self.factors
+                    .fetch(code, self.registers, self.origin, block)?;
+            Ok([of_rows, self.of_columns(code, at, of_columns)?])
         };
         let [of_rows, of_columns] = fetch(code, code.index(0)?)?;
         let start = [start, of_rows, of_columns];
