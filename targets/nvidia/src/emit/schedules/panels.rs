@@ -78,10 +78,13 @@ impl Panels {
         };
         let parts = parts(&full, emitter.team.warps);
         let rows = rows / parts;
-        let row_bytes = row_bytes(columns, memory.bytes, |row| {
-            let room = emitter.staging.room(parts);
-            room.is_none_or(|room| rows * row <= room)
-        })?;
+        let room = emitter.staging.room(parts);
+        let row_bytes = row_bytes(
+            columns,
+            memory.bytes,
+            |row| room.is_some_and(|room| rows * row <= room),
+            |row| slots(emitter, parts, rows * row).is_ok(),
+        )?;
         let width = row_bytes / memory.bytes;
         let threads = emitter.threads / parts;
         let fragment = Rc::new(panel_fragment(site, rows, width, threads)?);
@@ -157,11 +160,19 @@ fn slots(emitter: &Emitter<'_>, parts: i64, bytes: i64) -> Result<Slots, Decline
     }
 }
 
-/// The widest rows of panels of so many columns, those that fit the slots that there are before others.
-fn row_bytes(columns: i64, bytes: i64, fits: impl Fn(i64) -> bool) -> Result<i64, Decline> {
+/// The widest rows of panels of so many columns: of those that fit the slots that there are, else of those that fit new ones.
+fn row_bytes(
+    columns: i64,
+    bytes: i64,
+    fits: impl Fn(i64) -> bool,
+    has_room: impl Fn(i64) -> bool,
+) -> Result<i64, Decline> {
     let whole = |row: &i64| columns * bytes % row == 0;
     let rows = || ROW_BYTES.into_iter().filter(whole);
-    let found = rows().find(|row| fits(*row)).or_else(|| rows().next());
+    let found = rows()
+        .find(|row| fits(*row))
+        .or_else(|| rows().find(|row| has_room(*row)))
+        .or_else(|| rows().next());
     found.ok_or_else(|| {
         Decline::new(format!(
             "{columns} columns: expected a multiple of {}, panels of 32 bytes or more",
