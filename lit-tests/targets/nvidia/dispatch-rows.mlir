@@ -130,13 +130,13 @@ axe.kernel @alone(%x: memref<64x64xf32>, %y: memref<64x64xf16, strided<[65, 1]>>
 }
 
 axe.kernel @full(%x: memref<64x64xf32>, %y: memref<64x64xf16, strided<[65, 1]>>) threads(256) {
-  %s = axe.alloc : memref<57900xf32, #axe.space<shared>>
+  %s = axe.alloc : memref<57600xf32, #axe.space<shared>>
   axe.scope warpgroup [1, 2) {
     %v = axe.copy %x : memref<64x64xf32> -> tensor<64x64xf32, #sums>
     %h = axe.cast %v : tensor<64x64xf32, #sums> -> tensor<64x64xf16, #sums>
     axe.copy %h to %y : tensor<64x64xf16, #sums> to memref<64x64xf16, strided<[65, 1]>>
   }
   %zero = arith.constant 0.0 : f32
-  axe.fill %zero to %s : f32 to memref<57900xf32, #axe.space<shared>>
+  axe.fill %zero to %s : f32 to memref<57600xf32, #axe.space<shared>>
   axe.return
 }

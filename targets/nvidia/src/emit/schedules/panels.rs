@@ -147,6 +147,7 @@ fn slots(emitter: &Emitter<'_>, parts: i64, bytes: i64) -> Result<Slots, Decline
     let left =
         emitter.chip.shared_bytes - emitter.scratch - emitter.scratch_used - SHARED_ALIGNMENT;
     let teams = emitter.team.count();
+    let left = left.max(0);
     let slots = emitter.staging.slots(parts, bytes, teams, left);
     let more = match slots.is_new() {
         true => teams * parts * slots.ring_bytes(),
