@@ -8,7 +8,7 @@
 //! * [`layouts`] and [`cost`]: register tensors, shared memory, tiles, without any IR;
 //! * [`evaluate`]: the operators of a group on one tile;
 //! * [`budgets`]: the registers of roles;
-//! * [`gemm`], [`specialised`], [`scaled`], [`plain`], [`tiles`], [`single`]: the kernels;
+//! * [`gemm`], [`specialised`], [`pieces`], [`scaled`], [`plain`], [`tiles`], [`single`]: the kernels;
 //! * [`padded`], [`parts`], [`tail`]: kernels before a product's own, and after it;
 //! * [`entries`], [`choice`], [`tuned`], [`offered`], [`search`], [`variant`]: where the plan of a product comes from, and
 //!   what a tuner tries;
@@ -29,6 +29,7 @@ mod offered;
 mod padded;
 mod panels;
 mod parts;
+mod pieces;
 mod pipeline;
 mod plain;
 mod product;

@@ -4,8 +4,9 @@
 //! that of the ranks, so that results are the same each time.
 
 use super::evaluate::{Origin, Registers, combine, registers};
+use super::pieces::{Piece, Steps};
 use super::space::Kind;
-use super::specialised::{Piece, Steps, Tiles};
+use super::specialised::Tiles;
 use super::wide::PARTIAL_PADDING;
 use crate::build::{Code, layout_error};
 use axe_dialect::{Combiner, Level};
