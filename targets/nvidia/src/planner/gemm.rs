@@ -91,15 +91,15 @@ pub(super) fn plan<'c>(
         && let Some(tail) = Tail::of(tile, [gemm.m, gemm.n, gemm.k], frame.chip)
     {
         choice.report(&gemm, &name, frame);
-        let tailed = Tailed {
+        let product = Parts {
             gemm: &gemm,
             tile,
-            tail,
             group,
             needed: &needed,
             kinds: &kinds,
             name: &name,
         };
+        let tailed = Tailed { product, tail };
         return tailed.plan(frame, builder, &ins, outs);
     }
     let mut kernel = Kernel::new(

@@ -75,14 +75,8 @@ impl<'c> Parts<'_, 'c> {
             limit: [code.index(self.gemm.m)?, code.index(self.gemm.n)?],
         };
         let at = [origin.row, origin.column];
-        let parts = Sums {
-            gemm: self.gemm,
-            parts: self.tile.parts,
-            group: self.group,
-            needed: self.needed,
-            kinds: self.kinds,
-        };
-        parts.add(&kernel, tile, (&ins, &outs), (origin, at))?;
+        let parts = self.tile.parts;
+        self.add(&kernel, (tile, parts), (&ins, &outs), (origin, at))?;
         let name = frame.name("sum");
         kernel.finish(frame.module, &name, tile.threads())?;
         let tensors = ins.iter().map(|operand| operand.tensor);
@@ -151,24 +145,16 @@ impl<'c> Parts<'_, 'c> {
     }
 }
 
-/// The sums of parts, `[parts, rows, columns]`, and what follows them.
-pub(super) struct Sums<'a, 'c> {
-    pub gemm: &'a Gemm<'c>,
-    pub parts: i64,
-    pub group: &'a Group<'c>,
-    pub needed: &'a Needed<'c>,
-    pub kinds: &'a [(Val<'c>, Kind)],
-}
-
-impl<'c> Sums<'_, 'c> {
-    /// Adds the parts up and forms the epilogue, of a tile with its place in the result and in the sums.
+impl<'c> Parts<'_, 'c> {
+    /// Adds up so many parts, `[parts, rows, columns]`, and forms the epilogue, of a tile with its place in the result and in
+    /// the sums.
     ///
     /// # Errors
     /// When an operation cannot be built.
     pub(super) fn add(
         &self,
         kernel: &Kernel<'c>,
-        tile: RowTile,
+        (tile, parts): (RowTile, i64),
         (ins, outs): (&[Operand<'c>], &[(Val<'c>, Operand<'c>)]),
         (origin, at): (Origin<'c>, [Val<'c>; 2]),
     ) -> PassResult<'c> {
@@ -202,7 +188,7 @@ impl<'c> Sums<'_, 'c> {
             let start = evaluator.value(start, Kind::Full)?;
             sum = Some(convert(&evaluator, start, self.gemm.accumulator)?);
         }
-        for part in 0..self.parts {
+        for part in 0..parts {
             let own = self.part(code, &registers, sums, (part, at))?;
             sum = Some(match sum {
                 None => own,

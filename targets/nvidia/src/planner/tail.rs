@@ -5,18 +5,15 @@
 //! kernel adds up in order.
 
 use super::cost::Problem;
-use super::evaluate::{Needed, Origin};
+use super::evaluate::Origin;
 use super::frame::{Frame, Operand, operand};
 use super::gemm::{argument_types, count, persistent};
-use super::group::Group;
 use super::layouts::RowTile;
-use super::parts::{BYTES, Sums, padded_row};
+use super::parts::{BYTES, Parts, padded_row};
 use super::pieces::corner;
-use super::product::Gemm;
-use super::space::Kind;
 use super::specialised::Body;
 use super::wide::{MOST_PARTS, WideTile};
-use crate::build::{Code, Kernel, launch};
+use crate::build::{Code, Kernel, launch, layout_error};
 use crate::facts::chip::Chip;
 use axe_passes::PassResult;
 use axe_passes::ir::{Builder, Val};
@@ -94,14 +91,8 @@ fn sums_tile(columns: i64) -> RowTile {
 
 /// A product with a tail.
 pub(super) struct Tailed<'a, 'c> {
-    pub gemm: &'a Gemm<'c>,
-    pub tile: WideTile,
+    pub product: Parts<'a, 'c>,
     pub tail: Tail,
-    pub group: &'a Group<'c>,
-    pub needed: &'a Needed<'c>,
-    pub kinds: &'a [(Val<'c>, Kind)],
-    /// The name of the kernel that multiplies.
-    pub name: &'a str,
 }
 
 impl<'c> Tailed<'_, 'c> {
@@ -117,12 +108,12 @@ impl<'c> Tailed<'_, 'c> {
         outs: Vec<(Val<'c>, Operand<'c>)>,
     ) -> PassResult<'c> {
         let (sums, outs) = self.multiply(frame, builder, ins, outs)?;
-        let inputs = ins.len().saturating_sub(self.needed.inputs.len());
+        let inputs = ins.len().saturating_sub(self.product.needed.inputs.len());
         let inputs = ins.get(inputs..).unwrap_or_default();
         let ins: Vec<_> = std::iter::once(&sums).chain(inputs).cloned().collect();
-        let types = argument_types(&ins, &self.needed.scalars, &outs);
+        let types = argument_types(&ins, &self.product.needed.scalars, &outs);
         let kernel = Kernel::new(builder.location, frame.module, &types);
-        let [m, n, _] = self.tile.shape;
+        let [m, n, _] = self.product.tile.shape;
         let tile = sums_tile(n);
         let rows = m / tile.rows;
         let code = kernel.code;
@@ -132,14 +123,9 @@ impl<'c> Tailed<'_, 'c> {
         let column = code.times(code.block("y")?, tile.columns)?;
         let at = [code.add(code.times(number, m)?, row)?, column];
         let origin = self.origin(code, number, [row, column])?;
-        let parts = Sums {
-            gemm: self.gemm,
-            parts: self.tile.tail,
-            group: self.group,
-            needed: self.needed,
-            kinds: self.kinds,
-        };
-        parts.add(&kernel, tile, (&ins, &outs), (origin, at))?;
+        let parts = self.product.tile.tail;
+        self.product
+            .add(&kernel, (tile, parts), (&ins, &outs), (origin, at))?;
         let name = frame.name("sum");
         kernel.finish(frame.module, &name, tile.threads())?;
         let code = Code { builder: *builder };
@@ -150,13 +136,15 @@ impl<'c> Tailed<'_, 'c> {
             code.index(1)?,
         ];
         let tensors = ins.iter().map(|operand| operand.tensor);
-        let ins: Vec<_> = tensors.chain(self.needed.scalars.iter().copied()).collect();
+        let ins: Vec<_> = tensors
+            .chain(self.product.needed.scalars.iter().copied())
+            .collect();
         frame.launch(builder, &name, grid, &ins, &outs)
     }
 
     /// The tiles of the tail.
     const fn tiles(&self) -> i64 {
-        self.tail.rest * self.tile.cluster
+        self.tail.rest * self.product.tile.cluster
     }
 
     /// The kernel that multiplies: the sums of the tail's parts, tile below tile, and the results with the other tiles in
@@ -168,40 +156,47 @@ impl<'c> Tailed<'_, 'c> {
         ins: &[Operand<'c>],
         mut outs: Vec<(Val<'c>, Operand<'c>)>,
     ) -> PassResult<'c, (Operand<'c>, Vec<(Val<'c>, Operand<'c>)>)> {
-        let [m, n, _] = self.tile.shape;
+        let [m, n, _] = self.product.tile.shape;
         let rows = self.tiles().saturating_mul(m);
-        let shape = [self.tile.tail, rows, padded_row(n)];
-        let r#type = builder.tensor(&shape, self.gemm.accumulator)?;
+        let shape = [self.product.tile.tail, rows, padded_row(n)];
+        let r#type = builder.tensor(&shape, self.product.gemm.accumulator)?;
         let empty = builder.value("tensor.empty", &[], r#type, &[])?;
-        outs.push((self.gemm.result, operand(builder, empty, &shape)?));
-        let types = argument_types(ins, &self.needed.scalars, &outs);
+        outs.push((self.product.gemm.result, operand(builder, empty, &shape)?));
+        let types = argument_types(ins, &self.product.needed.scalars, &outs);
         let mut kernel = Kernel::new(builder.location, frame.module, &types);
         let body = Body {
-            gemm: self.gemm,
-            tile: self.tile,
-            group: self.group,
-            needed: self.needed,
-            kinds: self.kinds,
+            gemm: self.product.gemm,
+            tile: self.product.tile,
+            group: self.product.group,
+            needed: self.product.needed,
+            kinds: self.product.kinds,
             tail: Some(self.tail),
         };
         body.emit(&kernel, ins, &outs)?;
-        kernel.cluster = self.tile.ctas();
-        kernel.finish(frame.module, self.name, self.tile.threads())?;
+        kernel.cluster = self.product.tile.ctas();
+        kernel.finish(frame.module, self.product.name, self.product.tile.threads())?;
         let code = Code { builder: *builder };
-        let parts = self.tail.rest.saturating_mul(self.tile.tail);
+        let parts = self.tail.rest.saturating_mul(self.product.tile.tail);
         let pieces = code.index(self.tail.whole.saturating_add(parts))?;
         let one = code.index(1)?;
-        let grid = persistent(builder, [pieces, one, one], self.tile.ctas(), frame.chip)?;
+        let grid = persistent(
+            builder,
+            [pieces, one, one],
+            self.product.tile.ctas(),
+            frame.chip,
+        )?;
         let tensors = ins.iter().map(|operand| operand.tensor);
-        let ins: Vec<_> = tensors.chain(self.needed.scalars.iter().copied()).collect();
+        let ins: Vec<_> = tensors
+            .chain(self.product.needed.scalars.iter().copied())
+            .collect();
         let inits: Vec<_> = outs.iter().map(|(_, out)| out.tensor).collect();
-        let results = launch(builder, self.name, grid, &ins, &inits)?;
+        let results = launch(builder, self.product.name, grid, &ins, &inits)?;
         for ((_, out), tensor) in outs.iter_mut().zip(results) {
             out.tensor = tensor;
         }
-        let sums = outs.pop().ok_or_else(|| {
-            crate::build::layout_error(builder.location, "a kernel has no sums of parts")
-        })?;
+        let sums = outs
+            .pop()
+            .ok_or_else(|| layout_error(builder.location, "a kernel has no sums of parts"))?;
         Ok((sums.1, outs))
     }
 
@@ -212,7 +207,7 @@ impl<'c> Tailed<'_, 'c> {
         number: Val<'c>,
         [row, column]: [Val<'c>; 2],
     ) -> PassResult<'c, Origin<'c>> {
-        let tile = self.tile;
+        let tile = self.product.tile;
         let [high, wide] = tile.span();
         let (cluster, rank) = match tile.cluster {
             1 => (number, None),
@@ -223,8 +218,8 @@ impl<'c> Tailed<'_, 'c> {
         };
         let cluster = code.add(cluster, code.index(self.tail.whole)?)?;
         let counts = [
-            code.index(count(self.gemm.m, high))?,
-            code.index(count(self.gemm.n, wide))?,
+            code.index(count(self.product.gemm.m, high))?,
+            code.index(count(self.product.gemm.n, wide))?,
         ];
         let at = code.tile_at(cluster, counts, (tile.order, tile.group))?;
         let [first_row, first_column] = corner(code, tile, at, rank)?;
@@ -232,7 +227,10 @@ impl<'c> Tailed<'_, 'c> {
             batch: None,
             row: code.add(first_row, row)?,
             column: code.add(first_column, column)?,
-            limit: [code.index(self.gemm.m)?, code.index(self.gemm.n)?],
+            limit: [
+                code.index(self.product.gemm.m)?,
+                code.index(self.product.gemm.n)?,
+            ],
         })
     }
 }

@@ -144,10 +144,9 @@ impl fmt::Display for Panels {
 
 /// The slots of panels of so many bytes: two for each ring where planners leave as much and it is there.
 fn slots(emitter: &Emitter<'_>, parts: i64, bytes: i64) -> Result<Slots, Decline> {
-    let left =
-        emitter.chip.shared_bytes - emitter.scratch - emitter.scratch_used - SHARED_ALIGNMENT;
+    let used = emitter.scratch + emitter.scratch_used + SHARED_ALIGNMENT;
+    let left = (emitter.chip.shared_bytes - used).max(0);
     let teams = emitter.team.count();
-    let left = left.max(0);
     let slots = emitter.staging.slots(parts, bytes, teams, left);
     let more = match slots.is_new() {
         true => teams * parts * slots.ring_bytes(),
