@@ -149,19 +149,19 @@ AxeLevel axeLevelAttrGetValue(MlirAttribute level) {
   return static_cast<AxeLevel>(llvm::cast<LevelAttr>(unwrap(level)).getValue());
 }
 
-MlirAttribute axeTileOrderAttrGet(MlirContext context, AxeTileOrder order) {
-  std::optional<TileOrder> value = symbolizeTileOrder(order);
-  return value ? wrap(TileOrderAttr::get(unwrap(context), *value))
+MlirAttribute axeRasterOrderAttrGet(MlirContext context, AxeRasterOrder order) {
+  std::optional<RasterOrder> value = symbolizeRasterOrder(order);
+  return value ? wrap(RasterOrderAttr::get(unwrap(context), *value))
                : MlirAttribute{nullptr};
 }
 
-bool axeAttributeIsATileOrder(MlirAttribute attribute) {
-  return llvm::isa_and_nonnull<TileOrderAttr>(unwrap(attribute));
+bool axeAttributeIsARasterOrder(MlirAttribute attribute) {
+  return llvm::isa_and_nonnull<RasterOrderAttr>(unwrap(attribute));
 }
 
-AxeTileOrder axeTileOrderAttrGetValue(MlirAttribute order) {
-  return static_cast<AxeTileOrder>(
-      llvm::cast<TileOrderAttr>(unwrap(order)).getValue());
+AxeRasterOrder axeRasterOrderAttrGetValue(MlirAttribute order) {
+  return static_cast<AxeRasterOrder>(
+      llvm::cast<RasterOrderAttr>(unwrap(order)).getValue());
 }
 
 MlirType axePipelineTypeGet(MlirContext context) {

@@ -112,7 +112,7 @@ def Axe_Level : I32EnumAttr<"Level", "a level of the execution hierarchy", [
 }
 def Axe_LevelAttr : EnumAttr<Axe_Dialect, Axe_Level, "level">;
 
-def Axe_TileOrder : I32EnumAttr<"TileOrder", "the order in which a grid of tiles is visited", [
+def Axe_RasterOrder : I32EnumAttr<"RasterOrder", "the raster order: that in which a grid of tiles is visited", [
     I32EnumAttrCase<"Rows", 0, "rows">,
     I32EnumAttrCase<"Columns", 1, "columns">,
     I32EnumAttrCase<"Groups", 2, "groups">,
@@ -121,6 +121,6 @@ def Axe_TileOrder : I32EnumAttr<"TileOrder", "the order in which a grid of tiles
   let cppNamespace = "::axe";
   let genSpecializedAttr = 0;
 }
-def Axe_TileOrderAttr : EnumAttr<Axe_Dialect, Axe_TileOrder, "tile_order">;
+def Axe_RasterOrderAttr : EnumAttr<Axe_Dialect, Axe_RasterOrder, "raster_order">;
 
 #endif // AXE_ATTRS_TD

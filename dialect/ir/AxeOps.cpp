@@ -14,38 +14,39 @@ using namespace mlir;
 using namespace axe;
 
 //===----------------------------------------------------------------------===//
-// Orders of tiles
+// Raster orders
 //===----------------------------------------------------------------------===//
 
 /// Parses `(rows)`, `(groups 8)`, ...
-static ParseResult parseTileOrder(OpAsmParser &parser, TileOrderAttr &order,
-                                  IntegerAttr &group) {
+static ParseResult parseRasterOrder(OpAsmParser &parser,
+                                    RasterOrderAttr &raster,
+                                    IntegerAttr &swizzle) {
   StringRef keyword;
   if (parser.parseLParen())
     return failure();
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseKeyword(&keyword))
     return failure();
-  std::optional<TileOrder> known = symbolizeTileOrder(keyword);
+  std::optional<RasterOrder> known = symbolizeRasterOrder(keyword);
   if (!known)
     return parser.emitError(loc)
-           << "expected an order of tiles (rows, columns, "
-              "groups, snake, hilbert), got '"
+           << "expected a raster order (rows, columns, groups, snake, "
+              "hilbert), got '"
            << keyword << "'";
-  order = TileOrderAttr::get(parser.getContext(), *known);
+  raster = RasterOrderAttr::get(parser.getContext(), *known);
   int64_t rows = 1;
   if (auto given = parser.parseOptionalInteger(rows);
       given.has_value() && failed(*given))
     return failure();
-  group = parser.getBuilder().getI64IntegerAttr(rows);
+  swizzle = parser.getBuilder().getI64IntegerAttr(rows);
   return parser.parseRParen();
 }
 
-static void printTileOrder(OpAsmPrinter &printer, Operation *,
-                           TileOrderAttr order, IntegerAttr group) {
-  printer << "(" << stringifyTileOrder(order.getValue());
-  if (group && group.getInt() != 1)
-    printer << " " << group.getInt();
+static void printRasterOrder(OpAsmPrinter &printer, Operation *,
+                             RasterOrderAttr raster, IntegerAttr swizzle) {
+  printer << "(" << stringifyRasterOrder(raster.getValue());
+  if (swizzle && swizzle.getInt() != 1)
+    printer << " " << swizzle.getInt();
   printer << ")";
 }
 
@@ -445,19 +446,19 @@ LogicalResult ScopeOp::verify() {
 // TileAtOp
 //===----------------------------------------------------------------------===//
 
-/// Checks the rows of tiles in a group.
-static LogicalResult verifyTileOrder(Operation *op, TileOrder order,
-                                     int64_t group) {
-  bool grouped = order == TileOrder::Groups || order == TileOrder::Snake;
-  if (group < 1 || (group != 1 && !grouped))
-    return op->emitOpError("(I2) expected a group of at least 1, and only for "
-                           "'groups' and 'snake', got ")
-           << group;
+/// Checks the rows of tiles that are visited together.
+static LogicalResult verifyRasterOrder(Operation *op, RasterOrder raster,
+                                       int64_t swizzle) {
+  bool grouped = raster == RasterOrder::Groups || raster == RasterOrder::Snake;
+  if (swizzle < 1 || (swizzle != 1 && !grouped))
+    return op->emitOpError("(I2) expected a swizzle of at least 1, and only "
+                           "for 'groups' and 'snake', got ")
+           << swizzle;
   return success();
 }
 
 LogicalResult TileAtOp::verify() {
-  return verifyTileOrder(getOperation(), getOrder(), getGroup());
+  return verifyRasterOrder(getOperation(), getRaster(), getSwizzle());
 }
 
 //===----------------------------------------------------------------------===//
@@ -473,18 +474,19 @@ ParseResult ForTilesOp::parse(OpAsmParser &parser, OperationState &result) {
       parser.parseKeyword("in") ||
       parser.parseOperandList(counts, OpAsmParser::Delimiter::Paren) ||
       parser.resolveOperands(counts, index, result.operands) ||
-      parser.parseKeyword("order"))
+      parser.parseKeyword("raster"))
     return failure();
   for (OpAsmParser::Argument &tile : tiles)
     tile.type = index;
-  TileOrderAttr order;
-  IntegerAttr group;
-  if (parseTileOrder(parser, order, group))
+  RasterOrderAttr raster;
+  IntegerAttr swizzle;
+  if (parseRasterOrder(parser, raster, swizzle))
     return failure();
-  result.addAttribute(getOrderAttrName(result.name), order);
-  result.addAttribute(getGroupAttrName(result.name), group);
-  if (succeeded(parser.parseOptionalKeyword("turns")))
-    result.addAttribute(getTurnsAttrName(result.name), builder.getUnitAttr());
+  result.addAttribute(getRasterAttrName(result.name), raster);
+  result.addAttribute(getSwizzleAttrName(result.name), swizzle);
+  if (succeeded(parser.parseOptionalKeyword("pingpong")))
+    result.addAttribute(getPingpongAttrName(result.name),
+                        builder.getUnitAttr());
   Region *body = result.addRegion();
   if (parser.parseOptionalAttrDictWithKeyword(result.attributes) ||
       parser.parseRegion(*body, tiles))
@@ -498,19 +500,19 @@ void ForTilesOp::print(OpAsmPrinter &printer) {
   llvm::interleaveComma(getBody().getArguments(), printer);
   printer << ") in (";
   llvm::interleaveComma(getCounts(), printer);
-  printer << ") order";
-  printTileOrder(printer, *this, getOrderAttr(), getGroupAttr());
-  if (getTurns())
-    printer << " turns";
+  printer << ") raster";
+  printRasterOrder(printer, *this, getRasterAttr(), getSwizzleAttr());
+  if (getPingpong())
+    printer << " pingpong";
   printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(),
-                                           {"order", "group", "turns"});
+                                           {"raster", "swizzle", "pingpong"});
   printer << " ";
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false,
                       /*printBlockTerminators=*/false);
 }
 
-/// Whether a scope makes several teams of its threads.
-static bool hasTeams(ScopeOp scope) {
+/// Whether a scope makes several thread groups of its threads.
+static bool hasThreadGroups(ScopeOp scope) {
   return scope && !scope.getRange() &&
          (scope.getLevel() == Level::Warp ||
           scope.getLevel() == Level::Warpgroup);
@@ -524,11 +526,11 @@ LogicalResult ForTilesOp::verify() {
     return emitOpError("(I1) expected at least two counts, and one index "
                        "argument for each, got ")
            << getCounts().size() << " and " << body.getNumArguments();
-  if (failed(verifyTileOrder(getOperation(), getOrder(), getGroup())))
+  if (failed(verifyRasterOrder(getOperation(), getRaster(), getSwizzle())))
     return failure();
-  if (getTurns() && !hasTeams((*this)->getParentOfType<ScopeOp>()))
-    return emitOpError("(I3) expected to take turns in a scope of several "
-                       "teams: of warps or warpgroups, without a range");
+  if (getPingpong() && !hasThreadGroups((*this)->getParentOfType<ScopeOp>()))
+    return emitOpError("(I3) expected 'pingpong' in a scope of several thread "
+                       "groups: of warps or warpgroups, without a range");
   return success();
 }
 

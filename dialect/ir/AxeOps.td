@@ -219,42 +219,42 @@ def Axe_ForTilesOp : Axe_Op<"for_tiles", [
     SingleBlockImplicitTerminator<"EndOp">, RecursiveMemoryEffects]> {
   let summary = "Visits a grid of tiles, shared out among the blocks of the launch";
   let description = [{
-    The tiles of the grid `counts` are numbered in `order`, and the block `b` of
+    The tiles of the grid `counts` are numbered in `raster` order, and the block `b` of
     `g` visits the tiles `b, b + g, b + 2 g, ...`: with fewer blocks than tiles
     the kernel is persistent, and every grid is right. In a kernel with clusters
     the clusters share the tiles out, and all CTAs of one visit the same. All roles of a kernel
     that loop over the same tiles visit them in the same order.
 
-    `order` concerns the last two dimensions; those before are outermost.
-    `rows` and `columns` number along rows and columns; `groups` takes `group`
+    `raster` concerns the last two dimensions; those before are outermost.
+    `rows` and `columns` number along rows and columns; `groups` takes `swizzle`
     rows of tiles at a time and goes down their columns, so that blocks that run
     together share operands in the cache; `snake` is `groups` with every other
     group from right to left; `hilbert` follows Hilbert's curve.
 
-    With `turns`, teams that run side by side take turns at the block's tiles: of
-    `t` teams the first has its tiles 0, `t`, `2 t`, ... (ping-pong, for two). While
+    With `pingpong`, thread groups that run side by side take turns at the block's
+    tiles: of `t` groups the first has its tiles 0, `t`, `2 t`, ... While
     one stores its tile the next multiplies. A ring's stages go to the team whose
     tile they belong to; each tile takes as many of them, and after the loop the
-    teams leave the ring alone.
+    thread groups leave the ring alone.
 
     **Constraints**
 
     * (I1) at least two counts, and one index argument for each;
-    * (I2) `group` is at least 1, and belongs to `groups` and `snake`;
-    * (I3) `turns` in a scope of several teams: of warps or warpgroups, without a range.
+    * (I2) `swizzle` is at least 1, and belongs to `groups` and `snake`;
+    * (I3) `pingpong` in a scope of several thread groups: of warps or warpgroups, without a range.
 
     **Example**
 
     ```mlir
-    axe.for_tiles (%i, %j) in (%rows, %columns) order(groups 8) { ... }
+    axe.for_tiles (%i, %j) in (%rows, %columns) raster(groups 8) { ... }
     axe.scope warpgroup {
-      axe.for_tiles (%i, %j) in (%rows, %columns) order(rows) turns { ... }
+      axe.for_tiles (%i, %j) in (%rows, %columns) raster(rows) pingpong { ... }
     }
     ```
   }];
-  let arguments = (ins Variadic<Index>:$counts, Axe_TileOrderAttr:$order,
-                       DefaultValuedAttr<I64Attr, "1">:$group,
-                       UnitAttr:$turns);
+  let arguments = (ins Variadic<Index>:$counts, Axe_RasterOrderAttr:$raster,
+                       DefaultValuedAttr<I64Attr, "1">:$swizzle,
+                       UnitAttr:$pingpong);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
@@ -265,28 +265,28 @@ def Axe_TileAtOp : Axe_Op<"tile_at", [NoMemoryEffect]> {
   let summary = "The place of a tile by its number";
   let description = [{
     The row and the column of the tile `number` of a grid of `rows` by `columns`
-    tiles in `order`, which is what `axe.for_tiles` numbers them by. A kernel that
+    tiles in `raster` order, which is what `axe.for_tiles` numbers them by. A kernel that
     shares some tiles out in another way than the rest has their numbers from a
     loop of its own. There is no place for a number that no tile has: it is less
     than `rows * columns`.
 
     **Constraints**
 
-    * (I2) `group` is at least 1, and belongs to `groups` and `snake`.
+    * (I2) `swizzle` is at least 1, and belongs to `groups` and `snake`.
 
     **Example**
 
     ```mlir
-    %i, %j = axe.tile_at %number in (%rows, %columns) order(groups 8)
+    %i, %j = axe.tile_at %number in (%rows, %columns) raster(groups 8)
     ```
   }];
   let arguments = (ins Index:$number, Index:$rows, Index:$columns,
-                       Axe_TileOrderAttr:$order,
-                       DefaultValuedAttr<I64Attr, "1">:$group);
+                       Axe_RasterOrderAttr:$raster,
+                       DefaultValuedAttr<I64Attr, "1">:$swizzle);
   let results = (outs Index:$row, Index:$column);
   let assemblyFormat = [{
-    $number `in` ` ` `(` $rows `,` $columns `)` `order` ``
-    custom<TileOrder>($order, $group) attr-dict
+    $number `in` ` ` `(` $rows `,` $columns `)` `raster` ``
+    custom<RasterOrder>($raster, $swizzle) attr-dict
   }];
   let hasVerifier = 1;
 }

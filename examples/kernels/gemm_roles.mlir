@@ -51,7 +51,7 @@ axe.kernel @gemm(%A: memref<8192x4096xf16>, %W: memref<4096x4096xf16>, %C: memre
     axe.scope warp [0, 1) {
       // The tiles of C are numbered 8 rows at a time, so that CTAs that run together share tiles of A and W in the L2 cache.
       // CTA b of g takes the tiles b, b + g, b + 2 g, ...: any grid is right.
-      axe.for_tiles (%i, %j) in (%rows, %columns) order(groups 8) {
+      axe.for_tiles (%i, %j) in (%rows, %columns) raster(groups 8) {
         %m = arith.muli %i, %c128 : index
         %n = arith.muli %j, %c256 : index
         scf.for %k = %c0 to %K step %c64 {
@@ -73,7 +73,7 @@ axe.kernel @gemm(%A: memref<8192x4096xf16>, %W: memref<4096x4096xf16>, %C: memre
   // Both warpgroups multiply a tile together, 64 rows each. They could take turns at tiles of 128 x 128 instead, so that one
   // multiplies while the other stores: `axe.scope warpgroup { axe.for_tiles ... turns { ... } }` (docs/kernels.md).
   axe.scope warpgroup [1, 3) registers(232) {
-    axe.for_tiles (%i, %j) in (%rows, %columns) order(groups 8) {
+    axe.for_tiles (%i, %j) in (%rows, %columns) raster(groups 8) {
       %m = arith.muli %i, %c128 : index
       %n = arith.muli %j, %c256 : index
 

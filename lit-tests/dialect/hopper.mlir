@@ -14,8 +14,8 @@ axe.kernel @roles(%a: memref<256x512xf16>) threads(384) cluster(2, 1, 1) {
   %ring = axe.pipeline.create stages(4) : !axe.pipeline
   // CHECK: axe.scope warpgroup [0, 1) registers(40) {
   axe.scope warpgroup [0, 1) registers(40) {
-    // CHECK: axe.for_tiles (%{{.*}}, %{{.*}}) in (%{{.*}}, %{{.*}}) order(groups 8) {
-    axe.for_tiles (%i, %j) in (%c2, %c2) order(groups 8) {
+    // CHECK: axe.for_tiles (%{{.*}}, %{{.*}}) in (%{{.*}}, %{{.*}}) raster(groups 8) {
+    axe.for_tiles (%i, %j) in (%c2, %c2) raster(groups 8) {
       // CHECK: %[[SLOT:.*]], %{{.*}} = axe.pipeline.acquire %[[RING]] : !axe.slot
       %slot, %stage = axe.pipeline.acquire %ring : !axe.slot
       %t = axe.slice %a[%c0, %c0] : memref<256x512xf16> to memref<128x64xf16, #axe.layout<S[(128, 64) : (512, 1)]>>
@@ -26,8 +26,8 @@ axe.kernel @roles(%a: memref<256x512xf16>) threads(384) cluster(2, 1, 1) {
       // CHECK: axe.pipeline.commit %[[RING]], %[[SLOT]]
       axe.pipeline.commit %ring, %slot
     }
-    // CHECK: axe.for_tiles (%{{.*}}, %{{.*}}, %{{.*}}) in (%{{.*}}, %{{.*}}, %{{.*}}) order(hilbert) {
-    axe.for_tiles (%b, %i, %j) in (%c2, %c2, %c2) order(hilbert) {
+    // CHECK: axe.for_tiles (%{{.*}}, %{{.*}}, %{{.*}}) in (%{{.*}}, %{{.*}}, %{{.*}}) raster(hilbert) {
+    axe.for_tiles (%b, %i, %j) in (%c2, %c2, %c2) raster(hilbert) {
     }
   }
   // CHECK: axe.scope warpgroup [1, 3) registers(232) {
@@ -45,8 +45,8 @@ axe.kernel @roles(%a: memref<256x512xf16>) threads(384) cluster(2, 1, 1) {
   }
   // CHECK: axe.scope warpgroup {
   axe.scope warpgroup {
-    // CHECK: axe.for_tiles (%{{.*}}, %{{.*}}) in (%{{.*}}, %{{.*}}) order(snake 4) turns attributes {note} {
-    axe.for_tiles (%i, %j) in (%c2, %c2) order(snake 4) turns attributes {note} {
+    // CHECK: axe.for_tiles (%{{.*}}, %{{.*}}) in (%{{.*}}, %{{.*}}) raster(snake 4) pingpong attributes {note} {
+    axe.for_tiles (%i, %j) in (%c2, %c2) raster(snake 4) pingpong attributes {note} {
     }
   }
   // CHECK: axe.barrier cluster
@@ -61,15 +61,15 @@ axe.kernel @roles(%a: memref<256x512xf16>) threads(384) cluster(2, 1, 1) {
 // The group is left out where it is 1, also where it is given.
 // CHECK-LABEL: axe.kernel @places
 axe.kernel @places(%n: index, %rows: index, %columns: index) threads(32) {
-  // CHECK: axe.tile_at %{{.*}} in (%[[ROWS:.*]], %[[COLUMNS:.*]]) order(rows){{$}}
-  %i0, %j0 = axe.tile_at %n in (%rows, %columns) order(rows)
-  // CHECK: axe.tile_at %{{.*}} in (%[[ROWS]], %[[COLUMNS]]) order(columns){{$}}
-  %i1, %j1 = axe.tile_at %n in (%rows, %columns) order(columns 1)
-  // CHECK: %[[I:.*]], %[[J:.*]] = axe.tile_at %{{.*}} in (%[[ROWS]], %[[COLUMNS]]) order(groups 8){{$}}
-  %i2, %j2 = axe.tile_at %n in (%rows, %columns) order(groups 8)
-  // CHECK: axe.tile_at %[[I]] in (%[[J]], %[[COLUMNS]]) order(snake) {note}{{$}}
-  %i3, %j3 = axe.tile_at %i2 in (%j2, %columns) order(snake) {note}
-  // CHECK: axe.tile_at %{{.*}} in (%[[ROWS]], %[[COLUMNS]]) order(hilbert){{$}}
-  %i4, %j4 = "axe.tile_at"(%n, %rows, %columns) <{order = #axe<tile_order hilbert>}> : (index, index, index) -> (index, index)
+  // CHECK: axe.tile_at %{{.*}} in (%[[ROWS:.*]], %[[COLUMNS:.*]]) raster(rows){{$}}
+  %i0, %j0 = axe.tile_at %n in (%rows, %columns) raster(rows)
+  // CHECK: axe.tile_at %{{.*}} in (%[[ROWS]], %[[COLUMNS]]) raster(columns){{$}}
+  %i1, %j1 = axe.tile_at %n in (%rows, %columns) raster(columns 1)
+  // CHECK: %[[I:.*]], %[[J:.*]] = axe.tile_at %{{.*}} in (%[[ROWS]], %[[COLUMNS]]) raster(groups 8){{$}}
+  %i2, %j2 = axe.tile_at %n in (%rows, %columns) raster(groups 8)
+  // CHECK: axe.tile_at %[[I]] in (%[[J]], %[[COLUMNS]]) raster(snake) {note}{{$}}
+  %i3, %j3 = axe.tile_at %i2 in (%j2, %columns) raster(snake) {note}
+  // CHECK: axe.tile_at %{{.*}} in (%[[ROWS]], %[[COLUMNS]]) raster(hilbert){{$}}
+  %i4, %j4 = "axe.tile_at"(%n, %rows, %columns) <{raster = #axe<raster_order hilbert>}> : (index, index, index) -> (index, index)
   axe.return
 }

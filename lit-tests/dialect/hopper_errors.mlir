@@ -42,7 +42,7 @@ axe.kernel @overlap() threads(384) {
 
 axe.kernel @rank(%n: index) threads(128) {
   // expected-error@+1 {{(I1) expected at least two counts, and one index argument for each, got 1 and 1}}
-  axe.for_tiles (%i) in (%n) order(rows) {
+  axe.for_tiles (%i) in (%n) raster(rows) {
   }
   axe.return
 }
@@ -50,8 +50,8 @@ axe.kernel @rank(%n: index) threads(128) {
 // -----
 
 axe.kernel @group(%n: index) threads(128) {
-  // expected-error@+1 {{(I2) expected a group of at least 1, and only for 'groups' and 'snake', got 4}}
-  axe.for_tiles (%i, %j) in (%n, %n) order(rows 4) {
+  // expected-error@+1 {{(I2) expected a swizzle of at least 1, and only for 'groups' and 'snake', got 4}}
+  axe.for_tiles (%i, %j) in (%n, %n) raster(rows 4) {
   }
   axe.return
 }
@@ -60,8 +60,8 @@ axe.kernel @group(%n: index) threads(128) {
 
 axe.kernel @turns_of_one_team(%n: index) threads(256) {
   axe.scope warpgroup [0, 2) {
-    // expected-error@+1 {{(I3) expected to take turns in a scope of several teams: of warps or warpgroups, without a range}}
-    axe.for_tiles (%i, %j) in (%n, %n) order(rows) turns {
+    // expected-error@+1 {{(I3) expected 'pingpong' in a scope of several thread groups: of warps or warpgroups, without a range}}
+    axe.for_tiles (%i, %j) in (%n, %n) raster(rows) pingpong {
     }
   }
   axe.return
@@ -70,8 +70,8 @@ axe.kernel @turns_of_one_team(%n: index) threads(256) {
 // -----
 
 axe.kernel @order(%n: index) threads(128) {
-  // expected-error@+1 {{expected an order of tiles (rows, columns, groups, snake, hilbert), got 'spiral'}}
-  axe.for_tiles (%i, %j) in (%n, %n) order(spiral) {
+  // expected-error@+1 {{expected a raster order (rows, columns, groups, snake, hilbert), got 'spiral'}}
+  axe.for_tiles (%i, %j) in (%n, %n) raster(spiral) {
   }
   axe.return
 }
@@ -79,24 +79,24 @@ axe.kernel @order(%n: index) threads(128) {
 // -----
 
 axe.kernel @group_of_a_place(%n: index, %i: i32) threads(128) {
-  // expected-error@+1 {{(I2) expected a group of at least 1, and only for 'groups' and 'snake', got 4}}
-  %i0, %j = axe.tile_at %n in (%n, %n) order(hilbert 4)
+  // expected-error@+1 {{(I2) expected a swizzle of at least 1, and only for 'groups' and 'snake', got 4}}
+  %i0, %j = axe.tile_at %n in (%n, %n) raster(hilbert 4)
   axe.return
 }
 
 // -----
 
 axe.kernel @no_group_of_a_place(%n: index, %i: i32) threads(128) {
-  // expected-error@+1 {{(I2) expected a group of at least 1, and only for 'groups' and 'snake', got 0}}
-  %i0, %j = axe.tile_at %n in (%n, %n) order(groups 0)
+  // expected-error@+1 {{(I2) expected a swizzle of at least 1, and only for 'groups' and 'snake', got 0}}
+  %i0, %j = axe.tile_at %n in (%n, %n) raster(groups 0)
   axe.return
 }
 
 // -----
 
 axe.kernel @negative_group_of_a_place(%n: index, %i: i32) threads(128) {
-  // expected-error@+1 {{(I2) expected a group of at least 1, and only for 'groups' and 'snake', got -3}}
-  %i0, %j = axe.tile_at %n in (%n, %n) order(snake -3)
+  // expected-error@+1 {{(I2) expected a swizzle of at least 1, and only for 'groups' and 'snake', got -3}}
+  %i0, %j = axe.tile_at %n in (%n, %n) raster(snake -3)
   axe.return
 }
 
@@ -104,15 +104,15 @@ axe.kernel @negative_group_of_a_place(%n: index, %i: i32) threads(128) {
 
 axe.kernel @group_beyond_64_bits(%n: index, %i: i32) threads(128) {
   // expected-error@+1 {{integer value too large}}
-  %i0, %j = axe.tile_at %n in (%n, %n) order(groups 99999999999999999999)
+  %i0, %j = axe.tile_at %n in (%n, %n) raster(groups 99999999999999999999)
   axe.return
 }
 
 // -----
 
 axe.kernel @order_of_a_place(%n: index, %i: i32) threads(128) {
-  // expected-error@+1 {{expected an order of tiles (rows, columns, groups, snake, hilbert), got 'spiral'}}
-  %i0, %j = axe.tile_at %n in (%n, %n) order(spiral)
+  // expected-error@+1 {{expected a raster order (rows, columns, groups, snake, hilbert), got 'spiral'}}
+  %i0, %j = axe.tile_at %n in (%n, %n) raster(spiral)
   axe.return
 }
 
@@ -120,7 +120,7 @@ axe.kernel @order_of_a_place(%n: index, %i: i32) threads(128) {
 
 axe.kernel @no_order_of_a_place(%n: index, %i: i32) threads(128) {
   // expected-error@+1 {{expected valid keyword}}
-  %i0, %j = axe.tile_at %n in (%n, %n) order(8)
+  %i0, %j = axe.tile_at %n in (%n, %n) raster(8)
   axe.return
 }
 
@@ -128,7 +128,7 @@ axe.kernel @no_order_of_a_place(%n: index, %i: i32) threads(128) {
 
 axe.kernel @dimensions_of_a_place(%n: index, %i: i32) threads(128) {
   // expected-error@+1 {{expected ','}}
-  %i0, %j = axe.tile_at %n in (%n) order(rows)
+  %i0, %j = axe.tile_at %n in (%n) raster(rows)
   axe.return
 }
 
@@ -137,30 +137,30 @@ axe.kernel @dimensions_of_a_place(%n: index, %i: i32) threads(128) {
 // expected-note@+1 {{prior use here}}
 axe.kernel @number_of_a_place(%n: index, %i: i32) threads(128) {
   // expected-error@+1 {{use of value '%i' expects different type than prior uses: 'index' vs 'i32'}}
-  %i0, %j = axe.tile_at %i in (%n, %n) order(rows)
+  %i0, %j = axe.tile_at %i in (%n, %n) raster(rows)
   axe.return
 }
 
 // -----
 
 axe.kernel @order_of_another_kind(%n: index, %i: i32) threads(128) {
-  // expected-error@+1 {{invalid properties {order = 7 : i64} for op axe.tile_at}}
-  %i0, %j = "axe.tile_at"(%n, %n, %n) <{order = 7 : i64}> : (index, index, index) -> (index, index)
+  // expected-error@+1 {{invalid properties {raster = 7 : i64} for op axe.tile_at}}
+  %i0, %j = "axe.tile_at"(%n, %n, %n) <{raster = 7 : i64}> : (index, index, index) -> (index, index)
   axe.return
 }
 
 // -----
 
 axe.kernel @group_of_another_kind(%n: index, %i: i32) threads(128) {
-  // expected-error@+1 {{attribute 'group' failed to satisfy constraint: 64-bit signless integer attribute}}
-  %i0, %j = "axe.tile_at"(%n, %n, %n) <{order = #axe<tile_order groups>, group = 2 : i32}> : (index, index, index) -> (index, index)
+  // expected-error@+1 {{attribute 'swizzle' failed to satisfy constraint: 64-bit signless integer attribute}}
+  %i0, %j = "axe.tile_at"(%n, %n, %n) <{raster = #axe<raster_order groups>, swizzle = 2 : i32}> : (index, index, index) -> (index, index)
   axe.return
 }
 
 // -----
 
 axe.kernel @place_without_an_order(%n: index, %i: i32) threads(128) {
-  // expected-error@+1 {{requires attribute 'order'}}
+  // expected-error@+1 {{requires attribute 'raster'}}
   %i0, %j = "axe.tile_at"(%n, %n, %n) : (index, index, index) -> (index, index)
   axe.return
 }
@@ -169,7 +169,7 @@ axe.kernel @place_without_an_order(%n: index, %i: i32) threads(128) {
 
 axe.kernel @place_of_one_number(%n: index, %i: i32) threads(128) {
   // expected-error@+1 {{expected 2 results}}
-  %i0 = "axe.tile_at"(%n, %n) <{order = #axe<tile_order rows>}> : (index, index) -> index
+  %i0 = "axe.tile_at"(%n, %n) <{raster = #axe<raster_order rows>}> : (index, index) -> index
   axe.return
 }
 

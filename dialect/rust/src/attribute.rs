@@ -260,10 +260,10 @@ impl Level {
     }
 }
 
-/// The order in which a grid of tiles is visited.
+/// The raster order: that in which a grid of tiles is visited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u32)]
-pub enum TileOrder {
+pub enum RasterOrder {
     /// Along rows.
     Rows = 0,
     /// Along columns.
@@ -276,12 +276,12 @@ pub enum TileOrder {
     Hilbert = 4,
 }
 
-impl TileOrder {
+impl RasterOrder {
     /// The attribute of an order.
     #[must_use]
     pub fn attribute(self, context: &Context) -> Attribute<'_> {
         // SAFETY: the enumerator is one of the C API's, so the attribute is not null.
-        unsafe { Attribute::from_raw(ffi::axeTileOrderAttrGet(context.to_raw(), self as u32)) }
+        unsafe { Attribute::from_raw(ffi::axeRasterOrderAttrGet(context.to_raw(), self as u32)) }
     }
 
     /// The order of an attribute; `None` when it is another kind.
@@ -289,8 +289,8 @@ impl TileOrder {
     pub fn cast(attribute: Attribute) -> Option<Self> {
         // SAFETY: the attribute is valid, and its kind checked before its value is read.
         let value = unsafe {
-            ffi::axeAttributeIsATileOrder(attribute.to_raw())
-                .then(|| ffi::axeTileOrderAttrGetValue(attribute.to_raw()))?
+            ffi::axeAttributeIsARasterOrder(attribute.to_raw())
+                .then(|| ffi::axeRasterOrderAttrGetValue(attribute.to_raw()))?
         };
         [
             Self::Rows,

@@ -65,9 +65,9 @@ unsafe extern "C" {
     pub(crate) fn axeLevelAttrGet(context: MlirContext, level: u32) -> MlirAttribute;
     pub(crate) fn axeAttributeIsALevel(attribute: MlirAttribute) -> bool;
     pub(crate) fn axeLevelAttrGetValue(level: MlirAttribute) -> u32;
-    pub(crate) fn axeTileOrderAttrGet(context: MlirContext, order: u32) -> MlirAttribute;
-    pub(crate) fn axeAttributeIsATileOrder(attribute: MlirAttribute) -> bool;
-    pub(crate) fn axeTileOrderAttrGetValue(order: MlirAttribute) -> u32;
+    pub(crate) fn axeRasterOrderAttrGet(context: MlirContext, order: u32) -> MlirAttribute;
+    pub(crate) fn axeAttributeIsARasterOrder(attribute: MlirAttribute) -> bool;
+    pub(crate) fn axeRasterOrderAttrGetValue(order: MlirAttribute) -> u32;
     pub(crate) fn axePipelineTypeGet(context: MlirContext) -> MlirType;
     pub(crate) fn axeSlotTypeGet(context: MlirContext) -> MlirType;
     pub(crate) fn axeTokenTypeGet(context: MlirContext) -> MlirType;

@@ -19,7 +19,7 @@ mod source;
 pub mod vocabulary;
 
 pub use attribute::{
-    Combiner, LayoutAttribute, Level, SpaceAttribute, TileOrder, pipeline_type, slot_type,
+    Combiner, LayoutAttribute, Level, RasterOrder, SpaceAttribute, pipeline_type, slot_type,
     token_type,
 };
 pub use memref::{element_type, layout_of, memory_space, memref_type, strides_of, tensor_type};

@@ -144,7 +144,7 @@ axe.kernel @barriers() threads(384) {
 // CHECK-DAG: arith.remui %[[TILE]]
 axe.kernel @rows(%n: index) threads(32) {
   %c8 = arith.constant 8 : index
-  axe.for_tiles (%i, %j) in (%n, %c8) order(rows) {
+  axe.for_tiles (%i, %j) in (%n, %c8) raster(rows) {
     axe.barrier
   }
   axe.return
@@ -160,7 +160,7 @@ axe.kernel @rows(%n: index) threads(32) {
 // CHECK: arith.select
 axe.kernel @snake(%n: index) threads(32) {
   %c8 = arith.constant 8 : index
-  axe.for_tiles (%i, %j) in (%n, %c8) order(snake 4) {
+  axe.for_tiles (%i, %j) in (%n, %c8) raster(snake 4) {
     axe.barrier
   }
   axe.return
@@ -175,7 +175,7 @@ axe.kernel @snake(%n: index) threads(32) {
 axe.kernel @hilbert() threads(32) {
   %c5 = arith.constant 5 : index
   %c8 = arith.constant 8 : index
-  axe.for_tiles (%i, %j) in (%c5, %c8) order(hilbert) {
+  axe.for_tiles (%i, %j) in (%c5, %c8) raster(hilbert) {
     axe.barrier
   }
   axe.return
@@ -191,7 +191,7 @@ axe.kernel @hilbert() threads(32) {
 // CHECK-DAG: arith.remui %[[TILE]], %[[COLUMNS]] : i32
 // CHECK-NOT: scf.for
 axe.kernel @place_by_rows(%n: index, %rows: index, %columns: index) threads(32) {
-  %i, %j = axe.tile_at %n in (%rows, %columns) order(rows)
+  %i, %j = axe.tile_at %n in (%rows, %columns) raster(rows)
   axe.return
 }
 
@@ -204,7 +204,7 @@ axe.kernel @place_by_rows(%n: index, %rows: index, %columns: index) threads(32) 
 // CHECK-DAG: arith.remui %[[TILE]], %[[ROWS]] : i32
 // CHECK-NOT: scf.for
 axe.kernel @place_by_columns(%n: index, %rows: index, %columns: index) threads(32) {
-  %i, %j = axe.tile_at %n in (%rows, %columns) order(columns)
+  %i, %j = axe.tile_at %n in (%rows, %columns) raster(columns)
   axe.return
 }
 
@@ -221,7 +221,7 @@ axe.kernel @place_by_columns(%n: index, %rows: index, %columns: index) threads(3
 // CHECK-NOT: arith.select
 // CHECK: gpu.return
 axe.kernel @place_by_groups(%n: index, %rows: index, %columns: index) threads(32) {
-  %i, %j = axe.tile_at %n in (%rows, %columns) order(groups 4)
+  %i, %j = axe.tile_at %n in (%rows, %columns) raster(groups 4)
   axe.return
 }
 
@@ -239,7 +239,7 @@ axe.kernel @place_by_groups(%n: index, %rows: index, %columns: index) threads(32
 // CHECK: arith.select
 // CHECK-NOT: scf.for
 axe.kernel @place_by_snake(%n: index, %rows: index, %columns: index) threads(32) {
-  %i, %j = axe.tile_at %n in (%rows, %columns) order(snake 4)
+  %i, %j = axe.tile_at %n in (%rows, %columns) raster(snake 4)
   axe.return
 }
 
@@ -251,7 +251,7 @@ axe.kernel @place_by_snake(%n: index, %rows: index, %columns: index) threads(32)
 axe.kernel @place_on_the_curve(%n: index) threads(32) {
   %c5 = arith.constant 5 : index
   %c8 = arith.constant 8 : index
-  %i, %j = axe.tile_at %n in (%c5, %c8) order(hilbert)
+  %i, %j = axe.tile_at %n in (%c5, %c8) raster(hilbert)
   axe.return
 }
 
@@ -305,7 +305,7 @@ axe.kernel @turns(%x: memref<?x64xf32>, %n: index) threads(384) {
   %s = axe.alloc : memref<3x16x64xf32, #ring, #axe.space<shared>>
   %ring = axe.pipeline.create stages(3) : !axe.pipeline
   axe.scope warpgroup [0, 1) registers(40) {
-    axe.for_tiles (%i, %j) in (%n, %c1) order(rows) {
+    axe.for_tiles (%i, %j) in (%n, %c1) raster(rows) {
       scf.for %k = %c0 to %c5 step %c1 {
         %t = axe.slice %x[%i, %c0] : memref<?x64xf32> to memref<16x64xf32>
         %v = axe.copy %t : memref<16x64xf32> -> tensor<16x64xf32, #wide>
@@ -318,7 +318,7 @@ axe.kernel @turns(%x: memref<?x64xf32>, %n: index) threads(384) {
   }
   axe.scope warpgroup [1, 3) registers(232) {
     axe.scope warpgroup {
-      axe.for_tiles (%i, %j) in (%n, %c1) order(rows) turns {
+      axe.for_tiles (%i, %j) in (%n, %c1) raster(rows) pingpong {
         scf.for %k = %c0 to %c5 step %c1 {
           %slot, %stage = axe.pipeline.wait %ring : !axe.slot
           axe.pipeline.release %ring, %slot

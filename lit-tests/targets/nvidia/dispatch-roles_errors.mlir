@@ -71,8 +71,8 @@ axe.kernel @threads() threads(64) {
 
 axe.kernel @hilbert(%n: index) threads(32) {
   %c8 = arith.constant 8 : index
-  // expected-error @below {{order(hilbert) needs counts that are known when compiling: expected another order}}
-  axe.for_tiles (%i, %j) in (%n, %c8) order(hilbert) {
+  // expected-error @below {{raster(hilbert) needs counts that are known when compiling: expected another raster order}}
+  axe.for_tiles (%i, %j) in (%n, %c8) raster(hilbert) {
     axe.barrier
   }
   axe.return
@@ -126,8 +126,8 @@ axe.kernel @unknown_turns(%n: index, %b: i1) threads(384) {
   }
   axe.scope warpgroup [1, 3) {
     axe.scope warpgroup {
-      // expected-error @below {{a loop of unknown length takes stages of a pipeline in a loop over tiles with turns: expected as many stages in each tile, known when compiling}}
-      axe.for_tiles (%i, %j) in (%n, %n) order(rows) turns {
+      // expected-error @below {{a loop of unknown length takes stages of a pipeline in a loop over tiles with pingpong: expected as many stages in each tile, known when compiling}}
+      axe.for_tiles (%i, %j) in (%n, %n) raster(rows) pingpong {
         scf.for %k = %c0 to %n step %c1 {
           %slot, %stage = axe.pipeline.wait %ring : !axe.slot
           axe.pipeline.release %ring, %slot
@@ -150,8 +150,8 @@ axe.kernel @one_arm(%n: index, %b: i1) threads(384) {
   }
   axe.scope warpgroup [1, 3) {
     axe.scope warpgroup {
-      // expected-error @below {{one arm of a branch takes stages of a pipeline in a loop over tiles with turns: expected as many stages in each tile, known when compiling}}
-      axe.for_tiles (%i, %j) in (%n, %n) order(rows) turns {
+      // expected-error @below {{one arm of a branch takes stages of a pipeline in a loop over tiles with pingpong: expected as many stages in each tile, known when compiling}}
+      axe.for_tiles (%i, %j) in (%n, %n) raster(rows) pingpong {
         scf.if %b {
           %slot, %stage = axe.pipeline.wait %ring : !axe.slot
           axe.pipeline.release %ring, %slot
@@ -174,8 +174,8 @@ axe.kernel @part_of_a_team(%n: index, %b: i1) threads(384) {
   }
   axe.scope warpgroup [1, 3) {
     axe.scope warpgroup {
-      // expected-error @below {{a part of the team takes stages of a pipeline in a loop over tiles with turns: expected as many stages in each tile, known when compiling}}
-      axe.for_tiles (%i, %j) in (%n, %n) order(rows) turns {
+      // expected-error @below {{a part of the team takes stages of a pipeline in a loop over tiles with pingpong: expected as many stages in each tile, known when compiling}}
+      axe.for_tiles (%i, %j) in (%n, %n) raster(rows) pingpong {
         axe.scope warp [0, 1) {
           %slot, %stage = axe.pipeline.wait %ring : !axe.slot
           axe.pipeline.release %ring, %slot
@@ -198,9 +198,9 @@ axe.kernel @tiles_of_tiles(%n: index, %b: i1) threads(384) {
   }
   axe.scope warpgroup [1, 3) {
     axe.scope warpgroup {
-      // expected-error @below {{another loop over tiles takes stages of a pipeline in a loop over tiles with turns: expected as many stages in each tile, known when compiling}}
-      axe.for_tiles (%i, %j) in (%n, %n) order(rows) turns {
-        axe.for_tiles (%k, %l) in (%n, %n) order(rows) {
+      // expected-error @below {{another loop over tiles takes stages of a pipeline in a loop over tiles with pingpong: expected as many stages in each tile, known when compiling}}
+      axe.for_tiles (%i, %j) in (%n, %n) raster(rows) pingpong {
+        axe.for_tiles (%k, %l) in (%n, %n) raster(rows) {
           %slot, %stage = axe.pipeline.wait %ring : !axe.slot
           axe.pipeline.release %ring, %slot
         }
@@ -213,8 +213,8 @@ axe.kernel @tiles_of_tiles(%n: index, %b: i1) threads(384) {
 // -----
 
 axe.kernel @large_groups(%n: index) threads(128) {
-  // expected-error @below {{expected a group of at most 65536 rows of tiles, got 4611686018427387904}}
-  axe.for_tiles (%i, %j) in (%n, %n) order(groups 4611686018427387904) {
+  // expected-error @below {{expected a swizzle of at most 65536 rows of tiles, got 4611686018427387904}}
+  axe.for_tiles (%i, %j) in (%n, %n) raster(groups 4611686018427387904) {
   }
   axe.return
 }
@@ -225,7 +225,7 @@ axe.kernel @large_groups(%n: index) threads(128) {
 axe.kernel @many_tiles() threads(128) {
   %many = arith.constant 4611686018427387904 : index
   // expected-error @below {{a size or place of the kernel has no 32 bits: 4611686018427387904 * 4611686018427387904}}
-  axe.for_tiles (%i, %j) in (%many, %many) order(rows) {
+  axe.for_tiles (%i, %j) in (%many, %many) raster(rows) {
   }
   axe.return
 }
@@ -235,7 +235,7 @@ axe.kernel @many_tiles() threads(128) {
 axe.kernel @some_tiles() threads(128) {
   %many = arith.constant 1048576 : index
   // expected-error @below {{a size or place of the kernel has no 32 bits: 1099511627776}}
-  axe.for_tiles (%i, %j) in (%many, %many) order(rows) {
+  axe.for_tiles (%i, %j) in (%many, %many) raster(rows) {
   }
   axe.return
 }
@@ -244,16 +244,16 @@ axe.kernel @some_tiles() threads(128) {
 
 axe.kernel @hilbert_place(%n: index) threads(32) {
   %c8 = arith.constant 8 : index
-  // expected-error @below {{order(hilbert) needs counts that are known when compiling: expected another order}}
-  %i, %j = axe.tile_at %n in (%n, %c8) order(hilbert)
+  // expected-error @below {{raster(hilbert) needs counts that are known when compiling: expected another raster order}}
+  %i, %j = axe.tile_at %n in (%n, %c8) raster(hilbert)
   axe.return
 }
 
 // -----
 
 axe.kernel @place_in_large_groups(%n: index) threads(32) {
-  // expected-error @below {{expected a group of at most 65536 rows of tiles, got 4611686018427387904}}
-  %i, %j = axe.tile_at %n in (%n, %n) order(snake 4611686018427387904)
+  // expected-error @below {{expected a swizzle of at most 65536 rows of tiles, got 4611686018427387904}}
+  %i, %j = axe.tile_at %n in (%n, %n) raster(snake 4611686018427387904)
   axe.return
 }
 
@@ -262,6 +262,6 @@ axe.kernel @place_in_large_groups(%n: index) threads(32) {
 axe.kernel @place_far_away(%n: index) threads(32) {
   %many = arith.constant 4611686018427387904 : index
   // expected-error @below {{a size or place of the kernel has no 32 bits: 4611686018427387904}}
-  %i, %j = axe.tile_at %many in (%n, %n) order(columns)
+  %i, %j = axe.tile_at %many in (%n, %n) raster(columns)
   axe.return
 }

@@ -11,12 +11,12 @@
 // CHECK: %[[RING:.*]] = axe.pipeline.create stages(4)
 // CHECK: axe.scope warpgroup [0, 1) registers(40)
 // CHECK: axe.scope warp [0, 1)
-// CHECK: axe.for_tiles {{.*}} order(groups 8)
+// CHECK: axe.for_tiles {{.*}} raster(groups 8)
 // CHECK: %[[SLOT:.*]], %{{.*}} = axe.pipeline.acquire %[[RING]]
 // CHECK-COUNT-2: axe.copy async {{.*}} signal %[[SLOT]]
 // CHECK: axe.pipeline.commit %[[RING]], %[[SLOT]]
 // CHECK: axe.scope warpgroup [1, 3) registers(232)
-// CHECK: axe.for_tiles {{.*}} order(groups 8)
+// CHECK: axe.for_tiles {{.*}} raster(groups 8)
 // The first step has no sums before it.
 // CHECK: axe.gemm async %{{.*}}, %{{.*}} {trans_b}
 // CHECK: scf.for
@@ -37,10 +37,10 @@ func.func @large(%a: tensor<8192x4096xbf16>, %w: tensor<4096x4096xbf16>) -> tens
 // CHECK-LABEL: axe.kernel @turns_0_gemm
 // CHECK-SAME: threads(384)
 // CHECK: axe.scope warpgroup [0, 1) registers(40)
-// CHECK: axe.for_tiles {{.*}} order(groups 8) {
+// CHECK: axe.for_tiles {{.*}} raster(groups 8) {
 // CHECK: axe.scope warpgroup [1, 3) registers(232)
 // CHECK-NEXT: axe.scope warpgroup {
-// CHECK: axe.for_tiles {{.*}} order(groups 8) turns {
+// CHECK: axe.for_tiles {{.*}} raster(groups 8) pingpong {
 // CHECK: axe.gemm async {{.*}} -> tensor<128x176xf32
 func.func @turns(%a: tensor<8192x4096xbf16>, %w: tensor<24832x4096xbf16>) -> tensor<8192x24832xbf16> {
   %p = axe.gemm %a, %w {trans_b} : tensor<8192x4096xbf16>, tensor<24832x4096xbf16> -> tensor<8192x24832xf32>
@@ -52,7 +52,7 @@ func.func @turns(%a: tensor<8192x4096xbf16>, %w: tensor<24832x4096xbf16>) -> ten
 // CHECK-LABEL: axe.kernel @chosen_0_gemm
 // CHECK-SAME: threads(256)
 // CHECK: axe.pipeline.create stages(3)
-// CHECK: order(snake 16)
+// CHECK: raster(snake 16)
 func.func @chosen(%a: tensor<512x512xf16>, %w: tensor<512x512xf16>) -> tensor<512x512xf32> {
   %p = axe.gemm %a, %w {axe.plan = {tile = array<i64: 64, 128, 64>, stages = 3 : i64, order = "snake", group = 16 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %p : tensor<512x512xf32>
@@ -91,7 +91,7 @@ func.func @clusters(%a: tensor<8192x4096xf16>, %w: tensor<4096x4096xf16>) -> ten
 // What follows the product is formed and stored panel by panel, two of which fit in what a warpgroup stores through: the
 // residual's part for the next panel is loaded before one is formed, what belongs to rows once.
 // CHECK-LABEL: axe.kernel @epilogue_0_gemm
-// CHECK: axe.for_tiles {{.*}} turns {
+// CHECK: axe.for_tiles {{.*}} pingpong {
 // CHECK: axe.wait {{.*}} {pending = 1 : i64}
 // CHECK: %[[SUM:.*]] = axe.wait
 // CHECK: axe.copy {{.*}} -> tensor<128xf32

@@ -12,8 +12,8 @@
 // CHECK-SAME: %[[OUT:[a-z0-9]*]]: memref<832x760xf16>, %[[SUMS:[a-z0-9]*]]: memref<3x1536x64xf32>)
 // CHECK: axe.scope warp [0, 1)
 // CHECK: %[[WHOLE:.*]] = arith.constant 132 : index
-// CHECK: axe.for_tiles (%{{.*}}, %[[NUMBER:.*]]) in (%{{.*}}, %[[WHOLE]]) order(rows)
-// CHECK: axe.tile_at %[[NUMBER]] in (%{{.*}}, %{{.*}}) order(groups 8)
+// CHECK: axe.for_tiles (%{{.*}}, %[[NUMBER:.*]]) in (%{{.*}}, %[[WHOLE]]) raster(rows)
+// CHECK: axe.tile_at %[[NUMBER]] in (%{{.*}}, %{{.*}}) raster(groups 8)
 // CHECK: arith.constant 9 : index
 // CHECK: axe.for_tiles
 // CHECK: axe.tile_at
@@ -24,7 +24,7 @@
 // CHECK: axe.slice %[[OUT]]
 // CHECK: %[[PARTS:.*]] = arith.constant 3 : index
 // CHECK: %[[REST:.*]] = arith.constant 24 : index
-// CHECK: axe.for_tiles (%[[PART:.*]], %[[NUMBER:.*]]) in (%[[PARTS]], %[[REST]]) order(rows)
+// CHECK: axe.for_tiles (%[[PART:.*]], %[[NUMBER:.*]]) in (%[[PARTS]], %[[REST]]) raster(rows)
 // CHECK: %[[PLACE:.*]] = arith.muli %[[NUMBER]], %{{.*}} : index
 // CHECK: %[[FIRST:.*]] = arith.constant 132 : index
 // CHECK: %[[TILE:.*]] = arith.addi %[[NUMBER]], %[[FIRST]] : index
@@ -35,7 +35,7 @@
 // CHECK-SAME: %[[SUMS:[a-z0-9]*]]: memref<3x1536x64xf32>, %[[OUT:[a-z0-9]*]]: memref<832x760xf16>)
 // CHECK: %[[FIRST:.*]] = arith.constant 132 : index
 // CHECK: %[[TILE:.*]] = arith.addi %{{.*}}, %[[FIRST]] : index
-// CHECK: axe.tile_at %[[TILE]] in (%{{.*}}, %{{.*}}) order(groups 8)
+// CHECK: axe.tile_at %[[TILE]] in (%{{.*}}, %{{.*}}) raster(groups 8)
 // CHECK-COUNT-3: axe.slice %[[SUMS]]
 // CHECK: axe.cast
 // CHECK: axe.slice %[[OUT]]
@@ -99,7 +99,7 @@ func.func @pairs(%a: tensor<960x576xf16>, %w: tensor<776x576xf16>) -> tensor<960
 // CHECK-LABEL: axe.kernel @beside_1_sum
 // CHECK: %[[NUMBER:.*]] = arith.divui %{{.*}}, %{{.*}} : index
 // CHECK: %[[RANK:.*]] = arith.remui %[[NUMBER]], %{{.*}} : index
-// CHECK: %[[ROW:.*]], %[[COLUMN:.*]] = axe.tile_at %{{.*}} in (%{{.*}}, %{{.*}}) order(hilbert)
+// CHECK: %[[ROW:.*]], %[[COLUMN:.*]] = axe.tile_at %{{.*}} in (%{{.*}}, %{{.*}}) raster(hilbert)
 // CHECK: %[[COLUMNS:.*]] = arith.muli %[[COLUMN]], %{{.*}} : index
 // CHECK: arith.addi %[[COLUMNS]], %[[RANK]] : index
 func.func @beside(%a: tensor<832x576xf16>, %w: tensor<1528x576xf16>) -> tensor<832x1528xf16> {
@@ -117,8 +117,8 @@ func.func @beside(%a: tensor<832x576xf16>, %w: tensor<1528x576xf16>) -> tensor<8
 // CHECK-LABEL: axe.kernel @turns_0_gemm
 // CHECK: axe.scope warpgroup [1, 3)
 // CHECK-NEXT: axe.scope warpgroup {
-// CHECK: axe.for_tiles {{.*}} order(rows) turns
-// CHECK: axe.for_tiles {{.*}} order(rows) turns
+// CHECK: axe.for_tiles {{.*}} raster(rows) pingpong
+// CHECK: axe.for_tiles {{.*}} raster(rows) pingpong
 // CHECK-LABEL: axe.kernel @turns_1_sum
 func.func @turns(%a: tensor<1600x576xf16>, %w: tensor<760x576xf16>) -> tensor<1600x760xf16> {
   %p = axe.gemm %a, %w {trans_b, axe.plan = {kernel = "wgmma", tile = array<i64: 128, 64, 64>, turns = true, tail = 2 : i64}} : tensor<1600x576xf16>, tensor<760x576xf16> -> tensor<1600x760xf32>

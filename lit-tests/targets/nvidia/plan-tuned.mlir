@@ -7,12 +7,12 @@
 // CHECK-LABEL: axe.kernel @exact_0_gemm
 // CHECK-SAME: threads(256)
 // CHECK: axe.pipeline.create stages(5)
-// CHECK: order(snake 16)
+// CHECK: raster(snake 16)
 // MODEL-LABEL: axe.kernel @exact_0_gemm
 // MODEL-SAME: threads(384)
-// MODEL: order(groups 8)
+// MODEL: raster(groups 8)
 // PIPELINE-LABEL: axe.kernel @exact_0_gemm
-// PIPELINE: order(snake 16)
+// PIPELINE: raster(snake 16)
 // EXPLAIN-LABEL: plan @exact_0_gemm: 8192 x 4096 x 4096 of bf16
 // EXPLAIN-NEXT: from: tuned for 8192 x 4096 x 4096 on NVIDIA H200, 401.5 us, 1.03 times as fast as the library
 // EXPLAIN-NEXT: clocks predicted {kernel = "wgmma", tile = array<i64: 64, 128, 64>, consumers = 1 : i64, stages = 5 : i64, order = "snake", group = 16 : i64
@@ -25,7 +25,7 @@ func.func @exact(%a: tensor<8192x4096xbf16>, %w: tensor<4096x4096xbf16>) -> tens
 // axe.plan overrides the entry.
 // CHECK-LABEL: axe.kernel @named_0_gemm
 // CHECK: axe.pipeline.create stages(3)
-// CHECK: order(groups 8)
+// CHECK: raster(groups 8)
 // EXPLAIN-LABEL: plan @named_0_gemm
 // EXPLAIN-NEXT: from: axe.plan
 func.func @named(%a: tensor<8192x4096xbf16>, %w: tensor<4096x4096xbf16>) -> tensor<8192x4096xf32> {
@@ -36,7 +36,7 @@ func.func @named(%a: tensor<8192x4096xbf16>, %w: tensor<4096x4096xbf16>) -> tens
 // Nearly as many rows take the entry of others, where the model agrees with it.
 // CHECK-LABEL: axe.kernel @near_0_gemm
 // CHECK: axe.pipeline.create stages(6)
-// CHECK: order(hilbert)
+// CHECK: raster(hilbert)
 // EXPLAIN-LABEL: plan @near_0_gemm
 // EXPLAIN-NEXT: from: tuned for 4096 x 4096 x 4096, 200.5 us
 func.func @near(%a: tensor<4000x4096xf16>, %w: tensor<4096x4096xf16>) -> tensor<4000x4096xf32> {
@@ -46,7 +46,7 @@ func.func @near(%a: tensor<4000x4096xf16>, %w: tensor<4096x4096xf16>) -> tensor<
 
 // Where it does not, the model chooses.
 // CHECK-LABEL: axe.kernel @near_and_slow_0_gemm
-// CHECK: order(groups 8)
+// CHECK: raster(groups 8)
 // EXPLAIN-LABEL: plan @near_and_slow_0_gemm
 // EXPLAIN-NEXT: from: cost model
 // EXPLAIN-NEXT: not: tuned for 8192 x 4096 x 4096 on NVIDIA H200, 401.5 us, 1.03 times as fast as the library: predicted to be {{[0-9]+}}% slower here
@@ -57,7 +57,7 @@ func.func @near_and_slow(%a: tensor<8000x4096xbf16>, %w: tensor<4096x4096xbf16>)
 
 // Half the rows are another product.
 // CHECK-LABEL: axe.kernel @far_0_gemm
-// CHECK: order(groups 8)
+// CHECK: raster(groups 8)
 // EXPLAIN-LABEL: plan @far_0_gemm
 // EXPLAIN-NEXT: from: cost model
 // EXPLAIN-NEXT: clocks predicted
@@ -91,7 +91,7 @@ func.func @unfit(%a: tensor<64x511xf16>, %w: tensor<64x511xf16>) -> tensor<64x64
 
 // Dynamic rows and batches are the model's.
 // CHECK-LABEL: axe.kernel @dynamic_0_gemm
-// CHECK: order(groups 8)
+// CHECK: raster(groups 8)
 // EXPLAIN-LABEL: plan @dynamic_0_gemm: ? x 4096 x 4096 of bf16
 // EXPLAIN-NEXT: from: cost model
 func.func @dynamic(%a: tensor<?x4096xbf16>, %w: tensor<4096x4096xbf16>, %d: index) -> tensor<?x4096xf32> {

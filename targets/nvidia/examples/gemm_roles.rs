@@ -4,7 +4,7 @@
 //!     cargo run -p axe-nvidia --example gemm_roles > gemm.mlir
 //!     axe compile gemm.mlir --target sm_90a -o gemm.axe
 
-use axe_dialect::{Level, TileOrder};
+use axe_dialect::{Level, RasterOrder};
 use axe_layout::Layout;
 use axe_nvidia::build::{Code, Kernel, launch, layout_error};
 use axe_passes::PassResult;
@@ -88,7 +88,7 @@ fn kernel<'c>(context: &'c Context, module: BlockRef<'c, 'c>) -> PassResult<'c> 
 impl<'c> Gemm<'c> {
     /// Fills a stage for each step along k of each tile.
     fn produce(&self, code: Code<'c>) -> PassResult<'c> {
-        code.for_tiles(&self.tiles, (TileOrder::Groups, 8), false, |code, at| {
+        code.for_tiles(&self.tiles, (RasterOrder::Groups, 8), false, |code, at| {
             let end = code.index(K)?;
             code.for_each(end, DEPTH, &[], |code, k, _| {
                 let (slot, stage) = code.acquire(self.pipeline)?;
@@ -108,7 +108,7 @@ impl<'c> Gemm<'c> {
 
     /// Multiplies and stores every other tile of the CTA.
     fn consume(&self, code: Code<'c>) -> PassResult<'c> {
-        code.for_tiles(&self.tiles, (TileOrder::Groups, 8), true, |code, at| {
+        code.for_tiles(&self.tiles, (RasterOrder::Groups, 8), true, |code, at| {
             let first = self.multiply(code, None)?;
             let more = code.index(K / DEPTH - 1)?;
             // While one product is under way the stage of the one before is given back.

@@ -109,18 +109,19 @@ MLIR_CAPI_EXPORTED AxeLevel axeLevelAttrGetValue(MlirAttribute level);
 
 /* The order in which a grid of tiles is visited. */
 typedef enum {
-  AxeTileOrderRows = 0,
-  AxeTileOrderColumns = 1,
-  AxeTileOrderGroups = 2,
-  AxeTileOrderSnake = 3,
-  AxeTileOrderHilbert = 4
-} AxeTileOrder;
+  AxeRasterOrderRows = 0,
+  AxeRasterOrderColumns = 1,
+  AxeRasterOrderGroups = 2,
+  AxeRasterOrderSnake = 3,
+  AxeRasterOrderHilbert = 4
+} AxeRasterOrder;
 
 /* Null when `order` is not one of the enumerators. */
-MLIR_CAPI_EXPORTED MlirAttribute axeTileOrderAttrGet(MlirContext context,
-                                                     AxeTileOrder order);
-MLIR_CAPI_EXPORTED bool axeAttributeIsATileOrder(MlirAttribute attribute);
-MLIR_CAPI_EXPORTED AxeTileOrder axeTileOrderAttrGetValue(MlirAttribute order);
+MLIR_CAPI_EXPORTED MlirAttribute axeRasterOrderAttrGet(MlirContext context,
+                                                       AxeRasterOrder order);
+MLIR_CAPI_EXPORTED bool axeAttributeIsARasterOrder(MlirAttribute attribute);
+MLIR_CAPI_EXPORTED AxeRasterOrder
+axeRasterOrderAttrGetValue(MlirAttribute order);
 
 MLIR_CAPI_EXPORTED MlirType axeTokenTypeGet(MlirContext context);
 

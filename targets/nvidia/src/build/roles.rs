@@ -1,7 +1,7 @@
 //! Building roles, pipelines and loops over tiles.
 
 use super::{Code, layout_error};
-use axe_dialect::{Level, TileOrder, element_type};
+use axe_dialect::{Level, RasterOrder, element_type};
 use axe_passes::PassResult;
 use axe_passes::ir::{Val, value};
 use melior::ir::attribute::IntegerAttribute;
@@ -55,21 +55,21 @@ impl<'c> Code<'c> {
             .map(|_| ())
     }
 
-    /// `axe.for_tiles` over a grid, in the tile's order; with `turns` teams take turns.
+    /// `axe.for_tiles` over a grid, in a raster order with so many rows of tiles at a time; with `pingpong` thread groups take turns.
     pub fn for_tiles(
         &self,
         counts: &[Val<'c>],
-        (order, group): (TileOrder, i64),
-        turns: bool,
+        (raster, swizzle): (RasterOrder, i64),
+        pingpong: bool,
         body: impl FnOnce(Self, &[Val<'c>]) -> PassResult<'c>,
     ) -> PassResult<'c> {
         let index = self.builder.index_type();
         let (region, at, inner) = self.builder.region(&vec![index; counts.len()]);
         body(Self { builder: inner }, &at)?;
         inner.operation("axe.end", &[], &[], &[], Vec::new())?;
-        let order = self.builder.attribute(|context| order.attribute(context));
-        let mut attributes = vec![("order", order), ("group", self.i64(group))];
-        attributes.extend(turns.then(|| ("turns", self.builder.unit())));
+        let raster = self.builder.attribute(|context| raster.attribute(context));
+        let mut attributes = vec![("raster", raster), ("swizzle", self.i64(swizzle))];
+        attributes.extend(pingpong.then(|| ("pingpong", self.builder.unit())));
         self.builder
             .operation("axe.for_tiles", counts, &[], &attributes, vec![region])
             .map(|_| ())
@@ -80,14 +80,14 @@ impl<'c> Code<'c> {
         &self,
         number: Val<'c>,
         [rows, columns]: [Val<'c>; 2],
-        (order, group): (TileOrder, i64),
+        (raster, swizzle): (RasterOrder, i64),
     ) -> PassResult<'c, [Val<'c>; 2]> {
-        let order = self.builder.attribute(|context| order.attribute(context));
+        let raster = self.builder.attribute(|context| raster.attribute(context));
         let op = self.builder.operation(
             "axe.tile_at",
             &[number, rows, columns],
             &[self.builder.index_type(); 2],
-            &[("order", order), ("group", self.i64(group))],
+            &[("raster", raster), ("swizzle", self.i64(swizzle))],
             Vec::new(),
         )?;
         match value::results(op).as_slice() {

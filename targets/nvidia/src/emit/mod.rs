@@ -15,6 +15,7 @@ mod lifetimes;
 mod math;
 mod memory;
 mod module;
+mod pingpong;
 mod pipeline;
 mod protocol;
 mod schedule;
@@ -23,7 +24,6 @@ mod staging;
 mod team;
 mod tensor_map;
 mod tiles;
-mod turns;
 mod types;
 mod value;
 

@@ -7,9 +7,9 @@
 use super::assembly::Assembly;
 use super::int::Int;
 use super::kernel::Emitter;
+use super::pingpong::teams_of_a_tile;
 use super::protocol::Counts;
 use super::team::Team;
-use super::turns::teams_of_a_tile;
 use super::types;
 use super::value::{Bound, Space};
 use axe_passes::PassResult;

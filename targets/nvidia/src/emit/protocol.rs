@@ -1,9 +1,9 @@
 //! The programs of a ring's producers and consumers, out of a kernel's operations, and their check.
 
 use super::kernel::Emitter;
+use super::pingpong::teams_of_a_tile;
 use super::pipeline::{Side, signalled_bytes};
 use super::team::Team;
-use super::turns::teams_of_a_tile;
 use super::types;
 use crate::plan::pipeline::{Arm, Arrival, Carried, Name, PipelinePlan, Place, Step};
 use axe_passes::ir::value::{defined_by, identity, name, operands, results};

@@ -7,7 +7,7 @@ use super::schedules::pending;
 use super::team::parents;
 use super::types;
 use super::value::Bound;
-use axe_dialect::TileOrder;
+use axe_dialect::RasterOrder;
 use axe_passes::PassResult;
 use axe_passes::ir::value::{name, operands, results};
 use axe_passes::ir::walk::{blocks, nested};
@@ -17,20 +17,20 @@ use melior::ir::operation::OperationLike;
 /// Rows of tiles in a group at most: tiles are counted in 32 bits, also where their rows and columns come at run time.
 pub(crate) const MOST_GROUPED: i64 = 1 << 16;
 
-/// The order of the last two dimensions, and rows of tiles in a group.
+/// The raster order of the last two dimensions, and rows of tiles that are visited together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Order {
-    kind: TileOrder,
-    group: i64,
+struct Raster {
+    order: RasterOrder,
+    swizzle: i64,
 }
 
-impl Order {
+impl Raster {
     fn of(op: Op<'_>) -> Option<Self> {
-        let kind = op.attribute("order").ok().and_then(TileOrder::cast)?;
-        let group = op.attribute("group").ok().and_then(attribute::integer);
+        let order = op.attribute("raster").ok().and_then(RasterOrder::cast)?;
+        let swizzle = op.attribute("swizzle").ok().and_then(attribute::integer);
         Some(Self {
-            kind,
-            group: group.unwrap_or(1).max(1),
+            order,
+            swizzle: swizzle.unwrap_or(1).max(1),
         })
     }
 }
@@ -49,7 +49,7 @@ type Place<'c> = (Int<'c>, Int<'c>);
 impl<'c> Emitter<'c> {
     /// `axe.for_tiles`.
     pub(crate) fn for_tiles(&mut self, op: Op<'c>) -> PassResult<'c> {
-        let order = Order::of(op).ok_or_else(|| self.error("expected an order of tiles"))?;
+        let raster = Raster::of(op).ok_or_else(|| self.error("expected a raster order"))?;
         let Some(body) = blocks(op).first().copied() else {
             return Err(self.error("expected the body of a loop"));
         };
@@ -90,7 +90,7 @@ impl<'c> Emitter<'c> {
             return Err(self.error("a loop without its variable"));
         };
         self.set_carried(&rings, cursors);
-        self.bind_tile(op, order, &counts, tile)?;
+        self.bind_tile(op, raster, &counts, tile)?;
         self.loops += 1;
         self.tile(body, turns)?;
         self.loops -= 1;
@@ -123,7 +123,7 @@ impl<'c> Emitter<'c> {
 
     /// `axe.tile_at`.
     pub(crate) fn tile_at(&mut self, op: Op<'c>) -> PassResult<'c> {
-        let order = Order::of(op).ok_or_else(|| self.error("expected an order of tiles"))?;
+        let raster = Raster::of(op).ok_or_else(|| self.error("expected a raster order"))?;
         let ints = self.ints();
         let mut numbers = Vec::new();
         for operand in operands(op) {
@@ -132,7 +132,7 @@ impl<'c> Emitter<'c> {
         let &[tile, rows, columns] = numbers.as_slice() else {
             return Err(self.error("expected the number of a tile, and two counts of tiles"));
         };
-        let (row, column) = self.place(order, tile, rows, columns)?;
+        let (row, column) = self.place(raster, tile, rows, columns)?;
         let index = Ints::index(self.builder);
         for (result, place) in results(op).into_iter().zip([row, column]) {
             let value = index.value(index.cast(self.here(op, place)?)?)?;
@@ -155,7 +155,7 @@ impl<'c> Emitter<'c> {
     fn bind_tile(
         &mut self,
         op: Op<'c>,
-        order: Order,
+        raster: Raster,
         counts: &[Int<'c>],
         tile: Val<'c>,
     ) -> PassResult<'c> {
@@ -179,7 +179,7 @@ impl<'c> Emitter<'c> {
             }
             places.reverse();
         }
-        let (row, column) = self.place(order, rest, rows, columns)?;
+        let (row, column) = self.place(raster, rest, rows, columns)?;
         places.extend([self.here(op, row)?, self.here(op, column)?]);
         let index = Ints::index(self.builder);
         let arguments = blocks(op).into_iter().flat_map(block_arguments);
@@ -208,41 +208,41 @@ impl<'c> Emitter<'c> {
 
     fn place(
         &self,
-        order: Order,
+        raster: Raster,
         tile: Int<'c>,
         rows: Int<'c>,
         columns: Int<'c>,
     ) -> PassResult<'c, Place<'c>> {
         let ints = self.ints();
-        match order.kind {
-            TileOrder::Rows => Ok((ints.divide(tile, columns)?, ints.modulo(tile, columns)?)),
-            TileOrder::Columns => Ok((ints.modulo(tile, rows)?, ints.divide(tile, rows)?)),
-            TileOrder::Groups => self.grouped(tile, rows, columns, order.group, false),
-            TileOrder::Snake => self.grouped(tile, rows, columns, order.group, true),
-            TileOrder::Hilbert => self.hilbert(tile, rows, columns),
+        match raster.order {
+            RasterOrder::Rows => Ok((ints.divide(tile, columns)?, ints.modulo(tile, columns)?)),
+            RasterOrder::Columns => Ok((ints.modulo(tile, rows)?, ints.divide(tile, rows)?)),
+            RasterOrder::Groups => self.grouped(tile, rows, columns, raster.swizzle, false),
+            RasterOrder::Snake => self.grouped(tile, rows, columns, raster.swizzle, true),
+            RasterOrder::Hilbert => self.hilbert(tile, rows, columns),
         }
     }
 
-    /// Groups of rows, each from column to column; the last group may have fewer rows.
+    /// Groups of `swizzle` rows, each from column to column; the last group may have fewer rows.
     fn grouped(
         &self,
         tile: Int<'c>,
         rows: Int<'c>,
         columns: Int<'c>,
-        group: i64,
+        swizzle: i64,
         snake: bool,
     ) -> PassResult<'c, Place<'c>> {
-        if group > MOST_GROUPED {
+        if swizzle > MOST_GROUPED {
             return Err(self.error(format!(
-                "expected a group of at most {MOST_GROUPED} rows of tiles, got {group}"
+                "expected a swizzle of at most {MOST_GROUPED} rows of tiles, got {swizzle}"
             )));
         }
         let ints = self.ints();
-        let area = ints.mul(columns, group)?;
+        let area = ints.mul(columns, swizzle)?;
         let number = ints.divide(tile, area)?;
         let within = ints.modulo(tile, area)?;
-        let first = ints.mul(number, group)?;
-        let height = ints.min(ints.sub(rows, first)?, Int::Known(group))?;
+        let first = ints.mul(number, swizzle)?;
+        let height = ints.min(ints.sub(rows, first)?, Int::Known(swizzle))?;
         let row = ints.add(first, ints.modulo(within, height)?)?;
         let column = ints.divide(within, height)?;
         if !snake {
@@ -259,7 +259,7 @@ impl<'c> Emitter<'c> {
     fn hilbert(&self, tile: Int<'c>, rows: Int<'c>, columns: Int<'c>) -> PassResult<'c, Place<'c>> {
         let (Some(height), Some(width)) = (rows.known(), columns.known()) else {
             return Err(self.error(
-                "order(hilbert) needs counts that are known when compiling: expected another order",
+                "raster(hilbert) needs counts that are known when compiling: expected another raster order",
             ));
         };
         let mut walk = Walk {

@@ -5,7 +5,7 @@ use super::specialised::Tiles;
 use super::tail::Tail;
 use super::wide::WideTile;
 use crate::build::{Code, layout_error};
-use axe_dialect::TileOrder;
+use axe_dialect::RasterOrder;
 use axe_passes::PassResult;
 use axe_passes::ir::Val;
 
@@ -83,7 +83,7 @@ impl<'c> Tiles<'_, 'c> {
             let what = "the last tiles of one product alone are shared";
             return Err(layout_error(code.builder.location, what));
         };
-        let by_number = (TileOrder::Rows, 1);
+        let by_number = (RasterOrder::Rows, 1);
         let origin = |code: Code<'c>, number| {
             let order = (tile.order, tile.group);
             self.origin(code, code.tile_at(number, [rows, columns], order)?)

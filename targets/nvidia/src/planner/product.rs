@@ -12,7 +12,7 @@ use super::wide::{KFirst, MOST_PARTS, WideTile};
 use crate::build::layout_error;
 use crate::emit::MOST_GROUPED;
 use crate::facts::chip::Chip;
-use axe_dialect::{TileOrder, element_type};
+use axe_dialect::{RasterOrder, element_type};
 use axe_passes::ir::value::{name, operands, results};
 use axe_passes::ir::{Builder, DYNAMIC, Op, Val, attribute, types};
 use axe_passes::{PassError, PassResult};
@@ -469,7 +469,7 @@ impl<'c> Gemm<'c> {
             }
             tile.group = group;
         }
-        if !matches!(tile.order, TileOrder::Groups | TileOrder::Snake) {
+        if !matches!(tile.order, RasterOrder::Groups | RasterOrder::Snake) {
             tile.group = 1;
         }
         Ok(tile)

@@ -12,7 +12,7 @@ use super::scaled::{self, Blocks};
 use super::variant::Variant;
 use super::wide::{self, KFirst, WideTile};
 use crate::facts::chip::Chip;
-use axe_dialect::TileOrder;
+use axe_dialect::RasterOrder;
 use axe_package::{DType, Key, OperandOrder, TunedOp};
 use std::collections::HashSet;
 use std::mem::discriminant;
@@ -20,16 +20,16 @@ use std::mem::discriminant;
 /// `(rows, columns, consumers)` beside those that the cost model chooses from.
 const SHAPES: [(i64, i64, i64); 3] = [(256, 64, 2), (256, 96, 2), (128, 128, 1)];
 /// Orders to try, the likeliest first, with the rows of tiles in a group.
-const ORDERS: [(TileOrder, i64); 9] = [
-    (TileOrder::Groups, 8),
-    (TileOrder::Groups, 16),
-    (TileOrder::Snake, 8),
-    (TileOrder::Groups, 4),
-    (TileOrder::Hilbert, 1),
-    (TileOrder::Snake, 16),
-    (TileOrder::Groups, 32),
-    (TileOrder::Rows, 1),
-    (TileOrder::Columns, 1),
+const ORDERS: [(RasterOrder, i64); 9] = [
+    (RasterOrder::Groups, 8),
+    (RasterOrder::Groups, 16),
+    (RasterOrder::Snake, 8),
+    (RasterOrder::Groups, 4),
+    (RasterOrder::Hilbert, 1),
+    (RasterOrder::Snake, 16),
+    (RasterOrder::Groups, 32),
+    (RasterOrder::Rows, 1),
+    (RasterOrder::Columns, 1),
 ];
 /// How much slower than the best a tile may be predicted to be and still be tried. The model is no better than
 /// that for small products, where latencies count that it does not know.
@@ -219,9 +219,9 @@ fn orders(tile: WideTile, query: Query, chip: &Chip) -> Vec<WideTile> {
     for (order, group) in ORDERS {
         // One turn visits all tiles at once, and a group of more rows than there are is all of them.
         let effect = match order {
-            _ if rows * columns * problem.batch <= chip.multiprocessors => (TileOrder::Groups, 0),
-            TileOrder::Groups if group >= rows => (TileOrder::Columns, 1),
-            TileOrder::Snake if group >= rows => (TileOrder::Columns, 1),
+            _ if rows * columns * problem.batch <= chip.multiprocessors => (RasterOrder::Groups, 0),
+            RasterOrder::Groups if group >= rows => (RasterOrder::Columns, 1),
+            RasterOrder::Snake if group >= rows => (RasterOrder::Columns, 1),
             other => (other, group),
         };
         if !seen.contains(&effect) {

@@ -5,7 +5,7 @@ use super::layouts::{ROW_BYTES, RowTile};
 use crate::emit::STAGING_BYTES;
 use crate::facts::chip::{Chip, MULTIPROCESSOR_REGISTERS, THREAD_REGISTERS};
 use crate::vocabulary;
-use axe_dialect::TileOrder;
+use axe_dialect::RasterOrder;
 use std::fmt;
 
 /// A tile of a kernel with roles, and the order of tiles.
@@ -18,7 +18,7 @@ pub struct WideTile {
     /// Tiles of A and B in flight.
     pub stages: i64,
     /// The order in which tiles are visited.
-    pub order: TileOrder,
+    pub order: RasterOrder,
     /// Rows of tiles in a group of the order.
     pub group: i64,
     /// CTAs of a cluster, whose tiles have an operand in common that each fetches a part of for all.
@@ -130,7 +130,7 @@ impl WideTile {
             shape: [m, n, depth],
             consumers,
             stages: 0,
-            order: TileOrder::Groups,
+            order: RasterOrder::Groups,
             group: GROUP,
             cluster: 1,
             beside: false,
@@ -387,23 +387,23 @@ impl fmt::Display for WideTile {
 }
 
 /// The orders and their names in `axe.plan`.
-const ORDERS: [(&str, TileOrder); 5] = [
-    ("rows", TileOrder::Rows),
-    ("columns", TileOrder::Columns),
-    ("groups", TileOrder::Groups),
-    ("snake", TileOrder::Snake),
-    ("hilbert", TileOrder::Hilbert),
+const ORDERS: [(&str, RasterOrder); 5] = [
+    ("rows", RasterOrder::Rows),
+    ("columns", RasterOrder::Columns),
+    ("groups", RasterOrder::Groups),
+    ("snake", RasterOrder::Snake),
+    ("hilbert", RasterOrder::Hilbert),
 ];
 
 /// The order of a name in `axe.plan`.
-pub(super) fn order(name: &str) -> Option<TileOrder> {
+pub(super) fn order(name: &str) -> Option<RasterOrder> {
     let mut orders = ORDERS.into_iter();
     orders
         .find(|(known, _)| *known == name)
         .map(|(_, order)| order)
 }
 
-fn order_name(order: TileOrder) -> &'static str {
+fn order_name(order: RasterOrder) -> &'static str {
     let mut orders = ORDERS.into_iter();
     orders
         .find(|(_, known)| *known == order)

@@ -1,4 +1,4 @@
-//! Teams that take turns at the tiles of a loop, and the stages of rings that they leave to each other.
+//! The ping-pong schedule: thread groups that take turns at the tiles of a loop, and the stages of rings that they leave to each other.
 //!
 //! A team takes its tile's stages after the team before has taken its own: a barrier of memory tells the phases of a
 //! stage apart only for those who are at most one behind (PTX ISA 9.7.13.15.16, `mbarrier.test_wait`). Teams hand
@@ -16,16 +16,16 @@ use axe_passes::ir::walk::{blocks, nested, operations};
 use melior::ir::operation::OperationLike;
 use melior::ir::{BlockRef, RegionLike};
 
-/// Whether a loop over tiles has its teams take turns.
-pub(crate) fn takes_turns(for_tiles: Op<'_>) -> bool {
-    for_tiles.attribute("turns").is_ok()
+/// Whether the thread groups around a loop over tiles take turns at them.
+pub(crate) fn is_pingpong(for_tiles: Op<'_>) -> bool {
+    for_tiles.attribute("pingpong").is_ok()
 }
 
 /// How many of the teams around an operator execute it for one tile.
 pub(crate) fn teams_of_a_tile(op: Op<'_>, threads: i64) -> i64 {
     let teams = Team::around(op, threads).count();
     let mut loops =
-        parents(op).filter(|parent| name(*parent) == "axe.for_tiles" && takes_turns(*parent));
+        parents(op).filter(|parent| name(*parent) == "axe.for_tiles" && is_pingpong(*parent));
     match loops.next() {
         Some(shared) => teams / Team::around(shared, threads).count().max(1),
         None => teams,
@@ -44,7 +44,7 @@ pub(crate) struct Turns<'c> {
 impl<'c> Emitter<'c> {
     /// The turns that a loop over tiles has.
     pub(crate) fn turns(&self, for_tiles: Op<'c>) -> PassResult<'c, Turns<'c>> {
-        if !takes_turns(for_tiles) {
+        if !is_pingpong(for_tiles) {
             return Ok(Turns {
                 count: 1,
                 number: Int::ZERO,
@@ -220,7 +220,7 @@ impl<'c> Count<'_, 'c> {
             match known || stages == 0 {
             true => Ok(stages),
             false => Err(self.emitter.error(format!(
-                "{what} takes stages of a pipeline in a loop over tiles with turns: expected as many stages in each tile, known when compiling"
+                "{what} takes stages of a pipeline in a loop over tiles with pingpong: expected as many stages in each tile, known when compiling"
             ))),
         }
         };
