@@ -37,7 +37,15 @@ fn main() -> Result<(), Box<dyn Error>> {
         .includes(dialect.split(':'))
         .include(&out)
         .include(&include)
-        .files(["Passes.cpp", "Pipelines.cpp", "Layouts.cpp"].map(|file| cpp.join(file)))
+        .files(
+            [
+                "Passes.cpp",
+                "Pipelines.cpp",
+                "Layouts.cpp",
+                "Speculation.cpp",
+            ]
+            .map(|file| cpp.join(file)),
+        )
         .compile("axe_passes");
     println!("cargo:rerun-if-changed={}", cpp.display());
     println!("cargo:include={}:{}", cpp.display(), out.display());

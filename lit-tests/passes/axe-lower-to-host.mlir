@@ -44,7 +44,8 @@ func.func @fill(%v: f32, %n: index) -> tensor<4x?xf32> {
 func.func @map(%x: tensor<4xf32>, %y: tensor<4xf32>, %c: i1) -> tensor<4xf32> {
   // CHECK: %[[U:.*]] = tensor.extract %[[X]][%[[I:.*]]]
   // CHECK: %[[W:.*]] = tensor.extract %[[Y]][%[[I]]]
-  // CHECK: %[[R:.*]] = scf.if %[[C]] -> (f32)
+  // CHECK: %[[B:.*]] = llvm.freeze %[[C]] : i1
+  // CHECK: %[[R:.*]] = scf.if %[[B]] -> (f32)
   // CHECK: scf.yield %[[U]]
   // CHECK: arith.addf %[[U]], %[[W]]
   // CHECK: tensor.yield %[[R]]
@@ -134,4 +135,27 @@ axe.mesh @pod(tp = 8)
 // CHECK-SAME: (%{{.*}}: tensor<64x32xf32>) -> tensor<64x32xf32>
 func.func @shared(%x: tensor<64x32xf32, #axe.layout<S[(8, 8, 32) : (1@pod.tp, 32, 1)]>>) -> tensor<64x32xf32, #axe.layout<S[(8, 8, 32) : (1@pod.tp, 32, 1)]>> {
   return %x : tensor<64x32xf32, #axe.layout<S[(8, 8, 32) : (1@pod.tp, 32, 1)]>>
+}
+
+// A division that a host would stop at divides by 1.
+// CHECK-LABEL: func.func @divided
+// CHECK: %[[DIVISOR:.*]] = llvm.freeze %{{.*}} : i8
+// CHECK: %[[BY:.*]] = arith.select %{{.*}}, %{{.*}}, %[[DIVISOR]] : i8
+// CHECK: arith.remsi %{{.*}}, %[[BY]] : i8
+// CHECK: llvm.freeze
+// CHECK: %[[ZERO:.*]] = arith.cmpi eq
+// CHECK: %[[EXPONENT:.*]] = arith.select %[[ZERO]]
+// CHECK: math.ipowi %{{.*}}, %[[EXPONENT]] : i8
+// CHECK-NOT: llvm.freeze
+// CHECK: arith.divui
+func.func @divided(%x: tensor<5xi8>, %y: tensor<5xi8>) -> tensor<5xi8> {
+  %z = axe.map ins(%x, %y : tensor<5xi8>, tensor<5xi8>) -> tensor<5xi8> {
+  ^bb0(%i: i8, %j: i8):
+    %c3 = arith.constant 3 : i8
+    %0 = arith.remsi %i, %j : i8
+    %1 = math.ipowi %0, %j : i8
+    %2 = arith.divui %1, %c3 : i8
+    axe.yield %2 : i8
+  }
+  return %z : tensor<5xi8>
 }

@@ -48,6 +48,10 @@ void axePlainTypes(MlirOperation operation);
  * resource that is not there. */
 const uint8_t *axeResourceData(MlirAttribute attribute, intptr_t *size);
 
+/* Whether an operation has no undefined behaviour on any operands, by its
+ * ConditionallySpeculatable interface. */
+bool axeIsSpeculatable(MlirOperation operation);
+
 #ifdef __cplusplus
 }
 #endif

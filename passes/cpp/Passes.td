@@ -189,7 +189,7 @@ def AxeLowerToHost : Pass<"axe-lower-to-host", "::mlir::ModuleOp"> {
                            "::mlir::func::FuncDialect", "::mlir::math::MathDialect",
                            "::mlir::scf::SCFDialect", "::mlir::memref::MemRefDialect",
                            "::mlir::bufferization::BufferizationDialect",
-                           "::mlir::tensor::TensorDialect"];
+                           "::mlir::tensor::TensorDialect", "::mlir::LLVM::LLVMDialect"];
 }
 
 #endif // AXE_PASSES_TD

@@ -14,6 +14,7 @@ pub mod pipeline;
 pub mod registry;
 pub mod remark;
 mod slice;
+pub mod speculation;
 pub mod target;
 mod tile;
 

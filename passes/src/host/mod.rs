@@ -6,6 +6,9 @@
 //!
 //! Arithmetic on halves is done in f32 and rounded after each operation ([`halves`]).
 //!
+//! An integer division by zero gives some number, as it does on GPUs: a tile's padding is divided too, and a host would
+//! stop at it ([`crate::speculation`]).
+//!
 //! A tensor's layout says who holds an element, not which value it has: a register tensor is its logical content.
 
 mod address;
@@ -29,6 +32,7 @@ use crate::error::{PassError, PassResult};
 use crate::ir::value::{is_used, name, replace_all_uses, results};
 use crate::ir::{Builder, Op, Val, walk};
 use crate::registry::PassContext;
+use crate::speculation;
 use address::Address;
 use kernel::Kernel;
 use melior::ir::Type;
@@ -76,6 +80,9 @@ pub(crate) fn run<'c>(module: Op<'c>, _: &mut PassContext<'_>) -> PassResult<'c>
         }
     }
     erase(gone)?;
+    for op in walk::nested(module, &|_| true) {
+        speculation::define(op)?;
+    }
     halves::widen(module)
 }
 

@@ -7,6 +7,7 @@ use super::walked;
 use crate::error::{PassError, PassResult};
 use crate::ir::value::{operands, replace_all_uses};
 use crate::ir::{Builder, Op, TensorType, Val, attribute, walk};
+use crate::speculation;
 use axe_dialect::Combiner;
 use melior::ir::operation::OperationLike;
 use melior::ir::{Type, ValueLike};
@@ -85,6 +86,12 @@ pub(super) fn map<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Val<'
         }
         for scalar in scalars {
             inner.take(*scalar);
+            for op in walk::nested(*scalar, &|_| true)
+                .into_iter()
+                .chain([*scalar])
+            {
+                speculation::define_branch(op)?;
+            }
         }
         source(*last)
     })

@@ -221,3 +221,32 @@ fn repeated_in_the_middle_and_everywhere() {
     }";
     check(body, &[(DType::F32, &[4, 6])], 0.0);
 }
+
+#[test]
+fn divisions_on_tiles_with_padding() {
+    let inputs: &[(DType, &[u64])] = &[(DType::I32, &[37, 100]), (DType::I32, &[37, 100])];
+    for operator in [
+        "divsi",
+        "divui",
+        "remsi",
+        "remui",
+        "floordivsi",
+        "ceildivsi",
+        "ceildivui",
+    ] {
+        let body = format!(
+            "func.func @f(%x: tensor<?x100xi32>, %y: tensor<?x100xi32>) -> tensor<?x100xi32> {{
+               %z = axe.map ins(%x, %y : tensor<?x100xi32>, tensor<?x100xi32>) -> tensor<?x100xi32> {{
+               ^bb0(%p: i32, %q: i32):
+                 %one = arith.constant 1 : i32
+                 %r = arith.ori %q, %one : i32
+                 %t = arith.{operator} %p, %r : i32
+                 %s = arith.{operator} %t, %q : i32
+                 axe.yield %s : i32
+               }}
+               return %z : tensor<?x100xi32>
+             }}"
+        );
+        check(&body, inputs, 0.0);
+    }
+}

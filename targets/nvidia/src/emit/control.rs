@@ -5,10 +5,10 @@ use super::kernel::Emitter;
 use super::pipeline::RingKey;
 use super::types;
 use super::value::Bound;
-use axe_passes::PassResult;
 use axe_passes::ir::value::{operands, results};
 use axe_passes::ir::walk::blocks;
 use axe_passes::ir::{Builder, Op, Val};
+use axe_passes::{PassResult, speculation};
 use melior::ir::operation::OperationLike;
 use melior::ir::{BlockLike, Type, ValueLike};
 
@@ -97,6 +97,14 @@ impl<'c> Emitter<'c> {
         self.set_panels(panels);
     }
 
+    /// Freezes what a map's body branches by.
+    fn define_branch(&self, op: Op<'c>) -> PassResult<'c> {
+        match self.speculative {
+            true => speculation::define_branch(op),
+            false => Ok(()),
+        }
+    }
+
     /// `scf.for`.
     pub(crate) fn for_loop(&mut self, op: Op<'c>) -> PassResult<'c> {
         let values = operands(op);
@@ -132,6 +140,7 @@ impl<'c> Emitter<'c> {
         let emitted = self
             .builder
             .operation("scf.for", &start, &types, &[], vec![region])?;
+        self.define_branch(emitted)?;
         let emitted = results(emitted);
         let (values, cursors) = emitted.split_at(own_count.min(emitted.len()));
         self.set_carried(&rings, cursors);
@@ -173,6 +182,7 @@ impl<'c> Emitter<'c> {
         let emitted = self
             .builder
             .operation("scf.if", &[condition], &types, &[], regions)?;
+        self.define_branch(emitted)?;
         let emitted = results(emitted);
         let (values, cursors) = emitted.split_at(emitted.len().saturating_sub(before.len()));
         self.set_carried(&rings, cursors);

@@ -16,7 +16,7 @@ use axe_passes::ir::facts::Facts;
 use axe_passes::ir::value::{identity, name, operands, results};
 use axe_passes::ir::walk::operations;
 use axe_passes::ir::{Builder, Op, Val};
-use axe_passes::{PassError, PassResult};
+use axe_passes::{PassError, PassResult, speculation};
 use melior::ir::operation::OperationLike;
 use melior::ir::{BlockRef, Type, TypeLike, ValueLike};
 use std::cell::RefCell;
@@ -58,6 +58,8 @@ pub(crate) struct Emitter<'c> {
     pub staging: Staging<'c>,
     /// Loops around what is being emitted.
     pub loops: usize,
+    /// Whether what is being emitted is the body of a map, which runs on registers without an element too.
+    pub speculative: bool,
     /// The kernel's tensor maps.
     pub tensor_maps: Vec<TensorMapParameter<'c>>,
     /// The first block of the function, whose arguments are its parameters.
@@ -111,6 +113,7 @@ impl<'c> Emitter<'c> {
             bulk_stores: false,
             staging: Staging::new(false),
             loops: 0,
+            speculative: false,
             tensor_maps: Vec::new(),
             entry: None,
             facts: Facts::default(),
@@ -256,6 +259,9 @@ impl<'c> Emitter<'c> {
     /// Emits an operation of the kernel.
     pub(crate) fn operation(&mut self, op: Op<'c>) -> PassResult<'c> {
         self.builder.location = op.location();
+        if self.speculative {
+            speculation::check(op)?;
+        }
         let name = name(op);
         let result = results(op).first().copied();
         let memory = match name.as_str() {
@@ -383,6 +389,9 @@ impl<'c> Emitter<'c> {
             unsafe {
                 mlir_sys::mlirOperationSetOperand(copy.to_raw(), at as isize, operand.to_raw())
             };
+        }
+        if self.speculative {
+            speculation::define(copy)?;
         }
         for (from, to) in results(op).into_iter().zip(results(copy)) {
             self.bind(from, Bound::Scalar(to));

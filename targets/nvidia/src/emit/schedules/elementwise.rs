@@ -128,8 +128,10 @@ impl Each {
                     .ok_or_else(|| emitter.error("an input has fewer registers than the result"))?;
                 emitter.bind(*argument, Bound::Scalar(value));
             }
-            let terminator = emitter.block(body)?;
-            let yielded = terminator.and_then(|terminator| operands(terminator).first().copied());
+            emitter.speculative = true;
+            let terminator = emitter.block(body);
+            emitter.speculative = false;
+            let yielded = terminator?.and_then(|terminator| operands(terminator).first().copied());
             let yielded =
                 yielded.ok_or_else(|| emitter.error("expected the body to yield a value"))?;
             values.push(emitter.scalar(yielded)?);
