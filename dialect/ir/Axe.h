@@ -92,6 +92,23 @@ public:
   }
 };
 
+// What operations are (AxeTraits.td): marks, without anything of their own.
+#define AXE_TRAIT(Name)                                                        \
+  template <typename ConcreteOp>                                               \
+  class Name : public mlir::OpTrait::TraitBase<ConcreteOp, Name> {}
+AXE_TRAIT(Operator);
+AXE_TRAIT(Logical);
+AXE_TRAIT(Elementwise);
+AXE_TRAIT(Lazy);
+AXE_TRAIT(Product);
+AXE_TRAIT(Reduction);
+AXE_TRAIT(Relayout);
+AXE_TRAIT(Tileable);
+AXE_TRAIT(StorageView);
+AXE_TRAIT(TakesStage);
+AXE_TRAIT(GivesStage);
+#undef AXE_TRAIT
+
 } // namespace axe
 
 #include "AxeDialect.h.inc"

@@ -407,6 +407,14 @@ void ScaledGemmOp::getEffects(Effects &effects) {
     addRead(effects, *operand);
 }
 
+LogicalResult WaitOp::verify() {
+  int64_t pending = getPending();
+  if (pending < 0)
+    return emitOpError("(G1) expected at least 0 pending groups, got ")
+           << pending;
+  return success();
+}
+
 LogicalResult WaitOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
                                        ValueRange operands, DictionaryAttr,
                                        OpaqueProperties, RegionRange,

@@ -414,7 +414,7 @@ static LogicalResult verifyRegisters(ScopeOp scope) {
 
 LogicalResult BarrierOp::verify() {
   if (getAcrossCluster() && (*this)->getParentOfType<ScopeOp>())
-    return emitOpError("(B1) expected 'cluster' outside of all scopes: every "
+    return emitOpError("(BA1) expected 'cluster' outside of all scopes: every "
                        "thread of the CTA arrives");
   return success();
 }
@@ -447,18 +447,20 @@ LogicalResult ScopeOp::verify() {
 //===----------------------------------------------------------------------===//
 
 /// Checks the rows of tiles that are visited together.
-static LogicalResult verifyRasterOrder(Operation *op, RasterOrder raster,
-                                       int64_t swizzle) {
+static LogicalResult verifyRasterOrder(Operation *op, StringRef constraint,
+                                       RasterOrder raster, int64_t swizzle) {
   bool grouped = raster == RasterOrder::Groups || raster == RasterOrder::Snake;
   if (swizzle < 1 || (swizzle != 1 && !grouped))
-    return op->emitOpError("(I2) expected a swizzle of at least 1, and only "
-                           "for 'groups' and 'snake', got ")
+    return op->emitOpError("(")
+           << constraint
+           << ") expected a swizzle of at least 1, and only for 'groups' and "
+              "'snake', got "
            << swizzle;
   return success();
 }
 
 LogicalResult TileAtOp::verify() {
-  return verifyRasterOrder(getOperation(), getRaster(), getSwizzle());
+  return verifyRasterOrder(getOperation(), "TA1", getRaster(), getSwizzle());
 }
 
 //===----------------------------------------------------------------------===//
@@ -526,7 +528,8 @@ LogicalResult ForTilesOp::verify() {
     return emitOpError("(I1) expected at least two counts, and one index "
                        "argument for each, got ")
            << getCounts().size() << " and " << body.getNumArguments();
-  if (failed(verifyRasterOrder(getOperation(), getRaster(), getSwizzle())))
+  if (failed(
+          verifyRasterOrder(getOperation(), "I2", getRaster(), getSwizzle())))
     return failure();
   if (getPingpong() && !hasThreadGroups((*this)->getParentOfType<ScopeOp>()))
     return emitOpError("(I3) expected 'pingpong' in a scope of several thread "
@@ -562,7 +565,7 @@ LogicalResult PipelineWaitOp::verify() {
       getSlot().getUsers(), [](Operation *user) { return !isa<CopyOp>(user); });
   if (ends != 1)
     return emitOpError(
-               "(PL3) expected the slot to be released once, or carried "
+               "(PL4) expected the slot to be released once, or carried "
                "by a loop, got ")
            << ends << " such uses";
   return success();

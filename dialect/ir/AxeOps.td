@@ -3,6 +3,7 @@
 #define AXE_OPS_TD
 
 include "AxeAttrs.td"
+include "AxeTraits.td"
 include "AxeTypes.td"
 include "mlir/IR/BuiltinAttributes.td"
 include "mlir/IR/RegionKindInterface.td"
@@ -25,7 +26,7 @@ class Axe_Op<string mnemonic, list<Trait> traits = []>
 // An operator that `--axe-dispatch-schedules` binds to a hardware schedule.
 // `schedule` forces a variant by name; `options` are that variant's own.
 class Axe_Operator<string mnemonic, list<Trait> traits = []>
-    : Axe_Op<mnemonic, traits> {
+    : Axe_Op<mnemonic, !listconcat(traits, [Axe_OperatorTrait])> {
   dag scheduling = (ins OptionalAttr<StrAttr>:$schedule,
                         OptionalAttr<DictionaryAttr>:$options);
   let hasVerifier = 1;
@@ -50,6 +51,14 @@ def Axe_MeshOp : Axe_Op<"mesh", [Symbol]> {
     ```mlir
     axe.mesh @pod(dp = 4, tp = 8)
     func.func @f(%x: tensor<64x32xf32, #axe.layout<S[(8, 8, 32) : (1@pod.tp, 32, 1)]>>)
+    ```
+
+    **Errors**
+
+    ```mlir
+    axe.mesh @pod()              // (M1) expected at least one axis
+    axe.mesh @pod(a = 4, a = 8)  // (M1) expected distinct axes, got 'a' twice
+    axe.mesh @pod(a = 0)         // (M1) expected a size of at least 1 on axis 'a', got 0
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$axes,
@@ -85,6 +94,14 @@ def Axe_KernelOp : Axe_Op<"kernel", [
       axe.return
     }
     ```
+
+    **Errors**
+
+    ```mlir
+    axe.kernel @k() threads(48) { ... }                  // (K1) expected threads to be a multiple of 32 from 32 to 1024, got 48
+    axe.kernel @k(%x: tensor<4xf32>) threads(32) { ... } // (K2) expected a memref or a scalar as argument 0, got 'tensor<4xf32>'
+    axe.kernel @k() threads(32) cluster(0) { ... }       // (K3) expected cluster extents of at least 1
+    ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        TypeAttrOf<FunctionType>:$function_type,
@@ -109,6 +126,17 @@ def Axe_KernelOp : Axe_Op<"kernel", [
 
 def Axe_ReturnOp : Axe_Op<"return", [Terminator, HasParent<"KernelOp">]> {
   let summary = "Ends a kernel";
+  let description = [{
+    The terminator of a kernel, which has no results.
+
+    **Example**: `axe.return`
+
+    **Errors**
+
+    ```mlir
+    func.func @f() { axe.return }  // expects parent op 'axe.kernel'
+    ```
+  }];
   let assemblyFormat = "attr-dict";
 }
 
@@ -136,6 +164,15 @@ def Axe_LaunchOp : Axe_Op<"launch", [
     %s = axe.launch @kernels::@scale grid(%g, %c1, %c1)
         ins(%x : tensor<?x128xf32>) outs(%e : tensor<?x128xf32>)
         {threads = 128 : i64, shared_bytes = 0 : i64} -> tensor<?x128xf32>
+    ```
+
+    **Errors**
+
+    ```mlir
+    axe.launch @missing grid(%n, %n, %n)                          // (U1) '@missing' is not an axe.kernel
+    axe.launch @k grid(%n, %n, %n) ins(%x : tensor<8xf32>)        // (U1) expected argument 0 to fit 'memref<4xf32>', got 'tensor<8xf32>'
+    axe.launch @module::@k grid(%n, %n, %n)                       // (U1) expected '@module' to be a gpu.module or a gpu.binary
+    axe.launch @k grid(%n, %n, %n) outs(%x : tensor<4xf32>)       // (U2) expected one result for every tensor among outs, of the same type
     ```
   }];
   let arguments = (ins SymbolRefAttr:$kernel,
@@ -182,6 +219,15 @@ def Axe_ScopeOp : Axe_Op<"scope", [
     axe.scope warpgroup [0, 1) registers(40) { ... }
     axe.scope warpgroup [1, 3) registers(232) { ... }
     ```
+
+    **Errors**
+
+    ```mlir
+    axe.scope warp { axe.scope warpgroup { ... } }  // (X1) expected a level inside 'warp', got 'warpgroup'
+    axe.scope warp [2, 2) { ... }                   // (X2) expected a range [begin, end) with begin < end
+    axe.scope warp [3, 5) { ... }                   // (X2) expected a range inside the 4 warps of the enclosing scope, got [3, 5)
+    axe.scope warp [0, 1) registers(40) { ... }     // (X3) expected a range of warpgroups with a budget of registers
+    ```
   }];
   let arguments = (ins Axe_LevelAttr:$level,
                        OptionalAttr<DenseI64ArrayAttr>:$range,
@@ -193,6 +239,15 @@ def Axe_ScopeOp : Axe_Op<"scope", [
 
 def Axe_EndOp : Axe_Op<"end", [Terminator, ParentOneOf<["ScopeOp", "ForTilesOp"]>, Pure]> {
   let summary = "Ends a scope or a loop over tiles";
+  let description = [{
+    The terminator of an `axe.scope` and of an `axe.for_tiles`, which is not written.
+
+    **Errors**
+
+    ```mlir
+    axe.kernel @k() threads(32) { axe.end }  // expects parent op to be one of 'axe.scope, axe.for_tiles'
+    ```
+  }];
   let assemblyFormat = "attr-dict";
 }
 
@@ -208,7 +263,13 @@ def Axe_BarrierOp : Axe_Op<"barrier", [MemoryEffects<[MemWrite]>]> {
 
     **Constraints**
 
-    * (B1) `cluster` outside of all scopes: every thread of the CTA arrives.
+    * (BA1) `cluster` outside of all scopes: every thread of the CTA arrives.
+
+    **Errors**
+
+    ```mlir
+    axe.scope warp [0, 1) { axe.barrier cluster }  // (BA1) expected 'cluster' outside of all scopes: every thread of the CTA arrives
+    ```
   }];
   let arguments = (ins UnitAttr:$isAsync, UnitAttr:$acrossCluster);
   let assemblyFormat = "(`async` $isAsync^)? (`cluster` $acrossCluster^)? attr-dict";
@@ -251,6 +312,15 @@ def Axe_ForTilesOp : Axe_Op<"for_tiles", [
       axe.for_tiles (%i, %j) in (%rows, %columns) raster(rows) pingpong { ... }
     }
     ```
+
+    **Errors**
+
+    ```mlir
+    axe.for_tiles (%i) in (%n) raster(rows) { ... }                  // (I1) expected at least two counts, and one index argument for each, got 1 and 1
+    axe.for_tiles (%i, %j) in (%n, %n) raster(rows 4) { ... }        // (I2) expected a swizzle of at least 1, and only for 'groups' and 'snake', got 4
+    axe.for_tiles (%i, %j) in (%n, %n) raster(rows) pingpong { ... } // (I3) expected 'pingpong' in a scope of several thread groups
+    axe.for_tiles (%i, %j) in (%n, %n) raster(spiral) { ... }        // expected a raster order (rows, columns, groups, snake, hilbert), got 'spiral'
+    ```
   }];
   let arguments = (ins Variadic<Index>:$counts, Axe_RasterOrderAttr:$raster,
                        DefaultValuedAttr<I64Attr, "1">:$swizzle,
@@ -272,12 +342,19 @@ def Axe_TileAtOp : Axe_Op<"tile_at", [NoMemoryEffect]> {
 
     **Constraints**
 
-    * (I2) `swizzle` is at least 1, and belongs to `groups` and `snake`.
+    * (TA1) `swizzle` is at least 1, and belongs to `groups` and `snake`.
 
     **Example**
 
     ```mlir
     %i, %j = axe.tile_at %number in (%rows, %columns) raster(groups 8)
+    ```
+
+    **Errors**
+
+    ```mlir
+    %i, %j = axe.tile_at %number in (%n, %n) raster(groups 0)  // (TA1) expected a swizzle of at least 1, and only for 'groups' and 'snake', got 0
+    %i, %j = axe.tile_at %number in (%n, %n) raster(spiral)    // expected a raster order (rows, columns, groups, snake, hilbert), got 'spiral'
     ```
   }];
   let arguments = (ins Index:$number, Index:$rows, Index:$columns,
@@ -311,6 +388,13 @@ def Axe_PipelineCreateOp : Axe_Op<"pipeline.create", [
     * (PL2) it stands in the kernel's body, outside any scope.
 
     **Example**: `%ring = axe.pipeline.create stages(4) : !axe.pipeline`
+
+    **Errors**
+
+    ```mlir
+    %ring = axe.pipeline.create stages(0) : !axe.pipeline                             // (PL1) expected at least 1 stage, got 0
+    axe.scope warp [0, 1) { %ring = axe.pipeline.create stages(2) : !axe.pipeline }   // (PL2) expected to stand in the body of a kernel
+    ```
   }];
   let arguments = (ins I64Attr:$stages);
   let results = (outs Axe_PipelineType:$pipeline);
@@ -318,7 +402,7 @@ def Axe_PipelineCreateOp : Axe_Op<"pipeline.create", [
   let hasVerifier = 1;
 }
 
-class Axe_TakeOp<string mnemonic> : Axe_Op<mnemonic, [MemoryEffects<[MemRead, MemWrite]>]> {
+class Axe_TakeOp<string mnemonic> : Axe_Op<mnemonic, [Axe_TakesStage, MemoryEffects<[MemRead, MemWrite]>]> {
   let arguments = (ins Axe_PipelineType:$pipeline);
   let results = (outs Axe_SlotType:$slot, Index:$stage);
   let assemblyFormat = "$pipeline attr-dict `:` type($slot)";
@@ -333,6 +417,12 @@ def Axe_AcquireOp : Axe_TakeOp<"pipeline.acquire"> {
     * (PL3) each slot is given back once: it has one commit.
 
     **Example**: `%slot, %stage = axe.pipeline.acquire %ring : !axe.slot`
+
+    **Errors**
+
+    ```mlir
+    %slot, %stage = axe.pipeline.acquire %ring : !axe.slot  // (PL3) expected one commit of the slot, got 0
+    ```
   }];
 }
 
@@ -341,13 +431,19 @@ def Axe_PipelineWaitOp : Axe_TakeOp<"pipeline.wait"> {
   let description = [{
     **Constraints**
 
-    * (PL3) each slot is given back once: it has one release, or a loop carries it.
+    * (PL4) each slot is given back once: it has one release, or a loop carries it.
 
     **Example**: `%slot, %stage = axe.pipeline.wait %ring : !axe.slot`
+
+    **Errors**
+
+    ```mlir
+    %slot, %stage = axe.pipeline.wait %ring : !axe.slot  // (PL4) expected the slot to be released once, or carried by a loop, got 0 such uses
+    ```
   }];
 }
 
-class Axe_GiveOp<string mnemonic> : Axe_Op<mnemonic, [MemoryEffects<[MemRead, MemWrite]>]> {
+class Axe_GiveOp<string mnemonic> : Axe_Op<mnemonic, [Axe_GivesStage, MemoryEffects<[MemRead, MemWrite]>]> {
   let arguments = (ins Axe_PipelineType:$pipeline, Axe_SlotType:$slot);
   let assemblyFormat = "$pipeline `,` $slot attr-dict";
 }
@@ -360,6 +456,12 @@ def Axe_PipelineCommitOp : Axe_GiveOp<"pipeline.commit"> {
     before the consumers' reads.
 
     **Example**: `axe.pipeline.commit %ring, %slot`
+
+    **Errors**
+
+    ```mlir
+    axe.pipeline.commit %ring, %stage  // use of value '%stage' expects different type than prior uses: '!axe.slot' vs 'index'
+    ```
   }];
 }
 
@@ -369,6 +471,12 @@ def Axe_ReleaseOp : Axe_GiveOp<"pipeline.release"> {
     The scope has no read of the stage to come or under way.
 
     **Example**: `axe.pipeline.release %ring, %slot`
+
+    **Errors**
+
+    ```mlir
+    axe.pipeline.release %ring, %stage  // use of value '%stage' expects different type than prior uses: '!axe.slot' vs 'index'
+    ```
   }];
 }
 
@@ -386,6 +494,14 @@ def Axe_AllocOp : Axe_Op<"alloc", [
     * (A2) its layout, when there is one, names only the axis `m`.
 
     **Example**: `%s = axe.alloc : memref<4x128x64xf16, #sa, #axe.space<shared>>`
+
+    **Errors**
+
+    ```mlir
+    %s = axe.alloc : memref<4xf32>                                                      // (A1) expected a memory space of the kernel's own, such as #axe.space<shared>
+    %s = axe.alloc : memref<?xf32, #axe.space<shared>>                                  // (A1) expected a static shape
+    %s = axe.alloc : memref<4xf32, #axe.layout<S[4 : 1@lane]>, #axe.space<shared>>      // (A2) expected a layout on the memory axis m alone
+    ```
   }];
   let arguments = (ins OptionalAttr<I64Attr>:$alignment);
   let results = (outs Axe_Memory:$result);
@@ -393,7 +509,7 @@ def Axe_AllocOp : Axe_Op<"alloc", [
   let hasVerifier = 1;
 }
 
-def Axe_SliceOp : Axe_Op<"slice", [Pure]> {
+def Axe_SliceOp : Axe_Op<"slice", [Axe_StorageView, Pure]> {
   let summary = "A static box of a memref, at a run-time origin";
   let description = [{
     The result is the box of the result's shape that starts at `origin`. Where
@@ -414,6 +530,14 @@ def Axe_SliceOp : Axe_Op<"slice", [Pure]> {
     * (V3) the result's layout, when written, is that of the source's box.
 
     **Example**: `%t = axe.slice %a[%m, %k] : memref<?x4096xf16> to memref<128x64xf16, strided<[4096, 1]>>`
+
+    **Errors**
+
+    ```mlir
+    axe.slice %x[%i] : memref<8x8xf32> to memref<4x4xf32, strided<[8, 1]>>     // (V1) expected 2 origins, got 1
+    axe.slice %x[%i, %i] : memref<8x8xf32> to memref<4x4xf16, strided<[8, 1]>> // (V2) expected element type 'f32', got 'f16'
+    axe.slice %x[%i, %i] : memref<8x8xf32> to memref<4x4xf32>                  // (V3) expected stride 8 in dimension 0 of the box, got 4
+    ```
   }];
   let arguments = (ins Axe_Memory:$source, Variadic<Index>:$origin);
   let results = (outs Axe_Memory:$result);
@@ -421,7 +545,7 @@ def Axe_SliceOp : Axe_Op<"slice", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Axe_ViewOp : Axe_Op<"view", [Pure]> {
+def Axe_ViewOp : Axe_Op<"view", [Axe_StorageView, Pure]> {
   let summary = "The same storage under another layout";
   let description = [{
     Reads the source's memory through the result's layout: a transpose, a
@@ -436,6 +560,13 @@ def Axe_ViewOp : Axe_Op<"view", [Pure]> {
     ```mlir
     %b = axe.view %bias : memref<256xf16> to memref<128x256xf16, #axe.layout<S[(128, 256) : (0, 1)]>>
     ```
+
+    **Errors**
+
+    ```mlir
+    axe.view %x : memref<8x8xf32> to memref<8x8xf16>  // (W1) expected element type 'f32', got 'f16'
+    axe.view %x : memref<8x8xf32> to memref<8x9xf32>  // (W2) expected a view of at most 64 elements of storage, got one that spans 72
+    ```
   }];
   let arguments = (ins Axe_Memory:$source);
   let results = (outs Axe_Memory:$result);
@@ -443,7 +574,7 @@ def Axe_ViewOp : Axe_Op<"view", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Axe_PeerOp : Axe_Op<"peer", [Pure]> {
+def Axe_PeerOp : Axe_Op<"peer", [Axe_StorageView, Pure]> {
   let summary = "The same storage of another CTA of the cluster";
   let description = [{
     Every CTA of a cluster has the kernel's shared storage at the same address:
@@ -455,6 +586,12 @@ def Axe_PeerOp : Axe_Op<"peer", [Pure]> {
     * (Y1) the source is in shared memory, and the result, of the same type but for it, in `cluster_shared`.
 
     **Example**: `%there = axe.peer %s at %rank : memref<64xf32, #axe.space<shared>> to memref<64xf32, #axe.space<cluster_shared>>`
+
+    **Errors**
+
+    ```mlir
+    axe.peer %x at %rank : memref<8xf16> to memref<8xf16, #axe.space<cluster_shared>>  // (Y1) expected shared memory, and the same type in #axe.space<cluster_shared>
+    ```
   }];
   let arguments = (ins Axe_Memory:$source, Index:$rank);
   let results = (outs Axe_Memory:$result);
@@ -466,7 +603,7 @@ def Axe_PeerOp : Axe_Op<"peer", [Pure]> {
 // Operators
 //===----------------------------------------------------------------------===//
 
-def Axe_CopyOp : Axe_Operator<"copy", [AttrSizedOperandSegments,
+def Axe_CopyOp : Axe_Operator<"copy", [Axe_Tileable, AttrSizedOperandSegments,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "Moves a tensor from one layout to another";
   let description = [{
@@ -504,6 +641,18 @@ def Axe_CopyOp : Axe_Operator<"copy", [AttrSizedOperandSegments,
     axe.copy %part to %sums accumulate : tensor<128x64xf32, #acc> to memref<128x64xf32, ...>
     axe.copy async %w to %stage signal %slot options = {l2 = "evict_last"} : memref<...> to memref<..., #axe.space<shared>>
     ```
+
+    **Errors**
+
+    ```mlir
+    axe.copy %x to %m : tensor<4xf32> to memref<8xf32>                     // (C1) expected source and destination of one shape and element type
+    axe.copy %m : memref<8xf32>                                            // (C2) expected a destination or a result, and not both
+    %0 = axe.copy async %m : memref<8xf32> -> tensor<8xf32>                // (C3) expected memrefs on both sides of an asynchronous copy
+    %0 = axe.copy %m pad %z : f16 : memref<8xf32> -> tensor<8xf32>         // (C4) expected padding of type 'f32' for a memref source, got 'f16'
+    axe.copy %a to %b multicast : memref<8xf16> to memref<8xf16>           // (C5) expected an asynchronous copy with 'multicast'
+    %0 = axe.copy %a accumulate : memref<8xf16> -> tensor<8xf16>           // (C6) expected 'accumulate' in a copy into storage that signals nothing
+    axe.copy %a to %b options = {l2 = "never"} : memref<8xf16> to memref<8xf16>  // (C7) expected "evict_first", "evict_normal" or "evict_last" for the option 'l2'
+    ```
   }];
   let arguments = !con((ins Axe_TensorOrMemory:$source,
                             Optional<Axe_Memory>:$dest,
@@ -525,6 +674,12 @@ def Axe_CommitOp : Axe_Op<"commit", [MemoryEffects<[MemWrite]>]> {
   let description = [{
     All asynchronous copies that the scope issued since its last `axe.commit`
     form the group of the token.
+
+    **Errors**
+
+    ```mlir
+    %token = axe.commit : index  // invalid kind of type specified: expected axe.token, but found 'index'
+    ```
   }];
   let results = (outs Axe_TokenType:$token);
   let assemblyFormat = "attr-dict `:` type($token)";
@@ -553,14 +708,21 @@ def Axe_WaitOp : Axe_Op<"wait", [MemoryEffects<[MemWrite]>,
     axe.wait {pending = 2 : i64}
     %e = axe.wait %d {pending = 1 : i64} : tensor<128x256xf32, #acc>
     ```
+
+    **Errors**
+
+    ```mlir
+    axe.wait {pending = -1 : i64}  // (G1) expected at least 0 pending groups, got -1
+    ```
   }];
   let arguments = (ins Variadic<AnyRankedTensor>:$values,
-                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntNonNegative]>, "0">:$pending);
+                       DefaultValuedAttr<I64Attr, "0">:$pending);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = "($values^)? attr-dict (`:` type($values)^)?";
+  let hasVerifier = 1;
 }
 
-def Axe_FillOp : Axe_Operator<"fill", [AttrSizedOperandSegments,
+def Axe_FillOp : Axe_Operator<"fill", [Axe_Logical, Axe_Lazy, Axe_Tileable, AttrSizedOperandSegments,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "A tensor, or storage, of one value";
   let description = [{
@@ -570,6 +732,14 @@ def Axe_FillOp : Axe_Operator<"fill", [AttrSizedOperandSegments,
     * (F2) one size for each dynamic dimension of the result.
 
     **Example**: `%z = axe.fill %c0 : f32 -> tensor<128x256xf32, #acc>`
+
+    **Errors**
+
+    ```mlir
+    %0 = axe.fill %z : f16                       // (F1) expected a destination or a result, and not both
+    %0 = axe.fill %z : f16 -> tensor<8xf32>      // (F1) expected element type 'f16', got 'f32'
+    %0 = axe.fill %z : f16 -> tensor<?xf16>      // (F2) expected 1 sizes, got 0
+    ```
   }];
   let arguments = !con((ins AnyType:$value, Optional<Axe_Memory>:$dest,
                             Variadic<Index>:$sizes), scheduling);
@@ -581,7 +751,7 @@ def Axe_FillOp : Axe_Operator<"fill", [AttrSizedOperandSegments,
   }];
 }
 
-def Axe_CastOp : Axe_Operator<"cast", [Pure]> {
+def Axe_CastOp : Axe_Operator<"cast", [Axe_Logical, Axe_Elementwise, Axe_Tileable, Pure]> {
   let summary = "Converts the element type";
   let description = [{
     Floats round to nearest even; float to integer rounds towards zero and
@@ -592,6 +762,14 @@ def Axe_CastOp : Axe_Operator<"cast", [Pure]> {
     * (T1) same shape and equal layouts; element types are floats or integers.
 
     **Example**: `%h = axe.cast %x : tensor<128x256xf32, #acc> -> tensor<128x256xf16, #acc>`
+
+    **Errors**
+
+    ```mlir
+    %0 = axe.cast %x : tensor<8xf32> -> tensor<4xf16>           // (T1) expected the source's shape
+    %0 = axe.cast %x : tensor<8xf32, #a> -> tensor<8xf16, #b>   // (T1) expected equal layouts
+    %0 = axe.cast %x : tensor<8xindex> -> tensor<8xf16>         // (T1) expected float or integer elements, got 'index'
+    ```
   }];
   let arguments = !con((ins AnyRankedTensor:$source), scheduling);
   let results = (outs AnyRankedTensor:$result);
@@ -601,7 +779,7 @@ def Axe_CastOp : Axe_Operator<"cast", [Pure]> {
   }];
 }
 
-def Axe_MapOp : Axe_Operator<"map", [Pure,
+def Axe_MapOp : Axe_Operator<"map", [Axe_Logical, Axe_Elementwise, Axe_Tileable, Pure,
     SingleBlockImplicitTerminator<"YieldOp">]> {
   let summary = "Applies a scalar body to every element";
   let description = [{
@@ -622,6 +800,15 @@ def Axe_MapOp : Axe_Operator<"map", [Pure,
       axe.yield %w : f32
     }
     ```
+
+    **Errors**
+
+    ```mlir
+    %0 = axe.map ins(%x, %y : tensor<4xf32>, tensor<8xf32>) -> tensor<4xf32> { ... }
+    // (P1) expected input 1 to have the shape of 'tensor<4xf32>', got 'tensor<8xf32>'
+    %0 = axe.map ins(%x : tensor<4xf32>) -> tensor<4xf32> { ^bb0(%u: f32): axe.yield }
+    // (P2) expected the body to yield one 'f32'
+    ```
   }];
   let arguments = !con((ins Variadic<AnyRankedTensor>:$inputs), scheduling);
   let results = (outs AnyRankedTensor:$result);
@@ -635,12 +822,23 @@ def Axe_MapOp : Axe_Operator<"map", [Pure,
 
 def Axe_YieldOp : Axe_Op<"yield", [Terminator, HasParent<"MapOp">, Pure, ReturnLike]> {
   let summary = "The value of a map's body";
+  let description = [{
+    The terminator of an `axe.map`, with the element that the body computes.
+
+    **Example**: `axe.yield %w : f32`
+
+    **Errors**
+
+    ```mlir
+    func.func @f() { axe.yield }  // expects parent op 'axe.map'
+    ```
+  }];
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
   let builders = [OpBuilder<(ins), [{ (void)$_state; }]>];
 }
 
-def Axe_ReduceOp : Axe_Operator<"reduce", [Pure]> {
+def Axe_ReduceOp : Axe_Operator<"reduce", [Axe_Logical, Axe_Reduction, Axe_Tileable, Pure]> {
   let summary = "Combines the elements along dimensions";
   let description = [{
     The result drops the dimensions `dims`. The order of combination is not
@@ -653,6 +851,14 @@ def Axe_ReduceOp : Axe_Operator<"reduce", [Pure]> {
     * (R3) `and` and `or` take integers.
 
     **Example**: `%s = axe.reduce <add> %x dims [1] : tensor<4x8xf32> -> tensor<4xf32>`
+
+    **Errors**
+
+    ```mlir
+    %0 = axe.reduce <add> %x dims [2] : tensor<4x8xf32> -> tensor<4xf32>  // (R1) expected ascending dims below 2, got 2
+    %0 = axe.reduce <add> %x dims [1] : tensor<4x8xf32> -> tensor<8xf32>  // (R2) expected 'tensor<4x8xf32>' without the dims, of the same element type, got 'tensor<8xf32>'
+    %0 = axe.reduce <and> %x dims [1] : tensor<4x8xf32> -> tensor<4xf32>  // (R3) expected integer elements for 'and', got 'f32'
+    ```
   }];
   let arguments = !con((ins Axe_CombinerAttr:$combiner, AnyRankedTensor:$source,
                             DenseI64ArrayAttr:$dims), scheduling);
@@ -664,7 +870,7 @@ def Axe_ReduceOp : Axe_Operator<"reduce", [Pure]> {
   }];
 }
 
-def Axe_BroadcastOp : Axe_Operator<"broadcast", [Pure]> {
+def Axe_BroadcastOp : Axe_Operator<"broadcast", [Axe_Logical, Axe_Lazy, Axe_Relayout, Axe_Tileable, Pure]> {
   let summary = "Repeats a tensor along new dimensions";
   let description = [{
     The result's dimensions `dims` are new; the others are the source's in order.
@@ -676,6 +882,14 @@ def Axe_BroadcastOp : Axe_Operator<"broadcast", [Pure]> {
     * (B3) one size for each dynamic extent among `dims`.
 
     **Example**: `%b = axe.broadcast %v dims [0] : tensor<8xf32> -> tensor<4x8xf32>`
+
+    **Errors**
+
+    ```mlir
+    %0 = axe.broadcast %x dims [2] : tensor<8xf32> -> tensor<4x8xf32>  // (B1) expected ascending dims below 2, got 2
+    %0 = axe.broadcast %x dims [1] : tensor<8xf32> -> tensor<4x8xf32>  // (B2) expected 'tensor<4x8xf32>' without the dims, of the same element type, got 'tensor<8xf32>'
+    %0 = axe.broadcast %x dims [0] : tensor<8xf32> -> tensor<?x8xf32>  // (B3) expected 1 sizes, got 0
+    ```
   }];
   let arguments = !con((ins AnyRankedTensor:$source, DenseI64ArrayAttr:$dims,
                             Variadic<Index>:$sizes), scheduling);
@@ -687,7 +901,7 @@ def Axe_BroadcastOp : Axe_Operator<"broadcast", [Pure]> {
   }];
 }
 
-def Axe_TransposeOp : Axe_Operator<"transpose", [Pure]> {
+def Axe_TransposeOp : Axe_Operator<"transpose", [Axe_Logical, Axe_Relayout, Axe_Tileable, Pure]> {
   let summary = "Permutes the dimensions";
   let description = [{
     Result dimension `i` is source dimension `permutation[i]`.
@@ -698,6 +912,13 @@ def Axe_TransposeOp : Axe_Operator<"transpose", [Pure]> {
     * (N2) the result has the permuted shape and the source's element type.
 
     **Example**: `%t = axe.transpose %x [1, 0] : tensor<4x8xf32> -> tensor<8x4xf32>`
+
+    **Errors**
+
+    ```mlir
+    %0 = axe.transpose %x [0, 0] : tensor<4x8xf32> -> tensor<4x4xf32>  // (N1) expected a permutation of 2 dimensions
+    %0 = axe.transpose %x [1, 0] : tensor<4x8xf32> -> tensor<4x8xf32>  // (N2) expected the permuted shape and the source's element type
+    ```
   }];
   let arguments = !con((ins AnyRankedTensor:$source, DenseI64ArrayAttr:$permutation), scheduling);
   let results = (outs AnyRankedTensor:$result);
@@ -708,7 +929,7 @@ def Axe_TransposeOp : Axe_Operator<"transpose", [Pure]> {
   }];
 }
 
-def Axe_ExtractSliceOp : Axe_Operator<"extract_slice", [Pure]> {
+def Axe_ExtractSliceOp : Axe_Operator<"extract_slice", [Axe_Relayout, Pure]> {
   let summary = "A static box of a tensor, at an origin known when compiling";
   let description = [{
     Element `x` of the result is element `origin + x` of the source. Of a
@@ -727,6 +948,14 @@ def Axe_ExtractSliceOp : Axe_Operator<"extract_slice", [Pure]> {
     ```mlir
     %p = axe.extract_slice %sum [0, 64] : tensor<128x192xf32, #acc> -> tensor<128x64xf32, #panel>
     ```
+
+    **Errors**
+
+    ```mlir
+    %0 = axe.extract_slice %x [0] : tensor<4x8xf32> -> tensor<4x4xf32>     // (J1) expected 2 origins of at least 0, got [0]
+    %0 = axe.extract_slice %x [0, 4] : tensor<4x8xf32> -> tensor<4x4xf16>  // (J2) expected a static result of the source's rank and element type
+    %0 = axe.extract_slice %x [0, 5] : tensor<4x8xf32> -> tensor<4x4xf32>  // (J3) expected dimension 1 of the box to lie in the source's 'tensor<4x8xf32>', got 4 elements from 5 on
+    ```
   }];
   let arguments = !con((ins AnyRankedTensor:$source, DenseI64ArrayAttr:$origin), scheduling);
   let results = (outs AnyRankedTensor:$result);
@@ -737,7 +966,7 @@ def Axe_ExtractSliceOp : Axe_Operator<"extract_slice", [Pure]> {
   }];
 }
 
-def Axe_MaskOp : Axe_Operator<"mask", [Pure, AttrSizedOperandSegments]> {
+def Axe_MaskOp : Axe_Operator<"mask", [Axe_Tileable, Pure, AttrSizedOperandSegments]> {
   let summary = "Keeps the elements inside bounds and replaces the others";
   let description = [{
     Element `x` of the result is that of the source where
@@ -750,6 +979,13 @@ def Axe_MaskOp : Axe_Operator<"mask", [Pure, AttrSizedOperandSegments]> {
     * (Q2) the value has the element type; the result has the source's type.
 
     **Example**: `%y = axe.mask %x at (%m, %n) in (%M, %N) else %ninf : f32, tensor<4x1024xf32, #row>`
+
+    **Errors**
+
+    ```mlir
+    %0 = axe.mask %x at(%i) in(%i) else %z : f32, tensor<4x8xf32> -> tensor<4x8xf32>         // (Q1) expected 2 origins and limits, got 1 and 1
+    %0 = axe.mask %x at(%i, %i) in(%i, %i) else %z : f16, tensor<4x8xf32> -> tensor<4x8xf32> // (Q2) expected a value of the element type and a result of type 'tensor<4x8xf32>'
+    ```
   }];
   let arguments = !con((ins AnyRankedTensor:$source, Variadic<Index>:$origin,
                             Variadic<Index>:$limit, AnyType:$value), scheduling);
@@ -761,7 +997,7 @@ def Axe_MaskOp : Axe_Operator<"mask", [Pure, AttrSizedOperandSegments]> {
   }];
 }
 
-def Axe_GemmOp : Axe_Operator<"gemm", [
+def Axe_GemmOp : Axe_Operator<"gemm", [Axe_Logical, Axe_Product, Axe_Tileable,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "A matrix product, accumulated";
   let description = [{
@@ -785,6 +1021,15 @@ def Axe_GemmOp : Axe_Operator<"gemm", [
     ```mlir
     %d = axe.gemm %a, %b acc %c {trans_b} : tensor<128x64xf16, #fa>, tensor<256x64xf16, #fb> -> tensor<128x256xf32, #acc>
     ```
+
+    **Errors**
+
+    ```mlir
+    %0 = axe.gemm %a, %b : tensor<4x8xf16>, tensor<4x8xf16> -> tensor<4x8xf32>   // (E1) expected [M, K] * [K, N] -> [M, N], got [4, 8] * [4, 8] -> [4, 8]
+    %0 = axe.gemm %a, %b : tensor<4x8xf16>, tensor<8x4xbf16> -> tensor<4x4xf32>  // (E2) expected A and B of one element type, got 'f16' and 'bf16'
+    %0 = axe.gemm %a, %b : tensor<4x8xf32>, tensor<8x4xf32> -> tensor<4x4xf16>   // (E2) expected an accumulator of the kind of 'f32' and at least its width, got 'f16'
+    %0 = axe.gemm %a, %b acc %c : tensor<4x4xf16> : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xf32>  // (E3) expected an accumulator of type 'tensor<4x4xf32>', got 'tensor<4x4xf16>'
+    ```
   }];
   let arguments = !con((ins Axe_TensorOrMemory:$a, Axe_TensorOrMemory:$b,
                             Optional<AnyRankedTensor>:$acc,
@@ -798,7 +1043,7 @@ def Axe_GemmOp : Axe_Operator<"gemm", [
   }];
 }
 
-def Axe_ScaledGemmOp : Axe_Operator<"scaled_gemm", [
+def Axe_ScaledGemmOp : Axe_Operator<"scaled_gemm", [Axe_Logical, Axe_Product,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "A matrix product of 8-bit floats with scales by blocks";
   let description = [{
@@ -822,6 +1067,15 @@ def Axe_ScaledGemmOp : Axe_Operator<"scaled_gemm", [
 
     ```mlir
     %d = axe.scaled_gemm %a, %b, %sa, %sb : tensor<64x512xf8E4M3FN>, tensor<256x512xf8E4M3FN>, tensor<64x4xf32>, tensor<2x4xf32> -> tensor<64x256xf32>
+    ```
+
+    **Errors**
+
+    ```mlir
+    %0 = axe.scaled_gemm %a, %b, %sa, %sb : tensor<8x256xf8E4M3FN>, tensor<256x128xf8E4M3FN>, ...  // (H1) expected [M, K], [N, K] -> [M, N]
+    %0 = axe.scaled_gemm %a, %b, %sa, %sb : tensor<8x256xf16>, tensor<128x256xf8E4M3FN>, ...       // (H2) expected 8-bit floats
+    %0 = axe.scaled_gemm %a, %b, %sa, %sb : ..., tensor<2x8xf32>, tensor<1x2xf32> -> ...           // (H3) expected scales of shape [8, 2], got 'tensor<2x8xf32>'
+    %0 = axe.scaled_gemm %a, %b, %sa, %sb {block_k = 48 : i64} : ...                               // (H4) expected block_n a positive multiple of 16 and block_k of 32, got 128 and 48
     ```
   }];
   let arguments = !con((ins Axe_TensorOrMemory:$a, Axe_TensorOrMemory:$b,

@@ -15,6 +15,7 @@ pub mod abi;
 mod attribute;
 mod ffi;
 mod memref;
+mod operation;
 mod source;
 pub mod vocabulary;
 
@@ -23,6 +24,7 @@ pub use attribute::{
     token_type,
 };
 pub use memref::{element_type, layout_of, memory_space, memref_type, strides_of, tensor_type};
+pub use operation::{Op, Operands, Typed, Val};
 pub use source::{Source, place};
 
 use melior::dialect::{DialectHandle, DialectRegistry};
@@ -39,12 +41,28 @@ pub fn register(registry: &DialectRegistry) {
     handle().insert_dialect(registry);
 }
 
-/// The operations of the dialect, generated from its ODS.
+/// The operations of the dialect, generated from its ODS: their names, what they are ([`Trait`](ops::Trait)), and the
+/// parts of each, by name.
+///
+/// ```no_run
+/// use axe_dialect::{Op, Typed, ops};
+/// fn depth_first(op: Op<'_>) -> bool {
+///     ops::GemmOp::of(op).is_some_and(|gemm| gemm.trans_a)
+/// }
+/// ```
 pub mod ops {
-    #![allow(missing_docs, clippy::all)]
-    melior::dialect! {
-        name: "axe",
-        files: ["AxeOps.td"],
-        include_directory_env_vars: ["AXE_IR_DIR"],
+    use crate::attribute::{Combiner, Level, RasterOrder};
+    use crate::operation::{
+        Arity, Groups, Op, Operands, Typed, Val, integer, integers, is_named, text,
+    };
+    use melior::ir::Attribute;
+    use melior::ir::operation::OperationLike;
+
+    include!(concat!(env!("OUT_DIR"), "/ops.rs"));
+
+    /// Whether the operation of this name has a trait.
+    #[must_use]
+    pub fn has(name: &str, r#trait: Trait) -> bool {
+        traits(name).contains(&r#trait)
     }
 }

@@ -1,4 +1,7 @@
-//! Generates the dialect's C++ from ODS and compiles it with the C API.
+//! Generates the dialect's C++ and Rust from ODS, and compiles the C++ with the C API.
+
+mod ods;
+mod wrappers;
 
 use std::{env, error::Error, path::Path, path::PathBuf, process::Command};
 
@@ -41,6 +44,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     for (arguments, file) in GENERATED {
         generate(&prefix, &ir, arguments, &out.join(file))?;
     }
+    let records = ods::Records::parse(&records(&prefix, &ir)?)?;
+    let wrappers = wrappers::text(&records.operations()?, &records.traits()?)?;
+    std::fs::write(out.join("ops.rs"), wrappers)?;
     let mut sources = sources_in(&ir)?;
     sources.extend(sources_in(&dialect.join("capi"))?);
     cc::Build::new()
@@ -61,7 +67,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         .files(sources)
         .compile("axe_dialect");
 
-    println!("cargo:rustc-env=AXE_IR_DIR={}", ir.display());
     println!("cargo:rerun-if-changed={}", ir.display());
     println!("cargo:rerun-if-changed={}", dialect.join("capi").display());
     println!(
@@ -79,20 +84,40 @@ fn generate(
     arguments: &[&str],
     file: &Path,
 ) -> Result<(), Box<dyn Error>> {
-    let status = Command::new(prefix.join("bin/mlir-tblgen"))
+    let mut command = tablegen(prefix, ir, "mlir-tblgen");
+    if !command
         .args(arguments)
+        .arg("-o")
+        .arg(file)
+        .status()?
+        .success()
+    {
+        return Err(format!("mlir-tblgen {arguments:?} failed").into());
+    }
+    Ok(())
+}
+
+/// The records of ODS as JSON, which `mlir-tblgen` does not print.
+fn records(prefix: &Path, ir: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
+    let output = tablegen(prefix, ir, "llvm-tblgen")
+        .arg("--dump-json")
+        .output()?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        return Err(format!("llvm-tblgen --dump-json failed: {said}").into());
+    }
+    Ok(output.stdout)
+}
+
+fn tablegen(prefix: &Path, ir: &Path, tool: &str) -> Command {
+    let mut command = Command::new(prefix.join("bin").join(tool));
+    command
         .arg(ir.join("AxeOps.td"))
         .arg("-I")
         .arg(ir)
         .arg("-I")
-        .arg(prefix.join("include"))
-        .arg("-o")
-        .arg(file)
-        .status()?;
-    if !status.success() {
-        return Err(format!("mlir-tblgen {arguments:?} failed").into());
-    }
-    Ok(())
+        .arg(prefix.join("include"));
+    command
 }
 
 fn sources_in(folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
