@@ -3,16 +3,16 @@
 use crate::error::CompileError;
 use crate::tensor_maps::{Argument, tensor_maps};
 use axe_cpu::dtype;
+use axe_dialect::ops::{self, LaunchOp};
 use axe_package::{
     Access, Arg, Buffer, BufferInit, DType, Expr, Kernel, Launch, MemRef, Param, ParamKind,
     ScalarType, Step, Symbol, TensorSpec,
 };
 use axe_passes::ir::types::bits;
-use axe_passes::ir::value::{defining, identity, name, operands, results, users};
+use axe_passes::ir::value::{defining, identity, name, operands, parts, results, users};
 use axe_passes::ir::walk::{blocks, operations};
 use axe_passes::ir::{DYNAMIC, Op, TensorType, Val, attribute};
 use axe_passes::{PassError, PassResult};
-use melior::ir::attribute::DenseI32ArrayAttribute;
 use melior::ir::operation::OperationLike;
 use melior::ir::{AttributeLike, BlockLike, Type, ValueLike};
 use mlir_sys as sys;
@@ -162,7 +162,7 @@ impl Host {
                 )
             }
             ("cf.assert", [condition], _) => return self.assert(op, *condition),
-            ("axe.launch", ..) => return self.launch(op),
+            (ops::LAUNCH, ..) => return self.launch(op),
             ("func.return", values, _) => return self.finish(op, values),
             (_, [a, b], [_]) => match binary(&name) {
                 Some(apply) => Known::Int(apply(self.int(op, *a)?, self.int(op, *b)?)),
@@ -314,27 +314,14 @@ impl Host {
     }
 
     fn launch<'c>(&mut self, op: Op<'c>) -> PassResult<'c> {
-        let sizes = op
-            .attribute("operandSegmentSizes")
-            .ok()
-            .and_then(|sizes| DenseI32ArrayAttribute::try_from(sizes).ok());
-        let segment = |at: usize| {
-            sizes
-                .and_then(|sizes| sizes.element(at).ok())
-                .and_then(|size| usize::try_from(size).ok())
-        };
-        let (values, results) = (operands(op), results(op));
+        let launch: LaunchOp = parts(op)?;
         // A launch has one result for each tensor among its outputs.
-        let mut tensors = results.iter();
-        let (Some(inputs), Some(outputs), Some(&[x, y, z])) =
-            (segment(3), segment(4), values.get(..3))
-        else {
-            return Err(error(op, "expected a grid, inputs and outputs"));
-        };
+        let mut tensors = launch.results.iter();
+        let [x, y, z] = [launch.grid_x, launch.grid_y, launch.grid_z];
         let grid = [self.int(op, x)?, self.int(op, y)?, self.int(op, z)?];
         let mut call = Call::default();
-        for (at, value) in values.iter().skip(3).enumerate().take(inputs + outputs) {
-            let written = at >= inputs;
+        for (at, value) in launch.inputs.iter().chain(&launch.outputs).enumerate() {
+            let written = at >= launch.inputs.len();
             match self.values.get(&identity(*value)).cloned() {
                 Some(Known::Int(expr)) => call.int(op, at, value.r#type(), expr)?,
                 Some(Known::Float(number)) => call.float(op, at, value.r#type(), number)?,
@@ -605,7 +592,7 @@ fn is_last_use(tensor: Val<'_>) -> bool {
         return false;
     };
     match name(op).as_str() {
-        "axe.launch" => true,
+        ops::LAUNCH => true,
         "tensor.expand_shape" | "tensor.collapse_shape" => operands(op)
             .first()
             .is_some_and(|source| is_last_use(*source)),

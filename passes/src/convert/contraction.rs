@@ -9,6 +9,7 @@ use super::{Counts, unsupported};
 use crate::error::PassResult;
 use crate::ir::value::{name, operands};
 use crate::ir::{Builder, DYNAMIC, Val, types};
+use axe_dialect::ops::{CastOp, GemmOp};
 use melior::ir::Type;
 use melior::ir::operation::OperationLike;
 
@@ -214,12 +215,10 @@ fn with_element<'c>(
     let tensor = builder.tensor_of(value)?;
     match tensor.element == element {
         true => Ok(value),
-        false => builder.value(
-            "axe.cast",
-            &[value],
-            builder.tensor(&tensor.shape, element)?,
-            &[],
-        ),
+        false => {
+            let result = builder.tensor(&tensor.shape, element)?;
+            builder.operator_value(&CastOp::operands(value), result, &[])
+        }
     }
 }
 
@@ -248,11 +247,13 @@ fn gemm<'c>(
     }
     let order = [batch, m, n].concat();
     let space = Space::new(op, order.clone())?;
-    let mut operands = vec![a, b];
-    if let Some(initial) = initial_sum(builder, op, &space)? {
-        let initial = with_element(builder, initial, wide)?;
-        operands.push(matrix(builder, &space, initial, parts)?);
-    }
+    let acc = match initial_sum(builder, op, &space)? {
+        Some(initial) => {
+            let initial = with_element(builder, initial, wide)?;
+            Some(matrix(builder, &space, initial, parts)?)
+        }
+        None => None,
+    };
     let flags = [("trans_a", trans_a), ("trans_b", trans_b)];
     let flags: Vec<_> = flags
         .iter()
@@ -260,7 +261,8 @@ fn gemm<'c>(
         .map(|(flag, _)| (*flag, builder.unit()))
         .collect();
     let shape = matrix_shape(&space, parts);
-    let product = builder.value("axe.gemm", &operands, builder.tensor(&shape, wide)?, &flags)?;
+    let operands = GemmOp::operands(a, b, acc);
+    let product = builder.operator_value(&operands, builder.tensor(&shape, wide)?, &flags)?;
     counts.gemms += 1;
     let value = unmatrix(builder, &space, product, parts)?;
     let value = with_element(builder, value, element)?;

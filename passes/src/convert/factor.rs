@@ -8,6 +8,8 @@ use super::unsupported;
 use crate::error::PassResult;
 use crate::ir::value::defined_by;
 use crate::ir::{Builder, TensorType, Val, attribute, types};
+use axe_dialect::Typed;
+use axe_dialect::ops::{CastOp, TransposeOp};
 use melior::ir::operation::OperationLike;
 
 /// A tensor and the loop of each of its dimensions.
@@ -131,8 +133,11 @@ fn collapsed<'c>(
 /// The source of a transpose and, for each group of the transpose's dimensions, the source's; `None` when
 /// those of a group do not follow each other.
 fn transposed_groups<'c>(value: Val<'c>, groups: &[Vec<i64>]) -> Option<(Val<'c>, Vec<Vec<i64>>)> {
-    let op = defined_by(value, "axe.transpose")?;
-    let permutation = attribute::read_i64s(op.attribute("permutation").ok()?)?;
+    let TransposeOp {
+        source: from,
+        permutation,
+        ..
+    } = TransposeOp::defining(value)?;
     let source = |dim: &i64| {
         usize::try_from(*dim)
             .ok()
@@ -149,26 +154,26 @@ fn transposed_groups<'c>(value: Val<'c>, groups: &[Vec<i64>]) -> Option<(Val<'c>
             .zip(group.iter().skip(1))
             .all(|(dim, next)| *next == dim + 1)
     };
-    moved
-        .iter()
-        .all(follow)
-        .then_some((op.operand(0).ok()?, moved))
+    moved.iter().all(follow).then_some((from, moved))
 }
 
 fn untransposed<'c>(factor: &Factor<'c>) -> Option<(Val<'c>, Vec<usize>)> {
-    let op = defined_by(factor.value, "axe.transpose")?;
-    let permutation = attribute::read_i64s(op.attribute("permutation").ok()?)?;
+    let TransposeOp {
+        source,
+        permutation,
+        ..
+    } = TransposeOp::defining(factor.value)?;
     // Result dimension i is source dimension permutation[i], so the source's dimension d has the loop of the i with permutation[i] = d.
     let loops = (0..).zip(&factor.loops).map(|(dim, _): (i64, _)| {
         let at = permutation.iter().position(|source| *source == dim)?;
         factor.loops.get(at).copied()
     });
-    Some((op.operand(0).ok()?, loops.collect::<Option<_>>()?))
+    Some((source, loops.collect::<Option<_>>()?))
 }
 
 /// What a cast widens, when every value of the narrow type is one of the wide type.
 fn unwidened<'c>(value: Val<'c>) -> Option<Val<'c>> {
-    let source = defined_by(value, "axe.cast")?.operand(0).ok()?;
+    let CastOp { source, .. } = CastOp::defining(value)?;
     let (wide, narrow) = (
         TensorType::of_value(value)?.element,
         TensorType::of_value(source)?.element,

@@ -19,6 +19,7 @@ use crate::error::{PassError, PassResult};
 use crate::ir::value::{is_used, name, replace_all_uses};
 use crate::ir::{Builder, Op, Val, walk};
 use crate::registry::PassContext;
+use axe_dialect::ops::{self, Trait};
 use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
 use structured::Structured;
@@ -109,15 +110,6 @@ fn entered(op: Op<'_>) -> bool {
 
 /// Whether an operation without uses can go: it computes values and does nothing else.
 fn removable(op: Op<'_>) -> bool {
-    const OPERATORS: &[&str] = &[
-        "axe.broadcast",
-        "axe.cast",
-        "axe.fill",
-        "axe.gemm",
-        "axe.map",
-        "axe.reduce",
-        "axe.transpose",
-    ];
     let name = name(op);
     op.result_count() > 0
         && (computes(&name)
@@ -126,7 +118,7 @@ fn removable(op: Op<'_>) -> bool {
                 && walk::nested(op, &|_| true)
                     .into_iter()
                     .all(|inner| computes(&crate::ir::value::name(inner))))
-            || OPERATORS.contains(&name.as_str()))
+            || ops::has(&name, Trait::Logical))
 }
 
 /// Whether operations of this name compute scalars and do nothing else.

@@ -4,8 +4,10 @@ use super::structured::{Index, Structured};
 use super::unsupported;
 use crate::error::{PassError, PassResult};
 use crate::ir::reshape::groups_without;
-use crate::ir::value::{defined_by, operands};
+use crate::ir::value::defined_by;
 use crate::ir::{Builder, DYNAMIC, TensorType, Val, attribute};
+use axe_dialect::Typed;
+use axe_dialect::ops::{BroadcastOp, FillOp, TransposeOp};
 use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
 
@@ -222,12 +224,8 @@ pub(super) fn transpose<'c>(
         .filter_map(|dim| i64::try_from(*dim).ok())
         .collect();
     let attributes = [("permutation", builder.i64s(&permutation))];
-    builder.value(
-        "axe.transpose",
-        &[value],
-        builder.tensor(&shape, source.element)?,
-        &attributes,
-    )
+    let result = builder.tensor(&shape, source.element)?;
+    builder.operator_value(&TransposeOp::operands(value), result, &attributes)
 }
 
 /// `axe.broadcast` of a tensor whose dimensions lie at `positions` of the space, ascending.
@@ -250,20 +248,14 @@ fn broadcast<'c>(
         false => kept.next().copied().unwrap_or(*extent),
     };
     let shape: Vec<i64> = space.shape.iter().enumerate().map(extent).collect();
-    let operands: Vec<_> = std::iter::once(value)
-        .chain(space.sizes(builder, &new)?)
-        .collect();
+    let operands = BroadcastOp::operands(value, &space.sizes(builder, &new)?);
     let dims: Vec<i64> = new
         .iter()
         .filter_map(|at| i64::try_from(*at).ok())
         .collect();
     let attributes = [("dims", builder.i64s(&dims))];
-    builder.value(
-        "axe.broadcast",
-        &operands,
-        builder.tensor(&shape, source.element)?,
-        &attributes,
-    )
+    let result = builder.tensor(&shape, source.element)?;
+    builder.operator_value(&operands, result, &attributes)
 }
 
 /// The value that all elements of a tensor have, when its producer says so: a fill or a splat constant.
@@ -274,8 +266,8 @@ pub(super) fn uniform<'c>(
     builder: &Builder<'c>,
     value: Val<'c>,
 ) -> PassResult<'c, Option<Val<'c>>> {
-    if let Some(fill) = defined_by(value, "axe.fill") {
-        return Ok(operands(fill).first().copied());
+    if let Some(fill) = FillOp::defining(value) {
+        return Ok(Some(fill.value));
     }
     let constant = defined_by(value, "arith.constant").and_then(|op| op.attribute("value").ok());
     match constant.and_then(attribute::splat) {
@@ -309,14 +301,5 @@ pub(super) fn fill_of<'c>(
     sizes: &[Val<'c>],
 ) -> PassResult<'c, Val<'c>> {
     let result = builder.tensor(shape, value.r#type())?;
-    let operands: Vec<_> = std::iter::once(value)
-        .chain(sizes.iter().copied())
-        .collect();
-    let count = i32::try_from(sizes.len()).unwrap_or(i32::MAX);
-    builder.value(
-        "axe.fill",
-        &operands,
-        result,
-        &[builder.segments(&[1, 0, count])],
-    )
+    builder.operator_value(&FillOp::operands(value, None, sizes), result, &[])
 }

@@ -10,6 +10,7 @@ use crate::error::PassResult;
 use crate::ir::value::{defined_by, name, operands};
 use crate::ir::{Builder, Op, Val, attribute, combiner, types};
 use axe_dialect::Combiner;
+use axe_dialect::ops::{self, ReduceOp};
 use melior::ir::operation::OperationLike;
 use melior::ir::{Type, ValueLike};
 
@@ -187,12 +188,8 @@ fn reduce<'c>(
         ),
         ("dims", builder.i64s(&dims)),
     ];
-    builder.value(
-        "axe.reduce",
-        &[source],
-        builder.tensor(&kept, element)?,
-        &attributes,
-    )
+    let result = builder.tensor(&kept, element)?;
+    builder.operator_value(&ReduceOp::operands(source), result, &attributes)
 }
 
 /// Combines what was reduced with the initial value, unless that is neutral.
@@ -233,10 +230,10 @@ fn with_initial<'c>(
         (Operand::Tensor(_), None) => return Ok(reduced),
     };
     let sum = body.value(&name(inner), &[*left, right], element, &[])?;
-    body.operation("axe.yield", &[sum], &[], &[], Vec::new())?;
+    body.operation(ops::YIELD, &[sum], &[], &[], Vec::new())?;
     counts.maps += 1;
     let result = builder.tensor(&space.shape, element)?;
-    let reduced = builder.operation("axe.map", &tensors, &[result], &[], vec![region])?;
+    let reduced = builder.operation(ops::MAP, &tensors, &[result], &[], vec![region])?;
     builder.result_of(reduced)
 }
 

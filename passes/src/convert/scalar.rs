@@ -7,6 +7,7 @@ use super::unsupported;
 use crate::error::PassResult;
 use crate::ir::value::{defined_by, identity, name, operands, results};
 use crate::ir::{Builder, Op, Val, types};
+use axe_dialect::ops::{self, CastOp};
 use melior::ir::ValueLike;
 use melior::ir::operation::{OperationLike, OperationMutLike};
 use std::collections::HashMap;
@@ -127,10 +128,10 @@ pub(super) fn evaluate<'c>(
         }
     }
     let value = copy(&inner, &slice, root, &mut copies)?;
-    inner.operation("axe.yield", &[value], &[], &[], Vec::new())?;
+    inner.operation(ops::YIELD, &[value], &[], &[], Vec::new())?;
     let result = builder.tensor(&space.shape, root.r#type())?;
     counts.maps += 1;
-    let map = builder.operation("axe.map", &tensors, &[result], &[], vec![region])?;
+    let map = builder.operation(ops::MAP, &tensors, &[result], &[], vec![region])?;
     builder.result_of(map)
 }
 
@@ -149,7 +150,9 @@ fn directly<'c>(
         [inner] if of.len() == 1 && is_cast(*inner) && op.inner(root) == Some(*inner) => {
             let shape = builder.tensor_of(tensor)?.shape;
             let result = builder.tensor(&shape, root.r#type())?;
-            builder.value("axe.cast", &[tensor], result, &[]).map(Some)
+            builder
+                .operator_value(&CastOp::operands(tensor), result, &[])
+                .map(Some)
         }
         _ => Ok(None),
     }

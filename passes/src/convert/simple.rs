@@ -6,6 +6,7 @@ use super::unsupported;
 use crate::error::PassResult;
 use crate::ir::value::{name, operands};
 use crate::ir::{Builder, DYNAMIC, Op, TensorType, Val, attribute};
+use axe_dialect::ops::BroadcastOp;
 use melior::ir::operation::OperationLike;
 
 /// Converts the operation when it is one of these; `None` when it is not.
@@ -122,14 +123,10 @@ fn broadcast<'c>(
         })
         .collect();
     let sizes = sizes(builder, init, |dim| dims.contains(&dim))?;
-    let operands: Vec<_> = std::iter::once(source).chain(sizes).collect();
+    let operands = BroadcastOp::operands(source, &sizes);
     let attributes = [("dims", builder.i64s(&dims))];
-    builder.value(
-        "axe.broadcast",
-        &operands,
-        builder.tensor(&shape, to.element)?,
-        &attributes,
-    )
+    let result = builder.tensor(&shape, to.element)?;
+    builder.operator_value(&operands, result, &attributes)
 }
 
 /// A result given back the unit dimensions that its map indexes with 0.

@@ -6,8 +6,9 @@ use super::ops::{extents, extract, fold, generate, number, sharpen};
 use super::scalar::{convert, wide};
 use super::storage::Storage;
 use crate::error::{PassError, PassResult};
-use crate::ir::value::operands;
+use crate::ir::value::parts;
 use crate::ir::{Builder, Op, Val, types};
+use axe_dialect::ops::GemmOp;
 use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
 
@@ -90,16 +91,12 @@ pub(super) fn gemm<'c>(
     builder: &Builder<'c>,
     op: Op<'c>,
 ) -> PassResult<'c, Val<'c>> {
-    let value = builder.result_of(op)?;
-    let (r#type, tensor) = (value.r#type(), builder.tensor_of(value)?);
-    let all = operands(op);
+    let gemm: GemmOp = parts(op)?;
+    let (r#type, tensor) = (gemm.result.r#type(), builder.tensor_of(gemm.result)?);
     let missing = || PassError::new(op.location(), "a matrix product without two matrices");
-    let &[left, right, ..] = all.as_slice() else {
-        return Err(missing());
-    };
-    let (trans_a, trans_b) = (op.has_attribute("trans_a"), op.has_attribute("trans_b"));
-    let (a, a_sizes) = Matrix::of(lowering, builder, left)?;
-    let (b, b_sizes) = Matrix::of(lowering, builder, right)?;
+    let (trans_a, trans_b) = (gemm.trans_a, gemm.trans_b);
+    let (a, a_sizes) = Matrix::of(lowering, builder, gemm.a)?;
+    let (b, b_sizes) = Matrix::of(lowering, builder, gemm.b)?;
     let depth = agreed(side(&a_sizes, !trans_a), side(&b_sizes, trans_b)).ok_or_else(missing)?;
     let mut sizes = a_sizes.clone();
     sizes.truncate(a_sizes.len().saturating_sub(2));
@@ -111,8 +108,8 @@ pub(super) fn gemm<'c>(
             return Err(missing());
         };
         let sum = wide(inner, tensor.element);
-        let start = match all.get(2) {
-            Some(accumulator) => convert(inner, extract(inner, *accumulator, at)?, sum)?,
+        let start = match gemm.acc {
+            Some(accumulator) => convert(inner, extract(inner, accumulator, at)?, sum)?,
             None => number(inner, sum, 0.0)?,
         };
         let float = types::is_float(sum);

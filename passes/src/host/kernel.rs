@@ -4,9 +4,10 @@ use super::Lowering;
 use super::ops::{memref, set_type};
 use super::walked::{add_argument, arguments};
 use crate::error::{PassError, PassResult};
-use crate::ir::value::{identity, name, replace_all_uses};
-use crate::ir::{Builder, Op, Val, attribute, types, walk};
+use crate::ir::value::{identity, name, parts, replace_all_uses};
+use crate::ir::{Builder, Op, Val, types, walk};
 use axe_dialect::element_type;
+use axe_dialect::ops::{self as axe, KernelOp};
 use melior::ir::attribute::{StringAttribute, TypeAttribute};
 use melior::ir::operation::OperationLike;
 use melior::ir::{Region, Type, ValueLike};
@@ -38,14 +39,16 @@ impl<'c> Lowering<'c> {
     /// When the kernel has no entry or an argument is no host memref.
     pub(super) fn kernel(&mut self, op: Op<'c>) -> PassResult<'c, Op<'c>> {
         let builder = Builder::before(op);
-        let symbol = symbol(op, "sym_name")?;
+        let KernelOp {
+            sym_name, threads, ..
+        } = parts(op)?;
+        let symbol = sym_name.to_owned();
         let Some(entry) = walk::blocks(op).first().copied() else {
             return Err(PassError::new(op.location(), "a kernel without a body"));
         };
-        let threads = op.attribute("threads").ok().and_then(attribute::integer);
         let mut kernel = Kernel {
             arguments: Vec::new(),
-            threads: threads.unwrap_or(1),
+            threads,
         };
         for value in arguments(entry) {
             let written = value.r#type();
@@ -86,7 +89,7 @@ impl<'c> Lowering<'c> {
     fn places(&self, function: Op<'c>, kernel: &Kernel<'c>, places: &[Val<'c>]) -> PassResult<'c> {
         for op in walk::nested(function, &|_| true) {
             let name = name(op);
-            if name == "axe.return" {
+            if name == axe::RETURN {
                 Builder::before(op).operation("func.return", &[], &[], &[], Vec::new())?;
                 walk::erase(op);
             }

@@ -4,11 +4,11 @@ use super::Lowering;
 use super::index::Ix;
 use super::ops::{dynamic_sizes, extents, extract, nest};
 use super::scalar::poison;
-use super::walked::segments;
 use crate::error::{PassError, PassResult};
-use crate::ir::value::{defined_by, operands, replace_all_uses, results};
+use crate::ir::value::{defined_by, parts, replace_all_uses};
 use crate::ir::{Builder, Op, TensorType, Val};
 use axe_dialect::element_type;
+use axe_dialect::ops::LaunchOp;
 use melior::ir::attribute::FlatSymbolRefAttribute;
 use melior::ir::operation::OperationLike;
 use melior::ir::{Type, ValueLike};
@@ -20,10 +20,8 @@ impl<'c> Lowering<'c> {
     /// When the kernel is not one of this module, or an operand is not its argument on the host.
     pub(super) fn launch(&self, op: Op<'c>) -> PassResult<'c> {
         let builder = Builder::before(op);
-        let target = op
-            .attribute("kernel")
-            .ok()
-            .and_then(|attribute| FlatSymbolRefAttribute::try_from(attribute).ok());
+        let launch: LaunchOp = parts(op)?;
+        let target = FlatSymbolRefAttribute::try_from(launch.kernel).ok();
         let found = target.and_then(|symbol| self.kernels.get_key_value(symbol.value()));
         let Some((symbol, kernel)) = found else {
             return Err(PassError::new(
@@ -32,24 +30,13 @@ impl<'c> Lowering<'c> {
             )
             .note("a kernel that axe-dispatch-schedules has bound to a GPU no longer runs on the host"));
         };
-        let [_, _, _, inputs, outputs] = segments_of(op)?;
-        let all = operands(op);
-        let Some(((&[x, y, z], ins), outs)) = all
-            .split_at_checked(3 + inputs)
-            .and_then(|(head, outs)| Some((head.split_first_chunk::<3>()?, outs)))
-        else {
-            return Err(PassError::new(op.location(), "a launch without a grid"));
-        };
         let mut passed = Vec::new();
-        for (value, wanted) in ins.iter().zip(&kernel.arguments) {
+        for (value, wanted) in launch.inputs.iter().zip(&kernel.arguments) {
             passed.push(input(&builder, *value, *wanted)?);
         }
         let mut written = Vec::new();
-        for (value, wanted) in outs
-            .iter()
-            .take(outputs)
-            .zip(kernel.arguments.iter().skip(inputs))
-        {
+        let rest = kernel.arguments.iter().skip(launch.inputs.len());
+        for (value, wanted) in launch.outputs.iter().zip(rest) {
             let tensor = TensorType::of_value(*value).is_some();
             let buffer = if tensor {
                 output(&builder, *value, *wanted)?
@@ -59,8 +46,9 @@ impl<'c> Lowering<'c> {
             passed.push(buffer);
             written.extend(tensor.then_some((buffer, value.r#type())));
         }
-        call(&builder, symbol, &passed, [x, y, z])?;
-        for ((buffer, r#type), result) in written.into_iter().zip(results(op)) {
+        let grid = [launch.grid_x, launch.grid_y, launch.grid_z];
+        call(&builder, symbol, &passed, grid)?;
+        for ((buffer, r#type), result) in written.into_iter().zip(launch.results) {
             let unit = builder.unit();
             let attributes = [("restrict", unit), ("writable", unit)];
             let value = builder.value("bufferization.to_tensor", &[buffer], r#type, &attributes)?;
@@ -68,11 +56,6 @@ impl<'c> Lowering<'c> {
         }
         Ok(())
     }
-}
-
-/// Grid and operands of a launch by group.
-fn segments_of<'c>(op: Op<'c>) -> PassResult<'c, [usize; 5]> {
-    segments(op)
 }
 
 /// What a kernel reads: a scalar, a memref of its type, or the memory of a tensor.

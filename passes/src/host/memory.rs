@@ -4,11 +4,11 @@ use super::gemm::Matrix;
 use super::ops::{generate, memref, nest, sharpen};
 use super::scalar::poison;
 use super::storage::Storage;
-use super::walked::segments;
 use super::{Lowering, address::Address};
 use crate::error::{PassError, PassResult};
-use crate::ir::value::{identity, operands};
+use crate::ir::value::{identity, operands, parts};
 use crate::ir::{Builder, Op, Val, types};
+use axe_dialect::ops::{AllocOp, CopyOp, FillOp};
 use axe_dialect::{element_type, layout_of};
 use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
@@ -19,8 +19,8 @@ impl<'c> Lowering<'c> {
     /// # Errors
     /// When the layout's addresses are no range of memory.
     pub(super) fn alloc(&mut self, builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c> {
-        let value = builder.result_of(op)?;
-        let r#type = value.r#type();
+        let AllocOp { result, .. } = parts(op)?;
+        let r#type = result.r#type();
         let fail = |message: String| {
             PassError::new(
                 op.location(),
@@ -39,7 +39,7 @@ impl<'c> Lowering<'c> {
             &[super::index::Ix::Fixed(elements)],
             &mut |inner, at| storage.store(inner, at, pattern),
         )?;
-        self.buffers.insert(identity(value), (buffer, address));
+        self.buffers.insert(identity(result), (buffer, address));
         Ok(())
     }
 
@@ -53,16 +53,9 @@ impl<'c> Lowering<'c> {
         builder: &Builder<'c>,
         op: Op<'c>,
     ) -> PassResult<'c, Option<Val<'c>>> {
-        let all = operands(op);
-        let [sources, dests, pads, _signals] = segments(op)?;
-        let pad = (pads == 1)
-            .then(|| all.get(sources + dests).copied())
-            .flatten();
-        let (Some(value), 1) = (all.first(), sources) else {
-            return Err(PassError::new(op.location(), "a copy without a source"));
-        };
-        let (source, extents) = Matrix::of(self, builder, *value)?;
-        if dests == 0 {
+        let copy: CopyOp = parts(op)?;
+        let (source, extents) = Matrix::of(self, builder, copy.source)?;
+        let Some(dest) = copy.dest else {
             let result = builder.result_of(op)?;
             if let Matrix::Tensor(tensor) = source {
                 return builder.with_type(tensor, result.r#type()).map(Some);
@@ -70,21 +63,15 @@ impl<'c> Lowering<'c> {
             let shape = types::shape(result.r#type()).unwrap_or_default();
             let sizes = sharpen(extents, &shape);
             return generate(builder, result.r#type(), &sizes, |inner, at| {
-                source.element(inner, at, pad)
+                source.element(inner, at, copy.pad)
             })
             .map(Some);
-        }
-        let Some(dest) = all.get(1) else {
-            return Err(PassError::new(
-                op.location(),
-                "a copy without a destination",
-            ));
         };
-        let storage = self.storage(builder, *dest)?;
+        let storage = self.storage(builder, dest)?;
         let shape = types::shape(dest.r#type()).unwrap_or_default();
         nest(builder, &sharpen(extents, &shape), &mut |inner, at| {
-            let mut element = source.element(inner, at, pad)?;
-            if op.attribute("accumulate").is_ok() {
+            let mut element = source.element(inner, at, copy.pad)?;
+            if copy.accumulate {
                 element = sum(inner, storage.load(inner, at, None)?, element)?;
             }
             storage.store(inner, at, element)
@@ -97,8 +84,8 @@ impl<'c> Lowering<'c> {
     /// # Errors
     /// When storage cannot be followed.
     pub(super) fn fill(&self, builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c> {
-        let all = operands(op);
-        let &[value, dest, ..] = all.as_slice() else {
+        let fill: FillOp = parts(op)?;
+        let Some(dest) = fill.dest else {
             return Err(PassError::new(
                 op.location(),
                 "a fill without a destination",
@@ -107,7 +94,7 @@ impl<'c> Lowering<'c> {
         let storage = self.storage(builder, dest)?;
         let extents = self.extents(builder, dest)?;
         nest(builder, &extents, &mut |inner, at| {
-            storage.store(inner, at, value)
+            storage.store(inner, at, fill.value)
         })
     }
 

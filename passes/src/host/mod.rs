@@ -34,6 +34,7 @@ use crate::ir::{Builder, Op, Val, walk};
 use crate::registry::PassContext;
 use crate::speculation;
 use address::Address;
+use axe_dialect::ops as axe;
 use kernel::Kernel;
 use melior::ir::Type;
 use melior::ir::operation::OperationLike;
@@ -60,15 +61,15 @@ pub(crate) fn run<'c>(module: Op<'c>, _: &mut PassContext<'_>) -> PassResult<'c>
     unsafe { axePlainTypes(module.to_raw()) };
     let mut lowering = Lowering::default();
     // What is inside a kernel changes while the kernel does.
-    for op in walk::nested(module, &|op| name(op) != "axe.kernel") {
-        if name(op) == "axe.kernel" {
+    for op in walk::nested(module, &|op| name(op) != axe::KERNEL) {
+        if name(op) == axe::KERNEL {
             let function = lowering.kernel(op)?;
             scope::inline(&lowering, function)?;
         }
     }
     let mut gone = Vec::new();
     // The body of a map moves into the tensor that the map becomes.
-    for op in walk::nested(module, &|op| name(op) != "axe.map") {
+    for op in walk::nested(module, &|op| name(op) != axe::MAP) {
         if name(op).starts_with("axe.") {
             lowering.operation(op)?;
             gone.push(op);
@@ -92,23 +93,23 @@ impl<'c> Lowering<'c> {
         let builder = Builder::before(op);
         let name = name(op);
         let value = match name.as_str() {
-            "axe.gemm" => Some(gemm::gemm(self, &builder, op)?),
-            "axe.scaled_gemm" => Some(scaled::gemm(self, &builder, op)?),
-            "axe.map" => Some(tensors::map(&builder, op)?),
-            "axe.reduce" => Some(tensors::reduce(&builder, op)?),
-            "axe.broadcast" => Some(tensors::broadcast(&builder, op)?),
-            "axe.transpose" => Some(tensors::transpose(&builder, op)?),
-            "axe.cast" => Some(tensors::cast(&builder, op)?),
-            "axe.mask" => Some(tensors::mask(&builder, op)?),
-            "axe.extract_slice" => Some(tensors::extract_slice(&builder, op)?),
-            "axe.fill" if op.result_count() == 1 => Some(tensors::fill(&builder, op)?),
-            "axe.fill" => return self.fill(&builder, op),
-            "axe.copy" => self.copy(&builder, op)?,
-            "axe.alloc" => return self.alloc(&builder, op),
-            "axe.launch" => return self.launch(op),
-            "axe.commit" => Some(ops::number(&builder, ops::integer(&builder, 1), 0.0)?),
+            axe::GEMM => Some(gemm::gemm(self, &builder, op)?),
+            axe::SCALED_GEMM => Some(scaled::gemm(self, &builder, op)?),
+            axe::MAP => Some(tensors::map(&builder, op)?),
+            axe::REDUCE => Some(tensors::reduce(&builder, op)?),
+            axe::BROADCAST => Some(tensors::broadcast(&builder, op)?),
+            axe::TRANSPOSE => Some(tensors::transpose(&builder, op)?),
+            axe::CAST => Some(tensors::cast(&builder, op)?),
+            axe::MASK => Some(tensors::mask(&builder, op)?),
+            axe::EXTRACT_SLICE => Some(tensors::extract_slice(&builder, op)?),
+            axe::FILL if op.result_count() == 1 => Some(tensors::fill(&builder, op)?),
+            axe::FILL => return self.fill(&builder, op),
+            axe::COPY => self.copy(&builder, op)?,
+            axe::ALLOC => return self.alloc(&builder, op),
+            axe::LAUNCH => return self.launch(op),
+            axe::COMMIT => Some(ops::number(&builder, ops::integer(&builder, 1), 0.0)?),
             // One thread runs a block: nothing is pending and nobody else is to be waited for.
-            "axe.wait" | "axe.barrier" | "axe.mesh" | "axe.slice" | "axe.view" => None,
+            axe::WAIT | axe::BARRIER | axe::MESH | axe::SLICE | axe::VIEW => None,
             _ => return Err(unknown(op, &name)),
         };
         if let (Some(value), Some(result)) = (value, results(op).first().copied()) {

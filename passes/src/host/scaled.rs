@@ -7,13 +7,11 @@ use super::index::Ix;
 use super::ops::{f64, fold, generate, number, sharpen};
 use super::scalar::convert;
 use crate::error::{PassError, PassResult};
-use crate::ir::value::operands;
-use crate::ir::{Builder, Op, Val, attribute};
+use crate::ir::value::parts;
+use crate::ir::{Builder, Op, Val};
+use axe_dialect::ops::ScaledGemmOp;
 use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
-
-/// Columns of B, or elements along K, that share a scale where the operator does not say.
-const BLOCK: i64 = 128;
 
 /// The tensor of the product.
 ///
@@ -24,19 +22,14 @@ pub(super) fn gemm<'c>(
     builder: &Builder<'c>,
     op: Op<'c>,
 ) -> PassResult<'c, Val<'c>> {
-    let value = builder.result_of(op)?;
-    let (r#type, tensor) = (value.r#type(), builder.tensor_of(value)?);
+    let gemm: ScaledGemmOp = parts(op)?;
+    let (r#type, tensor) = (gemm.result.r#type(), builder.tensor_of(gemm.result)?);
     let missing = || PassError::new(op.location(), "a scaled product has matrices and scales");
-    let &[a, b, scale_a, scale_b] = operands(op).as_slice() else {
-        return Err(missing());
-    };
     let matrix = |value| Matrix::of(lowering, builder, value);
-    let ((a, a_sizes), (b, b_sizes)) = (matrix(a)?, matrix(b)?);
-    let ((scale_a, _), (scale_b, _)) = (matrix(scale_a)?, matrix(scale_b)?);
-    let block = |name| op.attribute(name).ok().and_then(attribute::integer);
-    let block_n = block("block_n").unwrap_or(BLOCK).max(1);
-    let block_k = block("block_k").unwrap_or(BLOCK).max(1);
-    let transposed = op.has_attribute("trans_scale_a");
+    let ((a, a_sizes), (b, b_sizes)) = (matrix(gemm.a)?, matrix(gemm.b)?);
+    let ((scale_a, _), (scale_b, _)) = (matrix(gemm.scale_a)?, matrix(gemm.scale_b)?);
+    let (block_n, block_k) = (gemm.block_n.max(1), gemm.block_k.max(1));
+    let transposed = gemm.trans_scale_a;
     let depth = agreed(side(&a_sizes, true), side(&b_sizes, true)).ok_or_else(missing)?;
     let sizes: Vec<_> = [side(&a_sizes, false), side(&b_sizes, false)]
         .into_iter()

@@ -4,9 +4,10 @@ use super::Lowering;
 use super::index::Ix;
 use super::ops::fold;
 use crate::error::{PassError, PassResult};
-use crate::ir::value::name;
-use crate::ir::{Builder, Op, attribute, walk};
+use crate::ir::value::{name, parts};
+use crate::ir::{Builder, Op, walk};
 use axe_dialect::Level;
+use axe_dialect::ops::{self as axe, ScopeOp};
 use melior::ir::operation::OperationLike;
 
 /// Takes the scopes of a function apart, outermost first.
@@ -24,7 +25,7 @@ pub(super) fn inline<'c>(lowering: &Lowering<'c>, function: Op<'c>) -> PassResul
 /// Takes apart the scopes below `op`, which `threads` threads execute.
 fn below<'c>(op: Op<'c>, threads: i64) -> PassResult<'c> {
     for inner in walk::blocks(op).into_iter().flat_map(walk::operations) {
-        match name(inner) == "axe.scope" {
+        match name(inner) == axe::SCOPE {
             true => scope(inner, threads)?,
             false => below(inner, threads)?,
         }
@@ -44,14 +45,13 @@ fn threads_of(level: Level, threads: i64) -> Option<i64> {
 }
 
 fn scope<'c>(op: Op<'c>, threads: i64) -> PassResult<'c> {
-    let level = op.attribute("level").ok().and_then(Level::cast);
-    let Some(member) = level.and_then(|level| threads_of(level, threads)) else {
+    let ScopeOp { level, range, .. } = parts(op)?;
+    let Some(member) = threads_of(level, threads) else {
         return Err(PassError::new(
             op.location(),
             "the CPU target runs one block at a time: expected a scope inside a block (cta, warpgroup, warp, thread)",
         ));
     };
-    let range = op.attribute("range").ok().and_then(attribute::read_i64s);
     let count = match range.as_deref() {
         Some([from, to]) => to.saturating_sub(*from),
         _ => 1,
@@ -74,7 +74,7 @@ fn scope<'c>(op: Op<'c>, threads: i64) -> PassResult<'c> {
 /// Moves the operations of a scope to the builder's place.
 fn unwrap<'c>(op: Op<'c>, builder: &Builder<'c>) {
     for inner in walk::blocks(op).into_iter().flat_map(walk::operations) {
-        if name(inner) != "axe.end" {
+        if name(inner) != axe::END {
             builder.take(inner);
         }
     }

@@ -8,9 +8,10 @@ use super::address::Address;
 use super::index::Ix;
 use super::ops::{both, choose, number, when};
 use crate::error::{PassError, PassResult};
-use crate::ir::value::{defining, identity, name, operands};
+use crate::ir::value::{defining, identity, name, parts};
 use crate::ir::{Builder, DYNAMIC, Val, types};
 use axe_dialect::element_type;
+use axe_dialect::ops::{self as axe, SliceOp, ViewOp};
 use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
 
@@ -62,8 +63,8 @@ impl<'c> Lowering<'c> {
             return self.whole(builder, memref);
         };
         match name(op).as_str() {
-            "axe.slice" => self.slice(builder, memref, &operands(op)),
-            "axe.view" => self.view(builder, memref, &operands(op)),
+            axe::SLICE => self.slice(builder, parts(op)?),
+            axe::VIEW => self.view(builder, &parts(op)?),
             "memref.alloc"
             | "memref.alloca"
             | "memref.get_global"
@@ -92,34 +93,19 @@ impl<'c> Lowering<'c> {
         Ok(Storage::Whole(memref, self.extents(builder, memref)?))
     }
 
-    fn slice(
-        &self,
-        builder: &Builder<'c>,
-        memref: Val<'c>,
-        operands: &[Val<'c>],
-    ) -> PassResult<'c, Storage<'c>> {
-        let Some((source, origin)) = operands.split_first() else {
-            return Err(PassError::new(builder.location, "a slice without a source"));
-        };
-        let shape = types::shape(memref.r#type()).unwrap_or_default();
+    fn slice(&self, builder: &Builder<'c>, slice: SliceOp<'c>) -> PassResult<'c, Storage<'c>> {
+        let shape = types::shape(slice.result.r#type()).unwrap_or_default();
         Ok(Storage::Slice {
-            extents: self.extents(builder, *source)?,
-            source: Box::new(self.storage(builder, *source)?),
-            origin: origin.iter().copied().map(Ix::of).collect(),
+            extents: self.extents(builder, slice.source)?,
+            source: Box::new(self.storage(builder, slice.source)?),
+            origin: slice.origin.into_iter().map(Ix::of).collect(),
             rank: shape.len(),
             shape,
         })
     }
 
-    fn view(
-        &self,
-        builder: &Builder<'c>,
-        memref: Val<'c>,
-        operands: &[Val<'c>],
-    ) -> PassResult<'c, Storage<'c>> {
-        let Some(source) = operands.first() else {
-            return Err(PassError::new(builder.location, "a view without a source"));
-        };
+    fn view(&self, builder: &Builder<'c>, view: &ViewOp<'c>) -> PassResult<'c, Storage<'c>> {
+        let (source, memref) = (view.source, view.result);
         let fail = |value: Val<'c>, message: String| {
             PassError::new(
                 builder.location,
@@ -131,9 +117,9 @@ impl<'c> Lowering<'c> {
         };
         let to = Address::of(memref.r#type()).map_err(|message| fail(memref, message))?;
         let from = self
-            .address(*source)
-            .map_err(|message| fail(*source, message))?;
-        let storage = self.storage(builder, *source)?;
+            .address(source)
+            .map_err(|message| fail(source, message))?;
+        let storage = self.storage(builder, source)?;
         // The memory of an allocation is at hand under its addresses, swizzled or not.
         if let Storage::Flat(buffer, _) = storage {
             return Ok(Storage::Flat(buffer, to));
@@ -146,7 +132,7 @@ impl<'c> Lowering<'c> {
         }
         if !from.is_invertible() {
             return Err(fail(
-                *source,
+                source,
                 "several elements share an address, or addresses interleave".into(),
             ));
         }
@@ -173,7 +159,7 @@ impl<'c> Lowering<'c> {
         memref: Val<'c>,
     ) -> PassResult<'c, Vec<Ix<'c>>> {
         let shape = types::shape(memref.r#type()).unwrap_or_default();
-        let viewed = defining(memref).is_some_and(|op| name(op) == "axe.view");
+        let viewed = defining(memref).is_some_and(|op| name(op) == axe::VIEW);
         let extent = |(dim, extent): (i64, &i64)| match *extent {
             DYNAMIC if viewed => Err(PassError::new(
                 builder.location,

@@ -5,10 +5,12 @@ use super::ops::{both, extents, extract, fold, generate, sharpen};
 use super::scalar::{combine, convert, identity_of, wide};
 use super::walked;
 use crate::error::{PassError, PassResult};
-use crate::ir::value::{operands, replace_all_uses};
-use crate::ir::{Builder, Op, TensorType, Val, attribute, walk};
+use crate::ir::value::{parts, replace_all_uses};
+use crate::ir::{Builder, Op, TensorType, Val, walk};
 use crate::speculation;
-use axe_dialect::Combiner;
+use axe_dialect::ops::{
+    BroadcastOp, CastOp, ExtractSliceOp, FillOp, MapOp, MaskOp, ReduceOp, TransposeOp, YieldOp,
+};
 use melior::ir::operation::OperationLike;
 use melior::ir::{Type, ValueLike};
 
@@ -18,31 +20,17 @@ fn result<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, (Type<'c>, Te
     Ok((value.r#type(), builder.tensor_of(value)?))
 }
 
-/// The first operand.
-fn source<'c>(op: Op<'c>) -> PassResult<'c, Val<'c>> {
-    operands(op)
-        .first()
-        .copied()
-        .ok_or_else(|| PassError::new(op.location(), "an operator without an operand"))
-}
-
-/// The dimensions that an attribute lists.
-fn dims<'c>(op: Op<'c>, name: &str) -> PassResult<'c, Vec<usize>> {
-    op.attribute(name)
-        .ok()
-        .and_then(attribute::read_i64s)
-        .and_then(|dims| {
-            dims.into_iter()
-                .map(|dim| usize::try_from(dim).ok())
-                .collect()
-        })
-        .ok_or_else(|| PassError::new(op.location(), format!("'{name}' cannot be read")))
+/// Dimensions as places in a shape, which the verifier made them.
+fn places(dims: &[i64]) -> Vec<usize> {
+    dims.iter()
+        .filter_map(|dim| usize::try_from(*dim).ok())
+        .collect()
 }
 
 /// `axe.cast`.
 pub(super) fn cast<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Val<'c>> {
     let (r#type, tensor) = result(builder, op)?;
-    let source = source(op)?;
+    let CastOp { source, .. } = parts(op)?;
     let sizes = sharpen(extents(builder, source)?, &tensor.shape);
     generate(builder, r#type, &sizes, |inner, at| {
         convert(inner, extract(inner, source, at)?, tensor.element)
@@ -52,8 +40,8 @@ pub(super) fn cast<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Val<
 /// `axe.fill` of a tensor.
 pub(super) fn fill<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Val<'c>> {
     let (r#type, tensor) = result(builder, op)?;
-    let value = source(op)?;
-    let mut sizes = operands(op).into_iter().skip(1).map(Ix::At);
+    let FillOp { value, sizes, .. } = parts(op)?;
+    let mut sizes = sizes.into_iter().map(Ix::At);
     let sizes: Vec<_> = tensor
         .shape
         .iter()
@@ -68,8 +56,11 @@ pub(super) fn fill<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Val<
 /// `axe.map`: its body becomes the body of the tensor's elements.
 pub(super) fn map<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Val<'c>> {
     let (r#type, tensor) = result(builder, op)?;
-    let inputs = operands(op);
-    let sizes = sharpen(extents(builder, source(op)?)?, &tensor.shape);
+    let MapOp { inputs, .. } = parts(op)?;
+    let Some(first) = inputs.first() else {
+        return Err(PassError::new(op.location(), "a map without an input"));
+    };
+    let sizes = sharpen(extents(builder, *first)?, &tensor.shape);
     let Some(block) = walk::blocks(op).first().copied() else {
         return Err(PassError::new(op.location(), "a map without a body"));
     };
@@ -93,16 +84,24 @@ pub(super) fn map<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Val<'
                 speculation::define_branch(op)?;
             }
         }
-        source(*last)
+        let YieldOp { values, .. } = parts(*last)?;
+        let value = values.first().copied();
+        value.ok_or_else(|| PassError::new(op.location(), "a map that yields nothing"))
     })
 }
 
 /// `axe.broadcast`.
 pub(super) fn broadcast<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Val<'c>> {
     let (r#type, tensor) = result(builder, op)?;
-    let (source, new) = (source(op)?, dims(op, "dims")?);
+    let BroadcastOp {
+        source,
+        dims,
+        sizes,
+        ..
+    } = parts(op)?;
+    let new = places(&dims);
     let mut kept = extents(builder, source)?.into_iter();
-    let mut sizes = operands(op).into_iter().skip(1);
+    let mut sizes = sizes.into_iter();
     let mut all = Vec::new();
     for (dim, extent) in tensor.shape.iter().enumerate() {
         all.push(match (*extent, new.contains(&dim)) {
@@ -126,7 +125,12 @@ pub(super) fn broadcast<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c,
 /// `axe.transpose`.
 pub(super) fn transpose<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Val<'c>> {
     let (r#type, tensor) = result(builder, op)?;
-    let (source, permutation) = (source(op)?, dims(op, "permutation")?);
+    let TransposeOp {
+        source,
+        permutation,
+        ..
+    } = parts(op)?;
+    let permutation = places(&permutation);
     let have = extents(builder, source)?;
     let permuted = permutation.iter().filter_map(|dim| have.get(*dim).copied());
     let sizes = sharpen(permuted.collect(), &tensor.shape);
@@ -144,10 +148,7 @@ pub(super) fn transpose<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c,
 /// `axe.extract_slice`.
 pub(super) fn extract_slice<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Val<'c>> {
     let (r#type, tensor) = result(builder, op)?;
-    let source = source(op)?;
-    let origin = op.attribute("origin").ok();
-    let origin = origin.and_then(crate::ir::attribute::read_i64s);
-    let origin = origin.ok_or_else(|| PassError::new(op.location(), "'origin' cannot be read"))?;
+    let ExtractSliceOp { source, origin, .. } = parts(op)?;
     let sizes: Vec<_> = tensor.shape.iter().copied().map(Ix::Fixed).collect();
     generate(builder, r#type, &sizes, |inner, at| {
         let moved = at.iter().zip(&origin);
@@ -161,19 +162,12 @@ pub(super) fn extract_slice<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult
 /// `axe.mask`.
 pub(super) fn mask<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Val<'c>> {
     let (r#type, tensor) = result(builder, op)?;
-    let all = operands(op);
-    let rank = tensor.shape.len();
-    let (Some((source, rest)), Some(value)) = (all.split_first(), all.last()) else {
-        return Err(PassError::new(op.location(), "a mask without operands"));
-    };
-    let sizes = extents(builder, *source)?;
+    let mask: MaskOp = parts(op)?;
+    let sizes = extents(builder, mask.source)?;
     generate(builder, r#type, &sizes, |inner, at| {
-        let element = extract(inner, *source, at)?;
+        let element = extract(inner, mask.source, at)?;
         let mut inside = None;
-        for (dim, index) in at.iter().enumerate() {
-            let (Some(origin), Some(limit)) = (rest.get(dim), rest.get(rank + dim)) else {
-                continue;
-            };
+        for ((index, origin), limit) in at.iter().zip(&mask.origin).zip(&mask.limit) {
             let place = Ix::of(*origin).add(inner, *index)?.value(inner)?;
             let below = super::ops::compare(inner, super::ops::SLT, place, *limit)?;
             inside = both(inner, inside, Some(below))?;
@@ -182,7 +176,7 @@ pub(super) fn mask<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Val<
             None => Ok(element),
             Some(inside) => inner.value(
                 "arith.select",
-                &[inside, element, *value],
+                &[inside, element, mask.value],
                 tensor.element,
                 &[],
             ),
@@ -193,11 +187,13 @@ pub(super) fn mask<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Val<
 /// `axe.reduce`: loops over the dimensions in order; sums and products of floats in f64.
 pub(super) fn reduce<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Val<'c>> {
     let (r#type, tensor) = result(builder, op)?;
-    let (source, gone) = (source(op)?, dims(op, "dims")?);
-    let combiner = op.attribute("combiner").ok().and_then(Combiner::cast);
-    let Some(combiner) = combiner else {
-        return Err(PassError::new(op.location(), "'combiner' cannot be read"));
-    };
+    let ReduceOp {
+        source,
+        dims,
+        combiner,
+        ..
+    } = parts(op)?;
+    let gone = places(&dims);
     let all = extents(builder, source)?;
     let gone = &gone;
     let split = |wanted: bool| {

@@ -1,9 +1,6 @@
-//! Blocks, arguments and segments, which melior leaves to its users.
+//! Arguments of blocks, which melior leaves to its users.
 
-use crate::error::{PassError, PassResult};
-use crate::ir::{Op, Val};
-use melior::ir::attribute::DenseI32ArrayAttribute;
-use melior::ir::operation::OperationLike;
+use crate::ir::Val;
 use melior::ir::{BlockRef, Location, Type, TypeLike};
 use mlir_sys as sys;
 
@@ -36,28 +33,4 @@ pub(super) fn add_argument<'c>(
             location.to_raw(),
         ))
     }
-}
-
-/// How many operands each of the `N` groups of an operation has.
-///
-/// # Errors
-/// When the operation does not say.
-pub(super) fn segments<'c, const N: usize>(op: Op<'c>) -> PassResult<'c, [usize; N]> {
-    let sizes = op
-        .attribute("operandSegmentSizes")
-        .ok()
-        .and_then(|attribute| DenseI32ArrayAttribute::try_from(attribute).ok())
-        .and_then(|array| {
-            (0..array.len())
-                .map(|at| {
-                    array
-                        .element(at)
-                        .ok()
-                        .and_then(|size| usize::try_from(size).ok())
-                })
-                .collect::<Option<Vec<_>>>()
-        });
-    sizes
-        .and_then(|sizes| sizes.try_into().ok())
-        .ok_or_else(|| PassError::new(op.location(), "the groups of operands cannot be read"))
 }

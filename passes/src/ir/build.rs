@@ -3,6 +3,7 @@
 use super::value::only_result;
 use super::{Op, Val, attribute};
 use crate::error::{PassError, PassResult};
+use axe_dialect::Operands;
 use melior::ir::attribute::{IntegerAttribute, TypeAttribute};
 use melior::ir::operation::{OperationBuilder, OperationLike};
 use melior::ir::{
@@ -119,6 +120,38 @@ impl<'c> Builder<'c> {
         attributes: Attributes<'_, 'c>,
     ) -> PassResult<'c, Val<'c>> {
         let op = self.operation(name, operands, &[result], attributes, Vec::new())?;
+        self.result_of(op)
+    }
+
+    /// Builds an operation of axe on its operands, by group.
+    ///
+    /// # Errors
+    /// As for [`Self::operation`].
+    pub fn operator(
+        &self,
+        operands: &Operands<'c>,
+        results: &[Type<'c>],
+        attributes: Attributes<'_, 'c>,
+    ) -> PassResult<'c, Op<'c>> {
+        let mut attributes = attributes.to_vec();
+        if let Some(segments) = &operands.segments {
+            attributes.push(self.segments(segments));
+        }
+        let Operands { name, values, .. } = operands;
+        self.operation(name, values, results, &attributes, Vec::new())
+    }
+
+    /// Builds an operation of axe with one result.
+    ///
+    /// # Errors
+    /// As for [`Self::operation`].
+    pub fn operator_value(
+        &self,
+        operands: &Operands<'c>,
+        result: Type<'c>,
+        attributes: Attributes<'_, 'c>,
+    ) -> PassResult<'c, Val<'c>> {
+        let op = self.operator(operands, &[result], attributes)?;
         self.result_of(op)
     }
 

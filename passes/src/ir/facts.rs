@@ -1,7 +1,9 @@
 //! What is known of an index value without running the kernel: a divisor and a range.
 
-use super::value::{argument_number, defining, identity, name, operands, parent, results};
+use super::value::{argument_number, defining, identity, name, operands, parent};
 use super::{DYNAMIC, Op, Val, attribute, types};
+use axe_dialect::Typed;
+use axe_dialect::ops::{self, ForTilesOp, TileAtOp, Trait};
 use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
 use std::cell::RefCell;
@@ -158,7 +160,7 @@ impl Facts {
             return *fact;
         }
         let fact = match defining(value) {
-            Some(op) if name(op) == "axe.tile_at" => self.of_place(op, value),
+            Some(op) if name(op) == ops::TILE_AT => self.of_place(op, value),
             Some(op) => self.of_result(op),
             None => self.of_argument(value),
         };
@@ -190,10 +192,10 @@ impl Facts {
             "gpu.block_id" | "gpu.cluster_block_id" | "gpu.thread_id" | "gpu.grid_dim" => {
                 Fact::NATURAL
             }
-            "axe.pipeline.acquire" | "axe.pipeline.wait" => of_stage(&operands),
             "memref.dim" | "tensor.dim" | "arith.ceildivui" | "arith.ceildivsi" => {
                 self.of_extent(&operands)
             }
+            axe if ops::has(axe, Trait::TakesStage) => of_stage(&operands),
             _ => Fact::UNKNOWN,
         }
     }
@@ -220,22 +222,21 @@ impl Facts {
     }
 
     /// The number of a tile is below the count of tiles.
-    fn of_tile(&self, op: Op, at: usize) -> Fact {
-        let count = operands(op).get(at).map(|count| self.of(*count));
+    fn of_tile(&self, count: Option<Val>) -> Fact {
+        let high = count.and_then(|count| self.of(count).high);
         Fact {
-            high: count.and_then(|count| count.high).map(|high| high - 1),
+            high: high.map(|high| high - 1),
             ..Fact::NATURAL
         }
     }
 
     /// The row or the column of a tile by its number.
     fn of_place(&self, op: Op, value: Val) -> Fact {
-        let own = |result: &Val| identity(*result) == identity(value);
-        match results(op).iter().position(own) {
-            // Their counts come after the number.
-            Some(at) => self.of_tile(op, at + 1),
-            None => Fact::NATURAL,
-        }
+        let Some(place) = TileAtOp::of(op) else {
+            return Fact::NATURAL;
+        };
+        let is_row = identity(place.row) == identity(value);
+        self.of_tile(Some(if is_row { place.rows } else { place.columns }))
     }
 
     /// An induction variable runs from its lower bound by its step; another argument may be anything.
@@ -244,7 +245,10 @@ impl Facts {
             return Fact::UNKNOWN;
         };
         match (name(op).as_str(), argument_number(value)) {
-            ("axe.for_tiles", Some(at)) => return self.of_tile(op, at),
+            (ops::FOR_TILES, Some(at)) => {
+                let counts = ForTilesOp::of(op).map(|tiles| tiles.counts);
+                return self.of_tile(counts.unwrap_or_default().get(at).copied());
+            }
             ("scf.for", Some(0)) => {}
             _ => return Fact::UNKNOWN,
         }

@@ -15,9 +15,4 @@ pub mod walk;
 pub use build::Builder;
 pub use types::{DYNAMIC, TensorType};
 
-use melior::ir::{OperationRef, Value};
-
-/// An operation of the module that the pass holds.
-pub type Op<'c> = OperationRef<'c, 'c>;
-/// A value of the module that the pass holds.
-pub type Val<'c> = Value<'c, 'c>;
+pub use axe_dialect::{Op, Val};

@@ -1,8 +1,10 @@
 //! Extents and reshapes of tensors.
 
-use super::value::{defined_by, defining, name, operands};
+use super::value::{defined_by, operands};
 use super::{Builder, DYNAMIC, TensorType, Val};
 use crate::error::{PassError, PassResult};
+use axe_dialect::Typed;
+use axe_dialect::ops::{self, FillOp};
 use melior::ir::{Type, ValueLike};
 
 impl<'c> Builder<'c> {
@@ -67,7 +69,7 @@ impl<'c> Builder<'c> {
             shape.ok_or_else(|| PassError::new(self.location, "the collapsed extent overflows"))?;
         let result = self.tensor(&shape, source.element)?;
         // Undoing an expansion by dimensions of extent 1 gives back what was expanded.
-        for reshape in ["tensor.expand_shape", "axe.broadcast"] {
+        for reshape in ["tensor.expand_shape", ops::BROADCAST] {
             let origin = defined_by(tensor, reshape).and_then(|op| operands(op).first().copied());
             if let Some(origin) = origin.filter(|origin| origin.r#type() == result)
                 && source
@@ -128,18 +130,15 @@ impl<'c> Builder<'c> {
 
 /// The operand that gives a dynamic extent of a tensor, when its producer takes sizes.
 fn size_operand<'c>(tensor: Val<'c>, shape: &[i64], dim: usize) -> Option<Val<'c>> {
-    let op = defining(tensor)?;
-    let skipped = match name(op).as_str() {
-        "tensor.empty" => 0,
-        "axe.fill" => 1,
-        _ => return None,
-    };
+    let empty = || defined_by(tensor, "tensor.empty").map(operands);
+    let filled = FillOp::defining(tensor).map(|fill| fill.sizes);
+    let sizes = filled.or_else(empty)?;
     let dynamic = shape
         .iter()
         .take(dim)
         .filter(|extent| **extent == DYNAMIC)
         .count();
-    operands(op).get(skipped + dynamic).copied()
+    sizes.get(dynamic).copied()
 }
 
 /// Groups that put each dimension which `unit` marks together with a neighbour that it does not mark; one

@@ -1,6 +1,8 @@
 //! Values, their definitions and their uses.
 
 use super::{Op, Val};
+use crate::error::{PassError, PassResult};
+use axe_dialect::Typed;
 use melior::ir::operation::OperationLike;
 use melior::ir::{OperationRef, Value, ValueLike};
 use mlir_sys as sys;
@@ -13,6 +15,17 @@ pub fn name(op: Op<'_>) -> String {
         .as_str()
         .unwrap_or_default()
         .to_owned()
+}
+
+/// The parts of an operation of axe.
+///
+/// # Errors
+/// When it is another operation.
+pub fn parts<'c, T: Typed<'c>>(op: Op<'c>) -> PassResult<'c, T> {
+    T::of(op).ok_or_else(|| {
+        let message = format!("expected '{}', got '{}'", T::NAME, name(op));
+        PassError::new(op.location(), message)
+    })
 }
 
 /// The operands of an operation.

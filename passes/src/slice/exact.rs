@@ -1,29 +1,32 @@
 //! A box of a kernel's own storage at a constant origin is a view: its layout is the algebra's slice, origin included.
 
-use super::{extents, is_free, missed, split};
+use super::{extents, is_free, missed};
 use crate::boxes;
 use crate::error::PassResult;
 use crate::ir::facts::{Facts, gcd};
-use crate::ir::value::{defined_by, name, only_result, replace_all_uses, users};
+use crate::ir::value::{replace_all_uses, users};
 use crate::ir::{Builder, Op, Val, types};
+use axe_dialect::Typed;
+use axe_dialect::ops::{AllocOp, SliceOp, ViewOp};
 use axe_layout::{Axis, Layout};
 use melior::ir::ValueLike;
 
 /// Puts views in the place of a slice at a constant origin and of the views of it; true when it did.
 pub(super) fn resolve<'c>(op: Op<'c>) -> PassResult<'c, bool> {
-    let (Some((source, origins)), Some(result)) = (split(op), only_result(op)) else {
+    let Some(slice) = SliceOp::of(op).filter(|slice| is_own(slice.source)) else {
         return Ok(false);
     };
-    if name(op) != "axe.slice" || !is_own(source) {
-        return Ok(false);
-    }
     let facts = Facts::default();
-    let origin: Option<Vec<i64>> = origins.iter().map(|at| facts.of(*at).known()).collect();
+    let origin: Option<Vec<i64>> = slice
+        .origin
+        .iter()
+        .map(|at| facts.of(*at).known())
+        .collect();
     let Some(origin) = origin else {
         return Ok(false);
     };
     let builder = Builder::before(op);
-    match Exact::new(&builder, source, &origin, result) {
+    match Exact::new(&builder, slice.source, &origin, slice.result) {
         Ok(exact) => {
             exact.replace(&builder)?;
             Ok(true)
@@ -37,10 +40,8 @@ pub(super) fn resolve<'c>(op: Op<'c>) -> PassResult<'c, bool> {
 
 /// Whether all of the storage is the kernel's own: an allocation, or a view of one.
 fn is_own(memref: Val<'_>) -> bool {
-    defined_by(memref, "axe.alloc").is_some()
-        || defined_by(memref, "axe.view")
-            .and_then(split)
-            .is_some_and(|(source, _)| is_own(source))
+    AllocOp::defining(memref).is_some()
+        || ViewOp::defining(memref).is_some_and(|view| is_own(view.source))
 }
 
 /// A slice as views of its source.
@@ -71,11 +72,7 @@ impl<'c> Exact<'c> {
         let shape = boxed.get(dropped..).unwrap_or_default();
         let r#type = boxes::memref_like(builder, source.r#type(), shape, &exact)?;
         let mut views = Vec::new();
-        for user in users(result)
-            .into_iter()
-            .filter(|user| name(*user) == "axe.view")
-        {
-            let view = only_result(user).ok_or("a view without a result")?;
+        for ViewOp { result: view, .. } in users(result).into_iter().filter_map(ViewOp::of) {
             views.push((view, view_type(builder, &layout, &exact, view, result)?));
         }
         Ok(Self {
@@ -90,9 +87,11 @@ impl<'c> Exact<'c> {
     fn replace(self, builder: &Builder<'c>) -> PassResult<'c> {
         for (view, r#type) in self.views {
             let at = crate::ir::value::defining(view).map_or(*builder, Builder::before);
-            replace_all_uses(view, at.value("axe.view", &[self.source], r#type, &[])?);
+            let operands = ViewOp::operands(self.source);
+            replace_all_uses(view, at.operator_value(&operands, r#type, &[])?);
         }
-        let view = builder.value("axe.view", &[self.source], self.r#type, &[])?;
+        let operands = ViewOp::operands(self.source);
+        let view = builder.operator_value(&operands, self.r#type, &[])?;
         replace_all_uses(self.result, view);
         Ok(())
     }

@@ -4,21 +4,24 @@
 //! elements of the storage after a fold. So a fold needs the outer box to stay inside the inner one in every
 //! dimension that the inner one cuts.
 
-use super::{extents, missed, split};
+use super::{extents, missed};
 use crate::boxes;
 use crate::error::PassResult;
 use crate::ir::facts::Facts;
-use crate::ir::value::{defined_by, name, only_result, replace_all_uses};
+use crate::ir::value::replace_all_uses;
 use crate::ir::{Builder, DYNAMIC, Op, Val, types};
+use axe_dialect::Typed;
+use axe_dialect::ops::{SliceOp, ViewOp};
 use axe_layout::Axis;
 use melior::ir::ValueLike;
 
 /// Folds a slice or a view with its source; true when it did. The old one stays, without uses. `aloud`: with a
 /// remark where it does not.
 pub(super) fn fold<'c>(op: Op<'c>, aloud: bool) -> PassResult<'c, bool> {
-    let folded = match name(op).as_str() {
-        "axe.slice" => slices(op)?,
-        _ => views(op)?,
+    let folded = match (SliceOp::of(op), ViewOp::of(op)) {
+        (Some(slice), _) => slices(&slice)?,
+        (_, Some(view)) => views(&view)?,
+        _ => Step::Alone,
     };
     if let (Step::Stays(why), true) = (&folded, aloud) {
         missed(op, why);
@@ -34,33 +37,31 @@ enum Step {
     Stays(String),
 }
 
-fn slices<'c>(outer: Op<'c>) -> PassResult<'c, Step> {
-    let (Some((source, origins)), Some(result)) = (split(outer), only_result(outer)) else {
+fn slices<'c>(outer: &SliceOp<'c>) -> PassResult<'c, Step> {
+    let Some(inner) = SliceOp::defining(outer.source) else {
         return Ok(Step::Alone);
     };
-    let Some((storage, mut folded)) = defined_by(source, "axe.slice").and_then(split) else {
-        return Ok(Step::Alone);
-    };
-    let (inner, dropped) = extents(storage, source);
-    let (boxed, _) = extents(source, result);
-    let inner_origins = folded.get(dropped..).unwrap_or_default();
+    let (storage, result) = (inner.source, outer.result);
+    let (extent, dropped) = extents(storage, outer.source);
+    let (boxed, _) = extents(outer.source, result);
     let bounds = Bounds {
         of: types::shape(storage.r#type())
             .unwrap_or_default()
-            .split_off(dropped.min(folded.len())),
-        inner: inner.get(dropped..).unwrap_or_default(),
-        inner_origins,
+            .split_off(dropped.min(inner.origin.len())),
+        inner: extent.get(dropped..).unwrap_or_default(),
+        inner_origins: inner.origin.get(dropped..).unwrap_or_default(),
     };
-    if let Err(why) = bounds.hold(&origins, &boxed) {
+    if let Err(why) = bounds.hold(&outer.origin, &boxed) {
         return Ok(Step::Stays(format!("this slice of a slice stays: {why}")));
     }
-    let builder = Builder::before(outer);
+    let builder = Builder::before(outer.op);
+    let mut origin = inner.origin;
     // The dimensions that the inner slice dropped lead, and keep its origin.
-    for (at, by) in folded.iter_mut().skip(dropped).zip(&origins) {
+    for (at, by) in origin.iter_mut().skip(dropped).zip(&outer.origin) {
         *at = sum(&builder, *at, *by)?;
     }
-    folded.insert(0, storage);
-    let slice = builder.value("axe.slice", &folded, result.r#type(), &[])?;
+    let operands = SliceOp::operands(storage, &origin);
+    let slice = builder.operator_value(&operands, result.r#type(), &[])?;
     replace_all_uses(result, slice);
     Ok(Step::Folded)
 }
@@ -114,15 +115,16 @@ pub(super) fn sum<'c>(builder: &Builder<'c>, a: Val<'c>, b: Val<'c>) -> PassResu
     }
 }
 
-fn views<'c>(outer: Op<'c>) -> PassResult<'c, Step> {
-    let (Some((source, _)), Some(result)) = (split(outer), only_result(outer)) else {
-        return Ok(Step::Alone);
-    };
+fn views<'c>(outer: &ViewOp<'c>) -> PassResult<'c, Step> {
+    let (source, result) = (outer.source, outer.result);
     if source.r#type() == result.r#type() {
         replace_all_uses(result, source);
         return Ok(Step::Folded);
     }
-    let Some((storage, _)) = defined_by(source, "axe.view").and_then(split) else {
+    let Some(ViewOp {
+        source: storage, ..
+    }) = ViewOp::defining(source)
+    else {
         return Ok(Step::Alone);
     };
     if storage.r#type() == result.r#type() {
@@ -132,7 +134,8 @@ fn views<'c>(outer: Op<'c>) -> PassResult<'c, Step> {
     if let Err(why) = fits(storage, result) {
         return Ok(Step::Stays(format!("this view of a view stays: {why}")));
     }
-    let view = Builder::before(outer).value("axe.view", &[storage], result.r#type(), &[])?;
+    let operands = ViewOp::operands(storage);
+    let view = Builder::before(outer.op).operator_value(&operands, result.r#type(), &[])?;
     replace_all_uses(result, view);
     Ok(Step::Folded)
 }

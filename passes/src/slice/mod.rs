@@ -13,11 +13,12 @@ mod fold;
 use crate::boxes;
 use crate::error::PassResult;
 use crate::ir::facts::Facts;
-use crate::ir::value::{name, only_result, operands};
+use crate::ir::value::name;
 use crate::ir::{Builder, Op, Val, types, walk};
 use crate::registry::PassContext;
 use crate::remark::{self, Kind};
-use axe_dialect::{layout_of, strides_of};
+use axe_dialect::ops::{self, SliceOp};
+use axe_dialect::{Typed, layout_of, strides_of};
 use melior::ir::operation::OperationLike;
 use melior::ir::{TypeLike, ValueLike};
 use mlir_sys as sys;
@@ -44,7 +45,7 @@ fn each<'c>(
     module: Op<'c>,
     step: impl Fn(Op<'c>) -> PassResult<'c, bool>,
 ) -> PassResult<'c, usize> {
-    let is_box = |op| matches!(name(op).as_str(), "axe.slice" | "axe.view");
+    let is_box = |op| [ops::SLICE, ops::VIEW].contains(&name(op).as_str());
     let mut changed = 0;
     for op in walk::nested(module, &|_| true) {
         if is_box(op) && step(op)? {
@@ -66,20 +67,32 @@ fn is_free(value: Val<'_>, views: bool) -> bool {
     crate::ir::value::users(value)
         .into_iter()
         .all(|user| match name(user).as_str() {
-            "axe.copy" | "axe.fill" | "axe.gemm" | "axe.scaled_gemm" | "axe.slice"
-            | "memref.dim" | "memref.load" | "memref.store" => true,
-            "axe.view" => views,
+            ops::COPY
+            | ops::FILL
+            | ops::GEMM
+            | ops::SCALED_GEMM
+            | ops::SLICE
+            | "memref.dim"
+            | "memref.load"
+            | "memref.store" => true,
+            ops::VIEW => views,
             _ => false,
         })
 }
 
 /// Gives the box of storage that is not strided the layout that its type lacks.
 fn complete(op: Op<'_>) -> bool {
-    let (Some((source, origins)), Some(result)) = (split(op), only_result(op)) else {
+    let Some(SliceOp {
+        source,
+        origin,
+        result,
+        ..
+    }) = SliceOp::of(op)
+    else {
         return false;
     };
     let lacks = layout_of(result.r#type()).is_none() && layout_of(source.r#type()).is_some();
-    if name(op) != "axe.slice" || !lacks || strides_of(source.r#type()).is_some() {
+    if !lacks || strides_of(source.r#type()).is_some() {
         return false;
     }
     if !is_free(result, true) {
@@ -91,7 +104,7 @@ fn complete(op: Op<'_>) -> bool {
     }
     let (extents, dropped) = extents(source, result);
     let facts = Facts::default();
-    let origins: Vec<_> = origins.iter().map(|origin| facts.of(*origin)).collect();
+    let origins: Vec<_> = origin.iter().map(|at| facts.of(*at)).collect();
     let builder = Builder::before(op);
     match boxes::box_type(&builder, source.r#type(), &origins, &extents, dropped) {
         Ok(r#type) => {
@@ -104,14 +117,6 @@ fn complete(op: Op<'_>) -> bool {
             false
         }
     }
-}
-
-/// The source and the origins of a slice or view.
-fn split<'c>(op: Op<'c>) -> Option<(Val<'c>, Vec<Val<'c>>)> {
-    let operands = operands(op);
-    operands
-        .split_first()
-        .map(|(source, origins)| (*source, origins.to_vec()))
 }
 
 /// The extents of a box in its source's rank, and how many leading ones its type leaves out.

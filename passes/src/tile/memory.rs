@@ -7,26 +7,23 @@ use crate::boxes;
 use crate::error::{PassError, PassResult};
 use crate::ir::value::operands;
 use crate::ir::{Builder, DYNAMIC, Op, Val, types, walk};
+use axe_dialect::Typed;
+use axe_dialect::ops::{CopyOp, FillOp, SliceOp};
 use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
 
 /// Tiles a copy or a fill of storage; false where it is no larger than a tile.
 pub(super) fn tile<'c>(op: Op<'c>, options: &Options) -> PassResult<'c, bool> {
-    let target = operands(op)
-        .into_iter()
-        .rfind(|operand| types::is_memref(operand.r#type()));
-    let Some(target) = target else {
+    let copy = CopyOp::of(op);
+    let filled = || FillOp::of(op)?.dest;
+    let Some(target) = copy.as_ref().and_then(|copy| copy.dest).or_else(filled) else {
         return Ok(false);
     };
     let shape = shape_of(op, target);
     if !options.splits(&shape) {
         return Ok(false);
     }
-    if operands(op)
-        .iter()
-        .any(|operand| operand.r#type().to_string() == "!axe.slot")
-        || op.attribute("multicast").is_ok()
-    {
+    if copy.is_some_and(|copy| copy.signal.is_some() || copy.multicast) {
         return Err(fail(
             op,
             "a copy that completes a pipeline's stage, or that a cluster shares, stays whole",
@@ -103,11 +100,9 @@ pub(super) fn slice<'c>(
     let facts: Vec<_> = parts.iter().map(|part| part.fact).collect();
     let r#type = boxes::box_type(builder, memref.r#type(), &facts, &extents(parts), 0)
         .map_err(|why| PassError::new(builder.location, why))?;
-    let mut operands = vec![memref];
-    for part in parts {
-        operands.push(part.begin(builder)?);
-    }
-    builder.value("axe.slice", &operands, r#type, &[])
+    let origin = parts.iter().map(|part| part.begin(builder));
+    let origin = origin.collect::<PassResult<'c, Vec<_>>>()?;
+    builder.operator_value(&SliceOp::operands(memref, &origin), r#type, &[])
 }
 
 /// The location of an operation's failure.

@@ -17,26 +17,24 @@ mod registers;
 mod tensors;
 
 use crate::error::{PassError, PassResult};
-use crate::ir::value::{is_used, name, only_result, operands, results};
+use crate::ir::value::{is_used, name, only_result, results};
 use crate::ir::{Op, types, walk};
 use crate::registry::PassContext;
 use crate::remark::{self, Kind};
-use axe_dialect::layout_of;
+use axe_dialect::ops::{self, CopyOp, Trait};
+use axe_dialect::{Typed, layout_of};
 use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
 
-/// The operators that can be tiled.
-const OPERATORS: [&str; 9] = [
-    "broadcast",
-    "cast",
-    "copy",
-    "fill",
-    "gemm",
-    "map",
-    "mask",
-    "reduce",
-    "transpose",
-];
+/// The operators that can be tiled, without the dialect's prefix.
+fn tileable() -> Vec<&'static str> {
+    let tileable = ops::NAMES
+        .into_iter()
+        .filter(|name| ops::has(name, Trait::Tileable));
+    tileable
+        .filter_map(|name| name.strip_prefix("axe."))
+        .collect()
+}
 
 /// What to tile, and how.
 struct Options {
@@ -67,16 +65,19 @@ impl Options {
         let mut operators = Vec::new();
         for item in list("operators") {
             let short = item.strip_prefix("axe.").unwrap_or(item);
-            if !OPERATORS.contains(&short) {
+            if !tileable().contains(&short) {
                 return Err(format!(
                     "operators: expected some of {}, got '{item}'",
-                    OPERATORS.join(", ")
+                    tileable().join(", ")
                 ));
             }
             operators.push(format!("axe.{short}"));
         }
         if operators.is_empty() {
-            operators = OPERATORS.map(|short| format!("axe.{short}")).to_vec();
+            operators = tileable()
+                .iter()
+                .map(|short| format!("axe.{short}"))
+                .collect();
         }
         Ok(Self { sizes, operators })
     }
@@ -102,7 +103,7 @@ pub(crate) fn run<'c>(module: Op<'c>, pass: &mut PassContext<'_>) -> PassResult<
     let mut tiled = 0;
     // Stores before products: a product that a store pulls into its loop is tiled there.
     for stage in [Stage::Stores, Stage::Others] {
-        for op in walk::nested(module, &|op| name(op) != "axe.map") {
+        for op in walk::nested(module, &|op| name(op) != ops::MAP) {
             if !options.operators.contains(&name(op)) || is_dead(op) || stage_of(op) != stage {
                 continue;
             }
@@ -141,14 +142,11 @@ fn is_dead(op: Op<'_>) -> bool {
 /// Whether an operation that nothing uses may go.
 fn is_pure(op: Op<'_>) -> bool {
     let name = name(op);
-    let reads = OPERATORS
-        .iter()
-        .any(|short| name.strip_prefix("axe.") == Some(short));
     !results(op).is_empty()
-        && (reads
+        && (ops::has(&name, Trait::Tileable)
             || matches!(
                 name.as_str(),
-                "axe.slice"
+                ops::SLICE
                     | "arith.constant"
                     | "arith.addi"
                     | "arith.subi"
@@ -168,10 +166,10 @@ fn missed(op: Op<'_>, why: &str) {
 /// Tiles one operator in its form; false where it is no larger than a tile.
 fn tile<'c>(op: Op<'c>, options: &Options) -> PassResult<'c, bool> {
     let Some(result) = only_result(op) else {
-        let source = operands(op).first().copied();
-        return match source.is_some_and(|source| {
+        let from_registers = CopyOp::of(op).is_some_and(|CopyOp { source, .. }| {
             layout_of(source.r#type()).is_some() && !types::is_memref(source.r#type())
-        }) {
+        });
+        return match from_registers {
             true => registers::store(op, options),
             false => memory::tile(op, options),
         };
@@ -179,7 +177,7 @@ fn tile<'c>(op: Op<'c>, options: &Options) -> PassResult<'c, bool> {
     if layout_of(result.r#type()).is_none() {
         return tensors::tile(op, result, options);
     }
-    if name(op) == "axe.gemm" {
+    if name(op) == ops::GEMM {
         return product::along_k(op, result, options);
     }
     let shape = types::shape(result.r#type()).unwrap_or_default();

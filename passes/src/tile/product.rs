@@ -5,9 +5,10 @@ use super::memory::{fail, slice};
 use super::part::{Along, Part, copy_of, nest};
 use super::registers::Tiles;
 use crate::error::{PassError, PassResult};
-use crate::ir::value::{operands, replace_all_uses};
+use crate::ir::value::{parts, replace_all_uses};
 use crate::ir::{Builder, DYNAMIC, Op, Val, types, walk};
-use axe_dialect::element_type;
+use axe_dialect::ops::{FillOp, GemmOp};
+use axe_dialect::{Operands, element_type};
 use melior::ir::operation::OperationLike;
 use melior::ir::{Type, ValueLike};
 
@@ -24,24 +25,21 @@ pub(super) struct Product<'c> {
 
 impl<'c> Product<'c> {
     pub(super) fn of(op: Op<'c>) -> PassResult<'c, Self> {
-        let operands = operands(op);
-        let &[a, b, ..] = operands.as_slice() else {
-            return Err(fail(op, "expected two operands"));
-        };
-        if op.attribute("isAsync").is_ok() {
+        let gemm: GemmOp = parts(op)?;
+        if gemm.is_async {
             return Err(fail(op, "an asynchronous product stays whole"));
         }
-        let transposed = ["trans_a", "trans_b"].map(|key| op.attribute(key).is_ok());
-        let shape = types::shape(a.r#type()).unwrap_or_default();
+        let transposed = [gemm.trans_a, gemm.trans_b];
+        let shape = types::shape(gemm.a.r#type()).unwrap_or_default();
         let depth = shape
             .len()
             .checked_sub(if transposed[0] { 2 } else { 1 })
             .and_then(|dim| shape.get(dim).copied());
         Ok(Self {
             op,
-            a,
-            b,
-            acc: operands.get(2).copied(),
+            a: gemm.a,
+            b: gemm.b,
+            acc: gemm.acc,
             transposed,
             depth: depth.ok_or_else(|| fail(op, "expected matrices"))?,
         })
@@ -49,6 +47,10 @@ impl<'c> Product<'c> {
 
     pub(super) fn a(&self) -> Val<'c> {
         self.a
+    }
+
+    pub(super) fn b(&self) -> Val<'c> {
+        self.b
     }
 
     pub(super) fn acc(&self) -> Option<Val<'c>> {
@@ -100,11 +102,12 @@ impl<'c> Product<'c> {
         cut: &mut dyn FnMut(&Builder<'c>, Part<'c>) -> PassResult<'c, [Val<'c>; 2]>,
     ) -> PassResult<'c, Val<'c>> {
         let one = |builder: &Builder<'c>, [a, b]: [Val<'c>; 2], acc: Option<Val<'c>>| {
-            let operands: Vec<_> = [a, b].into_iter().chain(acc).collect();
-            match operands.len() == operands_of(self.op) {
-                true => builder.result_of(copy_of(builder, self.op, &operands, Some(r#type))),
-                false => with_accumulator(builder, self.op, &operands, r#type),
+            let operands = GemmOp::operands(a, b, acc);
+            if acc.is_some() == self.acc.is_some() {
+                let copy = copy_of(builder, self.op, &operands.values, Some(r#type));
+                return builder.result_of(copy);
             }
+            with_accumulator(builder, self.op, &operands, r#type)
         };
         if along.tile == 0 || (along.extent != DYNAMIC && along.tile >= along.extent) {
             let tiles = cut(builder, Part::whole(along.extent, along.size))?;
@@ -132,28 +135,24 @@ impl<'c> Product<'c> {
     }
 }
 
-fn operands_of(op: Op<'_>) -> usize {
-    operands(op).len()
-}
-
 /// A product with an accumulator where the original has none.
 fn with_accumulator<'c>(
     builder: &Builder<'c>,
     op: Op<'c>,
-    operands: &[Val<'c>],
+    operands: &Operands<'c>,
     r#type: Type<'c>,
 ) -> PassResult<'c, Val<'c>> {
     let attributes: Vec<_> = ["isAsync", "trans_a", "trans_b", "schedule", "options"]
         .into_iter()
         .filter_map(|key| Some((key, op.attribute(key).ok()?)))
         .collect();
-    builder.value("axe.gemm", operands, r#type, &attributes)
+    builder.operator_value(operands, r#type, &attributes)
 }
 
 /// A register tensor of zeros, with sizes for what is dynamic left to the caller.
 fn zeros<'c>(builder: &Builder<'c>, r#type: Type<'c>) -> PassResult<'c, Val<'c>> {
     let zero = zero(builder, element_type(r#type))?;
-    builder.value("axe.fill", &[zero], r#type, &[builder.segments(&[1, 0, 0])])
+    builder.operator_value(&FillOp::operands(zero, None, &[]), r#type, &[])
 }
 
 /// Zero of an element type.

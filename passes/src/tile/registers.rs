@@ -8,15 +8,25 @@ use super::part::{Part, along, copy_of, extents, nest};
 use super::product;
 use crate::boxes;
 use crate::error::PassResult;
-use crate::ir::value::{defining, identity, name, only_result, operands};
-use crate::ir::{Builder, Op, Val, attribute, types, walk};
-use axe_dialect::{element_type, layout_of, tensor_type};
+use crate::ir::value::{self, defining, identity, name, only_result, operands};
+use crate::ir::{Builder, Op, Val, types, walk};
+use axe_dialect::ops::{
+    self, BroadcastOp, CopyOp, FillOp, MaskOp, ReduceOp, SliceOp, Trait, TransposeOp, ViewOp,
+};
+use axe_dialect::{Operands, Typed, element_type, layout_of, tensor_type};
 use melior::ir::operation::OperationLike;
 use melior::ir::{Type, ValueLike};
 
 /// Tiles a store; false where it is no larger than a tile.
 pub(super) fn store<'c>(op: Op<'c>, options: &Options) -> PassResult<'c, bool> {
-    let &[value, target] = operands(op).as_slice() else {
+    let Some(CopyOp {
+        source: value,
+        dest: Some(target),
+        pad: None,
+        signal: None,
+        ..
+    }) = CopyOp::of(op)
+    else {
         return Ok(false);
     };
     let shape = types::shape(value.r#type()).unwrap_or_default();
@@ -80,8 +90,8 @@ impl<'c> Tiles<'_, 'c> {
                 .ok_or_else(|| fail(op, "expected a source"))
         };
         match name(op).as_str() {
-            "axe.fill" => built(&operands),
-            "axe.copy" if types::is_memref(source()?.r#type()) => {
+            ops::FILL => built(&operands),
+            ops::COPY if types::is_memref(source()?.r#type()) => {
                 self.check_load(op, source()?)?;
                 let mut operands = operands.clone();
                 if let Some(first) = operands.first_mut() {
@@ -89,7 +99,7 @@ impl<'c> Tiles<'_, 'c> {
                 }
                 built(&operands)
             }
-            "axe.copy" | "axe.cast" | "axe.map" => {
+            ops::COPY | ops::CAST | ops::MAP => {
                 let tile = |operand: &Val<'c>| self.value(*operand, parts);
                 built(
                     &operands
@@ -98,11 +108,15 @@ impl<'c> Tiles<'_, 'c> {
                         .collect::<PassResult<'c, Vec<_>>>()?,
                 )
             }
-            "axe.mask" => built(&self.mask(&operands, parts)?),
-            "axe.broadcast" | "axe.reduce" | "axe.transpose" => {
+            ops::MASK => {
+                let mask: MaskOp = value::parts(op)?;
+                let source = self.value(mask.source, parts)?;
+                built(&mask_operands(&self.builder, &mask, source, parts)?.values)
+            }
+            ops::BROADCAST | ops::REDUCE | ops::TRANSPOSE => {
                 built(&[self.value(source()?, &source_parts(op, source()?, parts)?)?])
             }
-            "axe.gemm" => product::tile(self, op, r#type, parts),
+            ops::GEMM => product::tile(self, op, r#type, parts),
             other => Err(fail(
                 self.root,
                 format!(
@@ -131,20 +145,6 @@ impl<'c> Tiles<'_, 'c> {
         let element = element_type(value.r#type());
         tensor_type(self.builder.location, &extents, element, Some(&layout))
             .ok_or_else(|| fail(op, format!("no tensor has the layout {layout}")))
-    }
-
-    /// A masked tile counts from the tile's place.
-    fn mask(&self, operands: &[Val<'c>], parts: &[Part<'c>]) -> PassResult<'c, Vec<Val<'c>>> {
-        let mut tiles = operands.to_vec();
-        for (at, tile) in tiles.iter_mut().enumerate() {
-            if at == 0 {
-                *tile = self.value(*tile, parts)?;
-            } else if let Some(by) = parts.get(at - 1).and_then(|part| part.at) {
-                let index = self.builder.index_type();
-                *tile = self.builder.value("arith.addi", &[*tile, by], index, &[])?;
-            }
-        }
-        Ok(tiles)
     }
 
     /// Whether a read of storage may move to the store: nothing between them writes what it reads, and the store
@@ -177,29 +177,46 @@ impl<'c> Tiles<'_, 'c> {
     }
 }
 
+/// The operands of a masked tile, which counts from the tile's place.
+pub(super) fn mask_operands<'c>(
+    builder: &Builder<'c>,
+    mask: &MaskOp<'c>,
+    source: Val<'c>,
+    parts: &[Part<'c>],
+) -> PassResult<'c, Operands<'c>> {
+    let mut origin = mask.origin.clone();
+    for (at, part) in origin.iter_mut().zip(parts) {
+        if let Some(by) = part.at {
+            *at = builder.value("arith.addi", &[*at, by], builder.index_type(), &[])?;
+        }
+    }
+    Ok(MaskOp::operands(source, &origin, &mask.limit, mask.value))
+}
+
 /// Where storage comes from.
 fn storage<'c>(memref: Val<'c>) -> Val<'c> {
-    match defining(memref).filter(|op| matches!(name(*op).as_str(), "axe.slice" | "axe.view")) {
-        Some(op) => operands(op).first().copied().map_or(memref, storage),
-        None => memref,
-    }
+    let slice = SliceOp::defining(memref).map(|slice| slice.source);
+    let view = || ViewOp::defining(memref).map(|view| view.source);
+    slice.or_else(view).map_or(memref, storage)
 }
 
 /// What an operation may do to storage; `None` when it leaves it as it is.
 fn writes(op: Op<'_>, from: Val<'_>) -> Option<String> {
     let name = name(op);
     match name.as_str() {
-        "axe.copy" | "axe.fill" if only_result(op).is_none() => {
-            let target = operands(op)
-                .into_iter()
-                .rfind(|operand| types::is_memref(operand.r#type()))?;
+        ops::COPY | ops::FILL if only_result(op).is_none() => {
+            let copied = CopyOp::of(op).and_then(|copy| copy.dest);
+            let target = copied.or_else(|| FillOp::of(op)?.dest)?;
             (identity(storage(target)) == identity(from))
                 .then(|| format!("a '{name}' that writes the same storage"))
         }
-        "axe.copy" | "axe.fill" | "axe.slice" | "axe.view" | "axe.alloc" | "axe.cast"
-        | "axe.map" | "axe.mask" | "axe.broadcast" | "axe.reduce" | "axe.transpose"
-        | "axe.extract_slice" | "axe.gemm" | "memref.dim" | "gpu.block_id" | "gpu.thread_id"
-        | "gpu.grid_dim" => None,
+        ops::ALLOC | "memref.dim" | "gpu.block_id" | "gpu.thread_id" | "gpu.grid_dim" => None,
+        axe if [Trait::Operator, Trait::StorageView]
+            .iter()
+            .any(|of| ops::has(axe, *of)) =>
+        {
+            None
+        }
         _ if ["arith.", "math.", "tensor."]
             .iter()
             .any(|prefix| name.starts_with(prefix)) =>
@@ -216,41 +233,26 @@ pub(super) fn source_parts<'c>(
     source: Val<'c>,
     parts: &[Part<'c>],
 ) -> PassResult<'c, Vec<Part<'c>>> {
-    let list = |key| {
-        op.attribute(key)
-            .ok()
-            .and_then(attribute::read_i64s)
-            .unwrap_or_default()
-    };
-    let dims = list("dims");
-    let has = |dim: usize| i64::try_from(dim).is_ok_and(|dim| dims.contains(&dim));
     let shape = types::shape(source.r#type()).unwrap_or_default();
-    let lost = || fail(op, "its dimensions do not fit its source");
-    match name(op).as_str() {
-        "axe.broadcast" => Ok((0..)
-            .zip(parts)
-            .filter(|(dim, _)| !has(*dim))
-            .map(|(_, part)| *part)
-            .collect()),
-        "axe.reduce" => {
-            let mut kept = parts.iter();
-            let part = |(dim, extent): (usize, &i64)| match has(dim) {
-                true => Some(Part::whole(*extent, None)),
-                false => kept.next().copied(),
-            };
-            let found: Option<Vec<_>> = shape.iter().enumerate().map(part).collect();
-            found.ok_or_else(lost)
-        }
-        _ => {
-            let permutation = list("permutation");
-            let at = |dim: usize| {
-                let from = permutation
-                    .iter()
-                    .position(|from| usize::try_from(*from) == Ok(dim))?;
-                parts.get(from).copied()
-            };
-            let found: Option<Vec<_>> = (0..shape.len()).map(at).collect();
-            found.ok_or_else(lost)
-        }
+    if let Some(BroadcastOp { dims, .. }) = BroadcastOp::of(op) {
+        let kept = (0..).zip(parts).filter(|(dim, _)| !dims.contains(dim));
+        return Ok(kept.map(|(_, part)| *part).collect());
     }
+    let found: Option<Vec<_>> = if let Some(ReduceOp { dims, .. }) = ReduceOp::of(op) {
+        let mut kept = parts.iter();
+        let part = |(dim, extent): (i64, &i64)| match dims.contains(&dim) {
+            true => Some(Part::whole(*extent, None)),
+            false => kept.next().copied(),
+        };
+        (0..).zip(&shape).map(part).collect()
+    } else {
+        let permutation = TransposeOp::of(op).map(|op| op.permutation);
+        let permutation = permutation.unwrap_or_default();
+        let at = |(dim, _): (i64, &i64)| {
+            let from = permutation.iter().position(|from| *from == dim)?;
+            parts.get(from).copied()
+        };
+        (0..).zip(&shape).map(at).collect()
+    };
+    found.ok_or_else(|| fail(op, "its dimensions do not fit its source"))
 }

@@ -5,19 +5,19 @@ use super::Options;
 use super::memory::fail;
 use super::part::{Along, Part, along, copy_of, extents, nest};
 use super::product::{Product, zero};
-use super::registers::source_parts;
+use super::registers::{mask_operands, source_parts};
 use crate::error::{PassError, PassResult};
-use crate::ir::value::{name, operands, replace_all_uses};
+use crate::ir::value::{self, name, operands, replace_all_uses};
 use crate::ir::{Builder, DYNAMIC, Op, Val, types, walk};
 use axe_dialect::element_type;
-use melior::ir::operation::OperationLike;
+use axe_dialect::ops::{self, BroadcastOp, FillOp, MaskOp, ReduceOp};
 use melior::ir::{Type, ValueLike};
 
 /// Tiles an operator on tensors; false where it is no larger than a tile.
 pub(super) fn tile<'c>(op: Op<'c>, result: Val<'c>, options: &Options) -> PassResult<'c, bool> {
     let shape = types::shape(result.r#type()).unwrap_or_default();
     let depth = match name(op).as_str() {
-        "axe.gemm" => options.size(shape.len()) > 0,
+        ops::GEMM => options.size(shape.len()) > 0,
         _ => false,
     };
     if !options.splits(&shape) && !depth {
@@ -104,22 +104,21 @@ fn extent<'c>(
             .position(|part| part.extent == i64::try_from(dim).unwrap_or(-1))
             .map(|at| builder.extent(operand, at))
     };
-    // The sizes of a fill or a broadcast are its last operands, one a dynamic extent that is new.
-    let new = |dims: &dyn Fn(usize) -> bool| {
+    // The sizes of a fill or a broadcast, one a dynamic extent that is new.
+    let new = |sizes: &[Val<'c>], dims: &dyn Fn(usize) -> bool| {
         let before = (0..dim)
             .filter(|at| shape.get(*at) == Some(&DYNAMIC) && dims(*at))
             .count();
-        let all = (0..shape.len())
-            .filter(|at| shape.get(*at) == Some(&DYNAMIC) && dims(*at))
-            .count();
-        operands
-            .get((operands.len() - all.min(operands.len())) + before)
-            .copied()
+        sizes.get(before).copied()
     };
     let first = operands.first().copied().ok_or_else(lost)?;
     match name(op).as_str() {
-        "axe.fill" => new(&|_| true).ok_or_else(lost),
-        "axe.broadcast" => {
+        ops::FILL => {
+            let FillOp { sizes, .. } = value::parts(op)?;
+            new(&sizes, &|_| true).ok_or_else(lost)
+        }
+        ops::BROADCAST => {
+            let BroadcastOp { sizes, .. } = value::parts(op)?;
             let parts = source_parts(op, first, &marked)?;
             let kept = |at: usize| {
                 parts
@@ -128,31 +127,27 @@ fn extent<'c>(
             };
             match of(first, &parts) {
                 Some(size) => size,
-                None => new(&|at| !kept(at)).ok_or_else(lost),
+                None => new(&sizes, &|at| !kept(at)).ok_or_else(lost),
             }
         }
-        "axe.reduce" => {
+        ops::REDUCE => {
             // A dimension that goes has an extent that is no mark.
-            let shape = types::shape(first.r#type()).unwrap_or_default();
-            let dims = op
-                .attribute("dims")
-                .ok()
-                .and_then(crate::ir::attribute::read_i64s)
-                .unwrap_or_default();
-            let kept: Vec<usize> = (0..shape.len())
-                .filter(|at| i64::try_from(*at).is_ok_and(|at| !dims.contains(&at)))
-                .collect();
-            let at = kept.get(dim).copied().ok_or_else(lost)?;
-            builder.extent(first, at)
+            let ReduceOp { source, dims, .. } = value::parts(op)?;
+            let shape = types::shape(source.r#type()).unwrap_or_default();
+            let kept = (0..)
+                .zip(0..shape.len())
+                .filter(|(at, _)| !dims.contains(at));
+            let at = kept.map(|(_, at)| at).nth(dim).ok_or_else(lost)?;
+            builder.extent(source, at)
         }
-        "axe.transpose" => of(first, &source_parts(op, first, &marked)?).ok_or_else(lost)?,
-        "axe.gemm" => {
+        ops::TRANSPOSE => of(first, &source_parts(op, first, &marked)?).ok_or_else(lost)?,
+        ops::GEMM => {
             let product = Product::of(op)?;
             let [a, b] = product
                 .parts(&marked, Part::whole(-1, None))
                 .ok_or_else(lost)?;
-            let second = operands.get(1).copied().ok_or_else(lost)?;
-            of(first, &a).or_else(|| of(second, &b)).ok_or_else(lost)?
+            let second = || of(product.b(), &b);
+            of(product.a(), &a).or_else(second).ok_or_else(lost)?
         }
         _ => builder.extent(first, dim),
     }
@@ -180,49 +175,29 @@ fn one<'c>(
             .collect()
     };
     match name(op).as_str() {
-        "axe.fill" => {
-            let sizes = sizes(&mut parts.iter());
-            let count = i32::try_from(sizes.len()).unwrap_or(i32::MAX);
-            let all: Vec<_> = std::iter::once(first).chain(sizes).collect();
-            builder.value(
-                "axe.fill",
-                &all,
-                r#type,
-                &[builder.segments(&[1, 0, count])],
-            )
+        ops::FILL => {
+            let operands = FillOp::operands(first, None, &sizes(&mut parts.iter()));
+            builder.operator_value(&operands, r#type, &[])
         }
-        "axe.broadcast" => {
-            let dims = op
-                .attribute("dims")
-                .map_err(|_| fail(op, "expected dims"))?;
-            let new = crate::ir::attribute::read_i64s(dims).unwrap_or_default();
-            let new = |at: usize| i64::try_from(at).is_ok_and(|at| new.contains(&at));
+        ops::BROADCAST => {
+            let BroadcastOp { dims, .. } = value::parts(op)?;
             let tile = extract(builder, first, &source_parts(op, first, parts)?)?;
-            let repeated = (0..)
-                .zip(parts)
-                .filter(|(at, _)| new(*at))
-                .map(|(_, part)| part);
-            let all: Vec<_> = std::iter::once(tile)
-                .chain(sizes(&mut repeated.into_iter()))
-                .collect();
-            builder.value("axe.broadcast", &all, r#type, &[("dims", dims)])
+            let repeated = (0..).zip(parts).filter(|(at, _)| dims.contains(at));
+            let sizes = sizes(&mut repeated.map(|(_, part)| part));
+            let operands = BroadcastOp::operands(tile, &sizes);
+            builder.operator_value(&operands, r#type, &[("dims", builder.i64s(&dims))])
         }
-        "axe.reduce" | "axe.transpose" => {
+        ops::REDUCE | ops::TRANSPOSE => {
             let mut of = source_parts(op, first, parts)?;
             fill_sizes(builder, first, &mut of)?;
             built(builder, op, &[extract(builder, first, &of)?], r#type)
         }
-        "axe.gemm" => product(builder, op, options, r#type, parts),
-        "axe.mask" => {
-            let mut tiles = operands.clone();
-            for (at, tile) in tiles.iter_mut().enumerate() {
-                if at == 0 {
-                    *tile = extract(builder, *tile, parts)?;
-                } else if let Some(by) = parts.get(at - 1).and_then(|part| part.at) {
-                    *tile = builder.value("arith.addi", &[*tile, by], builder.index_type(), &[])?;
-                }
-            }
-            built(builder, op, &tiles, r#type)
+        ops::GEMM => product(builder, op, options, r#type, parts),
+        ops::MASK => {
+            let mask: MaskOp = value::parts(op)?;
+            let source = extract(builder, mask.source, parts)?;
+            let operands = mask_operands(builder, &mask, source, parts)?;
+            built(builder, op, &operands.values, r#type)
         }
         _ => {
             let tile = |operand: &Val<'c>| extract(builder, *operand, parts);
@@ -253,10 +228,7 @@ fn product<'c>(
     parts: &[Part<'c>],
 ) -> PassResult<'c, Val<'c>> {
     let product = Product::of(op)?;
-    let [a, b] = match operands(op).as_slice() {
-        [a, b, ..] => [*a, *b],
-        _ => return Err(fail(op, "expected two operands")),
-    };
+    let (a, b) = (product.a(), product.b());
     let size = match product.depth {
         DYNAMIC => {
             let marks = [Part::whole(-1, None); 2];
@@ -301,16 +273,8 @@ fn start<'c>(
         .filter(|part| part.extent == DYNAMIC)
         .filter_map(|part| part.size)
         .collect();
-    let count = i32::try_from(sizes.len()).unwrap_or(i32::MAX);
-    let all: Vec<_> = std::iter::once(zero).chain(sizes).collect();
-    builder
-        .value(
-            "axe.fill",
-            &all,
-            r#type,
-            &[builder.segments(&[1, 0, count])],
-        )
-        .map(Some)
+    let operands = FillOp::operands(zero, None, &sizes);
+    builder.operator_value(&operands, r#type, &[]).map(Some)
 }
 
 /// Dynamic extents of dimensions that stay whole and that no part has a value for.

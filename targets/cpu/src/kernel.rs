@@ -3,6 +3,7 @@
 use crate::compile::{context, find, parse};
 use crate::error::CpuError;
 use crate::program::Program;
+use axe_dialect::ops;
 use axe_package::Tensor;
 use axe_passes::PassResult;
 use axe_passes::ir::value::results;
@@ -29,7 +30,7 @@ pub fn launch(
     }
     let context = context();
     let module = parse(&context, text)?;
-    let op = find(&module, "axe.kernel", "axe.kernel", kernel)?;
+    let op = find(&module, ops::KERNEL, ops::KERNEL, kernel)?;
     let function = format!("axe_cpu_launch_{kernel}");
     launcher(&module, op, kernel, &function, blocks)
         .map_err(|error| CpuError::Compile(error.message))?;
@@ -89,7 +90,7 @@ fn launcher<'c>(
     operands.extend(arguments);
     let target = inner.attribute(|context| FlatSymbolRefAttribute::new(context, kernel).into());
     let attributes = [("kernel", target), inner.segments(&[1, 1, 1, 0, count])];
-    let launch = inner.operation("axe.launch", &operands, &tensors, &attributes, Vec::new())?;
+    let launch = inner.operation(ops::LAUNCH, &operands, &tensors, &attributes, Vec::new())?;
     inner.operation("func.return", &results(launch), &[], &[], Vec::new())?;
     let text =
         |value: &str| builder.attribute(|context| StringAttribute::new(context, value).into());
