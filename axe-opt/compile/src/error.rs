@@ -37,6 +37,16 @@ pub enum CompileError {
         "ptxas 13.3 compiles `{0}` wrongly where a quotient by a constant has 0 subtracted: expected an index that is no difference of quotients"
     )]
     Miscompiled(String),
+    /// The code calls a function that nothing defines.
+    #[error(
+        "the kernels call `{0}`, which nothing defines: an operation has no form on this target"
+    )]
+    Unresolved(String),
+    /// A kernel has results and writes none of them.
+    #[error(
+        "kernel `{0}` writes nothing: it has results, and its code has no store. It executes what is undefined, such as a division of integers by zero, on every path"
+    )]
+    Silent(String),
     /// What was put together is not a package.
     #[error(transparent)]
     Package(#[from] PackageError),

@@ -7,6 +7,7 @@
 
 mod error;
 mod host;
+mod incomplete;
 mod losses;
 mod miscompiled;
 mod ptxas;
@@ -101,6 +102,12 @@ fn compile_as(
     )?;
     let host = host::read(find(&module, "func.func", &main)?)?;
     let ptx = assembly(&module)?;
+    if let Some(wrong) = ptx
+        .as_deref()
+        .and_then(|ptx| incomplete::incomplete(ptx, &host))
+    {
+        return Err(wrong);
+    }
     let mut manifest = empty_manifest(source.text, &main, "nvidia", target);
     manifest.candidate = candidate.map(str::to_owned);
     let compiler = start.elapsed();

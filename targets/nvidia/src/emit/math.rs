@@ -7,6 +7,7 @@
 //! | log | `lg2(x) ln 2` | 2^-21 absolute |
 //! | tanh | odd series below 0.3, else `1 - 2 / (exp(2x) + 1)` | 2^-21 relative |
 //! | erf | series below 0.5, else Abramowitz and Stegun 7.1.26 | 2e-7 absolute |
+//! | remf | the remainder of quotients of 50 bits, in f64 | none |
 
 use super::kernel::Emitter;
 use super::types;
@@ -44,7 +45,8 @@ const INTRINSICS: [(&str, &str); 8] = [
 const MOST_POWER: i64 = 64;
 
 impl<'c> Emitter<'c> {
-    /// Emits an operation of the math dialect that has no instruction of its own; false for others.
+    /// Emits an operation of the math dialect, or one of arith that would become a call of a device library; false for
+    /// others.
     pub(crate) fn math(&mut self, op: Op<'c>, name: &str) -> PassResult<'c, bool> {
         let (Some(&result), operands) = (results(op).first(), operands(op)) else {
             return Ok(false);
@@ -52,7 +54,8 @@ impl<'c> Emitter<'c> {
         let Some(&operand) = operands.first() else {
             return Ok(false);
         };
-        if !name.starts_with("math.") {
+        let own = ["arith.maxnumf", "arith.minnumf", "arith.remf"].contains(&name);
+        if !own && !name.starts_with("math.") {
             return Ok(false);
         }
         let narrow = result.r#type();
@@ -73,13 +76,18 @@ impl<'c> Emitter<'c> {
                 let root = f32.intrinsic(SQRT, &[x])?;
                 f32.apply("arith.divf", &[f32.number(1.0)?, root])?
             }
-            "math.fma" => {
-                let mut wide = Vec::new();
-                for operand in &operands {
-                    wide.push(convert(self, self.scalar(*operand)?, f32.r#type)?);
-                }
-                f32.intrinsic("llvm.fma.f32", &wide)?
+            "math.fma" => f32.intrinsic("llvm.fma.f32", &self.wide(&operands, f32.r#type)?)?,
+            // `max` and `min` give the operand that is a number (PTX ISA 9.7.3.12).
+            "arith.maxnumf" => {
+                f32.intrinsic("llvm.maxnum.f32", &self.wide(&operands, f32.r#type)?)?
             }
+            "arith.minnumf" => {
+                f32.intrinsic("llvm.minnum.f32", &self.wide(&operands, f32.r#type)?)?
+            }
+            "arith.remf" => match self.wide(&operands, f32.r#type)?.as_slice() {
+                &[x, y] => f32.remainder(x, y)?,
+                _ => return Err(self.error("expected two operands")),
+            },
             _ => {
                 let found = INTRINSICS.iter().find(|(operation, _)| *operation == name);
                 let (_, intrinsic) = found
@@ -90,6 +98,12 @@ impl<'c> Emitter<'c> {
         let value = convert(self, value, narrow)?;
         self.bind(result, Bound::Scalar(value));
         Ok(true)
+    }
+
+    /// Operands in a wider type.
+    fn wide(&self, operands: &[Val<'c>], r#type: Type<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+        let wide = |operand: &Val<'c>| convert(self, self.scalar(*operand)?, r#type);
+        operands.iter().map(wide).collect()
     }
 
     /// The constant exponent of `math.fpowi`.
@@ -168,10 +182,14 @@ impl<'a, 'c> Floats<'a, 'c> {
     }
 
     fn less(&self, a: Val<'c>, b: f64) -> PassResult<'c, Val<'c>> {
+        // `arith.cmpf olt`.
+        self.compare(4, a, b)
+    }
+
+    fn compare(&self, predicate: i64, a: Val<'c>, b: f64) -> PassResult<'c, Val<'c>> {
         let builder = self.emitter.builder;
         let (i1, i64) = (types::integer(builder, 1), types::integer(builder, 64));
-        // `arith.cmpf olt`.
-        let predicate = IntegerAttribute::new(i64, 4).into();
+        let predicate = IntegerAttribute::new(i64, predicate).into();
         builder.value(
             "arith.cmpf",
             &[a, self.number(b)?],
@@ -248,6 +266,40 @@ impl<'a, 'c> Floats<'a, 'c> {
 
     fn choose(&self, condition: Val<'c>, yes: Val<'c>, no: Val<'c>) -> PassResult<'c, Val<'c>> {
         self.apply("arith.select", &[condition, yes, no])
+    }
+
+    /// `x - trunc(x / y) y` of f32, exactly, with the sign of `x`: the quotient's at most 277 bits in f64, 50 at a
+    /// time, each of which may come out one too large. What is left is a multiple of an operand's last place, and
+    /// below `y` and its power of two: f64 holds it.
+    fn remainder(&self, x: Val<'c>, y: Val<'c>) -> PassResult<'c, Val<'c>> {
+        let builder = self.emitter.builder;
+        let wide = Self {
+            emitter: self.emitter,
+            r#type: builder.r#type(|context| Type::float64(context)),
+        };
+        let magnitude = |value| {
+            let value = convert(self.emitter, value, wide.r#type)?;
+            wide.intrinsic("llvm.fabs.f64", &[value])
+        };
+        let (whole, by) = (magnitude(x)?, magnitude(y)?);
+        let mut left = whole;
+        for step in (0..6).rev() {
+            let by = wide.mul(by, 2f64.powi(50 * step))?;
+            let quotient = wide.apply("arith.divf", &[left, by])?;
+            let quotient = wide.intrinsic("llvm.trunc.f64", &[quotient])?;
+            left = wide.fma(wide.mul(quotient, -1.0)?, by, left)?;
+            let more = wide.apply("arith.addf", &[left, by])?;
+            left = wide.choose(wide.less(left, 0.0)?, more, left)?;
+        }
+        // `arith.cmpf oeq`: what is finite is less than an infinity, and an infinity has no remainder.
+        let infinite = wide.compare(1, by, f64::INFINITY)?;
+        let whole = wide.fma(whole, wide.number(0.0)?, whole)?;
+        let left = convert(
+            self.emitter,
+            wide.choose(infinite, whole, left)?,
+            self.r#type,
+        )?;
+        self.intrinsic("llvm.copysign.f32", &[left, x])
     }
 
     /// An integer power by squaring.
