@@ -18,6 +18,7 @@ mod halves;
 mod index;
 mod kernel;
 mod launch;
+mod libm;
 mod memory;
 mod ops;
 pub(crate) mod pipeline;
@@ -84,6 +85,7 @@ pub(crate) fn run<'c>(module: Op<'c>, _: &mut PassContext<'_>) -> PassResult<'c>
     for op in walk::nested(module, &|_| true) {
         speculation::define(op)?;
     }
+    libm::call(module)?;
     halves::widen(module)
 }
 
