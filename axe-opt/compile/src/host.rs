@@ -672,7 +672,9 @@ fn tensor_type<'c>(op: Op<'c>, value: Val<'c>) -> PassResult<'c, (Vec<i64>, DTyp
 
 /// The elements of a dense constant, little-endian; a splat repeated.
 fn dense_bytes(value: melior::ir::Attribute<'_>, shape: &[i64], dtype: DType) -> Option<Vec<u8>> {
-    let count = usize::try_from(shape.iter().product::<i64>()).ok()?;
+    let total = |count: usize, extent: &i64| count.checked_mul(usize::try_from(*extent).ok()?);
+    let count = shape.iter().try_fold(1, total)?;
+    count.checked_mul(dtype.bytes())?;
     let raw = value.to_raw();
     if dtype == DType::Bool {
         return None;

@@ -74,6 +74,9 @@ impl ValueType {
             });
         };
         let plain = !types::is_memref(r#type) || is_dense(r#type);
+        let mut known = shape.iter().filter(|extent| **extent != DYNAMIC);
+        // The widest element has 8 bytes; more than 2^63 of them are in no memory.
+        known.try_fold(8_i64, |bytes, extent| bytes.checked_mul(*extent))?;
         let extent = |extent: i64| match extent {
             DYNAMIC => Some(None),
             fixed => u64::try_from(fixed).ok().map(Some),

@@ -36,7 +36,10 @@ impl<'c> Emitter<'c> {
                 .collect::<Vec<_>>()
         };
         let unknown = |op: Op<'c>, result: Val<'c>| {
-            let message = format!("storage of unknown size: {}", result.r#type());
+            let message = format!(
+                "expected storage of a known size below 2^63 bytes, got {}",
+                result.r#type()
+            );
             PassError::new(op.location(), message)
         };
         let storage = of("axe.alloc");

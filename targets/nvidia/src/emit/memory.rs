@@ -65,6 +65,7 @@ impl<'c> Emitter<'c> {
         })?;
         let shape = types::memref_shape(r#type)
             .ok_or_else(|| self.error(format!("expected a memref, got {type}")))?;
+        self.addressable(r#type, &shape, bytes)?;
         let places = self.places(r#type, &shape)?;
         Ok(Memory {
             space,
@@ -83,6 +84,18 @@ impl<'c> Emitter<'c> {
             extent,
             origin: None,
         })
+    }
+
+    /// Checks that the known extents of a memref are of fewer bytes than an address counts.
+    fn addressable(&self, r#type: Type<'c>, shape: &[i64], bytes: i64) -> PassResult<'c> {
+        let mut known = shape.iter().filter(|extent| **extent != DYNAMIC);
+        let total = known.try_fold(bytes, |total, &extent| total.checked_mul(extent));
+        match total {
+            Some(_) => Ok(()),
+            None => Err(self.error(format!(
+                "expected storage of fewer than 2^63 bytes, got {type}"
+            ))),
+        }
     }
 
     fn places(&self, r#type: Type<'c>, shape: &[i64]) -> PassResult<'c, Places> {
@@ -127,13 +140,13 @@ impl<'c> Emitter<'c> {
     /// `axe.slice`: a box at a run-time origin.
     pub(crate) fn slice(&self, op: Op<'c>) -> PassResult<'c, Memory<'c>> {
         let operands = operands(op);
-        let Some((&source, origins)) = operands.split_first() else {
+        let Some((&source_value, origins)) = operands.split_first() else {
             return Err(self.error("expected a source"));
         };
-        let source = self.memory(source)?;
-        let shape = only_result(op)
-            .and_then(|result| types::memref_shape(result.r#type()))
-            .unwrap_or_default();
+        let source = self.memory(source_value)?;
+        let result = only_result(op).map_or(source_value.r#type(), |result| result.r#type());
+        let shape = types::memref_shape(result).unwrap_or_default();
+        self.addressable(result, &shape, source.bytes)?;
         let dropped = source.shape.len().saturating_sub(shape.len());
         let extents: Vec<_> = std::iter::repeat_n(1, dropped).chain(shape).collect();
         let mut sliced = Memory {

@@ -441,7 +441,8 @@ pub(super) fn storage_bytes(r#type: Type) -> Option<i64> {
             match layout.swizzle() {
                 // A swizzle moves elements within whole periods.
                 Some(swizzle) => {
-                    (cosize + swizzle.period() - 1) / swizzle.period() * swizzle.period()
+                    let period = swizzle.period();
+                    cosize.checked_add(period - 1)? / period * period
                 }
                 None => cosize,
             }
@@ -449,11 +450,13 @@ pub(super) fn storage_bytes(r#type: Type) -> Option<i64> {
         None => {
             let (strides, _) = axe_dialect::strides_of(r#type)?;
             let shape = types::memref_shape(r#type)?;
-            1 + shape
-                .iter()
-                .zip(strides)
-                .map(|(extent, stride)| (extent - 1) * stride)
-                .sum::<i64>()
+            let mut dims = shape.iter().zip(strides);
+            dims.try_fold(1_i64, |last, (extent, stride)| {
+                extent
+                    .checked_sub(1)?
+                    .checked_mul(stride)?
+                    .checked_add(last)
+            })?
         }
     };
     elements.checked_mul(types::bytes(element_type(r#type))?)

@@ -3,7 +3,7 @@
 use super::kernel::Emitter;
 use crate::plan::Decline;
 use axe_passes::ir::value::{only_result, operands, results};
-use axe_passes::ir::{Op, Val, attribute};
+use axe_passes::ir::{DYNAMIC, Op, Val, attribute};
 use axe_passes::{PassError, PassResult};
 use melior::ir::attribute::StringAttribute;
 use melior::ir::operation::OperationLike;
@@ -30,12 +30,17 @@ impl<'a, 'c> Site<'a, 'c> {
             .ok_or_else(|| Decline::new(format!("operand {at} is not there")))
     }
 
-    /// An operand in memory.
+    /// An operand in memory: a box of a known shape.
     pub(crate) fn memory(&self, at: usize) -> Result<&'a Memory<'c>, Decline> {
-        match self.operand(at)? {
-            Bound::Memory(memory) => Ok(memory),
-            _ => Err(Decline::new(format!("operand {at} is not in memory"))),
+        let Bound::Memory(memory) = self.operand(at)? else {
+            return Err(Decline::new(format!("operand {at} is not in memory")));
+        };
+        if memory.shape.contains(&DYNAMIC) {
+            return Err(Decline::new(format!(
+                "operand {at} has a dynamic extent: expected a box of a known shape, as axe.slice makes"
+            )));
         }
+        Ok(memory)
     }
 
     /// An operand in registers.
