@@ -4,6 +4,7 @@
 //! Rust function of the same name, found through [`registry`].
 
 pub mod abi;
+pub mod agreement;
 mod boxes;
 pub mod convert;
 pub mod error;

@@ -13,6 +13,7 @@ use axe_passes::ir::value::{defining, identity, name, operands, parts, results, 
 use axe_passes::ir::walk::{blocks, operations};
 use axe_passes::ir::{DYNAMIC, Op, TensorType, Val, attribute};
 use axe_passes::{PassError, PassResult};
+use melior::ir::attribute::StringAttribute;
 use melior::ir::operation::OperationLike;
 use melior::ir::{AttributeLike, BlockLike, Type, ValueLike};
 use mlir_sys as sys;
@@ -176,7 +177,8 @@ impl Host {
         Ok(())
     }
 
-    /// Dimensions that must be equal are one symbol, which the launch's arguments then agree on.
+    /// Dimensions that must be equal are one symbol, which the launch's arguments then agree on; what else must be
+    /// equal is compared before the first launch.
     fn assert<'c>(&mut self, op: Op<'c>, condition: Val<'c>) -> PassResult<'c> {
         match self.values.get(&identity(condition)).cloned() {
             Some(Known::Int(Expr::Const(1 | -1))) => Ok(()),
@@ -187,35 +189,38 @@ impl Host {
                 self.unify(&one, &other);
                 Ok(())
             }
+            Some(Known::Comparison(EQUAL, a, b)) => {
+                let message = op.attribute("msg").ok();
+                let message = message.and_then(|text| StringAttribute::try_from(text).ok());
+                self.steps.push(Step::Assert {
+                    equal: [a, b],
+                    message: message.map_or_else(String::new, |text| text.value().to_owned()),
+                });
+                Ok(())
+            }
             _ => Err(error(
                 op,
-                "expected an assertion that two dimensions of the inputs are equal",
+                "expected an assertion that two extents are equal",
             )),
         }
     }
 
     /// Puts the symbol `one` in the place of `other`.
     fn unify(&mut self, one: &str, other: &str) {
-        let change = |shape: &mut Vec<Expr>| {
-            for extent in shape
-                .iter_mut()
-                .filter(|extent| **extent == Expr::sym(other))
-            {
-                *extent = Expr::sym(one);
-            }
-        };
         self.symbols.retain(|symbol| symbol.name != other);
-        self.inputs
-            .iter_mut()
-            .for_each(|input| change(&mut input.shape));
-        self.buffers
-            .iter_mut()
-            .for_each(|buffer| change(&mut buffer.shape));
+        let change = |expr: &mut Expr| expr.rename(other, one);
+        let shapes = self.inputs.iter_mut().map(|input| &mut input.shape);
+        let shapes = shapes.chain(self.buffers.iter_mut().map(|buffer| &mut buffer.shape));
+        shapes.flatten().for_each(change);
+        for step in &mut self.steps {
+            step.for_each_expr_mut(change);
+        }
         for known in self.values.values_mut() {
             match known {
-                Known::Tensor(place) => change(&mut place.shape),
-                Known::Int(expr) if *expr == Expr::sym(other) => *expr = Expr::sym(one),
-                _ => {}
+                Known::Tensor(place) => place.shape.iter_mut().for_each(change),
+                Known::Int(expr) => change(expr),
+                Known::Comparison(_, a, b) => [a, b].into_iter().for_each(change),
+                Known::Float(_) => {}
             }
         }
     }
@@ -514,6 +519,7 @@ impl Host {
                     change(from);
                     change(to);
                 }
+                Step::Assert { .. } => {}
             }
         }
     }

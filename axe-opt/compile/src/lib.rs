@@ -95,6 +95,7 @@ fn compile_as(
         compiled.elapsed.compiler = start.elapsed();
         return Ok(compiled);
     }
+    axe_cpu::assert_dimensions(&module)?;
     axe_cpu::run_passes(
         &context,
         &mut module,

@@ -101,6 +101,17 @@ pub fn run_passes(
     reported(context, || manager.run(module).ok()).map_err(CpuError::Compile)
 }
 
+/// Asserts that dynamic dimensions agree which operations of a module take for equal
+/// ([`axe_passes::agreement`]).
+///
+/// # Errors
+/// [`CpuError::Compile`] when an operation cannot be built.
+pub fn assert_dimensions(module: &Module<'_>) -> Result<(), CpuError> {
+    // SAFETY: the operations live as long as the module, which the caller keeps.
+    let root = unsafe { Op::from_raw(module.as_operation().to_raw()) };
+    axe_passes::agreement::assert_dimensions(root).map_err(|error| CpuError::Compile(error.message))
+}
+
 /// The text of a module after passes, separated by commas: `convert-linalg-to-axe,axe-plan-kernels`.
 ///
 /// # Errors

@@ -17,7 +17,7 @@ mod signature;
 mod symbols;
 
 pub use axe_dialect::Source;
-pub use compile::{context, parse, run_passes, transform};
+pub use compile::{assert_dimensions, context, parse, run_passes, transform};
 pub use error::CpuError;
 pub use kernel::launch;
 pub use program::{Program, run};

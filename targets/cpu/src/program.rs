@@ -1,7 +1,7 @@
 //! A function as machine code.
 
 use crate::assertion::{self, Failed};
-use crate::compile::{context, find, lower, parse, undefined};
+use crate::compile::{assert_dimensions, context, find, lower, parse, undefined};
 use crate::descriptor::{Argument, Results};
 use crate::error::CpuError;
 use crate::signature::Signature;
@@ -60,6 +60,7 @@ impl Program {
         };
         let signature = Signature::of(function, r#type.value())?;
         let undefined = undefined(&module);
+        assert_dimensions(&module)?;
         let assertions =
             assertion::replace(&module).map_err(|error| CpuError::Compile(error.message))?;
         lower(context, &mut module)?;

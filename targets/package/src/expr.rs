@@ -178,6 +178,19 @@ impl Expr {
         }
     }
 
+    /// Puts the symbol `to` in the place of `from`.
+    pub fn rename(&mut self, from: &str, to: &str) {
+        match self {
+            Expr::Const(_) => {}
+            Expr::Sym(name) if name == from => to.clone_into(name),
+            Expr::Sym(_) => {}
+            Expr::Op(_, a, b) => {
+                a.rename(from, to);
+                b.rename(from, to);
+            }
+        }
+    }
+
     /// Calls `f` with every symbol of the expression, in reading order.
     pub fn for_each_symbol<'a>(&'a self, f: &mut impl FnMut(&'a str)) {
         match self {

@@ -237,6 +237,16 @@ impl Builder<'_> {
                 }
                 Ok((bytes > 0).then_some(ConcreteStep::Copy { from, to, bytes }))
             }
+            Step::Assert {
+                equal: [a, b],
+                message,
+            } => {
+                let (left, right) = (value(at, a, self.env)?, value(at, b, self.env)?);
+                if left != right {
+                    return fail(at, format!("{message}: `{a}` is {left}, `{b}` is {right}"));
+                }
+                Ok(None)
+            }
         }
     }
 

@@ -355,6 +355,55 @@ pub enum Step {
         /// How many bytes.
         bytes: Expr,
     },
+    /// Two numbers must be equal; otherwise no step of the package runs.
+    Assert {
+        /// The numbers.
+        equal: [Expr; 2],
+        /// Why, for people.
+        message: String,
+    },
+}
+
+impl Step {
+    /// Calls `change` with each expression of the step.
+    pub fn for_each_expr_mut(&mut self, mut change: impl FnMut(&mut Expr)) {
+        match self {
+            Step::Launch(launch) => {
+                launch.grid.iter_mut().for_each(&mut change);
+                for arg in &mut launch.args {
+                    arg.for_each_expr_mut(&mut change);
+                }
+            }
+            Step::Fill { to, bytes, .. } => {
+                change(&mut to.offset_bytes);
+                change(bytes);
+            }
+            Step::Copy { from, to, bytes } => {
+                change(&mut from.offset_bytes);
+                change(&mut to.offset_bytes);
+                change(bytes);
+            }
+            Step::Assert { equal, .. } => equal.iter_mut().for_each(change),
+        }
+    }
+}
+
+impl Arg {
+    fn for_each_expr_mut(&mut self, change: &mut impl FnMut(&mut Expr)) {
+        match self {
+            Arg::Memory(at) => change(&mut at.offset_bytes),
+            Arg::Int(number) => change(number),
+            Arg::Float(_) => {}
+            Arg::Tensor {
+                at,
+                dims,
+                strides_bytes,
+            } => {
+                change(&mut at.offset_bytes);
+                dims.iter_mut().chain(strides_bytes).for_each(change);
+            }
+        }
+    }
 }
 
 /// A launch of a kernel.

@@ -267,6 +267,10 @@ impl<'a> Scope<'a> {
                 self.check_memory(at, from, false)?;
                 self.check_memory(at, to, true)
             }
+            Step::Assert { equal: [a, b], .. } => {
+                self.check_expr(at, a)?;
+                self.check_expr(at, b)
+            }
         }
     }
 
@@ -352,6 +356,7 @@ impl<'a> Scope<'a> {
                 Step::Fill { to, .. } | Step::Copy { to, .. } => {
                     written.insert(to.name.as_str());
                 }
+                Step::Assert { .. } => {}
                 Step::Launch(launch) => {
                     let kernel = self.kernels.get(launch.kernel.as_str());
                     let params = kernel.map_or(&[][..], |k| &k.params);

@@ -130,5 +130,6 @@ fn step(step: &Step) -> String {
         Step::Copy { from, to, bytes } => {
             format!("copy {bytes} bytes from {} to {}", from.name, to.name)
         }
+        Step::Assert { equal: [a, b], .. } => format!("assert {a} = {b}"),
     }
 }
