@@ -6,8 +6,10 @@
 pub mod abi;
 pub mod agreement;
 mod boxes;
+pub mod build;
 pub mod convert;
 pub mod error;
+pub mod fuse;
 mod host;
 pub mod ir;
 mod layouts;

@@ -6,8 +6,8 @@
 
 use axe_dialect::{Level, RasterOrder};
 use axe_layout::Layout;
-use axe_nvidia::build::{Code, Kernel, launch, layout_error};
 use axe_passes::PassResult;
+use axe_passes::build::{Code, Kernel, launch, layout_error};
 use axe_passes::ir::{Builder, Val};
 use melior::Context;
 use melior::dialect::{DialectRegistry, func};

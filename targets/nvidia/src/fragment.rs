@@ -10,7 +10,7 @@ use crate::plan::Decline;
 use crate::vocabulary::{WARP, WARPGROUP};
 use axe_layout::{Axis, Iter, Layout};
 use std::collections::BTreeMap;
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 
 /// More registers a thread than this are not a register tensor (PTX ISA: 255 of 32 bits; elements of
 /// one byte share a register).
@@ -236,38 +236,6 @@ impl Fragment {
             .zip(&self.shape)
             .fold(0, |index, (dim, extent)| index * extent + along(dim))
     }
-}
-
-/// The layout of a box of a register tensor: its elements in their threads, and in as many registers as it has, where
-/// those of the tensor's other parts may lie between.
-///
-/// # Errors
-/// When the box has no layout.
-pub fn part(layout: &Layout, shape: &[i64], region: &[Range<i64>]) -> axe_layout::Result<Layout> {
-    without_gaps(&layout.slice(shape, region)?)
-}
-
-fn without_gaps(part: &Layout) -> axe_layout::Result<Layout> {
-    let register: Axis = "reg".parse()?;
-    let mut shard = part.shard().to_vec();
-    let mut order: Vec<_> = (0..shard.len())
-        .filter(|at| {
-            shard
-                .get(*at)
-                .is_some_and(|iter| iter.axis == register && iter.extent > 1)
-        })
-        .collect();
-    order.sort_by_key(|at| shard.get(*at).map(|iter| iter.stride));
-    let mut stride = 1;
-    for at in order {
-        if let Some(iter) = shard.get_mut(at) {
-            iter.stride = stride;
-            stride *= iter.extent;
-        }
-    }
-    let mut offset = part.offset().clone();
-    offset.set(register, 0);
-    Layout::new(shard, part.replica().to_vec(), offset, part.swizzle())
 }
 
 fn axis(name: &str) -> Result<Axis, Decline> {

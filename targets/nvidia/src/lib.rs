@@ -5,10 +5,8 @@
 //! * [`plan`]: what a schedule decided for one operator, as plain data that is printed and checked
 //!   without any IR;
 //! * [`planner`]: kernels from logical operators (`--axe-plan-kernels`);
-//! * [`build`]: builders for kernels in Rust;
 //! * [`emit`]: the plans of an `axe.kernel` as a `gpu.func` (`--axe-dispatch-schedules`).
 
-pub mod build;
 pub mod emit;
 pub mod facts;
 pub mod fragment;

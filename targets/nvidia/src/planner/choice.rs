@@ -1,8 +1,8 @@
 //! The plan of a matrix product, and where it comes from: the operator's `axe.plan`, else the database of tuned
 //! plans, else the cost model.
 
+use super::Planner;
 use super::entries;
-use super::frame::Frame;
 use super::product::Gemm;
 use super::search;
 use super::tuned;
@@ -118,12 +118,12 @@ fn described(entry: &Tuned) -> String {
 
 impl Choice {
     /// Says where the plan comes from: as remarks, and on standard error when asked to explain.
-    pub(super) fn report(&self, gemm: &Gemm<'_>, kernel: &str, frame: &Frame<'_>) {
+    pub(super) fn report(&self, gemm: &Gemm<'_>, kernel: &str, planner: &Planner) {
         let location = gemm.op.location();
         let say = |kind, message: &str| {
             remark::emit(location, kind, CATEGORY, self.source, kernel, message);
         };
-        let roles = gemm.admits_wide(frame.chip);
+        let roles = gemm.admits_wide(planner.chip);
         if let (Variant::Warps(_), Err(reason)) = (self.variant, roles) {
             say(Kind::Missed, &format!("not by roles: {reason}"));
         }
@@ -134,8 +134,8 @@ impl Choice {
             Kind::Passed,
             &format!("{}: {}", self.origin(), self.variant),
         );
-        if frame.explain {
-            eprint!("{}", self.explain(gemm, kernel, frame.chip));
+        if planner.explain {
+            eprint!("{}", self.explain(gemm, kernel, planner.chip));
         }
     }
 

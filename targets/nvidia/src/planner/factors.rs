@@ -1,13 +1,15 @@
 //! The scales of the blocks of a product of 8-bit floats, on their way to the sums.
 
-use super::evaluate::{Argument, Origin, Registers};
 use super::product::Scales;
-use super::space::Kind;
 use super::wide::{WideTile, takes_rows};
-use crate::build::{Code, layout_error};
 use axe_dialect::element_type;
 use axe_layout::Layout;
 use axe_passes::PassResult;
+use axe_passes::build::{Code, layout_error};
+use axe_passes::fuse::arguments::Argument;
+use axe_passes::fuse::evaluate::Origin;
+use axe_passes::fuse::registers::Registers;
+use axe_passes::fuse::space::Kind;
 use axe_passes::ir::{DYNAMIC, Val};
 use melior::ir::{Type, ValueLike};
 

@@ -1,25 +1,28 @@
 //! Matrix products: a ring of tiles in shared memory, fragments, accumulators, and the epilogue on them.
 
 use super::cost::{Tile, Unit};
-use super::evaluate::{Argument, Arguments, Evaluator, Needed, Origin, Registers, registers};
 use super::factors::Factors;
-use super::frame::{Frame, Operand, leading, shape_in};
-use super::group::Group;
 use super::layouts::Product;
 use super::parts::Parts;
 use super::pipeline::{Pipeline, Staged};
 use super::product::Gemm;
-use super::space::Kind;
 use super::tail::{Tail, Tailed};
 use super::variant::Variant;
-use super::{choice, padded, plain, specialised};
-use crate::build::{Code, Kernel, Number, layout_error};
+use super::{Planner, choice, padded, plain, specialised};
 use crate::facts::chip::{Chip, MOST_BLOCKS};
+use axe_passes::build::{Code, Kernel, Number, layout_error};
+use axe_passes::fuse::arguments::{Argument, Arguments, Out, argument_types, launched};
+use axe_passes::fuse::evaluate::{Evaluator, Origin};
+use axe_passes::fuse::frame::{Frame, Operand};
+use axe_passes::fuse::fusion::Fusion;
+use axe_passes::fuse::registers::{Registers, registers};
+use axe_passes::fuse::reshape::leading;
+use axe_passes::fuse::space::Kind;
 use axe_passes::ir::value::identity;
 use axe_passes::ir::{Builder, DYNAMIC, Op, Val};
 use axe_passes::{PassError, PassResult};
+use melior::ir::Type;
 use melior::ir::operation::OperationLike;
-use melior::ir::{Type, ValueLike};
 use std::collections::HashMap;
 
 /// Rows of tiles that a group of neighbouring CTAs covers, so that they share what they read in L2.
@@ -30,25 +33,16 @@ const RASTER_ROWS: i64 = 8;
 /// # Errors
 /// At the operator, when its extents, types or options are not supported.
 pub(super) fn plan<'c>(
+    planner: &Planner,
     frame: &mut Frame<'c>,
     builder: &Builder<'c>,
     op: Op<'c>,
-    group: &Group<'c>,
-    outputs: &[Val<'c>],
+    fusion: &Fusion<'c>,
 ) -> PassResult<'c> {
-    let mut gemm = Gemm::read(op, frame.chip)?;
-    let choice = choice::choose(&mut gemm, &frame.plans, frame.chip)?;
-    let mut needed = Needed::default();
-    let kinds = output_kinds(group, outputs);
-    for (value, kind) in kinds
-        .iter()
-        .copied()
-        .chain(gemm.start.map(|start| (start, Kind::Full)))
-    {
-        needed.add(group, value, kind);
-    }
+    let mut gemm = Gemm::read(op, planner.chip)?;
+    let choice = choice::choose(&mut gemm, &planner.plans, planner.chip)?;
     let batch = gemm.batch.map(|batch| [batch, gemm.m]);
-    let shape = |kind| shape_in(group.total, gemm.n, batch, kind);
+    let shape = |kind| fusion.shape(gemm.n, batch, kind);
     let mut ins = Vec::new();
     for (value, extents) in [(gemm.a, gemm.extents_of_a()), (gemm.b, gemm.extents_of_b())] {
         ins.push(match choice.variant {
@@ -62,16 +56,14 @@ pub(super) fn plan<'c>(
         && tile.parts > 1
     {
         let name = frame.name("gemm");
-        choice.report(&gemm, &name, frame);
+        choice.report(&gemm, &name, planner);
         let parts = Parts {
             gemm: &gemm,
             tile,
-            group,
-            needed: &needed,
-            kinds: &kinds,
+            fusion,
             name: &name,
         };
-        return parts.plan(frame, builder, &ins);
+        return parts.plan(planner, frame, builder, &ins);
     }
     if let Some(scales) = &gemm.scales {
         for scale in [scales.a, scales.b] {
@@ -79,99 +71,65 @@ pub(super) fn plan<'c>(
             ins.push(frame.operand(builder, scale, &shape)?);
         }
     }
-    for (value, kind) in &needed.inputs {
+    for (value, kind) in &fusion.inputs {
         ins.push(frame.operand(builder, *value, &shape(*kind))?);
     }
     let mut outs = Vec::new();
-    for (value, kind) in &kinds {
+    for (value, kind) in &fusion.outputs {
         outs.push((*value, frame.out(builder, *value, &shape(*kind))?));
     }
     let name = frame.name("gemm");
+    choice.report(&gemm, &name, planner);
     if let Variant::Roles(tile) = choice.variant
-        && let Some(tail) = Tail::of(tile, [gemm.m, gemm.n, gemm.k], frame.chip)
+        && let Some(tail) = Tail::of(tile, [gemm.m, gemm.n, gemm.k], planner.chip)
     {
-        choice.report(&gemm, &name, frame);
         let product = Parts {
             gemm: &gemm,
             tile,
-            group,
-            needed: &needed,
-            kinds: &kinds,
+            fusion,
             name: &name,
         };
         let tailed = Tailed { product, tail };
-        return tailed.plan(frame, builder, &ins, outs);
+        return tailed.plan(planner, frame, builder, &ins, outs);
     }
     let mut kernel = Kernel::new(
         op.location(),
         frame.module,
-        &argument_types(&ins, &needed.scalars, &outs),
+        &argument_types(&ins, &fusion.scalars, &outs),
     );
-    choice.report(&gemm, &name, frame);
     let grid = match choice.variant {
         Variant::Roles(tile) => {
             let body = specialised::Body {
                 gemm: &gemm,
                 tile,
-                group,
-                needed: &needed,
-                kinds: &kinds,
+                fusion,
                 tail: None,
             };
             body.emit(&kernel, &ins, &outs)?;
             kernel.cluster = tile.ctas();
             kernel.finish(frame.module, &name, tile.threads())?;
             let tiles = grid(builder, &gemm, tile.span())?;
-            persistent(builder, tiles, tile.ctas(), frame.chip)?
+            persistent(builder, tiles, tile.ctas(), planner.chip)?
         }
         Variant::Warps(tile) => {
             let body = Body {
                 gemm: &gemm,
                 tile,
                 product: &gemm.product(tile)?,
-                group,
-                needed: &needed,
-                kinds: &kinds,
+                fusion,
             };
             body.emit(&kernel, &ins, &outs)?;
             kernel.finish(frame.module, &name, tile.threads(gemm.unit))?;
             grid(builder, &gemm, [tile.shape[0], tile.shape[1]])?
         }
     };
-    let ins: Vec<_> = ins
-        .iter()
-        .map(|operand| operand.tensor)
-        .chain(needed.scalars.iter().copied())
-        .collect();
-    frame.launch(builder, &name, grid, &ins, &outs)
-}
-
-/// The kinds in which a group forms its outputs.
-pub(super) fn output_kinds<'c>(group: &Group<'c>, outputs: &[Val<'c>]) -> Vec<(Val<'c>, Kind)> {
-    let kinds = [Kind::Full, Kind::Row, Kind::Column];
-    outputs
-        .iter()
-        .filter_map(|value| {
-            let kind = kinds
-                .into_iter()
-                .find(|kind| group.formed.contains(&(identity(*value), *kind)))?;
-            Some((*value, kind))
-        })
-        .collect()
-}
-
-/// The types of a kernel's arguments: tensors read, scalars, tensors written.
-pub(super) fn argument_types<'c>(
-    ins: &[Operand<'c>],
-    scalars: &[Val<'c>],
-    outs: &[(Val<'c>, Operand<'c>)],
-) -> Vec<Type<'c>> {
-    let scalars = scalars.iter().map(|value| value.r#type());
-    ins.iter()
-        .map(|operand| operand.memref)
-        .chain(scalars)
-        .chain(outs.iter().map(|(_, out)| out.memref))
-        .collect()
+    frame.launch(
+        builder,
+        &name,
+        grid,
+        &launched(&ins, &fusion.scalars),
+        &outs,
+    )
 }
 
 /// CTAs along x, y and z: all tiles of a product along x, products along z.
@@ -251,9 +209,7 @@ struct Body<'a, 'c> {
     gemm: &'a Gemm<'c>,
     tile: Tile,
     product: &'a Product,
-    group: &'a Group<'c>,
-    needed: &'a Needed<'c>,
-    kinds: &'a [(Val<'c>, Kind)],
+    fusion: &'a Fusion<'c>,
 }
 
 /// How a tile's products are formed.
@@ -265,12 +221,7 @@ enum Products<'c> {
 }
 
 impl<'c> Body<'_, 'c> {
-    fn emit(
-        &self,
-        kernel: &Kernel<'c>,
-        ins: &[Operand<'c>],
-        outs: &[(Val<'c>, Operand<'c>)],
-    ) -> PassResult<'c> {
+    fn emit(&self, kernel: &Kernel<'c>, ins: &[Operand<'c>], outs: &[Out<'c>]) -> PassResult<'c> {
         let code = kernel.code;
         let [bm, bn, _] = self.tile.shape;
         let Arguments {
@@ -278,7 +229,7 @@ impl<'c> Body<'_, 'c> {
             inputs,
             scalars,
             outputs,
-        } = Arguments::of(kernel, ins, self.needed, outs);
+        } = Arguments::of(kernel, ins, self.fusion, outs);
         let mut operands = operands.into_iter();
         let (Some(a), Some(b)) = (operands.next(), operands.next()) else {
             return Err(layout_error(
@@ -295,7 +246,6 @@ impl<'c> Body<'_, 'c> {
         };
         let mut evaluator = Evaluator {
             code,
-            group: self.group,
             registers: &registers,
             columns: self.gemm.n,
             arguments: &inputs,
@@ -328,7 +278,7 @@ impl<'c> Body<'_, 'c> {
         evaluator
             .known
             .insert((identity(self.gemm.result), Kind::Full), result);
-        for ((value, kind), to) in self.kinds.iter().zip(&outputs) {
+        for ((value, kind), to) in self.fusion.outputs.iter().zip(&outputs) {
             evaluator.store(*value, *kind, to)?;
         }
         Ok(())

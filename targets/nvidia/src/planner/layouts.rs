@@ -178,38 +178,6 @@ fn swizzle(rows: i64, columns: i64, element_bytes: i64) -> Option<Swizzle> {
         .flatten()
 }
 
-/// The layout of a register tensor without dimension `dim`, as a reduction leaves it: the dropped places of
-/// threads become replicas, the kept registers are numbered densely in their order.
-///
-/// # Errors
-/// When the layout does not have the shape.
-pub fn without(of: &Layout, shape: &[i64], dim: usize) -> Result<Layout> {
-    let register = Axis::new("reg")?;
-    let grouped = of.group(shape)?;
-    let (mut kept, mut dropped) = (Vec::new(), Vec::new());
-    for (at, block) in grouped.blocks().enumerate() {
-        let side = if at == dim { &mut dropped } else { &mut kept };
-        side.extend(block.iter().copied().filter(|iter| iter.extent > 1));
-    }
-    let mut registers: Vec<usize> = (0..kept.len())
-        .filter(|&at| kept[at].axis == register)
-        .collect();
-    registers.sort_by_key(|&at| kept[at].stride);
-    let mut next = 1;
-    for at in registers {
-        kept[at].stride = next;
-        next *= kept[at].extent;
-    }
-    let replicas = dropped
-        .into_iter()
-        .filter(|iter| iter.axis != register)
-        .chain(of.replica().iter().copied());
-    if kept.is_empty() {
-        kept.push(Iter::new(1, 1, register));
-    }
-    Layout::from_shard(kept)?.with_replica(replicas)
-}
-
 /// Rows of a matrix in registers: how many threads share a row and how many elements each reads at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RowTile {

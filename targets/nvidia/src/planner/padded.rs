@@ -4,12 +4,13 @@
 //! less than multiplying without the tensor memory accelerator, unless the product is small.
 
 use super::cost::Problem;
-use super::frame::{Frame, Operand, element_bytes, leading_of, operand, reshape};
 use super::gemm::count;
 use super::layouts::RowTile;
 use super::tiles::elementwise_tile;
-use crate::build::{Code, Kernel, Number, launch, layout_error};
 use crate::facts::chip::{LINE_BYTES, MOST_BLOCKS};
+use axe_passes::build::{Code, Kernel, Number, launch, layout_error};
+use axe_passes::fuse::frame::{Frame, Operand, operand};
+use axe_passes::fuse::reshape::{element_bytes, leading_of, reshape};
 use axe_passes::ir::{Builder, DYNAMIC, Val};
 use axe_passes::{PassError, PassResult};
 

@@ -1,15 +1,16 @@
 //! The columns of a tile panel by panel: what follows a product is formed on one panel, stored, and formed on the next, so
 //! that beside the sums a thread keeps the values of one panel, and what is loaded for another.
 
-use super::evaluate::{Evaluator, Registers};
-use super::frame::element_bytes;
-use super::group::is_reshape;
 use super::layouts::ROW_BYTES;
-use super::space::{Kind, source};
 use super::specialised::{Body, Tiles, convert};
 use crate::emit::{PANEL_BYTES, STAGING_BYTES};
 use axe_dialect::element_type;
 use axe_passes::PassResult;
+use axe_passes::fuse::evaluate::Evaluator;
+use axe_passes::fuse::operators::is_reshape;
+use axe_passes::fuse::registers::Registers;
+use axe_passes::fuse::reshape::element_bytes;
+use axe_passes::fuse::space::{Kind, source};
 use axe_passes::ir::Val;
 use axe_passes::ir::value::{defining, identity, name};
 use melior::ir::ValueLike;
@@ -85,8 +86,13 @@ impl<'c> Body<'_, 'c> {
     /// The panels in which a tile's sums become results, where that is not all of them at once.
     pub(super) fn panels(&self, tile: &Registers) -> axe_layout::Result<Vec<Panel>> {
         // Where the instruction's rows are columns, a thread does not hold a part of each panel.
-        let whole = self.tile.swap || self.tile.split > 1 || self.needed.reduces;
-        let outputs = || self.kinds.iter().filter(|(_, kind)| *kind == Kind::Full);
+        let whole = self.tile.swap || self.tile.split > 1;
+        let outputs = || {
+            self.fusion
+                .outputs
+                .iter()
+                .filter(|(_, kind)| *kind == Kind::Full)
+        };
         let bytes = outputs().map(|(value, _)| element_bytes(element_type(value.r#type())));
         match bytes.max().filter(|_| !whole) {
             Some(bytes) => {
@@ -113,7 +119,7 @@ impl<'c> Tiles<'_, 'c> {
     pub(super) fn store(&self, evaluator: &mut Evaluator<'_, 'c>, sum: Val<'c>) -> PassResult<'c> {
         evaluator.known.clear();
         self.begin(evaluator, sum)?;
-        for ((value, kind), to) in self.body.kinds.iter().zip(&self.outputs) {
+        for ((value, kind), to) in self.body.fusion.outputs.iter().zip(&self.outputs) {
             evaluator.store(*value, *kind, to)?;
         }
         Ok(())
@@ -141,7 +147,7 @@ impl<'c> Tiles<'_, 'c> {
         // The product is there: nothing below it is needed.
         let product = (identity(gemm.result), Kind::Full);
         evaluator.known.insert(product, sum);
-        let outputs = || self.body.kinds.iter().zip(&self.outputs);
+        let outputs = || self.body.fusion.outputs.iter().zip(&self.outputs);
         for ((value, kind), to) in outputs() {
             match kind {
                 Kind::Full => evaluator.form_rows(*value, *kind)?,

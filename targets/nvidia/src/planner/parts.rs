@@ -4,21 +4,22 @@
 //! For results of few tiles and long sums: clusters share a tile's depth without a second kernel, but between eight CTAs at
 //! most.
 
-use super::evaluate::{
-    Argument, Arguments, Evaluator, Needed, Origin, Registers, combine, registers,
-};
-use super::frame::{Frame, Operand, operand, shape_in};
-use super::gemm::{argument_types, count, persistent};
-use super::group::Group;
+use super::Planner;
+use super::gemm::{count, persistent};
 use super::layouts::RowTile;
 use super::product::Gemm;
-use super::space::Kind;
 use super::specialised::{self, convert};
 use super::tiles::elementwise_tile;
 use super::wide::WideTile;
-use crate::build::{Code, Kernel, launch, layout_error};
 use crate::facts::chip::{LINE_BYTES, MOST_BLOCKS};
-use axe_dialect::Combiner;
+use axe_passes::build::{Code, Kernel, launch, layout_error};
+use axe_passes::fuse::arguments::{Argument, Arguments, Out, argument_types, launched};
+use axe_passes::fuse::evaluate::{Evaluator, Origin};
+use axe_passes::fuse::fold::Fold;
+use axe_passes::fuse::frame::{Frame, Operand, operand};
+use axe_passes::fuse::fusion::Fusion;
+use axe_passes::fuse::registers::{Registers, registers};
+use axe_passes::fuse::space::Kind;
 use axe_passes::ir::value::identity;
 use axe_passes::ir::{Builder, Val};
 use axe_passes::{PassError, PassResult};
@@ -36,9 +37,7 @@ pub(super) const fn padded_row(columns: i64) -> i64 {
 pub(super) struct Parts<'a, 'c> {
     pub gemm: &'a Gemm<'c>,
     pub tile: WideTile,
-    pub group: &'a Group<'c>,
-    pub needed: &'a Needed<'c>,
-    pub kinds: &'a [(Val<'c>, Kind)],
+    pub fusion: &'a Fusion<'c>,
     /// The name of the kernel that multiplies.
     pub name: &'a str,
 }
@@ -50,21 +49,22 @@ impl<'c> Parts<'_, 'c> {
     /// When an operation cannot be built, or rows are too long for a grid.
     pub(super) fn plan(
         &self,
+        planner: &Planner,
         frame: &mut Frame<'c>,
         builder: &Builder<'c>,
         factors: &[Operand<'c>],
     ) -> PassResult<'c> {
-        let sums = self.multiply(frame, builder, factors)?;
-        let shape = |kind| shape_in(self.group.total, self.gemm.n, None, kind);
+        let sums = self.multiply(planner, frame, builder, factors)?;
+        let shape = |kind| self.fusion.shape(self.gemm.n, None, kind);
         let mut ins = vec![sums];
-        for (value, kind) in &self.needed.inputs {
+        for (value, kind) in &self.fusion.inputs {
             ins.push(frame.operand(builder, *value, &shape(*kind))?);
         }
         let mut outs = Vec::new();
-        for (value, kind) in self.kinds {
+        for (value, kind) in &self.fusion.outputs {
             outs.push((*value, frame.out(builder, *value, &shape(*kind))?));
         }
-        let types = argument_types(&ins, &self.needed.scalars, &outs);
+        let types = argument_types(&ins, &self.fusion.scalars, &outs);
         let kernel = Kernel::new(builder.location, frame.module, &types);
         let tile = elementwise_tile(self.gemm.n, BYTES);
         let code = kernel.code;
@@ -79,14 +79,14 @@ impl<'c> Parts<'_, 'c> {
         self.add(&kernel, (tile, parts), (&ins, &outs), (origin, at))?;
         let name = frame.name("sum");
         kernel.finish(frame.module, &name, tile.threads())?;
-        let tensors = ins.iter().map(|operand| operand.tensor);
-        let ins: Vec<_> = tensors.chain(self.needed.scalars.iter().copied()).collect();
+        let ins = launched(&ins, &self.fusion.scalars);
         frame.launch(builder, &name, self.grid(builder, tile)?, &ins, &outs)
     }
 
     /// The kernel that multiplies: the sums of each part, in rows that begin with a line.
     fn multiply(
         &self,
+        planner: &Planner,
         frame: &mut Frame<'c>,
         builder: &Builder<'c>,
         factors: &[Operand<'c>],
@@ -105,12 +105,11 @@ impl<'c> Parts<'_, 'c> {
             frame.module,
             &argument_types(factors, &[], &outs),
         );
+        let stored = vec![(self.gemm.result, Kind::Full)];
         let body = specialised::Body {
             gemm: self.gemm,
             tile: self.tile,
-            group: self.group,
-            needed: &Needed::default(),
-            kinds: &[(self.gemm.result, Kind::Full)],
+            fusion: &Fusion::storing(self.fusion.total, Some(n), stored),
             tail: None,
         };
         body.emit(&kernel, factors, &outs)?;
@@ -123,7 +122,7 @@ impl<'c> Parts<'_, 'c> {
         let code = Code { builder: *builder };
         let one = code.index(1)?;
         let grid = [code.index(tiles)?, one, one];
-        let grid = persistent(builder, grid, self.tile.ctas(), frame.chip)?;
+        let grid = persistent(builder, grid, self.tile.ctas(), planner.chip)?;
         let ins: Vec<_> = factors.iter().map(|operand| operand.tensor).collect();
         let results = launch(builder, self.name, grid, &ins, &[sums.tensor])?;
         match results.as_slice() {
@@ -155,7 +154,7 @@ impl<'c> Parts<'_, 'c> {
         &self,
         kernel: &Kernel<'c>,
         (tile, parts): (RowTile, i64),
-        (ins, outs): (&[Operand<'c>], &[(Val<'c>, Operand<'c>)]),
+        (ins, outs): (&[Operand<'c>], &[Out<'c>]),
         (origin, at): (Origin<'c>, [Val<'c>; 2]),
     ) -> PassResult<'c> {
         let code = kernel.code;
@@ -169,13 +168,12 @@ impl<'c> Parts<'_, 'c> {
             inputs,
             scalars,
             outputs,
-        } = Arguments::of(kernel, ins, self.needed, outs);
+        } = Arguments::of(kernel, ins, self.fusion, outs);
         let [sums] = operands.as_slice() else {
             return Err(layout_error(location, "a kernel lacks its sums"));
         };
         let mut evaluator = Evaluator {
             code,
-            group: self.group,
             registers: &registers,
             columns: self.gemm.n,
             arguments: &inputs,
@@ -192,7 +190,7 @@ impl<'c> Parts<'_, 'c> {
             let own = self.part(code, &registers, sums, (part, at))?;
             sum = Some(match sum {
                 None => own,
-                Some(sum) => combine(code, Combiner::Add, self.gemm.accumulator, sum, own)?,
+                Some(sum) => Fold::PRODUCT.merge(code, self.gemm.accumulator, sum, own)?,
             });
         }
         let sum = sum.ok_or_else(|| layout_error(location, "a product of no parts"))?;
@@ -200,7 +198,7 @@ impl<'c> Parts<'_, 'c> {
         let sum = convert(&evaluator, sum, code.builder.tensor_of(result)?.element)?;
         evaluator.known.clear();
         evaluator.known.insert((identity(result), Kind::Full), sum);
-        for ((value, kind), to) in self.kinds.iter().zip(&outputs) {
+        for ((value, kind), to) in self.fusion.outputs.iter().zip(&outputs) {
             evaluator.store(*value, *kind, to)?;
         }
         Ok(())

@@ -1,12 +1,12 @@
 //! What a CTA of a kernel with roles goes through: tiles, parts of their depth, or both.
 
-use super::evaluate::Origin;
 use super::specialised::Tiles;
 use super::tail::Tail;
 use super::wide::WideTile;
-use crate::build::{Code, layout_error};
 use axe_dialect::RasterOrder;
 use axe_passes::PassResult;
+use axe_passes::build::{Code, layout_error};
+use axe_passes::fuse::evaluate::Origin;
 use axe_passes::ir::Val;
 
 /// The steps along k that a CTA goes: `count` of them from `first` on.

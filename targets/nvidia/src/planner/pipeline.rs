@@ -1,10 +1,11 @@
 //! The loop of a matrix product along k: a ring of tiles in shared memory and fragments in registers.
 
-use super::evaluate::{Argument, Origin};
-use super::frame::element_bytes;
 use super::layouts::{shared_box, shared_ring, shared_tile, transposed};
-use crate::build::{Code, layout_error};
 use axe_layout::Layout;
+use axe_passes::build::{Code, layout_error};
+use axe_passes::fuse::arguments::Argument;
+use axe_passes::fuse::evaluate::Origin;
+use axe_passes::fuse::reshape::element_bytes;
 use axe_passes::ir::Val;
 use axe_passes::{PassError, PassResult};
 use melior::ir::Type;

@@ -2,14 +2,16 @@
 //! widened to f16 in registers, for `mma.sync`.
 
 use super::cost::{Tile, Unit};
-use super::evaluate::{Argument, Origin, Registers};
 use super::factors::Factors;
 use super::gemm::count;
 use super::layouts::{Grid, Product};
 use super::product::Scales;
-use crate::build::{Code, Number, layout_error};
 use axe_layout::Layout;
 use axe_passes::PassResult;
+use axe_passes::build::{Code, Number, layout_error};
+use axe_passes::fuse::arguments::Argument;
+use axe_passes::fuse::evaluate::Origin;
+use axe_passes::fuse::registers::Registers;
 use axe_passes::ir::Val;
 use melior::ir::{Type, ValueLike};
 

@@ -2,17 +2,18 @@
 
 use super::cost::{Problem, Tile, Unit, choose};
 use super::entries;
-use super::frame::element_bytes;
 use super::layouts::{Grid, Product, matrix_product, scalar_product};
 use super::padded;
 use super::scaled::Blocks;
 use super::search::Query;
 use super::variant::Variant;
 use super::wide::{KFirst, MOST_PARTS, WideTile};
-use crate::build::layout_error;
 use crate::emit::MOST_GROUPED;
 use crate::facts::chip::Chip;
 use axe_dialect::{RasterOrder, element_type};
+use axe_passes::build::layout_error;
+use axe_passes::fuse::operators::{SCALED_PRODUCT, start_of};
+use axe_passes::fuse::reshape::element_bytes;
 use axe_passes::ir::value::{name, operands, results};
 use axe_passes::ir::{Builder, DYNAMIC, Op, Val, attribute, types};
 use axe_passes::{PassError, PassResult};
@@ -70,7 +71,7 @@ impl<'c> Scales<'c> {
             return None;
         };
         let block = |name| op.attribute(name).ok().and_then(attribute::integer);
-        (name(op) == SCALED).then_some(Self {
+        (name(op) == SCALED_PRODUCT).then_some(Self {
             a,
             b,
             transposed: op.has_attribute("trans_scale_a"),
@@ -80,19 +81,6 @@ impl<'c> Scales<'c> {
             },
         })
     }
-}
-
-/// The operator whose blocks have scales.
-const SCALED: &str = "axe.scaled_gemm";
-
-/// Whether an operator is a matrix product.
-pub(super) fn is_product(op: Op<'_>) -> bool {
-    ["axe.gemm", SCALED].contains(&name(op).as_str())
-}
-
-/// What a product adds to, where it has that.
-pub(super) fn start_of(op: Op<'_>) -> Option<Val<'_>> {
-    operands(op).get(2).copied().filter(|_| name(op) != SCALED)
 }
 
 /// Types of 8 bits that wgmma multiplies.

@@ -8,18 +8,19 @@
 
 use super::budgets;
 use super::cost::Problem;
-use super::evaluate::{Origin, Registers};
 use super::factors::{BYTES, Factors};
 use super::gemm::count;
 use super::product::Gemm;
-use super::space::Kind;
 use super::specialised::Path;
 use super::tail::Tail;
 use super::variant::Variant;
 use super::wide::{KFirst, WideTile};
-use crate::build::{Code, Number, layout_error};
 use crate::facts::chip::Chip;
 use axe_passes::PassResult;
+use axe_passes::build::{Code, Number, layout_error};
+use axe_passes::fuse::evaluate::Origin;
+use axe_passes::fuse::registers::Registers;
+use axe_passes::fuse::space::Kind;
 use axe_passes::ir::Val;
 use melior::ir::Type;
 

@@ -3,23 +3,26 @@
 //! The kernel is persistent: every CTA goes through its share of the result's tiles, and while the consumers
 //! store one tile the producer fills the ring for the next.
 
-use super::evaluate::{Argument, Arguments, Evaluator, Needed, Origin, Registers, registers};
 use super::factors::Factors;
-use super::frame::{Operand, element_bytes};
 use super::gemm::count;
-use super::group::Group;
 use super::layouts::{ROW_BYTES, transposed};
 use super::panels::Panel;
 use super::pieces::{Piece, Steps};
 use super::product::Gemm;
 use super::scaled::{self, Scaled};
-use super::space::Kind;
 use super::tail::Tail;
 use super::wide::WideTile;
-use crate::build::{Code, Kernel, layout_error};
 use axe_dialect::{Level, element_type};
 use axe_layout::{Axis, Iter, Layout, Swizzle};
 use axe_passes::PassResult;
+use axe_passes::build::{Code, Kernel, layout_error};
+use axe_passes::fuse::arguments::{Argument, Arguments, Out};
+use axe_passes::fuse::evaluate::{Evaluator, Origin};
+use axe_passes::fuse::frame::Operand;
+use axe_passes::fuse::fusion::Fusion;
+use axe_passes::fuse::registers::{Registers, registers};
+use axe_passes::fuse::reshape::element_bytes;
+use axe_passes::fuse::space::Kind;
 use axe_passes::ir::{DYNAMIC, Val};
 use melior::ir::{Type, ValueLike};
 use std::collections::HashMap;
@@ -28,9 +31,7 @@ use std::collections::HashMap;
 pub(super) struct Body<'a, 'c> {
     pub gemm: &'a Gemm<'c>,
     pub tile: WideTile,
-    pub group: &'a Group<'c>,
-    pub needed: &'a Needed<'c>,
-    pub kinds: &'a [(Val<'c>, Kind)],
+    pub fusion: &'a Fusion<'c>,
     /// The tiles of the last turn, where other CTAs share them than have the rest.
     pub tail: Option<Tail>,
 }
@@ -108,7 +109,7 @@ impl<'c> Body<'_, 'c> {
         &self,
         kernel: &Kernel<'c>,
         ins: &[Operand<'c>],
-        outs: &[(Val<'c>, Operand<'c>)],
+        outs: &[Out<'c>],
     ) -> PassResult<'c> {
         let code = kernel.code;
         let Arguments {
@@ -116,7 +117,7 @@ impl<'c> Body<'_, 'c> {
             inputs,
             scalars,
             outputs,
-        } = Arguments::of(kernel, ins, self.needed, outs);
+        } = Arguments::of(kernel, ins, self.fusion, outs);
         let mut operands = operands.into_iter();
         let (Some(a), Some(b)) = (operands.next(), operands.next()) else {
             return Err(layout_error(
@@ -326,7 +327,6 @@ impl<'c> Tiles<'_, 'c> {
     ) -> Evaluator<'e, 'c> {
         Evaluator {
             code,
-            group: self.body.group,
             registers,
             columns: self.body.gemm.n,
             arguments: &self.inputs,

@@ -3,15 +3,17 @@
 //! For results of few tiles, whose operands otherwise too few multiprocessors would read. The order of the sums is
 //! that of the ranks, so that results are the same each time.
 
-use super::evaluate::{Origin, Registers, combine, registers};
 use super::pieces::{Piece, Steps};
-use super::space::Kind;
 use super::specialised::Tiles;
 use super::wide::PARTIAL_PADDING;
-use crate::build::{Code, layout_error};
-use axe_dialect::{Combiner, Level};
+use axe_dialect::Level;
 use axe_layout::Layout;
 use axe_passes::PassResult;
+use axe_passes::build::{Code, layout_error};
+use axe_passes::fuse::evaluate::Origin;
+use axe_passes::fuse::fold::Fold;
+use axe_passes::fuse::registers::{Registers, registers};
+use axe_passes::fuse::space::Kind;
 use axe_passes::ir::Val;
 use melior::ir::Type;
 
@@ -128,7 +130,7 @@ impl<'c> Tiles<'_, 'c> {
             let own = code.load(code.slice(there, &[zero, offset], partial.part)?, r#type)?;
             sum = Some(match sum {
                 None => own,
-                Some(sum) => combine(code, Combiner::Add, accumulator, sum, own)?,
+                Some(sum) => Fold::PRODUCT.merge(code, accumulator, sum, own)?,
             });
         }
         let sum = sum.ok_or_else(|| layout_error(code.builder.location, "a tile of no parts"))?;

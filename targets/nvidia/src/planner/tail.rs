@@ -4,18 +4,20 @@
 //! The kernel goes through the tiles that fill turns as ever, then through the parts of the others, whose sums another
 //! kernel adds up in order.
 
+use super::Planner;
 use super::cost::Problem;
-use super::evaluate::Origin;
-use super::frame::{Frame, Operand, operand};
-use super::gemm::{argument_types, count, persistent};
+use super::gemm::{count, persistent};
 use super::layouts::RowTile;
 use super::parts::{BYTES, Parts, padded_row};
 use super::pieces::corner;
 use super::specialised::Body;
 use super::wide::{MOST_PARTS, WideTile};
-use crate::build::{Code, Kernel, launch, layout_error};
 use crate::facts::chip::Chip;
 use axe_passes::PassResult;
+use axe_passes::build::{Code, Kernel, launch, layout_error};
+use axe_passes::fuse::arguments::{Out, argument_types, launched};
+use axe_passes::fuse::evaluate::Origin;
+use axe_passes::fuse::frame::{Frame, Operand, operand};
 use axe_passes::ir::{Builder, Val};
 
 /// Parts of a tile that the cost model considers at most: their sums are written and read once each.
@@ -102,16 +104,17 @@ impl<'c> Tailed<'_, 'c> {
     /// When an operation cannot be built.
     pub(super) fn plan(
         &self,
+        planner: &Planner,
         frame: &mut Frame<'c>,
         builder: &Builder<'c>,
         ins: &[Operand<'c>],
-        outs: Vec<(Val<'c>, Operand<'c>)>,
+        outs: Vec<Out<'c>>,
     ) -> PassResult<'c> {
-        let (sums, outs) = self.multiply(frame, builder, ins, outs)?;
-        let inputs = ins.len().saturating_sub(self.product.needed.inputs.len());
+        let (sums, outs) = self.multiply(planner, frame, builder, ins, outs)?;
+        let inputs = ins.len().saturating_sub(self.product.fusion.inputs.len());
         let inputs = ins.get(inputs..).unwrap_or_default();
         let ins: Vec<_> = std::iter::once(&sums).chain(inputs).cloned().collect();
-        let types = argument_types(&ins, &self.product.needed.scalars, &outs);
+        let types = argument_types(&ins, &self.product.fusion.scalars, &outs);
         let kernel = Kernel::new(builder.location, frame.module, &types);
         let [m, n, _] = self.product.tile.shape;
         let tile = sums_tile(n);
@@ -135,10 +138,7 @@ impl<'c> Tailed<'_, 'c> {
             code.index(n / tile.columns)?,
             code.index(1)?,
         ];
-        let tensors = ins.iter().map(|operand| operand.tensor);
-        let ins: Vec<_> = tensors
-            .chain(self.product.needed.scalars.iter().copied())
-            .collect();
+        let ins = launched(&ins, &self.product.fusion.scalars);
         frame.launch(builder, &name, grid, &ins, &outs)
     }
 
@@ -151,25 +151,24 @@ impl<'c> Tailed<'_, 'c> {
     /// them.
     fn multiply(
         &self,
+        planner: &Planner,
         frame: &mut Frame<'c>,
         builder: &Builder<'c>,
         ins: &[Operand<'c>],
-        mut outs: Vec<(Val<'c>, Operand<'c>)>,
-    ) -> PassResult<'c, (Operand<'c>, Vec<(Val<'c>, Operand<'c>)>)> {
+        mut outs: Vec<Out<'c>>,
+    ) -> PassResult<'c, (Operand<'c>, Vec<Out<'c>>)> {
         let [m, n, _] = self.product.tile.shape;
         let rows = self.tiles().saturating_mul(m);
         let shape = [self.product.tile.tail, rows, padded_row(n)];
         let r#type = builder.tensor(&shape, self.product.gemm.accumulator)?;
         let empty = builder.value("tensor.empty", &[], r#type, &[])?;
         outs.push((self.product.gemm.result, operand(builder, empty, &shape)?));
-        let types = argument_types(ins, &self.product.needed.scalars, &outs);
+        let types = argument_types(ins, &self.product.fusion.scalars, &outs);
         let mut kernel = Kernel::new(builder.location, frame.module, &types);
         let body = Body {
             gemm: self.product.gemm,
             tile: self.product.tile,
-            group: self.product.group,
-            needed: self.product.needed,
-            kinds: self.product.kinds,
+            fusion: self.product.fusion,
             tail: Some(self.tail),
         };
         body.emit(&kernel, ins, &outs)?;
@@ -183,12 +182,9 @@ impl<'c> Tailed<'_, 'c> {
             builder,
             [pieces, one, one],
             self.product.tile.ctas(),
-            frame.chip,
+            planner.chip,
         )?;
-        let tensors = ins.iter().map(|operand| operand.tensor);
-        let ins: Vec<_> = tensors
-            .chain(self.product.needed.scalars.iter().copied())
-            .collect();
+        let ins = launched(ins, &self.product.fusion.scalars);
         let inits: Vec<_> = outs.iter().map(|(_, out)| out.tensor).collect();
         let results = launch(builder, self.product.name, grid, &ins, &inits)?;
         for ((_, out), tensor) in outs.iter_mut().zip(results) {

@@ -1,17 +1,19 @@
 //! Elementwise operators and reductions of rows: tiles in registers, read once.
 
-use super::evaluate::{Argument, Arguments, Evaluator, Needed, Origin, registers};
-use super::frame::{Frame, Operand, element_bytes, leading_of, shape_in};
-use super::gemm::{argument_types, count, output_kinds};
-use super::group::Group;
+use super::gemm::count;
 use super::layouts::RowTile;
-use super::space::{Kind, Size};
-use crate::build::{Code, Kernel, layout_error};
 use crate::facts::chip::MOST_BLOCKS;
+use axe_passes::build::{Code, Kernel, layout_error};
+use axe_passes::fuse::arguments::{Argument, Arguments, Out, argument_types, launched};
+use axe_passes::fuse::evaluate::{Evaluator, Origin};
+use axe_passes::fuse::frame::{Frame, Operand};
+use axe_passes::fuse::fusion::Fusion;
+use axe_passes::fuse::registers::registers;
+use axe_passes::fuse::reshape::{element_bytes, leading_of};
+use axe_passes::fuse::space::{Kind, Size};
 use axe_passes::ir::value::identity;
-use axe_passes::ir::{Builder, DYNAMIC, Op, Val};
+use axe_passes::ir::{Builder, DYNAMIC, Val};
 use axe_passes::{PassError, PassResult};
-use melior::ir::operation::OperationLike;
 use std::collections::HashMap;
 
 /// Bytes of the widest access of a thread (PTX ISA, ld and st: `.v4.b32`).
@@ -95,11 +97,10 @@ fn free_columns(total: Size) -> i64 {
 }
 
 /// The kernel of a group on tiles.
-struct Plan<'c> {
+struct Plan<'a, 'c> {
     columns: i64,
     tile: RowTile,
-    needed: Needed<'c>,
-    kinds: Vec<(Val<'c>, Kind)>,
+    fusion: &'a Fusion<'c>,
 }
 
 /// Plans a kernel of elementwise operators and reductions of rows.
@@ -109,57 +110,59 @@ struct Plan<'c> {
 pub(super) fn plan<'c>(
     frame: &mut Frame<'c>,
     builder: &Builder<'c>,
-    op: Op<'c>,
-    group: &Group<'c>,
-    outputs: &[Val<'c>],
+    fusion: &Fusion<'c>,
 ) -> PassResult<'c> {
-    let plan = Plan::new(builder, group, outputs)?;
-    let shape = |kind| shape_in(group.total, plan.columns, None, kind);
+    let plan = Plan::new(builder, fusion)?;
+    let shape = |kind| fusion.shape(plan.columns, None, kind);
     let mut ins = Vec::new();
-    for (value, kind) in &plan.needed.inputs {
+    for (value, kind) in &fusion.inputs {
         ins.push(frame.operand(builder, *value, &shape(*kind))?);
     }
     let mut outs = Vec::new();
-    for (value, kind) in &plan.kinds {
+    for (value, kind) in &fusion.outputs {
         outs.push((*value, frame.out(builder, *value, &shape(*kind))?));
     }
-    let name = frame.name(if plan.needed.reduces { "rows" } else { "map" });
-    let types = argument_types(&ins, &plan.needed.scalars, &outs);
-    let kernel = Kernel::new(op.location(), frame.module, &types);
-    plan.emit(&kernel, group, &ins, &outs)?;
+    let name = frame.name(if plan.reduces() { "rows" } else { "map" });
+    let types = argument_types(&ins, &fusion.scalars, &outs);
+    let kernel = Kernel::new(builder.location, frame.module, &types);
+    plan.emit(&kernel, &ins, &outs)?;
     kernel.finish(frame.module, &name, plan.tile.threads())?;
-    let grid = plan.grid(builder, group)?;
-    let tensors = ins.iter().map(|operand| operand.tensor);
-    let ins: Vec<_> = tensors.chain(plan.needed.scalars.iter().copied()).collect();
-    frame.launch(builder, &name, grid, &ins, &outs)
+    let grid = plan.grid(builder)?;
+    frame.launch(
+        builder,
+        &name,
+        grid,
+        &launched(&ins, &fusion.scalars),
+        &outs,
+    )
 }
 
-impl<'c> Plan<'c> {
-    fn new(builder: &Builder<'c>, group: &Group<'c>, outputs: &[Val<'c>]) -> PassResult<'c, Self> {
-        let mut needed = Needed::default();
-        let kinds = output_kinds(group, outputs);
-        for (value, kind) in &kinds {
-            needed.add(group, *value, *kind);
-        }
-        let columns = group.columns.unwrap_or_else(|| free_columns(group.total));
-        let moved = needed.inputs.iter().chain(&kinds);
+impl<'a, 'c> Plan<'a, 'c> {
+    fn new(builder: &Builder<'c>, fusion: &'a Fusion<'c>) -> PassResult<'c, Self> {
+        let columns = fusion.columns.unwrap_or_else(|| free_columns(fusion.total));
+        let moved = fusion.inputs.iter().chain(&fusion.outputs);
         let full = moved.filter(|(_, kind)| *kind == Kind::Full);
         let bytes: Vec<_> = full
             .map(|(value, _)| Ok(element_bytes(builder.tensor_of(*value)?.element)))
             .collect::<PassResult<_>>()?;
         let least = bytes.iter().copied().min().unwrap_or(4);
-        let words = needed.widest.max(4) / 4;
-        let tile = if needed.reduces {
-            row_tile(columns, least, words)
-        } else {
-            elementwise_tile(columns, least)
+        let words = fusion.widest.max(4) / 4;
+        let tile = match fusion.folds.is_empty() {
+            false => row_tile(columns, least, words),
+            true => elementwise_tile(columns, least),
         };
         Ok(Self {
             columns,
             tile,
-            needed,
-            kinds,
+            fusion,
         })
+    }
+}
+
+impl<'c> Plan<'_, 'c> {
+    /// Whether rows are reduced: their columns are streamed.
+    const fn reduces(&self) -> bool {
+        !self.fusion.folds.is_empty()
     }
 
     /// Whether tiles hold whole rows.
@@ -168,25 +171,26 @@ impl<'c> Plan<'c> {
     }
 
     /// CTAs: tiles of rows along x, and of columns along y unless a CTA has all of its rows' columns.
-    fn grid(&self, builder: &Builder<'c>, group: &Group<'c>) -> PassResult<'c, [Val<'c>; 3]> {
+    fn grid(&self, builder: &Builder<'c>) -> PassResult<'c, [Val<'c>; 3]> {
         let code = Code { builder: *builder };
-        let rows = shape_in(group.total, self.columns, None, Kind::Row);
+        let rows = self.fusion.shape(self.columns, None, Kind::Row);
         let x = match rows.first() {
             Some(&DYNAMIC) => {
                 let (value, kind) = self
-                    .kinds
+                    .fusion
+                    .outputs
                     .iter()
-                    .chain(&self.needed.inputs)
+                    .chain(&self.fusion.inputs)
                     .find(|(_, kind)| *kind != Kind::Column)
                     .ok_or_else(|| {
                         PassError::new(builder.location, "no tensor has the kernel's rows")
                     })?;
-                let shape = shape_in(group.total, self.columns, None, *kind);
+                let shape = self.fusion.shape(self.columns, None, *kind);
                 code.ceil_div(leading_of(builder, *value, &shape)?, self.tile.rows)?
             }
             rows => code.index(count(rows.copied().unwrap_or(1), self.tile.rows))?,
         };
-        let y = if self.needed.reduces {
+        let y = if self.reduces() {
             1
         } else {
             count(self.columns, self.tile.columns)
@@ -198,29 +202,22 @@ impl<'c> Plan<'c> {
         Ok([x, code.index(y)?, code.index(1)?])
     }
 
-    fn emit(
-        &self,
-        kernel: &Kernel<'c>,
-        group: &Group<'c>,
-        ins: &[Operand<'c>],
-        outs: &[(Val<'c>, Operand<'c>)],
-    ) -> PassResult<'c> {
+    fn emit(&self, kernel: &Kernel<'c>, ins: &[Operand<'c>], outs: &[Out<'c>]) -> PassResult<'c> {
         let code = kernel.code;
         let layout = self
             .tile
             .layout()
             .map_err(|error| layout_error(code.builder.location, error))?;
         let registers = registers(code, [self.tile.rows, self.tile.columns], layout)?;
-        let arguments = Arguments::of(kernel, ins, &self.needed, outs);
-        let inputs = self.needed.inputs.iter().filter_map(|input| {
+        let arguments = Arguments::of(kernel, ins, self.fusion, outs);
+        let inputs = self.fusion.inputs.iter().filter_map(|input| {
             let argument = arguments.inputs.get(&(identity(input.0), input.1))?;
             Some((input, argument))
         });
-        let outputs = self.kinds.iter().zip(&arguments.outputs);
-        let origin = self.origin(code, group, inputs.chain(outputs))?;
+        let outputs = self.fusion.outputs.iter().zip(&arguments.outputs);
+        let origin = self.origin(code, inputs.chain(outputs))?;
         let mut evaluator = Evaluator {
             code,
-            group,
             registers: &registers,
             columns: self.columns,
             arguments: &arguments.inputs,
@@ -234,13 +231,12 @@ impl<'c> Plan<'c> {
     fn origin<'a>(
         &self,
         code: Code<'c>,
-        group: &Group<'c>,
         mut tensors: impl Iterator<Item = (&'a (Val<'c>, Kind), &'a Argument<'c>)>,
     ) -> PassResult<'c, Origin<'c>>
     where
         'c: 'a,
     {
-        let rows = shape_in(group.total, self.columns, None, Kind::Row);
+        let rows = self.fusion.shape(self.columns, None, Kind::Row);
         let limit = match rows.first() {
             Some(&DYNAMIC) => {
                 let whole = tensors.find(|((_, kind), _)| *kind != Kind::Column);
@@ -250,7 +246,7 @@ impl<'c> Plan<'c> {
             }
             rows => code.index(rows.copied().unwrap_or(1))?,
         };
-        let column = if self.needed.reduces {
+        let column = if self.reduces() {
             code.index(0)?
         } else {
             code.times(code.block("y")?, self.tile.columns)?
@@ -265,8 +261,8 @@ impl<'c> Plan<'c> {
 
     /// Stores the outputs; those with columns in a loop when a CTA's rows are longer than its tile.
     fn store(&self, evaluator: &mut Evaluator<'_, 'c>, outs: &[Argument<'c>]) -> PassResult<'c> {
-        let looped = self.needed.reduces && !self.in_registers();
-        let outputs = || self.kinds.iter().zip(outs);
+        let looped = self.reduces() && !self.in_registers();
+        let outputs = || self.fusion.outputs.iter().zip(outs);
         for ((value, kind), to) in outputs() {
             if !looped || *kind == Kind::Row {
                 evaluator.store(*value, *kind, to)?;
@@ -274,7 +270,13 @@ impl<'c> Plan<'c> {
                 evaluator.form_rows(*value, *kind)?;
             }
         }
-        if !looped || self.kinds.iter().all(|(_, kind)| *kind == Kind::Row) {
+        if !looped
+            || self
+                .fusion
+                .outputs
+                .iter()
+                .all(|(_, kind)| *kind == Kind::Row)
+        {
             return Ok(());
         }
         let (code, end) = (evaluator.code, evaluator.origin.limit[1]);

@@ -5,12 +5,13 @@
 //! lost is then small, and nothing can go wrong, since every tile computes products of every size. Batches and
 //! dynamic rows have no entries.
 
-use super::product::{Gemm, is_product};
+use super::product::Gemm;
 use super::search::BLOCKS;
 use super::variant::Variant;
 use crate::facts::chip::Chip;
 use axe_dialect::element_type;
 use axe_package::{DType, Key, OperandOrder, Tuned, TunedDb, TunedOp};
+use axe_passes::fuse::operators::is_product;
 use axe_passes::ir::{Val, walk};
 use axe_passes::{PassError, PassResult};
 use melior::ir::operation::OperationLike;

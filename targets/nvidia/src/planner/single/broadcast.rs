@@ -1,10 +1,11 @@
 //! Broadcasts that no other operator of their group takes in.
 
 use super::{Single, blocks, dynamic_leading, places, runs};
-use crate::build::layout_error;
-use crate::planner::frame::{Frame, element_bytes};
-use crate::planner::layouts::without;
 use crate::planner::tiles::elementwise_tile;
+use axe_passes::build::layout_error;
+use axe_passes::fuse::frame::Frame;
+use axe_passes::fuse::registers::without;
+use axe_passes::fuse::reshape::element_bytes;
 use axe_passes::ir::Builder;
 use axe_passes::{PassError, PassResult};
 use melior::ir::operation::OperationLike;

@@ -7,11 +7,12 @@ mod split;
 
 pub(super) use split::split_reductions;
 
-use super::frame::{Frame, Operand, leading_of};
 use super::gemm::count;
-use super::space::source;
-use crate::build::{Code, Kernel, layout_error};
 use crate::facts::chip::MOST_BLOCKS;
+use axe_passes::build::{Code, Kernel, layout_error};
+use axe_passes::fuse::frame::{Frame, Operand};
+use axe_passes::fuse::reshape::leading_of;
+use axe_passes::fuse::space::source;
 use axe_passes::ir::value::{name, only_result};
 use axe_passes::ir::{Builder, DYNAMIC, Op, Val, attribute};
 use axe_passes::{PassError, PassResult};

@@ -1,13 +1,14 @@
 //! Permutations of dimensions: tiles that both sides read and write along rows.
 
 use super::{Single, dynamic_leading};
-use crate::build::{Code, Kernel, layout_error};
 use crate::facts::chip::MOST_BLOCKS;
-use crate::planner::frame::{Frame, element_bytes};
 use crate::planner::gemm::count;
 use crate::planner::layouts::RowTile;
 use crate::planner::tiles::elementwise_tile;
 use axe_layout::Layout;
+use axe_passes::build::{Code, Kernel, layout_error};
+use axe_passes::fuse::frame::Frame;
+use axe_passes::fuse::reshape::element_bytes;
 use axe_passes::ir::{Builder, DYNAMIC, Op, Val};
 use axe_passes::{PassError, PassResult};
 use melior::ir::Type;

@@ -1,13 +1,15 @@
 //! Reductions of the outer or the middle dimensions.
 
 use super::{Single, runs};
-use crate::build::{Code, Kernel, layout_error};
 use crate::facts::chip::MOST_BLOCKS;
-use crate::planner::evaluate::{combine, combiner_of, neutral};
-use crate::planner::frame::{Frame, element_bytes, leading_of};
 use crate::planner::gemm::count;
-use crate::planner::layouts::{RowTile, without};
+use crate::planner::layouts::RowTile;
 use crate::planner::tiles::elementwise_tile;
+use axe_passes::build::{Code, Kernel, layout_error};
+use axe_passes::fuse::fold::Fold;
+use axe_passes::fuse::frame::Frame;
+use axe_passes::fuse::registers::without;
+use axe_passes::fuse::reshape::{element_bytes, leading_of};
 use axe_passes::ir::{Builder, DYNAMIC, Val};
 use axe_passes::{PassError, PassResult};
 use melior::ir::operation::OperationLike;
@@ -78,7 +80,7 @@ impl<'c> Single<'c> {
     ) -> PassResult<'c> {
         let code = kernel.code;
         let failed = |error| layout_error(self.op.location(), error);
-        let combiner = combiner_of(self.op)?;
+        let fold = Fold::of_reduction(self.op)?;
         let element = code.builder.tensor_of(self.result)?.element;
         let (shape, layout) = ([tile.rows, tile.columns], tile.layout().map_err(failed)?);
         let whole = code.fragment(&shape, element, &layout)?;
@@ -93,14 +95,14 @@ impl<'c> Single<'c> {
             [.., rows, _] => code.index(*rows)?,
             _ => return Err(layout_error(self.op.location(), "expected a matrix")),
         };
-        let neutral = code.scalar(element, neutral(combiner))?;
+        let neutral = code.scalar(element, fold.neutral())?;
         let start = code.fill(neutral, whole)?;
         let sums = code.for_each(rows, tile.rows, &[start], |code, row, carried| {
             let at: Vec<_> = outer.into_iter().chain([row, column]).collect();
             let piece = code.global_box(source, of, &at, &shape)?;
             let piece = code.load_padded(piece, neutral, whole)?;
             let sum = carried.first().copied().unwrap_or(start);
-            Ok(vec![combine(code, combiner, element, sum, piece)?])
+            Ok(vec![fold.merge(code, element, sum, piece)?])
         })?;
         let sum = sums.first().copied().unwrap_or(start);
         let attribute = self

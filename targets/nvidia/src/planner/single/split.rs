@@ -1,9 +1,9 @@
 //! Reductions of dimensions that are not neighbours, as several.
 
 use super::runs;
-use crate::build::layout_error;
-use crate::planner::space::source;
 use axe_passes::PassResult;
+use axe_passes::build::layout_error;
+use axe_passes::fuse::space::source;
 use axe_passes::ir::value::{defining, name, only_result, replace_all_uses};
 use axe_passes::ir::{Builder, Op, attribute, walk};
 use melior::ir::ValueLike;

@@ -1,4 +1,4 @@
-//! Groups: which operators become one kernel.
+//! The groups of a function's block.
 //!
 //! Operators are taken in program order. An elementwise operator or a reduction of rows joins the latest
 //! group that feeds it, while the group is open: a group is sealed when another reads one of its values,
@@ -6,215 +6,17 @@
 //! fills, reshapes and conversions to a wider type cost nothing in registers: they are formed again in every
 //! group that reads them, and become a kernel only for a reader that cannot.
 
-use super::product::{is_product, start_of};
-use super::space::{Kind, Place, Size, place_of, source};
-use axe_passes::ir::value::{defining, identity, name, operands, results};
-use axe_passes::ir::{Op, TensorType, Val, attribute, types};
-use melior::ir::operation::OperationLike;
+use super::group::{Group, Root};
+use super::operators::{bases, is_lazy, is_product, is_reshape, start_of};
+use super::space::{Kind, Size, source};
+use crate::ir::value::{defining, identity, name, operands, results};
+use crate::ir::{Op, TensorType, Val};
 use std::collections::{HashMap, HashSet};
-
-/// What a group is built around.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Root<'c> {
-    /// A matrix product; the space is `[batch * M, N]`.
-    Gemm(Op<'c>),
-    /// Elementwise operators and reductions of rows.
-    Tiles,
-    /// One operator by itself.
-    Single(Op<'c>),
-}
-
-/// Where a group's launch goes: before the operation of this number; of several there, in the order of the rest.
-pub(super) type Position = (usize, usize);
-
-/// The operators of one kernel.
-#[derive(Clone, Debug)]
-pub(super) struct Group<'c> {
-    pub root: Root<'c>,
-    /// Elements of the space.
-    pub total: Size,
-    /// Columns of the space, once something depends on them.
-    pub columns: Option<i64>,
-    /// What the kernel reads.
-    pub inputs: Vec<(Val<'c>, Kind)>,
-    /// What the kernel forms.
-    pub formed: HashSet<(usize, Kind)>,
-    /// The operators whose results the kernel may store.
-    pub owned: Vec<Op<'c>>,
-    pub position: Position,
-    sealed: bool,
-}
-
-/// Whether an operation gives the same elements in the same order.
-pub(super) fn is_reshape(op: Op<'_>) -> bool {
-    [
-        "tensor.expand_shape",
-        "tensor.collapse_shape",
-        "tensor.cast",
-    ]
-    .contains(&name(op).as_str())
-}
-
-/// The scalar attribute of a tensor constant whose elements are all equal.
-pub(super) fn splat(op: Op<'_>) -> Option<melior::ir::Attribute<'_>> {
-    if name(op) != "arith.constant" {
-        return None;
-    }
-    op.attribute("value").ok().and_then(attribute::splat)
-}
-
-/// Whether an operator is formed again by each of its readers.
-fn is_lazy(op: Op<'_>) -> bool {
-    is_reshape(op)
-        || ["axe.broadcast", "axe.fill"].contains(&name(op).as_str())
-        || splat(op).is_some()
-}
-
-/// Whether a conversion loses nothing and reads less than it gives.
-fn is_widening(op: Op<'_>) -> bool {
-    let bits = |value: Option<&Val<'_>>| {
-        value
-            .and_then(|value| TensorType::of_value(*value))
-            .and_then(|tensor| types::bits(tensor.element))
-    };
-    name(op) == "axe.cast" && bits(operands(op).first()) <= bits(results(op).first())
-}
-
-/// The values that a value is formed from through operators that are formed again.
-fn bases<'c>(value: Val<'c>) -> Vec<Val<'c>> {
-    match defining(value) {
-        Some(op) if name(op) == "axe.fill" || splat(op).is_some() => Vec::new(),
-        Some(op) if is_lazy(op) => source(op).map(bases).unwrap_or_default(),
-        _ => vec![value],
-    }
-}
-
-impl<'c> Group<'c> {
-    fn new(root: Root<'c>, total: Size, columns: Option<i64>) -> Self {
-        Self {
-            root,
-            total,
-            columns,
-            inputs: Vec::new(),
-            formed: HashSet::new(),
-            owned: Vec::new(),
-            position: (0, 0),
-            sealed: false,
-        }
-    }
-
-    fn owns(&self, value: Val<'c>) -> bool {
-        self.owned
-            .iter()
-            .flat_map(|op| results(*op))
-            .any(|result| result == value)
-    }
-
-    /// Takes `columns` as the space's, unless it has other ones.
-    fn set_columns(&mut self, columns: i64) -> bool {
-        self.columns.get_or_insert(columns) == &columns && self.total.rows(columns).is_some()
-    }
-
-    fn fits(&self, value: Val<'c>, kind: Kind) -> bool {
-        let Some(size) = Size::of(value) else {
-            return false;
-        };
-        match kind {
-            Kind::Full => size == self.total,
-            Kind::Row => self.columns.and_then(|columns| self.total.rows(columns)) == Some(size),
-            Kind::Column => !size.dynamic && Some(size.known) == self.columns,
-        }
-    }
-
-    /// Makes a value available in the kernel: formed there, or read. False, with the group in disorder, when
-    /// neither can be.
-    fn pull(&mut self, value: Val<'c>, kind: Kind) -> bool {
-        let key = (identity(value), kind);
-        if self.formed.contains(&key) || self.inputs.contains(&(value, kind)) {
-            return true;
-        }
-        if self.owns(value) || !self.fits(value, kind) {
-            return false;
-        }
-        let formed = match defining(value) {
-            Some(op) => self.form(op, value, kind),
-            None => None,
-        };
-        match formed {
-            Some(true) => self.formed.insert(key),
-            Some(false) => false,
-            // A value that is read must not come from the group itself.
-            None if bases(value).into_iter().any(|base| self.owns(base)) => false,
-            None => {
-                self.inputs.push((value, kind));
-                true
-            }
-        }
-    }
-
-    /// Forms the result of an operator that is formed again; `None` when it is rather read.
-    fn form(&mut self, op: Op<'c>, value: Val<'c>, kind: Kind) -> Option<bool> {
-        if splat(op).is_some() || name(op) == "axe.fill" {
-            return Some(true);
-        }
-        let from = source(op)?;
-        if is_reshape(op) {
-            return Some(self.pull(from, kind));
-        }
-        if name(op) == "axe.cast" && (kind != Kind::Full || is_widening(op)) {
-            return Some(self.pull(from, kind));
-        }
-        if name(op) != "axe.broadcast" {
-            return None;
-        }
-        match (place_of(op, value), kind) {
-            (Place::Unit, _) => Some(self.pull(from, kind)),
-            (Place::Inner(columns), Kind::Full) if self.set_columns(columns) => {
-                Some(self.pull(from, Kind::Row))
-            }
-            (Place::Outer(columns), Kind::Full) if self.set_columns(columns) => {
-                Some(self.pull(from, Kind::Column))
-            }
-            _ => None,
-        }
-    }
-
-    /// Takes an operator into the kernel. False, with the group in disorder, when it does not fit.
-    fn join(&mut self, op: Op<'c>) -> bool {
-        let (Some(from), &[result]) = (source(op), &results(op)[..]) else {
-            return false;
-        };
-        let kind = if name(op) == "axe.reduce" {
-            let Place::Inner(columns) = place_of(op, from) else {
-                return false;
-            };
-            let rows = matches!(self.root, Root::Tiles) && self.set_columns(columns);
-            (rows && self.pull(from, Kind::Full)).then_some(Kind::Row)
-        } else {
-            let kinds = [Kind::Full, Kind::Row, Kind::Column];
-            kinds.into_iter().find(|kind| {
-                let mut trial = self.clone();
-                let joined = self.fits(result, *kind)
-                    && operands(op)
-                        .into_iter()
-                        .all(|operand| trial.pull(operand, *kind));
-                if joined {
-                    *self = trial;
-                }
-                joined
-            })
-        };
-        let Some(kind) = kind else { return false };
-        self.formed.insert((identity(result), kind));
-        self.owned.push(op);
-        true
-    }
-}
 
 /// The groups of a block.
 #[derive(Debug, Default)]
 pub(super) struct Groups<'c> {
-    pub groups: Vec<Group<'c>>,
+    groups: Vec<Group<'c>>,
     owner: HashMap<usize, usize>,
     /// Values that something outside the groups reads.
     wanted: HashSet<usize>,

@@ -1,9 +1,9 @@
 //! Building roles, pipelines and loops over tiles.
 
 use super::{Code, layout_error};
+use crate::PassResult;
+use crate::ir::{Val, value};
 use axe_dialect::{Level, RasterOrder, element_type};
-use axe_passes::PassResult;
-use axe_passes::ir::{Val, value};
 use melior::ir::attribute::IntegerAttribute;
 use melior::ir::{Attribute, Type, ValueLike};
 

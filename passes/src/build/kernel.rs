@@ -1,8 +1,8 @@
 //! Kernels, and their launch.
 
 use super::{Code, raw_context};
-use axe_passes::PassResult;
-use axe_passes::ir::{Builder, Val};
+use crate::PassResult;
+use crate::ir::{Builder, Val};
 use melior::ir::attribute::{FlatSymbolRefAttribute, IntegerAttribute, StringAttribute};
 use melior::ir::{Attribute, BlockRef, Location, Region, Type, TypeLike, ValueLike};
 use mlir_sys as sys;
@@ -97,5 +97,5 @@ pub fn launch<'c>(
     let types: Vec<Type<'c>> = outs.iter().map(|out| out.r#type()).collect();
     let operands: Vec<_> = [&grid, ins, outs].into_iter().flatten().copied().collect();
     let op = builder.operation("axe.launch", &operands, &types, &attributes, Vec::new())?;
-    Ok(axe_passes::ir::value::results(op))
+    Ok(crate::ir::value::results(op))
 }

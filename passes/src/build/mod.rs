@@ -1,8 +1,8 @@
-//! Kernels in Rust: builders for the operations of an [`axe.kernel`](crate::emit), with which the planner writes its own.
+//! Kernels in Rust: builders for the operations of an `axe.kernel`, with which a planner writes its own.
 //!
 //! A [`Kernel`] is an `axe.kernel` in the making, and [`Code`] a place in one: each method adds an operation there and gives
 //! its value. Regions are closures, which get the place inside. Layouts are [`Layout`]s; what holds them are MLIR types,
-//! which [`Code::fragment`] makes for registers and [`Code::memref`] for memory. `examples/gemm_roles.rs` is a whole kernel.
+//! which [`Code::fragment`] makes for registers and [`Code::memref`] for memory. `targets/nvidia/examples/gemm_roles.rs` is a whole kernel.
 //!
 //! # Errors
 //! Every builder fails when MLIR does not take its operation: operands of the wrong types or a layout that does not fit its
@@ -13,10 +13,10 @@ mod roles;
 
 pub use kernel::{Kernel, launch};
 
+use crate::ir::{Builder, DYNAMIC, Val, types};
+use crate::{PassError, PassResult};
 use axe_dialect::{LayoutAttribute, SpaceAttribute, element_type, memref_type};
 use axe_layout::Layout;
-use axe_passes::ir::{Builder, DYNAMIC, Val, types};
-use axe_passes::{PassError, PassResult};
 use melior::ir::attribute::IntegerAttribute;
 use melior::ir::r#type::IntegerType;
 use melior::ir::{Attribute, Location, Type, TypeLike, ValueLike};
@@ -415,7 +415,7 @@ impl<'c> Code<'c> {
         let op = self
             .builder
             .operation("scf.for", &operands, &types, &[], vec![region])?;
-        Ok(axe_passes::ir::value::results(op))
+        Ok(crate::ir::value::results(op))
     }
 }
 

@@ -4,13 +4,13 @@
 //! one place. A tensor is all of it, one element a row, or one element a column; reshapes, and dimensions
 //! of extent 1, change nothing of that.
 
-use axe_passes::ir::value::operands;
-use axe_passes::ir::{DYNAMIC, Op, TensorType, Val, attribute};
+use crate::ir::value::operands;
+use crate::ir::{DYNAMIC, Op, TensorType, Val, attribute};
 use melior::ir::operation::OperationLike;
 
 /// How a tensor lies in the space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Kind {
+pub enum Kind {
     /// An element for each row and column.
     Full,
     /// An element a row.
@@ -21,7 +21,7 @@ pub(super) enum Kind {
 
 /// The number of elements of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Size {
+pub struct Size {
     /// Whether the leading extent is known at run time only.
     pub dynamic: bool,
     /// The product of the others.
@@ -31,7 +31,7 @@ pub(super) struct Size {
 impl Size {
     /// The size of a tensor; `None` when it is no tensor, has a dynamic extent that is not the leading one,
     /// has no elements, or too many.
-    pub(super) fn of(value: Val<'_>) -> Option<Self> {
+    pub fn of(value: Val<'_>) -> Option<Self> {
         let shape = TensorType::of_value(value)?.shape;
         let dynamic = shape.first() == Some(&DYNAMIC);
         let known = product(shape.get(usize::from(dynamic)..)?)?;
@@ -39,7 +39,7 @@ impl Size {
     }
 
     /// The number of rows when there are `columns` columns.
-    pub(super) fn rows(self, columns: i64) -> Option<Self> {
+    pub fn rows(self, columns: i64) -> Option<Self> {
         (columns > 0 && self.known % columns == 0).then(|| Self {
             dynamic: self.dynamic,
             known: self.known / columns,
@@ -48,7 +48,7 @@ impl Size {
 }
 
 /// The product of static extents; `None` when one is dynamic or it overflows.
-pub(super) fn product(extents: &[i64]) -> Option<i64> {
+pub fn product(extents: &[i64]) -> Option<i64> {
     extents.iter().try_fold(1i64, |product, &extent| {
         (extent >= 0).then(|| product.checked_mul(extent))?
     })
@@ -56,7 +56,7 @@ pub(super) fn product(extents: &[i64]) -> Option<i64> {
 
 /// How the dimensions that an operator adds or drops lie among those that it keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub enum Place {
     /// They have extent 1, or there are none.
     Unit,
     /// After all kept ones: rows of so many columns.
@@ -68,7 +68,7 @@ pub(super) enum Place {
 }
 
 /// The place of dimensions `dims` of `shape`.
-pub(super) fn place(shape: &[i64], dims: &[i64]) -> Place {
+pub fn place(shape: &[i64], dims: &[i64]) -> Place {
     let (mut changed, mut kept) = (Vec::new(), Vec::new());
     for (dim, &extent) in (0i64..).zip(shape).filter(|(_, extent)| **extent != 1) {
         let side = if dims.contains(&dim) {
@@ -95,7 +95,7 @@ pub(super) fn place(shape: &[i64], dims: &[i64]) -> Place {
 }
 
 /// The place of the dimensions that a broadcast adds or a reduction drops.
-pub(super) fn place_of(op: Op<'_>, whole: Val<'_>) -> Place {
+pub fn place_of(op: Op<'_>, whole: Val<'_>) -> Place {
     let dims = op.attribute("dims").ok().and_then(attribute::read_i64s);
     match (TensorType::of_value(whole), dims) {
         (Some(tensor), Some(dims)) => place(&tensor.shape, &dims),
@@ -104,7 +104,7 @@ pub(super) fn place_of(op: Op<'_>, whole: Val<'_>) -> Place {
 }
 
 /// The first operand of an operation.
-pub(super) fn source(op: Op<'_>) -> Option<Val<'_>> {
+pub fn source(op: Op<'_>) -> Option<Val<'_>> {
     operands(op).first().copied()
 }
 

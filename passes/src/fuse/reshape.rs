@@ -1,183 +1,15 @@
-//! The function around the kernels: operands in the shape of a kernel's space, launches, results.
+//! The same elements in another shape, and the extents that shapes have at run time.
 
-use super::group::is_reshape;
-use super::space::{Kind, Size, source};
-use crate::build::launch;
-use crate::facts::chip::Chip;
-use axe_package::TunedDb;
-use axe_passes::ir::value::{defining, identity, name, operands};
-use axe_passes::ir::{Builder, DYNAMIC, Op, TensorType, Val, attribute, types};
-use axe_passes::{PassError, PassResult};
+use super::space::{Kind, Size};
+use crate::ir::value::{defining, name, operands, results};
+use crate::ir::{Builder, DYNAMIC, Op, TensorType, Val, attribute, types};
+use crate::{PassError, PassResult};
 use melior::ir::operation::OperationLike;
-use melior::ir::{BlockRef, Type, ValueLike};
-use mlir_sys as sys;
-use std::collections::HashMap;
-use std::sync::Arc;
-
-/// A function whose kernels are planned.
-pub(super) struct Frame<'c> {
-    /// Where kernels go.
-    pub module: BlockRef<'c, 'c>,
-    /// What they run on.
-    pub chip: &'static Chip,
-    /// Plans that were fastest on a device.
-    pub plans: Arc<TunedDb>,
-    /// Whether to print where plans come from.
-    pub explain: bool,
-    /// The start of their names.
-    pub prefix: String,
-    /// Kernels so far.
-    pub kernels: usize,
-    /// What launches gave, for the values of the logical function.
-    pub stored: HashMap<usize, Val<'c>>,
-}
-
-/// A tensor outside a kernel and the memref that the kernel has for it.
-#[derive(Clone, Debug)]
-pub(super) struct Operand<'c> {
-    /// In the kernel's shape.
-    pub tensor: Val<'c>,
-    /// That shape.
-    pub shape: Vec<i64>,
-    /// The kernel's type.
-    pub memref: Type<'c>,
-}
-
-impl<'c> Frame<'c> {
-    /// The next kernel's name.
-    pub(super) fn name(&mut self, what: &str) -> String {
-        let number = self.kernels;
-        self.kernels += 1;
-        format!("{}_{number}_{what}", self.prefix)
-    }
-
-    /// A value of the logical function, as launches give it.
-    ///
-    /// # Errors
-    /// When a reshape cannot be built again.
-    pub(super) fn resolve(
-        &mut self,
-        builder: &Builder<'c>,
-        value: Val<'c>,
-    ) -> PassResult<'c, Val<'c>> {
-        if let Some(stored) = self.stored.get(&identity(value)) {
-            return Ok(*stored);
-        }
-        let Some(op) = defining(value).filter(|op| is_reshape(*op)) else {
-            return Ok(value);
-        };
-        let Some(from) = source(op) else {
-            return Ok(value);
-        };
-        let new = self.resolve(builder, from)?;
-        if new == from {
-            return Ok(value);
-        }
-        let copy = builder.clone_of(op);
-        // SAFETY: a reshape has the operand, and the new one has its type.
-        unsafe { sys::mlirOperationSetOperand(copy.to_raw(), 0, new.to_raw()) };
-        builder.result_of(copy)
-    }
-
-    /// A tensor as a kernel reads it: `known` static extents, in front of them the dynamic one where the
-    /// tensor has one.
-    ///
-    /// # Errors
-    /// At the builder's place, when the tensor's element type is not one of a kernel's.
-    pub(super) fn operand(
-        &mut self,
-        builder: &Builder<'c>,
-        value: Val<'c>,
-        shape: &[i64],
-    ) -> PassResult<'c, Operand<'c>> {
-        let leading = match shape.first() {
-            Some(&DYNAMIC) => Some(leading_of(builder, value, shape)?),
-            _ => None,
-        };
-        let tensor = self.resolve(builder, value)?;
-        let tensor = reshape(builder, tensor, shape, leading)?;
-        operand(builder, tensor, shape)
-    }
-
-    /// A new tensor that a kernel fills, of the shape that `value` has in the kernel's space.
-    ///
-    /// # Errors
-    /// As for [`Self::operand`].
-    pub(super) fn out(
-        &mut self,
-        builder: &Builder<'c>,
-        value: Val<'c>,
-        shape: &[i64],
-    ) -> PassResult<'c, Operand<'c>> {
-        let element = builder.tensor_of(value)?.element;
-        let sizes: Vec<_> = match shape.first() {
-            Some(&DYNAMIC) => vec![leading_of(builder, value, shape)?],
-            _ => Vec::new(),
-        };
-        let r#type = builder.tensor(shape, element)?;
-        let tensor = builder.value("tensor.empty", &sizes, r#type, &[])?;
-        operand(builder, tensor, shape)
-    }
-
-    /// Launches a kernel; its results take the place of `values`, in their own shapes.
-    ///
-    /// # Errors
-    /// When an operation cannot be built.
-    pub(super) fn launch(
-        &mut self,
-        builder: &Builder<'c>,
-        kernel: &str,
-        grid: [Val<'c>; 3],
-        ins: &[Val<'c>],
-        outs: &[(Val<'c>, Operand<'c>)],
-    ) -> PassResult<'c> {
-        let tensors: Vec<_> = outs.iter().map(|(_, out)| out.tensor).collect();
-        let results = launch(builder, kernel, grid, ins, &tensors)?;
-        for ((value, _), result) in outs.iter().zip(results) {
-            let shape = builder.tensor_of(*value)?.shape;
-            let leading = match shape.first() {
-                Some(&DYNAMIC) => Some(leading(builder, *value)?),
-                _ => None,
-            };
-            let result = reshape(builder, result, &shape, leading)?;
-            self.stored.insert(identity(*value), result);
-        }
-        Ok(())
-    }
-}
-
-pub(super) fn operand<'c>(
-    builder: &Builder<'c>,
-    tensor: Val<'c>,
-    shape: &[i64],
-) -> PassResult<'c, Operand<'c>> {
-    let element = builder.tensor_of(tensor)?.element;
-    check_element(builder, element)?;
-    let memref = axe_dialect::memref_type(builder.location, shape, element, None, None)
-        .ok_or_else(|| PassError::new(builder.location, format!("no memref of {element}")))?;
-    Ok(Operand {
-        tensor,
-        shape: shape.to_vec(),
-        memref,
-    })
-}
-
-/// Whether kernels move elements of the type: whole bytes, up to 8.
-fn check_element<'c>(builder: &Builder<'c>, element: Type<'c>) -> PassResult<'c> {
-    match types::bits(element) {
-        Some(8 | 16 | 32 | 64) => Ok(()),
-        _ => Err(PassError::new(
-            builder.location,
-            format!(
-                "expected elements of 8, 16, 32 or 64 bits in a kernel's tensors, got {element}"
-            ),
-        )),
-    }
-}
+use melior::ir::{Type, ValueLike};
 
 /// The shape of a value of a kind in the space of `total` elements and `columns` columns; with a batch, its
 /// number of products leads.
-pub(super) fn shape_in(total: Size, columns: i64, batch: Option<[i64; 2]>, kind: Kind) -> Vec<i64> {
+pub fn shape_in(total: Size, columns: i64, batch: Option<[i64; 2]>, kind: Kind) -> Vec<i64> {
     let rows = match batch {
         Some(batch) => batch.to_vec(),
         None if total.dynamic => vec![DYNAMIC],
@@ -221,7 +53,10 @@ fn groups(fine: &[i64], coarse: &[i64]) -> Option<Vec<Vec<i64>>> {
 }
 
 /// The same elements in another shape; `leading` is its dynamic extent.
-pub(super) fn reshape<'c>(
+///
+/// # Errors
+/// When an operation cannot be built.
+pub fn reshape<'c>(
     builder: &Builder<'c>,
     tensor: Val<'c>,
     shape: &[i64],
@@ -244,7 +79,10 @@ pub(super) fn reshape<'c>(
 }
 
 /// The dynamic leading extent that `value` has in another shape.
-pub(super) fn leading_of<'c>(
+///
+/// # Errors
+/// As for [`leading`].
+pub fn leading_of<'c>(
     builder: &Builder<'c>,
     value: Val<'c>,
     shape: &[i64],
@@ -272,7 +110,7 @@ fn scaled<'c>(builder: &Builder<'c>, value: Val<'c>, by: i64, per: i64) -> PassR
 ///
 /// # Errors
 /// When the value is not a tensor, or its producer does not determine the extent.
-pub(super) fn leading<'c>(builder: &Builder<'c>, value: Val<'c>) -> PassResult<'c, Val<'c>> {
+pub fn leading<'c>(builder: &Builder<'c>, value: Val<'c>) -> PassResult<'c, Val<'c>> {
     let shape = builder.tensor_of(value)?.shape;
     match shape.first() {
         Some(&DYNAMIC) => {}
@@ -328,7 +166,7 @@ pub(super) fn leading<'c>(builder: &Builder<'c>, value: Val<'c>) -> PassResult<'
 }
 
 /// Bytes of an element.
-pub(super) fn element_bytes(element: Type<'_>) -> i64 {
+pub fn element_bytes(element: Type<'_>) -> i64 {
     types::bits(element).map_or(4, |bits| i64::from(bits.div_ceil(8)))
 }
 
@@ -337,11 +175,8 @@ pub(super) fn element_bytes(element: Type<'_>) -> i64 {
 ///
 /// # Errors
 /// At the operation.
-pub(super) fn check_tensors<'c>(op: Op<'c>) -> PassResult<'c> {
-    for value in operands(op)
-        .into_iter()
-        .chain(axe_passes::ir::value::results(op))
-    {
+pub fn check_tensors<'c>(op: Op<'c>) -> PassResult<'c> {
+    for value in operands(op).into_iter().chain(results(op)) {
         let Some(tensor) = TensorType::of_value(value) else {
             continue;
         };

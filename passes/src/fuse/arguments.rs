@@ -1,0 +1,90 @@
+//! The arguments of a kernel: what it reads, scalars, what it writes.
+
+use super::frame::Operand;
+use super::fusion::Fusion;
+use super::space::Kind;
+use crate::build::Kernel;
+use crate::ir::Val;
+use crate::ir::value::identity;
+use melior::ir::{Type, ValueLike};
+use std::collections::HashMap;
+
+/// A tensor outside a kernel that a value of the group is stored to.
+pub type Out<'c> = (Val<'c>, Operand<'c>);
+
+/// A memref of the kernel in the space's own shape.
+#[derive(Clone, Debug)]
+pub struct Argument<'c> {
+    /// The memref.
+    pub memref: Val<'c>,
+    /// Its extents.
+    pub extents: Vec<i64>,
+}
+
+/// A kernel's arguments, in the order of [`argument_types`].
+pub struct Arguments<'c> {
+    /// What the kernel reads beside the group's inputs, before them.
+    pub operands: Vec<Argument<'c>>,
+    /// The group's inputs.
+    pub inputs: HashMap<(usize, Kind), Argument<'c>>,
+    /// Scalars of the function that bodies read.
+    pub scalars: HashMap<usize, Val<'c>>,
+    /// What the kernel writes.
+    pub outputs: Vec<Argument<'c>>,
+}
+
+impl<'c> Arguments<'c> {
+    /// The arguments of a kernel that was made for these operands.
+    #[must_use]
+    pub fn of(
+        kernel: &Kernel<'c>,
+        ins: &[Operand<'c>],
+        fusion: &Fusion<'c>,
+        outs: &[Out<'c>],
+    ) -> Self {
+        let mut memrefs = kernel.arguments.iter().copied();
+        let of = |(operand, memref): (&Operand<'c>, Val<'c>)| Argument {
+            memref,
+            extents: operand.shape.clone(),
+        };
+        let mut operands: Vec<_> = ins.iter().zip(memrefs.by_ref()).map(of).collect();
+        let own = operands.len().saturating_sub(fusion.inputs.len());
+        let inputs = operands.split_off(own);
+        let keys = fusion.inputs.iter();
+        let keys = keys.map(|(value, kind)| (identity(*value), *kind));
+        let scalars = fusion.scalars.iter().map(|value| identity(*value));
+        Self {
+            operands,
+            inputs: keys.zip(inputs).collect(),
+            scalars: scalars.zip(memrefs.by_ref()).collect(),
+            outputs: outs
+                .iter()
+                .map(|(_, out)| out)
+                .zip(memrefs)
+                .map(of)
+                .collect(),
+        }
+    }
+}
+
+/// The types of a kernel's arguments: tensors read, scalars, tensors written.
+#[must_use]
+pub fn argument_types<'c>(
+    ins: &[Operand<'c>],
+    scalars: &[Val<'c>],
+    outs: &[Out<'c>],
+) -> Vec<Type<'c>> {
+    let scalars = scalars.iter().map(|value| value.r#type());
+    ins.iter()
+        .map(|operand| operand.memref)
+        .chain(scalars)
+        .chain(outs.iter().map(|(_, out)| out.memref))
+        .collect()
+}
+
+/// What a launch of a kernel with such arguments reads: tensors, then scalars.
+#[must_use]
+pub fn launched<'c>(ins: &[Operand<'c>], scalars: &[Val<'c>]) -> Vec<Val<'c>> {
+    let tensors = ins.iter().map(|operand| operand.tensor);
+    tensors.chain(scalars.iter().copied()).collect()
+}

@@ -1,0 +1,101 @@
+//! Folds: what a kernel sums up over the one dimension that it streams.
+//!
+//! A kernel streams one dimension through registers: the depth of a matrix product, the columns of rows that are reduced.
+//! Each of its operators is *outer* (independent of the stream: formed once a tile), *inner* (formed of each piece of the
+//! stream), or a *fold*: a state that starts from [`Fold::neutral`] and takes in one piece after the other. States of
+//! disjoint pieces of the stream are one by [`Fold::merge`]; split-K, cluster split-K, stream-K and reductions whose rows go
+//! through a tile piece by piece are that, in the order of the pieces.
+
+use super::operators::is_product;
+use crate::PassResult;
+use crate::build::{Code, Number};
+use crate::error::PassError;
+use crate::ir::value::name;
+use crate::ir::{Op, Val, combiner};
+use axe_dialect::Combiner;
+use melior::ir::operation::OperationLike;
+use melior::ir::{Type, ValueLike};
+
+/// How an operator hangs together with the dimension that its kernel streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Formed once a tile.
+    Outer,
+    /// Formed of each piece of the stream.
+    Inner,
+    /// Summed up over the stream.
+    Fold,
+}
+
+/// A sum, maximum, ... over the streamed dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fold {
+    /// How states are combined: products are added.
+    pub combiner: Combiner,
+}
+
+impl Fold {
+    /// The fold of products along their depth.
+    pub const PRODUCT: Self = Self {
+        combiner: Combiner::Add,
+    };
+
+    /// The fold that an operator is; `None` for one that is inner or outer.
+    ///
+    /// # Errors
+    /// At a reduction whose combiner cannot be read.
+    pub fn of(op: Op<'_>) -> PassResult<'_, Option<Self>> {
+        if is_product(op) {
+            return Ok(Some(Self::PRODUCT));
+        }
+        match name(op).as_str() {
+            "axe.reduce" => Self::of_reduction(op).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// The fold of a reduction.
+    ///
+    /// # Errors
+    /// When its combiner cannot be read.
+    pub fn of_reduction(op: Op<'_>) -> PassResult<'_, Self> {
+        op.attribute("combiner")
+            .ok()
+            .and_then(|attribute| Combiner::cast(attribute))
+            .map(|combiner| Self { combiner })
+            .ok_or_else(|| PassError::new(op.location(), "its combiner cannot be read"))
+    }
+
+    /// The state of no pieces: what changes no other.
+    #[must_use]
+    pub fn neutral(self) -> Number {
+        match self.combiner {
+            Combiner::Add | Combiner::Or => Number::Of(0),
+            Combiner::Mul => Number::Of(1),
+            Combiner::And => Number::Of(-1),
+            Combiner::Max => Number::Least,
+            Combiner::Min => Number::Greatest,
+        }
+    }
+
+    /// The state of two runs of pieces, element by element.
+    ///
+    /// # Errors
+    /// When an operation cannot be built.
+    pub fn merge<'c>(
+        self,
+        code: Code<'c>,
+        element: Type<'c>,
+        a: Val<'c>,
+        b: Val<'c>,
+    ) -> PassResult<'c, Val<'c>> {
+        let name = combiner::operation(self.combiner, element);
+        let (region, arguments, body) = code.builder.region(&[element, element]);
+        let value = body.value(name, &arguments, element, &[])?;
+        body.operation("axe.yield", &[value], &[], &[], Vec::new())?;
+        let op = code
+            .builder
+            .operation("axe.map", &[a, b], &[a.r#type()], &[], vec![region])?;
+        code.builder.result_of(op)
+    }
+}

@@ -1,0 +1,132 @@
+//! A group, read once: what its kernel takes, forms and gives. Nothing after this looks at the group again.
+
+use super::fold::Fold;
+use super::group::Group;
+use super::operators::{captured, is_product};
+use super::reshape::{element_bytes, shape_in};
+use super::space::{Kind, Place, Size, place_of, source};
+use crate::PassResult;
+use crate::ir::value::{defining, identity, name, operands};
+use crate::ir::{Op, TensorType, Val};
+use std::collections::HashSet;
+
+/// What the kernel of a group takes, forms and gives.
+#[derive(Clone, Debug)]
+pub struct Fusion<'c> {
+    /// Elements of the space.
+    pub total: Size,
+    /// Its columns; none where nothing ties elements to rows.
+    pub columns: Option<i64>,
+    /// What is stored.
+    pub outputs: Vec<(Val<'c>, Kind)>,
+    /// Tensors of the space that are read.
+    pub inputs: Vec<(Val<'c>, Kind)>,
+    /// Scalars of the function that bodies read.
+    pub scalars: Vec<Val<'c>>,
+    /// What is summed up over the dimension that the kernel streams.
+    pub folds: Vec<(Val<'c>, Fold)>,
+    /// Bytes of the widest element that a thread keeps.
+    pub widest: i64,
+    seen: HashSet<(usize, Kind)>,
+}
+
+impl<'c> Fusion<'c> {
+    /// What forming `outputs`, results of a group's operators, takes; with what a product starts from.
+    ///
+    /// # Errors
+    /// At a reduction that cannot be read.
+    pub fn read(
+        group: &Group<'c>,
+        outputs: &[Val<'c>],
+        start: Option<Val<'c>>,
+    ) -> PassResult<'c, Self> {
+        let kind_of = |value: &Val<'c>| {
+            let kinds = [Kind::Full, Kind::Row, Kind::Column].into_iter();
+            let formed = |kind: &Kind| group.formed.contains(&(identity(*value), *kind));
+            Some((*value, { kinds }.find(formed)?))
+        };
+        let outputs: Vec<_> = outputs.iter().filter_map(kind_of).collect();
+        let mut fusion = Self::storing(group.total, group.columns, outputs.clone());
+        let start = start.map(|start| (start, Kind::Full));
+        for (value, kind) in outputs.into_iter().chain(start) {
+            fusion.add(group, value, kind)?;
+        }
+        Ok(fusion)
+    }
+
+    /// A kernel that stores values which it takes nothing more to form.
+    #[must_use]
+    pub fn storing(total: Size, columns: Option<i64>, outputs: Vec<(Val<'c>, Kind)>) -> Self {
+        Self {
+            total,
+            columns,
+            outputs,
+            inputs: Vec::new(),
+            scalars: Vec::new(),
+            folds: Vec::new(),
+            widest: 0,
+            seen: HashSet::new(),
+        }
+    }
+
+    /// The shape of a value of a kind among rows of so many columns; with a batch, its number of products leads.
+    #[must_use]
+    pub fn shape(&self, columns: i64, batch: Option<[i64; 2]>, kind: Kind) -> Vec<i64> {
+        shape_in(self.total, columns, batch, kind)
+    }
+
+    /// Adds what a value needs.
+    fn add(&mut self, group: &Group<'c>, value: Val<'c>, kind: Kind) -> PassResult<'c> {
+        if !self.seen.insert((identity(value), kind)) {
+            return Ok(());
+        }
+        if let Some(tensor) = TensorType::of_value(value) {
+            self.widest = self.widest.max(element_bytes(tensor.element));
+        }
+        if group.inputs.contains(&(value, kind)) {
+            self.inputs.push((value, kind));
+            return Ok(());
+        }
+        let Some(op) = defining(value) else {
+            return Ok(());
+        };
+        let fold = Fold::of(op)?;
+        self.folds.extend(fold.map(|fold| (value, fold)));
+        if is_product(op) {
+            return Ok(());
+        }
+        if ["axe.map", "axe.fill"].contains(&name(op).as_str()) {
+            for scalar in captured(op) {
+                let constant = defining(scalar).is_some_and(|op| name(op) == "arith.constant");
+                if !constant && !self.scalars.contains(&scalar) {
+                    self.scalars.push(scalar);
+                }
+            }
+        }
+        for (operand, kind) in needs(op, value, kind) {
+            self.add(group, operand, kind)?;
+        }
+        Ok(())
+    }
+}
+
+/// What forming a value needs, in the tile.
+pub(super) fn needs<'c>(op: Op<'c>, value: Val<'c>, kind: Kind) -> Vec<(Val<'c>, Kind)> {
+    let Some(from) = source(op) else {
+        return Vec::new();
+    };
+    match name(op).as_str() {
+        "axe.fill" => Vec::new(),
+        "axe.broadcast" => match place_of(op, value) {
+            Place::Inner(_) => vec![(from, Kind::Row)],
+            Place::Outer(_) => vec![(from, Kind::Column)],
+            _ => vec![(from, kind)],
+        },
+        "axe.reduce" => vec![(from, Kind::Full)],
+        "axe.map" => operands(op)
+            .into_iter()
+            .map(|operand| (operand, kind))
+            .collect(),
+        _ => vec![(from, kind)],
+    }
+}

@@ -1,0 +1,163 @@
+//! A group: operators that become one kernel, and how they lie in its space.
+
+use super::operators::{bases, is_reshape, is_widening, splat};
+use super::space::{Kind, Place, Size, place_of, source};
+use crate::ir::value::{defining, identity, name, operands, results};
+use crate::ir::{Op, Val};
+use std::collections::HashSet;
+
+/// What a group is built around.
+#[derive(Clone, Copy, Debug)]
+pub enum Root<'c> {
+    /// A matrix product; the space is `[batch * M, N]`.
+    Gemm(Op<'c>),
+    /// Elementwise operators and reductions of rows.
+    Tiles,
+    /// One operator by itself.
+    Single(Op<'c>),
+}
+
+/// Where a group's launch goes: before the operation of this number; of several there, in the order of the rest.
+pub type Position = (usize, usize);
+
+/// The operators of one kernel.
+#[derive(Clone, Debug)]
+pub struct Group<'c> {
+    /// What it is built around.
+    pub root: Root<'c>,
+    /// Elements of the space.
+    pub total: Size,
+    /// Columns of the space, once something depends on them.
+    pub columns: Option<i64>,
+    /// What the kernel reads.
+    pub inputs: Vec<(Val<'c>, Kind)>,
+    /// What the kernel forms.
+    pub formed: HashSet<(usize, Kind)>,
+    /// The operators whose results the kernel may store.
+    pub owned: Vec<Op<'c>>,
+    /// Where its launch goes.
+    pub position: Position,
+    pub(super) sealed: bool,
+}
+
+impl<'c> Group<'c> {
+    pub(super) fn new(root: Root<'c>, total: Size, columns: Option<i64>) -> Self {
+        Self {
+            root,
+            total,
+            columns,
+            inputs: Vec::new(),
+            formed: HashSet::new(),
+            owned: Vec::new(),
+            position: (0, 0),
+            sealed: false,
+        }
+    }
+
+    fn owns(&self, value: Val<'c>) -> bool {
+        self.owned
+            .iter()
+            .flat_map(|op| results(*op))
+            .any(|result| result == value)
+    }
+
+    /// Takes `columns` as the space's, unless it has other ones.
+    fn set_columns(&mut self, columns: i64) -> bool {
+        self.columns.get_or_insert(columns) == &columns && self.total.rows(columns).is_some()
+    }
+
+    fn fits(&self, value: Val<'c>, kind: Kind) -> bool {
+        let Some(size) = Size::of(value) else {
+            return false;
+        };
+        match kind {
+            Kind::Full => size == self.total,
+            Kind::Row => self.columns.and_then(|columns| self.total.rows(columns)) == Some(size),
+            Kind::Column => !size.dynamic && Some(size.known) == self.columns,
+        }
+    }
+
+    /// Makes a value available in the kernel: formed there, or read. False, with the group in disorder, when
+    /// neither can be.
+    pub(super) fn pull(&mut self, value: Val<'c>, kind: Kind) -> bool {
+        let key = (identity(value), kind);
+        if self.formed.contains(&key) || self.inputs.contains(&(value, kind)) {
+            return true;
+        }
+        if self.owns(value) || !self.fits(value, kind) {
+            return false;
+        }
+        let formed = match defining(value) {
+            Some(op) => self.form(op, value, kind),
+            None => None,
+        };
+        match formed {
+            Some(true) => self.formed.insert(key),
+            Some(false) => false,
+            // A value that is read must not come from the group itself.
+            None if bases(value).into_iter().any(|base| self.owns(base)) => false,
+            None => {
+                self.inputs.push((value, kind));
+                true
+            }
+        }
+    }
+
+    /// Forms the result of an operator that is formed again; `None` when it is rather read.
+    pub(super) fn form(&mut self, op: Op<'c>, value: Val<'c>, kind: Kind) -> Option<bool> {
+        if splat(op).is_some() || name(op) == "axe.fill" {
+            return Some(true);
+        }
+        let from = source(op)?;
+        if is_reshape(op) {
+            return Some(self.pull(from, kind));
+        }
+        if name(op) == "axe.cast" && (kind != Kind::Full || is_widening(op)) {
+            return Some(self.pull(from, kind));
+        }
+        if name(op) != "axe.broadcast" {
+            return None;
+        }
+        match (place_of(op, value), kind) {
+            (Place::Unit, _) => Some(self.pull(from, kind)),
+            (Place::Inner(columns), Kind::Full) if self.set_columns(columns) => {
+                Some(self.pull(from, Kind::Row))
+            }
+            (Place::Outer(columns), Kind::Full) if self.set_columns(columns) => {
+                Some(self.pull(from, Kind::Column))
+            }
+            _ => None,
+        }
+    }
+
+    /// Takes an operator into the kernel. False, with the group in disorder, when it does not fit.
+    pub(super) fn join(&mut self, op: Op<'c>) -> bool {
+        let (Some(from), &[result]) = (source(op), &results(op)[..]) else {
+            return false;
+        };
+        let kind = if name(op) == "axe.reduce" {
+            let Place::Inner(columns) = place_of(op, from) else {
+                return false;
+            };
+            let rows = matches!(self.root, Root::Tiles) && self.set_columns(columns);
+            (rows && self.pull(from, Kind::Full)).then_some(Kind::Row)
+        } else {
+            let kinds = [Kind::Full, Kind::Row, Kind::Column];
+            kinds.into_iter().find(|kind| {
+                let mut trial = self.clone();
+                let joined = self.fits(result, *kind)
+                    && operands(op)
+                        .into_iter()
+                        .all(|operand| trial.pull(operand, *kind));
+                if joined {
+                    *self = trial;
+                }
+                joined
+            })
+        };
+        let Some(kind) = kind else { return false };
+        self.formed.insert((identity(result), kind));
+        self.owned.push(op);
+        true
+    }
+}

@@ -1,0 +1,24 @@
+//! Fusion: which operators of a function become one kernel, and what they are on one tile of it.
+//!
+//! * [`operators`]: what a kernel can do with an operator;
+//! * [`space`]: how tensors lie in the matrix that a kernel works on;
+//! * [`group`], `groups`: which operators share a kernel;
+//! * [`fusion`]: a group, read: what its kernel takes, forms and gives;
+//! * [`fold`]: what is summed up over a streamed dimension, and how parts of it are merged;
+//! * [`registers`], [`arguments`], [`evaluate`]: the operators of a group on one tile;
+//! * [`frame`], [`reshape`], [`function`]: the function around the kernels.
+//!
+//! Nothing here knows a target: a target's planner gives each group its kernel, in a closure of [`function::plan`].
+
+pub mod arguments;
+pub mod evaluate;
+pub mod fold;
+pub mod frame;
+pub mod function;
+pub mod fusion;
+pub mod group;
+mod groups;
+pub mod operators;
+pub mod registers;
+pub mod reshape;
+pub mod space;

@@ -1,0 +1,114 @@
+//! Operators of a function, by what a kernel can do with them.
+
+use super::space::source;
+use crate::ir::value::{defining, identity, name, operands, results};
+use crate::ir::{Op, TensorType, Val, attribute, types, walk};
+use melior::ir::operation::OperationLike;
+use melior::ir::{BlockLike, ValueLike};
+use std::collections::HashSet;
+
+/// The product whose blocks have scales.
+pub const SCALED_PRODUCT: &str = "axe.scaled_gemm";
+
+/// Whether this is an operator that becomes part of a kernel.
+#[must_use]
+pub fn is_operator(op: Op<'_>) -> bool {
+    const NAMES: [&str; 6] = [
+        "axe.map",
+        "axe.cast",
+        "axe.reduce",
+        "axe.broadcast",
+        "axe.fill",
+        "axe.transpose",
+    ];
+    is_product(op) || NAMES.contains(&name(op).as_str())
+}
+
+/// Whether an operator is a matrix product.
+#[must_use]
+pub fn is_product(op: Op<'_>) -> bool {
+    ["axe.gemm", SCALED_PRODUCT].contains(&name(op).as_str())
+}
+
+/// What a product adds to, where it has that.
+#[must_use]
+pub fn start_of(op: Op<'_>) -> Option<Val<'_>> {
+    operands(op)
+        .get(2)
+        .copied()
+        .filter(|_| name(op) != SCALED_PRODUCT)
+}
+
+/// Whether an operation gives the same elements in the same order.
+#[must_use]
+pub fn is_reshape(op: Op<'_>) -> bool {
+    [
+        "tensor.expand_shape",
+        "tensor.collapse_shape",
+        "tensor.cast",
+    ]
+    .contains(&name(op).as_str())
+}
+
+/// The scalar attribute of a tensor constant whose elements are all equal.
+#[must_use]
+pub fn splat(op: Op<'_>) -> Option<melior::ir::Attribute<'_>> {
+    if name(op) != "arith.constant" {
+        return None;
+    }
+    op.attribute("value").ok().and_then(attribute::splat)
+}
+
+/// Whether an operator is formed again by each of its readers.
+pub(super) fn is_lazy(op: Op<'_>) -> bool {
+    is_reshape(op)
+        || ["axe.broadcast", "axe.fill"].contains(&name(op).as_str())
+        || splat(op).is_some()
+}
+
+/// Whether a conversion loses nothing and reads less than it gives.
+pub(super) fn is_widening(op: Op<'_>) -> bool {
+    let bits = |value: Option<&Val<'_>>| {
+        value
+            .and_then(|value| TensorType::of_value(*value))
+            .and_then(|tensor| types::bits(tensor.element))
+    };
+    name(op) == "axe.cast" && bits(operands(op).first()) <= bits(results(op).first())
+}
+
+/// The values that a value is formed from through operators that are formed again.
+pub(super) fn bases<'c>(value: Val<'c>) -> Vec<Val<'c>> {
+    match defining(value) {
+        Some(op) if name(op) == "axe.fill" || splat(op).is_some() => Vec::new(),
+        Some(op) if is_lazy(op) => source(op).map(bases).unwrap_or_default(),
+        _ => vec![value],
+    }
+}
+
+/// The scalars that a map's body, or a fill, reads from above.
+pub(super) fn captured<'c>(op: Op<'c>) -> Vec<Val<'c>> {
+    let scalar = |value: &Val<'c>| TensorType::of_value(*value).is_none();
+    if name(op) == "axe.fill" {
+        return operands(op).into_iter().take(1).filter(scalar).collect();
+    }
+    let inner = walk::nested(op, &|_| true);
+    let mut inside: HashSet<usize> = inner
+        .iter()
+        .flat_map(|op| results(*op))
+        .map(identity)
+        .collect();
+    for block in std::iter::once(&op)
+        .chain(&inner)
+        .flat_map(|op| walk::blocks(*op))
+    {
+        let arguments = (0..block.argument_count()).filter_map(|at| block.argument(at).ok());
+        inside.extend(arguments.map(|argument| argument.to_raw().ptr as usize));
+    }
+    let mut found = Vec::new();
+    for operand in inner.into_iter().flat_map(operands) {
+        if !inside.contains(&identity(operand)) && !found.contains(&operand) {
+            found.push(operand);
+        }
+    }
+    found
+}
