@@ -138,7 +138,7 @@ fn results_written_to_one_empty_tensor_have_memory_of_their_own() {
 /// A product whose last tiles another kernel adds up, into the same memory.
 const TAILED: &str = r#"
 func.func @f(%a: tensor<832x256xf16>, %w: tensor<768x256xf16>) -> tensor<832x768xf16> {
-  %s = axe.gemm %a, %w {trans_b, axe.plan = {kernel = "wgmma", tile = array<i64: 64, 64, 64>, tail = 2 : i64}}
+  %s = axe.gemm %a, %w {trans_b, axe.plan = {mainloop = "wgmma", tile = array<i64: 64, 64, 64>, decomposition = "stream_k", splits = 2 : i64}}
     : tensor<832x256xf16>, tensor<768x256xf16> -> tensor<832x768xf32>
   %c = axe.cast %s : tensor<832x768xf32> -> tensor<832x768xf16>
   return %c : tensor<832x768xf16>

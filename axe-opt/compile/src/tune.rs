@@ -5,7 +5,7 @@
 
 use crate::{CompileError, Compiled, Source, compile_as, register};
 use axe_nvidia::facts::chip::chip;
-use axe_nvidia::planner::search::{Query, candidates};
+use axe_nvidia::planner::candidates;
 use axe_package::{DType, Key, OperandOrder, TunedOp};
 use axe_passes::ir::Op;
 
@@ -25,7 +25,7 @@ pub fn jobs(keys: &[Key], limit: usize) -> (Vec<Job>, Vec<String>) {
     let (mut jobs, mut notes) = (Vec::new(), Vec::new());
     for key in keys {
         let found = chip(&key.chip)
-            .and_then(|chip| Some(candidates(Query::of(key)?, chip, limit)))
+            .map(|chip| candidates(key, chip, limit))
             .unwrap_or_default();
         if found.is_empty() {
             notes.push(format!(
@@ -33,9 +33,9 @@ pub fn jobs(keys: &[Key], limit: usize) -> (Vec<Job>, Vec<String>) {
                 product(key)
             ));
         }
-        jobs.extend(found.into_iter().enumerate().map(|(number, found)| Job {
+        jobs.extend(found.into_iter().enumerate().map(|(number, plan)| Job {
             key: key.clone(),
-            plan: Some((found.variant.to_string(), number)),
+            plan: Some((plan, number)),
         }));
     }
     (jobs, notes)

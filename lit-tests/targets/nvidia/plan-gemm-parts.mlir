@@ -20,7 +20,7 @@
 // CHECK: arith.addf
 // CHECK: arith.truncf
 func.func @main(%a: tensor<200x1280xf16>, %w: tensor<300x1280xf16>, %b: tensor<300xf32>) -> tensor<200x300xf16> {
-  %p = axe.gemm %a, %w {trans_b, axe.plan = {tile = array<i64: 128, 128, 64>, parts = 3 : i64}} : tensor<200x1280xf16>, tensor<300x1280xf16> -> tensor<200x300xf32>
+  %p = axe.gemm %a, %w {trans_b, axe.plan = {tile = array<i64: 128, 128, 64>, decomposition = "split_k", splits = 3 : i64}} : tensor<200x1280xf16>, tensor<300x1280xf16> -> tensor<200x300xf32>
   %c = axe.broadcast %b dims [0] : tensor<300xf32> -> tensor<200x300xf32>
   %r = axe.map ins(%p, %c : tensor<200x300xf32>, tensor<200x300xf32>) -> tensor<200x300xf16> {
   ^bb0(%x: f32, %y: f32):

@@ -28,7 +28,7 @@
 // CHECK: axe.cast
 // CHECK: axe.copy {{.*}} to
 func.func @large(%a: tensor<8192x4096xbf16>, %w: tensor<4096x4096xbf16>) -> tensor<8192x4096xbf16> {
-  %p = axe.gemm %a, %w {trans_b, axe.plan = {tile = array<i64: 128, 256, 64>, cluster = 1 : i64}} : tensor<8192x4096xbf16>, tensor<4096x4096xbf16> -> tensor<8192x4096xf32>
+  %p = axe.gemm %a, %w {trans_b, axe.plan = {tile = array<i64: 128, 256, 64>, cluster = array<i64: 1, 1>}} : tensor<8192x4096xbf16>, tensor<4096x4096xbf16> -> tensor<8192x4096xf32>
   %c = axe.cast %p : tensor<8192x4096xf32> -> tensor<8192x4096xbf16>
   return %c : tensor<8192x4096xbf16>
 }
@@ -54,7 +54,7 @@ func.func @turns(%a: tensor<8192x4096xbf16>, %w: tensor<24832x4096xbf16>) -> ten
 // CHECK: axe.pipeline.create stages(3)
 // CHECK: raster(snake 16)
 func.func @chosen(%a: tensor<512x512xf16>, %w: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  %p = axe.gemm %a, %w {axe.plan = {tile = array<i64: 64, 128, 64>, stages = 3 : i64, order = "snake", group = 16 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  %p = axe.gemm %a, %w {axe.plan = {tile = array<i64: 64, 128, 64>, stages = 3 : i64, raster = "snake", swizzle = 16 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %p : tensor<512x512xf32>
 }
 
@@ -73,7 +73,7 @@ func.func @odd(%a: tensor<64x511xf16>, %w: tensor<64x511xf16>) -> tensor<64x64xf
 // CHECK: axe.copy async {{.*}} signal %{{[a-z]+}} multicast :
 // CHECK: axe.copy async {{.*}} signal %{{[a-z]+}} :
 func.func @beside(%a: tensor<64x4096xf16>, %w: tensor<126720x4096xf16>) -> tensor<64x126720xf32> {
-  %p = axe.gemm %a, %w {trans_b, axe.plan = {tile = array<i64: 64, 96, 128>, cluster = 2 : i64, beside = true}} : tensor<64x4096xf16>, tensor<126720x4096xf16> -> tensor<64x126720xf32>
+  %p = axe.gemm %a, %w {trans_b, axe.plan = {tile = array<i64: 64, 96, 128>, cluster = array<i64: 1, 2>}} : tensor<64x4096xf16>, tensor<126720x4096xf16> -> tensor<64x126720xf32>
   return %p : tensor<64x126720xf32>
 }
 
@@ -84,7 +84,7 @@ func.func @beside(%a: tensor<64x4096xf16>, %w: tensor<126720x4096xf16>) -> tenso
 // CHECK: axe.copy async {{.*}} signal %{{[a-z]+}} :
 // CHECK: axe.copy async {{.*}} signal %{{[a-z]+}} multicast :
 func.func @clusters(%a: tensor<8192x4096xf16>, %w: tensor<4096x4096xf16>) -> tensor<8192x4096xf32> {
-  %p = axe.gemm %a, %w {trans_b, axe.plan = {tile = array<i64: 128, 256, 64>, cluster = 2 : i64}} : tensor<8192x4096xf16>, tensor<4096x4096xf16> -> tensor<8192x4096xf32>
+  %p = axe.gemm %a, %w {trans_b, axe.plan = {tile = array<i64: 128, 256, 64>, cluster = array<i64: 2, 1>}} : tensor<8192x4096xf16>, tensor<4096x4096xf16> -> tensor<8192x4096xf32>
   return %p : tensor<8192x4096xf32>
 }
 
@@ -115,7 +115,7 @@ func.func @clusters(%a: tensor<8192x4096xf16>, %w: tensor<4096x4096xf16>) -> ten
 // CHECK: axe.kernel @rest_0_gemm
 // CHECK: axe.extract_slice {{.*}} [0, 64] : tensor<128x72xf32, {{.*}}> -> tensor<128x8xf32
 func.func @epilogue(%a: tensor<8192x4096xf16>, %w: tensor<24576x4096xf16>, %r: tensor<8192xf32>, %x: tensor<8192x24576xf16>) -> tensor<8192x24576xf16> {
-  %p = axe.gemm %a, %w {trans_b, axe.plan = {tile = array<i64: 128, 176, 64>, turns = true}} : tensor<8192x4096xf16>, tensor<24576x4096xf16> -> tensor<8192x24576xf32>
+  %p = axe.gemm %a, %w {trans_b, axe.plan = {tile = array<i64: 128, 176, 64>, schedule = "pingpong"}} : tensor<8192x4096xf16>, tensor<24576x4096xf16> -> tensor<8192x24576xf32>
   %s = axe.broadcast %r dims [1] : tensor<8192xf32> -> tensor<8192x24576xf32>
   %c = axe.map ins(%p, %s, %x : tensor<8192x24576xf32>, tensor<8192x24576xf32>, tensor<8192x24576xf16>) -> tensor<8192x24576xf16> {
   ^bb0(%u: f32, %v: f32, %h: f16):
@@ -130,14 +130,14 @@ func.func @epilogue(%a: tensor<8192x4096xf16>, %w: tensor<24576x4096xf16>, %r: t
 
 // Sums that are only converted take no registers beside them: whole panels are left to the store.
 func.func @converted(%a: tensor<8192x4096xf16>, %w: tensor<24576x4096xf16>) -> tensor<8192x24576xf16> {
-  %p = axe.gemm %a, %w {trans_b, axe.plan = {tile = array<i64: 128, 192, 64>, turns = true}} : tensor<8192x4096xf16>, tensor<24576x4096xf16> -> tensor<8192x24576xf32>
+  %p = axe.gemm %a, %w {trans_b, axe.plan = {tile = array<i64: 128, 192, 64>, schedule = "pingpong"}} : tensor<8192x4096xf16>, tensor<24576x4096xf16> -> tensor<8192x24576xf32>
   %c = axe.cast %p : tensor<8192x24576xf32> -> tensor<8192x24576xf16>
   return %c : tensor<8192x24576xf16>
 }
 
 // Eight columns are too narrow for a panel: threads store these, and not the tile.
 func.func @rest(%a: tensor<8192x4096xf16>, %w: tensor<24576x4096xf16>) -> tensor<8192x24576xf16> {
-  %p = axe.gemm %a, %w {trans_b, axe.plan = {tile = array<i64: 128, 72, 64>, turns = true}} : tensor<8192x4096xf16>, tensor<24576x4096xf16> -> tensor<8192x24576xf32>
+  %p = axe.gemm %a, %w {trans_b, axe.plan = {tile = array<i64: 128, 72, 64>, schedule = "pingpong"}} : tensor<8192x4096xf16>, tensor<24576x4096xf16> -> tensor<8192x24576xf32>
   %c = axe.cast %p : tensor<8192x24576xf32> -> tensor<8192x24576xf16>
   return %c : tensor<8192x24576xf16>
 }

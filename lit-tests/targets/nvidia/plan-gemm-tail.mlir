@@ -40,7 +40,7 @@
 // CHECK: axe.cast
 // CHECK: axe.slice %[[OUT]]
 func.func @alone(%a: tensor<832x576xf16>, %w: tensor<760x576xf16>) -> tensor<832x760xf16> {
-  %p = axe.gemm %a, %w {trans_b, axe.plan = {kernel = "wgmma", tile = array<i64: 64, 64, 64>, tail = 3 : i64}} : tensor<832x576xf16>, tensor<760x576xf16> -> tensor<832x760xf32>
+  %p = axe.gemm %a, %w {trans_b, axe.plan = {mainloop = "wgmma", tile = array<i64: 64, 64, 64>, decomposition = "stream_k", splits = 3 : i64}} : tensor<832x576xf16>, tensor<760x576xf16> -> tensor<832x760xf32>
   %c = axe.cast %p : tensor<832x760xf32> -> tensor<832x760xf16>
   return %c : tensor<832x760xf16>
 }
@@ -54,7 +54,7 @@ func.func @alone(%a: tensor<832x576xf16>, %w: tensor<760x576xf16>) -> tensor<832
 // CHECK-NOT: axe.launch
 // CHECK: return
 func.func @below(%a: tensor<960x576xf16>, %w: tensor<776x576xf16>) -> tensor<960x776xf16> {
-  %p = axe.gemm %a, %w {trans_b, axe.plan = {kernel = "wgmma", tile = array<i64: 64, 64, 64>, cluster = 2 : i64, tail = 4 : i64}} : tensor<960x576xf16>, tensor<776x576xf16> -> tensor<960x776xf32>
+  %p = axe.gemm %a, %w {trans_b, axe.plan = {mainloop = "wgmma", tile = array<i64: 64, 64, 64>, cluster = array<i64: 2, 1>, decomposition = "stream_k", splits = 4 : i64}} : tensor<960x576xf16>, tensor<776x576xf16> -> tensor<960x776xf32>
   %c = axe.cast %p : tensor<960x776xf32> -> tensor<960x776xf16>
   return %c : tensor<960x776xf16>
 }
@@ -85,7 +85,7 @@ func.func @below(%a: tensor<960x576xf16>, %w: tensor<776x576xf16>) -> tensor<960
 // CHECK: %[[ROWS:.*]] = arith.muli %[[ROW]], %{{.*}} : index
 // CHECK: arith.addi %[[ROWS]], %[[RANK]] : index
 func.func @pairs(%a: tensor<960x576xf16>, %w: tensor<776x576xf16>) -> tensor<960x776xf16> {
-  %p = axe.gemm %a, %w {trans_b, axe.plan = {kernel = "wgmma", tile = array<i64: 64, 64, 64>, cluster = 2 : i64, tail = 3 : i64}} : tensor<960x576xf16>, tensor<776x576xf16> -> tensor<960x776xf32>
+  %p = axe.gemm %a, %w {trans_b, axe.plan = {mainloop = "wgmma", tile = array<i64: 64, 64, 64>, cluster = array<i64: 2, 1>, decomposition = "stream_k", splits = 3 : i64}} : tensor<960x576xf16>, tensor<776x576xf16> -> tensor<960x776xf32>
   %c = axe.cast %p : tensor<960x776xf32> -> tensor<960x776xf16>
   return %c : tensor<960x776xf16>
 }
@@ -103,7 +103,7 @@ func.func @pairs(%a: tensor<960x576xf16>, %w: tensor<776x576xf16>) -> tensor<960
 // CHECK: %[[COLUMNS:.*]] = arith.muli %[[COLUMN]], %{{.*}} : index
 // CHECK: arith.addi %[[COLUMNS]], %[[RANK]] : index
 func.func @beside(%a: tensor<832x576xf16>, %w: tensor<1528x576xf16>) -> tensor<832x1528xf16> {
-  %p = axe.gemm %a, %w {trans_b, axe.plan = {kernel = "wgmma", tile = array<i64: 64, 64, 64>, cluster = 2 : i64, beside = true, order = "hilbert", tail = 2 : i64}} : tensor<832x576xf16>, tensor<1528x576xf16> -> tensor<832x1528xf32>
+  %p = axe.gemm %a, %w {trans_b, axe.plan = {mainloop = "wgmma", tile = array<i64: 64, 64, 64>, raster = "hilbert", cluster = array<i64: 1, 2>, decomposition = "stream_k", splits = 2 : i64}} : tensor<832x576xf16>, tensor<1528x576xf16> -> tensor<832x1528xf32>
   %c = axe.cast %p : tensor<832x1528xf32> -> tensor<832x1528xf16>
   return %c : tensor<832x1528xf16>
 }
@@ -121,7 +121,7 @@ func.func @beside(%a: tensor<832x576xf16>, %w: tensor<1528x576xf16>) -> tensor<8
 // CHECK: axe.for_tiles {{.*}} raster(rows) pingpong
 // CHECK-LABEL: axe.kernel @turns_1_sum
 func.func @turns(%a: tensor<1600x576xf16>, %w: tensor<760x576xf16>) -> tensor<1600x760xf16> {
-  %p = axe.gemm %a, %w {trans_b, axe.plan = {kernel = "wgmma", tile = array<i64: 128, 64, 64>, turns = true, tail = 2 : i64}} : tensor<1600x576xf16>, tensor<760x576xf16> -> tensor<1600x760xf32>
+  %p = axe.gemm %a, %w {trans_b, axe.plan = {mainloop = "wgmma", tile = array<i64: 128, 64, 64>, decomposition = "stream_k", splits = 2 : i64, schedule = "pingpong"}} : tensor<1600x576xf16>, tensor<760x576xf16> -> tensor<1600x760xf32>
   %c = axe.cast %p : tensor<1600x760xf32> -> tensor<1600x760xf16>
   return %c : tensor<1600x760xf16>
 }
@@ -134,7 +134,7 @@ func.func @turns(%a: tensor<1600x576xf16>, %w: tensor<760x576xf16>) -> tensor<16
 // CHECK-NOT: axe.launch
 // CHECK: return
 func.func @full(%a: tensor<704x576xf16>, %w: tensor<768x576xf16>) -> tensor<704x768xf16> {
-  %p = axe.gemm %a, %w {trans_b, axe.plan = {kernel = "wgmma", tile = array<i64: 64, 64, 64>, tail = 3 : i64}} : tensor<704x576xf16>, tensor<768x576xf16> -> tensor<704x768xf32>
+  %p = axe.gemm %a, %w {trans_b, axe.plan = {mainloop = "wgmma", tile = array<i64: 64, 64, 64>, decomposition = "stream_k", splits = 3 : i64}} : tensor<704x576xf16>, tensor<768x576xf16> -> tensor<704x768xf32>
   %c = axe.cast %p : tensor<704x768xf32> -> tensor<704x768xf16>
   return %c : tensor<704x768xf16>
 }
@@ -147,7 +147,7 @@ func.func @full(%a: tensor<704x576xf16>, %w: tensor<768x576xf16>) -> tensor<704x
 // CHECK-NOT: axe.launch
 // CHECK: return
 func.func @few(%a: tensor<704x576xf16>, %w: tensor<704x576xf16>) -> tensor<704x704xf16> {
-  %p = axe.gemm %a, %w {trans_b, axe.plan = {kernel = "wgmma", tile = array<i64: 64, 64, 64>, tail = 3 : i64}} : tensor<704x576xf16>, tensor<704x576xf16> -> tensor<704x704xf32>
+  %p = axe.gemm %a, %w {trans_b, axe.plan = {mainloop = "wgmma", tile = array<i64: 64, 64, 64>, decomposition = "stream_k", splits = 3 : i64}} : tensor<704x576xf16>, tensor<704x576xf16> -> tensor<704x704xf32>
   %c = axe.cast %p : tensor<704x704xf32> -> tensor<704x704xf16>
   return %c : tensor<704x704xf16>
 }
@@ -160,7 +160,7 @@ func.func @few(%a: tensor<704x576xf16>, %w: tensor<704x576xf16>) -> tensor<704x7
 // CHECK-NOT: axe.launch
 // CHECK: return
 func.func @one(%a: tensor<832x576xf16>, %w: tensor<760x576xf16>) -> tensor<832x760xf16> {
-  %p = axe.gemm %a, %w {trans_b, axe.plan = {kernel = "wgmma", tile = array<i64: 64, 64, 64>, tail = 1 : i64}} : tensor<832x576xf16>, tensor<760x576xf16> -> tensor<832x760xf32>
+  %p = axe.gemm %a, %w {trans_b, axe.plan = {mainloop = "wgmma", tile = array<i64: 64, 64, 64>, decomposition = "stream_k", splits = 1 : i64}} : tensor<832x576xf16>, tensor<760x576xf16> -> tensor<832x760xf32>
   %c = axe.cast %p : tensor<832x760xf32> -> tensor<832x760xf16>
   return %c : tensor<832x760xf16>
 }
@@ -183,7 +183,7 @@ func.func @one(%a: tensor<832x576xf16>, %w: tensor<760x576xf16>) -> tensor<832x7
 // CHECK: memref.load %[[B]][%{{.*}}, %[[AT]]]
 // CHECK-LABEL: axe.kernel @staged_1_sum
 func.func @staged(%a: tensor<832x1200xf8E4M3FN>, %sa: tensor<10x832xf32>, %w: tensor<752x1200xf8E4M3FN>, %sw: tensor<6x10xf32>) -> tensor<832x752xbf16> {
-  %p = axe.scaled_gemm %a, %w, %sa, %sw {trans_scale_a, axe.plan = {kernel = "wgmma", tile = array<i64: 64, 64, 128>, tail = 3 : i64}} : tensor<832x1200xf8E4M3FN>, tensor<752x1200xf8E4M3FN>, tensor<10x832xf32>, tensor<6x10xf32> -> tensor<832x752xf32>
+  %p = axe.scaled_gemm %a, %w, %sa, %sw {trans_scale_a, axe.plan = {mainloop = "wgmma", tile = array<i64: 64, 64, 128>, decomposition = "stream_k", splits = 3 : i64}} : tensor<832x1200xf8E4M3FN>, tensor<752x1200xf8E4M3FN>, tensor<10x832xf32>, tensor<6x10xf32> -> tensor<832x752xf32>
   %c = axe.cast %p : tensor<832x752xf32> -> tensor<832x752xbf16>
   return %c : tensor<832x752xbf16>
 }
@@ -203,7 +203,7 @@ func.func @staged(%a: tensor<832x1200xf8E4M3FN>, %sa: tensor<10x832xf32>, %w: te
 // CHECK: axe.slice %[[A]][%{{.*}}, %[[AT]]]
 // CHECK-LABEL: axe.kernel @fetched_1_sum
 func.func @fetched(%a: tensor<832x1200xf8E4M3FN>, %sa: tensor<832x10xf32>, %w: tensor<752x1200xf8E4M3FN>, %sw: tensor<6x10xf32>) -> tensor<832x752xbf16> {
-  %p = axe.scaled_gemm %a, %w, %sa, %sw {axe.plan = {kernel = "wgmma", tile = array<i64: 64, 64, 128>, tail = 3 : i64}} : tensor<832x1200xf8E4M3FN>, tensor<752x1200xf8E4M3FN>, tensor<832x10xf32>, tensor<6x10xf32> -> tensor<832x752xf32>
+  %p = axe.scaled_gemm %a, %w, %sa, %sw {axe.plan = {mainloop = "wgmma", tile = array<i64: 64, 64, 128>, decomposition = "stream_k", splits = 3 : i64}} : tensor<832x1200xf8E4M3FN>, tensor<752x1200xf8E4M3FN>, tensor<832x10xf32>, tensor<6x10xf32> -> tensor<832x752xf32>
   %c = axe.cast %p : tensor<832x752xf32> -> tensor<832x752xbf16>
   return %c : tensor<832x752xbf16>
 }
@@ -228,7 +228,7 @@ func.func @fetched(%a: tensor<832x1200xf8E4M3FN>, %sa: tensor<832x10xf32>, %w: t
 // CHECK-COUNT-2: axe.slice %[[SUMS]]
 // CHECK: arith.truncf
 func.func @epilogue(%a: tensor<832x576xf16>, %w: tensor<760x576xf16>, %y: tensor<832x760xf32>, %b: tensor<760xf32>, %r: tensor<832x760xf16>) -> (tensor<832x760xf32>, tensor<832x760xf16>) {
-  %p = axe.gemm %a, %w acc %y : tensor<832x760xf32> {trans_b, axe.plan = {kernel = "wgmma", tile = array<i64: 64, 64, 64>, tail = 2 : i64}} : tensor<832x576xf16>, tensor<760x576xf16> -> tensor<832x760xf32>
+  %p = axe.gemm %a, %w acc %y : tensor<832x760xf32> {trans_b, axe.plan = {mainloop = "wgmma", tile = array<i64: 64, 64, 64>, decomposition = "stream_k", splits = 2 : i64}} : tensor<832x576xf16>, tensor<760x576xf16> -> tensor<832x760xf32>
   %c = axe.broadcast %b dims [0] : tensor<760xf32> -> tensor<832x760xf32>
   %q = axe.map ins(%p, %c, %r : tensor<832x760xf32>, tensor<832x760xf32>, tensor<832x760xf16>) -> tensor<832x760xf16> {
   ^bb0(%s: f32, %t: f32, %u: f16):

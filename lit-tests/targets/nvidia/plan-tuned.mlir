@@ -15,8 +15,8 @@
 // PIPELINE: raster(snake 16)
 // EXPLAIN-LABEL: plan @exact_0_gemm: 8192 x 4096 x 4096 of bf16
 // EXPLAIN-NEXT: from: tuned for 8192 x 4096 x 4096 on NVIDIA H200, 401.5 us, 1.03 times as fast as the library
-// EXPLAIN-NEXT: clocks predicted {kernel = "wgmma", tile = array<i64: 64, 128, 64>, consumers = 1 : i64, stages = 5 : i64, order = "snake", group = 16 : i64
-// EXPLAIN-COUNT-5: clocks instead {kernel
+// EXPLAIN-NEXT: clocks predicted {mainloop = "wgmma", tile = array<i64: 64, 128, 64>, consumers = 1 : i64, stages = 5 : i64, raster = "snake", swizzle = 16 : i64
+// EXPLAIN-COUNT-5: clocks instead {mainloop
 func.func @exact(%a: tensor<8192x4096xbf16>, %w: tensor<4096x4096xbf16>) -> tensor<8192x4096xf32> {
   %p = axe.gemm %a, %w {trans_b} : tensor<8192x4096xbf16>, tensor<4096x4096xbf16> -> tensor<8192x4096xf32>
   return %p : tensor<8192x4096xf32>
@@ -72,7 +72,7 @@ func.func @far(%a: tensor<4096x4096xbf16>, %w: tensor<4096x4096xbf16>) -> tensor
 // CHECK-NOT: axe.pipeline
 // EXPLAIN-LABEL: plan @warps_0_gemm
 // EXPLAIN-NEXT: from: tuned for 512 x 512 x 512, 5 us
-// EXPLAIN-NEXT: {kernel = "mma", tile = array<i64: 64, 64, 32>, warps = array<i64: 2, 2>, stages = 4 : i64}
+// EXPLAIN-NEXT: {mainloop = "mma", tile = array<i64: 64, 64, 32>, warps = array<i64: 2, 2>, stages = 4 : i64}
 func.func @warps(%a: tensor<512x512xf16>, %w: tensor<512x512xf16>) -> tensor<512x512xf32> {
   %p = axe.gemm %a, %w : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %p : tensor<512x512xf32>

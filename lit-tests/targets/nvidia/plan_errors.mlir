@@ -37,7 +37,7 @@ func.func @narrow(%x: tensor<8x8xi1>) -> tensor<8x8xi1> {
 
 func.func @columns_of_bytes(%x: tensor<64x64xf8E4M3FN>) -> tensor<64x64xf32> {
   // expected-error @below {{wgmma takes 8-bit operands as A [M, K] and B [N, K] alone}}
-  %y = axe.gemm %x, %x {axe.plan = {kernel = "wgmma"}} : tensor<64x64xf8E4M3FN>, tensor<64x64xf8E4M3FN> -> tensor<64x64xf32>
+  %y = axe.gemm %x, %x {axe.plan = {mainloop = "wgmma"}} : tensor<64x64xf8E4M3FN>, tensor<64x64xf8E4M3FN> -> tensor<64x64xf32>
   return %y : tensor<64x64xf32>
 }
 
@@ -45,7 +45,7 @@ func.func @columns_of_bytes(%x: tensor<64x64xf8E4M3FN>) -> tensor<64x64xf32> {
 
 func.func @rows_of_bytes(%x: tensor<64x72xf8E5M2>) -> tensor<64x64xf32> {
   // expected-error @below {{an operand's rows of 72 elements are no multiple of 16 bytes, which its descriptor needs}}
-  %y = axe.gemm %x, %x {trans_b, axe.plan = {kernel = "wgmma"}} : tensor<64x72xf8E5M2>, tensor<64x72xf8E5M2> -> tensor<64x64xf32>
+  %y = axe.gemm %x, %x {trans_b, axe.plan = {mainloop = "wgmma"}} : tensor<64x72xf8E5M2>, tensor<64x72xf8E5M2> -> tensor<64x64xf32>
   return %y : tensor<64x64xf32>
 }
 
@@ -53,7 +53,7 @@ func.func @rows_of_bytes(%x: tensor<64x72xf8E5M2>) -> tensor<64x64xf32> {
 
 func.func @other_bytes(%x: tensor<64x64xf8E4M3FNUZ>) -> tensor<64x64xf32> {
   // expected-error @below {{wgmma takes no f8E4M3FNUZ}}
-  %y = axe.gemm %x, %x {trans_b, axe.plan = {kernel = "wgmma"}} : tensor<64x64xf8E4M3FNUZ>, tensor<64x64xf8E4M3FNUZ> -> tensor<64x64xf32>
+  %y = axe.gemm %x, %x {trans_b, axe.plan = {mainloop = "wgmma"}} : tensor<64x64xf8E4M3FNUZ>, tensor<64x64xf8E4M3FNUZ> -> tensor<64x64xf32>
   return %y : tensor<64x64xf32>
 }
 
@@ -76,7 +76,7 @@ func.func @tile(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
 // -----
 
 func.func @wide(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{expected tile = [rows, columns, depth] in axe.plan with 64 rows or a multiple for each of 1 to 3 consumers (or for each tile of 2 or 3 with turns = true), up to 256 columns in 8 (in 64 with B stored [k, n]), or the other way round with swap = true (and A not stored [k, m]), a depth in 128 bytes up to 1024, sums that fit in registers, and two stages in shared memory, got [100, 64, 64] and 1 consumers}}
+  // expected-error @below {{expected tile = [rows, columns, depth] in axe.plan with 64 rows or a multiple for each of 1 to 3 consumers (or for each tile of 2 or 3 with schedule = "pingpong"), up to 256 columns in 8 (in 64 with B stored [k, n]), or the other way round with swap_ab = true (and A not stored [k, m]), a depth in 128 bytes up to 1024, sums that fit in registers, and two stages in shared memory, got [100, 64, 64] and 1 consumers}}
   %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 100, 64, 64>}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }
@@ -85,23 +85,23 @@ func.func @wide(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
 
 func.func @rows(%x: tensor<512x511xf16>, %w: tensor<64x511xf16>) -> tensor<512x64xf32> {
   // expected-error @below {{an operand's rows of 511 elements are no multiple of 16 bytes, which its descriptor needs}}
-  %y = axe.gemm %x, %w {trans_b, axe.plan = {kernel = "wgmma"}} : tensor<512x511xf16>, tensor<64x511xf16> -> tensor<512x64xf32>
+  %y = axe.gemm %x, %w {trans_b, axe.plan = {mainloop = "wgmma"}} : tensor<512x511xf16>, tensor<64x511xf16> -> tensor<512x64xf32>
   return %y : tensor<512x64xf32>
 }
 
 // -----
 
 func.func @kernel(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{expected kernel = "wgmma" or "mma" in axe.plan, got "magic"}}
-  %y = axe.gemm %x, %x {axe.plan = {kernel = "magic"}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  // expected-error @below {{expected "wgmma" or "mma" as 'mainloop' of axe.plan, got "magic"}}
+  %y = axe.gemm %x, %x {axe.plan = {mainloop = "magic"}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }
 
 // -----
 
 func.func @order(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{expected an order (rows, columns, groups, snake, hilbert) in axe.plan, got spiral}}
-  %y = axe.gemm %x, %x {axe.plan = {order = "spiral"}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  // expected-error @below {{expected "rows" or "columns" or "groups" or "snake" or "hilbert" as 'raster' of axe.plan, got "spiral"}}
+  %y = axe.gemm %x, %x {axe.plan = {raster = "spiral"}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }
 
@@ -127,24 +127,24 @@ func.func @empty(%x: tensor<0x8xf32>) -> tensor<0x8xf32> {
 // -----
 
 func.func @split(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{expected a split of 1, 2, 4 or 8 in axe.plan, with a step along k and columns for the threads of each part, got 3 of the tile [64, 64, 64]}}
-  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 64, 64, 64>, split = 3 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  // expected-error @below {{expected splits of 2, 4 or 8 with decomposition = "cluster_split_k" in axe.plan, a step along k and columns for the threads of each, and all consumers at one tile, got 3 of {mainloop}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 64, 64, 64>, decomposition = "cluster_split_k", splits = 3 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }
 
 // -----
 
 func.func @split_and_cluster(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{expected one of cluster and split in axe.plan, got 2 and 4}}
-  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 64, 64, 64>, split = 4 : i64, cluster = 2 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  // expected-error @below {{expected no cluster with decomposition = "cluster_split_k" in axe.plan, got [2, 1]}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 64, 64, 64>, cluster = array<i64: 2, 1>, decomposition = "cluster_split_k", splits = 4 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }
 
 // -----
 
 func.func @swapped_columns(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{or the other way round with swap = true (and A not stored [k, m])}}
-  %y = axe.gemm %x, %x {trans_a, axe.plan = {tile = array<i64: 16, 64, 64>, swap = true}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  // expected-error @below {{or the other way round with swap_ab = true (and A not stored [k, m])}}
+  %y = axe.gemm %x, %x {trans_a, axe.plan = {tile = array<i64: 16, 64, 64>, swap_ab = true}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }
 
@@ -152,135 +152,119 @@ func.func @swapped_columns(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
 
 func.func @no_stage(%a: tensor<64x256xf8E4M3FN>, %sa: tensor<64x4xf32>, %sw: tensor<1x4xf32>) -> tensor<64x64xf32> {
   // expected-error @below {{blocks of 64 elements along k are no stage of a multiple of 128 bytes up to 1024}}
-  %y = axe.scaled_gemm %a, %a, %sa, %sw {block_k = 64 : i64, axe.plan = {kernel = "wgmma"}} : tensor<64x256xf8E4M3FN>, tensor<64x256xf8E4M3FN>, tensor<64x4xf32>, tensor<1x4xf32> -> tensor<64x64xf32>
+  %y = axe.scaled_gemm %a, %a, %sa, %sw {block_k = 64 : i64, axe.plan = {mainloop = "wgmma"}} : tensor<64x256xf8E4M3FN>, tensor<64x256xf8E4M3FN>, tensor<64x4xf32>, tensor<1x4xf32> -> tensor<64x64xf32>
   return %y : tensor<64x64xf32>
 }
 
 // -----
 
 func.func @two_scales(%a: tensor<256x256xf8E4M3FN>, %sa: tensor<256x2xf32>, %sw: tensor<2x2xf32>) -> tensor<256x256xf32> {
-  // expected-error @below {{for blocks with scales 64 rows for each consumer, columns that divide a block's, and its depth, not swapped or split, got {kernel = "wgmma", tile = array<i64: 128, 256, 128>, consumers = 2}}
+  // expected-error @below {{for blocks with scales 64 rows for each consumer, columns that divide a block's, and its depth, not swapped or split, got {mainloop = "wgmma", tile = array<i64: 128, 256, 128>, consumers = 2}}
   %y = axe.scaled_gemm %a, %a, %sa, %sw {axe.plan = {tile = array<i64: 128, 256, 128>}} : tensor<256x256xf8E4M3FN>, tensor<256x256xf8E4M3FN>, tensor<256x2xf32>, tensor<2x2xf32> -> tensor<256x256xf32>
   return %y : tensor<256x256xf32>
 }
 
 // -----
 
-func.func @turns(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{(or for each tile of 2 or 3 with turns = true), up to 256 columns}}
-  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, consumers = 1 : i64, turns = true}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+func.func @pingpong(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{(or for each tile of 2 or 3 with schedule = "pingpong"), up to 256 columns}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, consumers = 1 : i64, schedule = "pingpong"}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }
 
 // -----
 
-func.func @parts_in_turns(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{expected parts between 1 and 64 in axe.plan, with a step along k each, and neither split nor turns with them, got 2 of}}
-  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, turns = true, parts = 2 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+func.func @split_k_in_pingpong(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected splits of 1 to 64 with decomposition = "split_k" in axe.plan, a step along k for each, and all consumers at one tile, got 2 of}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, decomposition = "split_k", splits = 2 : i64, schedule = "pingpong"}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }
 
 // -----
 
-func.func @more_parts_than_steps(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{with a step along k each, and neither split nor turns with them, got 9 of}}
-  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, parts = 9 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+func.func @more_splits_than_steps(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{a step along k for each, and all consumers at one tile, got 9 of}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, decomposition = "split_k", splits = 9 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }
 
 // -----
 
-func.func @parts_of_a_batch(%x: tensor<2x512x512xf16>) -> tensor<2x512x512xf32> {
-  // expected-error @below {{expected no parts in axe.plan for a batch}}
-  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, parts = 2 : i64}} : tensor<2x512x512xf16>, tensor<2x512x512xf16> -> tensor<2x512x512xf32>
+func.func @split_k_of_a_batch(%x: tensor<2x512x512xf16>) -> tensor<2x512x512xf32> {
+  // expected-error @below {{expected no depth shared through memory in axe.plan for a batch}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, decomposition = "split_k", splits = 2 : i64}} : tensor<2x512x512xf16>, tensor<2x512x512xf16> -> tensor<2x512x512xf32>
   return %y : tensor<2x512x512xf32>
 }
 
 // -----
 
-func.func @no_tail(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{expected a tail of 1 to 64 parts in axe.plan, and none of split, parts and swap with it, got 0 of {kernel}}
-  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, tail = 0 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+func.func @no_stream_k(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected 1 to 64 as 'splits' of axe.plan, got 0}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, decomposition = "stream_k", splits = 0 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }
 
 // -----
 
-func.func @long_tail(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{expected a tail of 1 to 64 parts in axe.plan, and none of split, parts and swap with it, got 65 of {kernel}}
-  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, tail = 65 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+func.func @long_stream_k(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected 1 to 64 as 'splits' of axe.plan, got 65}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, decomposition = "stream_k", splits = 65 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }
 
 // -----
 
-func.func @negative_tail(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{expected a tail of 1 to 64 parts in axe.plan, and none of split, parts and swap with it, got -1 of {kernel}}
-  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, tail = -1 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+func.func @negative_stream_k(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected 1 to 64 as 'splits' of axe.plan, got -1}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, decomposition = "stream_k", splits = -1 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }
 
 // -----
 
-func.func @least_tail(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{expected a tail of 1 to 64 parts in axe.plan, and none of split, parts and swap with it, got -9223372036854775808 of {kernel}}
-  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, tail = -9223372036854775808 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+func.func @least_stream_k(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected 1 to 64 as 'splits' of axe.plan, got -9223372036854775808}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, decomposition = "stream_k", splits = -9223372036854775808 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }
 
 // -----
 
-func.func @tail_of_a_split(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{expected a tail of 1 to 64 parts in axe.plan, and none of split, parts and swap with it, got 2 of {kernel}}
-  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, split = 2 : i64, tail = 2 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
-  return %y : tensor<512x512xf32>
-}
-
-// -----
-
-func.func @tail_of_parts(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{expected a tail of 1 to 64 parts in axe.plan, and none of split, parts and swap with it, got 3 of {kernel}}
-  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, parts = 2 : i64, tail = 3 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
-  return %y : tensor<512x512xf32>
-}
-
-// -----
-
-func.func @tail_of_a_batch(%x: tensor<2x512x512xf16>) -> tensor<2x512x512xf32> {
-  // expected-error @below {{expected no tail in axe.plan for a batch}}
-  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, tail = 2 : i64}} : tensor<2x512x512xf16>, tensor<2x512x512xf16> -> tensor<2x512x512xf32>
+func.func @stream_k_of_a_batch(%x: tensor<2x512x512xf16>) -> tensor<2x512x512xf32> {
+  // expected-error @below {{expected no depth shared through memory in axe.plan for a batch}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, decomposition = "stream_k", splits = 2 : i64}} : tensor<2x512x512xf16>, tensor<2x512x512xf16> -> tensor<2x512x512xf32>
   return %y : tensor<2x512x512xf32>
 }
 
 // -----
 
-func.func @swapped_tail(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{expected a tail of 1 to 64 parts in axe.plan, and none of split, parts and swap with it, got 2 of {kernel}}
-  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 16, 64, 64>, swap = true, tail = 2 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+func.func @swapped_stream_k(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected splits of 1 to 64 with decomposition = "stream_k" in axe.plan, and A and B not swapped, got 2 of {mainloop}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 16, 64, 64>, swap_ab = true, decomposition = "stream_k", splits = 2 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }
 
 // -----
 
-func.func @tail_of_rows_at_run_time(%x: tensor<?x512xf16>, %w: tensor<512x512xf16>) -> tensor<?x512xf32> {
-  // expected-error @below {{expected no tail in axe.plan for rows that are counted at run time}}
-  %y = axe.gemm %x, %w {axe.plan = {tile = array<i64: 128, 128, 64>, tail = 2 : i64}} : tensor<?x512xf16>, tensor<512x512xf16> -> tensor<?x512xf32>
+func.func @stream_k_of_rows_at_run_time(%x: tensor<?x512xf16>, %w: tensor<512x512xf16>) -> tensor<?x512xf32> {
+  // expected-error @below {{expected no depth shared through memory in axe.plan for rows that are counted at run time}}
+  %y = axe.gemm %x, %w {axe.plan = {tile = array<i64: 128, 128, 64>, decomposition = "stream_k", splits = 2 : i64}} : tensor<?x512xf16>, tensor<512x512xf16> -> tensor<?x512xf32>
   return %y : tensor<?x512xf32>
 }
 
 // -----
 
-func.func @tail_of_warps(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{expected entries of one kernel in axe.plan, got 'tail' for "mma"}}
-  %y = axe.gemm %x, %x {axe.plan = {kernel = "mma", tail = 2 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+func.func @stream_k_of_warps(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected entries of one mainloop in axe.plan, got 'decomposition' with mainloop = "mma"}}
+  %y = axe.gemm %x, %x {axe.plan = {mainloop = "mma", decomposition = "stream_k", splits = 2 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }
 
 // -----
 
-func.func @parts_of_blocks(%a: tensor<256x256xf8E4M3FN>, %sa: tensor<256x2xf32>, %sw: tensor<2x2xf32>) -> tensor<256x256xf32> {
-  // expected-error @below {{expected no parts in axe.plan for blocks with scales}}
-  %y = axe.scaled_gemm %a, %a, %sa, %sw {axe.plan = {tile = array<i64: 128, 128, 128>, parts = 2 : i64}} : tensor<256x256xf8E4M3FN>, tensor<256x256xf8E4M3FN>, tensor<256x2xf32>, tensor<2x2xf32> -> tensor<256x256xf32>
+func.func @split_k_of_blocks(%a: tensor<256x256xf8E4M3FN>, %sa: tensor<256x2xf32>, %sw: tensor<2x2xf32>) -> tensor<256x256xf32> {
+  // expected-error @below {{its depth, not swapped or split, got {mainloop}}
+  %y = axe.scaled_gemm %a, %a, %sa, %sw {axe.plan = {tile = array<i64: 128, 128, 128>, decomposition = "split_k", splits = 2 : i64}} : tensor<256x256xf8E4M3FN>, tensor<256x256xf8E4M3FN>, tensor<256x2xf32>, tensor<2x2xf32> -> tensor<256x256xf32>
   return %y : tensor<256x256xf32>
 }
 
@@ -288,7 +272,7 @@ func.func @parts_of_blocks(%a: tensor<256x256xf8E4M3FN>, %sa: tensor<256x2xf32>,
 
 func.func @parts_of_a(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
   // expected-error @below {{expected a tile in axe.plan whose part of A falls into 2 parts of whole periods of 8 rows for a cluster of 2, got [8, 64, 64]}}
-  %y = axe.gemm %x, %x {trans_b, axe.plan = {tile = array<i64: 8, 64, 64>, swap = true, cluster = 2 : i64, beside = true}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  %y = axe.gemm %x, %x {trans_b, axe.plan = {tile = array<i64: 8, 64, 64>, cluster = array<i64: 1, 2>, swap_ab = true}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }
 
@@ -296,15 +280,15 @@ func.func @parts_of_a(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
 
 func.func @parts_of_b(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
   // expected-error @below {{expected a tile in axe.plan whose part of B falls into 2 parts of whole periods of 8 rows for a cluster of 2, got [128, 152, 64]}}
-  %y = axe.gemm %x, %x {trans_b, axe.plan = {tile = array<i64: 128, 152, 64>, cluster = 2 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  %y = axe.gemm %x, %x {trans_b, axe.plan = {tile = array<i64: 128, 152, 64>, cluster = array<i64: 2, 1>}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }
 
 // -----
 
 func.func @unknown(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{unknown entry 'tiel' of axe.plan: expected kernel, tile, warps, consumers, stages, order, group, cluster, beside, swap, split, parts, tail, turns, precision}}
-  %y = axe.gemm %x, %x {axe.plan = {kernel = "wgmma", tiel = array<i64: 64, 64, 64>}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  // expected-error @below {{unknown entry 'tiel' of axe.plan: expected mainloop, tile, warps, consumers, stages, raster, swizzle, cluster, swap_ab, decomposition, splits, schedule, precision}}
+  %y = axe.gemm %x, %x {axe.plan = {mainloop = "wgmma", tiel = array<i64: 64, 64, 64>}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }
 
@@ -335,32 +319,32 @@ func.func @text(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
 // -----
 
 func.func @flag(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{expected true or false as 'turns' of axe.plan, got 1 : i64}}
-  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 64, 64, 64>, turns = 1 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  // expected-error @below {{expected true or false as 'swap_ab' of axe.plan, got 1 : i64}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 64, 64, 64>, swap_ab = 1 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }
 
 // -----
 
 func.func @alone(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{expected 'tile' with 'turns' in axe.plan}}
-  %y = axe.gemm %x, %x {axe.plan = {turns = true}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  // expected-error @below {{expected 'tile' with 'schedule' in axe.plan}}
+  %y = axe.gemm %x, %x {axe.plan = {schedule = "pingpong"}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }
 
 // -----
 
 func.func @two_kernels(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{expected entries of one kernel in axe.plan, got 'cluster' for "mma"}}
-  %y = axe.gemm %x, %x {axe.plan = {kernel = "mma", cluster = 2 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  // expected-error @below {{expected entries of one mainloop in axe.plan, got 'cluster' with mainloop = "mma"}}
+  %y = axe.gemm %x, %x {axe.plan = {mainloop = "mma", cluster = array<i64: 2, 1>}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }
 
 // -----
 
 func.func @warps_of_roles(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{expected entries of one kernel in axe.plan, got 'warps' for "wgmma"}}
-  %y = axe.gemm %x, %x {axe.plan = {kernel = "wgmma", warps = array<i64: 2, 2>}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  // expected-error @below {{expected entries of one mainloop in axe.plan, got 'warps' with mainloop = "wgmma"}}
+  %y = axe.gemm %x, %x {axe.plan = {mainloop = "wgmma", warps = array<i64: 2, 2>}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }
 
@@ -390,24 +374,49 @@ func.func @no_number(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
 
 // -----
 
-func.func @no_parts(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{expected a split of 1, 2, 4 or 8 in axe.plan, with a step along k and columns for the threads of each part, got 0 of the tile [64, 64, 64]}}
-  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 64, 64, 64>, split = 0 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+func.func @no_splits(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected 1 to 64 as 'splits' of axe.plan, got 0}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 64, 64, 64>, decomposition = "cluster_split_k", splits = 0 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }
 
 // -----
 
 func.func @no_rows_of_tiles(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{expected a group of 1 to 65536 rows of tiles in axe.plan, got 0}}
-  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 64, 64, 64>, group = 0 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  // expected-error @below {{expected 1 to 65536 as 'swizzle' of axe.plan, got 0}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 64, 64, 64>, swizzle = 0 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }
 
 // -----
 
 func.func @many_rows_of_tiles(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{expected a group of 1 to 65536 rows of tiles in axe.plan, got 4611686018427387904}}
-  %y = axe.gemm %x, %x {axe.plan = {group = 4611686018427387904 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  // expected-error @below {{expected 1 to 65536 as 'swizzle' of axe.plan, got 4611686018427387904}}
+  %y = axe.gemm %x, %x {axe.plan = {swizzle = 4611686018427387904 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
+func.func @cluster_split_k_in_pingpong(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{with decomposition = "cluster_split_k" in axe.plan, a step along k and columns for the threads of each, and all consumers at one tile, got 2 of}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, decomposition = "cluster_split_k", splits = 2 : i64, schedule = "pingpong"}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
+func.func @square_cluster(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected a cluster of one row or one column of 1, 2 or 4 CTAs in axe.plan, got [2, 2]}}
+  %y = axe.gemm %x, %x {axe.plan = {cluster = array<i64: 2, 2>}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
+// Keys of the database's older entries are not those of IR.
+func.func @old_key(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{unknown entry 'turns' of axe.plan: expected schedule = "pingpong"}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, turns = true}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }

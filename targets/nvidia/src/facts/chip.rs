@@ -1,4 +1,6 @@
-//! Chips: limits of a CTA and what instructions there are.
+//! Chips: limits of a CTA, what instructions there are, and how fast they are.
+
+use super::rates::{MmaRates, WgmmaRates};
 
 /// Registers of a multiprocessor of every chip here (CUDA C++ Programming Guide, "Technical Specifications per Compute
 /// Capability"). A thread's are counted in eights.
@@ -12,7 +14,7 @@ pub const MOST_BLOCKS: i64 = 65_535;
 pub const LINE_BYTES: i64 = 128;
 
 /// One chip that code can be compiled for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Chip {
     /// The name that LLVM and ptxas know.
     pub name: &'static str,
@@ -32,6 +34,10 @@ pub struct Chip {
     /// Those of them that clusters of four and more CTAs find, one CTA each: what `cudaOccupancyMaxActiveClusters`
     /// gives for an H200. Clusters stay within a graphics processing cluster, whose multiprocessors four may not divide.
     pub clustered: i64,
+    /// How fast kernels whose warps all copy and multiply are.
+    pub mma: MmaRates,
+    /// How fast those by wgmma are, where it has that.
+    pub wgmma: Option<WgmmaRates>,
 }
 
 impl Chip {
@@ -56,6 +62,8 @@ pub const CHIPS: [Chip; 4] = [
         has_wgmma: false,
         multiprocessors: 108,
         clustered: 0,
+        mma: MmaRates::USUAL,
+        wgmma: None,
     },
     Chip {
         name: "sm_86",
@@ -66,6 +74,8 @@ pub const CHIPS: [Chip; 4] = [
         has_wgmma: false,
         multiprocessors: 84,
         clustered: 0,
+        mma: MmaRates::USUAL,
+        wgmma: None,
     },
     Chip {
         name: "sm_89",
@@ -76,6 +86,8 @@ pub const CHIPS: [Chip; 4] = [
         has_wgmma: false,
         multiprocessors: 142,
         clustered: 0,
+        mma: MmaRates::USUAL,
+        wgmma: None,
     },
     Chip {
         name: "sm_90a",
@@ -86,6 +98,8 @@ pub const CHIPS: [Chip; 4] = [
         has_wgmma: true,
         multiprocessors: 132,
         clustered: 120,
+        mma: MmaRates::USUAL,
+        wgmma: Some(WgmmaRates::H200),
     },
 ];
 

@@ -2,4 +2,5 @@
 
 pub mod chip;
 pub mod matrix;
+pub mod rates;
 pub mod wgmma;

@@ -1,7 +1,6 @@
 //! The layouts of planned kernels, built from the facts' fragments by the algebra.
 
 use crate::facts::matrix::Mma;
-use crate::vocabulary::WARP;
 use axe_layout::{Axis, Error, Iter, Layout, Result, Swizzle};
 
 /// Bytes of one access to shared memory by `ldmatrix` or a 16-byte `cp.async` (PTX ISA 9.7.14.5.15, 9.7.9.25.3).
@@ -36,7 +35,7 @@ fn iters(parts: &[(i64, i64, &str)]) -> Result<Vec<Iter>> {
     parts.iter().map(iter).collect()
 }
 
-fn layout(shard: &[(i64, i64, &str)], replica: &[(i64, i64, &str)]) -> Result<Layout> {
+pub(super) fn layout(shard: &[(i64, i64, &str)], replica: &[(i64, i64, &str)]) -> Result<Layout> {
     let moves = |iter: &Iter| iter.extent > 1;
     let shard = iters(shard)?.into_iter().filter(moves);
     let replica = iters(replica)?.into_iter().filter(moves);
@@ -178,66 +177,6 @@ fn swizzle(rows: i64, columns: i64, element_bytes: i64) -> Option<Swizzle> {
         .flatten()
 }
 
-/// Rows of a matrix in registers: how many threads share a row and how many elements each reads at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct RowTile {
-    /// Rows of the tile.
-    pub rows: i64,
-    /// Columns of the tile.
-    pub columns: i64,
-    /// Threads that share a row: a power of two up to a warp, or whole warps.
-    pub along: i64,
-    /// Consecutive elements of a thread.
-    pub vector: i64,
-    /// Rows that the threads hold at once.
-    pub across: i64,
-}
-
-impl RowTile {
-    /// Threads of the CTA.
-    #[must_use]
-    pub const fn threads(self) -> i64 {
-        self.along * self.across
-    }
-
-    /// The register tensor's layout for the shape `[rows, columns]`.
-    ///
-    /// # Errors
-    /// When threads and vectors do not divide the tile.
-    pub fn layout(self) -> Result<Layout> {
-        let step = self.along * self.vector;
-        if self.columns % step != 0 || self.rows % self.across != 0 {
-            return Err(Error::invalid(format!(
-                "tile {} x {}: expected a multiple of {} x {step}",
-                self.rows, self.columns, self.across
-            )));
-        }
-        let (chunks, passes) = (self.columns / step, self.rows / self.across);
-        let axes = if self.along >= WARP {
-            let warps = self.along / WARP;
-            vec![
-                (passes, chunks * self.vector, "reg"),
-                (self.across, warps, "warp"),
-                (chunks, self.vector, "reg"),
-                (warps, 1, "warp"),
-                (WARP, 1, "lane"),
-                (self.vector, 1, "reg"),
-            ]
-        } else {
-            let rows = WARP / self.along;
-            vec![
-                (passes, chunks * self.vector, "reg"),
-                (self.across / rows, 1, "warp"),
-                (rows, self.along, "lane"),
-                (chunks, self.vector, "reg"),
-                (self.along, 1, "lane"),
-                (self.vector, 1, "reg"),
-            ]
-        };
-        layout(&axes, &[])
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -245,6 +184,8 @@ mod tests {
     use crate::fragment::Fragment;
     use crate::plan::mma::MmaPlan;
     use crate::plan::reduce::ReducePlan;
+    use crate::vocabulary::WARP;
+    use axe_passes::fuse::registers::without;
 
     fn product_plans(tile: [i64; 3], warps: Grid, atom: Mma) -> usize {
         let [m, n, k] = tile;
@@ -283,7 +224,7 @@ mod tests {
             columns: 2,
         };
         let d = matrix_product([64, 64, 16], grid, M16N8K16).unwrap().d;
-        let rows = RowTile {
+        let rows = crate::planner::row_tile::RowTile {
             rows: 4,
             columns: 768,
             along: 32,
@@ -355,28 +296,6 @@ mod tests {
         for x in (0..128 * 32).step_by(37) {
             let at = |layout: &Layout, x| layout.points(x).unwrap()[0].get(Axis::M);
             assert_eq!(at(&ring, 2 * 4096 + x), 2 * 4096 + at(&tile, x));
-        }
-    }
-
-    #[test]
-    fn rows_fill_their_threads() {
-        for (rows, columns, along, vector, across) in [
-            (4, 1024, 32, 8, 4),
-            (1, 4096, 128, 4, 1),
-            (32, 40, 8, 1, 16),
-            (16, 64, 8, 8, 16),
-        ] {
-            let tile = RowTile {
-                rows,
-                columns,
-                along,
-                vector,
-                across,
-            };
-            let fragment =
-                Fragment::new(&tile.layout().unwrap(), &[rows, columns], tile.threads()).unwrap();
-            assert!(fragment.is_full());
-            assert_eq!(fragment.registers() * tile.threads(), rows * columns);
         }
     }
 }

@@ -1,69 +1,57 @@
-//! Kernels from logical operators: `--axe-plan-kernels`.
+//! Kernels from logical operators: `--axe-plan-kernels`. docs/planning.md follows one product through it.
 //!
 //! What enters: functions of logical axe operators on tensors. What remains: the same functions with one
 //! `axe.launch` a group of operators, reshapes of its operands and results, and one `axe.kernel` a group.
-//!
-//! * [`layouts`] and [`cost`]: register tensors, shared memory, tiles, without any IR;
-//! * [`budgets`]: the registers of roles;
-//! * [`gemm`], [`specialised`], [`pieces`], [`scaled`], [`plain`], [`tiles`], [`single`]: the kernels;
-//! * [`padded`], [`parts`], [`tail`]: kernels before a product's own, and after it;
-//! * [`entries`], [`choice`], [`tuned`], [`offered`], [`search`], [`variant`]: where the plan of a product comes from, and
-//!   what a tuner tries;
-//! * [`widen`]: products of 8-bit floats where no instruction takes them;
-//!
 //! Groups, their evaluation on a tile and the function around the kernels are [`axe_passes::fuse`].
+//!
+//! From the ground up:
+//!
+//! * [`problem`]: a matrix product as data;
+//! * [`knobs`]: what a plan can ask for, in one table; [`config`]: one way to compute a product;
+//! * [`layouts`], [`row_tile`]: register tensors, shared memory, tiles, without any IR;
+//! * [`model`]: how long a configuration takes on a chip;
+//! * [`scheduler`], [`mainloop`], [`epilogue`]: the three parts of a product's kernel;
+//! * [`family`]: what a kind of kernel gives; [`choose`]: plans, the database, the search and explanations, for all of them;
+//! * [`gemm`], [`rows`], [`single`]: the families.
 
-mod budgets;
-mod choice;
-pub mod cost;
-mod entries;
-mod factors;
+mod choose;
+pub mod config;
+mod epilogue;
+mod family;
 mod gemm;
+pub mod knobs;
 pub mod layouts;
-mod offered;
-mod padded;
-mod panels;
-mod parts;
-mod pieces;
-mod pipeline;
-mod plain;
-mod product;
-mod scaled;
-pub mod search;
+mod mainloop;
+mod model;
+pub mod problem;
+pub mod row_tile;
+mod rows;
+mod scheduler;
 mod single;
-mod specialised;
-mod split;
-mod tail;
-pub mod tiles;
-mod time;
-mod tuned;
-pub mod variant;
-pub mod wide;
-mod widen;
-
-pub use scaled::Blocks;
-pub use tuned::products;
 
 use crate::facts::chip::Chip;
-use axe_package::TunedDb;
+use axe_package::{Key, TunedDb};
 use axe_passes::PassResult;
 use axe_passes::fuse::frame::Frame;
 use axe_passes::fuse::function::{self, Kernels};
-use axe_passes::fuse::fusion::Fusion;
 use axe_passes::fuse::group::{Group, Root};
-use axe_passes::fuse::operators::start_of;
-use axe_passes::ir::{Builder, Op, Val};
+use axe_passes::fuse::operators::is_product;
+use axe_passes::ir::{Builder, Op, Val, walk};
 use axe_passes::registry::PassContext;
+use choose::tuned;
+use family::{Choosing, Family, plan};
+use gemm::Gemms;
+use gemm::product::Gemm;
 use melior::ir::OperationRef;
+use melior::ir::operation::OperationLike;
+use rows::Rows;
+use single::Singles;
 use std::sync::Arc;
 
 /// What kernels are planned for.
-pub(crate) struct Planner {
-    /// What they run on.
+struct Planner {
     chip: &'static Chip,
-    /// Plans that were fastest on a device.
     plans: Arc<TunedDb>,
-    /// Whether to print where plans come from.
     explain: bool,
 }
 
@@ -89,7 +77,7 @@ pub(crate) fn run<'c>(
 impl<'c> Kernels<'c> for Planner {
     fn prepare(&self, ops: &[Op<'c>]) -> PassResult<'c> {
         single::split_reductions(ops)?;
-        widen::widen(ops, self.chip)
+        gemm::widen::widen(ops, self.chip)
     }
 
     fn plan(
@@ -99,16 +87,50 @@ impl<'c> Kernels<'c> for Planner {
         group: &Group<'c>,
         outputs: &[Val<'c>],
     ) -> PassResult<'c> {
+        let choosing = Choosing {
+            chip: self.chip,
+            plans: &self.plans,
+            explain: self.explain,
+        };
         match group.root {
-            Root::Gemm(op) => {
-                let fusion = Fusion::read(group, outputs, start_of(op))?;
-                gemm::plan(self, frame, builder, op, &fusion)
-            }
-            Root::Tiles => {
-                let fusion = Fusion::read(group, outputs, None)?;
-                tiles::plan(frame, builder, &fusion)
-            }
-            Root::Single(op) => single::plan(frame, builder, op),
+            Root::Gemm(_) => plan::<Gemms>(&choosing, frame, builder, group, outputs),
+            Root::Tiles => plan::<Rows>(&choosing, frame, builder, group, outputs),
+            Root::Single(_) => plan::<Singles>(&choosing, frame, builder, group, outputs),
         }
     }
+}
+
+/// At most `limit` plans that are worth timing for a key of the database, the cost model's own choice first.
+#[must_use]
+pub fn candidates(key: &Key, chip: &Chip, limit: usize) -> Vec<String> {
+    fn of<F: Family>(key: &Key, chip: &Chip, limit: usize) -> Option<Vec<String>> {
+        let found = F::candidates(F::of_key(key)?, chip, limit);
+        Some(found.iter().map(|found| found.config.to_string()).collect())
+    }
+    of::<Gemms>(key, chip, limit)
+        .or_else(|| of::<Rows>(key, chip, limit))
+        .or_else(|| of::<Singles>(key, chip, limit))
+        .unwrap_or_default()
+}
+
+/// The products of a module of logical operators that the database can have entries for, each once, in order;
+/// and why it cannot for the others.
+#[must_use]
+pub fn products(module: OperationRef<'_, '_>, chip: &Chip) -> (Vec<Key>, Vec<String>) {
+    let (mut keys, mut others) = (Vec::new(), Vec::new());
+    let all = walk::nested(module, &|_| true).into_iter();
+    for op in all.filter(|op| is_product(*op)) {
+        let found = Gemm::read(op, chip).map_err(|error| error.message);
+        let found = found.and_then(|gemm| {
+            gemm.key(chip).ok_or_else(|| {
+                "a database of plans has single products of f16, bf16 or f8E4M3FN, in blocks of 128 x 128 where those have scales, and static sizes".to_owned()
+            })
+        });
+        match found {
+            Ok(key) if keys.contains(&key) => {}
+            Ok(key) => keys.push(key),
+            Err(reason) => others.push(format!("{}: {reason}", op.location())),
+        }
+    }
+    (keys, others)
 }

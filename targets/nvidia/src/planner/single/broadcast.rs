@@ -1,28 +1,60 @@
 //! Broadcasts that no other operator of their group takes in.
 
 use super::{Single, blocks, dynamic_leading, places, runs};
-use crate::planner::tiles::elementwise_tile;
+use crate::planner::row_tile::{RowTile, elementwise_tile};
 use axe_passes::build::layout_error;
 use axe_passes::fuse::frame::Frame;
 use axe_passes::fuse::registers::without;
-use axe_passes::fuse::reshape::element_bytes;
-use axe_passes::ir::Builder;
+use axe_passes::ir::{Builder, Op};
 use axe_passes::{PassError, PassResult};
 use melior::ir::operation::OperationLike;
 
+/// How a tensor is repeated: the last two runs of dimensions are a tile, of which one is repeated.
+pub(super) struct Broadcast {
+    /// Extents of the result, and whether the source lacks them.
+    runs: Vec<(i64, bool)>,
+    /// The last but one, and the last.
+    tiled: [(i64, bool); 2],
+}
+
+impl Broadcast {
+    /// A broadcast to this shape, along these dimensions.
+    ///
+    /// # Errors
+    /// At the operator, when it repeats nothing.
+    pub(super) fn new<'c>(op: Op<'c>, shape: &[i64], dims: &[i64]) -> PassResult<'c, Self> {
+        let mut runs = runs(shape, |dim| dims.contains(&dim));
+        if runs.iter().all(|(_, repeated)| *repeated) {
+            runs.push((1, false));
+        }
+        match runs[..] {
+            [.., rows, columns] => Ok(Self {
+                tiled: [rows, columns],
+                runs,
+            }),
+            _ => Err(PassError::new(
+                op.location(),
+                "a broadcast that repeats nothing",
+            )),
+        }
+    }
+
+    /// The tile of elements of so many bytes.
+    pub(super) fn tile(&self, bytes: i64) -> RowTile {
+        let [_, (columns, _)] = self.tiled;
+        elementwise_tile(columns, bytes)
+    }
+}
+
 impl<'c> Single<'c> {
-    /// Repeats rows or columns: the last two runs of dimensions are a tile, of which one is repeated.
+    /// Repeats rows or columns.
     pub(super) fn broadcast(
         &self,
         frame: &mut Frame<'c>,
         builder: &Builder<'c>,
-        dims: &[i64],
-    ) -> PassResult<'c> {
-        let shape = builder.tensor_of(self.result)?.shape;
-        let mut runs = runs(&shape, |dim| dims.contains(&dim));
-        if runs.iter().all(|(_, repeated)| *repeated) {
-            runs.push((1, false));
-        }
+        Broadcast { runs, tiled }: &Broadcast,
+        tile: RowTile,
+    ) -> PassResult<'c, String> {
         let to: Vec<i64> = runs.iter().map(|(extent, _)| *extent).collect();
         let kept: Vec<i64> = runs
             .iter()
@@ -33,23 +65,17 @@ impl<'c> Single<'c> {
             frame.operand(builder, self.from, &kept)?,
             frame.out(builder, self.result, &to)?,
         );
-        let [outer @ .., (_, rows_repeated), (columns, _)] = &runs[..] else {
-            return Err(PassError::new(
-                self.op.location(),
-                "a broadcast that repeats nothing",
-            ));
-        };
+        let [(_, rows_repeated), _] = tiled;
         let element = builder.tensor_of(self.result)?.element;
-        let tile = elementwise_tile(*columns, element_bytes(element));
         let (kernel, source, result) = self.kernel(frame, &from, &out)?;
         let code = kernel.code;
         let failed = |error| layout_error(self.op.location(), error);
         let layout = tile.layout().map_err(failed)?;
-        let outer: Vec<i64> = outer.iter().map(|(extent, _)| *extent).collect();
-        let at = places(code, &outer, [tile.rows, tile.columns])?;
+        let outer = to.get(..to.len().saturating_sub(2)).unwrap_or_default();
+        let at = places(code, outer, [tile.rows, tile.columns])?;
         let kept_at: Vec<_> = at
             .iter()
-            .zip(&runs)
+            .zip(runs)
             .filter(|(_, (_, repeated))| !repeated)
             .map(|(at, _)| *at)
             .collect();
@@ -75,6 +101,7 @@ impl<'c> Single<'c> {
         kernel.finish(frame.module, &name, tile.threads())?;
         let leading = dynamic_leading(builder, self.result, &to)?;
         let grid = blocks(builder, &to, [tile.rows, tile.columns], leading)?;
-        frame.launch(builder, &name, grid, &[from.tensor], &[(self.result, out)])
+        frame.launch(builder, &name, grid, &[from.tensor], &[(self.result, out)])?;
+        Ok(name)
     }
 }

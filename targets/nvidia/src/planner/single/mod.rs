@@ -7,16 +7,177 @@ mod split;
 
 pub(super) use split::split_reductions;
 
-use super::gemm::count;
-use crate::facts::chip::MOST_BLOCKS;
+use super::choose::search::Candidate;
+use super::family::{Family, Launch};
+use super::knobs::Plan;
+use super::problem::count;
+use super::row_tile::RowTile;
+use crate::facts::chip::{Chip, MOST_BLOCKS};
+use axe_package::Key;
 use axe_passes::build::{Code, Kernel, layout_error};
 use axe_passes::fuse::frame::{Frame, Operand};
-use axe_passes::fuse::reshape::leading_of;
-use axe_passes::fuse::space::source;
+use axe_passes::fuse::group::{Group, Root};
+use axe_passes::fuse::reshape::{element_bytes, leading_of};
+use axe_passes::fuse::space::{Size, source};
 use axe_passes::ir::value::{name, only_result};
 use axe_passes::ir::{Builder, DYNAMIC, Op, Val, attribute};
 use axe_passes::{PassError, PassResult};
+use broadcast::Broadcast;
 use melior::ir::operation::OperationLike;
+use permutation::Permutation;
+use reduce::Reduction;
+
+/// The family of operators by themselves.
+pub(super) struct Singles;
+
+/// One operator, read.
+pub(super) struct Read<'c> {
+    single: Single<'c>,
+    way: Way,
+    problem: Problem,
+}
+
+/// What it does with its tensor.
+enum Way {
+    Transpose(Permutation),
+    Broadcast(Broadcast),
+    Reduce(Reduction),
+}
+
+/// What is moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Problem {
+    /// Bytes that are read and written, for each of a leading extent that is known at run time.
+    moved: i64,
+    tile: RowTile,
+}
+
+impl<'c> Read<'c> {
+    fn of(op: Op<'c>, builder: &Builder<'c>) -> PassResult<'c, Self> {
+        let unreadable = || {
+            PassError::new(
+                op.location(),
+                format!("'{}' has no kernel of its own", name(op)),
+            )
+        };
+        let (from, result) = source(op).zip(only_result(op)).ok_or_else(unreadable)?;
+        let dims = |key| {
+            let dims = op.attribute(key).ok().and_then(attribute::read_i64s);
+            dims.ok_or_else(unreadable)
+        };
+        let single = Single { op, from, result };
+        let tensor = builder.tensor_of(result)?;
+        let bytes = element_bytes(tensor.element);
+        let shape = builder.tensor_of(from)?.shape;
+        let (way, tile) = match name(op).as_str() {
+            "axe.transpose" => {
+                let way = Permutation::new(op, &shape, &dims("permutation")?)?;
+                (Way::Transpose(way), permutation::tile(bytes))
+            }
+            "axe.broadcast" => {
+                let way = Broadcast::new(op, &tensor.shape, &dims("dims")?)?;
+                let tile = way.tile(bytes);
+                (Way::Broadcast(way), tile)
+            }
+            "axe.reduce" => {
+                let way = Reduction::new(op, &shape, &dims("dims")?)?;
+                let tile = way.tile(bytes);
+                (Way::Reduce(way), tile)
+            }
+            _ => return Err(unreadable()),
+        };
+        let elements = [from, result].into_iter().filter_map(Size::of);
+        let elements = elements.fold(0i64, |sum, size| sum.saturating_add(size.known));
+        let moved = elements.saturating_mul(bytes);
+        Ok(Self {
+            single,
+            way,
+            problem: Problem { moved, tile },
+        })
+    }
+}
+
+impl Family for Singles {
+    type Operators<'c> = Read<'c>;
+    type Problem = Problem;
+    type Config = RowTile;
+
+    /// The tile follows from the shape.
+    const HAS_CHOICE: bool = false;
+
+    fn read<'c>(
+        group: &Group<'c>,
+        _: &[Val<'c>],
+        builder: &Builder<'c>,
+        _: &Chip,
+    ) -> PassResult<'c, Read<'c>> {
+        match group.root {
+            Root::Single(op) => Read::of(op, builder),
+            _ => Err(layout_error(
+                builder.location,
+                "a group of several operators",
+            )),
+        }
+    }
+
+    fn problem(operators: &Read<'_>, _: &Chip) -> Problem {
+        operators.problem
+    }
+
+    fn asked(_: &Read<'_>) -> Plan {
+        Plan::default()
+    }
+
+    fn configure(operators: &Read<'_>, _: &Plan, _: &Chip) -> Result<RowTile, String> {
+        Ok(operators.problem.tile)
+    }
+
+    fn candidates(problem: Problem, chip: &Chip, limit: usize) -> Vec<Candidate<RowTile>> {
+        let config = problem.tile;
+        let clocks = Self::clocks(problem, config, chip);
+        let only = std::iter::once(Candidate { config, clocks });
+        only.take(limit).collect()
+    }
+
+    /// All multiprocessors move the bytes.
+    fn clocks(problem: Problem, _: RowTile, chip: &Chip) -> f64 {
+        let bytes = problem.moved as f64 / chip.multiprocessors as f64;
+        bytes / chip.mma.l2_bytes + chip.mma.overhead
+    }
+
+    fn key(_: &Read<'_>, _: &Chip) -> Option<Key> {
+        None
+    }
+
+    fn of_key(_: &Key) -> Option<Problem> {
+        None
+    }
+
+    fn tile(config: RowTile) -> [i64; 3] {
+        [config.rows, config.columns, 1]
+    }
+
+    fn described(operators: &Read<'_>) -> String {
+        name(operators.single.op)
+    }
+
+    fn declined(_: &Read<'_>, _: RowTile, _: &Chip) -> Option<String> {
+        None
+    }
+
+    fn emit<'c>(
+        operators: &Read<'c>,
+        tile: RowTile,
+        launch: &mut Launch<'_, 'c>,
+    ) -> PassResult<'c, String> {
+        let (single, frame) = (&operators.single, &mut *launch.frame);
+        match &operators.way {
+            Way::Transpose(way) => single.transpose(frame, launch.builder, way, tile),
+            Way::Broadcast(way) => single.broadcast(frame, launch.builder, way, tile),
+            Way::Reduce(way) => single.reduce(frame, launch.builder, way, tile),
+        }
+    }
+}
 
 /// Neighbouring dimensions with one role, as one: extent and role.
 fn runs(shape: &[i64], role: impl Fn(i64) -> bool) -> Vec<(i64, bool)> {
@@ -34,30 +195,6 @@ fn runs(shape: &[i64], role: impl Fn(i64) -> bool) -> Vec<(i64, bool)> {
         }
     }
     runs
-}
-
-/// Plans the kernel of one operator.
-///
-/// # Errors
-/// At the operator, when it has no kernel of its own.
-pub(super) fn plan<'c>(frame: &mut Frame<'c>, builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c> {
-    let unreadable = || {
-        PassError::new(
-            op.location(),
-            format!("'{}' has no kernel of its own", name(op)),
-        )
-    };
-    let (from, result) = source(op).zip(only_result(op)).ok_or_else(unreadable)?;
-    let dims = |key| op.attribute(key).ok().and_then(attribute::read_i64s);
-    let single = Single { op, from, result };
-    match name(op).as_str() {
-        "axe.transpose" => {
-            single.transpose(frame, builder, &dims("permutation").ok_or_else(unreadable)?)
-        }
-        "axe.broadcast" => single.broadcast(frame, builder, &dims("dims").ok_or_else(unreadable)?),
-        "axe.reduce" => single.reduce(frame, builder, &dims("dims").ok_or_else(unreadable)?),
-        _ => Err(unreadable()),
-    }
 }
 
 /// One operator, its source and its result.

@@ -2,9 +2,8 @@
 
 use super::{Single, dynamic_leading};
 use crate::facts::chip::MOST_BLOCKS;
-use crate::planner::gemm::count;
-use crate::planner::layouts::RowTile;
-use crate::planner::tiles::elementwise_tile;
+use crate::planner::problem::count;
+use crate::planner::row_tile::{RowTile, elementwise_tile};
 use axe_layout::Layout;
 use axe_passes::build::{Code, Kernel, layout_error};
 use axe_passes::fuse::frame::Frame;
@@ -26,24 +25,33 @@ impl<'c> Single<'c> {
         &self,
         frame: &mut Frame<'c>,
         builder: &Builder<'c>,
-        permutation: &[i64],
-    ) -> PassResult<'c> {
-        let plan = Permutation::new(self.op, &builder.tensor_of(self.from)?.shape, permutation)?;
+        plan: &Permutation,
+        tile: RowTile,
+    ) -> PassResult<'c, String> {
         let from = frame.operand(builder, self.from, &plan.from)?;
         let out = frame.out(builder, self.result, &plan.to)?;
         let (kernel, source, result) = self.kernel(frame, &from, &out)?;
         let element = builder.tensor_of(self.result)?.element;
-        let threads = plan.emit(&kernel, element, source, result)?;
+        plan.emit(&kernel, (element, tile), source, result)?;
         let name = frame.name("transpose");
-        kernel.finish(frame.module, &name, threads)?;
+        kernel.finish(frame.module, &name, tile.threads())?;
         let grid = plan.grid(builder, dynamic_leading(builder, self.result, &plan.to)?)?;
-        frame.launch(builder, &name, grid, &[from.tensor], &[(self.result, out)])
+        frame.launch(builder, &name, grid, &[from.tensor], &[(self.result, out)])?;
+        Ok(name)
+    }
+}
+
+/// The tile of elements of so many bytes.
+pub(super) fn tile(bytes: i64) -> RowTile {
+    RowTile {
+        rows: SQUARE,
+        ..elementwise_tile(SQUARE, bytes)
     }
 }
 
 /// A permutation of dimensions without extents of 1, as kernels see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Permutation {
+pub(super) struct Permutation {
     /// Extents of the source.
     from: Vec<i64>,
     /// Extents of the result.
@@ -53,7 +61,7 @@ struct Permutation {
 }
 
 impl Permutation {
-    fn new<'c>(op: Op<'c>, shape: &[i64], permutation: &[i64]) -> PassResult<'c, Self> {
+    pub(super) fn new<'c>(op: Op<'c>, shape: &[i64], permutation: &[i64]) -> PassResult<'c, Self> {
         Self::of(shape, permutation)
             .ok_or_else(|| PassError::new(op.location(), "its permutation cannot be read"))
     }
@@ -173,10 +181,10 @@ impl Permutation {
     fn emit<'c>(
         &self,
         kernel: &Kernel<'c>,
-        element: Type<'c>,
+        (element, tile): (Type<'c>, RowTile),
         source: Val<'c>,
         result: Val<'c>,
-    ) -> PassResult<'c, i64> {
+    ) -> PassResult<'c> {
         let code = kernel.code;
         let failed = |error| layout_error(code.builder.location, error);
         let (other, last) = self.tiled();
@@ -192,10 +200,6 @@ impl Permutation {
         let at = self.origin(code)?;
         let read = code.global_box(source, &self.from, &self.at_source(&at), &from_box)?;
         let write = code.global_box(result, &self.to, &at, &to_box)?;
-        let tile = RowTile {
-            rows: SQUARE,
-            ..elementwise_tile(SQUARE, element_bytes(element))
-        };
         let rows = tile.layout().map_err(failed)?;
         let piece = code.load(read, code.fragment(&from_box, element, &rows)?)?;
         let moved = code.fragment(&to_box, element, &rows)?;
@@ -227,8 +231,7 @@ impl Permutation {
             code.barrier()?;
             code.load(view(&to_box, &strides)?, moved)?
         };
-        code.store(moved, write)?;
-        Ok(tile.threads())
+        code.store(moved, write)
     }
 }
 

@@ -2,35 +2,39 @@
 
 use super::{Single, runs};
 use crate::facts::chip::MOST_BLOCKS;
-use crate::planner::gemm::count;
-use crate::planner::layouts::RowTile;
-use crate::planner::tiles::elementwise_tile;
+use crate::planner::problem::count;
+use crate::planner::row_tile::{RowTile, elementwise_tile};
 use axe_passes::build::{Code, Kernel, layout_error};
 use axe_passes::fuse::fold::Fold;
 use axe_passes::fuse::frame::Frame;
 use axe_passes::fuse::registers::without;
-use axe_passes::fuse::reshape::{element_bytes, leading_of};
-use axe_passes::ir::{Builder, DYNAMIC, Val};
+use axe_passes::fuse::reshape::leading_of;
+use axe_passes::ir::{Builder, DYNAMIC, Op, Val};
 use axe_passes::{PassError, PassResult};
 use melior::ir::operation::OperationLike;
 
-impl<'c> Single<'c> {
-    /// Combines rows: tiles of the rows are combined one after the other, then the rows of the last.
-    pub(super) fn reduce(
-        &self,
-        frame: &mut Frame<'c>,
-        builder: &Builder<'c>,
-        dims: &[i64],
-    ) -> PassResult<'c> {
-        let shape = builder.tensor_of(self.from)?.shape;
-        let runs = runs(&shape, |dim| dims.contains(&dim));
+/// A reduction of neighbouring dimensions, the rows, of `[outer, rows, columns]`.
+#[derive(Clone, Copy)]
+pub(super) struct Reduction {
+    outer: Option<i64>,
+    rows: i64,
+    columns: i64,
+}
+
+impl Reduction {
+    /// A reduction of this shape, along these dimensions.
+    ///
+    /// # Errors
+    /// At the operator, when they are not neighbours.
+    pub(super) fn new<'c>(op: Op<'c>, shape: &[i64], dims: &[i64]) -> PassResult<'c, Self> {
+        let runs = runs(shape, |dim| dims.contains(&dim));
         let (outer, rows, columns) = match runs[..] {
             [(rows, true)] => (None, rows, 1),
             [(rows, true), (columns, false)] => (None, rows, columns),
             [(outer, false), (rows, true), (columns, false)] => (Some(outer), rows, columns),
             _ => {
                 return Err(PassError::new(
-                    self.op.location(),
+                    op.location(),
                     format!(
                         "expected a reduction of neighbouring dimensions, got dims {dims:?} of rank {}",
                         shape.len()
@@ -38,14 +42,38 @@ impl<'c> Single<'c> {
                 ));
             }
         };
+        Ok(Self {
+            outer,
+            rows,
+            columns,
+        })
+    }
+
+    /// The tile of elements of so many bytes.
+    pub(super) fn tile(self, bytes: i64) -> RowTile {
+        column_tile(self.columns, bytes)
+    }
+}
+
+impl<'c> Single<'c> {
+    /// Combines rows: tiles of the rows are combined one after the other, then the rows of the last.
+    pub(super) fn reduce(
+        &self,
+        frame: &mut Frame<'c>,
+        builder: &Builder<'c>,
+        &Reduction {
+            outer,
+            rows,
+            columns,
+        }: &Reduction,
+        tile: RowTile,
+    ) -> PassResult<'c, String> {
         let of: Vec<i64> = outer.into_iter().chain([rows, columns]).collect();
         let kept: Vec<i64> = outer.into_iter().chain([columns]).collect();
         let (from, out) = (
             frame.operand(builder, self.from, &of)?,
             frame.out(builder, self.result, &kept)?,
         );
-        let element = builder.tensor_of(self.result)?.element;
-        let tile = column_tile(columns, element_bytes(element));
         let (kernel, source, result) = self.kernel(frame, &from, &out)?;
         self.reduce_body(&kernel, tile, (source, &of), (result, &kept))?;
         let name = frame.name("reduce");
@@ -68,7 +96,8 @@ impl<'c> Single<'c> {
             [x, code.index(1)?, z],
             &[from.tensor],
             &[(self.result, out)],
-        )
+        )?;
+        Ok(name)
     }
 
     fn reduce_body(

@@ -1,0 +1,112 @@
+//! How fast a chip is: what the planner's cost model counts with. They are fitted to timings (docs/performance.md,
+//! "Tuning"), where no source is named.
+
+/// Rates of kernels whose warps all copy and multiply.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MmaRates {
+    /// Products of 16-bit floats that a multiprocessor forms in a clock, as `mma.sync` reaches them (a third less than the
+    /// peak that the architecture's white paper gives on sm_90, whose full rate needs wgmma).
+    pub half_products: f64,
+    /// The same of tf32.
+    pub tf32_products: f64,
+    /// The same of 8-bit elements.
+    pub byte_products: f64,
+    /// Scalar multiply-adds of a multiprocessor in a clock.
+    pub scalar_products: f64,
+    /// Bytes that a multiprocessor reads from L2 in a clock.
+    pub l2_bytes: f64,
+    /// Bytes that a multiprocessor reads from shared memory in a clock.
+    pub shared_bytes: f64,
+    /// Clocks for a CTA to start, fill its pipeline and store its results.
+    pub overhead: f64,
+}
+
+impl MmaRates {
+    /// Rates that all chips here are planned with.
+    pub const USUAL: Self = Self {
+        half_products: 1300.0,
+        tf32_products: 650.0,
+        byte_products: 2600.0,
+        scalar_products: 100.0,
+        l2_bytes: 40.0,
+        shared_bytes: 128.0,
+        overhead: 3000.0,
+    };
+}
+
+/// Rates of kernels of one warp that copies and warpgroups that multiply.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WgmmaRates {
+    /// Products of 8-bit elements that a multiprocessor forms in a clock by wgmma, half as many of twice the bytes: 4096
+    /// at best (H100 white paper: 512 FMA of 16-bit floats a clock for each of 4 tensor cores), and less because the chip
+    /// runs into its power.
+    pub products: f64,
+    /// What one warpgroup that is alone with several blocks of 64 rows reaches of that.
+    pub alone: f64,
+    /// What warpgroups reach that multiply several blocks of 64 rows each together with others.
+    pub several: f64,
+    /// What warpgroups reach at tiles of their own.
+    pub pingpong: f64,
+    /// Clocks in which a multiprocessor reads a line from L2.
+    pub line: f64,
+    /// The same in a ping-pong schedule, in which reads go on while results are stored.
+    pub pingpong_line: f64,
+    /// Clocks for a line of a box that is not in the tensor.
+    pub absent_line: f64,
+    /// Clocks from the request of a stage until it is free again: what a stage takes at least, shared among all of the ring.
+    pub latency: f64,
+    /// Bytes that the chip reads from memory in a clock.
+    pub memory_bytes: f64,
+    /// Bytes of results that the chip writes to memory in a clock.
+    pub written_bytes: f64,
+    /// Clocks of a tile beside its products, reads and rows of results.
+    pub overhead: f64,
+    /// Clocks in which a row of an epilogue subtile is formed and stored.
+    pub subtile_row: f64,
+    /// Clocks of a tile whose columns do not fall into subtiles, so that threads store what is left of them.
+    pub uneven: f64,
+    /// Clocks in which two, four and eight CTAs exchange their sums of a tile.
+    pub exchange: [f64; 3],
+    /// Clocks by which kernels whose CTAs exchange sums take longer.
+    pub exchange_start: f64,
+    /// Clocks by which a second kernel, which adds parts up, is later done than the first.
+    pub parts_start: f64,
+    /// Bytes of parts' sums that the chip moves in a clock.
+    pub sum_bytes: f64,
+    /// How much longer a tile's products and reads take in clusters, which wait for each other.
+    pub clustered: f64,
+    /// Clocks by which clusters of two and of four start later.
+    pub cluster_start: [f64; 2],
+    /// Clocks of the products of 64 x 128 x 128 in 8 bits, at the rate of the H100 white paper.
+    pub block_products: f64,
+    /// Clocks between them for a warpgroup whose blocks have scales: to notice that they are done, to add 64 x 128 sums,
+    /// and to start the next.
+    pub block_added: f64,
+}
+
+impl WgmmaRates {
+    /// Of an H200.
+    pub const H200: Self = Self {
+        products: 3490.0,
+        alone: 0.8,
+        several: 0.94,
+        pingpong: 1.06,
+        line: 1.81,
+        pingpong_line: 1.74,
+        absent_line: 4.0,
+        latency: 2500.0,
+        memory_bytes: 3400.0,
+        written_bytes: 4000.0,
+        overhead: 850.0,
+        subtile_row: 7.4,
+        uneven: 6000.0,
+        exchange: [3000.0, 10800.0, 12900.0],
+        exchange_start: 1750.0,
+        parts_start: 3030.0,
+        sum_bytes: 1260.0,
+        clustered: 1.12,
+        cluster_start: [2000.0, 2350.0],
+        block_products: 256.0,
+        block_added: 130.0,
+    };
+}

@@ -1,0 +1,236 @@
+//! Epilogues: what follows a product's sums on one tile, and their stores.
+//!
+//! * [`Epilogue::store`]: a tile at once;
+//! * [`Epilogue::store_subtiles`]: one subtile after the other;
+//! * [`reduction`]: after the sums of the parts of split-K and stream-K, from memory;
+//! * [`cluster`]: after those of the CTAs of a cluster, from distributed shared memory.
+
+pub(super) mod cluster;
+pub(super) mod reduction;
+pub(super) mod subtile;
+
+use super::gemm::product::Gemm;
+use axe_dialect::element_type;
+use axe_passes::PassResult;
+use axe_passes::build::{Code, layout_error};
+use axe_passes::fuse::arguments::{Argument, Arguments};
+use axe_passes::fuse::evaluate::{Evaluator, Origin};
+use axe_passes::fuse::fusion::Fusion;
+use axe_passes::fuse::operators::is_reshape;
+use axe_passes::fuse::registers::Registers;
+use axe_passes::fuse::reshape::element_bytes;
+use axe_passes::fuse::space::{Kind, source};
+use axe_passes::ir::Val;
+use axe_passes::ir::value::{defining, identity, name};
+use melior::ir::{Type, ValueLike};
+use std::collections::HashMap;
+use subtile::Subtile;
+
+/// What follows a product's sums in one kernel.
+pub(super) struct Epilogue<'a, 'c> {
+    pub gemm: &'a Gemm<'c>,
+    pub fusion: &'a Fusion<'c>,
+    inputs: HashMap<(usize, Kind), Argument<'c>>,
+    scalars: HashMap<usize, Val<'c>>,
+    pub outputs: Vec<Argument<'c>>,
+}
+
+impl<'a, 'c> Epilogue<'a, 'c> {
+    /// The epilogue of a kernel with these arguments, and what else it reads.
+    pub(super) fn of(
+        gemm: &'a Gemm<'c>,
+        fusion: &'a Fusion<'c>,
+        arguments: Arguments<'c>,
+    ) -> (Self, std::vec::IntoIter<Argument<'c>>) {
+        let Arguments {
+            operands,
+            inputs,
+            scalars,
+            outputs,
+        } = arguments;
+        let epilogue = Self {
+            gemm,
+            fusion,
+            inputs,
+            scalars,
+            outputs,
+        };
+        (epilogue, operands.into_iter())
+    }
+}
+
+impl<'c> Epilogue<'_, 'c> {
+    /// The group's values on a tile at this place.
+    pub(super) fn evaluator<'e>(
+        &'e self,
+        code: Code<'c>,
+        registers: &'e Registers,
+        origin: Origin<'c>,
+    ) -> Evaluator<'e, 'c> {
+        Evaluator {
+            code,
+            registers,
+            columns: self.gemm.n,
+            arguments: &self.inputs,
+            scalars: &self.scalars,
+            origin,
+            known: HashMap::new(),
+        }
+    }
+
+    /// What the sums start from, where a product is added to something.
+    ///
+    /// # Errors
+    /// When an operation cannot be built.
+    pub(super) fn start(
+        &self,
+        evaluator: &mut Evaluator<'_, 'c>,
+    ) -> PassResult<'c, Option<Val<'c>>> {
+        let Some(start) = self.gemm.start else {
+            return Ok(None);
+        };
+        let value = evaluator.value(start, Kind::Full)?;
+        convert(evaluator, value, self.gemm.accumulator).map(Some)
+    }
+
+    /// Forms what follows a tile of sums, and stores it.
+    ///
+    /// # Errors
+    /// When an operation cannot be built.
+    pub(super) fn store(&self, evaluator: &mut Evaluator<'_, 'c>, sum: Val<'c>) -> PassResult<'c> {
+        evaluator.known.clear();
+        self.begin(evaluator, sum)?;
+        for ((value, kind), to) in self.fusion.outputs.iter().zip(&self.outputs) {
+            evaluator.store(*value, *kind, to)?;
+        }
+        Ok(())
+    }
+
+    /// Stores sums to their place in the workspace of parts, which comes after the results.
+    ///
+    /// # Errors
+    /// When an operation cannot be built.
+    pub(super) fn keep(
+        &self,
+        code: Code<'c>,
+        shape: &[i64],
+        at: [Val<'c>; 3],
+        sum: Val<'c>,
+    ) -> PassResult<'c> {
+        let Some(to) = self.outputs.last() else {
+            return Err(layout_error(code.builder.location, "a part has no sums"));
+        };
+        code.store(sum, code.global_box(to.memref, &to.extents, &at, shape)?)
+    }
+
+    /// Makes sums the product's value.
+    fn begin(&self, evaluator: &mut Evaluator<'_, 'c>, sum: Val<'c>) -> PassResult<'c> {
+        let result = self.gemm.result;
+        let element = evaluator.code.builder.tensor_of(result)?.element;
+        let value = convert(evaluator, sum, element)?;
+        let key = (identity(result), Kind::Full);
+        evaluator.known.insert(key, value);
+        Ok(())
+    }
+
+    /// The subtiles in which sums become results, where that is not all of them at once; a warpgroup has so many rows.
+    ///
+    /// # Errors
+    /// When a subtile has no layout.
+    pub(super) fn subtiles(&self, tile: &Registers, rows: i64) -> axe_layout::Result<Vec<Subtile>> {
+        let outputs = || {
+            let outputs = self.fusion.outputs.iter();
+            outputs.filter(|(_, kind)| *kind == Kind::Full)
+        };
+        let bytes = outputs().map(|(value, _)| element_bytes(element_type(value.r#type())));
+        match bytes.max() {
+            Some(bytes) => {
+                let plain = outputs().all(|(value, _)| self.is_plain(*value));
+                Subtile::of(tile, bytes, rows, plain)
+            }
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Whether a value is the product, in whatever type.
+    fn is_plain(&self, value: Val<'c>) -> bool {
+        value == self.gemm.result
+            || defining(value)
+                .filter(|op| name(*op) == "axe.cast" || is_reshape(*op))
+                .and_then(source)
+                .is_some_and(|from| self.is_plain(from))
+    }
+
+    /// The same subtile by subtile; what the epilogue needs of whole rows is formed once. With `ahead` threads have registers
+    /// for what the next one needs.
+    ///
+    /// # Errors
+    /// When an operation cannot be built.
+    pub(super) fn store_subtiles<'a>(
+        &'a self,
+        evaluator: &'a mut Evaluator<'_, 'c>,
+        sum: Val<'c>,
+        subtiles: &'a [Subtile],
+        ahead: bool,
+    ) -> PassResult<'c> {
+        let (code, gemm) = (evaluator.code, self.gemm);
+        evaluator.known.clear();
+        // The product is there: nothing below it is needed.
+        let product = (identity(gemm.result), Kind::Full);
+        evaluator.known.insert(product, sum);
+        let outputs = || self.fusion.outputs.iter().zip(&self.outputs);
+        for ((value, kind), to) in outputs() {
+            match kind {
+                Kind::Full => evaluator.form_rows(*value, *kind)?,
+                _ => evaluator.store(*value, *kind, to)?,
+            }
+        }
+        // Those of the largest elements first: the others' subtiles fit in their slots, and sums that are stored as they are
+        // make room for what is formed of them.
+        let mut full: Vec<_> = outputs()
+            .filter(|((_, kind), _)| *kind == Kind::Full)
+            .collect();
+        full.sort_by_key(|((value, _), _)| -element_bytes(element_type(value.r#type())));
+        let fetch = |subtile: &'a Subtile| {
+            let column = code.add(evaluator.origin.column, code.index(subtile.first)?)?;
+            let mut inner = evaluator.at_part(&subtile.registers, column);
+            inner.known.insert(product, sum);
+            for ((value, kind), _) in full.iter().filter(|_| ahead) {
+                inner.fetch(*value, *kind)?;
+            }
+            Ok((subtile, inner))
+        };
+        let mut subtiles = subtiles.iter();
+        let mut next = subtiles.next().map(fetch).transpose()?;
+        while let Some((subtile, mut inner)) = next {
+            // What the next subtile needs is on its way while this one is formed and stored.
+            next = subtiles.next().map(fetch).transpose()?;
+            let r#type = subtile
+                .registers
+                .r#type(code, Kind::Full, gemm.accumulator)?;
+            let part = code.extract_slice(sum, &[0, subtile.first], r#type)?;
+            self.begin(&mut inner, part)?;
+            for ((value, kind), to) in &full {
+                inner.store(*value, *kind, to)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A tile of another element type.
+///
+/// # Errors
+/// When an operation cannot be built.
+pub(super) fn convert<'c>(
+    evaluator: &Evaluator<'_, 'c>,
+    value: Val<'c>,
+    element: Type<'c>,
+) -> PassResult<'c, Val<'c>> {
+    let code = evaluator.code;
+    if code.builder.tensor_of(value)?.element == element {
+        return Ok(value);
+    }
+    let r#type = evaluator.registers.r#type(code, Kind::Full, element)?;
+    code.builder.value("axe.cast", &[value], r#type, &[])
+}

@@ -1,0 +1,108 @@
+//! The sums of parts, added up in order from memory, and what follows them: the second kernel of split-K and stream-K.
+
+use super::Epilogue;
+use crate::facts::chip::LINE_BYTES;
+use crate::planner::row_tile::RowTile;
+use crate::planner::problem::count;
+use axe_passes::PassResult;
+use axe_passes::build::{Code, layout_error};
+use axe_passes::fuse::arguments::Argument;
+use axe_passes::fuse::evaluate::Origin;
+use axe_passes::fuse::fold::Fold;
+use axe_passes::fuse::registers::{Registers, registers};
+use axe_passes::fuse::space::Kind;
+use axe_passes::ir::Val;
+
+/// Bytes of a sum.
+pub(in crate::planner) const SUM_BYTES: i64 = 4;
+/// Threads of a CTA that adds parts up.
+const THREADS: i64 = 256;
+/// Rows of its tile at most: a warpgroup's, which divide every tile's.
+const ROWS: i64 = 64;
+
+/// Elements of a row of sums, so that each begins with a line.
+pub(in crate::planner) const fn padded_row(columns: i64) -> i64 {
+    count(columns.saturating_mul(SUM_BYTES), LINE_BYTES).saturating_mul(LINE_BYTES / SUM_BYTES)
+}
+
+/// The tile of a CTA that adds parts up: columns that divide a tile's.
+pub(in crate::planner) fn sums_tile(columns: i64) -> RowTile {
+    let columns = 1 << columns.trailing_zeros().min(7);
+    let vector = columns.min(16 / SUM_BYTES);
+    let along = columns / vector;
+    let across = (THREADS / along).min(ROWS);
+    RowTile {
+        rows: (2 * across).min(ROWS),
+        columns,
+        along,
+        vector,
+        across,
+    }
+}
+
+impl<'c> Epilogue<'_, 'c> {
+    /// Adds up so many parts, `[parts, rows, columns]`, and forms what follows, on a tile with its place in the result and
+    /// in the sums.
+    ///
+    /// # Errors
+    /// When an operation cannot be built.
+    pub(in crate::planner) fn add_parts(
+        &self,
+        code: Code<'c>,
+        (tile, parts): (RowTile, i64),
+        sums: &Argument<'c>,
+        (origin, at): (Origin<'c>, [Val<'c>; 2]),
+    ) -> PassResult<'c> {
+        let location = code.builder.location;
+        let layout = tile
+            .layout()
+            .map_err(|error| layout_error(location, error))?;
+        let registers = registers(code, [tile.rows, tile.columns], layout)?;
+        let mut evaluator = self.evaluator(code, &registers, origin);
+        let mut sum = self.start(&mut evaluator)?;
+        for part in 0..parts {
+            let own = self.part(code, &registers, sums, (part, at))?;
+            sum = Some(match sum {
+                None => own,
+                Some(sum) => Fold::PRODUCT.merge(code, self.gemm.accumulator, sum, own)?,
+            });
+        }
+        let sum = sum.ok_or_else(|| layout_error(location, "a product of no parts"))?;
+        self.store(&mut evaluator, sum)
+    }
+
+    /// A tile of one part's sums.
+    fn part(
+        &self,
+        code: Code<'c>,
+        registers: &Registers,
+        sums: &Argument<'c>,
+        (part, [row, column]): (i64, [Val<'c>; 2]),
+    ) -> PassResult<'c, Val<'c>> {
+        let at = [code.index(part)?, row, column];
+        let from = code.global_box(sums.memref, &sums.extents, &at, &registers.shape)?;
+        let r#type = registers.r#type(code, Kind::Full, self.gemm.accumulator)?;
+        code.load(from, r#type)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_that_add_parts_divide_every_tile() {
+        for columns in (8..=256).step_by(8) {
+            let sums = sums_tile(columns);
+            assert_eq!(columns % sums.columns, 0, "{sums:?}");
+            assert_eq!(64 % sums.rows, 0, "{sums:?}");
+            assert_eq!(sums.rows % sums.across, 0, "{sums:?}");
+            assert_eq!(sums.columns, sums.along * sums.vector, "{sums:?}");
+            assert_eq!(sums.threads() % 32, 0, "{sums:?}");
+            assert!(
+                sums.threads() <= THREADS && sums.layout().is_ok(),
+                "{sums:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! The configuration of a product: what a plan asks for, and for what it leaves out the cost model's choice.
+
+use super::offered;
+use super::product::Gemm;
+use crate::facts::chip::Chip;
+use crate::planner::config::{Cluster, Config, Decomposition, MOST_SPLITS, Mma, Raster, Wgmma};
+use crate::planner::knobs::{Mainloop, Plan, Schedule, Sharing};
+use crate::planner::layouts::Grid;
+use crate::planner::mainloop::mma_scaled;
+use crate::planner::model;
+use axe_dialect::RasterOrder;
+use axe_passes::fuse::reshape::element_bytes;
+use axe_passes::ir::DYNAMIC;
+
+/// The configuration of a plan, or why the product cannot have it.
+pub(in crate::planner) type Configured<T> = Result<T, String>;
+
+impl Gemm<'_> {
+    /// The configuration of a plan.
+    ///
+    /// # Errors
+    /// A plan that asks for what there is not, or nothing that fits.
+    pub(in crate::planner) fn configure(&self, plan: &Plan, chip: &Chip) -> Configured<Config> {
+        Ok(match self.wgmma(plan, chip)? {
+            Some(config) => Config::Wgmma(config),
+            None => Config::Mma(self.mma(plan, chip)?),
+        })
+    }
+
+    /// The configuration of `wgmma`, where the chip and the operands allow one.
+    fn wgmma(&self, plan: &Plan, chip: &Chip) -> Configured<Option<Wgmma>> {
+        let possible = self.admits_wgmma(chip);
+        match (plan.mainloop(), possible) {
+            (None, Err(_)) | (Some(Mainloop::Mma), _) => return Ok(None),
+            (None, _) if *plan == Plan::default() && self.is_short() => return Ok(None),
+            (Some(Mainloop::Wgmma), Err(reason)) => return Err(reason),
+            (None | Some(Mainloop::Wgmma), Ok(())) => {}
+        }
+        let config = match plan.tile {
+            Some(tile) => self.tiled(plan, tile, chip)?,
+            None => self.chosen(chip).ok_or("no tile fits in shared memory")?,
+        };
+        let config = self.with_stages(plan, self.decomposed(plan, config, chip)?)?;
+        let config = self.with_raster(plan, self.clustered(plan, config)?);
+        let fits = |blocks| offered::fits_blocks(config, blocks);
+        match self
+            .scales
+            .as_ref()
+            .is_none_or(|scales| fits(scales.blocks))
+        {
+            true => Ok(Some(config)),
+            false => Err(format!(
+                "expected tile = [rows, columns, depth] in axe.plan for blocks with scales 64 rows for each consumer, columns that divide a block's, and its depth, not swapped or split, got {config}"
+            )),
+        }
+    }
+
+    /// The cost model's choice.
+    fn chosen(&self, chip: &Chip) -> Option<Wgmma> {
+        let query = self.query(chip);
+        let whole = |config: &Wgmma| match config.decomposition() {
+            Decomposition::SplitK(..) | Decomposition::StreamK(..) => self.not_shared().is_none(),
+            Decomposition::DataParallel(_) | Decomposition::ClusterSplitK(_) => true,
+        };
+        offered::choose_of(query, chip, whole)
+    }
+
+    /// Whether warps alone are quicker.
+    fn is_short(&self) -> bool {
+        let known = self.m != DYNAMIC && self.scales.is_none();
+        known && offered::is_short(self.problem())
+    }
+
+    /// The configuration of a plan's tile, with its consumers and their schedule.
+    fn tiled(&self, plan: &Plan, [m, n, k]: [i64; 3], chip: &Chip) -> Configured<Wgmma> {
+        let swap = plan.swap_ab == Some(true);
+        let pingpong = plan.schedule == Some(Schedule::Pingpong);
+        let rows = if swap { n } else { m };
+        let usual = if pingpong { 2 } else { (rows / 64).clamp(1, 2) };
+        let consumers = plan.consumers.unwrap_or(usual);
+        let bytes = element_bytes(self.element);
+        let of = |consumers| Wgmma::with_depth((m, n, consumers), k, swap, bytes, chip);
+        let asked = match pingpong {
+            true => of(1).and_then(|config| config.pingpong(consumers, bytes, chip)),
+            false => of(consumers),
+        };
+        let with_scales = |config| match self.scales {
+            Some(_) => offered::with_scales(config, bytes, chip),
+            None => Some(config),
+        };
+        asked
+            .and_then(with_scales)
+            .filter(|config| config.reads(self.k_first(), bytes))
+            .ok_or_else(|| {
+                format!(
+                    "expected tile = [rows, columns, depth] in axe.plan with 64 rows or a multiple for each of 1 to 3 consumers (or for each tile of 2 or 3 with schedule = \"pingpong\"), up to 256 columns in 8 (in 64 with B stored [k, n]), or the other way round with swap_ab = true (and A not stored [k, m]), a depth in 128 bytes up to 1024, sums that fit in registers, and two stages in shared memory, got [{m}, {n}, {k}] and {consumers} consumers"
+                )
+            })
+    }
+
+    /// The configuration with a plan's way to share depth, out of a cluster where that shares it.
+    fn decomposed(&self, plan: &Plan, config: Wgmma, chip: &Chip) -> Configured<Wgmma> {
+        let Some(sharing) = plan.decomposition else {
+            return Ok(config);
+        };
+        let splits = plan.splits.unwrap_or(1);
+        let whole = config.data_parallel();
+        if let (Sharing::SplitK | Sharing::StreamK, 2.., Some(reason)) =
+            (sharing, splits, self.not_shared())
+        {
+            return Err(format!(
+                "expected no depth shared through memory in axe.plan for {reason}"
+            ));
+        }
+        match sharing {
+            Sharing::DataParallel => Some(whole),
+            Sharing::ClusterSplitK => whole
+                .alone()
+                .cluster_split_k(splits, element_bytes(self.element), chip)
+                .filter(|config| config.can_split(self.k)),
+            Sharing::SplitK => whole.split_k(splits, self.k),
+            Sharing::StreamK => whole.stream_k(splits),
+        }
+        .ok_or_else(|| {
+            let expected = match sharing {
+                Sharing::ClusterSplitK => "splits of 2, 4 or 8 with decomposition = \"cluster_split_k\" in axe.plan, a step along k and columns for the threads of each, and all consumers at one tile".to_owned(),
+                Sharing::SplitK => format!("splits of 1 to {MOST_SPLITS} with decomposition = \"split_k\" in axe.plan, a step along k for each, and all consumers at one tile"),
+                _ => format!("splits of 1 to {MOST_SPLITS} with decomposition = \"stream_k\" in axe.plan, and A and B not swapped"),
+            };
+            format!("expected {expected}, got {splits} of {config}")
+        })
+    }
+
+    /// Why no tile's depth can be shared through memory, where it cannot.
+    const fn not_shared(&self) -> Option<&'static str> {
+        match self.batch {
+            Some(_) => Some("a batch"),
+            None if self.m == DYNAMIC => Some("rows that are counted at run time"),
+            None => None,
+        }
+    }
+
+    fn with_stages(&self, plan: &Plan, config: Wgmma) -> Configured<Wgmma> {
+        let Some(stages) = plan.stages else {
+            return Ok(config);
+        };
+        config.with_stages(stages).ok_or_else(|| {
+            format!(
+                "expected 2 to {} stages in axe.plan, got {stages}",
+                config.stages()
+            )
+        })
+    }
+
+    fn clustered(&self, plan: &Plan, config: Wgmma) -> Configured<Wgmma> {
+        let Some(shape) = plan.cluster else {
+            return Ok(config);
+        };
+        let cluster = Cluster::of(shape).filter(|cluster| [1, 2, 4].contains(&cluster.ctas()));
+        let cluster = cluster.ok_or_else(|| {
+            format!(
+                "expected a cluster of one row or one column of 1, 2 or 4 CTAs in axe.plan, got {shape:?}"
+            )
+        })?;
+        if config.cluster_splits() > 1 && cluster != Cluster::Alone {
+            return Err(format!(
+                "expected no cluster with decomposition = \"cluster_split_k\" in axe.plan, got {shape:?}"
+            ));
+        }
+        let [m, n, k] = config.tile();
+        config.in_clusters(cluster, self.k_first()).ok_or_else(|| {
+            let (ctas, shared) = match cluster {
+                Cluster::Columns(ctas) => (ctas, "A"),
+                other => (other.ctas(), "B"),
+            };
+            format!(
+                "expected a tile in axe.plan whose part of {shared} falls into {ctas} parts of whole periods of 8 rows for a cluster of {ctas}, got [{m}, {n}, {k}]"
+            )
+        })
+    }
+
+    fn with_raster(&self, plan: &Plan, config: Wgmma) -> Wgmma {
+        let own = config.raster();
+        let order = plan.raster.unwrap_or(own.order);
+        // Other orders have no groups.
+        let swizzle = match order {
+            RasterOrder::Groups | RasterOrder::Snake => plan.swizzle.unwrap_or(own.swizzle),
+            _ => 1,
+        };
+        config.with_raster(Raster { order, swizzle })
+    }
+
+    fn mma(&self, plan: &Plan, chip: &Chip) -> Configured<Mma> {
+        if let Some(scales) = &self.scales {
+            return Ok(mma_scaled::tile(scales));
+        }
+        let mut config =
+            model::mma::choose(self.problem(), chip).ok_or("no tile fits in shared memory")?;
+        config.tile = plan.tile.unwrap_or(config.tile);
+        config.stages = plan.stages.unwrap_or(config.stages);
+        if let Some([rows, columns]) = plan.warps {
+            config.warps = Grid { rows, columns };
+        }
+        self.check_mma(config, chip).map(|()| config)
+    }
+
+    fn check_mma(&self, config: Mma, chip: &Chip) -> Configured<()> {
+        let Grid { rows, columns } = config.warps;
+        let sizes = [&config.tile[..], &[rows, columns, config.stages]].concat();
+        if sizes.iter().any(|size| !(1..=4096).contains(size)) {
+            return Err(
+                "expected tile, warps and stages of axe.plan between 1 and 4096".to_owned(),
+            );
+        }
+        let threads = config.threads(self.unit);
+        if threads % 32 != 0 || !(32..=1024).contains(&threads) || config.stages < 2 {
+            return Err(format!(
+                "expected at least 2 stages and a multiple of 32 threads up to 1024, got {} stages and {threads} threads",
+                config.stages
+            ));
+        }
+        let bytes = config.shared_bytes(element_bytes(self.element));
+        if bytes > chip.shared_bytes {
+            return Err(format!(
+                "a ring of {} stages takes {bytes} bytes of shared memory, and a CTA of {} has {}",
+                config.stages, chip.name, chip.shared_bytes
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,59 @@
+//! The grid of a product's kernel.
+
+use super::product::Gemm;
+use crate::facts::chip::MOST_BLOCKS;
+use crate::planner::problem::count;
+use axe_passes::build::Code;
+use axe_passes::fuse::reshape::leading;
+use axe_passes::ir::{Builder, DYNAMIC, Val};
+use axe_passes::{PassError, PassResult};
+
+/// CTAs along x, y and z: all tiles of a product along x, products along z.
+///
+/// # Errors
+/// At the builder's place, when there are more than a grid has.
+pub(super) fn grid<'c>(
+    builder: &Builder<'c>,
+    gemm: &Gemm<'c>,
+    [bm, bn]: [i64; 2],
+) -> PassResult<'c, [Val<'c>; 3]> {
+    let code = Code { builder: *builder };
+    let columns = count(gemm.n, bn);
+    let tiles = if gemm.m == DYNAMIC && gemm.batch.is_none() {
+        let rows = code.ceil_div(leading(builder, gemm.result)?, bm)?;
+        code.times(rows, columns)?
+    } else {
+        let tiles = count(gemm.m, bm).saturating_mul(columns);
+        if tiles > i64::from(i32::MAX) {
+            return Err(PassError::new(
+                builder.location,
+                format!("{tiles} tiles are more than a grid has"),
+            ));
+        }
+        code.index(tiles)?
+    };
+    let batch = match gemm.batch {
+        // The shape `[?, M, N]` of a batch has the leading extent of its outermost dimension, times the others.
+        Some(DYNAMIC) => batch_extent(builder, gemm)?,
+        Some(batch) if batch > MOST_BLOCKS => {
+            return Err(PassError::new(
+                builder.location,
+                format!("a batch of {batch} is more than the 65535 of a grid"),
+            ));
+        }
+        batch => code.index(batch.unwrap_or(1))?,
+    };
+    Ok([tiles, code.index(1)?, batch])
+}
+
+fn batch_extent<'c>(builder: &Builder<'c>, gemm: &Gemm<'c>) -> PassResult<'c, Val<'c>> {
+    let shape = builder.tensor_of(gemm.result)?.shape;
+    let inner: i64 = shape.iter().skip(1).rev().skip(2).product();
+    let code = Code { builder: *builder };
+    let outer = leading(builder, gemm.result)?;
+    if inner == 1 {
+        Ok(outer)
+    } else {
+        code.times(outer, inner)
+    }
+}

@@ -1,0 +1,257 @@
+//! Matrix products: a family whose kernels are a tile scheduler, a mainloop and an epilogue.
+//!
+//! * [`product`]: a product, read;
+//! * [`offered`], [`searched`]: the configurations to choose from, and to time;
+//! * [`configure`]: the one that a plan asks for;
+//! * [`wgmma`], [`mma`]: the kernel of a configuration;
+//! * [`workspace`]: the two kernels of split-K and of stream-K;
+//! * [`padded`]: copies of operands, before it; [`widen`]: products that no instruction takes, before all of it.
+
+pub(super) mod configure;
+mod grid;
+mod mma;
+pub(super) mod offered;
+mod padded;
+pub(super) mod product;
+mod searched;
+mod wgmma;
+pub(super) mod widen;
+mod workspace;
+
+use super::choose::search::Candidate;
+use super::config::{Config, Mma, Wgmma};
+use super::family::{Family, Launch};
+use super::knobs::Plan;
+use super::model;
+use super::problem::Query;
+use super::scheduler::persistent;
+use super::scheduler::stream_k::LastWave;
+use crate::facts::chip::Chip;
+use axe_package::Key;
+use axe_passes::PassResult;
+use axe_passes::build::{Kernel, layout_error};
+use axe_passes::fuse::arguments::{Out, argument_types, launched};
+use axe_passes::fuse::frame::Operand;
+use axe_passes::fuse::fusion::Fusion;
+use axe_passes::fuse::group::{Group, Root};
+use axe_passes::fuse::operators::start_of;
+use axe_passes::ir::{Builder, DYNAMIC, Val};
+use product::Gemm;
+
+/// The family.
+pub(super) struct Gemms;
+
+/// A group around a product, read.
+pub(super) struct Read<'c> {
+    gemm: Gemm<'c>,
+    fusion: Fusion<'c>,
+}
+
+impl Family for Gemms {
+    type Operators<'c> = Read<'c>;
+    type Problem = Query;
+    type Config = Config;
+
+    const HAS_CHOICE: bool = true;
+
+    fn read<'c>(
+        group: &Group<'c>,
+        outputs: &[Val<'c>],
+        builder: &Builder<'c>,
+        chip: &Chip,
+    ) -> PassResult<'c, Read<'c>> {
+        let Root::Gemm(op) = group.root else {
+            return Err(layout_error(builder.location, "a group without a product"));
+        };
+        let gemm = Gemm::read(op, chip)?;
+        let fusion = Fusion::read(group, outputs, start_of(op))?;
+        Ok(Read { gemm, fusion })
+    }
+
+    fn problem(operators: &Read<'_>, chip: &Chip) -> Query {
+        operators.gemm.query(chip)
+    }
+
+    fn asked(operators: &Read<'_>) -> Plan {
+        operators.gemm.asked
+    }
+
+    fn configure(operators: &Read<'_>, plan: &Plan, chip: &Chip) -> Result<Config, String> {
+        operators.gemm.configure(plan, chip)
+    }
+
+    fn candidates(query: Query, chip: &Chip, limit: usize) -> Vec<Candidate<Config>> {
+        searched::candidates(query, chip, limit)
+    }
+
+    fn clocks(query: Query, config: Config, chip: &Chip) -> f64 {
+        model::clocks(query, config, chip)
+    }
+
+    fn key(operators: &Read<'_>, chip: &Chip) -> Option<Key> {
+        operators.gemm.key(chip)
+    }
+
+    fn of_key(key: &Key) -> Option<Query> {
+        Query::of(key)
+    }
+
+    fn tile(config: Config) -> [i64; 3] {
+        config.tile()
+    }
+
+    fn described(operators: &Read<'_>) -> String {
+        let Gemm {
+            m, n, k, element, ..
+        } = operators.gemm;
+        let rows = match m {
+            DYNAMIC => "?".to_owned(),
+            rows => rows.to_string(),
+        };
+        format!("{rows} x {n} x {k} of {element}")
+    }
+
+    fn declined(operators: &Read<'_>, config: Config, chip: &Chip) -> Option<String> {
+        match (config, operators.gemm.admits_wgmma(chip)) {
+            (Config::Mma(_), Err(reason)) => Some(format!("not by roles: {reason}")),
+            _ => None,
+        }
+    }
+
+    fn emit<'c>(
+        operators: &Read<'c>,
+        config: Config,
+        launch: &mut Launch<'_, 'c>,
+    ) -> PassResult<'c, String> {
+        let Read { gemm, fusion } = operators;
+        let product = Product { gemm, fusion };
+        let mut ins = product.factors(config, launch)?;
+        match config {
+            Config::Wgmma(config) if config.splits() > 1 => {
+                workspace::split_k(&product, config, launch, &ins)
+            }
+            Config::Wgmma(config) => {
+                let outs = product.others(launch, &mut ins)?;
+                match LastWave::of(config, [gemm.m, gemm.n, gemm.k], launch.chip) {
+                    Some(last) => workspace::stream_k(&product, config, last, launch, (ins, outs)),
+                    None => product.wgmma(config, launch, &ins, &outs),
+                }
+            }
+            Config::Mma(config) => {
+                let outs = product.others(launch, &mut ins)?;
+                product.mma(config, launch, &ins, &outs)
+            }
+        }
+    }
+}
+
+/// A product and what follows it.
+struct Product<'a, 'c> {
+    gemm: &'a Gemm<'c>,
+    fusion: &'a Fusion<'c>,
+}
+
+impl<'c> Product<'_, 'c> {
+    /// A and B, or copies of them.
+    fn factors(
+        &self,
+        config: Config,
+        launch: &mut Launch<'_, 'c>,
+    ) -> PassResult<'c, Vec<Operand<'c>>> {
+        let gemm = self.gemm;
+        let mut ins = Vec::new();
+        for (value, extents) in [(gemm.a, gemm.extents_of_a()), (gemm.b, gemm.extents_of_b())] {
+            ins.push(match config {
+                Config::Wgmma(_) if !gemm.takes_rows(&extents) => {
+                    padded::padded(launch, value, &extents)?
+                }
+                _ => launch.frame.operand(launch.builder, value, &extents)?,
+            });
+        }
+        Ok(ins)
+    }
+
+    /// What a kernel reads beside A and B: scales, and what the epilogue reads; and what it writes.
+    fn others(
+        &self,
+        launch: &mut Launch<'_, 'c>,
+        ins: &mut Vec<Operand<'c>>,
+    ) -> PassResult<'c, Vec<Out<'c>>> {
+        let (frame, builder) = (&mut launch.frame, launch.builder);
+        if let Some(scales) = &self.gemm.scales {
+            for scale in [scales.a, scales.b] {
+                let shape = builder.tensor_of(scale)?.shape;
+                ins.push(frame.operand(builder, scale, &shape)?);
+            }
+        }
+        self.epilogue(launch, ins)
+    }
+
+    /// What the epilogue reads and writes.
+    fn epilogue(
+        &self,
+        launch: &mut Launch<'_, 'c>,
+        ins: &mut Vec<Operand<'c>>,
+    ) -> PassResult<'c, Vec<Out<'c>>> {
+        let (frame, builder, gemm) = (&mut launch.frame, launch.builder, self.gemm);
+        let batch = gemm.batch.map(|batch| [batch, gemm.m]);
+        let shape = |kind| self.fusion.shape(gemm.n, batch, kind);
+        for (value, kind) in &self.fusion.inputs {
+            ins.push(frame.operand(builder, *value, &shape(*kind))?);
+        }
+        let mut outs = Vec::new();
+        for (value, kind) in &self.fusion.outputs {
+            outs.push((*value, frame.out(builder, *value, &shape(*kind))?));
+        }
+        Ok(outs)
+    }
+
+    /// One kernel, whose clusters go through the tiles.
+    fn wgmma(
+        &self,
+        config: Wgmma,
+        launch: &mut Launch<'_, 'c>,
+        ins: &[Operand<'c>],
+        outs: &[Out<'c>],
+    ) -> PassResult<'c, String> {
+        let (gemm, fusion, builder) = (self.gemm, self.fusion, launch.builder);
+        let name = launch.frame.name("gemm");
+        let types = argument_types(ins, &fusion.scalars, outs);
+        let mut kernel = Kernel::new(builder.location, launch.frame.module, &types);
+        let body = wgmma::WgmmaKernel {
+            gemm,
+            config,
+            fusion,
+            last: None,
+        };
+        body.emit(&kernel, ins, outs)?;
+        kernel.cluster = config.ctas();
+        kernel.finish(launch.frame.module, &name, config.threads())?;
+        let tiles = grid::grid(builder, gemm, config.span())?;
+        let grid = persistent(builder, tiles, config.ctas(), launch.chip)?;
+        let ins = launched(ins, &fusion.scalars);
+        launch.frame.launch(builder, &name, grid, &ins, outs)?;
+        Ok(name)
+    }
+
+    /// One kernel, of a CTA for each tile.
+    fn mma(
+        &self,
+        config: Mma,
+        launch: &mut Launch<'_, 'c>,
+        ins: &[Operand<'c>],
+        outs: &[Out<'c>],
+    ) -> PassResult<'c, String> {
+        let (gemm, fusion, builder) = (self.gemm, self.fusion, launch.builder);
+        let name = launch.frame.name("gemm");
+        let types = argument_types(ins, &fusion.scalars, outs);
+        let kernel = Kernel::new(builder.location, launch.frame.module, &types);
+        mma::MmaKernel::new(gemm, config, fusion)?.emit(&kernel, ins, outs)?;
+        kernel.finish(launch.frame.module, &name, config.threads(gemm.unit))?;
+        let [m, n, _] = config.tile;
+        let grid = grid::grid(builder, gemm, [m, n])?;
+        let ins = launched(ins, &fusion.scalars);
+        launch.frame.launch(builder, &name, grid, &ins, outs)?;
+        Ok(name)
+    }
+}

@@ -1,0 +1,370 @@
+//! The configurations of `wgmma` that the cost model chooses from, and its choice.
+
+use crate::facts::chip::Chip;
+use crate::planner::config::{Cluster, Config, SPLITS, Wgmma};
+use crate::planner::mainloop::scales::SCALE_BYTES;
+use crate::planner::model;
+use crate::planner::problem::{Blocks, KFirst, Problem, Query, count};
+use crate::planner::scheduler::stream_k;
+use std::ops::RangeInclusive;
+
+/// `(rows, columns, consumers)` that the cost model chooses from.
+const SHAPES: [(i64, i64, i64); 18] = [
+    (256, 192, 2),
+    (256, 160, 2),
+    (192, 192, 3),
+    (192, 128, 3),
+    (192, 96, 3),
+    (192, 64, 3),
+    (128, 256, 2),
+    (128, 224, 2),
+    (128, 192, 2),
+    (128, 160, 2),
+    (256, 128, 2),
+    (128, 128, 2),
+    (128, 96, 2),
+    (128, 64, 2),
+    (64, 256, 1),
+    (64, 128, 1),
+    (64, 64, 1),
+    (64, 32, 1),
+];
+/// Rows and columns, in steps, of tiles of consumers at tiles of their own: fine steps fill the chip evenly.
+const PINGPONG: [(i64, RangeInclusive<i64>, usize); 2] = [(128, 64..=192, 8), (64, 128..=256, 32)];
+/// Consumers of those: while one stores, the other multiplies.
+const PINGPONG_CONSUMERS: i64 = 2;
+/// Columns, in steps, of tiles of 64 rows where there are no more: fine steps let every multiprocessor read as much.
+const OF_FEW_ROWS: (RangeInclusive<i64>, usize) = (80..=240, 16);
+/// CTAs that share an operand: a portable cluster has up to 8, but the more there are, the more multiprocessors are left
+/// over ([`Chip::clustered`]).
+const CLUSTERS: [i64; 2] = [2, 4];
+/// Rows that swapped tiles may have: the instruction's columns.
+const FEW_ROWS: [i64; 17] = [
+    8, 16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256,
+];
+/// `(columns, consumers)` of swapped tiles.
+const SWAPPED: [(i64, i64); 4] = [(64, 1), (128, 1), (128, 2), (192, 3)];
+/// CTAs that may share a tile through memory.
+const MEMORY_SPLITS: [i64; 8] = [2, 3, 4, 6, 8, 12, 16, 24];
+
+/// `(rows, columns, consumers)`: 64 rows a warpgroup, so that the sums of a block and those over blocks fit in
+/// registers side by side.
+const SCALED_SHAPES: [(i64, i64, i64); 7] = [
+    (192, 128, 3),
+    (128, 128, 2),
+    (128, 64, 2),
+    (64, 128, 1),
+    (64, 64, 1),
+    (64, 32, 1),
+    (64, 16, 1),
+];
+
+/// Rows up to which warps alone are quicker where sums are short, and the bytes of a row of A up to which they are: the ring
+/// of roles takes longer to fill (an H200: 2.65 us and 1.23 for 2 x 320 x 24, even at 8 x 1320 x 240).
+const SHORT: (i64, i64) = (64, 512);
+
+/// Whether warps alone are quicker, for sums too short for roles.
+pub(in crate::planner) const fn is_short(problem: Problem) -> bool {
+    let rows = problem.m.saturating_mul(problem.batch);
+    rows <= SHORT.0 && problem.k.saturating_mul(problem.element_bytes) <= SHORT.1
+}
+
+/// The configurations to choose from.
+pub(in crate::planner) fn all(query: Query, chip: &Chip) -> Vec<Wgmma> {
+    match query.blocks {
+        Some(blocks) => of_blocks(query.problem, blocks, chip),
+        None => usual(query.problem, query.k_first, chip),
+    }
+}
+
+/// The cheapest; `None` when none fits.
+#[must_use]
+pub(in crate::planner) fn choose(query: Query, chip: &Chip) -> Option<Wgmma> {
+    choose_of(query, chip, |_| true)
+}
+
+/// The cheapest of some. Of blocks with scales those of CTAs alone: pairs, which wait for each other's sums of every block
+/// too, took 1.15 times as long on an H200.
+pub(in crate::planner) fn choose_of(
+    query: Query,
+    chip: &Chip,
+    of: impl Fn(&Wgmma) -> bool,
+) -> Option<Wgmma> {
+    let cost = |config: &Wgmma| model::clocks(query, Config::Wgmma(*config), chip);
+    all(query, chip)
+        .into_iter()
+        .filter(|config| query.blocks.is_none() || config.cluster() == Cluster::Alone)
+        .filter(of)
+        .min_by(|a, b| cost(a).total_cmp(&cost(b)))
+}
+
+/// Those of products whose blocks have no scales.
+fn usual(problem: Problem, k_first: KFirst, chip: &Chip) -> Vec<Wgmma> {
+    let bytes = problem.element_bytes;
+    let pingpong = PINGPONG.into_iter().flat_map(|(rows, columns, step)| {
+        columns.step_by(step).filter_map(move |columns| {
+            let config = Wgmma::new((rows, columns, 1), bytes, chip)?;
+            config.pingpong(PINGPONG_CONSUMERS, bytes, chip)
+        })
+    });
+    let cooperative = SHAPES
+        .iter()
+        .filter_map(|shape| Wgmma::new(*shape, bytes, chip));
+    let (columns, step) = OF_FEW_ROWS;
+    let flat = columns
+        .step_by(step)
+        .filter_map(|columns| Wgmma::new((64, columns, 1), bytes, chip));
+    let rows = FEW_ROWS.into_iter().find(|rows| *rows >= problem.m);
+    let few = rows
+        .into_iter()
+        .flat_map(|rows| few_rows(rows, problem, chip));
+    // Reading the weights of few rows takes longer than what a ping-pong schedule would hide.
+    let many = problem.m > 64;
+    cooperative
+        .flat_map(|config| std::iter::once(config).chain(split(config, problem, chip)))
+        .chain(pingpong.filter(|_| many))
+        .chain(flat.filter(|_| !many))
+        .chain(few)
+        .flat_map(|config| std::iter::once(config).chain(clusters(config, problem, k_first)))
+        .filter(|config| config.reads(k_first, bytes))
+        .flat_map(|config| with_last_wave(config, problem, chip))
+        .collect()
+}
+
+/// The configuration, and the same with a shared last wave where that is worth trying.
+fn with_last_wave(
+    config: Wgmma,
+    problem: Problem,
+    chip: &Chip,
+) -> impl Iterator<Item = Wgmma> + use<> {
+    std::iter::once(config).chain(stream_k::offered(config, problem, chip))
+}
+
+/// Those of products whose blocks have scales.
+fn of_blocks(problem: Problem, blocks: Blocks, chip: &Chip) -> Vec<Wgmma> {
+    let bytes = problem.element_bytes;
+    // A [m, k] and B [n, k].
+    let k_first = KFirst { a: false, b: false };
+    let clusters = |config: Wgmma| {
+        let several = problem.m > config.tile()[0];
+        let pair = config
+            .in_clusters(Cluster::Rows(2), k_first)
+            .filter(|_| several);
+        std::iter::once(config).chain(pair)
+    };
+    SCALED_SHAPES
+        .into_iter()
+        .filter_map(|shape| Wgmma::with_depth(shape, blocks.k, false, bytes, chip))
+        .filter_map(|config| with_scales(config, bytes, chip))
+        .filter(|config| fits_blocks(*config, blocks))
+        .flat_map(clusters)
+        .flat_map(|config| with_last_wave(config, problem, chip))
+        .collect()
+}
+
+/// Whether a tile's columns share each block's scale of B, and its stages are blocks.
+pub(in crate::planner) fn fits_blocks(config: Wgmma, blocks: Blocks) -> bool {
+    let [m, n, k] = config.tile();
+    m == 64 * config.consumers()
+        && blocks.n % n == 0
+        && k == blocks.k
+        && !config.swaps_ab()
+        && !config.is_pingpong()
+        && config.cluster_splits() == 1
+        && config.splits() == 1
+}
+
+/// The configuration with as many stages as fit with the scales of their rows.
+pub(in crate::planner) fn with_scales(config: Wgmma, bytes: i64, chip: &Chip) -> Option<Wgmma> {
+    config.with_more(config.tile()[0] * SCALE_BYTES, bytes, chip)
+}
+
+/// Whether there is a configuration for the blocks; the reason, where there is none.
+pub(in crate::planner) fn admits_blocks(
+    problem: Problem,
+    blocks: Blocks,
+    chip: &Chip,
+) -> Result<(), String> {
+    let found = of_blocks(problem, blocks, chip);
+    match found
+        .iter()
+        .any(|config| config.cluster() == Cluster::Alone)
+    {
+        true => Ok(()),
+        false => Err(format!(
+            "blocks of {} elements along k are no stage of a multiple of 128 bytes up to 1024",
+            blocks.k
+        )),
+    }
+}
+
+/// The tile shared by clusters or through memory, where there are too few for the chip's multiprocessors.
+fn split(config: Wgmma, problem: Problem, chip: &Chip) -> impl Iterator<Item = Wgmma> {
+    let [m, n, _] = config.tile();
+    let tiles = count(problem.m, m)
+        .saturating_mul(count(problem.n, n))
+        .saturating_mul(problem.batch);
+    let more = SPLITS.into_iter().filter(|split| *split > 1);
+    more.filter(move |split| tiles <= chip.clusters(*split))
+        .filter_map(move |split| config.cluster_split_k(split, problem.element_bytes, chip))
+        .filter(move |config| config.can_split(problem.k))
+        .chain(in_memory(config, tiles, problem, chip))
+}
+
+/// The tile shared through memory, of so many.
+fn in_memory(
+    config: Wgmma,
+    tiles: i64,
+    problem: Problem,
+    chip: &Chip,
+) -> impl Iterator<Item = Wgmma> {
+    let most = if problem.batch == 1 {
+        chip.multiprocessors
+    } else {
+        0
+    };
+    MEMORY_SPLITS
+        .into_iter()
+        .filter(move |splits| tiles.saturating_mul(*splits) <= most)
+        .filter_map(move |splits| config.split_k(splits, problem.k))
+}
+
+/// The tile in the clusters that the product has tiles for.
+pub(in crate::planner) fn clusters(
+    config: Wgmma,
+    problem: Problem,
+    k_first: KFirst,
+) -> impl Iterator<Item = Wgmma> {
+    let [m, n, _] = config.tile();
+    let ways = [
+        (Cluster::Rows as fn(i64) -> Cluster, problem.m, m),
+        (Cluster::Columns, problem.n, n),
+    ];
+    ways.into_iter().flat_map(move |(way, extent, own)| {
+        CLUSTERS.into_iter().filter_map(move |ctas| {
+            let enough = extent > own.saturating_mul(ctas - 1);
+            let config = config.in_clusters(way(ctas), k_first);
+            config.filter(|_| enough)
+        })
+    })
+}
+
+/// Swapped tiles of so many rows, whole and split.
+fn few_rows(rows: i64, problem: Problem, chip: &Chip) -> Vec<Wgmma> {
+    let bytes = problem.element_bytes;
+    let tiles = SWAPPED
+        .into_iter()
+        .filter_map(|(columns, consumers)| Wgmma::swapped((rows, columns, consumers), bytes, chip));
+    tiles
+        .flat_map(|config| std::iter::once(config).chain(split(config, problem, chip)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::chip::chip;
+    use crate::planner::problem::Unit;
+
+    const K_FIRST: KFirst = KFirst { a: false, b: false };
+
+    fn query(problem: Problem, k_first: KFirst) -> Query {
+        Query {
+            problem,
+            roles: true,
+            k_first,
+            blocks: None,
+        }
+    }
+
+    fn chosen(m: i64, n: i64, k: i64) -> Wgmma {
+        let problem = Problem {
+            batch: 1,
+            m,
+            n,
+            k,
+            element_bytes: 2,
+            unit: Unit::Half,
+        };
+        choose(query(problem, K_FIRST), chip("sm_90a").unwrap()).unwrap()
+    }
+
+    #[test]
+    fn large_products_take_tiles_that_fill_the_chip_in_ping_pong() {
+        // 140 x 64 tiles are 67.9 of each multiprocessor's.
+        let tile = chosen(8192, 24576, 4096);
+        assert_eq!(
+            (tile.tile(), tile.is_pingpong()),
+            ([128, 176, 64], true),
+            "{tile}"
+        );
+    }
+
+    #[test]
+    fn long_sums_of_few_tiles_are_shared() {
+        let tile = chosen(777, 1032, 14336);
+        assert!(tile.splits() > 1 || tile.cluster_splits() > 1, "{tile}");
+        assert!(chosen(128, 104, 14336).splits() >= 8);
+        assert_eq!(chosen(4096, 4096, 4096).splits(), 1);
+        assert_eq!(chosen(512, 512, 64).splits(), 1);
+    }
+
+    #[test]
+    fn few_rows_take_few_rows() {
+        assert_eq!(chosen(16, 4096, 12288).tile(), [16, 64, 256]);
+        assert_eq!(chosen(1, 57344, 8192).tile()[0], 8);
+        assert_eq!(chosen(64, 4096, 12288).tile()[0], 64);
+    }
+
+    #[test]
+    fn sizes_beyond_any_memory_have_a_cost() {
+        for (m, n, k) in [(i64::MAX, i64::MAX, i64::MAX), (1, i64::MAX, 8)] {
+            let problem = Problem {
+                batch: i64::MAX,
+                m,
+                n,
+                k,
+                element_bytes: 2,
+                unit: Unit::Half,
+            };
+            let query = query(problem, KFirst { a: true, b: true });
+            let chip = chip("sm_90a").unwrap();
+            for tile in all(query, chip) {
+                let clocks = model::clocks(query, Config::Wgmma(tile), chip);
+                assert!(clocks.is_finite() && clocks > 0.0, "{tile}: {clocks}");
+            }
+        }
+    }
+
+    #[test]
+    fn clusters_share_the_operand_that_their_tiles_have_in_common() {
+        let chip = chip("sm_90a").unwrap();
+        let tile = Wgmma::new((64, 96, 1), 2, chip).unwrap();
+        let problem = |m, n| Problem {
+            batch: 1,
+            m,
+            n,
+            k: 4096,
+            element_bytes: 2,
+            unit: Unit::Half,
+        };
+        let of = |m, n| clusters(tile, problem(m, n), K_FIRST).collect::<Vec<_>>();
+        // One row of tiles: only side by side; 2 x 2 of them do not fill a cluster of four.
+        let one_row = of(64, 12288);
+        let shapes: Vec<_> = one_row.iter().map(|tile| tile.cluster()).collect();
+        assert_eq!(shapes, [Cluster::Columns(2), Cluster::Columns(4)]);
+        let square = of(128, 192);
+        let spans: Vec<_> = square.iter().map(|tile| tile.span()).collect();
+        assert_eq!(spans, [[128, 96], [64, 192]]);
+        assert!(square.iter().all(|cluster| cluster.alone() == tile));
+    }
+
+    #[test]
+    fn every_tile_fits() {
+        for shape in SHAPES {
+            let tile = Wgmma::new(shape, 2, chip("sm_90a").unwrap()).unwrap();
+            assert!(tile.threads() <= 1024 && tile.stages() >= 2, "{tile:?}");
+            assert_eq!(tile.tile()[0] % (64 * tile.consumers()), 0);
+        }
+    }
+}

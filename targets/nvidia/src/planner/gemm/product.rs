@@ -1,0 +1,363 @@
+//! One matrix product, read: its extents, what forms it, and whether `wgmma` takes it.
+
+use super::offered;
+use crate::facts::chip::Chip;
+use crate::planner::knobs::{Plan, Precision};
+use crate::planner::problem::{BLOCKS, Blocks, KFirst, Problem, Query, Unit, takes_rows};
+use crate::planner::scheduler::Extents;
+use axe_dialect::element_type;
+use axe_package::{DType, Key, OperandOrder, TunedOp};
+use axe_passes::fuse::operators::{SCALED_PRODUCT, start_of};
+use axe_passes::fuse::reshape::element_bytes;
+use axe_passes::ir::value::{name, operands, results};
+use axe_passes::ir::{Builder, DYNAMIC, Op, Val, attribute, types};
+use axe_passes::{PassError, PassResult};
+use melior::ir::attribute::DictionaryAttribute;
+use melior::ir::operation::OperationLike;
+use melior::ir::r#type::IntegerType;
+use melior::ir::{Type, TypeLike, ValueLike};
+
+/// What a dynamic extent is expected to be when tiles are chosen.
+const EXPECTED: i64 = 2048;
+
+/// A matrix product, read.
+#[derive(Clone, Debug)]
+pub(in crate::planner) struct Gemm<'c> {
+    pub op: Op<'c>,
+    pub a: Val<'c>,
+    pub b: Val<'c>,
+    pub start: Option<Val<'c>>,
+    pub result: Val<'c>,
+    /// Products, when there is a batch.
+    pub batch: Option<i64>,
+    pub m: i64,
+    pub n: i64,
+    pub k: i64,
+    pub trans_a: bool,
+    pub trans_b: bool,
+    pub element: Type<'c>,
+    /// The type of the accumulators.
+    pub accumulator: Type<'c>,
+    pub unit: Unit,
+    /// The scales of its blocks, where they have some.
+    pub scales: Option<Scales<'c>>,
+    /// What its `axe.plan` asks for.
+    pub asked: Plan,
+    /// Why integers of 8 bits are not multiplied by wgmma.
+    declined: Option<String>,
+}
+
+/// The scales of a product's blocks.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::planner) struct Scales<'c> {
+    /// Of A: `[m, k / block_k]`, or `[k / block_k, m]` when `transposed`.
+    pub a: Val<'c>,
+    /// Of B: `[n / block_n, k / block_k]`.
+    pub b: Val<'c>,
+    pub transposed: bool,
+    pub blocks: Blocks,
+}
+
+impl<'c> Scales<'c> {
+    /// The scales of an operator that has some.
+    fn of(op: Op<'c>) -> Option<Self> {
+        let &[_, _, a, b] = operands(op).as_slice() else {
+            return None;
+        };
+        let block = |name| op.attribute(name).ok().and_then(attribute::integer);
+        (name(op) == SCALED_PRODUCT).then_some(Self {
+            a,
+            b,
+            transposed: op.has_attribute("trans_scale_a"),
+            blocks: Blocks {
+                n: block("block_n").unwrap_or(128),
+                k: block("block_k").unwrap_or(128),
+            },
+        })
+    }
+}
+
+/// Types of 8 bits that wgmma multiplies.
+const BYTES: [&str; 3] = ["f8E4M3FN", "f8E5M2", "i8"];
+
+impl<'c> Gemm<'c> {
+    /// A product as the chip would form it.
+    ///
+    /// # Errors
+    /// At the operator, when its extents or types are not supported.
+    pub(in crate::planner) fn read(op: Op<'c>, chip: &Chip) -> PassResult<'c, Self> {
+        let builder = Builder::before(op);
+        let unreadable = || PassError::new(op.location(), "expected a matrix product of tensors");
+        let values = operands(op);
+        let (&[a, b], &[result]) = (values.get(..2).unwrap_or_default(), &results(op)[..]) else {
+            return Err(unreadable());
+        };
+        let (ta, tr) = (builder.tensor_of(a)?, builder.tensor_of(result)?);
+        let [.., a0, a1] = ta.shape[..] else {
+            return Err(unreadable());
+        };
+        let [ref batch @ .., m, n] = tr.shape[..] else {
+            return Err(unreadable());
+        };
+        let scales = Scales::of(op);
+        let trans_a = op.has_attribute("trans_a");
+        let batch = match batch {
+            [] => None,
+            [DYNAMIC, ..] => Some(DYNAMIC),
+            extents => Some(extents.iter().product()),
+        };
+        let mut gemm = Self {
+            op,
+            a,
+            b,
+            start: start_of(op),
+            result,
+            batch,
+            m,
+            n,
+            k: if trans_a { a0 } else { a1 },
+            trans_a,
+            trans_b: op.has_attribute("trans_b") || scales.is_some(),
+            element: ta.element,
+            accumulator: tr.element,
+            unit: Unit::Scalar,
+            scales,
+            declined: None,
+            asked: asked(op)?,
+        };
+        gemm.check_extents()?;
+        gemm.choose_unit(builder)?;
+        // Integers of 8 bits are multiplied one by one where wgmma does not take them.
+        if gemm.unit == Unit::Byte && !gemm.is_float8() {
+            gemm.declined = gemm.admits_wgmma(chip).err();
+        }
+        if gemm.declined.is_some() {
+            gemm.unit = Unit::Scalar;
+            gemm.accumulator = tr.element;
+        }
+        Ok(gemm)
+    }
+
+    fn check_extents(&self) -> PassResult<'c> {
+        let dynamic = [self.n, self.k].contains(&DYNAMIC) || (self.m == DYNAMIC && self.trans_a);
+        if dynamic {
+            return Err(PassError::new(
+                self.op.location(),
+                "expected a matrix product whose only dynamic extent is the leading one of A and the result",
+            ));
+        }
+        Ok(())
+    }
+
+    fn choose_unit(&mut self, builder: Builder<'c>) -> PassResult<'c> {
+        let f32 = builder.r#type(|context| Type::float32(context));
+        let bits = types::bits(self.element);
+        let reduced = self.asked.precision == Some(Precision::Tf32);
+        let half = [
+            builder.r#type(|context| Type::float16(context)),
+            builder.r#type(|context| Type::bfloat16(context)),
+        ]
+        .contains(&self.element);
+        self.unit = match bits {
+            Some(16) if half => Unit::Half,
+            Some(32) if reduced && self.element == f32 => Unit::Tf32,
+            Some(32 | 64) => Unit::Scalar,
+            Some(8) => Unit::Byte,
+            Some(16) if types::is_integer(self.element) => Unit::Scalar,
+            _ => {
+                return Err(PassError::new(
+                    self.op.location(),
+                    format!(
+                        "expected floats of 8 to 64 bits or integers in a matrix product, got {}",
+                        self.element
+                    ),
+                ));
+            }
+        };
+        let wide = types::bits(self.accumulator) > Some(32);
+        if self.unit != Unit::Scalar && !wide {
+            self.accumulator = match types::is_integer(self.element) {
+                true => builder.r#type(|context| IntegerType::new(context, 32).into()),
+                false => f32,
+            };
+        } else if self.unit != Unit::Scalar {
+            self.unit = Unit::Scalar;
+        }
+        Ok(())
+    }
+
+    /// Whether the operands are floats of 8 bits.
+    pub(in crate::planner) fn is_float8(&self) -> bool {
+        types::is_float(self.element) && types::bits(self.element) == Some(8)
+    }
+
+    /// The extents as the cost model takes them.
+    pub(in crate::planner) fn problem(&self) -> Problem {
+        let expected = |extent| if extent == DYNAMIC { EXPECTED } else { extent };
+        Problem {
+            batch: self
+                .batch
+                .map_or(1, |batch| if batch == DYNAMIC { 8 } else { batch }),
+            m: expected(self.m),
+            n: self.n,
+            k: self.k,
+            element_bytes: element_bytes(self.element),
+            unit: self.unit,
+        }
+    }
+
+    /// The product as data.
+    pub(in crate::planner) fn query(&self, chip: &Chip) -> Query {
+        Query {
+            problem: self.problem(),
+            roles: self.admits_wgmma(chip).is_ok(),
+            k_first: self.k_first(),
+            blocks: self.scales.map(|scales| scales.blocks),
+        }
+    }
+
+    /// Which operands are stored with k first.
+    pub(in crate::planner) const fn k_first(&self) -> KFirst {
+        KFirst {
+            a: self.trans_a,
+            b: !self.trans_b,
+        }
+    }
+
+    /// What the database finds a product by; `None` for a kind of product that it has no entries for.
+    pub(in crate::planner) fn key(&self, chip: &Chip) -> Option<Key> {
+        let element = self.element;
+        let float8 = |value: Val<'_>| element_type(value.r#type()).to_string() == "f8E4M3FN";
+        let (op, dtype) = if element.is_f16() {
+            (TunedOp::Gemm, DType::F16)
+        } else if element.is_bf16() {
+            (TunedOp::Gemm, DType::BF16)
+        } else if float8(self.a) && float8(self.b) {
+            // What a product is multiplied by afterwards changes little.
+            let op = match self.scales {
+                None => TunedOp::GemmRowScaled,
+                Some(scales) if scales.blocks == BLOCKS => TunedOp::GemmBlockScaled,
+                Some(_) => return None,
+            };
+            (op, DType::F8E4M3)
+        } else {
+            return None;
+        };
+        let layout = match (self.trans_a, self.trans_b) {
+            (false, false) => OperandOrder::Nn,
+            (false, true) => OperandOrder::Nt,
+            (true, false) => OperandOrder::Tn,
+            (true, true) => OperandOrder::Tt,
+        };
+        let extent = |extent: i64| u64::try_from(extent).ok();
+        let single = self.batch.is_none_or(|batch| batch == 1);
+        single.then_some(())?;
+        Some(Key {
+            chip: chip.name.to_owned(),
+            op,
+            dtype,
+            layout,
+            m: extent(self.m)?,
+            n: extent(self.n)?,
+            k: extent(self.k)?,
+        })
+    }
+
+    /// Whether the tensor memory accelerator and wgmma take the product; the reason, where they do not.
+    pub(in crate::planner) fn admits_wgmma(&self, chip: &Chip) -> Result<(), String> {
+        if let Some(reason) = &self.declined {
+            return Err(reason.clone());
+        }
+        if !(chip.has_wgmma && chip.has_tma) {
+            return Err(format!("{} has no wgmma", chip.name));
+        }
+        if self.unit == Unit::Scalar {
+            return Err(
+                "expected elements of 8 bits, f16, bf16, or f32 with precision = \"tf32\" for wgmma"
+                    .to_owned(),
+            );
+        }
+        let taken = |value: &Val<'c>| {
+            let element = element_type(value.r#type());
+            BYTES
+                .contains(&element.to_string().as_str())
+                .then_some(())
+                .ok_or(element)
+        };
+        if self.unit == Unit::Byte {
+            [self.a, self.b]
+                .iter()
+                .try_for_each(taken)
+                .map_err(|element| format!("wgmma takes no {element}"))?;
+        }
+        // PTX ISA 9.7.15.5.2: imm-trans-a and imm-trans-b exist for 16-bit types alone.
+        if self.unit != Unit::Half && (self.trans_a || !self.trans_b) {
+            let operands = match self.unit {
+                Unit::Byte => "8-bit",
+                _ => "tf32",
+            };
+            return Err(format!(
+                "wgmma takes {operands} operands as A [M, K] and B [N, K] alone"
+            ));
+        }
+        if let Some(scales) = &self.scales {
+            offered::admits_blocks(self.problem(), scales.blocks, chip)?;
+        }
+        let operands = [self.extents_of_a(), self.extents_of_b()];
+        let other = operands.iter().find(|extents| !self.takes_rows(extents));
+        match other.and_then(|extents| extents.last()) {
+            Some(row) if !self.problem().pays_for_copies() => Err(format!(
+                "an operand's rows of {row} elements are no multiple of 16 bytes, which its descriptor needs, and the product is too small for a copy to pay"
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a tensor map takes the rows of an operand of these extents.
+    pub(in crate::planner) fn takes_rows(&self, extents: &[i64]) -> bool {
+        let row = extents.last().copied().unwrap_or(1);
+        takes_rows(row, element_bytes(self.element))
+    }
+
+    /// What is scheduled.
+    pub(in crate::planner) const fn extents(&self) -> Extents {
+        Extents {
+            batch: self.batch,
+            m: self.m,
+            n: self.n,
+            k: self.k,
+        }
+    }
+
+    /// `[batch, rows, columns]` of an operand.
+    fn shape(&self, rows: i64, columns: i64) -> Vec<i64> {
+        self.batch.into_iter().chain([rows, columns]).collect()
+    }
+
+    pub(in crate::planner) fn extents_of_a(&self) -> Vec<i64> {
+        if self.trans_a {
+            self.shape(self.k, self.m)
+        } else {
+            self.shape(self.m, self.k)
+        }
+    }
+
+    pub(in crate::planner) fn extents_of_b(&self) -> Vec<i64> {
+        if self.trans_b {
+            self.shape(self.n, self.k)
+        } else {
+            self.shape(self.k, self.n)
+        }
+    }
+}
+
+/// What the `axe.plan` of an operator asks for: nothing, where it has none.
+fn asked(op: Op<'_>) -> PassResult<'_, Plan> {
+    let Ok(plan) = op.attribute("axe.plan") else {
+        return Ok(Plan::default());
+    };
+    let error = |what: String| PassError::new(op.location(), what);
+    let plan = DictionaryAttribute::try_from(plan)
+        .map_err(|_| error(format!("expected a dictionary as axe.plan, got {plan}")))?;
+    Plan::of(plan).map_err(|wrong| error(wrong.0))
+}

@@ -1,0 +1,185 @@
+//! A product by `wgmma` (sm_90a): one warp copies tiles, warpgroups multiply them and store. A kernel is a tile scheduler, a
+//! mainloop and an epilogue; this file puts them in their warps.
+//!
+//! The kernel is persistent: every CTA goes through its share of the result's tiles, and while the consumers
+//! store one tile the producer fills the ring for the next.
+
+use super::product::Gemm;
+use crate::planner::config::Wgmma;
+use crate::planner::epilogue::Epilogue;
+use crate::planner::epilogue::cluster::Partial;
+use crate::planner::epilogue::subtile::Subtile;
+use crate::planner::mainloop::operand::OperandTile;
+use crate::planner::mainloop::scales::BlockScales;
+use crate::planner::mainloop::wgmma::{Mainloop, sums};
+use crate::planner::scheduler::stream_k::LastWave;
+use crate::planner::scheduler::{Scheduler, WorkTile};
+use axe_dialect::Level;
+use axe_passes::PassResult;
+use axe_passes::build::{Code, Kernel, layout_error};
+use axe_passes::fuse::arguments::{Arguments, Out};
+use axe_passes::fuse::frame::Operand;
+use axe_passes::fuse::fusion::Fusion;
+use axe_passes::fuse::registers::registers;
+
+/// The kernel of a product.
+pub(super) struct WgmmaKernel<'a, 'c> {
+    pub gemm: &'a Gemm<'c>,
+    pub config: Wgmma,
+    pub fusion: &'a Fusion<'c>,
+    /// The tiles of the last wave, where other CTAs share them than have the rest.
+    pub last: Option<LastWave>,
+}
+
+/// What its warps work with.
+struct Parts<'a, 'c> {
+    config: Wgmma,
+    scheduler: Scheduler<'c>,
+    mainloop: Mainloop<'a, 'c>,
+    epilogue: Epilogue<'a, 'c>,
+    /// The subtiles that are stored one after the other; none where a tile is stored at once.
+    subtiles: Vec<Subtile>,
+}
+
+impl<'c> WgmmaKernel<'_, 'c> {
+    /// Emits the kernel's body.
+    ///
+    /// # Errors
+    /// When MLIR does not build it.
+    pub(super) fn emit(
+        &self,
+        kernel: &Kernel<'c>,
+        ins: &[Operand<'c>],
+        outs: &[Out<'c>],
+    ) -> PassResult<'c> {
+        let (code, gemm, config) = (kernel.code, self.gemm, self.config);
+        let arguments = Arguments::of(kernel, ins, self.fusion, outs);
+        let (epilogue, mut operands) = Epilogue::of(gemm, self.fusion, arguments);
+        let (Some(a), Some(b)) = (operands.next(), operands.next()) else {
+            let what = "a product has two operands";
+            return Err(layout_error(code.builder.location, what));
+        };
+        let scales = BlockScales::take(&gemm.scales, &mut operands)
+            .map(|scales| scales.stage(code, config))
+            .transpose()?;
+        let [m, n, k] = config.tile();
+        let failed = |error| layout_error(code.builder.location, error);
+        let registers = registers(code, [m, n], sums(config).map_err(failed)?)?;
+        let scheduler = Scheduler::new(code, config, gemm.extents(), self.last, &a)?;
+        let stages = config.stages();
+        let operands = [
+            OperandTile::new(code, a, stages, gemm.trans_a, [m, k])?,
+            OperandTile::new(code, b, stages, !gemm.trans_b, [n, k])?,
+        ];
+        let mainloop = Mainloop {
+            gemm,
+            config,
+            registers: &registers,
+            operands,
+            ring: code.pipeline(stages)?,
+            scales,
+        };
+        // Where the instruction's rows are columns, a thread does not hold a part of each subtile.
+        let subtiles = match config.swaps_ab() || config.cluster_splits() > 1 {
+            true => Vec::new(),
+            false => {
+                let subtiles = epilogue.subtiles(&registers, m / config.warpgroups());
+                subtiles.map_err(failed)?
+            }
+        };
+        let parts = Parts {
+            config,
+            scheduler,
+            mainloop,
+            epilogue,
+            subtiles,
+        };
+        match config.cluster_splits() {
+            1 => parts.alone(code),
+            _ => parts.in_clusters(code),
+        }
+    }
+}
+
+impl<'c> Parts<'_, 'c> {
+    /// Each CTA computes work tiles on its own, and fills the ring for the next while it stores one.
+    fn alone(&self, code: Code<'c>) -> PassResult<'c> {
+        let (own, others) = self.mainloop.budgets();
+        code.scope(Level::Warpgroup, [0, 1], own, |code| {
+            code.scope(Level::Warp, [0, 1], None, |code| {
+                self.scheduler.visit(code, false, |code, work| {
+                    self.mainloop.produce(code, &work.origin, work.steps)
+                })
+            })
+        })?;
+        let pingpong = self.config.is_pingpong();
+        let consume = |code: Code<'c>| {
+            self.scheduler
+                .visit(code, pingpong, |code, work| self.consume(code, work))
+        };
+        code.scope(
+            Level::Warpgroup,
+            self.consumers(),
+            others,
+            |code| match pingpong {
+                true => code.teams(Level::Warpgroup, consume),
+                false => consume(code),
+            },
+        )
+    }
+
+    /// Multiplies, and stores the results, or the sums of a part.
+    fn consume(&self, code: Code<'c>, work: WorkTile<'c>) -> PassResult<'c> {
+        let (mainloop, epilogue) = (&self.mainloop, &self.epilogue);
+        let registers = mainloop.registers;
+        let mut evaluator = epilogue.evaluator(code, registers, work.origin.clone());
+        // What the sums of parts start from is the other kernel's to add.
+        let start = match work.sums {
+            None => epilogue.start(&mut evaluator)?,
+            Some(_) => None,
+        };
+        let steps = self.scheduler.steps_of(&work);
+        let sum = mainloop.consume(code, &work, steps, start)?;
+        match (work.sums, self.subtiles.as_slice()) {
+            (Some(at), _) => epilogue.keep(code, &registers.shape, at, sum),
+            (None, [] | [_]) => epilogue.store(&mut evaluator, sum),
+            (None, subtiles) => {
+                // Of three warpgroups a thread has registers for one subtile alone.
+                let ahead = self.config.consumers() <= 2;
+                epilogue.store_subtiles(&mut evaluator, sum, subtiles, ahead)
+            }
+        }
+    }
+
+    /// Clusters compute tiles: each CTA sums a part of the depth, and then a part of the columns over all.
+    fn in_clusters(&self, code: Code<'c>) -> PassResult<'c> {
+        let (mainloop, splits) = (&self.mainloop, self.config.cluster_splits());
+        let partial = Partial::new(code, self.config, mainloop.gemm.accumulator)?;
+        self.scheduler.visit(code, false, |code, work| {
+            let WorkTile { origin, .. } = work;
+            let rank = code.rank_in_cluster()?;
+            code.scope(Level::Warpgroup, [0, 1], None, |code| {
+                code.scope(Level::Warp, [0, 1], None, |code| {
+                    let steps = self.scheduler.share(code, rank, splits)?;
+                    mainloop.produce(code, &origin, steps)
+                })
+            })?;
+            code.scope(Level::Warpgroup, self.consumers(), None, |code| {
+                let steps = self.scheduler.share(code, rank, splits)?;
+                let sum = mainloop.multiply(code, None, steps.rest(code)?)?;
+                code.store(sum, partial.storage)
+            })?;
+            code.cluster_barrier()?;
+            code.scope(Level::Warpgroup, self.consumers(), None, |code| {
+                self.epilogue.add_cluster(code, &partial, rank, origin)
+            })?;
+            // The next tile's sums take the place of these.
+            code.cluster_barrier()
+        })
+    }
+
+    /// The range of warpgroups that multiply.
+    const fn consumers(&self) -> [i64; 2] {
+        [1, 1 + self.config.consumers()]
+    }
+}

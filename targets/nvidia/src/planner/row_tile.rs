@@ -1,0 +1,208 @@
+//! Tiles of rows in registers: for elementwise operators, reductions, and whatever else is read and written along rows.
+
+use super::layouts::layout;
+use super::problem::count;
+use crate::vocabulary::WARP;
+use axe_layout::{Error, Layout, Result};
+use std::fmt;
+
+/// Bytes of the widest access of a thread (PTX ISA, ld and st: `.v4.b32`).
+const ACCESS_BYTES: i64 = 16;
+/// Threads of a CTA, unless a row takes more.
+const THREADS: i64 = 128;
+/// Elements of one tensor that a thread keeps, in 32-bit registers: several tensors live at a time.
+const KEPT_WORDS: i64 = 32;
+/// Threads that share a row at most.
+const MOST_ALONG: i64 = 512;
+
+/// Rows of a matrix in registers: how many threads share a row and how many elements each reads at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RowTile {
+    /// Rows of the tile.
+    pub rows: i64,
+    /// Columns of the tile.
+    pub columns: i64,
+    /// Threads that share a row: a power of two up to a warp, or whole warps.
+    pub along: i64,
+    /// Consecutive elements of a thread.
+    pub vector: i64,
+    /// Rows that the threads hold at once.
+    pub across: i64,
+}
+
+impl RowTile {
+    /// Threads of the CTA.
+    #[must_use]
+    pub const fn threads(self) -> i64 {
+        self.along * self.across
+    }
+
+    /// The register tensor's layout for the shape `[rows, columns]`.
+    ///
+    /// # Errors
+    /// When threads and vectors do not divide the tile.
+    pub fn layout(self) -> Result<Layout> {
+        let step = self.along * self.vector;
+        if self.columns % step != 0 || self.rows % self.across != 0 {
+            return Err(Error::invalid(format!(
+                "tile {} x {}: expected a multiple of {} x {step}",
+                self.rows, self.columns, self.across
+            )));
+        }
+        let (chunks, passes) = (self.columns / step, self.rows / self.across);
+        let axes = if self.along >= WARP {
+            let warps = self.along / WARP;
+            vec![
+                (passes, chunks * self.vector, "reg"),
+                (self.across, warps, "warp"),
+                (chunks, self.vector, "reg"),
+                (warps, 1, "warp"),
+                (WARP, 1, "lane"),
+                (self.vector, 1, "reg"),
+            ]
+        } else {
+            let rows = WARP / self.along;
+            vec![
+                (passes, chunks * self.vector, "reg"),
+                (self.across / rows, 1, "warp"),
+                (rows, self.along, "lane"),
+                (chunks, self.vector, "reg"),
+                (self.along, 1, "lane"),
+                (self.vector, 1, "reg"),
+            ]
+        };
+        layout(&axes, &[])
+    }
+}
+
+impl fmt::Display for RowTile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (rows, columns, vector) = (self.rows, self.columns, self.vector);
+        let threads = self.threads();
+        write!(
+            f,
+            "{rows} x {columns} by {threads} threads, {vector} elements at once"
+        )
+    }
+}
+
+/// The least power of two that is not below `value`.
+fn power_of_two(value: i64) -> i64 {
+    u64::try_from(value)
+        .ok()
+        .and_then(u64::checked_next_power_of_two)
+        .and_then(|power| i64::try_from(power).ok())
+        .unwrap_or(1)
+}
+
+/// The widest vectors that rows of `columns` elements consist of, of elements of at least `bytes` bytes.
+fn vector(columns: i64, bytes: i64) -> i64 {
+    let mut vector = (ACCESS_BYTES / bytes.max(1)).max(1);
+    while vector > 1 && columns % vector != 0 {
+        vector /= 2;
+    }
+    vector
+}
+
+/// The tile of rows that are reduced: whole rows, as long as `words` registers an element allow; longer rows
+/// go through the tile piece by piece.
+#[must_use]
+pub fn row_tile(columns: i64, bytes: i64, words: i64) -> RowTile {
+    let vector = vector(columns, bytes);
+    let kept = (KEPT_WORDS / words.max(1)).max(vector);
+    let in_warp = power_of_two(count(columns, vector)).min(32);
+    let along = match count(columns, kept) {
+        threads if threads <= in_warp => in_warp,
+        threads => power_of_two(threads).min(MOST_ALONG),
+    };
+    let chunks = count(columns, along * vector).min((kept / vector).max(1));
+    let across = (THREADS / along).max(1);
+    RowTile {
+        rows: across,
+        columns: along * vector * chunks,
+        along,
+        vector,
+        across,
+    }
+}
+
+/// The tile of elementwise operators: two vectors a thread.
+#[must_use]
+pub fn elementwise_tile(columns: i64, bytes: i64) -> RowTile {
+    let vector = vector(columns, bytes);
+    let along = power_of_two(count(columns, vector)).min(THREADS);
+    let chunks = count(columns, along * vector).min(2);
+    let across = THREADS / along;
+    RowTile {
+        rows: across * (2 / chunks),
+        columns: along * vector * chunks,
+        along,
+        vector,
+        across,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fragment::Fragment;
+
+    #[test]
+    fn rows_stay_in_registers_while_they_fit() {
+        let tile = row_tile(1000, 2, 1);
+        assert_eq!(
+            (tile.along, tile.vector, tile.columns, tile.rows),
+            (32, 8, 1024, 4)
+        );
+        let tile = row_tile(768, 2, 1);
+        assert_eq!((tile.along, tile.columns), (32, 768));
+        let tile = row_tile(4096, 4, 1);
+        assert_eq!((tile.along, tile.columns, tile.rows), (128, 4096, 1));
+        let tile = row_tile(64, 2, 1);
+        assert_eq!((tile.along, tile.columns, tile.rows), (8, 64, 16));
+        let tile = row_tile(100_000, 2, 1);
+        assert_eq!((tile.along, tile.columns), (512, 16_384));
+    }
+
+    #[test]
+    fn every_tile_has_a_layout_and_a_legal_number_of_threads() {
+        for columns in [1, 2, 3, 7, 32, 80, 300, 999, 1000, 4096, 12_345, 70_000] {
+            for bytes in [1, 2, 4, 8] {
+                for tile in [
+                    row_tile(columns, bytes, 1),
+                    row_tile(columns, bytes, 2),
+                    elementwise_tile(columns, bytes),
+                ] {
+                    assert!(tile.layout().is_ok(), "{tile:?}");
+                    assert!(
+                        tile.threads() % 32 == 0 && tile.threads() <= 1024,
+                        "{tile:?}"
+                    );
+                    assert_eq!(columns % tile.vector, 0);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rows_fill_their_threads() {
+        for (rows, columns, along, vector, across) in [
+            (4, 1024, 32, 8, 4),
+            (1, 4096, 128, 4, 1),
+            (32, 40, 8, 1, 16),
+            (16, 64, 8, 8, 16),
+        ] {
+            let tile = RowTile {
+                rows,
+                columns,
+                along,
+                vector,
+                across,
+            };
+            let fragment =
+                Fragment::new(&tile.layout().unwrap(), &[rows, columns], tile.threads()).unwrap();
+            assert!(fragment.is_full());
+            assert_eq!(fragment.registers() * tile.threads(), rows * columns);
+        }
+    }
+}

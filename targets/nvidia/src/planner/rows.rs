@@ -1,0 +1,365 @@
+//! Elementwise operators and reductions of rows: tiles in registers, read once. The columns of rows that are reduced are what
+//! the kernel streams; its reductions are the folds, what is an element a row is outer, the rest inner.
+
+use super::choose::search::Candidate;
+use super::family::{Family, Launch};
+use super::knobs::Plan;
+use super::problem::count;
+use super::row_tile::{RowTile, elementwise_tile, row_tile};
+use crate::facts::chip::{Chip, MOST_BLOCKS};
+use axe_package::Key;
+use axe_passes::build::{Code, Kernel, layout_error};
+use axe_passes::fuse::arguments::{Argument, Arguments, Out, argument_types, launched};
+use axe_passes::fuse::evaluate::{Evaluator, Origin};
+use axe_passes::fuse::frame::Operand;
+use axe_passes::fuse::fusion::Fusion;
+use axe_passes::fuse::group::Group;
+use axe_passes::fuse::registers::registers;
+use axe_passes::fuse::reshape::{element_bytes, leading_of};
+use axe_passes::fuse::space::{Kind, Size};
+use axe_passes::ir::value::identity;
+use axe_passes::ir::{Builder, DYNAMIC, Val};
+use axe_passes::{PassError, PassResult};
+use std::collections::HashMap;
+
+/// Threads of a CTA, among which free elements are cut.
+const THREADS: i64 = 128;
+
+/// Columns for elements that nothing ties to rows: any row length gives the same tensor, so one that
+/// tiles divide.
+fn free_columns(total: Size) -> i64 {
+    let most = if total.dynamic {
+        total.known
+    } else {
+        total.known / THREADS
+    };
+    let fits = |columns: &i64| *columns <= most.max(1) && total.known % columns == 0;
+    [2048, 1024, 512, 256, 128]
+        .into_iter()
+        .find(fits)
+        .unwrap_or(total.known)
+}
+
+/// The family.
+pub(super) struct Rows;
+
+/// Operators of a group, read.
+pub(super) struct Read<'c> {
+    fusion: Fusion<'c>,
+    problem: Problem,
+}
+
+/// What they compute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Problem {
+    /// Elements of the space.
+    total: Size,
+    columns: i64,
+    /// Bytes of the narrowest element that is moved.
+    bytes: i64,
+    /// 32-bit registers of the widest that a thread keeps.
+    words: i64,
+    /// Bytes that are moved for an element of the space.
+    moved: i64,
+    /// Whether rows are reduced: their columns are streamed.
+    streams: bool,
+}
+
+impl Family for Rows {
+    type Operators<'c> = Read<'c>;
+    type Problem = Problem;
+    type Config = RowTile;
+
+    /// The tile follows from the types and the columns.
+    const HAS_CHOICE: bool = false;
+
+    fn read<'c>(
+        group: &Group<'c>,
+        outputs: &[Val<'c>],
+        builder: &Builder<'c>,
+        _: &Chip,
+    ) -> PassResult<'c, Read<'c>> {
+        let fusion = Fusion::read(group, outputs, None)?;
+        let moved = fusion.inputs.iter().chain(&fusion.outputs);
+        let full = moved.filter(|(_, kind)| *kind == Kind::Full);
+        let bytes: Vec<_> = full
+            .map(|(value, _)| Ok(element_bytes(builder.tensor_of(*value)?.element)))
+            .collect::<PassResult<_>>()?;
+        let problem = Problem {
+            total: fusion.total,
+            columns: fusion.columns.unwrap_or_else(|| free_columns(fusion.total)),
+            bytes: bytes.iter().copied().min().unwrap_or(4),
+            words: fusion.widest.max(4) / 4,
+            moved: bytes.iter().sum(),
+            streams: !fusion.folds.is_empty(),
+        };
+        Ok(Read { fusion, problem })
+    }
+
+    fn problem(operators: &Read<'_>, _: &Chip) -> Problem {
+        operators.problem
+    }
+
+    fn asked(_: &Read<'_>) -> Plan {
+        Plan::default()
+    }
+
+    fn configure(operators: &Read<'_>, _: &Plan, _: &Chip) -> Result<RowTile, String> {
+        Ok(operators.problem.tile())
+    }
+
+    fn candidates(problem: Problem, chip: &Chip, limit: usize) -> Vec<Candidate<RowTile>> {
+        let config = problem.tile();
+        let clocks = Self::clocks(problem, config, chip);
+        let only = std::iter::once(Candidate { config, clocks });
+        only.take(limit).collect()
+    }
+
+    /// Waves of tiles, each of which reads and writes its elements once.
+    fn clocks(problem: Problem, config: RowTile, chip: &Chip) -> f64 {
+        let elements = problem.total.known.max(1) as f64;
+        let tile = (config.rows * config.columns) as f64;
+        let waves = (elements / tile / chip.multiprocessors as f64).ceil();
+        waves * tile * problem.moved as f64 / chip.mma.l2_bytes + chip.mma.overhead
+    }
+
+    fn key(_: &Read<'_>, _: &Chip) -> Option<Key> {
+        None
+    }
+
+    fn of_key(_: &Key) -> Option<Problem> {
+        None
+    }
+
+    fn tile(config: RowTile) -> [i64; 3] {
+        [config.rows, config.columns, 1]
+    }
+
+    fn described(operators: &Read<'_>) -> String {
+        let Problem { total, columns, .. } = operators.problem;
+        let rows = if total.dynamic { "? x " } else { "" };
+        format!("{rows}{} elements in rows of {columns}", total.known)
+    }
+
+    fn declined(_: &Read<'_>, _: RowTile, _: &Chip) -> Option<String> {
+        None
+    }
+
+    fn emit<'c>(
+        operators: &Read<'c>,
+        tile: RowTile,
+        launch: &mut Launch<'_, 'c>,
+    ) -> PassResult<'c, String> {
+        let Read { fusion, problem } = operators;
+        let kernel = RowKernel {
+            fusion,
+            columns: problem.columns,
+            streams: problem.streams,
+            tile,
+        };
+        kernel.launch(launch)
+    }
+}
+
+impl Problem {
+    fn tile(self) -> RowTile {
+        match self.streams {
+            true => row_tile(self.columns, self.bytes, self.words),
+            false => elementwise_tile(self.columns, self.bytes),
+        }
+    }
+}
+
+/// The kernel of a group.
+struct RowKernel<'a, 'c> {
+    fusion: &'a Fusion<'c>,
+    columns: i64,
+    streams: bool,
+    tile: RowTile,
+}
+
+impl<'c> RowKernel<'_, 'c> {
+    /// Adds the kernel and launches it.
+    fn launch(&self, launch: &mut Launch<'_, 'c>) -> PassResult<'c, String> {
+        let Launch { frame, builder, .. } = launch;
+        let (fusion, builder) = (self.fusion, *builder);
+        let shape = |kind| fusion.shape(self.columns, None, kind);
+        let mut ins = Vec::new();
+        for (value, kind) in &fusion.inputs {
+            ins.push(frame.operand(builder, *value, &shape(*kind))?);
+        }
+        let mut outs = Vec::new();
+        for (value, kind) in &fusion.outputs {
+            outs.push((*value, frame.out(builder, *value, &shape(*kind))?));
+        }
+        let name = frame.name(if self.streams { "rows" } else { "map" });
+        let types = argument_types(&ins, &fusion.scalars, &outs);
+        let kernel = Kernel::new(builder.location, frame.module, &types);
+        self.emit(&kernel, &ins, &outs)?;
+        kernel.finish(frame.module, &name, self.tile.threads())?;
+        let grid = self.grid(builder)?;
+        frame.launch(
+            builder,
+            &name,
+            grid,
+            &launched(&ins, &fusion.scalars),
+            &outs,
+        )?;
+        Ok(name)
+    }
+
+    /// Whether tiles hold whole rows.
+    fn in_registers(&self) -> bool {
+        self.tile.columns >= self.columns
+    }
+
+    /// CTAs: tiles of rows along x, and of columns along y unless a CTA has all of its rows' columns.
+    fn grid(&self, builder: &Builder<'c>) -> PassResult<'c, [Val<'c>; 3]> {
+        let code = Code { builder: *builder };
+        let rows = self.fusion.shape(self.columns, None, Kind::Row);
+        let x = match rows.first() {
+            Some(&DYNAMIC) => {
+                let (value, kind) = self
+                    .fusion
+                    .outputs
+                    .iter()
+                    .chain(&self.fusion.inputs)
+                    .find(|(_, kind)| *kind != Kind::Column)
+                    .ok_or_else(|| {
+                        PassError::new(builder.location, "no tensor has the kernel's rows")
+                    })?;
+                let shape = self.fusion.shape(self.columns, None, *kind);
+                code.ceil_div(leading_of(builder, *value, &shape)?, self.tile.rows)?
+            }
+            rows => code.index(count(rows.copied().unwrap_or(1), self.tile.rows))?,
+        };
+        let y = if self.streams {
+            1
+        } else {
+            count(self.columns, self.tile.columns)
+        };
+        if y > MOST_BLOCKS {
+            let what = format!("rows of {} elements are more than a grid has", self.columns);
+            return Err(PassError::new(builder.location, what));
+        }
+        Ok([x, code.index(y)?, code.index(1)?])
+    }
+
+    fn emit(&self, kernel: &Kernel<'c>, ins: &[Operand<'c>], outs: &[Out<'c>]) -> PassResult<'c> {
+        let code = kernel.code;
+        let layout = self
+            .tile
+            .layout()
+            .map_err(|error| layout_error(code.builder.location, error))?;
+        let registers = registers(code, [self.tile.rows, self.tile.columns], layout)?;
+        let arguments = Arguments::of(kernel, ins, self.fusion, outs);
+        let inputs = self.fusion.inputs.iter().filter_map(|input| {
+            let argument = arguments.inputs.get(&(identity(input.0), input.1))?;
+            Some((input, argument))
+        });
+        let outputs = self.fusion.outputs.iter().zip(&arguments.outputs);
+        let origin = self.origin(code, inputs.chain(outputs))?;
+        let mut evaluator = Evaluator {
+            code,
+            registers: &registers,
+            columns: self.columns,
+            arguments: &arguments.inputs,
+            scalars: &arguments.scalars,
+            origin,
+            known: HashMap::new(),
+        };
+        self.store(&mut evaluator, &arguments.outputs)
+    }
+
+    fn origin<'a>(
+        &self,
+        code: Code<'c>,
+        mut tensors: impl Iterator<Item = (&'a (Val<'c>, Kind), &'a Argument<'c>)>,
+    ) -> PassResult<'c, Origin<'c>>
+    where
+        'c: 'a,
+    {
+        let rows = self.fusion.shape(self.columns, None, Kind::Row);
+        let limit = match rows.first() {
+            Some(&DYNAMIC) => {
+                let whole = tensors.find(|((_, kind), _)| *kind != Kind::Column);
+                let (_, argument) = whole
+                    .ok_or_else(|| layout_error(code.builder.location, "no argument has rows"))?;
+                code.leading(argument.memref, DYNAMIC)?
+            }
+            rows => code.index(rows.copied().unwrap_or(1))?,
+        };
+        let column = if self.streams {
+            code.index(0)?
+        } else {
+            code.times(code.block("y")?, self.tile.columns)?
+        };
+        Ok(Origin {
+            batch: None,
+            row: code.times(code.block("x")?, self.tile.rows)?,
+            column,
+            limit: [limit, code.index(self.columns)?],
+        })
+    }
+
+    /// Stores the outputs; those with columns in a loop when a CTA's rows are longer than its tile.
+    fn store(&self, evaluator: &mut Evaluator<'_, 'c>, outs: &[Argument<'c>]) -> PassResult<'c> {
+        let looped = self.streams && !self.in_registers();
+        let outputs = || self.fusion.outputs.iter().zip(outs);
+        for ((value, kind), to) in outputs() {
+            if !looped || *kind == Kind::Row {
+                evaluator.store(*value, *kind, to)?;
+            } else {
+                evaluator.form_rows(*value, *kind)?;
+            }
+        }
+        if !looped
+            || self
+                .fusion
+                .outputs
+                .iter()
+                .all(|(_, kind)| *kind == Kind::Row)
+        {
+            return Ok(());
+        }
+        let (code, end) = (evaluator.code, evaluator.origin.limit[1]);
+        code.for_each(end, self.tile.columns, &[], |code, column, _| {
+            let mut inner = evaluator.at_column(code, column);
+            for ((value, kind), to) in outputs().filter(|((_, kind), _)| *kind != Kind::Row) {
+                inner.store(*value, *kind, to)?;
+            }
+            Ok(Vec::new())
+        })?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn free_elements_are_cut_where_tiles_divide_them() {
+        assert_eq!(
+            free_columns(Size {
+                dynamic: false,
+                known: 128 * 1000
+            }),
+            512
+        );
+        assert_eq!(
+            free_columns(Size {
+                dynamic: true,
+                known: 768
+            }),
+            256
+        );
+        assert_eq!(
+            free_columns(Size {
+                dynamic: true,
+                known: 300
+            }),
+            300
+        );
+    }
+}
