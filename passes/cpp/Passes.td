@@ -101,21 +101,14 @@ def AxePlanKernels : Pass<"axe-plan-kernels", "::mlir::ModuleOp"> {
     A discardable dictionary `axe.plan` on an `axe.gemm` or an `axe.scaled_gemm`
     overrides what the planner would choose:
 
-    * `kernel = "wgmma"` (one warp copies, warpgroups multiply) or `"mma"`;
-    * `tile = array<i64: M, N, K>`, `stages = 4 : i64`;
-    * for `"wgmma"`: `consumers = 2 : i64` warpgroups, the `order` of tiles (`"rows"`,
-      `"columns"`, `"groups"`, `"snake"`, `"hilbert"`), and `group = 8 : i64`, the rows
-      of tiles in a group, and `cluster = 2 : i64`, CTAs that fetch columns for each other
-      (rows, with `beside = true`);
-      for results of few rows also `swap = true`, which gives the 64 rows of the instruction
-      to the columns of `tile`, and `split = 4 : i64`, CTAs of a cluster that share the depth;
-      `turns = true`, with which each warpgroup has every second tile;
-    * for `"mma"`: `warps = array<i64: rows, columns>` (threads, where products are
-      scalar), and `precision = "tf32"`, which lets f32 operands be rounded to tf32.
+    ```mlir
+    axe.plan = {tile = array<i64: 128, 256, 64>, stages = 4 : i64, cluster = array<i64: 2, 1>}
+    ```
 
-    Another entry, or one with another kind of value, is an error.
+    docs/reference/plans.md lists its keys, and docs/planning.md says how plans are
+    chosen. Another entry, or one with another kind of value, is an error.
 
-    Without one of them but the last, the plan is that of the database of tuned plans
+    Without one that says more than `precision`, the plan is that of the database of tuned plans
     for the product's sizes (or for the same columns and depth and up to a quarter
     more or fewer rows, where the cost model finds it at most 2% slower than its own
     choice), else the cost model's. The database in the compiler is replaced by

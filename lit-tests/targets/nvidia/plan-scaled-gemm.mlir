@@ -81,7 +81,7 @@ func.func @narrow(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %w: tens
 }
 
 // Blocks that are no stage.
-// REMARK: remark: [Missed] {{.*}}Function=short_0_gemm{{.*}}"not by roles: blocks of 64 elements along k are no stage of a multiple of 128 bytes up to 1024"
+// REMARK: remark: [Missed] {{.*}}Function=short_0_gemm{{.*}}"not by wgmma: blocks of 64 elements along k are no stage of a multiple of 128 bytes up to 1024"
 // CHECK-LABEL: axe.kernel @short_0_gemm
 // CHECK-NOT: axe.pipeline
 // CHECK: axe.gemm {{.*}}f16
@@ -91,7 +91,7 @@ func.func @short(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<8x256xf32>, %w: tenso
 }
 
 // Rows that no descriptor takes.
-// REMARK: remark: [Missed] {{.*}}Function=odd_0_gemm{{.*}}"not by roles: an operand's rows of 200 elements are no multiple of 16 bytes, which its descriptor needs, and the product is too small for a copy to pay"
+// REMARK: remark: [Missed] {{.*}}Function=odd_0_gemm{{.*}}"not by wgmma: an operand's rows of 200 elements are no multiple of 16 bytes, which its descriptor needs, and the product is too small for a copy to pay"
 // CHECK-LABEL: axe.kernel @odd_0_gemm
 // CHECK-NOT: axe.pipeline
 func.func @odd(%a: tensor<256x200xf8E4M3FN>, %sa: tensor<256x2xf32>, %w: tensor<256x200xf8E4M3FN>, %sw: tensor<2x2xf32>) -> tensor<256x256xf32> {

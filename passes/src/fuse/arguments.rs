@@ -1,6 +1,6 @@
 //! The arguments of a kernel: what it reads, scalars, what it writes.
 
-use super::frame::Operand;
+use super::frame::{Operand, Out};
 use super::fusion::Fusion;
 use super::space::Kind;
 use crate::build::Kernel;
@@ -8,9 +8,6 @@ use crate::ir::Val;
 use crate::ir::value::identity;
 use melior::ir::{Type, ValueLike};
 use std::collections::HashMap;
-
-/// A tensor outside a kernel that a value of the group is stored to.
-pub type Out<'c> = (Val<'c>, Operand<'c>);
 
 /// A memref of the kernel in the space's own shape.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! The values of a group on one tile, in registers.
 
 use super::arguments::Argument;
-use super::fold::Fold;
+use super::fold::{Fold, Part, Stream};
 use super::fusion::needs;
 use super::operators::{captured, is_reshape, splat};
 use super::registers::Registers;
@@ -255,7 +255,7 @@ impl<'c> Evaluator<'_, 'c> {
         results.first().copied().ok_or_else(|| self.lost(from))
     }
 
-    /// The same at another column of the same rows: what is known of rows stays known.
+    /// The same at another column of the same rows: what is outer stays known.
     pub fn at_column(&self, code: Code<'c>, column: Val<'c>) -> Self
     where
         Self: Sized,
@@ -263,7 +263,7 @@ impl<'c> Evaluator<'_, 'c> {
         let rows = self
             .known
             .iter()
-            .filter(|((_, kind), _)| *kind == Kind::Row);
+            .filter(|((_, kind), _)| Part::of(*kind, Stream::Columns) == Part::Outer);
         Self {
             code,
             registers: self.registers,

@@ -7,6 +7,7 @@
 //! through a tile piece by piece are that, in the order of the pieces.
 
 use super::operators::is_product;
+use super::space::Kind;
 use crate::PassResult;
 use crate::build::{Code, Number};
 use crate::error::PassError;
@@ -16,15 +17,33 @@ use axe_dialect::Combiner;
 use melior::ir::operation::OperationLike;
 use melior::ir::{Type, ValueLike};
 
-/// How an operator hangs together with the dimension that its kernel streams.
+/// The dimension that a kernel streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// The depth of a product: the space itself is not streamed.
+    Depth,
+    /// The columns of the space.
+    Columns,
+}
+
+/// How a value hangs together with the dimension that its kernel streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// Formed once a tile.
     Outer,
     /// Formed of each piece of the stream.
     Inner,
-    /// Summed up over the stream.
-    Fold,
+}
+
+impl Part {
+    /// The part of a value of this kind.
+    #[must_use]
+    pub const fn of(kind: Kind, stream: Stream) -> Self {
+        match (stream, kind) {
+            (Stream::Depth, _) | (Stream::Columns, Kind::Row) => Self::Outer,
+            (Stream::Columns, Kind::Full | Kind::Column) => Self::Inner,
+        }
+    }
 }
 
 /// A sum, maximum, ... over the streamed dimension.
@@ -32,12 +51,15 @@ pub enum Part {
 pub struct Fold {
     /// How states are combined: products are added.
     pub combiner: Combiner,
+    /// What is streamed.
+    pub over: Stream,
 }
 
 impl Fold {
     /// The fold of products along their depth.
     pub const PRODUCT: Self = Self {
         combiner: Combiner::Add,
+        over: Stream::Depth,
     };
 
     /// The fold that an operator is; `None` for one that is inner or outer.
@@ -62,7 +84,10 @@ impl Fold {
         op.attribute("combiner")
             .ok()
             .and_then(|attribute| Combiner::cast(attribute))
-            .map(|combiner| Self { combiner })
+            .map(|combiner| Self {
+                combiner,
+                over: Stream::Columns,
+            })
             .ok_or_else(|| PassError::new(op.location(), "its combiner cannot be read"))
     }
 
@@ -97,5 +122,24 @@ impl Fold {
             .builder
             .operation("axe.map", &[a, b], &[a.r#type()], &[], vec![region])?;
         code.builder.result_of(op)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_an_element_a_row_is_outer_where_columns_are_streamed() {
+        let of = |kind| Part::of(kind, Stream::Columns);
+        assert_eq!(
+            [Kind::Row, Kind::Full, Kind::Column].map(of),
+            [Part::Outer, Part::Inner, Part::Inner]
+        );
+        let of = |kind| Part::of(kind, Stream::Depth);
+        assert_eq!(
+            [Kind::Row, Kind::Full, Kind::Column].map(of),
+            [Part::Outer; 3]
+        );
     }
 }

@@ -1,6 +1,5 @@
 //! The function around the kernels: operands in the shape of a kernel's space, launches, results.
 
-use super::arguments::Out;
 use super::operators::is_reshape;
 use super::reshape::{leading, leading_of, reshape};
 use super::space::source;
@@ -34,6 +33,9 @@ pub struct Operand<'c> {
     /// The kernel's type.
     pub memref: Type<'c>,
 }
+
+/// A tensor outside a kernel that a value of the logical function is stored to.
+pub type Out<'c> = (Val<'c>, Operand<'c>);
 
 impl<'c> Frame<'c> {
     /// The next kernel's name.

@@ -1,6 +1,6 @@
 //! A group, read once: what its kernel takes, forms and gives. Nothing after this looks at the group again.
 
-use super::fold::Fold;
+use super::fold::{Fold, Stream};
 use super::group::Group;
 use super::operators::{captured, is_product};
 use super::reshape::{element_bytes, shape_in};
@@ -67,6 +67,12 @@ impl<'c> Fusion<'c> {
             widest: 0,
             seen: HashSet::new(),
         }
+    }
+
+    /// The dimension that the kernel streams: that of its folds. A product's comes first, for no reduction joins it.
+    #[must_use]
+    pub fn stream(&self) -> Option<Stream> {
+        self.folds.first().map(|(_, fold)| fold.over)
     }
 
     /// The shape of a value of a kind among rows of so many columns; with a batch, its number of products leads.

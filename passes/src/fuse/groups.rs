@@ -7,10 +7,11 @@
 //! group that reads them, and become a kernel only for a reader that cannot.
 
 use super::group::{Group, Root};
-use super::operators::{bases, is_lazy, is_product, is_reshape, start_of};
+use super::operators::{bases, has, is_lazy, is_operator, is_product, is_reshape, start_of};
 use super::space::{Kind, Size, source};
 use crate::ir::value::{defining, identity, name, operands, results};
 use crate::ir::{Op, TensorType, Val};
+use axe_dialect::ops::Trait;
 use std::collections::{HashMap, HashSet};
 
 /// The groups of a block.
@@ -27,16 +28,17 @@ impl<'c> Groups<'c> {
     pub(super) fn of(ops: &[Op<'c>]) -> Self {
         let mut groups = Self::default();
         for (number, &op) in ops.iter().enumerate() {
-            match name(op).as_str() {
-                "axe.map" | "axe.cast" | "axe.reduce" => groups.elementwise(op, number),
-                _ if is_product(op) => groups.gemm(op, number),
-                "axe.transpose" => groups.single(op, number),
-                "tensor.dim" => {}
-                _ if is_lazy(op) => {}
-                _ => {
-                    for operand in operands(op) {
-                        groups.want(operand, number);
-                    }
+            if has(op, Trait::Elementwise) || has(op, Trait::Reduction) {
+                groups.elementwise(op, number);
+            } else if is_product(op) {
+                groups.gemm(op, number);
+            } else if is_lazy(op) || name(op) == "tensor.dim" {
+                // Formed by each reader.
+            } else if is_operator(op) && has(op, Trait::Relayout) {
+                groups.single(op, number);
+            } else {
+                for operand in operands(op) {
+                    groups.want(operand, number);
                 }
             }
         }
@@ -191,7 +193,7 @@ impl<'c> Groups<'c> {
             if let Some(from) = source(op) {
                 self.provide(from, number);
             }
-        } else if ["axe.broadcast", "axe.fill"].contains(&name(op).as_str()) {
+        } else if has(op, Trait::Lazy) {
             self.lazy(op, value, number);
         }
     }

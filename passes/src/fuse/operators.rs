@@ -3,40 +3,33 @@
 use super::space::source;
 use crate::ir::value::{defining, identity, name, operands, results};
 use crate::ir::{Op, TensorType, Val, attribute, types, walk};
+use axe_dialect::Typed;
+use axe_dialect::ops::{self, GemmOp, Trait};
 use melior::ir::operation::OperationLike;
 use melior::ir::{BlockLike, ValueLike};
 use std::collections::HashSet;
 
-/// The product whose blocks have scales.
-pub const SCALED_PRODUCT: &str = "axe.scaled_gemm";
+/// Whether an operation has a trait of the dialect's.
+pub(super) fn has(op: Op<'_>, r#trait: Trait) -> bool {
+    ops::has(&name(op), r#trait)
+}
 
 /// Whether this is an operator that becomes part of a kernel.
 #[must_use]
 pub fn is_operator(op: Op<'_>) -> bool {
-    const NAMES: [&str; 6] = [
-        "axe.map",
-        "axe.cast",
-        "axe.reduce",
-        "axe.broadcast",
-        "axe.fill",
-        "axe.transpose",
-    ];
-    is_product(op) || NAMES.contains(&name(op).as_str())
+    has(op, Trait::Logical)
 }
 
 /// Whether an operator is a matrix product.
 #[must_use]
 pub fn is_product(op: Op<'_>) -> bool {
-    ["axe.gemm", SCALED_PRODUCT].contains(&name(op).as_str())
+    has(op, Trait::Product)
 }
 
 /// What a product adds to, where it has that.
 #[must_use]
 pub fn start_of(op: Op<'_>) -> Option<Val<'_>> {
-    operands(op)
-        .get(2)
-        .copied()
-        .filter(|_| name(op) != SCALED_PRODUCT)
+    GemmOp::of(op)?.acc
 }
 
 /// Whether an operation gives the same elements in the same order.
@@ -61,9 +54,7 @@ pub fn splat(op: Op<'_>) -> Option<melior::ir::Attribute<'_>> {
 
 /// Whether an operator is formed again by each of its readers.
 pub(super) fn is_lazy(op: Op<'_>) -> bool {
-    is_reshape(op)
-        || ["axe.broadcast", "axe.fill"].contains(&name(op).as_str())
-        || splat(op).is_some()
+    is_reshape(op) || has(op, Trait::Lazy) || splat(op).is_some()
 }
 
 /// Whether a conversion loses nothing and reads less than it gives.

@@ -4,7 +4,7 @@
 //! changes one line of a checked-in file:
 //!
 //! ```text
-//! {"chip":"sm_90a","op":"gemm","dtype":"f16","layout":"nt","m":8192,"n":4096,"k":4096,"plan":"{tile = [128, 256, 64]}","time_us":401.5,"ratio":1.031,"device":"NVIDIA H200"}
+//! {"chip":"sm_90a","op":"gemm","dtype":"f16","layout":"nt","m":8192,"n":4096,"k":4096,"plan":"{tile = array<i64: 128, 256, 64>}","time_us":401.5,"ratio":1.031,"device":"NVIDIA H200"}
 //! ```
 //!
 //! Empty lines and lines that start with `#` are skipped. `plan` is the plan's dictionary as its
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn the_documented_line_is_read_and_written() {
-        let line = r#"{"chip":"sm_90a","op":"gemm","dtype":"f16","layout":"nt","m":8192,"n":4096,"k":4096,"plan":"{tile = [128, 256, 64]}","time_us":401.5,"ratio":1.031,"device":"NVIDIA H200"}"#;
+        let line = r#"{"chip":"sm_90a","op":"gemm","dtype":"f16","layout":"nt","m":8192,"n":4096,"k":4096,"plan":"{tile = array<i64: 128, 256, 64>}","time_us":401.5,"ratio":1.031,"device":"NVIDIA H200"}"#;
         let db = TunedDb::parse(&format!("# best plans\n\n{line}\n")).unwrap();
         assert_eq!(db.text(), format!("{line}\n"));
         let entry = db.entries().next().unwrap();

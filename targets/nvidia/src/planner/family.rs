@@ -38,8 +38,10 @@ pub(super) trait Family {
     /// What operators compute.
     fn problem(operators: &Self::Operators<'_>, chip: &Chip) -> Self::Problem;
 
-    /// What their `axe.plan` asks for.
-    fn asked(operators: &Self::Operators<'_>) -> Plan;
+    /// What their `axe.plan` asks for: nothing, where they have none.
+    fn asked(_: &Self::Operators<'_>) -> Plan {
+        Plan::default()
+    }
 
     /// The configuration of a plan; what it leaves out is the cost model's choice.
     ///
@@ -62,10 +64,14 @@ pub(super) trait Family {
     fn clocks(problem: Self::Problem, config: Self::Config, chip: &Chip) -> f64;
 
     /// What the database finds operators by; none for what it has no entries for.
-    fn key(operators: &Self::Operators<'_>, chip: &Chip) -> Option<Key>;
+    fn key(_: &Self::Operators<'_>, _: &Chip) -> Option<Key> {
+        None
+    }
 
     /// What is computed for a key of the database; none for another family's.
-    fn of_key(key: &Key) -> Option<Self::Problem>;
+    fn of_key(_: &Key) -> Option<Self::Problem> {
+        None
+    }
 
     /// Rows, columns and depth of a configuration's tile.
     fn tile(config: Self::Config) -> [i64; 3];
@@ -74,11 +80,9 @@ pub(super) trait Family {
     fn described(operators: &Self::Operators<'_>) -> String;
 
     /// Why a quicker kind of kernel was not taken.
-    fn declined(
-        operators: &Self::Operators<'_>,
-        config: Self::Config,
-        chip: &Chip,
-    ) -> Option<String>;
+    fn declined(_: &Self::Operators<'_>, _: Self::Config, _: &Chip) -> Option<String> {
+        None
+    }
 
     /// Adds the kernels of a configuration, and launches them; the name of the one that is explained.
     ///

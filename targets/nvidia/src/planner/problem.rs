@@ -94,8 +94,8 @@ pub(super) const BLOCKS: Blocks = Blocks { n: 128, k: 128 };
 pub struct Query {
     /// The product.
     pub problem: Problem,
-    /// Whether the tensor memory accelerator takes its operands, or copies of them that pay.
-    pub roles: bool,
+    /// Whether `wgmma` takes it: the tensor memory accelerator its operands, or copies of them that pay.
+    pub wgmma: bool,
     /// How the operands are stored.
     pub k_first: KFirst,
     /// What shares a scale, where blocks have scales.
@@ -137,7 +137,7 @@ impl Query {
         Some(Self {
             problem,
             blocks,
-            roles: takes || problem.pays_for_copies(),
+            wgmma: takes || problem.pays_for_copies(),
             k_first: KFirst {
                 a: trans_a,
                 b: !trans_b,

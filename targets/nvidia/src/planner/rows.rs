@@ -7,11 +7,11 @@ use super::knobs::Plan;
 use super::problem::count;
 use super::row_tile::{RowTile, elementwise_tile, row_tile};
 use crate::facts::chip::{Chip, MOST_BLOCKS};
-use axe_package::Key;
 use axe_passes::build::{Code, Kernel, layout_error};
-use axe_passes::fuse::arguments::{Argument, Arguments, Out, argument_types, launched};
+use axe_passes::fuse::arguments::{Argument, Arguments, argument_types, launched};
 use axe_passes::fuse::evaluate::{Evaluator, Origin};
-use axe_passes::fuse::frame::Operand;
+use axe_passes::fuse::fold::{Part, Stream};
+use axe_passes::fuse::frame::{Operand, Out};
 use axe_passes::fuse::fusion::Fusion;
 use axe_passes::fuse::group::Group;
 use axe_passes::fuse::registers::registers;
@@ -91,17 +91,13 @@ impl Family for Rows {
             bytes: bytes.iter().copied().min().unwrap_or(4),
             words: fusion.widest.max(4) / 4,
             moved: bytes.iter().sum(),
-            streams: !fusion.folds.is_empty(),
+            streams: fusion.stream() == Some(Stream::Columns),
         };
         Ok(Read { fusion, problem })
     }
 
     fn problem(operators: &Read<'_>, _: &Chip) -> Problem {
         operators.problem
-    }
-
-    fn asked(_: &Read<'_>) -> Plan {
-        Plan::default()
     }
 
     fn configure(operators: &Read<'_>, _: &Plan, _: &Chip) -> Result<RowTile, String> {
@@ -123,14 +119,6 @@ impl Family for Rows {
         waves * tile * problem.moved as f64 / chip.mma.l2_bytes + chip.mma.overhead
     }
 
-    fn key(_: &Read<'_>, _: &Chip) -> Option<Key> {
-        None
-    }
-
-    fn of_key(_: &Key) -> Option<Problem> {
-        None
-    }
-
     fn tile(config: RowTile) -> [i64; 3] {
         [config.rows, config.columns, 1]
     }
@@ -139,10 +127,6 @@ impl Family for Rows {
         let Problem { total, columns, .. } = operators.problem;
         let rows = if total.dynamic { "? x " } else { "" };
         format!("{rows}{} elements in rows of {columns}", total.known)
-    }
-
-    fn declined(_: &Read<'_>, _: RowTile, _: &Chip) -> Option<String> {
-        None
     }
 
     fn emit<'c>(
@@ -305,27 +289,22 @@ impl<'c> RowKernel<'_, 'c> {
     /// Stores the outputs; those with columns in a loop when a CTA's rows are longer than its tile.
     fn store(&self, evaluator: &mut Evaluator<'_, 'c>, outs: &[Argument<'c>]) -> PassResult<'c> {
         let looped = self.streams && !self.in_registers();
+        let outer = |kind| Part::of(kind, Stream::Columns) == Part::Outer;
         let outputs = || self.fusion.outputs.iter().zip(outs);
         for ((value, kind), to) in outputs() {
-            if !looped || *kind == Kind::Row {
+            if !looped || outer(*kind) {
                 evaluator.store(*value, *kind, to)?;
             } else {
                 evaluator.form_rows(*value, *kind)?;
             }
         }
-        if !looped
-            || self
-                .fusion
-                .outputs
-                .iter()
-                .all(|(_, kind)| *kind == Kind::Row)
-        {
+        if !looped || self.fusion.outputs.iter().all(|(_, kind)| outer(*kind)) {
             return Ok(());
         }
         let (code, end) = (evaluator.code, evaluator.origin.limit[1]);
         code.for_each(end, self.tile.columns, &[], |code, column, _| {
             let mut inner = evaluator.at_column(code, column);
-            for ((value, kind), to) in outputs().filter(|((_, kind), _)| *kind != Kind::Row) {
+            for ((value, kind), to) in outputs().filter(|((_, kind), _)| !outer(*kind)) {
                 inner.store(*value, *kind, to)?;
             }
             Ok(Vec::new())

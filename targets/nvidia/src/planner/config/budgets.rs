@@ -1,4 +1,4 @@
-//! How warpgroups with roles share out a multiprocessor's registers.
+//! How warp-specialised warpgroups share out a multiprocessor's registers.
 //!
 //! A kernel is launched with an even share for every thread; `setmaxnreg` then moves registers from the role that
 //! copies, whose threads hold little more than addresses and phases, to those that multiply, whose threads hold

@@ -6,8 +6,8 @@ use crate::emit::STAGING_BYTES;
 use crate::facts::chip::{Chip, MULTIPROCESSOR_REGISTERS, THREAD_REGISTERS};
 use crate::planner::knobs::{Mainloop, Plan, Schedule, Sharing};
 use crate::planner::layouts::ROW_BYTES;
-use crate::planner::row_tile::RowTile;
 use crate::planner::problem::KFirst;
+use crate::planner::row_tile::RowTile;
 use axe_dialect::RasterOrder;
 use std::fmt;
 

@@ -2,8 +2,8 @@
 
 use super::Epilogue;
 use crate::facts::chip::LINE_BYTES;
-use crate::planner::row_tile::RowTile;
 use crate::planner::problem::count;
+use crate::planner::row_tile::RowTile;
 use axe_passes::PassResult;
 use axe_passes::build::{Code, layout_error};
 use axe_passes::fuse::arguments::Argument;

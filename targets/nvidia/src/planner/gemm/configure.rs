@@ -57,7 +57,7 @@ impl Gemm<'_> {
 
     /// The cost model's choice.
     fn chosen(&self, chip: &Chip) -> Option<Wgmma> {
-        let query = self.query(chip);
+        let query = self.query_where(true);
         let whole = |config: &Wgmma| match config.decomposition() {
             Decomposition::SplitK(..) | Decomposition::StreamK(..) => self.not_shared().is_none(),
             Decomposition::DataParallel(_) | Decomposition::ClusterSplitK(_) => true,

@@ -19,7 +19,7 @@ pub(super) mod widen;
 mod workspace;
 
 use super::choose::search::Candidate;
-use super::config::{Config, Mma, Wgmma};
+use super::config::Config;
 use super::family::{Family, Launch};
 use super::knobs::Plan;
 use super::model;
@@ -30,8 +30,8 @@ use crate::facts::chip::Chip;
 use axe_package::Key;
 use axe_passes::PassResult;
 use axe_passes::build::{Kernel, layout_error};
-use axe_passes::fuse::arguments::{Out, argument_types, launched};
-use axe_passes::fuse::frame::Operand;
+use axe_passes::fuse::arguments::{argument_types, launched};
+use axe_passes::fuse::frame::{Operand, Out};
 use axe_passes::fuse::fusion::Fusion;
 use axe_passes::fuse::group::{Group, Root};
 use axe_passes::fuse::operators::start_of;
@@ -113,7 +113,7 @@ impl Family for Gemms {
 
     fn declined(operators: &Read<'_>, config: Config, chip: &Chip) -> Option<String> {
         match (config, operators.gemm.admits_wgmma(chip)) {
-            (Config::Mma(_), Err(reason)) => Some(format!("not by roles: {reason}")),
+            (Config::Mma(_), Err(reason)) => Some(format!("not by wgmma: {reason}")),
             _ => None,
         }
     }
@@ -126,22 +126,18 @@ impl Family for Gemms {
         let Read { gemm, fusion } = operators;
         let product = Product { gemm, fusion };
         let mut ins = product.factors(config, launch)?;
-        match config {
-            Config::Wgmma(config) if config.splits() > 1 => {
-                workspace::split_k(&product, config, launch, &ins)
-            }
-            Config::Wgmma(config) => {
-                let outs = product.others(launch, &mut ins)?;
-                match LastWave::of(config, [gemm.m, gemm.n, gemm.k], launch.chip) {
-                    Some(last) => workspace::stream_k(&product, config, last, launch, (ins, outs)),
-                    None => product.wgmma(config, launch, &ins, &outs),
-                }
-            }
-            Config::Mma(config) => {
-                let outs = product.others(launch, &mut ins)?;
-                product.mma(config, launch, &ins, &outs)
-            }
+        if let Config::Wgmma(config) = config
+            && config.splits() > 1
+        {
+            return workspace::split_k(&product, config, launch, &ins);
         }
+        let outs = product.others(launch, &mut ins)?;
+        if let Config::Wgmma(config) = config
+            && let Some(last) = LastWave::of(config, [gemm.m, gemm.n, gemm.k], launch.chip)
+        {
+            return workspace::stream_k(&product, config, last, launch, (ins, outs));
+        }
+        product.alone(config, launch, &ins, &outs)
     }
 }
 
@@ -206,52 +202,45 @@ impl<'c> Product<'_, 'c> {
         Ok(outs)
     }
 
-    /// One kernel, whose clusters go through the tiles.
-    fn wgmma(
+    /// One kernel: of `wgmma`, whose clusters go through the tiles, or of `mma.sync`, a CTA for each tile.
+    fn alone(
         &self,
-        config: Wgmma,
+        config: Config,
         launch: &mut Launch<'_, 'c>,
         ins: &[Operand<'c>],
         outs: &[Out<'c>],
     ) -> PassResult<'c, String> {
-        let (gemm, fusion, builder) = (self.gemm, self.fusion, launch.builder);
-        let name = launch.frame.name("gemm");
+        let Self { gemm, fusion } = *self;
+        let (frame, builder) = (&mut *launch.frame, launch.builder);
+        let name = frame.name("gemm");
         let types = argument_types(ins, &fusion.scalars, outs);
-        let mut kernel = Kernel::new(builder.location, launch.frame.module, &types);
-        let body = wgmma::WgmmaKernel {
-            gemm,
-            config,
-            fusion,
-            last: None,
+        let mut kernel = Kernel::new(builder.location, frame.module, &types);
+        let (threads, span) = match config {
+            Config::Wgmma(config) => {
+                let body = wgmma::WgmmaKernel {
+                    gemm,
+                    config,
+                    fusion,
+                    last: None,
+                };
+                body.emit(&kernel, ins, outs)?;
+                kernel.cluster = config.ctas();
+                (config.threads(), config.span())
+            }
+            Config::Mma(config) => {
+                mma::MmaKernel::new(gemm, config, fusion)?.emit(&kernel, ins, outs)?;
+                let [m, n, _] = config.tile;
+                (config.threads(gemm.unit), [m, n])
+            }
         };
-        body.emit(&kernel, ins, outs)?;
-        kernel.cluster = config.ctas();
-        kernel.finish(launch.frame.module, &name, config.threads())?;
-        let tiles = grid::grid(builder, gemm, config.span())?;
-        let grid = persistent(builder, tiles, config.ctas(), launch.chip)?;
+        kernel.finish(frame.module, &name, threads)?;
+        let tiles = grid::grid(builder, gemm, span)?;
+        let grid = match config {
+            Config::Wgmma(config) => persistent(builder, tiles, config.ctas(), launch.chip)?,
+            Config::Mma(_) => tiles,
+        };
         let ins = launched(ins, &fusion.scalars);
-        launch.frame.launch(builder, &name, grid, &ins, outs)?;
-        Ok(name)
-    }
-
-    /// One kernel, of a CTA for each tile.
-    fn mma(
-        &self,
-        config: Mma,
-        launch: &mut Launch<'_, 'c>,
-        ins: &[Operand<'c>],
-        outs: &[Out<'c>],
-    ) -> PassResult<'c, String> {
-        let (gemm, fusion, builder) = (self.gemm, self.fusion, launch.builder);
-        let name = launch.frame.name("gemm");
-        let types = argument_types(ins, &fusion.scalars, outs);
-        let kernel = Kernel::new(builder.location, launch.frame.module, &types);
-        mma::MmaKernel::new(gemm, config, fusion)?.emit(&kernel, ins, outs)?;
-        kernel.finish(launch.frame.module, &name, config.threads(gemm.unit))?;
-        let [m, n, _] = config.tile;
-        let grid = grid::grid(builder, gemm, [m, n])?;
-        let ins = launched(ins, &fusion.scalars);
-        launch.frame.launch(builder, &name, grid, &ins, outs)?;
+        frame.launch(builder, &name, grid, &ins, outs)?;
         Ok(name)
     }
 }

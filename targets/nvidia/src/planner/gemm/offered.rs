@@ -60,10 +60,10 @@ const SCALED_SHAPES: [(i64, i64, i64); 7] = [
 ];
 
 /// Rows up to which warps alone are quicker where sums are short, and the bytes of a row of A up to which they are: the ring
-/// of roles takes longer to fill (an H200: 2.65 us and 1.23 for 2 x 320 x 24, even at 8 x 1320 x 240).
+/// of `wgmma` takes longer to fill (an H200: 2.65 us and 1.23 for 2 x 320 x 24, even at 8 x 1320 x 240).
 const SHORT: (i64, i64) = (64, 512);
 
-/// Whether warps alone are quicker, for sums too short for roles.
+/// Whether `mma.sync` is quicker, for sums too short for a ring of `wgmma`.
 pub(in crate::planner) const fn is_short(problem: Problem) -> bool {
     let rows = problem.m.saturating_mul(problem.batch);
     rows <= SHORT.0 && problem.k.saturating_mul(problem.element_bytes) <= SHORT.1
@@ -271,7 +271,7 @@ mod tests {
     fn query(problem: Problem, k_first: KFirst) -> Query {
         Query {
             problem,
-            roles: true,
+            wgmma: true,
             k_first,
             blocks: None,
         }

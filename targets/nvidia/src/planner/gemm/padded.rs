@@ -5,8 +5,8 @@
 
 use crate::facts::chip::{LINE_BYTES, MOST_BLOCKS};
 use crate::planner::family::Launch;
-use crate::planner::row_tile::{RowTile, elementwise_tile};
 use crate::planner::problem::count;
+use crate::planner::row_tile::{RowTile, elementwise_tile};
 use axe_passes::build::{Code, Kernel, Number, launch, layout_error};
 use axe_passes::fuse::frame::{Frame, Operand, operand};
 use axe_passes::fuse::reshape::{element_bytes, leading_of, reshape};

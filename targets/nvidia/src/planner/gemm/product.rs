@@ -5,9 +5,10 @@ use crate::facts::chip::Chip;
 use crate::planner::knobs::{Plan, Precision};
 use crate::planner::problem::{BLOCKS, Blocks, KFirst, Problem, Query, Unit, takes_rows};
 use crate::planner::scheduler::Extents;
-use axe_dialect::element_type;
+use axe_dialect::ops::ScaledGemmOp;
+use axe_dialect::{Typed, element_type};
 use axe_package::{DType, Key, OperandOrder, TunedOp};
-use axe_passes::fuse::operators::{SCALED_PRODUCT, start_of};
+use axe_passes::fuse::operators::start_of;
 use axe_passes::fuse::reshape::element_bytes;
 use axe_passes::ir::value::{name, operands, results};
 use axe_passes::ir::{Builder, DYNAMIC, Op, Val, attribute, types};
@@ -65,7 +66,7 @@ impl<'c> Scales<'c> {
             return None;
         };
         let block = |name| op.attribute(name).ok().and_then(attribute::integer);
-        (name(op) == SCALED_PRODUCT).then_some(Self {
+        (name(op) == ScaledGemmOp::NAME).then_some(Self {
             a,
             b,
             transposed: op.has_attribute("trans_scale_a"),
@@ -208,9 +209,14 @@ impl<'c> Gemm<'c> {
 
     /// The product as data.
     pub(in crate::planner) fn query(&self, chip: &Chip) -> Query {
+        self.query_where(self.admits_wgmma(chip).is_ok())
+    }
+
+    /// The same where it is known whether `wgmma` takes it.
+    pub(in crate::planner) fn query_where(&self, wgmma: bool) -> Query {
         Query {
             problem: self.problem(),
-            roles: self.admits_wgmma(chip).is_ok(),
+            wgmma,
             k_first: self.k_first(),
             blocks: self.scales.map(|scales| scales.blocks),
         }

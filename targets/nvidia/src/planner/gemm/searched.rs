@@ -38,7 +38,7 @@ pub(in crate::planner) fn candidates(
     limit: usize,
 ) -> Vec<Candidate<Config>> {
     let problem = query.problem;
-    let wgmma = query.roles && chip.has_wgmma && chip.has_tma;
+    let wgmma = query.wgmma && chip.has_wgmma && chip.has_tma;
     let short = query.blocks.is_none() && offered::is_short(problem);
     let own = (wgmma && !short)
         .then(|| offered::choose(query, chip))
@@ -156,7 +156,7 @@ mod tests {
                 element_bytes: 2,
                 unit: Unit::Half,
             },
-            roles: k % 8 == 0,
+            wgmma: k % 8 == 0,
             blocks: None,
             k_first: KFirst { a: false, b: false },
         }
@@ -237,7 +237,7 @@ mod tests {
             prop_assert!(all.len() <= limit);
             prop_assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());
             if let Some(first) = all.first() {
-                let own = if query.roles && !offered::is_short(query.problem) {
+                let own = if query.wgmma && !offered::is_short(query.problem) {
                     Config::Wgmma(offered::choose(query, chip).unwrap())
                 } else {
                     Config::Mma(model::mma::choose(query.problem, chip).unwrap())

@@ -17,8 +17,8 @@ use crate::planner::scheduler::{Scheduler, WorkTile};
 use axe_dialect::Level;
 use axe_passes::PassResult;
 use axe_passes::build::{Code, Kernel, layout_error};
-use axe_passes::fuse::arguments::{Arguments, Out};
-use axe_passes::fuse::frame::Operand;
+use axe_passes::fuse::arguments::Arguments;
+use axe_passes::fuse::frame::{Operand, Out};
 use axe_passes::fuse::fusion::Fusion;
 use axe_passes::fuse::registers::registers;
 

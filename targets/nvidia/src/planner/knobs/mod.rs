@@ -134,12 +134,17 @@ impl Plan {
         let wrong = || knob.wrong(&entry.to_string());
         self.put(knob.key, entry).ok_or_else(wrong)?;
         let [least, most] = knob.range;
-        match entry {
-            Entry::Number(number) if !(least..=most).contains(number) => Err(Wrong(format!(
+        let numbers = match entry {
+            Entry::Number(number) => std::slice::from_ref(number),
+            Entry::Numbers(numbers) => numbers,
+            Entry::Text(_) | Entry::Flag(_) => &[],
+        };
+        match numbers.iter().find(|n| !(least..=most).contains(*n)) {
+            Some(number) => Err(Wrong(format!(
                 "expected {least} to {most} as '{}' of axe.plan, got {number}",
                 knob.key
             ))),
-            _ => Ok(()),
+            None => Ok(()),
         }
     }
 
@@ -224,8 +229,8 @@ impl Knob {
                 .join(", "),
             Kind::Flag => "`true`".to_owned(),
             Kind::Number => "`n : i64`".to_owned(),
-            Kind::Numbers(2) => "`array<i64: rows, columns>`".to_owned(),
-            Kind::Numbers(_) => "`array<i64: rows, columns, depth>`".to_owned(),
+            Kind::Numbers(2) => "`array<i64: n, n>`".to_owned(),
+            Kind::Numbers(_) => "`array<i64: n, n, n>`".to_owned(),
         };
         let of = self
             .of

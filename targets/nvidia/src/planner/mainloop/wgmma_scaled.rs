@@ -1,4 +1,4 @@
-//! Products of 8-bit floats whose blocks have scales, by roles (sm_90a): `wgmma` sums a block of k from zero, and the
+//! Products of 8-bit floats whose blocks have scales (sm_90a): `wgmma` sums a block of k from zero, and the
 //! block's sums times their scales are added to sums in f32.
 //!
 //! The tensor cores add 8-bit products with fewer bits than f32 has, so that long sums would lose what the scales are

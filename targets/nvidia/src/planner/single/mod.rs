@@ -13,7 +13,6 @@ use super::knobs::Plan;
 use super::problem::count;
 use super::row_tile::RowTile;
 use crate::facts::chip::{Chip, MOST_BLOCKS};
-use axe_package::Key;
 use axe_passes::build::{Code, Kernel, layout_error};
 use axe_passes::fuse::frame::{Frame, Operand};
 use axe_passes::fuse::group::{Group, Root};
@@ -124,10 +123,6 @@ impl Family for Singles {
         operators.problem
     }
 
-    fn asked(_: &Read<'_>) -> Plan {
-        Plan::default()
-    }
-
     fn configure(operators: &Read<'_>, _: &Plan, _: &Chip) -> Result<RowTile, String> {
         Ok(operators.problem.tile)
     }
@@ -145,24 +140,12 @@ impl Family for Singles {
         bytes / chip.mma.l2_bytes + chip.mma.overhead
     }
 
-    fn key(_: &Read<'_>, _: &Chip) -> Option<Key> {
-        None
-    }
-
-    fn of_key(_: &Key) -> Option<Problem> {
-        None
-    }
-
     fn tile(config: RowTile) -> [i64; 3] {
         [config.rows, config.columns, 1]
     }
 
     fn described(operators: &Read<'_>) -> String {
         name(operators.single.op)
-    }
-
-    fn declined(_: &Read<'_>, _: RowTile, _: &Chip) -> Option<String> {
-        None
     }
 
     fn emit<'c>(
