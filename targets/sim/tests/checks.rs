@@ -264,6 +264,17 @@ fn shuffles_from_lanes_that_do_not_take_part() {
 }
 
 #[test]
+fn an_election_without_voters_has_no_leader() {
+    let body = "elect.sync %r5|%p1, MASK;";
+    assert_finds(
+        32,
+        &body.replace("MASK", "0"),
+        Kind::Invalid,
+        &body.replace("MASK", "-1"),
+    );
+}
+
+#[test]
 fn endless_loops_hit_the_limit() {
     assert!(kinds(&found(32, "l: bra l;")).contains(&Kind::Limit));
 }

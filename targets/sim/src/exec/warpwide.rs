@@ -122,7 +122,8 @@ pub(super) fn execute(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, lanes: u32) -> Ste
         Op::Elect { d, p, .. } => {
             let leader = group.trailing_zeros();
             warp.write(ctx.base, *d, &[u64::from(leader); 32], union);
-            warp.write_pred(ctx.preds, *p, 1 << leader, union);
+            // Nobody, where the mask names no lane that takes part.
+            warp.write_pred(ctx.preds, *p, group & group.wrapping_neg(), union);
         }
         _ => {}
     }
