@@ -5,6 +5,7 @@ mod banks;
 mod compile;
 #[cfg(feature = "compiler")]
 mod module;
+mod part;
 mod reference;
 mod run;
 mod sim;

@@ -3,7 +3,27 @@
 use axe_package::{Package, Tensor};
 use axe_runtime::RuntimeError;
 use axe_runtime::run::Job;
+use serde::Serialize;
 use std::collections::BTreeMap;
+
+/// A box of a tensor.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct Part {
+    /// Its first element.
+    pub origin: Vec<u64>,
+    /// Its extents.
+    pub shape: Vec<u64>,
+}
+
+impl std::fmt::Display for Part {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let ranges = self.origin.iter().zip(&self.shape);
+        let ranges: Vec<_> = ranges
+            .map(|(from, count)| format!("{from}..{}", from + count))
+            .collect();
+        write!(f, "[{}]", ranges.join(", "))
+    }
+}
 
 /// Makes a job expect the results of the CPU reference, unless the request says what to expect of every output.
 ///
@@ -36,14 +56,52 @@ pub fn compute(
     package: &Package,
     inputs: &BTreeMap<String, Tensor>,
 ) -> Result<Vec<Tensor>, RuntimeError> {
-    let ordered: Vec<_> = package
-        .manifest()
-        .inputs
-        .iter()
-        .filter_map(|spec| inputs.get(&spec.name).cloned())
-        .collect();
-    axe_compile::reference(package, &ordered)
+    axe_compile::reference(package, &ordered(package, inputs))
         .map_err(|error| RuntimeError::Usage(error.to_string()))
+}
+
+/// Parts of the results of a package's function on the host; none where none is wanted.
+///
+/// # Errors
+/// As [`expect`].
+#[cfg(feature = "compiler")]
+pub fn parts(
+    package: &Package,
+    inputs: &BTreeMap<String, Tensor>,
+    parts: &[Option<Part>],
+) -> Result<Vec<Option<Tensor>>, RuntimeError> {
+    let part = |part: &Part| axe_compile::Part {
+        origin: part.origin.clone(),
+        shape: part.shape.clone(),
+    };
+    let parts: Vec<_> = parts
+        .iter()
+        .map(|wanted| wanted.as_ref().map(part))
+        .collect();
+    axe_compile::reference_parts(package, &ordered(package, inputs), &parts)
+        .map_err(|error| RuntimeError::Usage(error.to_string()))
+}
+
+/// Inputs in the order of the function's arguments.
+#[cfg(feature = "compiler")]
+fn ordered(package: &Package, inputs: &BTreeMap<String, Tensor>) -> Vec<Tensor> {
+    let specs = package.manifest().inputs.iter();
+    specs
+        .filter_map(|spec| inputs.get(&spec.name).cloned())
+        .collect()
+}
+
+/// Parts of the results of a package's function on the host.
+///
+/// # Errors
+/// Always: this `axe` was built without the compiler.
+#[cfg(not(feature = "compiler"))]
+pub fn parts(
+    package: &Package,
+    inputs: &BTreeMap<String, Tensor>,
+    _parts: &[Option<Part>],
+) -> Result<Vec<Option<Tensor>>, RuntimeError> {
+    compute(package, inputs).map(|_| Vec::new())
 }
 
 /// The results of a package's function on the host.

@@ -2,15 +2,17 @@
 
 use axe_runtime::RuntimeError;
 use axe_runtime::cli::run::RunArgs;
-use axe_runtime::run::{Job, OutputResult};
+use axe_runtime::run::Job;
 use axe_sim::package::{PackageRun, run_package};
 use axe_sim::{Options, Simulator};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
 use serde_json::json;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use crate::part::Judge;
 use crate::{banks, reference};
 
 /// The arguments of one simulation.
@@ -32,7 +34,7 @@ pub struct SimArgs {
     /// Run once for each of N interleavings of the warps (seeds 0 to N - 1)
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     schedules: u64,
-    /// Run only the first N CTAs of each grid; outputs are then not compared
+    /// Run only the first N CTAs of each grid; of the outputs, what they wrote is compared
     #[arg(long, value_name = "N")]
     ctas: Option<u64>,
     /// Worker threads (all cores by default)
@@ -56,9 +58,11 @@ pub fn main(args: &SimArgs) -> Result<u8, RuntimeError> {
     }
     let sms = Options::default().sms;
     let inputs = job.inputs(sms)?;
-    if args.check && job.package().manifest().source.is_some() {
+    let with_reference = args.check && job.package().manifest().source.is_some();
+    if with_reference && args.ctas.is_none() {
         reference::expect(&mut job, &inputs)?;
     }
+    let mut part = Judge::new(&job, &inputs, with_reference);
     let bar = ProgressBar::new(args.schedules).with_style(
         ProgressStyle::with_template("{bar:30} {pos}/{len} schedules, {elapsed}")
             .unwrap_or_else(|_| ProgressStyle::default_bar()),
@@ -78,7 +82,7 @@ pub fn main(args: &SimArgs) -> Result<u8, RuntimeError> {
         bar.set_position(seed);
         match run_package(job.package(), &inputs, job.dims(), &Simulator { options }) {
             Ok(run) => {
-                passed &= report(args, &job, seed, &run)?;
+                passed &= report(args, &job, &mut part, seed, &run)?;
                 banks = run.launches;
             }
             Err(error) => {
@@ -98,34 +102,61 @@ pub fn main(args: &SimArgs) -> Result<u8, RuntimeError> {
 }
 
 /// Reports one run; true when its outputs are right and no check found anything.
-fn report(args: &SimArgs, job: &Job, seed: u64, run: &PackageRun) -> Result<bool, RuntimeError> {
-    let mut outputs = Vec::new();
-    if args.ctas.is_none() {
+fn report(
+    args: &SimArgs,
+    job: &Job,
+    part: &mut Judge<'_>,
+    seed: u64,
+    run: &PackageRun,
+) -> Result<bool, RuntimeError> {
+    let mut outcomes = Outcomes::default();
+    if args.ctas.is_some() {
+        for result in part.judge(run)? {
+            outcomes.add(result.passed(), &result);
+        }
+    } else {
         for spec in &job.package().manifest().outputs {
             if let Some(got) = run.outputs.get(&spec.name) {
-                outputs.push(job.judge(spec, got)?);
+                let result = job.judge(spec, &got.tensor, &got.unwritten)?;
+                outcomes.add(result.passed(), &result);
             }
         }
     }
-    let clean = run
-        .launches
-        .iter()
+    let launches = run.launches.iter();
+    let clean = launches
+        .clone()
         .all(|(_, launch)| launch.findings.is_empty());
-    let passed = clean && outputs.iter().all(OutputResult::passed);
+    let passed = clean && !outcomes.wrong;
     if args.run.json() {
-        let launches: Vec<_> = run
-            .launches
-            .iter()
+        let launches: Vec<_> = launches
             .map(|(kernel, launch)| json!({"kernel": kernel, "report": launch}))
             .collect();
-        say(json!({"schedule": seed, "passed": passed, "launches": launches, "outputs": outputs}));
+        say(
+            json!({"schedule": seed, "passed": passed, "launches": launches, "outputs": outcomes.values}),
+        );
     } else {
-        print(args, seed, run, &outputs);
+        print(args, seed, run, &outcomes.lines);
     }
     Ok(passed)
 }
 
-fn print(args: &SimArgs, seed: u64, run: &PackageRun, outputs: &[OutputResult]) {
+/// How outputs came out, for people and as JSON.
+#[derive(Default)]
+struct Outcomes {
+    wrong: bool,
+    lines: Vec<String>,
+    values: Vec<serde_json::Value>,
+}
+
+impl Outcomes {
+    fn add(&mut self, passed: bool, result: &(impl Serialize + std::fmt::Display)) {
+        self.wrong |= !passed;
+        self.lines.push(result.to_string());
+        self.values.push(json!(result));
+    }
+}
+
+fn print(args: &SimArgs, seed: u64, run: &PackageRun, outputs: &[String]) {
     for (kernel, launch) in &run.launches {
         for finding in &launch.findings {
             say(format_args!("schedule {seed}: {kernel}: {finding}"));

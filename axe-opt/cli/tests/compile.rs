@@ -284,6 +284,98 @@ fn a_package_for_the_host_runs_there() {
 }
 
 #[test]
+fn a_check_on_the_host_needs_something_to_compare_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = model("rowsum_f32.mlir");
+    for (target, help) in [("sm_80", "--expect out0=FILE.npy"), ("cpu", "--out")] {
+        let package = folder.path().join(target);
+        let compiled = axe(&[
+            "compile",
+            text(&source),
+            "--target",
+            target,
+            "-o",
+            text(&package),
+        ]);
+        assert!(compiled.status.success(), "{}", said(&compiled));
+        let run = axe(&["run", text(&package), "--check", "--host"]);
+        assert!(
+            !run.status.success() && said(&run).contains(help),
+            "{}",
+            said(&run)
+        );
+    }
+    let package = folder.path().join("sm_80");
+    let out = folder.path().join("out");
+    let run = axe(&["run", text(&package), "--host", "--out", text(&out)]);
+    assert!(run.status.success(), "{}", said(&run));
+    let file = out.join("out0.npy");
+    let expect = format!("out0={}", text(&file));
+    let check = [
+        "run",
+        text(&package),
+        "--check",
+        "--host",
+        "--expect",
+        &expect,
+    ];
+    let run = axe(&check);
+    assert!(
+        run.status.success() && said(&run).contains("ok: norm error"),
+        "{}",
+        said(&run)
+    );
+    let other = ["--input", "arg0=random:5"];
+    let run = axe(&[&check[..], &other].concat());
+    assert_eq!(run.status.code(), Some(1), "{}", said(&run));
+}
+
+/// A product of which a CTA computes a small part, with bias and rounding behind it.
+const LARGE: &str = r#"
+#m = affine_map<(d0, d1) -> (d0, d1)>
+#n = affine_map<(d0, d1) -> (d1)>
+func.func @f(%x: tensor<4096x1024xf16>, %w: tensor<1024x4096xf16>, %b: tensor<4096xf16>) -> tensor<4096x4096xf16> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4096x4096xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<4096x4096xf32>) -> tensor<4096x4096xf32>
+  %a = linalg.matmul ins(%x, %w : tensor<4096x1024xf16>, tensor<1024x4096xf16>) outs(%z : tensor<4096x4096xf32>) -> tensor<4096x4096xf32>
+  %h = tensor.empty() : tensor<4096x4096xf16>
+  %y = linalg.generic {indexing_maps = [#m, #n, #m], iterator_types = ["parallel", "parallel"]} ins(%a, %b : tensor<4096x4096xf32>, tensor<4096xf16>) outs(%h : tensor<4096x4096xf16>) {
+  ^bb0(%in: f32, %bias: f16, %out: f16):
+    %t = arith.truncf %in : f32 to f16
+    %r = arith.addf %t, %bias : f16
+    linalg.yield %r : f16
+  } -> tensor<4096x4096xf16>
+  return %y : tensor<4096x4096xf16>
+}
+"#;
+
+/// The whole reference of this product takes minutes: the test ends because what one CTA computed is checked alone.
+#[test]
+fn what_one_cta_computed_of_a_large_product_is_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, package) = (folder.path().join("f.mlir"), folder.path().join("f.axe"));
+    std::fs::write(&source, LARGE).unwrap();
+    let compiled = axe(&[
+        "compile",
+        text(&source),
+        "--target",
+        "sm_80",
+        "-o",
+        text(&package),
+    ]);
+    assert!(compiled.status.success(), "{}", said(&compiled));
+    let run = axe(&["sim", text(&package), "--check", "--ctas", "1"]);
+    assert!(
+        run.status.success()
+            && said(&run).contains("elements written, in [0..")
+            && said(&run).contains("ok: norm error"),
+        "{}",
+        said(&run)
+    );
+}
+
+#[test]
 fn explanations_name_schedules_and_declines() {
     let explained = axe(&["explain", text(&model("mm_f16.mlir")), "--target", "sm_80"]);
     let said = said(&explained);

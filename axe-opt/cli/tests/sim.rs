@@ -24,6 +24,11 @@ const RACY: &str = "
   mov.u32 %r1, box; shl.b32 %r2, %r0, 2; add.s32 %r3, %r1, %r2; st.shared.b32 [%r3], %r0;
   xor.b32 %r4, %r2, 128; add.s32 %r5, %r1, %r4; ld.shared.b32 %r6, [%r5]; st.global.b32 [%a2], %r6; ret; }";
 
+/// Nothing.
+const IDLE: &str = "
+.version 8.0 .target sm_80 .address_size 64
+.visible .entry count(.param .u64 out) { ret; }";
+
 fn package(ptx: &str) -> Package {
     let manifest = Manifest {
         version: MANIFEST_VERSION,
@@ -123,6 +128,51 @@ fn a_race_is_reported_with_its_line() {
         printed.contains("Race at PTX line 7") || printed.contains("Unwritten at PTX line 7"),
         "{printed}"
     );
+}
+
+/// A file of 64 zeros.
+fn zeros(folder: &Path) -> String {
+    let path = folder.join("zeros.npy");
+    let zeros = axe_package::Tensor::filled(DType::I32, vec![64], 0).unwrap();
+    axe_package::npy::write(&path, &zeros).unwrap();
+    format!("out={}", path.to_str().unwrap())
+}
+
+#[test]
+fn a_kernel_that_writes_nothing_is_wrong_whatever_is_expected() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(folder.path(), IDLE);
+    let zeros = zeros(folder.path());
+    let package = path.to_str().unwrap();
+    for (more, says) in [
+        (&["--expect", &zeros][..], "64 never written"),
+        (&["--check", "--expect", &zeros], "64 never written"),
+        (&["--check"], "64 elements never written"),
+        (&["--ctas", "1"], "these CTAs wrote nothing"),
+    ] {
+        let run = axe(&[&["sim", package], more].concat());
+        let printed = text(&run.stdout);
+        assert_eq!(run.status.code(), Some(1), "{more:?}: {printed}");
+        assert!(printed.contains(says), "{more:?}: {printed}");
+    }
+}
+
+#[test]
+fn what_the_first_ctas_write_is_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(folder.path(), RIGHT);
+    let zeros = zeros(folder.path());
+    let package = path.to_str().unwrap();
+    let run = axe(&["sim", package, "--ctas", "1", "--expect", &zeros]);
+    let printed = text(&run.stdout);
+    assert_eq!(run.status.code(), Some(1), "{printed}");
+    assert!(
+        printed.contains("64 elements written, in [0..64]: WRONG")
+            && printed.contains("at [0]: expected 0, got 1"),
+        "{printed}"
+    );
+    let run = axe(&["sim", package, "--ctas", "1"]);
+    assert!(run.status.success(), "{}", text(&run.stdout));
 }
 
 #[test]

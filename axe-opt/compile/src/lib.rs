@@ -14,7 +14,7 @@ mod ptxas;
 mod tensor_maps;
 pub mod tune;
 
-pub use axe_cpu::Source;
+pub use axe_cpu::{Part, Source};
 pub use error::CompileError;
 
 use axe_package::{MANIFEST_VERSION, Manifest, Package, Target, Tensor};
@@ -25,6 +25,7 @@ use melior::ir::attribute::{ArrayAttribute, StringAttribute};
 use melior::ir::operation::OperationLike;
 use melior::ir::{Attribute, AttributeLike, Module};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Once;
 use std::time::{Duration, Instant};
 
@@ -71,12 +72,35 @@ pub fn compile<'s>(
     compile_as(None, source.into(), function, target)
 }
 
+/// [`compile`] for a chip without an assembler: the package has PTX alone.
+///
+/// # Errors
+/// As [`compile`].
+pub fn translate<'s>(
+    source: impl Into<Source<'s>>,
+    function: Option<&str>,
+    chip: &str,
+) -> Result<Package, CompileError> {
+    let compiled = compile_with(None, source.into(), function, chip, None)?;
+    Ok(compiled.package)
+}
+
 /// [`compile`], as a candidate of a tuner with this plan.
 fn compile_as(
     candidate: Option<&str>,
     source: Source<'_>,
     function: Option<&str>,
     target: &str,
+) -> Result<Compiled, CompileError> {
+    compile_with(candidate, source, function, target, ptxas::find())
+}
+
+fn compile_with(
+    candidate: Option<&str>,
+    source: Source<'_>,
+    function: Option<&str>,
+    target: &str,
+    assembler: Option<PathBuf>,
 ) -> Result<Compiled, CompileError> {
     register();
     let start = Instant::now();
@@ -112,7 +136,7 @@ fn compile_as(
     let mut manifest = empty_manifest(source.text, &main, "nvidia", target);
     manifest.candidate = candidate.map(str::to_owned);
     let compiler = start.elapsed();
-    let mut compiled = for_chip(manifest, source.text, host, ptx)?;
+    let mut compiled = for_chip(manifest, source.text, host, ptx, assembler)?;
     compiled.elapsed.compiler = compiler;
     Ok(compiled)
 }
@@ -122,20 +146,35 @@ fn compile_as(
 /// # Errors
 /// A package without its source, and what the CPU target says.
 pub fn reference(package: &Package, inputs: &[Tensor]) -> Result<Vec<Tensor>, CompileError> {
+    let name = &package.manifest().name;
+    Ok(axe_cpu::run(source_of(package)?, name, inputs)?)
+}
+
+/// Parts of the results of a package's function on the host; none where none is wanted.
+///
+/// # Errors
+/// As [`reference`].
+pub fn reference_parts(
+    package: &Package,
+    inputs: &[Tensor],
+    parts: &[Option<Part>],
+) -> Result<Vec<Option<Tensor>>, CompileError> {
+    let name = &package.manifest().name;
+    let source = source_of(package)?;
+    Ok(axe_cpu::run_parts(source, name, inputs, parts)?)
+}
+
+/// The module that a package was compiled from.
+fn source_of(package: &Package) -> Result<Source<'_>, CompileError> {
     register();
     let text = package
         .file(SOURCE_FILE)
         .and_then(|bytes| std::str::from_utf8(bytes).ok());
-    let text = text.ok_or_else(|| {
-        CompileError::Function(
-            "the package does not hold the module it was compiled from".to_owned(),
-        )
-    })?;
-    let source = Source {
+    let missing = "the package does not hold the module it was compiled from";
+    Ok(Source {
         name: SOURCE_FILE,
-        text,
-    };
-    Ok(axe_cpu::run(source, &package.manifest().name, inputs)?)
+        text: text.ok_or_else(|| CompileError::Function(missing.to_owned()))?,
+    })
 }
 
 /// The decisions and plans of every kernel of a module, for people, and the kernels themselves.
@@ -200,6 +239,7 @@ fn for_chip(
     text: &str,
     host: host::Host,
     ptx: Option<String>,
+    assembler: Option<PathBuf>,
 ) -> Result<Compiled, CompileError> {
     let mut files = host.files;
     files.insert(SOURCE_FILE.to_owned(), text.as_bytes().to_vec());
@@ -207,7 +247,7 @@ fn for_chip(
     let mut elapsed = Elapsed::default();
     let mut kernels = host.kernels;
     if let Some(ptx) = ptx.filter(|_| !kernels.is_empty()) {
-        match ptxas::find() {
+        match assembler {
             None => warnings.push(
                 "ptxas was not found: the package holds PTX only, which the driver compiles"
                     .to_owned(),

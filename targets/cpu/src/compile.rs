@@ -77,13 +77,8 @@ pub fn parse<'c, 's>(
     reported(context, || source.parse(context)).map_err(CpuError::Parse)
 }
 
-/// Lowers a module to LLVM's dialect.
-///
-/// # Errors
-/// The diagnostics, when a pass fails.
-pub(crate) fn lower(context: &Context, module: &mut Module<'_>) -> Result<(), CpuError> {
-    run_passes(context, module, "axe-cpu")
-}
+/// The pipeline that lowers a module to LLVM's dialect.
+pub(crate) const PIPELINE: &str = "axe-cpu";
 
 /// Runs passes, as `--pass-pipeline` takes them, on a module.
 ///

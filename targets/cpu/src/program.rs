@@ -1,7 +1,7 @@
 //! A function as machine code.
 
 use crate::assertion::{self, Failed};
-use crate::compile::{assert_dimensions, context, find, lower, parse, undefined};
+use crate::compile::{PIPELINE, assert_dimensions, context, find, parse, run_passes, undefined};
 use crate::descriptor::{Argument, Results};
 use crate::error::CpuError;
 use crate::signature::Signature;
@@ -44,11 +44,37 @@ impl Program {
         Self::of(&context, module, function)
     }
 
+    /// As [`Program::compile`], by passes of the caller's, as `--pass-pipeline` takes them, to LLVM's dialect: tensors
+    /// must become memrefs with an identity layout, and functions get the wrappers of MLIR's C interface.
+    ///
+    /// # Errors
+    /// As [`Program::compile`].
+    pub fn compile_through<'s>(
+        source: impl Into<Source<'s>>,
+        function: &str,
+        passes: &str,
+    ) -> Result<Self, CpuError> {
+        let context = context();
+        let module = parse(&context, source)?;
+        Self::lowered(&context, module, function, passes)
+    }
+
     /// Compiles a module of a context that [`context`] made.
     pub(crate) fn of(
         context: &Context,
+        module: Module<'_>,
+        function: &str,
+    ) -> Result<Self, CpuError> {
+        assert_dimensions(&module)?;
+        Self::lowered(context, module, function, PIPELINE)
+    }
+
+    /// [`Program::of`] by these passes, without assertions that the module does not make itself.
+    pub(crate) fn lowered(
+        context: &Context,
         mut module: Module<'_>,
         function: &str,
+        passes: &str,
     ) -> Result<Self, CpuError> {
         let op = find(&module, "func.func", "function", function)?;
         let r#type = op
@@ -60,10 +86,9 @@ impl Program {
         };
         let signature = Signature::of(function, r#type.value())?;
         let undefined = undefined(&module);
-        assert_dimensions(&module)?;
         let assertions =
             assertion::replace(&module).map_err(|error| CpuError::Compile(error.message))?;
-        lower(context, &mut module)?;
+        run_passes(context, &mut module, passes)?;
         let fail = || CpuError::Engine {
             function: function.to_owned(),
             undefined: undefined.clone(),

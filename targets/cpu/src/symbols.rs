@@ -83,6 +83,23 @@ unsafe extern "C" fn memref_copy(bytes: i64, from: *const Unranked, to: *const U
     }
 }
 
+unsafe extern "C" {
+    fn malloc(bytes: usize) -> *mut u8;
+}
+
+/// `malloc` whose memory is poisoned: what a module reads before it writes it is no number that anything computes, and
+/// results that nothing wrote show.
+extern "C" fn poisoned_malloc(bytes: usize) -> *mut u8 {
+    // SAFETY: what malloc gives has so many bytes, or is null.
+    unsafe {
+        let memory = malloc(bytes);
+        if !memory.is_null() {
+            memory.write_bytes(axe_package::POISON, bytes);
+        }
+        memory
+    }
+}
+
 /// Names and addresses.
 pub(crate) fn all() -> Vec<(String, *mut ())> {
     let failed = assertion::fail as extern "C-unwind" fn(i64);
@@ -110,6 +127,8 @@ pub(crate) fn all() -> Vec<(String, *mut ())> {
     ];
     let copy = memref_copy as unsafe extern "C" fn(i64, *const Unranked, *const Unranked);
     symbols.push(("memrefCopy".to_owned(), copy as *mut ()));
+    let allocate = poisoned_malloc as extern "C" fn(usize) -> *mut u8;
+    symbols.push(("malloc".to_owned(), allocate as *mut ()));
     // The passes may call a function through the wrapper of its C interface.
     symbols.push((assertion::SYMBOL.to_owned(), failed as *mut ()));
     symbols.push((

@@ -13,8 +13,9 @@
 //!
 //! f64 has norm 1e-12 and element 1e-10. Integers and booleans are equal or wrong. A NaN where
 //! none is expected, or a number where a NaN is expected, is wrong; infinities must be equal.
-//! An element that still has the poison pattern counts as unwritten, and is wrong unless the
-//! expectation has the same bytes.
+//! An element that nothing wrote is wrong, whatever is expected of it. Who ran the kernel may know
+//! which those are ([`compare_written`]); [`compare()`] takes a float that still has the poison
+//! pattern for one, and an integer that has it and is wrong.
 //!
 //! Results of tf32 or 8-bit operands are held to the type that they are stored in: pass
 //! [`Tolerance::new`] where the operands' own rounding dominates.
@@ -24,7 +25,8 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::dtype::DType;
-use crate::tensor::{POISON, Tensor};
+use crate::tensor::Tensor;
+use crate::written::{Unwritten, poisoned};
 
 /// How many mismatches a report lists.
 const LISTED: usize = 8;
@@ -78,7 +80,7 @@ pub struct Mismatch {
     pub got: f64,
     /// The expectation's value.
     pub want: f64,
-    /// True if it still holds the poison pattern.
+    /// True if nothing wrote it.
     pub unwritten: bool,
 }
 
@@ -91,7 +93,7 @@ pub struct Report {
     pub elements: usize,
     /// The number of elements out of the element bound, NaN, infinite or unwritten ones included.
     pub mismatches: usize,
-    /// The number of elements that still hold the poison pattern.
+    /// The number of elements that nothing wrote.
     pub unwritten: usize,
     /// The number of NaNs where the expectation has a number.
     pub unexpected_nans: usize,
@@ -101,7 +103,7 @@ pub struct Report {
     pub max_rel: f64,
     /// ‖got − want‖ / ‖want‖ over elements that are finite in both; ‖got‖ if want is all zeros.
     pub norm_rel: f64,
-    /// True if no byte differs.
+    /// True if no byte differs and every element was written.
     pub identical: bool,
     /// The first mismatches in row-major order.
     pub first: Vec<Mismatch>,
@@ -155,13 +157,37 @@ impl std::fmt::Display for Report {
 /// # Errors
 /// The shapes differ.
 pub fn compare(got: &Tensor, want: &Tensor, tolerance: Tolerance) -> Result<Report, CompareError> {
+    check(got, want, tolerance, None)
+}
+
+/// [`compare()`] of a result of which it is known what nothing wrote.
+///
+/// # Errors
+/// The shapes differ.
+pub fn compare_written(
+    got: &Tensor,
+    want: &Tensor,
+    tolerance: Tolerance,
+    unwritten: &Unwritten,
+) -> Result<Report, CompareError> {
+    check(got, want, tolerance, Some(unwritten))
+}
+
+fn check(
+    got: &Tensor,
+    want: &Tensor,
+    tolerance: Tolerance,
+    unwritten: Option<&Unwritten>,
+) -> Result<Report, CompareError> {
     if got.shape() != want.shape() {
         return Err(CompareError::Shape {
             want: want.shape().to_vec(),
             got: got.shape().to_vec(),
         });
     }
-    let identical = got.dtype() == want.dtype() && got.bytes() == want.bytes();
+    let identical = got.dtype() == want.dtype()
+        && got.bytes() == want.bytes()
+        && unwritten.is_none_or(|unwritten| unwritten.count() == 0);
     let (g, w) = (got.dtype().bytes(), want.dtype().bytes());
     let rms = if identical {
         0.0
@@ -178,7 +204,11 @@ pub fn compare(got: &Tensor, want: &Tensor, tolerance: Tolerance) -> Result<Repo
         Vec::new()
     } else {
         chunks
-            .map(|(g, w)| Partial::of(got.dtype(), g, want.dtype(), w, &bound))
+            .enumerate()
+            .map(|(i, (g, w))| {
+                let known = unwritten.map(|known| move |at: usize| known.at(i * CHUNK + at));
+                Partial::of((got.dtype(), g), (want.dtype(), w), &bound, known)
+            })
             .collect()
     };
     let mut sum = Partial::default();
@@ -228,12 +258,12 @@ struct Partial {
 }
 
 impl Partial {
+    /// Compares two lists of elements; `known` says, where it is there, whether nothing wrote one.
     fn of(
-        got_type: DType,
-        got: &[u8],
-        want_type: DType,
-        want: &[u8],
+        (got_type, got): (DType, &[u8]),
+        (want_type, want): (DType, &[u8]),
         bound: &impl Fn(f64) -> f64,
+        known: Option<impl Fn(usize) -> bool>,
     ) -> Self {
         let mut partial = Partial::default();
         let pairs = got
@@ -241,10 +271,13 @@ impl Partial {
             .zip(want.chunks_exact(want_type.bytes()));
         for (i, (g, w)) in pairs.enumerate() {
             let (gv, wv) = (value(got_type, g), value(want_type, w));
-            let unwritten = g.iter().all(|b| *b == POISON) && g != w;
             // Hardware makes other NaNs than the poison (PTX ISA, "Floating point": 0x7fffffff
-            // for f32), so a float with the poison pattern was not computed, whatever is expected.
-            if partial.differs(gv, wv, bound) || (unwritten && got_type.is_float()) {
+            // for f32), so a float with the poison pattern was not computed; an integer may be -1.
+            let (unwritten, certain) = match &known {
+                Some(known) => (known(i), true),
+                None => (poisoned(g) && g != w, got_type.is_float()),
+            };
+            if partial.differs(gv, wv, bound) || (unwritten && certain) {
                 partial.mismatches += 1;
                 partial.unwritten += usize::from(unwritten);
                 if partial.first.len() < LISTED {
@@ -361,11 +394,11 @@ mod tests {
     fn nans_infinities_and_poison() {
         let want = f16s(&[f64::NAN, f64::INFINITY, 1.0, 2.0]);
         assert!(run(&want.clone(), &want).passed());
-        let never = Tensor::filled(DType::F16, vec![1], POISON).unwrap();
+        let never = Tensor::filled(DType::F16, vec![1], crate::POISON).unwrap();
         assert_eq!(run(&never, &f16s(&[f64::NAN])).unwritten, 1);
         let report = run(&f16s(&[1.0, f64::NEG_INFINITY, f64::NAN, 2.0]), &want);
         assert_eq!((report.mismatches, report.unexpected_nans), (3, 1));
-        let poisoned = Tensor::filled(DType::F16, vec![4], POISON).unwrap();
+        let poisoned = Tensor::filled(DType::F16, vec![4], crate::POISON).unwrap();
         let report = run(&poisoned, &f16s(&[1.0, 2.0, 3.0, 4.0]));
         assert_eq!((report.unwritten, report.mismatches), (4, 4));
         assert!(report.to_string().contains("never written"));
@@ -377,6 +410,26 @@ mod tests {
         assert!(run(&i32s([-1.0, 5.0]), &i32s([-1.0, 5.0])).passed());
         let report = run(&i32s([-1.0, 5.0]), &i32s([0.0, 6.0]));
         assert_eq!((report.mismatches, report.unwritten), (2, 1));
+    }
+
+    #[test]
+    fn what_nothing_wrote_is_wrong_whatever_its_bytes_are() {
+        let zeros = Tensor::filled(DType::I32, vec![3], 0).unwrap();
+        let unwritten = Unwritten::new(vec![false, true, false]);
+        let tolerance = Tolerance::for_dtype(DType::I32);
+        let report = compare_written(&zeros, &zeros, tolerance, &unwritten).unwrap();
+        assert!(!report.passed() && !report.identical, "{report}");
+        assert_eq!((report.mismatches, report.unwritten), (1, 1));
+        assert!(
+            report
+                .to_string()
+                .contains("at [1]: expected 0, got 0 (never written)"),
+            "{report}"
+        );
+        // A number that has the pattern and was written is a number.
+        let ones = Tensor::filled(DType::I32, vec![3], crate::POISON).unwrap();
+        let report = compare_written(&ones, &zeros, tolerance, &Unwritten::none(3)).unwrap();
+        assert_eq!((report.mismatches, report.unwritten), (3, 0));
     }
 
     #[test]

@@ -23,9 +23,10 @@ pub mod tensor;
 pub mod tensor_map;
 pub mod tuned;
 pub mod validate;
+pub mod written;
 
 pub use bind::{BindError, TensorType};
-pub use compare::{CompareError, Mismatch, Report, Tolerance, compare};
+pub use compare::{CompareError, Mismatch, Report, Tolerance, compare, compare_written};
 pub use container::{MANIFEST_FILE, Package, PackageError, sha256_hex};
 pub use dtype::DType;
 pub use expr::{Env, Expr, ExprError, ExprOp, SM_COUNT};
@@ -39,3 +40,4 @@ pub use tensor_map::{
 };
 pub use tuned::{Key, OperandOrder, Tuned, TunedDb, TunedError, TunedOp};
 pub use validate::ManifestError;
+pub use written::{SECOND_POISON, Unwritten};

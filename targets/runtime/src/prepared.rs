@@ -121,9 +121,17 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// The driver's.
     pub fn poison(&self) -> Result<(), RuntimeError> {
+        self.poison_with(POISON)
+    }
+
+    /// [`Self::poison`] with another byte.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn poison_with(&self, byte: u8) -> Result<(), RuntimeError> {
         for (m, device) in self.instance.memory.iter().zip(&self.memory) {
             if matches!(m.role, Role::Output | Role::Buffer(BufferInit::Undefined)) {
-                device.fill(POISON)?;
+                device.fill(byte)?;
             }
         }
         Ok(())

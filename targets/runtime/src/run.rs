@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use axe_package::{
-    Env, POISON, Package, Random, Report, Tensor, TensorSpec, TensorType, Tolerance, compare, npy,
+    DType, Env, POISON, Package, Random, Report, SECOND_POISON, Tensor, TensorSpec, TensorType,
+    Tolerance, Unwritten, compare_written, npy,
 };
 use serde::Serialize;
 
@@ -95,19 +96,17 @@ pub struct OutputResult {
     pub dtype: axe_package::DType,
     /// Its shape.
     pub shape: Vec<u64>,
-    /// Floating-point elements that still hold the poison pattern.
+    /// Elements that nothing wrote.
     pub unwritten: usize,
     /// The comparison, where something was expected.
     pub report: Option<Report>,
 }
 
 impl OutputResult {
-    /// True if the output is as expected or, where nothing is expected, written.
+    /// True if the output is written and, where something is expected, as expected.
     #[must_use]
     pub fn passed(&self) -> bool {
-        self.report
-            .as_ref()
-            .map_or(self.unwritten == 0, Report::passed)
+        self.unwritten == 0 && self.report.as_ref().is_none_or(Report::passed)
     }
 }
 
@@ -225,13 +224,30 @@ impl Job {
         self.expect.entry(name.to_owned()).or_insert(tensor);
     }
 
+    /// Whether something is expected of the output `name`.
+    #[must_use]
+    pub fn expects(&self, name: &str) -> bool {
+        self.expect.contains_key(name)
+    }
+
+    /// What is expected of the output `name`.
+    #[must_use]
+    pub fn expected(&self, name: &str) -> Option<&Tensor> {
+        self.expect.get(name)
+    }
+
+    /// The bounds that an output of this type is held to.
+    #[must_use]
+    pub fn tolerance(&self, dtype: DType) -> Tolerance {
+        let given = self.request.tolerance;
+        given.unwrap_or_else(|| Tolerance::for_dtype(dtype))
+    }
+
     /// Whether something is expected of every output.
     #[must_use]
     pub fn expects_all(&self) -> bool {
         let outputs = &self.package.manifest().outputs;
-        outputs
-            .iter()
-            .all(|output| self.expect.contains_key(&output.name))
+        outputs.iter().all(|output| self.expects(&output.name))
     }
 
     /// The dimensions that the request gives by name.
@@ -295,12 +311,23 @@ impl Job {
     pub fn run(&self, loaded: &Loaded) -> Result<Outcome, RuntimeError> {
         let env = self.env(loaded.device().properties().sm_count)?;
         let prepared = self.prepare(loaded, &env)?;
-        prepared.poison()?;
-        prepared.run_step_by_step()?;
-        prepared.check_guards()?;
+        let first = self.results(&prepared, POISON)?;
+        let suspects: Vec<_> = first
+            .iter()
+            .map(|t| Unwritten::holding(t, POISON))
+            .collect();
+        let unwritten = if suspects.iter().any(|suspects| suspects.count() > 0) {
+            // Numbers may look like the poison: those of a second run on another do not.
+            let again = self.results(&prepared, SECOND_POISON)?;
+            let again = again.iter().map(|t| Unwritten::holding(t, SECOND_POISON));
+            suspects.iter().zip(again).map(|(a, b)| a.and(&b)).collect()
+        } else {
+            suspects
+        };
         let mut outputs = Vec::new();
-        for spec in &self.package.manifest().outputs {
-            outputs.push(self.check_output(&prepared, spec)?);
+        let specs = self.package.manifest().outputs.iter();
+        for ((spec, got), unwritten) in specs.zip(&first).zip(&unwritten) {
+            outputs.push(self.judge(spec, got, unwritten)?);
         }
         let times = if self.request.repeat > 0 {
             Some(self.time(loaded, &env, prepared)?)
@@ -334,28 +361,26 @@ impl Job {
         Ok(prepared)
     }
 
-    fn check_output(
-        &self,
-        prepared: &Prepared<'_>,
-        spec: &TensorSpec,
-    ) -> Result<OutputResult, RuntimeError> {
-        let missing = || RuntimeError::Usage(format!("there is no output `{}`", spec.name));
-        let memory = prepared.memory(&spec.name).ok_or_else(missing)?;
-        let index = prepared.instance().find(&spec.name).ok_or_else(missing)?;
-        let shape = prepared
-            .instance()
-            .memory
-            .get(index)
-            .map(|m| m.shape.clone())
-            .unwrap_or_default();
-        self.judge(spec, &Tensor::new(spec.dtype, shape, memory.download()?)?)
+    /// The outputs of a run on memory poisoned with this byte, in the manifest's order.
+    fn results(&self, prepared: &Prepared<'_>, poison: u8) -> Result<Vec<Tensor>, RuntimeError> {
+        prepared.poison_with(poison)?;
+        prepared.run_step_by_step()?;
+        prepared.check_guards()?;
+        let specs = self.package.manifest().outputs.iter();
+        specs.map(|spec| downloaded(prepared, spec)).collect()
     }
 
-    /// Saves one output where the request says so and compares it with what is expected.
+    /// Saves one output where the request says so and compares it with what is expected;
+    /// `unwritten` is what nothing wrote of it.
     ///
     /// # Errors
     /// A file that cannot be written, an expectation of another shape.
-    pub fn judge(&self, spec: &TensorSpec, got: &Tensor) -> Result<OutputResult, RuntimeError> {
+    pub fn judge(
+        &self,
+        spec: &TensorSpec,
+        got: &Tensor,
+        unwritten: &Unwritten,
+    ) -> Result<OutputResult, RuntimeError> {
         if let Some(dir) = &self.request.out {
             std::fs::create_dir_all(dir).map_err(|error| RuntimeError::File {
                 path: dir.display().to_string(),
@@ -366,29 +391,19 @@ impl Job {
         let report = match self.expect.get(&spec.name) {
             None => None,
             Some(want) => {
-                let tolerance = self
-                    .request
-                    .tolerance
-                    .unwrap_or_else(|| Tolerance::for_dtype(spec.dtype));
-                let report = compare(got, want, tolerance);
+                let tolerance = self.tolerance(spec.dtype);
+                let report = compare_written(got, want, tolerance, unwritten);
                 Some(report.map_err(|error| RuntimeError::Compare {
                     output: spec.name.clone(),
                     error,
                 })?)
             }
         };
-        let poisoned = |e: &[u8]| e.iter().all(|b| *b == POISON);
-        let elements = got.bytes().chunks_exact(spec.dtype.bytes());
-        let unwritten = if spec.dtype.is_float() {
-            elements.filter(|e| poisoned(e)).count()
-        } else {
-            0
-        };
         Ok(OutputResult {
             name: spec.name.clone(),
             dtype: spec.dtype,
             shape: got.shape().to_vec(),
-            unwritten,
+            unwritten: unwritten.count(),
             report,
         })
     }
@@ -415,6 +430,16 @@ impl Job {
         }
         Ok(Times::of(samples))
     }
+}
+
+/// What an output holds.
+fn downloaded(prepared: &Prepared<'_>, spec: &TensorSpec) -> Result<Tensor, RuntimeError> {
+    let missing = || RuntimeError::Usage(format!("there is no output `{}`", spec.name));
+    let memory = prepared.memory(&spec.name).ok_or_else(missing)?;
+    let index = prepared.instance().find(&spec.name).ok_or_else(missing)?;
+    let shape = prepared.instance().memory.get(index);
+    let shape = shape.map(|m| m.shape.clone()).unwrap_or_default();
+    Ok(Tensor::new(spec.dtype, shape, memory.download()?)?)
 }
 
 #[cfg(test)]

@@ -193,7 +193,7 @@ impl Device {
         Ok(())
     }
 
-    /// Copies device bytes to the host; bytes that nothing wrote are zero.
+    /// Copies device bytes to the host; bytes that nothing wrote are [`axe_package::POISON`].
     ///
     /// # Errors
     /// [`Fault::OutOfBounds`] if the range leaves its allocation.
@@ -201,6 +201,47 @@ impl Device {
         let index = self.memory.find(addr, out.len() as u64)?;
         if let Some(a) = self.memory.get(index) {
             a.load(addr - a.base, out);
+        }
+        Ok(())
+    }
+
+    /// For each element of `each` bytes in `[addr, addr + bytes)`, whether nothing wrote some byte of it.
+    ///
+    /// # Errors
+    /// [`Fault::OutOfBounds`] if the range leaves its allocation.
+    pub fn unwritten(&self, addr: u64, bytes: u64, each: u64) -> Result<Vec<bool>, Fault> {
+        let index = self.memory.find(addr, bytes)?;
+        let Some(a) = self.memory.get(index) else {
+            return Ok(Vec::new());
+        };
+        let starts = (0..bytes / each.max(1)).map(|i| addr - a.base + i * each);
+        Ok(starts
+            .map(|at| a.first_unwritten(at, each).is_some())
+            .collect())
+    }
+
+    /// Copies device bytes to another place on the device; what nothing wrote stays unwritten there.
+    ///
+    /// # Errors
+    /// [`Fault::OutOfBounds`] if a range leaves its allocation.
+    pub fn copy_within(&mut self, from: u64, to: u64, bytes: usize) -> Result<(), Fault> {
+        let n = bytes as u64;
+        let (source, destination) = (self.memory.find(from, n)?, self.memory.find(to, n)?);
+        let places = self.memory.get(source).zip(self.memory.get(destination));
+        let Some((source, destination)) = places else {
+            return Ok(());
+        };
+        let mut data = vec![0; bytes];
+        source.load(from - source.base, &mut data);
+        destination.store(to - destination.base, &data);
+        if source.first_unwritten(from - source.base, n).is_none() {
+            destination.mark_written(to - destination.base, n);
+            return Ok(());
+        }
+        for at in 0..n {
+            if source.first_unwritten(from - source.base + at, 1).is_none() {
+                destination.mark_written(to - destination.base + at, 1);
+            }
         }
         Ok(())
     }

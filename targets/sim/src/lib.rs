@@ -27,6 +27,7 @@ mod device;
 mod exec;
 pub mod fault;
 pub mod package;
+mod partial;
 pub mod ptx;
 mod report;
 pub mod units;

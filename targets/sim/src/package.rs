@@ -2,13 +2,14 @@
 
 use crate::device::{Arg, Device, Launch, Module, Simulator};
 use crate::fault::Fault;
-use crate::report::{RunReport, SimError};
+use crate::partial::Partial;
+use crate::report::{Finding, FindingKind, RunReport, SimError};
 use crate::units::swizzle::Swizzle;
 use crate::units::tensor_map::{DataType, TensorMap};
 use axe_package::{
     BindError, BufferInit, ConcreteArg, ConcreteStep, Instance, InstanceError, Kernel, Memory,
     OobFill, Package, ParamKind, Place, Role, Tensor, TensorError, TensorMapDType, TensorMapType,
-    TensorType,
+    TensorType, Unwritten,
 };
 use std::collections::{BTreeMap, HashMap};
 use thiserror::Error;
@@ -58,9 +59,21 @@ pub enum PackageRunError {
 #[derive(Debug)]
 pub struct PackageRun {
     /// Outputs by name.
-    pub outputs: BTreeMap<String, Tensor>,
+    pub outputs: BTreeMap<String, Output>,
     /// Kernel and report of each launch, in order.
     pub launches: Vec<(String, RunReport)>,
+}
+
+/// What a run left in the memory of an output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output {
+    /// The elements; those that nothing wrote are poison.
+    pub tensor: Tensor,
+    /// What nothing wrote.
+    pub unwritten: Unwritten,
+    /// Whether some of it was computed from memory that CTAs write which were not run
+    /// ([`crate::Options::max_ctas`]): its values then mean nothing.
+    pub lacks_input: bool,
 }
 
 struct Runner<'a> {
@@ -70,6 +83,7 @@ struct Runner<'a> {
     device: Device,
     addresses: Vec<u64>,
     modules: HashMap<String, Module>,
+    partial: Partial,
 }
 
 /// Runs a package on `inputs` (all of them, by name); `dims` gives symbols that no input defines.
@@ -104,6 +118,7 @@ pub fn run_package(
         device: Device::new(),
         addresses: Vec::new(),
         modules: HashMap::new(),
+        partial: Partial::default(),
     };
     runner.fill_memory(inputs)?;
     let mut launches = Vec::new();
@@ -196,12 +211,11 @@ impl Runner<'_> {
             ConcreteStep::Copy { from, to, bytes } => {
                 let (source, destination) = (self.address(*from), self.address(*to));
                 for (offset, length) in pieces(*bytes) {
-                    let mut data = vec![0; length];
-                    let read = self.device.copy_out(source + offset, &mut data);
-                    read.map_err(self.fault(*from))?;
-                    let done = self.device.copy_in(destination + offset, &data);
-                    done.map_err(self.fault(*to))?;
+                    let (from_at, to_at) = (source + offset, destination + offset);
+                    let done = self.device.copy_within(from_at, to_at, length);
+                    done.map_err(self.fault(*from))?;
                 }
+                self.partial.copied(from.memory, to.memory);
             }
             ConcreteStep::Launch {
                 kernel, grid, args, ..
@@ -209,7 +223,18 @@ impl Runner<'_> {
                 let Some(kernel) = self.package.manifest().kernels.get(*kernel) else {
                     return Ok(None);
                 };
-                let report = self.launch(kernel, *grid, args)?;
+                let mut report = self.launch(kernel, *grid, args)?;
+                let ctas = grid.iter().map(|extent| u64::from(*extent)).product();
+                let stopped = self
+                    .simulator
+                    .options
+                    .max_ctas
+                    .is_some_and(|most| most < ctas);
+                if self.partial.launched(kernel, args, stopped) {
+                    // Other CTAs would have written it.
+                    let real = |finding: &Finding| finding.kind != FindingKind::Unwritten;
+                    report.findings.retain(real);
+                }
                 return Ok(Some((kernel.name.clone(), report)));
             }
         }
@@ -286,17 +311,27 @@ impl Runner<'_> {
             .map_err(sim)
     }
 
-    fn outputs(&self) -> Result<BTreeMap<String, Tensor>, PackageRunError> {
+    fn outputs(&self) -> Result<BTreeMap<String, Output>, PackageRunError> {
         let mut all = BTreeMap::new();
-        for (memory, &at) in self.instance.memory.iter().zip(&self.addresses) {
+        let memory = self.instance.memory.iter().zip(&self.addresses);
+        for (index, (memory, &at)) in memory.enumerate() {
             if memory.role == Role::Output {
                 let mut tensor = Tensor::filled(memory.dtype, memory.shape.clone(), 0)?;
+                let mut unwritten = Vec::new();
                 if !tensor.is_empty() {
-                    self.device
-                        .copy_out(at, tensor.bytes_mut())
-                        .map_err(at_memory(memory))?;
+                    let fail = at_memory(memory);
+                    let copied = self.device.copy_out(at, tensor.bytes_mut());
+                    copied.map_err(&fail)?;
+                    let (bytes, each) = (tensor.bytes().len(), memory.dtype.bytes());
+                    let found = self.device.unwritten(at, bytes as u64, each as u64);
+                    unwritten = found.map_err(&fail)?;
                 }
-                all.insert(memory.name.clone(), tensor);
+                let output = Output {
+                    tensor,
+                    unwritten: Unwritten::new(unwritten),
+                    lacks_input: self.partial.lacks_input(index),
+                };
+                all.insert(memory.name.clone(), output);
             }
         }
         Ok(all)

@@ -98,11 +98,69 @@ fn input(n: usize) -> BTreeMap<String, Tensor> {
 fn runs_to_its_outputs() {
     let simulator = Simulator::new(Options::default());
     let run = run_package(&package(4), &input(90), &BTreeMap::new(), &simulator).unwrap();
-    let got: Vec<f64> = run.outputs["c"].iter_f64().collect();
+    let got: Vec<f64> = run.outputs["c"].tensor.iter_f64().collect();
     assert_eq!(got, (0..90).map(|i| f64::from(i + 1)).collect::<Vec<_>>());
     assert_eq!(run.launches.len(), 1);
     assert!(run.launches[0].1.findings.is_empty());
     assert!(run.launches[0].1.counters.thread_instructions() > 0);
+}
+
+#[test]
+fn what_no_kernel_writes_is_poison_and_counted() {
+    for checks in [true, false] {
+        let simulator = Simulator::new(Options {
+            checks,
+            ..Options::default()
+        });
+        // Two of three CTAs: 26 elements are left, of which nothing filled one.
+        let run = run_package(&package(2), &input(90), &BTreeMap::new(), &simulator).unwrap();
+        let output = &run.outputs["c"];
+        let written = |at: usize| !output.unwritten.at(at);
+        assert!((0..90).all(|at| written(at) == (at < 64)), "{checks}");
+        assert_eq!(output.unwritten.count(), 26);
+        let left = &output.tensor.bytes()[64 * 4..];
+        assert!(left.iter().all(|byte| *byte == axe_package::POISON));
+        assert!(!output.lacks_input);
+    }
+}
+
+#[test]
+fn a_copy_of_what_nothing_wrote_is_not_written() {
+    let mut manifest = package(2).manifest().clone();
+    let buffer = |name: &str| Buffer {
+        name: name.into(),
+        dtype: DType::F32,
+        shape: vec![Expr::sym("n")],
+        align: 256,
+        init: BufferInit::Undefined,
+    };
+    manifest.buffers.push(buffer("scratch"));
+    let Step::Launch(launch) = &mut manifest.steps[1] else {
+        panic!("the second step is the launch");
+    };
+    launch.args[2] = Arg::Memory(MemRef::start_of("scratch"));
+    manifest.steps[0] = Step::Copy {
+        from: MemRef::start_of("scratch"),
+        to: MemRef::start_of("c"),
+        bytes: Expr::Const(90 * 4),
+    };
+    manifest.steps.swap(0, 1);
+    let files = ["b.bin", "code.ptx"].map(|name| {
+        let bytes = package(2).file(name).unwrap().to_vec();
+        (name.to_owned(), bytes)
+    });
+    let package = Package::new(manifest, BTreeMap::from(files)).unwrap();
+    let simulator = Simulator::new(Options::default());
+    let run = run_package(&package, &input(90), &BTreeMap::new(), &simulator).unwrap();
+    assert_eq!(run.outputs["c"].unwritten.count(), 26);
+    // All but the first CTA are left out: the copy holds what it wrote alone, and no other launch read it.
+    let simulator = Simulator::new(Options {
+        max_ctas: Some(1),
+        ..Options::default()
+    });
+    let run = run_package(&package, &input(90), &BTreeMap::new(), &simulator).unwrap();
+    assert_eq!(run.outputs["c"].unwritten.count(), 58);
+    assert!(!run.outputs["c"].lacks_input);
 }
 
 #[test]
@@ -162,7 +220,7 @@ fn large_fills_and_copies_reach_every_byte() {
     let simulator = Simulator::new(Options::default());
     let run = run_package(&package, &BTreeMap::new(), &BTreeMap::new(), &simulator).unwrap();
     for (name, value) in [("filled", 7), ("zero", 0)] {
-        let bytes = run.outputs[name].bytes();
+        let bytes = run.outputs[name].tensor.bytes();
         assert!(bytes.iter().all(|byte| *byte == value), "{name}");
     }
 }

@@ -3,6 +3,7 @@
 use crate::check::clock::Foreign;
 use crate::check::shadow::{Actor, Conflict, Shadow};
 use crate::fault::Fault;
+use axe_package::POISON;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +14,7 @@ const CHUNK: u64 = 16 * 1024;
 const GUARD: u64 = 64 * 1024;
 const FIRST: u64 = 0x7f00_0000_0000;
 
-/// One allocation. Words are atomic since CTAs on different threads share them.
+/// One allocation, poisoned at first. Words are atomic since CTAs on different threads share them.
 #[derive(Debug)]
 pub(crate) struct Allocation {
     pub(crate) base: u64,
@@ -27,18 +28,18 @@ pub(crate) struct Allocation {
 impl Allocation {
     /// `None` when there is no memory for it.
     fn new(base: u64, bytes: u64, name: String) -> Option<Self> {
-        let zeros = |n: u64| {
+        let filled = |n: u64, word: u32| {
             let mut words = Vec::new();
             words.try_reserve_exact(usize::try_from(n).ok()?).ok()?;
-            words.extend((0..n).map(|_| AtomicU32::new(0)));
+            words.extend((0..n).map(|_| AtomicU32::new(word)));
             Some(words)
         };
         Some(Self {
             base,
             bytes,
             name,
-            words: zeros(bytes.div_ceil(4))?,
-            written: zeros(bytes.div_ceil(32))?,
+            words: filled(bytes.div_ceil(4), u32::from_ne_bytes([POISON; 4]))?,
+            written: filled(bytes.div_ceil(32), 0)?,
             freed: AtomicBool::new(false),
         })
     }

@@ -175,9 +175,7 @@ pub(super) fn write(
             let index = find_global(ctx, warp, addr, bytes)?;
             if let Some(a) = ctx.launch.memory.get(index) {
                 a.store_element(addr - a.base, bytes, value);
-                if ctx.launch.checks.is_some() {
-                    a.mark_written(addr - a.base, bytes);
-                }
+                a.mark_written(addr - a.base, bytes);
             }
         }
         Target::Local(addr) => {

@@ -80,9 +80,7 @@ impl AgentBytes<'_, '_> {
         let index = memory.find(addr, n).ok()?;
         let a = memory.get(index)?;
         let offset = addr - a.base;
-        if write {
-            a.mark_written(offset, n);
-        } else if let Some(at) = a.first_unwritten(offset, n) {
+        if !write && let Some(at) = a.first_unwritten(offset, n) {
             self.unwritten(&memory.describe(a.base + at));
         }
         let checks = self.launch.checks.as_ref()?;
@@ -178,6 +176,7 @@ impl Bytes for AgentBytes<'_, '_> {
                 let index = self.launch.memory.find(addr, data.len() as u64)?;
                 if let Some(a) = self.launch.memory.get(index) {
                     a.store(addr - a.base, data);
+                    a.mark_written(addr - a.base, data.len() as u64);
                 }
                 Ok(())
             }
