@@ -23,8 +23,10 @@ pub enum Parameter {
 pub struct Case {
     /// What it does.
     pub name: String,
-    /// The module.
+    /// The kernel.
     pub mlir: String,
+    /// The function that launches it, where its arguments are more than addresses: `axe compile` then makes the package.
+    pub host: Option<String>,
     /// Threads of a CTA.
     pub threads: i64,
     /// CTAs.
@@ -38,14 +40,27 @@ pub struct Case {
 }
 
 /// What the compiler made of a case.
-#[derive(Clone, Debug)]
-pub struct Compiled {
-    /// PTX.
-    pub ptx: String,
-    /// Bytes of dynamic shared memory.
-    pub shared_bytes: u32,
+#[derive(Debug)]
+pub struct Built {
+    /// A package that runs the kernel once.
+    pub package: Package,
     /// The schedules that were chosen, as `operator -> schedule`.
     pub schedules: Vec<String>,
+}
+
+/// The programs that compile.
+#[derive(Clone, Copy, Debug)]
+pub struct Programs<'a> {
+    /// `axe-opt`.
+    pub axe_opt: &'a str,
+    /// `axe`.
+    pub axe: &'a str,
+}
+
+/// PTX with its needs.
+struct Compiled {
+    ptx: String,
+    shared_bytes: u32,
 }
 
 /// What `--axe-dispatch-schedules` and MLIR's own passes make of a kernel, up to PTX.
@@ -57,30 +72,16 @@ fn pipeline(chip: &str, first: &str) -> String {
 }
 
 impl Case {
-    /// Compiles the kernel with `axe-opt`; passes `first` run before the schedules are chosen.
+    /// Compiles the kernel; passes `first` run before the schedules are chosen, where `axe-opt` alone compiles.
     ///
     /// # Errors
     /// What the compiler says.
-    pub fn compile(&self, axe_opt: &str, chip: &str, first: &str) -> Result<Compiled> {
-        let mut child = Command::new(axe_opt)
-            .arg(pipeline(chip, first))
-            .stdin(std::process::Stdio::piped())
-            .stdout(std::process::Stdio::piped())
-            .stderr(std::process::Stdio::piped())
-            .spawn()
-            .with_context(|| format!("cannot run {axe_opt}"))?;
-        let module = format!("{}{}", self.mlir, self.launch());
-        let mut stdin = child.stdin.take().context("no stdin")?;
-        std::io::Write::write_all(&mut stdin, module.as_bytes())?;
-        drop(stdin);
-        let output = child.wait_with_output()?;
-        let (text, log) = (
-            String::from_utf8_lossy(&output.stdout),
-            String::from_utf8_lossy(&output.stderr),
-        );
-        if !output.status.success() {
-            bail!("{log}");
+    pub fn build(&self, programs: Programs<'_>, chip: &str, first: &str) -> Result<Built> {
+        if let Some(host) = &self.host {
+            return self.build_with(programs, host, chip);
         }
+        let module = format!("{}{}", self.mlir, self.launch());
+        let (text, log) = run(programs.axe_opt, &[&pipeline(chip, first)], &module)?;
         let ptx = assembly(&text).context("no PTX in the compiler's output")?;
         let shared = text
             .split("shared_bytes = ")
@@ -89,14 +90,28 @@ impl Case {
         let shared_bytes = shared
             .and_then(|bytes| bytes.parse().ok())
             .context("no size of shared memory")?;
-        let chosen = log
-            .lines()
-            .filter_map(|line| line.trim().split_once("    loc"))
-            .map(|(line, _)| line.to_owned());
-        Ok(Compiled {
-            ptx,
-            shared_bytes,
-            schedules: chosen.collect(),
+        let compiled = Compiled { ptx, shared_bytes };
+        Ok(Built {
+            package: self.package(&compiled, chip)?,
+            schedules: chosen(&log),
+        })
+    }
+
+    /// Compiles the kernel with the function that launches it.
+    fn build_with(&self, programs: Programs<'_>, host: &str, chip: &str) -> Result<Built> {
+        let module = format!("{}{host}", self.mlir);
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("case.axe");
+        let output = path.to_str().context("a path that is no text")?;
+        run(
+            programs.axe,
+            &["compile", "-", "--target", chip, "-o", output],
+            &module,
+        )?;
+        let (_, log) = run(programs.axe, &["explain", "-", "--target", chip], &module)?;
+        Ok(Built {
+            package: Package::open(&path)?,
+            schedules: chosen(&log),
         })
     }
 
@@ -127,10 +142,7 @@ impl Case {
     }
 
     /// A package that runs the kernel once.
-    ///
-    /// # Errors
-    /// When it is not consistent.
-    pub fn package(&self, compiled: &Compiled, chip: &str) -> Result<Package> {
+    fn package(&self, compiled: &Compiled, chip: &str) -> Result<Package> {
         let (mut params, mut args) = (Vec::new(), Vec::new());
         for parameter in &self.parameters {
             let (name, extent, dynamic, access) = match parameter {
@@ -213,6 +225,35 @@ impl Case {
     }
 }
 
+/// What a program that reads a module prints: its output and its messages.
+fn run(program: &str, arguments: &[&str], module: &str) -> Result<(String, String)> {
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot run {program}"))?;
+    let mut stdin = child.stdin.take().context("no stdin")?;
+    std::io::Write::write_all(&mut stdin, module.as_bytes())?;
+    drop(stdin);
+    let output = child.wait_with_output()?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (out, log) = (text(&output.stdout), text(&output.stderr));
+    if !output.status.success() {
+        bail!("{log}");
+    }
+    Ok((out, log))
+}
+
+/// The schedules in an explanation, as `operator -> schedule`.
+fn chosen(log: &str) -> Vec<String> {
+    let lines = log
+        .lines()
+        .filter_map(|line| line.trim().split_once("    loc"));
+    lines.map(|(line, _)| line.to_owned()).collect()
+}
+
 /// The PTX in the text of a `gpu.binary`.
 fn assembly(text: &str) -> Option<String> {
     let quoted = text.split("assembly = \"").nth(1)?.split("\">").next()?;
@@ -231,11 +272,13 @@ fn assembly(text: &str) -> Option<String> {
 }
 
 /// The element types of chains.
-pub const ELEMENTS: [DType; 6] = [
+pub const ELEMENTS: [DType; 8] = [
     DType::F32,
     DType::F16,
     DType::BF16,
     DType::I32,
     DType::I8,
     DType::F64,
+    DType::I16,
+    DType::I64,
 ];

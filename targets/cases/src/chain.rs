@@ -3,6 +3,7 @@
 use crate::array::{Array, literal, mlir, round};
 use crate::case::{Case, ELEMENTS, Parameter};
 use crate::layouts::{Distribution, shared};
+use crate::maps;
 use crate::random::Random;
 use axe_package::DType;
 use std::fmt::Write;
@@ -82,7 +83,8 @@ impl Chain<'_> {
 
     /// A random step.
     fn step(&mut self, held: &Held) -> Held {
-        match self.random.below(9) {
+        match self.random.below(11) {
+            9 | 10 => self.other_map(held),
             0 => self.relayout(held),
             1 => self.cast(held),
             2 | 3 => self.map(held),
@@ -164,6 +166,40 @@ impl Chain<'_> {
         self.line(&format!("^bb0(%e: {scalar}):"));
         self.line(&format!("  %p = arith.mul{suffix} %e, {a_name} : {scalar}"));
         self.line(&format!("  %s = arith.add{suffix} %p, {b_name} : {scalar}"));
+        self.line(&format!("  axe.yield %s : {scalar}"));
+        self.line("}");
+        made
+    }
+
+    /// A map with another body than `x * a + b`.
+    fn other_map(&mut self, held: &Held) -> Held {
+        let dtype = held.dtype;
+        let body = maps::body(dtype, self.random);
+        let names: Vec<_> = body
+            .constants
+            .iter()
+            .map(|value| self.constant(*value, dtype))
+            .collect();
+        let apply = |tile: &Array| {
+            Array::from_fn(&tile.shape, dtype, |at| {
+                wrap((body.apply)(tile.get(at).unwrap_or(0.0)), dtype)
+            })
+        };
+        let tiles = held.tiles.iter().map(apply).collect();
+        let made = self.held(&held.shape, dtype, held.distribution.clone(), tiles);
+        let (of, scalar) = (held.r#type(), mlir(dtype));
+        let (name, source) = (&made.name, &held.name);
+        self.line(&format!("{name} = axe.map ins({source} : {of}) -> {of} {{"));
+        self.line(&format!("^bb0(%e: {scalar}):"));
+        for line in &body.lines {
+            let line = names
+                .iter()
+                .enumerate()
+                .fold(line.clone(), |line, (at, name)| {
+                    line.replace(&format!("{{{at}}}"), name)
+                });
+            self.line(&format!("  {line}"));
+        }
         self.line(&format!("  axe.yield %s : {scalar}"));
         self.line("}");
         made
@@ -371,7 +407,9 @@ impl Chain<'_> {
 fn wrap(value: f64, dtype: DType) -> f64 {
     match dtype {
         DType::I8 => f64::from(value as i64 as i8),
+        DType::I16 => f64::from(value as i64 as i16),
         DType::I32 => f64::from(value as i64 as i32),
+        DType::I64 => value as i64 as f64,
         _ => round(value, dtype),
     }
 }
@@ -623,6 +661,7 @@ fn finish(
     Case {
         name: format!("chain {seed}"),
         mlir,
+        host: None,
         threads: chain.threads,
         grid: [columns, rows, 1],
         parameters: vec![Parameter::Input(0, dynamic), Parameter::Output(out_dynamic)],

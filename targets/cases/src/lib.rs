@@ -9,10 +9,12 @@ pub mod array;
 pub mod case;
 pub mod chain;
 pub mod layouts;
+pub mod maps;
 pub mod product;
 pub mod random;
+pub mod roles;
 
-pub use case::{Case, Compiled, Parameter};
+pub use case::{Built, Case, Parameter};
 
 /// The case of a seed.
 #[must_use]

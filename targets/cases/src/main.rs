@@ -1,8 +1,9 @@
 //! `axe-cases`: compiles random kernels, and simulates them or writes them for `axe-run batch`.
 
 use anyhow::{Context, Result, bail};
-use axe_cases::{Case, Compiled, case};
-use axe_package::{Tolerance, compare, npy};
+use axe_cases::case::Programs;
+use axe_cases::{Built, Case, case, roles};
+use axe_package::{Tolerance, compare_written, npy};
 use axe_sim::{Options, Simulator, package::run_package};
 use clap::Parser;
 use rayon::prelude::*;
@@ -15,6 +16,12 @@ struct Arguments {
     /// The axe-opt to compile with
     #[arg(long, default_value = "axe-opt")]
     axe_opt: String,
+    /// The axe to compile with where a kernel needs tensor maps
+    #[arg(long, default_value = "axe")]
+    axe: String,
+    /// Kernels with roles: TMA, wgmma, rings of stages
+    #[arg(long)]
+    roles: bool,
     /// The chip to compile for
     #[arg(long, default_value = "sm_90a")]
     chip: String,
@@ -47,7 +54,8 @@ struct Outcome {
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
     if arguments.print {
-        print!("{}", case(arguments.seed).mlir);
+        let case = made(&arguments, arguments.seed);
+        print!("{}{}", case.mlir, case.host.unwrap_or_default());
         return Ok(());
     }
     let seeds = arguments.seed..arguments.seed + arguments.count;
@@ -93,46 +101,70 @@ fn main() -> Result<()> {
 }
 
 fn one(arguments: &Arguments, seed: u64) -> Outcome {
-    let case = case(seed);
-    let compiled = match case.compile(&arguments.axe_opt, &arguments.chip, &arguments.passes) {
-        Ok(compiled) => compiled,
+    let case = made(arguments, seed);
+    let programs = Programs {
+        axe_opt: &arguments.axe_opt,
+        axe: &arguments.axe,
+    };
+    let built = match case.build(programs, &arguments.chip, &arguments.passes) {
+        Ok(built) => built,
         Err(error) => {
             return Outcome {
-                failure: Some(format!("{}: {error}", case.name)),
+                failure: Some(format!("{}: {error:#}", case.name)),
                 schedules: Vec::new(),
             };
         }
     };
     let done = match &arguments.out {
-        Some(directory) => write(&case, &compiled, arguments, directory),
-        None => simulate(&case, &compiled, arguments),
+        Some(directory) => write(&case, &built, directory),
+        None => simulate(&case, &built),
     };
     let failure = done.err().map(|error| {
         format!(
             "{}: {error:#}\n  {}",
             case.name,
-            compiled.schedules.join("\n  ")
+            built.schedules.join("\n  ")
         )
     });
     Outcome {
         failure,
-        schedules: compiled.schedules,
+        schedules: built.schedules,
     }
 }
 
+fn made(arguments: &Arguments, seed: u64) -> Case {
+    match arguments.roles {
+        true => roles::case(seed),
+        false => case(seed),
+    }
+}
+
+/// The names of the package's inputs and of its output.
+fn names(built: &Built) -> Result<(Vec<&str>, &str)> {
+    let manifest = built.package.manifest();
+    let inputs = manifest.inputs.iter().map(|input| input.name.as_str());
+    let output = manifest.outputs.first().context("no output")?;
+    Ok((inputs.collect(), &output.name))
+}
+
 /// Runs the case in the simulator, with all its checks.
-fn simulate(case: &Case, compiled: &Compiled, arguments: &Arguments) -> Result<()> {
-    let package = case.package(compiled, &arguments.chip)?;
+fn simulate(case: &Case, built: &Built) -> Result<()> {
+    let (names, output) = names(built)?;
     let mut inputs = BTreeMap::new();
-    for (at, input) in case.inputs.iter().enumerate() {
-        inputs.insert(format!("x{at}"), input.tensor()?);
+    for (name, input) in names.into_iter().zip(&case.inputs) {
+        inputs.insert(name.to_owned(), input.tensor()?);
     }
     let options = Options {
         checks: true,
         threads: 1,
         ..Options::default()
     };
-    let run = run_package(&package, &inputs, &BTreeMap::new(), &Simulator { options })?;
+    let run = run_package(
+        &built.package,
+        &inputs,
+        &BTreeMap::new(),
+        &Simulator { options },
+    )?;
     if let Some(finding) = run
         .launches
         .iter()
@@ -141,11 +173,12 @@ fn simulate(case: &Case, compiled: &Compiled, arguments: &Arguments) -> Result<(
     {
         bail!("{finding}");
     }
-    let got = run.outputs.get("y").context("no output")?;
-    let report = compare(
-        got,
+    let got = run.outputs.get(output).context("no output")?;
+    let report = compare_written(
+        &got.tensor,
         &case.expected.tensor()?,
         Tolerance::for_dtype(case.expected.dtype),
+        &got.unwritten,
     )?;
     if !report.passed() {
         bail!("{report}");
@@ -154,24 +187,19 @@ fn simulate(case: &Case, compiled: &Compiled, arguments: &Arguments) -> Result<(
 }
 
 /// Writes the case for `axe-run batch`: one line of its list.
-fn write(
-    case: &Case,
-    compiled: &Compiled,
-    arguments: &Arguments,
-    directory: &std::path::Path,
-) -> Result<()> {
+fn write(case: &Case, built: &Built, directory: &std::path::Path) -> Result<()> {
+    let (inputs, output) = names(built)?;
     let name = case.name.replace(' ', "-");
     let directory = directory.join(&name);
     std::fs::create_dir_all(&directory)?;
-    case.package(compiled, &arguments.chip)?
-        .write_file(directory.join("kernel.axe"))?;
+    built.package.write_file(directory.join("kernel.axe"))?;
     let mut line = format!("{name}/kernel.axe");
-    for (at, input) in case.inputs.iter().enumerate() {
-        npy::write(directory.join(format!("x{at}.npy")), &input.tensor()?)?;
-        line += &format!(" --input x{at}={name}/x{at}.npy");
+    for (input, array) in inputs.into_iter().zip(&case.inputs) {
+        npy::write(directory.join(format!("{input}.npy")), &array.tensor()?)?;
+        line += &format!(" --input {input}={name}/{input}.npy");
     }
-    npy::write(directory.join("y.npy"), &case.expected.tensor()?)?;
-    line += &format!(" --expect y={name}/y.npy\n");
+    npy::write(directory.join("expected.npy"), &case.expected.tensor()?)?;
+    line += &format!(" --expect {output}={name}/expected.npy\n");
     std::fs::write(directory.join("line"), line)?;
     Ok(())
 }

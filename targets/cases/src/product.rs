@@ -94,7 +94,8 @@ impl Plan {
     }
 }
 
-fn values(shape: &[i64], dtype: DType, seed: u64) -> Array {
+/// Small multiples of a quarter, or small integers.
+pub(crate) fn values(shape: &[i64], dtype: DType, seed: u64) -> Array {
     let mut random = Random::new(seed);
     let scale = if dtype.unit_roundoff().is_some() {
         0.25
@@ -123,7 +124,14 @@ fn ragged(tile: i64, random: &mut Random) -> i64 {
     }
 }
 
-fn reference(a: &Array, b: &Array, trans: [bool; 2], shape: [i64; 3], d: DType) -> Array {
+/// The product of A (m x k) and B (k x n), each stored the other way round where `trans` says so.
+pub(crate) fn reference(
+    a: &Array,
+    b: &Array,
+    trans: [bool; 2],
+    shape: [i64; 3],
+    d: DType,
+) -> Array {
     Array::from_fn(&shape[..2], d, |at| {
         let product = |k: i64| {
             let x = a
@@ -415,6 +423,7 @@ fn assemble(
     Case {
         name,
         mlir,
+        host: None,
         threads,
         grid: [count(shape[1], tile[1]), count(shape[0], tile[0]), 1],
         parameters: vec![
