@@ -70,7 +70,9 @@ if driver == "axe-opt":
     tools["axe-opt"] = existing(bin_dir / "axe-opt", "make build")
     tools["axe"] = existing(bin_dir / "axe", "make build")
     tools["axe-cases"] = existing(bin_dir / "axe-cases", "make build")
+    tools["axe-graphs"] = existing(bin_dir / "axe-graphs", "make build")
     config.substitutions.append(("%axe_opt", tools["axe-opt"]))
+    config.substitutions.append(("%axe ", tools["axe"] + " "))
 else:
     config.available_features.add("stock")
     library = existing(plugin, "make plugin")

@@ -1,0 +1,189 @@
+//! A sample executed by stock MLIR, by the CPU target and in the simulator, and what comes of it.
+
+use crate::refusals;
+use crate::sample::Sample;
+use axe_package::Tensor;
+use axe_sim::{Options, Simulator, package::run_package};
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// MLIR's own way from linalg on tensors to LLVM for the host: loops that follow the module to the letter.
+pub const STOCK: &str = "func.func(llvm-request-c-wrappers),\
+one-shot-bufferize{bufferize-function-boundaries=true function-boundary-type-conversion=identity-layout-map},\
+buffer-deallocation-pipeline,convert-bufferization-to-memref,convert-linalg-to-loops,convert-scf-to-cf,\
+expand-strided-metadata,lower-affine,convert-math-to-funcs,func.func(arith-expand{include-bf16=true}),\
+convert-math-to-llvm,convert-math-to-libm,convert-to-llvm,reconcile-unrealized-casts";
+
+/// How one target did with one sample.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Right.
+    Right,
+    /// Refused, for the reason of this number in the documented list.
+    Refused(usize),
+    /// Wrong, crashed, or refused for another reason.
+    Wrong(String),
+}
+
+/// Why a target gave no right results.
+enum Failure {
+    /// The compiler refused the module: its message.
+    Refused(String),
+    /// Whatever else.
+    Broken(String),
+}
+
+/// What comes of a sample.
+pub struct Judged {
+    /// For each target.
+    pub verdicts: Vec<Verdict>,
+    /// Whether the tolerance of some result is so wide that a wrong one could pass.
+    pub weak: bool,
+}
+
+/// Runs a sample on the targets, each a chip or `cpu`; an error when stock MLIR itself fails.
+pub fn judge(sample: &Sample, targets: &[String]) -> Result<Judged, String> {
+    let stock = || {
+        let program = axe_cpu::Program::compile_through(sample.module.as_str(), "main", STOCK);
+        program?.run(&sample.inputs)
+    };
+    let want = guarded(|| stock().map_err(|error| Failure::Broken(error.to_string())));
+    let want = want.map_err(|failure| match failure {
+        Failure::Refused(message) | Failure::Broken(message) => format!("stock MLIR: {message}"),
+    })?;
+    let run = |target: &String| {
+        let got = guarded(|| match target.as_str() {
+            axe_compile::CPU => on_cpu(sample),
+            chip => on_chip(sample, chip),
+        });
+        match got.and_then(|got| compared(sample, &got, &want).map_err(Failure::Broken)) {
+            Ok(()) => Verdict::Right,
+            Err(Failure::Broken(message)) => Verdict::Wrong(message),
+            Err(Failure::Refused(message)) => match refusals::reason(&message) {
+                Some(number) => Verdict::Refused(number),
+                None => Verdict::Wrong(format!("refused: {message}")),
+            },
+        }
+    };
+    Ok(Judged {
+        verdicts: targets.iter().map(run).collect(),
+        weak: is_weak(sample, &want),
+    })
+}
+
+/// A panic as an error.
+fn guarded<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
+        let text = payload.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
+        Err(Failure::Broken(format!(
+            "a panic: {}",
+            text.unwrap_or("without a message")
+        )))
+    })
+}
+
+fn on_cpu(sample: &Sample) -> Result<Vec<Tensor>, Failure> {
+    let program = axe_cpu::Program::compile(sample.module.as_str(), "main");
+    let program = program.map_err(|error| Failure::Refused(error.to_string()))?;
+    let results = program.run(&sample.inputs);
+    results.map_err(|error| Failure::Broken(error.to_string()))
+}
+
+fn on_chip(sample: &Sample, chip: &str) -> Result<Vec<Tensor>, Failure> {
+    let broken = |message: String| Failure::Broken(message);
+    let package = axe_compile::translate(sample.module.as_str(), None, chip);
+    let package = package.map_err(|error| Failure::Refused(error.to_string()))?;
+    let manifest = package.manifest();
+    let names = manifest.inputs.iter().map(|input| input.name.clone());
+    let inputs: BTreeMap<_, _> = names.zip(sample.inputs.iter().cloned()).collect();
+    let options = Options {
+        checks: true,
+        threads: 1,
+        ..Options::default()
+    };
+    let run = run_package(&package, &inputs, &BTreeMap::new(), &Simulator { options });
+    let run = run.map_err(|error| broken(error.to_string()))?;
+    let mut findings = run.launches.iter().flat_map(|(_, launch)| &launch.findings);
+    if let Some(finding) = findings.next() {
+        return Err(broken(format!("in the simulator: {finding}")));
+    }
+    let mut tensors = Vec::new();
+    for spec in &manifest.outputs {
+        let Some(output) = run.outputs.get(&spec.name) else {
+            return Err(broken(format!("output {} is missing", spec.name)));
+        };
+        match output.unwritten.count() {
+            0 => tensors.push(output.tensor.clone()),
+            count => {
+                return Err(broken(format!(
+                    "{count} elements of {} never written",
+                    spec.name
+                )));
+            }
+        }
+    }
+    Ok(tensors)
+}
+
+/// Compares results with those of stock MLIR.
+fn compared(sample: &Sample, got: &[Tensor], want: &[Tensor]) -> Result<(), String> {
+    if got.len() != want.len() {
+        return Err(format!(
+            "expected {} results, got {}",
+            want.len(),
+            got.len()
+        ));
+    }
+    let results = got.iter().zip(want).zip(&sample.results);
+    for (at, ((got, want), expected)) in results.enumerate() {
+        if got.shape() != want.shape() || got.dtype() != want.dtype() {
+            let describe = |tensor: &Tensor| format!("{} {:?}", tensor.dtype(), tensor.shape());
+            let (want, got) = (describe(want), describe(got));
+            return Err(format!("result {at}: expected {want}, got {got}"));
+        }
+        let tolerance = tolerance(*expected);
+        let wrong: Vec<_> = differing(got, want, tolerance);
+        if let Some((first, want_value, got_value)) = wrong.first() {
+            return Err(format!(
+                "result {at}: {} of {} elements wrong (tolerance {tolerance:.2e}); element {first}: expected {want_value}, got {got_value}",
+                wrong.len(),
+                got.len()
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// How far a result may be from stock MLIR's: each is as far from the truth as the sample says, and the last
+/// place of an estimate is a guess.
+fn tolerance((error, bound): (f64, f64)) -> f64 {
+    match error {
+        0.0 => 0.0,
+        error => 3.0 * error + 1e-9 * bound.min(1.0),
+    }
+}
+
+/// The elements that differ by more than the tolerance: number, wanted, got.
+fn differing(got: &Tensor, want: &Tensor, tolerance: f64) -> Vec<(usize, f64, f64)> {
+    let size = got.dtype().bytes();
+    let bytes = got
+        .bytes()
+        .chunks_exact(size)
+        .zip(want.bytes().chunks_exact(size));
+    let values = want.iter_f64().zip(got.iter_f64()).zip(bytes).enumerate();
+    values
+        .filter(|(_, ((want, got), (got_bytes, want_bytes)))| {
+            let near = tolerance > 0.0 && (got - want).abs() <= tolerance;
+            let zeros = *got == 0.0 && *want == 0.0;
+            !(near || zeros || got_bytes == want_bytes || (got.is_nan() && want.is_nan()))
+        })
+        .map(|(at, ((want, got), _))| (at, want, got))
+        .collect()
+}
+
+fn is_weak(sample: &Sample, want: &[Tensor]) -> bool {
+    let most = |tensor: &Tensor| tensor.iter_f64().map(f64::abs).fold(0.0, f64::max);
+    let mut pairs = sample.results.iter().zip(want);
+    pairs.any(|(expected, want)| tolerance(*expected) > 0.25 * most(want))
+}

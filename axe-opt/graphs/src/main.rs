@@ -1,0 +1,155 @@
+//! `axe-graphs`: random graphs of linalg on tensors, executed by stock MLIR, by the CPU target and in the simulator.
+//!
+//! A graph is what its seed makes it. Its arguments hold multiples of an eighth or small integers; each value carries
+//! a bound of how far two right implementations may be apart, and that bound is what results are held to.
+
+mod element;
+mod graph;
+mod judge;
+mod products;
+mod refusals;
+mod sample;
+mod scalar;
+mod stages;
+mod steps;
+
+use anyhow::{Result, bail};
+use clap::Parser;
+use judge::{Judged, Verdict, judge};
+use rayon::prelude::*;
+use sample::sample;
+use std::path::PathBuf;
+
+/// Run random linalg graphs on stock MLIR, the CPU target and the simulator, and compare
+#[derive(Parser)]
+struct Arguments {
+    /// The first seed
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// How many graphs
+    #[arg(long, default_value_t = 200)]
+    count: u64,
+    /// What to run beside stock MLIR: cpu, or chips to simulate
+    #[arg(long, value_delimiter = ',', default_value = "cpu,sm_80,sm_90a")]
+    targets: Vec<String>,
+    /// Most graphs, in per cent, that a target may refuse
+    #[arg(long, default_value_t = 100, value_name = "PER_CENT")]
+    most_refused: u64,
+    /// Write the module of each graph that is wrong to DIR/SEED.mlir, its messages first
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print the module of the first seed and stop
+    #[arg(long)]
+    print: bool,
+    /// Print each seed before its graph runs: the last one is that of a crash
+    #[arg(long)]
+    verbose: bool,
+}
+
+fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    if arguments.print {
+        print!("{}", sample(arguments.seed).module);
+        return Ok(());
+    }
+    axe_compile::register();
+    let seeds = arguments.seed..arguments.seed.saturating_add(arguments.count);
+    let all: Vec<_> = seeds
+        .into_par_iter()
+        .map(|seed| (seed, one(&arguments, seed)))
+        .collect();
+    let mut wrong = 0;
+    for (seed, judged) in &all {
+        let problems = problems(&arguments, judged);
+        wrong += usize::from(!problems.is_empty());
+        for problem in &problems {
+            eprintln!("graph {seed}: {problem}");
+        }
+        if let (Some(folder), false) = (&arguments.out, problems.is_empty()) {
+            std::fs::create_dir_all(folder)?;
+            let notes: String = problems
+                .join("\n")
+                .lines()
+                .map(|l| format!("// {l}\n"))
+                .collect();
+            let text = notes + &sample(*seed).module;
+            std::fs::write(folder.join(format!("{seed}.mlir")), text)?;
+        }
+    }
+    let refused_too_often = summary(&arguments, &all);
+    println!("{} graphs, {wrong} wrong", all.len());
+    if wrong > 0 {
+        bail!("{wrong} graphs are wrong");
+    }
+    if refused_too_often {
+        bail!(
+            "a target refuses more than {} % of the graphs",
+            arguments.most_refused
+        );
+    }
+    Ok(())
+}
+
+fn one(arguments: &Arguments, seed: u64) -> Result<Judged, String> {
+    if arguments.verbose {
+        eprintln!("graph {seed}");
+    }
+    judge(&sample(seed), &arguments.targets)
+}
+
+/// What is wrong with a graph, for each target.
+fn problems(arguments: &Arguments, judged: &Result<Judged, String>) -> Vec<String> {
+    match judged {
+        Err(message) => vec![message.clone()],
+        Ok(judged) => arguments
+            .targets
+            .iter()
+            .zip(&judged.verdicts)
+            .filter_map(|(target, verdict)| match verdict {
+                Verdict::Wrong(message) => Some(format!("{target}: {message}")),
+                _ => None,
+            })
+            .collect(),
+    }
+}
+
+/// Prints how many graphs each target ran and refused; true when one refused too many.
+fn summary(arguments: &Arguments, all: &[(u64, Result<Judged, String>)]) -> bool {
+    let judged: Vec<_> = all
+        .iter()
+        .filter_map(|(_, judged)| judged.as_ref().ok())
+        .collect();
+    let mut too_many = false;
+    for (at, target) in arguments.targets.iter().enumerate() {
+        let verdicts: Vec<_> = judged
+            .iter()
+            .filter_map(|judged| judged.verdicts.get(at))
+            .collect();
+        let count = |wanted: &Verdict| {
+            verdicts
+                .iter()
+                .filter(|verdict| **verdict == wanted)
+                .count()
+        };
+        let refused = verdicts
+            .iter()
+            .filter(|verdict| matches!(verdict, Verdict::Refused(_)))
+            .count();
+        println!(
+            "{target:8} {:6} right, {refused} refused",
+            count(&Verdict::Right)
+        );
+        for (number, refusal) in refusals::REFUSALS.iter().enumerate() {
+            match count(&Verdict::Refused(number)) {
+                0 => {}
+                times => println!("{times:15} {}", refusal.what),
+            }
+        }
+        too_many |= refused as u64 * 100 > arguments.most_refused * verdicts.len() as u64;
+    }
+    let weak = judged.iter().filter(|judged| judged.weak).count();
+    println!(
+        "{weak} graphs with a result whose tolerance is above a quarter of its largest element"
+    );
+    too_many
+}
