@@ -86,6 +86,9 @@ pub struct Blocks {
     pub k: i64,
 }
 
+/// Bytes of a scale.
+pub(super) const SCALE_BYTES: i64 = 4;
+
 /// The blocks of [`TunedOp::GemmBlockScaled`].
 pub(super) const BLOCKS: Blocks = Blocks { n: 128, k: 128 };
 

@@ -2,9 +2,8 @@
 
 use crate::facts::chip::Chip;
 use crate::planner::config::{Cluster, Config, SPLITS, Wgmma};
-use crate::planner::mainloop::scales::SCALE_BYTES;
 use crate::planner::model;
-use crate::planner::problem::{Blocks, KFirst, Problem, Query, count};
+use crate::planner::problem::{Blocks, KFirst, Problem, Query, SCALE_BYTES, count};
 use crate::planner::scheduler::stream_k;
 use std::ops::RangeInclusive;
 

@@ -2,7 +2,7 @@
 
 use crate::planner::config::Wgmma;
 use crate::planner::gemm::product::Scales;
-use crate::planner::problem::takes_rows;
+use crate::planner::problem::{SCALE_BYTES, takes_rows};
 use axe_dialect::element_type;
 use axe_layout::Layout;
 use axe_passes::PassResult;
@@ -13,9 +13,6 @@ use axe_passes::fuse::registers::Registers;
 use axe_passes::fuse::space::Kind;
 use axe_passes::ir::{DYNAMIC, Val};
 use melior::ir::{Type, ValueLike};
-
-/// Bytes of a scale.
-pub(in crate::planner) const SCALE_BYTES: i64 = 4;
 
 /// The scales as a kernel has them.
 #[derive(Debug)]
