@@ -58,6 +58,15 @@ func.func @chosen(%a: tensor<512x512xf16>, %w: tensor<512x512xf16>) -> tensor<51
   return %p : tensor<512x512xf32>
 }
 
+// Registers are moved from the warp that copies to those that multiply as a plan says.
+// CHECK-LABEL: axe.kernel @registers_0_gemm
+// CHECK: axe.scope warpgroup [0, 1) registers(24)
+// CHECK: axe.scope warpgroup [1, 3) registers(240)
+func.func @registers(%a: tensor<512x512xf16>, %w: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  %p = axe.gemm %a, %w {axe.plan = {tile = array<i64: 128, 128, 64>, registers = array<i64: 24, 240>}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %p : tensor<512x512xf32>
+}
+
 // Rows that no descriptor takes go to mma.sync where products are small.
 // CHECK-LABEL: axe.kernel @odd_0_gemm
 // CHECK-NOT: axe.pipeline

@@ -420,3 +420,11 @@ func.func @old_key(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
   %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, turns = true}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }
+
+// -----
+
+func.func @registers(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected registers in eights in axe.plan, of all warpgroups no more than 64 K, and not with decomposition = "cluster_split_k", got [40, 240] beside 2 consumers}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, registers = array<i64: 40, 240>}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}

@@ -22,6 +22,8 @@ pub struct Wgmma {
     swap_ab: bool,
     schedule: Schedule,
     decomposition: Decomposition,
+    /// Of a thread that copies and of one that multiplies, where a plan says so.
+    registers: Option<[i64; 2]>,
 }
 
 /// Accumulators of a thread at most: the rest of its 255 registers, or of what `setmaxnreg` gives it, is left to
@@ -111,6 +113,7 @@ impl Wgmma {
             swap_ab: swap,
             schedule: Schedule::Cooperative,
             decomposition: Decomposition::DataParallel(Cluster::Alone),
+            registers: None,
         };
         if !whole || !tile.fits_registers() {
             return None;
@@ -185,6 +188,26 @@ impl Wgmma {
     pub fn with_stages(self, stages: i64) -> Option<Self> {
         let fits = (2..=self.stages).contains(&stages);
         fits.then_some(Self { stages, ..self })
+    }
+
+    /// The same with so many registers for a thread that copies and for one that multiplies; `None` where they are not
+    /// whole eights, or more than a multiprocessor has, or where the CTAs of a cluster share depth.
+    #[must_use]
+    pub fn with_registers(self, registers: [i64; 2]) -> Option<Self> {
+        let [copies, multiplies] = registers;
+        let all = (copies + self.consumers * multiplies) * WARPGROUP;
+        let eights = registers.iter().all(|count| count % 8 == 0);
+        let fits = eights && all <= MULTIPROCESSOR_REGISTERS && self.cluster_splits() == 1;
+        fits.then_some(Self {
+            registers: Some(registers),
+            ..self
+        })
+    }
+
+    /// The registers that a plan asks for.
+    #[must_use]
+    pub const fn registers(self) -> Option<[i64; 2]> {
+        self.registers
     }
 
     /// The same in another order.
@@ -276,6 +299,7 @@ impl Wgmma {
             decomposition: shared.then_some(sharing),
             splits: shared.then_some(splits),
             schedule: self.is_pingpong().then_some(self.schedule),
+            registers: self.registers,
             ..Plan::default()
         }
     }

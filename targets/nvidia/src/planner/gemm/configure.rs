@@ -15,6 +15,19 @@ use axe_passes::ir::DYNAMIC;
 /// The configuration of a plan, or why the product cannot have it.
 pub(in crate::planner) type Configured<T> = Result<T, String>;
 
+/// The configuration with the registers of a plan.
+fn with_registers(plan: &Plan, config: Wgmma) -> Configured<Wgmma> {
+    let Some(registers) = plan.registers else {
+        return Ok(config);
+    };
+    config.with_registers(registers).ok_or_else(|| {
+        format!(
+            "expected registers in eights in axe.plan, of all warpgroups no more than 64 K, and not with decomposition = \"cluster_split_k\", got {registers:?} beside {} consumers",
+            config.consumers()
+        )
+    })
+}
+
 impl Gemm<'_> {
     /// The configuration of a plan.
     ///
@@ -41,7 +54,7 @@ impl Gemm<'_> {
             None => self.chosen(chip).ok_or("no tile fits in shared memory")?,
         };
         let config = self.with_stages(plan, self.decomposed(plan, config, chip)?)?;
-        let config = self.with_raster(plan, self.clustered(plan, config)?);
+        let config = with_registers(plan, self.with_raster(plan, self.clustered(plan, config)?))?;
         let fits = |blocks| offered::fits_blocks(config, blocks);
         match self
             .scales

@@ -38,6 +38,9 @@ const SPLITS: [i64; 2] = [1, 64];
 /// Rows of tiles in a group of the raster order.
 const SWIZZLES: [i64; 2] = [1, crate::emit::MOST_GROUPED];
 
+/// Registers of a thread that `setmaxnreg` takes (PTX ISA 9.7.20.5).
+const REGISTERS: [i64; 2] = [24, 256];
+
 /// The table: from each line come a field of [`Plan`], its key, and a row of [`KNOBS`].
 macro_rules! knobs {
     ($($key:ident: $type:ty, $range:expr, $of:expr, $with:expr, $doc:literal;)+) => {
@@ -91,6 +94,7 @@ knobs! {
     decomposition: Sharing, ANY, Some(Mainloop::Wgmma), None, "CTAs that share a tile's depth: none; those of a cluster, which exchange sums through shared memory; through memory, where a second kernel (`..._sum`) adds the sums of parts in order and forms the epilogue; the same for the tiles of the last wave alone, which leave multiprocessors idle";
     splits: i64, SPLITS, Some(Mainloop::Wgmma), Some("decomposition"), "how many of them: 2, 4 or 8 in a cluster, up to 64 through memory";
     schedule: Schedule, ANY, Some(Mainloop::Wgmma), Some("tile"), "whether the consumers multiply a tile together, or each a tile of its own";
+    registers: [i64; 2], REGISTERS, Some(Mainloop::Wgmma), None, "registers of a thread of the warpgroup that copies, and of one that multiplies, in eights: `[40, 232]` or `[24, 240]` beside two consumers";
     precision: Precision, ANY, None, None, "f32 operands may be rounded to tf32";
 }
 

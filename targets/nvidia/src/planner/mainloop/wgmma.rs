@@ -61,9 +61,10 @@ pub(in crate::planner) struct Mainloop<'a, 'c> {
 impl<'c> Mainloop<'_, 'c> {
     /// The registers of the warp that copies and of those that multiply, where they matter.
     pub(in crate::planner) const fn budgets(&self) -> (Option<i64>, Option<i64>) {
-        match &self.scales {
-            Some(_) => wgmma_scaled::budgets(self.config),
-            None => self.config.budgets(),
+        match (self.config.registers(), &self.scales) {
+            (Some([copies, multiplies]), _) => (Some(copies), Some(multiplies)),
+            (None, Some(_)) => wgmma_scaled::budgets(self.config),
+            (None, None) => self.config.budgets(),
         }
     }
 
