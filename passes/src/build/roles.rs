@@ -34,8 +34,12 @@ impl<'c> Code<'c> {
         self.scope_with(level, attributes, body)
     }
 
-    /// `axe.scope level`: a team for each member.
-    pub fn teams(&self, level: Level, body: impl FnOnce(Self) -> PassResult<'c>) -> PassResult<'c> {
+    /// `axe.scope level`: a thread group for each member.
+    pub fn thread_groups(
+        &self,
+        level: Level,
+        body: impl FnOnce(Self) -> PassResult<'c>,
+    ) -> PassResult<'c> {
         self.scope_with(level, Vec::new(), body)
     }
 

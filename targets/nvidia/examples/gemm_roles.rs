@@ -80,7 +80,7 @@ fn kernel<'c>(context: &'c Context, module: BlockRef<'c, 'c>) -> PassResult<'c> 
         code.scope(Level::Warp, [0, 1], None, |code| gemm.produce(code))
     })?;
     code.scope(Level::Warpgroup, [1, 3], Some(232), |code| {
-        code.teams(Level::Warpgroup, |code| gemm.consume(code))
+        code.thread_groups(Level::Warpgroup, |code| gemm.consume(code))
     })?;
     kernel.finish(module, "gemm", 384)
 }

@@ -7,7 +7,7 @@ use axe_layout::{Axis, Error, Iter, Layout, Result, Swizzle};
 const ACCESS_BYTES: i64 = 16;
 /// Bytes of the 32 banks of shared memory.
 const BANK_BYTES: i64 = 128;
-/// Bytes of a row of a shared tile's panel at most: the span of the widest swizzle (PTX ISA 9.7.15.5.1, "Shared Memory
+/// Bytes of a row of a swizzled tile at most: the span of the widest swizzle (PTX ISA 9.7.15.5.1, "Shared Memory
 /// Matrix Layout").
 pub(super) const ROW_BYTES: i64 = 128;
 

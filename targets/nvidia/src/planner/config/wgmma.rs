@@ -342,7 +342,7 @@ impl Wgmma {
     }
 
     /// Stages, with `more` bytes beside those of A and B, that fit beside what stores the results. A fourth is worth more
-    /// than a second panel for it.
+    /// than a second subtile for it.
     fn most_stages(self, more: i64, bytes: i64, chip: &Chip) -> i64 {
         match self.stages_beside(STAGING_BYTES, more, bytes, chip) {
             ..=3 => self.stages_beside(STAGING_BYTES / 2, more, bytes, chip),
@@ -350,11 +350,11 @@ impl Wgmma {
         }
     }
 
-    /// The same with so many bytes for each consumer's panels, of two consumers at least.
-    fn stages_beside(self, panels: i64, more: i64, bytes: i64, chip: &Chip) -> i64 {
+    /// The same with so many bytes for each consumer's subtiles, of two consumers at least.
+    fn stages_beside(self, subtiles: i64, more: i64, bytes: i64, chip: &Chip) -> i64 {
         let [m, n, depth] = self.tile;
-        let most = panels * self.consumers.max(2);
-        // The threads of a tile that is split hold parts of all rows: a panel has all of them.
+        let most = subtiles * self.consumers.max(2);
+        // The threads of a tile that is split hold parts of all rows: a subtile has all of them.
         let (partial, most) = match self.cluster_splits() {
             1 => (0, most),
             _ => (m * (n + PARTIAL_PADDING) * 4, most.max(m * ROW_BYTES)),
@@ -453,10 +453,10 @@ impl Wgmma {
         }
     }
 
-    /// Whether it can read operands that are stored so: with k first their tiles are whole panels.
+    /// Whether it can read operands that are stored so: with k first their tiles are whole rows of the swizzle.
     #[must_use]
     pub const fn reads(self, k_first: KFirst, bytes: i64) -> bool {
-        (!k_first.b || self.has_whole_panels(bytes)) && !(k_first.a && self.swap_ab)
+        (!k_first.b || self.has_whole_rows(bytes)) && !(k_first.a && self.swap_ab)
     }
 
     /// Threads of the CTA: one warpgroup copies.
@@ -465,12 +465,12 @@ impl Wgmma {
         (1 + self.consumers) * WARPGROUP
     }
 
-    /// Whether the columns are whole panels of 128 bytes or divide one, as shared memory holds them where B is
+    /// Whether the columns are whole swizzled rows of 128 bytes or divide one, as shared memory holds them where B is
     /// stored `[k, n]`.
     #[must_use]
-    const fn has_whole_panels(self, bytes: i64) -> bool {
-        let (panel, [_, n, _]) = (128 / bytes, self.tile);
-        n % panel == 0 || panel % n == 0
+    const fn has_whole_rows(self, bytes: i64) -> bool {
+        let (row, [_, n, _]) = (128 / bytes, self.tile);
+        n % row == 0 || row % n == 0
     }
 
     /// The registers of the role that copies and of those that multiply, where they matter.

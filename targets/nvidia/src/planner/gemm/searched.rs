@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn operands_with_k_first_take_whole_panels() {
+    fn operands_with_k_first_take_whole_rows() {
         let mut query = query(8192, 4096, 4096);
         query.k_first.b = true;
         let tiles = wgmma(&found(query, 100));

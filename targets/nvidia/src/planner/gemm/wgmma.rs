@@ -122,7 +122,7 @@ impl<'c> Parts<'_, 'c> {
             self.consumers(),
             others,
             |code| match pingpong {
-                true => code.teams(Level::Warpgroup, consume),
+                true => code.thread_groups(Level::Warpgroup, consume),
                 false => consume(code),
             },
         )

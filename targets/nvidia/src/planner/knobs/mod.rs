@@ -31,8 +31,23 @@ pub struct Knob {
     pub doc: &'static str,
 }
 
-/// Any number; the mainloops' own limits are products of these, which must not overflow.
-const ANY: [i64; 2] = [i64::MIN, i64::MAX];
+impl Knob {
+    /// What the table's columns are where a line does not say: any number, of all mainloops, by itself. What fits a product
+    /// is checked when a plan is made a configuration.
+    const ANY: Self = Self {
+        key: "",
+        kind: Kind::Flag,
+        range: [i64::MIN, i64::MAX],
+        of: None,
+        with: None,
+        doc: "",
+    };
+}
+
+/// What `wgmma` alone has.
+const WGMMA: Option<Mainloop> = Some(Mainloop::Wgmma);
+/// What `mma.sync` alone has.
+const MMA: Option<Mainloop> = Some(Mainloop::Mma);
 /// CTAs that may share a tile's depth.
 const SPLITS: [i64; 2] = [1, 64];
 /// Rows of tiles in a group of the raster order.
@@ -43,7 +58,7 @@ const REGISTERS: [i64; 2] = [24, 256];
 
 /// The table: from each line come a field of [`Plan`], its key, and a row of [`KNOBS`].
 macro_rules! knobs {
-    ($($key:ident: $type:ty, $range:expr, $of:expr, $with:expr, $doc:literal;)+) => {
+    ($($key:ident: $type:ty { $($column:ident: $value:expr),* } $doc:literal;)+) => {
         /// What a plan asks for. What it leaves out is the cost model's.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Plan {
@@ -51,13 +66,13 @@ macro_rules! knobs {
         }
 
         /// All knobs, in the order in which plans are written.
+        #[allow(clippy::needless_update, reason = "a line may say all columns")]
         pub const KNOBS: &[Knob] = &[$(Knob {
             key: stringify!($key),
             kind: <$type as Value>::KIND,
-            range: $range,
-            of: $of,
-            with: $with,
             doc: $doc,
+            $($column: $value,)*
+            ..Knob::ANY
         }),+];
 
         impl Plan {
@@ -82,20 +97,34 @@ macro_rules! knobs {
 }
 
 knobs! {
-    mainloop: Mainloop, ANY, None, None, "`wgmma`: one warp copies, warpgroups multiply; `mma`: every warp copies and multiplies";
-    tile: [i64; 3], ANY, None, None, "rows and columns of the result, and depth of a stage";
-    warps: [i64; 2], ANY, Some(Mainloop::Mma), None, "rows and columns of warps over the tile (of threads, where products are scalar)";
-    consumers: i64, ANY, Some(Mainloop::Wgmma), Some("tile"), "warpgroups that multiply";
-    stages: i64, ANY, None, None, "tiles of A and B in flight";
-    raster: RasterOrder, ANY, Some(Mainloop::Wgmma), None, "the order in which tiles are visited, as `axe.for_tiles` has it";
-    swizzle: i64, SWIZZLES, Some(Mainloop::Wgmma), None, "rows of tiles in a group of the order (`groups`, `snake`)";
-    cluster: [i64; 2], ANY, Some(Mainloop::Wgmma), None, "rows and columns of CTAs that fetch an operand for each other: `[2, 1]` shares B's columns, `[1, 2]` A's rows; 2 or 4 of them";
-    swap_ab: bool, ANY, Some(Mainloop::Wgmma), Some("tile"), "the instruction's 64 rows are the result's columns, for results of few rows";
-    decomposition: Sharing, ANY, Some(Mainloop::Wgmma), None, "CTAs that share a tile's depth: none; those of a cluster, which exchange sums through shared memory; through memory, where a second kernel (`..._sum`) adds the sums of parts in order and forms the epilogue; the same for the tiles of the last wave alone, which leave multiprocessors idle";
-    splits: i64, SPLITS, Some(Mainloop::Wgmma), Some("decomposition"), "how many of them: 2, 4 or 8 in a cluster, up to 64 through memory";
-    schedule: Schedule, ANY, Some(Mainloop::Wgmma), Some("tile"), "whether the consumers multiply a tile together, or each a tile of its own";
-    registers: [i64; 2], REGISTERS, Some(Mainloop::Wgmma), None, "registers of a thread of the warpgroup that copies, and of one that multiplies, in eights: `[40, 232]` or `[24, 240]` beside two consumers";
-    precision: Precision, ANY, None, None, "f32 operands may be rounded to tf32";
+    mainloop: Mainloop {}
+        "`wgmma`: one warp copies, warpgroups multiply; `mma`: every warp copies and multiplies";
+    tile: [i64; 3] {}
+        "rows and columns of the result, and depth of a stage";
+    warps: [i64; 2] { of: MMA }
+        "rows and columns of warps over the tile (of threads, where products are scalar)";
+    consumers: i64 { of: WGMMA, with: Some("tile") }
+        "warpgroups that multiply";
+    stages: i64 {}
+        "tiles of A and B in flight";
+    raster: RasterOrder { of: WGMMA }
+        "the order in which tiles are visited, as `axe.for_tiles` has it";
+    swizzle: i64 { range: SWIZZLES, of: WGMMA }
+        "rows of tiles in a group of the order (`groups`, `snake`)";
+    cluster: [i64; 2] { of: WGMMA }
+        "rows and columns of CTAs that fetch an operand for each other: `[2, 1]` shares B's columns, `[1, 2]` A's rows; 2 or 4 of them";
+    swap_ab: bool { of: WGMMA, with: Some("tile") }
+        "the instruction's 64 rows are the result's columns, for results of few rows";
+    decomposition: Sharing { of: WGMMA }
+        "CTAs that share a tile's depth: none; those of a cluster, which exchange sums through shared memory; through memory, where a second kernel (`..._sum`) adds the sums of parts in order and forms the epilogue; the same for the tiles of the last wave alone, which leave multiprocessors idle";
+    splits: i64 { range: SPLITS, of: WGMMA, with: Some("decomposition") }
+        "how many of them: 2, 4 or 8 in a cluster, up to 64 through memory";
+    schedule: Schedule { of: WGMMA, with: Some("tile") }
+        "whether the consumers multiply a tile together, or each a tile of its own";
+    registers: [i64; 2] { range: REGISTERS, of: WGMMA }
+        "registers of a thread of the warpgroup that copies, and of one that multiplies, in eights: `[40, 232]` or `[24, 240]` beside two consumers";
+    precision: Precision {}
+        "f32 operands may be rounded to tf32";
 }
 
 /// Why entries are no plan.

@@ -21,9 +21,9 @@ fn splits_have_steps_each() {
     let tile = Wgmma::new((128, 128, 2), 2, chip("sm_90a").unwrap()).unwrap();
     assert!(tile.split_k(3, 129).is_some() && tile.split_k(3, 128).is_none());
     assert!(tile.split_k(0, 4096).is_none() && tile.split_k(MOST_SPLITS + 1, 1 << 20).is_none());
-    let turns = Wgmma::new((128, 128, 1), 2, chip("sm_90a").unwrap()).unwrap();
-    let turns = turns.pingpong(2, 2, chip("sm_90a").unwrap()).unwrap();
-    assert!(turns.split_k(2, 4096).is_none());
+    let pingpong = Wgmma::new((128, 128, 1), 2, chip("sm_90a").unwrap()).unwrap();
+    let pingpong = pingpong.pingpong(2, 2, chip("sm_90a").unwrap()).unwrap();
+    assert!(pingpong.split_k(2, 4096).is_none());
 }
 
 #[test]
