@@ -3,7 +3,7 @@
 //! [`gemm::Bench`] measures one [`case::Case`]: cuBLASLt's algorithms and all packages that compute
 //! the product, ours and those of rivals, are checked, then hold a [`contest`]. [`suite`] names sets of shapes, [`packages`]
 //! finds packages in a folder, [`document`] is what is written, [`table`] what is
-//! printed, [`plot`] and [`raster`] draw it.
+//! printed, [`plot`] draws it.
 
 pub mod case;
 mod check;
@@ -17,7 +17,6 @@ pub mod operands;
 pub mod packages;
 pub mod plot;
 pub mod problem;
-pub mod raster;
 pub mod reference;
 mod result;
 pub mod runner;

@@ -1,4 +1,4 @@
-//! A bar chart: its marks, and the marks as SVG. `raster` draws the same marks as PNG.
+//! A bar chart: its marks, and the marks as SVG.
 
 use std::fmt::Write as _;
 

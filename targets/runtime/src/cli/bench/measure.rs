@@ -10,7 +10,6 @@ use super::select::Selected;
 use crate::bench::document::{Document, METHOD, RivalSummary, Row};
 use crate::bench::gemm::{Bench, Options};
 use crate::bench::plot;
-use crate::bench::raster::png;
 use crate::bench::table::{footer, header, line, notes};
 use crate::device::Device;
 use crate::error::{RuntimeError, exit_code};
@@ -40,9 +39,21 @@ pub struct MeasureArgs {
     /// Write everything that was measured as JSON; `-` is standard output, without the table
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Draw the ratios, as SVG or, when the name ends with `.png`, as PNG
-    #[arg(long, value_name = "FILE")]
+    /// Draw the ratios as SVG
+    #[arg(long, value_name = "FILE.svg", value_parser = svg)]
     plot: Option<PathBuf>,
+}
+
+/// The name of an SVG file.
+fn svg(name: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(name);
+    match path
+        .extension()
+        .is_some_and(|e| e.eq_ignore_ascii_case("svg"))
+    {
+        true => Ok(path),
+        false => Err("expected a name that ends with .svg".to_owned()),
+    }
 }
 
 /// What came of all cases.
@@ -154,15 +165,7 @@ impl MeasureArgs {
             }
         }
         if let Some(path) = &self.plot {
-            let chart = plot::of(document);
-            let bytes = match path
-                .extension()
-                .is_some_and(|e| e.eq_ignore_ascii_case("png"))
-            {
-                true => png(&chart).map_err(|e| RuntimeError::Usage(format!("drawing: {e}")))?,
-                false => chart.svg().into_bytes(),
-            };
-            write(path, &bytes)?;
+            write(path, plot::of(document).svg().as_bytes())?;
         }
         let code = match (&measured.fatal, document.good()) {
             (Some(error), _) => error.exit_code(),
