@@ -12,7 +12,6 @@
 //! A tensor's layout says who holds an element, not which value it has: a register tensor is its logical content.
 
 mod address;
-mod float8;
 mod gemm;
 mod halves;
 mod index;

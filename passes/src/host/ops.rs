@@ -12,10 +12,6 @@ use mlir_sys as sys;
 
 /// `arith.cmpi`'s predicate "unsigned less than".
 pub(super) const ULT: i64 = 6;
-/// `arith.cmpi`'s predicate "equal".
-pub(super) const EQ: i64 = 0;
-/// `arith.cmpi`'s predicate "unsigned greater than".
-pub(super) const UGT: i64 = 8;
 /// `arith.cmpi`'s predicate "signed less than".
 pub(super) const SLT: i64 = 2;
 

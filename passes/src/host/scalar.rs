@@ -1,8 +1,8 @@
 //! Arithmetic on one element: conversions as `axe.cast` defines them (to 8-bit floats saturating), and the wide types that sums are taken in.
 
-use super::float8::{Float8, narrow, widen};
 use super::ops::{f32, f64, integer, number};
 use crate::error::{PassError, PassResult};
+use crate::ir::float8::{Float8, narrow, widen};
 use crate::ir::{Builder, Val, types};
 use axe_dialect::Combiner;
 use melior::ir::attribute::IntegerAttribute;

@@ -7,6 +7,7 @@ pub mod attribute;
 pub mod build;
 pub mod combiner;
 pub mod facts;
+pub mod float8;
 pub mod reshape;
 pub mod types;
 pub mod value;
