@@ -249,7 +249,7 @@ fn fuse(layout: &Layout) -> Result<Layout, Decline> {
     }
     let (thread, register) = (axis("thread")?, axis("reg")?);
     let mut rules = BTreeMap::new();
-    for (name, scale) in [("lane", 1), ("warp", WARP), ("warpgroup", WARP * WARPGROUP)] {
+    for (name, scale) in [("lane", 1), ("warp", WARP), ("warpgroup", WARPGROUP)] {
         rules.insert(axis(name)?, (thread, scale));
     }
     for axis in layout.axes() {

@@ -5,7 +5,9 @@ use axe_dialect::vocabulary::{AxisDeclaration, AxisKind, declare_axis, declare_s
 /// Threads in a warp.
 pub const WARP: i64 = 32;
 /// Warps in a warpgroup (PTX ISA 9.7.15, wgmma).
-pub const WARPGROUP: i64 = 4;
+pub const WARPGROUP_WARPS: i64 = 4;
+/// Threads in a warpgroup.
+pub const WARPGROUP: i64 = WARPGROUP_WARPS * WARP;
 
 /// Declares the vocabulary to the dialect.
 pub(crate) fn declare() {
@@ -18,7 +20,7 @@ pub(crate) fn declare() {
         parent,
     };
     declare_axis("lane", thread(Some(("warp", WARP))));
-    declare_axis("warp", thread(Some(("warpgroup", WARPGROUP))));
+    declare_axis("warp", thread(Some(("warpgroup", WARPGROUP_WARPS))));
     declare_axis("warpgroup", thread(Some(("cta", 8))));
     declare_axis("thread", thread(Some(("cta", 1024))));
     declare_axis("cta", thread(Some(("cluster", 16))));

@@ -5,14 +5,13 @@ use crate::emit::int::Int;
 use crate::emit::kernel::{Emitter, SHARED_ALIGNMENT};
 use crate::emit::schedule::Site;
 use crate::emit::staging::Slots;
-use crate::emit::team::WARP_THREADS;
 use crate::emit::value::{Memory, Space};
 use crate::fragment::Fragment;
 use crate::plan::Decline;
 use crate::plan::copy::CopyPlan;
 use crate::plan::ldmatrix::MatrixPlan;
 use crate::plan::owner::Owner;
-use crate::vocabulary::WARPGROUP;
+use crate::vocabulary::{WARPGROUP, WARPGROUP_WARPS};
 use axe_dialect::layout_of;
 use axe_layout::{Axis, Iter, Swizzle};
 use axe_passes::PassResult;
@@ -184,8 +183,8 @@ fn row_bytes(
 
 /// How many parts of the team hold rows of their own: its warpgroups, where they do.
 fn parts(full: &Fragment, warps: i64) -> i64 {
-    let groups = warps / WARPGROUP;
-    let threads = WARPGROUP * WARP_THREADS;
+    let groups = warps / WARPGROUP_WARPS;
+    let threads = WARPGROUP;
     let &[rows, _] = full.shape() else {
         return 1;
     };

@@ -10,7 +10,7 @@ use crate::emit::value::{Bound, Memory, Space};
 use crate::facts::wgmma::{Accumulator, Element, Types};
 use crate::plan::Decline;
 use crate::plan::wgmma::{Inline, Matrix, Operand, Product, Shared, Source, Start, WgmmaPlan};
-use crate::vocabulary::WARPGROUP;
+use crate::vocabulary::WARPGROUP_WARPS;
 use axe_dialect::element_type;
 use axe_layout::Layout;
 use axe_passes::PassResult;
@@ -282,7 +282,7 @@ fn descriptor<'c>(
     let ints = emitter.ints();
     let mut address = Int::Value(address);
     if !shared.terms.is_empty() {
-        let group = ints.div(emitter.warp_in_team()?, WARPGROUP)?;
+        let group = ints.div(emitter.warp_in_team()?, WARPGROUP_WARPS)?;
         for term in &shared.terms {
             let digit = ints.rem(ints.div(group, term.divisor)?, term.modulus)?;
             address = ints.add(address, ints.mul(digit, term.bytes)?)?;

@@ -3,11 +3,9 @@
 use super::Decline;
 use crate::facts::wgmma::{Accumulator, Element, M, Types, Wgmma};
 use crate::fragment::Fragment;
-use crate::vocabulary::{WARP, WARPGROUP};
+use crate::vocabulary::WARPGROUP;
 use std::collections::HashMap;
 
-/// Threads of a warpgroup.
-const THREADS: i64 = WARP * WARPGROUP;
 /// Columns of the smallest instruction.
 const COLUMNS: i64 = 8;
 
@@ -31,12 +29,12 @@ pub(super) struct Held<'a> {
 
 impl<'a> Held<'a> {
     pub(super) fn new(fragment: &'a Fragment) -> Self {
-        let of_warpgroup = (0..fragment.threads() / THREADS)
+        let of_warpgroup = (0..fragment.threads() / WARPGROUP)
             .map(|warpgroup| {
                 let mut held = HashMap::new();
                 for register in 0..fragment.registers() {
                     if let Some([row, column]) =
-                        fragment.index(warpgroup * THREADS, register).as_deref()
+                        fragment.index(warpgroup * WARPGROUP, register).as_deref()
                     {
                         held.entry((*row, *column)).or_insert(register);
                     }
@@ -58,7 +56,7 @@ impl<'a> Held<'a> {
         k: i64,
     ) -> Result<Vec<i64>, Decline> {
         let layout = atom.a().map_err(|error| Decline::new(error.to_string()))?;
-        let atom = Fragment::new(&layout, &[M, atom.types.k()], THREADS)?;
+        let atom = Fragment::new(&layout, &[M, atom.types.k()], WARPGROUP)?;
         let mut found = None;
         for (warpgroup, &(row, _)) in (0..).zip(origins) {
             let registers = self
@@ -88,9 +86,11 @@ impl<'a> Held<'a> {
             .map(|i| held.get(&expected(0, i)?).copied())
             .collect();
         let registers = registers?;
-        let same = (0..THREADS).all(|thread| {
+        let same = (0..WARPGROUP).all(|thread| {
             (0..).zip(&registers).all(|(i, &register)| {
-                let found = self.fragment.index(warpgroup * THREADS + thread, register);
+                let found = self
+                    .fragment
+                    .index(warpgroup * WARPGROUP + thread, register);
                 match (found.as_deref(), expected(thread, i)) {
                     (Some(&[row, column]), Some(at)) => (row, column) == at,
                     _ => false,
@@ -109,9 +109,9 @@ impl Blocks {
                 d.shape().len()
             )));
         }
-        if d.threads() <= 0 || d.threads() % THREADS != 0 {
+        if d.threads() <= 0 || d.threads() % WARPGROUP != 0 {
             return Err(Decline::new(format!(
-                "expected whole warpgroups of {THREADS} threads, got {} threads",
+                "expected whole warpgroups of {WARPGROUP} threads, got {} threads",
                 d.threads()
             )));
         }
@@ -124,7 +124,7 @@ impl Blocks {
         let layout = Wgmma { types, n: COLUMNS }
             .d()
             .map_err(|error| Decline::new(error.to_string()))?;
-        let atom = Fragment::new(&layout, &[M, COLUMNS], THREADS)?;
+        let atom = Fragment::new(&layout, &[M, COLUMNS], WARPGROUP)?;
         let held = Held::new(d);
         let mut blocks: Vec<Run> = Vec::new();
         let mut taken = vec![false; usize::try_from(d.registers()).unwrap_or(0)];
@@ -176,8 +176,8 @@ fn block_from(
         ))
     };
     let mut run: Option<Run> = None;
-    for warpgroup in 0..d.threads() / THREADS {
-        let Some(&[row, column]) = d.index(warpgroup * THREADS, register).as_deref() else {
+    for warpgroup in 0..d.threads() / WARPGROUP {
+        let Some(&[row, column]) = d.index(warpgroup * WARPGROUP, register).as_deref() else {
             return Err(not_one(warpgroup));
         };
         let registers = held

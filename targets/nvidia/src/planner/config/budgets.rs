@@ -5,10 +5,7 @@
 //! accumulators (PTX ISA 9.7.20.5).
 
 use crate::facts::chip::MULTIPROCESSOR_REGISTERS;
-use crate::vocabulary;
-
-/// Threads of a warpgroup.
-pub(super) const WARPGROUP: i64 = vocabulary::WARPGROUP * vocabulary::WARP;
+use crate::vocabulary::WARPGROUP;
 
 /// What `setmaxnreg` counts in (PTX ISA 9.7.20.5).
 const STEP: i64 = 8;

@@ -1,6 +1,6 @@
 //! A configuration of `wgmma` (sm_90a): one warp copies, warpgroups multiply.
 
-use super::budgets::{self, WARPGROUP};
+use super::budgets;
 use super::work::{Cluster, Decomposition, Raster};
 use crate::emit::STAGING_BYTES;
 use crate::facts::chip::{Chip, MULTIPROCESSOR_REGISTERS, THREAD_REGISTERS};
@@ -8,6 +8,7 @@ use crate::planner::knobs::{Mainloop, Plan, Schedule, Sharing};
 use crate::planner::layouts::ROW_BYTES;
 use crate::planner::problem::KFirst;
 use crate::planner::row_tile::RowTile;
+use crate::vocabulary::WARPGROUP;
 use axe_dialect::RasterOrder;
 use std::fmt;
 
