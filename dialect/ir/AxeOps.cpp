@@ -200,10 +200,8 @@ void KernelOp::print(OpAsmPrinter &printer) {
 
 LogicalResult KernelOp::verify() {
   int64_t threads = getThreads();
-  if (threads < 32 || threads > 1024 || threads % 32 != 0)
-    return emitOpError("(K1) expected threads to be a multiple of 32 from 32 "
-                       "to 1024, got ")
-           << threads;
+  if (threads < 1)
+    return emitOpError("(K1) expected at least 1 thread, got ") << threads;
   if (!getResultTypes().empty())
     return emitOpError("(K2) expected no results, got ")
            << getResultTypes().size();
@@ -217,34 +215,39 @@ LogicalResult KernelOp::verify() {
   return success();
 }
 
-/// (X3) for all roles of a kernel: disjoint, and within one multiprocessor.
+/// The threads of a range of a level's members, as far as they can be counted.
+static std::pair<int64_t, int64_t> threadsOf(ScopeOp scope) {
+  int64_t each = threadsOf(scope.getLevel());
+  auto at = [&](int64_t member) {
+    int64_t thread;
+    return llvm::MulOverflow(member, each, thread)
+               ? std::numeric_limits<int64_t>::max()
+               : thread;
+  };
+  ArrayRef<int64_t> range = *scope.getRange();
+  return {at(range[0]), at(range[1])};
+}
+
+/// (X3) for all roles of a kernel: they are disjoint.
 LogicalResult KernelOp::verifyRegions() {
-  constexpr int64_t multiprocessor = 64 * 1024;
   SmallVector<ScopeOp> roles;
-  int64_t registers = 0;
   auto visited = getBody().walk([&](ScopeOp scope) -> WalkResult {
     auto range = scope.getRange();
     if (!scope.getRegisters() || !range || range->size() != 2)
       return WalkResult::advance();
-    for (ScopeOp other : roles)
-      if ((*other.getRange())[0] < (*range)[1] &&
-          (*range)[0] < (*other.getRange())[1])
-        return scope.emitOpError("(X3) expected roles of disjoint warpgroups, "
+    auto [begin, end] = threadsOf(scope);
+    for (ScopeOp other : roles) {
+      auto [otherBegin, otherEnd] = threadsOf(other);
+      if (otherBegin < end && begin < otherEnd)
+        return scope.emitOpError("(X3) expected roles of disjoint threads, "
                                  "got [")
-               << (*range)[0] << ", " << (*range)[1] << ") and ["
-               << (*other.getRange())[0] << ", " << (*other.getRange())[1]
-               << ")";
+               << begin << ", " << end << ") and [" << otherBegin << ", "
+               << otherEnd << ")";
+    }
     roles.push_back(scope);
-    registers += ((*range)[1] - (*range)[0]) * threadsOf(Level::Warpgroup) *
-                 static_cast<int64_t>(*scope.getRegisters());
     return WalkResult::advance();
   });
-  if (visited.wasInterrupted())
-    return failure();
-  if (registers > multiprocessor)
-    return emitOpError("(X3) expected roles that use at most ")
-           << multiprocessor << " registers together, got " << registers;
-  return success();
+  return failure(visited.wasInterrupted());
 }
 
 //===----------------------------------------------------------------------===//
@@ -390,25 +393,26 @@ static std::optional<int64_t> membersAround(Operation *op, Level level) {
     int64_t count = 1;
     if (auto range = scope.getRange(); range && range->size() == 2)
       count = (*range)[1] - (*range)[0];
-    return count * threadsOf(scope.getLevel()) / threadsOf(level);
+    int64_t threads;
+    if (llvm::MulOverflow(count, threadsOf(scope.getLevel()), threads))
+      return std::nullopt;
+    return threads / threadsOf(level);
   }
   return std::nullopt;
 }
 
-/// (X3) for one scope; that the budgets of all roles fit is the kernel's.
+/// (X3) for one scope; that roles are disjoint is the kernel's.
 static LogicalResult verifyRegisters(ScopeOp scope) {
   auto registers = scope.getRegisters();
   if (!registers)
     return success();
-  if (scope.getLevel() != Level::Warpgroup || !scope.getRange())
-    return scope.emitOpError(
-        "(X3) expected a range of warpgroups with a budget "
-        "of registers");
-  // PTX ISA, setmaxnreg: 24 to 256, in steps of 8.
-  if (*registers < 24 || *registers > 256 || *registers % 8 != 0)
-    return scope.emitOpError("(X3) expected a multiple of 8 from 24 to 256 "
-                             "registers, got ")
-           << *registers;
+  if (!scope.getRange())
+    return scope.emitOpError("(X3) expected a range with a budget of "
+                             "registers");
+  int64_t budget = *registers;
+  if (budget < 1)
+    return scope.emitOpError("(X3) expected at least 1 register, got ")
+           << budget;
   return success();
 }
 

@@ -1,7 +1,7 @@
 // RUN: axe-opt %s -split-input-file -verify-diagnostics
 
-// expected-error @+1 {{(K1) expected threads to be a multiple of 32 from 32 to 1024, got 48}}
-axe.kernel @k() threads(48) {
+// expected-error @+1 {{(K1) expected at least 1 thread, got 0}}
+axe.kernel @k() threads(0) {
   axe.return
 }
 

@@ -39,8 +39,8 @@ axe.kernel @k() threads(128) {
 // -----
 
 axe.kernel @budget() threads(256) {
-  // expected-error@+1 {{(X3) expected a multiple of 8 from 24 to 256 registers, got 20}}
-  axe.scope warpgroup [0, 1) registers(20) {
+  // expected-error@+1 {{(X3) expected at least 1 register, got 0}}
+  axe.scope warpgroup [0, 1) registers(0) {
   }
   axe.return
 }
@@ -48,19 +48,8 @@ axe.kernel @budget() threads(256) {
 // -----
 
 axe.kernel @level() threads(256) {
-  // expected-error@+1 {{(X3) expected a range of warpgroups with a budget of registers}}
-  axe.scope warp [0, 1) registers(40) {
-  }
-  axe.return
-}
-
-// -----
-
-// expected-error@+1 {{(X3) expected roles that use at most 65536 registers together, got 95232}}
-axe.kernel @too_many() threads(384) {
-  axe.scope warpgroup [0, 1) registers(248) {
-  }
-  axe.scope warpgroup [1, 3) registers(248) {
+  // expected-error@+1 {{(X3) expected a range with a budget of registers}}
+  axe.scope warp registers(40) {
   }
   axe.return
 }
@@ -70,8 +59,19 @@ axe.kernel @too_many() threads(384) {
 axe.kernel @overlap() threads(384) {
   axe.scope warpgroup [0, 2) registers(40) {
   }
-  // expected-error@+1 {{(X3) expected roles of disjoint warpgroups, got [1, 3) and [0, 2)}}
+  // expected-error@+1 {{(X3) expected roles of disjoint threads, got [128, 384) and [0, 256)}}
   axe.scope warpgroup [1, 3) registers(40) {
+  }
+  axe.return
+}
+
+// -----
+
+axe.kernel @overlap_of_levels() threads(384) {
+  axe.scope warpgroup [0, 2) registers(40) {
+  }
+  // expected-error@+1 {{(X3) expected roles of disjoint threads, got [224, 256) and [0, 256)}}
+  axe.scope warp [7, 8) registers(40) {
   }
   axe.return
 }
