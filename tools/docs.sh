@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes the reference pages of docs/ from ODS and Passes.td; with --check, says which are out of date and fails.
+# Writes the reference pages of docs/ from ODS, Passes.td and what targets say of themselves; with --check, says which are out of date and fails.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/env.sh"
 cd "$ROOT"
@@ -27,6 +27,10 @@ for page in "${PAGES[@]}"; do
         fi
     fi
 done
+# Each target writes a page of its own; the tests check that it is current.
+if [ "${1:-}" != --check ]; then
+    AXE_WRITE_DOCS=1 cargo test --quiet -p axe-nvidia -p axe-targets -- the_reference_page_is_the_table pages_of_targets_are_current >/dev/null || die "the targets' pages could not be written"
+fi
 if [ "${#stale[@]}" -eq 0 ]; then
     say "docs are current (${#PAGES[@]} generated pages)"
 elif [ "${1:-}" = --check ]; then

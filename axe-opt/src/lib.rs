@@ -7,12 +7,6 @@ unsafe extern "C" {
     fn axeLspServerMain(argc: c_int, argv: *mut *mut c_char) -> c_int;
 }
 
-/// Registers all targets and the bodies of all passes. Call before any IR is parsed.
-pub fn register_targets() {
-    axe_passes::register();
-    axe_nvidia::register();
-}
-
 /// Calls a C `main` with the arguments of this process.
 fn call_main(main: unsafe extern "C" fn(c_int, *mut *mut c_char) -> c_int) -> i32 {
     use std::os::unix::ffi::OsStringExt;
@@ -34,13 +28,13 @@ fn call_main(main: unsafe extern "C" fn(c_int, *mut *mut c_char) -> c_int) -> i3
 /// `axe-opt`: mlir-opt's command line.
 #[must_use]
 pub fn opt_main() -> i32 {
-    register_targets();
+    axe_targets::register();
     call_main(axeOptMain)
 }
 
 /// `axe-lsp-server`: the language server of MLIR, which knows axe.
 #[must_use]
 pub fn lsp_server_main() -> i32 {
-    register_targets();
+    axe_targets::register();
     call_main(axeLspServerMain)
 }

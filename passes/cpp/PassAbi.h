@@ -19,6 +19,19 @@ typedef struct {
   MlirStringRef value;
 } AxePassOption;
 
+/* One option of a pipeline; `value` is its default. */
+typedef struct {
+  MlirStringRef name;
+  MlirStringRef help;
+  MlirStringRef value;
+} AxePipelineOption;
+
+/* Registers a pipeline with MLIR, once for a name. The strings live as long as
+ * the program. */
+void axeRegisterPipeline(MlirStringRef name, MlirStringRef summary,
+                         intptr_t optionCount,
+                         const AxePipelineOption *options);
+
 /* Adds `count` to the pass's statistic `name`. */
 typedef void (*AxeStatisticSink)(MlirStringRef name, int64_t count, void *pass);
 
@@ -26,6 +39,9 @@ typedef void (*AxeStatisticSink)(MlirStringRef name, int64_t count, void *pass);
 bool axeRunPass(MlirStringRef name, MlirOperation operation,
                 intptr_t optionCount, const AxePassOption *options,
                 AxeStatisticSink statistics, void *pass);
+
+/* Inserts the dialects that the registered targets build operations of. */
+void axeTargetDialects(MlirDialectRegistry registry);
 
 /* Emits an optimization remark when its category is enabled. `kind`: 0 passed,
  * 1 missed, 2 analysis. */

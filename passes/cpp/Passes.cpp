@@ -15,14 +15,11 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Remarks.h"
 
@@ -85,6 +82,16 @@ template <typename Base> struct RustPass : Base {
   }
 };
 
+/// A pass that a target has a part in: it may build operations of the target's
+/// dialects.
+template <typename Base> struct TargetPass : RustPass<Base> {
+  using RustPass<Base>::RustPass;
+  void getDependentDialects(DialectRegistry &registry) const override {
+    RustPass<Base>::getDependentDialects(registry);
+    axeTargetDialects(wrap(&registry));
+  }
+};
+
 struct ConvertLinalgToAxePass
     : RustPass<impl::ConvertLinalgToAxeBase<ConvertLinalgToAxePass>> {
   using RustPass::RustPass;
@@ -111,8 +118,8 @@ struct AxeTilePass : RustPass<impl::AxeTileBase<AxeTilePass>> {
 };
 
 struct AxePlanKernelsPass
-    : RustPass<impl::AxePlanKernelsBase<AxePlanKernelsPass>> {
-  using RustPass::RustPass;
+    : TargetPass<impl::AxePlanKernelsBase<AxePlanKernelsPass>> {
+  using TargetPass::TargetPass;
   Options options() override {
     return {
         {"target", target}, {"tuned", tuned}, {"explain", text(explain).str()}};
@@ -120,16 +127,16 @@ struct AxePlanKernelsPass
 };
 
 struct AxeDispatchSchedulesPass
-    : RustPass<impl::AxeDispatchSchedulesBase<AxeDispatchSchedulesPass>> {
-  using RustPass::RustPass;
+    : TargetPass<impl::AxeDispatchSchedulesBase<AxeDispatchSchedulesPass>> {
+  using TargetPass::TargetPass;
   Options options() override {
     return {{"target", target}, {"explain", text(explain).str()}};
   }
 };
 
 struct AxeVerifySchedulesPass
-    : RustPass<impl::AxeVerifySchedulesBase<AxeVerifySchedulesPass>> {
-  using RustPass::RustPass;
+    : TargetPass<impl::AxeVerifySchedulesBase<AxeVerifySchedulesPass>> {
+  using TargetPass::TargetPass;
   Options options() override { return {{"target", target}}; }
 };
 
@@ -149,8 +156,6 @@ template <typename PassType> static void registerOne() {
   PassRegistration<PassType>();
 }
 
-void registerPipelines();
-
 void registerPasses() {
   registerOne<ConvertLinalgToAxePass>();
   registerOne<AxeCanonicalizeLayoutsPass>();
@@ -161,7 +166,6 @@ void registerPasses() {
   registerOne<AxeVerifySchedulesPass>();
   registerOne<AxePrintLayoutsPass>();
   registerOne<AxeLowerToHostPass>();
-  registerPipelines();
 }
 
 } // namespace axe

@@ -94,37 +94,26 @@ def AxePlanKernels : Pass<"axe-plan-kernels", "::mlir::ModuleOp"> {
     each group becomes one `axe.kernel`, scheduled for the target: tiles,
     layouts, pipeline. The function keeps one `axe.launch` a group.
 
-    Matrix products of 8-bit floats that no instruction of the chip takes are
-    formed from operands widened to f16. An `axe.scaled_gemm` whose blocks are
-    no stage of a kernel by roles reads fragments from global memory instead.
+    A discardable dictionary `axe.plan` on a product overrides what the planner
+    would choose. Its keys are the target's, each of which has a page of the
+    reference; another entry, or one with another kind of value, is an error.
 
-    A discardable dictionary `axe.plan` on an `axe.gemm` or an `axe.scaled_gemm`
-    overrides what the planner would choose:
+    docs/planning.md says how plans are chosen.
 
-    ```mlir
-    axe.plan = {tile = array<i64: 128, 256, 64>, stages = 4 : i64, cluster = array<i64: 2, 1>}
-    ```
-
-    docs/reference/plans.md lists its keys, and docs/planning.md says how plans are
-    chosen. Another entry, or one with another kind of value, is an error.
-
-    Without one that says more than `precision`, the plan is that of the database of tuned plans
-    for the product's sizes (or for the same columns and depth and up to a quarter
-    more or fewer rows, where the cost model finds it at most 2% slower than its own
-    choice), else the cost model's. The database in the compiler is replaced by
-    the file `tuned`; `tuned=none` leaves the cost model alone. Batches and dynamic
-    rows are always the model's. Remarks of category `axe-plan` say where a plan
-    comes from, and `explain` prints it with the model's predictions.
+    Without one that settles a product's kernel, the plan is that of the database of
+    tuned plans for its sizes, as near as the target takes them, else the cost model's.
+    The database in the compiler is replaced by the file `tuned`; `tuned=none` leaves
+    the cost model alone. Remarks of category `axe-plan` say where a plan comes from,
+    and `explain` prints it with the model's predictions.
   }];
   let options = [
-    Option<"target", "target", "std::string", "\"sm_90a\"", "The chip to plan for">,
+    Option<"target", "target", "std::string", "\"\"", "The chip to plan for (default: the first target's own)">,
     Option<"tuned", "tuned", "std::string", "\"\"", "The database of tuned plans: a file, none, or (default) the compiler's own">,
     Option<"explain", "explain", "bool", "false", "Print where the plan of each product comes from">];
   let statistics = [
     Statistic<"kernels", "num-kernels", "Number of kernels planned">];
   let dependentDialects = ["::axe::AxeDialect", "::mlir::arith::ArithDialect",
-                           "::mlir::scf::SCFDialect", "::mlir::gpu::GPUDialect",
-                           "::mlir::math::MathDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::math::MathDialect",
                            "::mlir::tensor::TensorDialect", "::mlir::memref::MemRefDialect"];
 }
 
@@ -138,14 +127,12 @@ def AxeDispatchSchedules : Pass<"axe-dispatch-schedules", "::mlir::ModuleOp"> {
     declines are also MLIR remarks of category `axe-dispatch`.
   }];
   let options = [
-    Option<"target", "target", "std::string", "\"sm_90a\"", "The chip to emit for">,
+    Option<"target", "target", "std::string", "\"\"", "The chip to emit for (default: the first target's own)">,
     Option<"explain", "explain", "bool", "false", "Print each decision, plan and decline">];
   let statistics = [
     Statistic<"dispatched", "num-dispatched", "Number of operators bound to a schedule">];
   let dependentDialects = ["::axe::AxeDialect", "::mlir::arith::ArithDialect",
-                           "::mlir::scf::SCFDialect", "::mlir::gpu::GPUDialect",
-                           "::mlir::math::MathDialect", "::mlir::vector::VectorDialect",
-                           "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"];
+                           "::mlir::scf::SCFDialect", "::mlir::math::MathDialect"];
 }
 
 def AxeVerifySchedules : Pass<"axe-verify-schedules", "::mlir::ModuleOp"> {
@@ -157,7 +144,7 @@ def AxeVerifySchedules : Pass<"axe-verify-schedules", "::mlir::ModuleOp"> {
     the page on kernels lists them.
   }];
   let options = [
-    Option<"target", "target", "std::string", "\"sm_90a\"", "The chip to plan for">];
+    Option<"target", "target", "std::string", "\"\"", "The chip to plan for (default: the first target's own)">];
   let statistics = [
     Statistic<"verified", "num-verified", "Number of plans checked">];
   let dependentDialects = ["::axe::AxeDialect"];

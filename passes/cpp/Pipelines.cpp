@@ -1,7 +1,8 @@
 //===- Pipelines.cpp - From linalg to the end, as registered pipelines ----===//
 //
-// A pipeline's text comes from Rust, where each target writes its own; this
-// file gives it the options of mlir-opt's command line.
+// Targets register their pipelines from Rust: a name, options, and a function
+// that writes the passes as text for them. This file gives them to mlir-opt's
+// command line.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,23 +24,22 @@ extern "C" bool axePipelineText(MlirStringRef pipeline, intptr_t optionCount,
 
 namespace {
 
-struct NvidiaOptions : PassPipelineOptions<NvidiaOptions> {
-  Option<std::string> chip{*this, "chip",
-                           llvm::cl::desc("The chip to compile for"),
-                           llvm::cl::init("sm_90a")};
-  Option<std::string> stop{
-      *this, "until",
-      llvm::cl::desc(
-          "Stop after this level: logical, scheduled, target, nvvm, ptx"),
-      llvm::cl::init("ptx")};
-  Option<std::string> tuned{
-      *this, "tuned",
-      llvm::cl::desc("The database of tuned plans: a file, none, or (default) "
-                     "the compiler's own"),
-      llvm::cl::init("")};
+/// An option as Rust declares it; its strings live as long as the program.
+struct Declared {
+  StringRef name, help, value;
 };
+using Declarations = SmallVector<Declared, 4>;
 
-struct CpuOptions : PassPipelineOptions<CpuOptions> {};
+/// The options of one pipeline, all of them text.
+struct TextOptions : PassPipelineOptions<TextOptions> {
+  explicit TextOptions(ArrayRef<Declared> declarations) {
+    for (const Declared &declared : declarations)
+      values.push_back(std::make_unique<Option<std::string>>(
+          *this, declared.name, llvm::cl::desc(declared.help),
+          llvm::cl::init(declared.value.str())));
+  }
+  SmallVector<std::unique_ptr<Option<std::string>>, 4> values;
+};
 
 /// Fails with a message: a pipeline cannot refuse its options when it is built.
 struct RefusePass : PassWrapper<RefusePass, OperationPass<>> {
@@ -58,13 +58,17 @@ void append(std::string &text, MlirStringRef part) {
 }
 
 void build(OpPassManager &manager, StringRef name,
-           ArrayRef<AxePassOption> options) {
+           ArrayRef<Declared> declarations, const TextOptions &options) {
+  SmallVector<AxePassOption, 4> passed;
+  for (auto [declared, value] : llvm::zip(declarations, options.values)) {
+    const std::string &text = *value;
+    passed.push_back({wrap(declared.name), wrap(StringRef(text))});
+  }
   std::string text;
   auto sink = [](MlirStringRef part, void *user) {
     append(*static_cast<std::string *>(user), part);
   };
-  if (!axePipelineText(wrap(name), options.size(), options.data(), sink,
-                       &text)) {
+  if (!axePipelineText(wrap(name), passed.size(), passed.data(), sink, &text)) {
     manager.addPass(std::make_unique<RefusePass>((name + ": " + text).str()));
     return;
   }
@@ -75,26 +79,25 @@ void build(OpPassManager &manager, StringRef name,
 
 } // namespace
 
-namespace axe {
-
-void registerPipelines() {
-  PassPipelineRegistration<NvidiaOptions>(
-      "axe-nvidia", "From linalg on tensors to PTX, through the axe dialect",
-      [](OpPassManager &manager, const NvidiaOptions &options) {
-        std::string chip = options.chip, until = options.stop,
-                    tuned = options.tuned;
-        AxePassOption passed[] = {
-            {wrap(StringRef("chip")), wrap(StringRef(chip))},
-            {wrap(StringRef("until")), wrap(StringRef(until))},
-            {wrap(StringRef("tuned")), wrap(StringRef(tuned))}};
-        build(manager, "axe-nvidia", passed);
-      });
-  PassPipelineRegistration<CpuOptions>(
-      "axe-cpu",
-      "From linalg on tensors to LLVM for the host, through the axe dialect",
-      [](OpPassManager &manager, const CpuOptions &) {
-        build(manager, "axe-cpu", {});
+void axeRegisterPipeline(MlirStringRef name, MlirStringRef summary,
+                         intptr_t optionCount,
+                         const AxePipelineOption *options) {
+  Declarations declarations;
+  for (const AxePipelineOption &option : ArrayRef(options, optionCount))
+    declarations.push_back(
+        {unwrap(option.name), unwrap(option.help), unwrap(option.value)});
+  registerPassPipeline(
+      unwrap(name), unwrap(summary),
+      [name = unwrap(name), declarations](
+          OpPassManager &manager, StringRef text,
+          function_ref<LogicalResult(const Twine &)>) -> LogicalResult {
+        TextOptions options(declarations);
+        if (failed(options.parseFromString(text)))
+          return failure();
+        build(manager, name, declarations, options);
+        return success();
+      },
+      [declarations](function_ref<void(const detail::PassOptions &)> show) {
+        show(TextOptions(declarations));
       });
 }
-
-} // namespace axe

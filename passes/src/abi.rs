@@ -3,10 +3,14 @@
 use crate::error::PassError;
 use crate::pipeline;
 use crate::registry::{self, PassContext};
+use crate::target;
 use melior::StringRef;
 use melior::ir::operation::OperationLike;
 use melior::ir::{Location, OperationRef};
-use mlir_sys::{MlirOperation, MlirStringCallback, MlirStringRef};
+use mlir_sys::{
+    MlirDialectRegistry, MlirOperation, MlirStringCallback, MlirStringRef,
+    mlirDialectHandleInsertDialect,
+};
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -22,11 +26,11 @@ pub struct PassOption {
 pub type StatisticSink = unsafe extern "C" fn(name: MlirStringRef, count: i64, pass: *mut c_void);
 
 unsafe extern "C" {
-    /// Registers the passes and pipelines with MLIR's command line.
+    /// Registers the passes with MLIR's command line.
     fn axeRegisterPasses();
 }
 
-/// Registers every pass and pipeline of axe with MLIR, for textual pipelines.
+/// Registers every pass of axe with MLIR, for textual pipelines; pipelines are registered with their targets.
 pub fn register_passes() {
     // SAFETY: registration has no preconditions.
     unsafe { axeRegisterPasses() };
@@ -60,6 +64,18 @@ unsafe fn options<'a>(options: *const PassOption, count: isize) -> Vec<(&'a str,
             .iter()
             .map(|option| (text(option.name), text(option.value)))
             .collect()
+    }
+}
+
+/// Inserts the dialects that the registered targets build operations of.
+///
+/// # Safety
+/// The registry is valid for the duration of the call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn axeTargetDialects(registry: MlirDialectRegistry) {
+    for dialect in target::dialects() {
+        // SAFETY: promised by the caller; the handle is of a dialect that is linked in.
+        unsafe { mlirDialectHandleInsertDialect(dialect.to_raw(), registry) };
     }
 }
 

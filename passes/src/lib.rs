@@ -31,7 +31,7 @@ pub fn register() {
     registry::register("axe-slice", slice::run);
     registry::register("axe-tile", tile::run);
     registry::register("axe-lower-to-host", host::run);
-    pipeline::register("axe-cpu", host::pipeline::text);
+    pipeline::register(&host::pipeline::PIPELINE);
     registry::register("axe-plan-kernels", target::plan_kernels);
     registry::register("axe-dispatch-schedules", target::dispatch_schedules);
     registry::register("axe-verify-schedules", target::verify_schedules);

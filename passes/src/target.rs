@@ -2,6 +2,7 @@
 
 use crate::error::{PassError, PassResult};
 use crate::registry::PassContext;
+use melior::dialect::DialectHandle;
 use melior::ir::OperationRef;
 use melior::ir::operation::OperationLike;
 use std::sync::{PoisonError, RwLock};
@@ -16,6 +17,21 @@ pub trait Target: Sync {
 
     /// The chips of the family, for messages.
     fn chips(&self) -> Vec<&'static str>;
+
+    /// The chip that is meant where none is named.
+    fn default_chip(&self) -> &'static str {
+        self.chips().first().copied().unwrap_or_default()
+    }
+
+    /// The dialects that planning and dispatch build operations of, beside those that the passes themselves name.
+    fn dialects(&self) -> Vec<DialectHandle> {
+        Vec::new()
+    }
+
+    /// The target's page of the reference (`docs/reference/NAME.md`), in Markdown: its keys of `axe.plan`. Empty for none.
+    fn documentation(&self) -> String {
+        String::new()
+    }
 
     /// `--axe-plan-kernels` on a module.
     ///
@@ -61,12 +77,46 @@ pub fn register(target: &'static dyn Target) {
     }
 }
 
+/// All registered targets.
+fn registered() -> Vec<&'static dyn Target> {
+    TARGETS
+        .read()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone()
+}
+
+/// The pages of the reference that targets have, by name.
+#[must_use]
+pub fn documentation() -> Vec<(&'static str, String)> {
+    let pages = registered()
+        .into_iter()
+        .map(|target| (target.name(), target.documentation()));
+    pages.filter(|(_, page)| !page.is_empty()).collect()
+}
+
+/// The chip that is meant where none is named: that of the first registered target; empty without one.
+#[must_use]
+pub fn default_chip() -> &'static str {
+    registered()
+        .first()
+        .map_or("", |target| target.default_chip())
+}
+
+/// The dialects of all registered targets.
+#[must_use]
+pub fn dialects() -> Vec<DialectHandle> {
+    registered()
+        .into_iter()
+        .flat_map(Target::dialects)
+        .collect()
+}
+
 /// The target that has the chip.
 ///
 /// # Errors
 /// A message that lists the chips of all registered targets.
 pub fn for_chip(chip: &str) -> Result<&'static dyn Target, String> {
-    let targets = TARGETS.read().unwrap_or_else(PoisonError::into_inner);
+    let targets = registered();
     targets
         .iter()
         .copied()
@@ -80,12 +130,18 @@ pub fn for_chip(chip: &str) -> Result<&'static dyn Target, String> {
         })
 }
 
-/// The target that the pass's option names.
-fn chosen<'c>(
+/// The target and the chip that the pass's option names; the first target's default without one.
+fn chosen<'c, 'a>(
     module: OperationRef<'c, 'c>,
-    pass: &PassContext,
-) -> PassResult<'c, &'static dyn Target> {
-    for_chip(pass.option("target")).map_err(|message| PassError::new(module.location(), message))
+    pass: &PassContext<'a>,
+) -> PassResult<'c, (&'static dyn Target, &'a str)> {
+    let chip = match pass.option("target") {
+        "" => default_chip(),
+        chip => chip,
+    };
+    let target = for_chip(chip);
+    let target = target.map_err(|message| PassError::new(module.location(), message))?;
+    Ok((target, chip))
 }
 
 /// The body of `--axe-plan-kernels`.
@@ -93,7 +149,8 @@ pub(crate) fn plan_kernels<'c>(
     module: OperationRef<'c, 'c>,
     pass: &mut PassContext<'_>,
 ) -> PassResult<'c> {
-    chosen(module, pass)?.plan_kernels(module, pass.option("target"), pass)
+    let (target, chip) = chosen(module, pass)?;
+    target.plan_kernels(module, chip, pass)
 }
 
 /// The body of `--axe-dispatch-schedules`.
@@ -101,7 +158,8 @@ pub(crate) fn dispatch_schedules<'c>(
     module: OperationRef<'c, 'c>,
     pass: &mut PassContext<'_>,
 ) -> PassResult<'c> {
-    chosen(module, pass)?.dispatch(module, pass.option("target"), pass)
+    let (target, chip) = chosen(module, pass)?;
+    target.dispatch(module, chip, pass)
 }
 
 /// The body of `--axe-verify-schedules`.
@@ -109,5 +167,6 @@ pub(crate) fn verify_schedules<'c>(
     module: OperationRef<'c, 'c>,
     pass: &mut PassContext<'_>,
 ) -> PassResult<'c> {
-    chosen(module, pass)?.verify(module, pass.option("target"), pass)
+    let (target, chip) = chosen(module, pass)?;
+    target.verify(module, chip, pass)
 }

@@ -15,7 +15,7 @@ pub struct CompileArgs {
     /// The module: linalg on tensors, axe operators, or kernels with their launches; `-` for standard input
     input: PathBuf,
     /// A chip (sm_80, sm_86, sm_89, sm_90a), or cpu
-    #[arg(long, value_name = "TARGET", default_value = "sm_90a")]
+    #[arg(long, value_name = "TARGET", default_value = axe_compile::default_target())]
     target: String,
     /// The package to write: a file, or a folder when it ends with a slash
     #[arg(short, long, value_name = "PACKAGE")]
@@ -34,7 +34,7 @@ pub struct ExplainArgs {
     /// The module; `-` for standard input
     input: PathBuf,
     /// A chip
-    #[arg(long, value_name = "TARGET", default_value = "sm_90a")]
+    #[arg(long, value_name = "TARGET", default_value = axe_compile::default_target())]
     target: String,
 }
 
@@ -83,7 +83,7 @@ fn write(args: &CompileArgs) -> Result<(), String> {
             assembler,
         } = compiled.elapsed;
         println!(
-            "  {:.3} s to PTX, {:.3} s in ptxas",
+            "  {:.3} s to code, {:.3} s in the assembler",
             compiler.as_secs_f64(),
             assembler.as_secs_f64()
         );

@@ -69,7 +69,7 @@ fn a_dynamic_dimension_is_given_when_the_package_runs() {
         text(&package),
         "--timing",
     ]);
-    let timed = said(&compiled).contains(" s to PTX, ");
+    let timed = said(&compiled).contains(" s to code, ");
     assert!(compiled.status.success() && timed, "{}", said(&compiled));
     for rows in ["1", "33"] {
         let run = axe(&[

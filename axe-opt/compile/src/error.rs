@@ -26,27 +26,9 @@ pub enum CompileError {
         /// What was expected.
         message: String,
     },
-    /// ptxas refused the code.
-    #[error("ptxas: {0}")]
-    Ptxas(String),
-    /// ptxas assembled the code and gave up the overlap that it is written for: its messages, with advice.
-    #[error("ptxas gave up what makes the kernel fast:\n{0}")]
-    Losses(String),
-    /// The code has an instruction that ptxas compiles wrongly.
-    #[error(
-        "ptxas 13.3 compiles `{0}` wrongly where a quotient by a constant has 0 subtracted: expected an index that is no difference of quotients"
-    )]
-    Miscompiled(String),
-    /// The code calls a function that nothing defines.
-    #[error(
-        "the kernels call `{0}`, which nothing defines: an operation has no form on this target"
-    )]
-    Unresolved(String),
-    /// A kernel has results and writes none of them.
-    #[error(
-        "kernel `{0}` writes nothing: it has results, and its code has no store. It executes what is undefined, such as a division of integers by zero, on every path"
-    )]
-    Silent(String),
+    /// The target's assembler refused the code, or gave up what the code is written for.
+    #[error(transparent)]
+    Assembler(Box<dyn std::error::Error + Send + Sync>),
     /// What was put together is not a package.
     #[error(transparent)]
     Package(#[from] PackageError),

@@ -1,7 +1,6 @@
 //! The host function as steps on buffers: launches, sizes, constants, reshapes.
 
 use crate::error::CompileError;
-use crate::tensor_maps::{Argument, tensor_maps};
 use axe_cpu::dtype;
 use axe_dialect::ops::{self, LaunchOp};
 use axe_package::{
@@ -13,6 +12,7 @@ use axe_passes::ir::value::{defining, identity, name, operands, parts, results, 
 use axe_passes::ir::walk::{blocks, operations};
 use axe_passes::ir::{DYNAMIC, Op, TensorType, Val, attribute};
 use axe_passes::{PassError, PassResult};
+use axe_toolchain::{Memory, Toolchain};
 use melior::ir::attribute::StringAttribute;
 use melior::ir::operation::OperationLike;
 use melior::ir::{AttributeLike, BlockLike, Type, ValueLike};
@@ -45,8 +45,8 @@ const EQUAL: i64 = 0;
 const AT_LEAST: i64 = 5;
 
 /// What a host function does.
-#[derive(Default)]
 pub(crate) struct Host {
+    toolchain: &'static dyn Toolchain,
     pub symbols: Vec<Symbol>,
     pub inputs: Vec<TensorSpec>,
     pub outputs: Vec<TensorSpec>,
@@ -66,8 +66,22 @@ fn error<'c>(op: Op<'c>, message: impl Into<String>) -> PassError<'c> {
 ///
 /// # Errors
 /// At the operation that a package cannot hold.
-pub(crate) fn read(function: Op<'_>) -> Result<Host, CompileError> {
-    let mut host = Host::default();
+pub(crate) fn read(
+    toolchain: &'static dyn Toolchain,
+    function: Op<'_>,
+) -> Result<Host, CompileError> {
+    let mut host = Host {
+        toolchain,
+        symbols: Vec::new(),
+        inputs: Vec::new(),
+        outputs: Vec::new(),
+        buffers: Vec::new(),
+        kernels: Vec::new(),
+        steps: Vec::new(),
+        files: BTreeMap::new(),
+        values: HashMap::new(),
+        made: 0,
+    };
     host.function(function)?;
     Ok(host)
 }
@@ -346,8 +360,8 @@ impl Host {
                     let leading = place.shape.first().cloned();
                     call.memory.insert(
                         at,
-                        Argument {
-                            memory: memory.clone(),
+                        Memory {
+                            name: memory.clone(),
                             access,
                             leading: leading.unwrap_or(Expr::Const(1)),
                         },
@@ -365,7 +379,7 @@ impl Host {
                 }
             }
         }
-        for (param, arg) in tensor_maps(op, |at| call.memory.get(&at))? {
+        for (param, arg) in self.toolchain.parameters(op, &call.memory)? {
             call.params.push(param);
             call.args.push(arg);
         }
@@ -411,7 +425,7 @@ impl Host {
                     name: name.clone(),
                     symbol,
                     cubin: None,
-                    ptx: Some("kernels.ptx".into()),
+                    ptx: Some(self.toolchain.code_file().into()),
                     params: call.params,
                     block: [threads, 1, 1],
                     cluster: cluster(op),
@@ -531,7 +545,7 @@ struct Call {
     params: Vec<Param>,
     args: Vec<Arg>,
     /// The operands in memory, by their position.
-    memory: HashMap<usize, Argument>,
+    memory: BTreeMap<usize, Memory>,
 }
 
 impl Call {

@@ -1,17 +1,13 @@
 //! From a module's text to a kernel package.
 //!
-//! [`compile`] runs the pipeline of a target (`--axe-nvidia`) on a module with tensors, reads what is left of
-//! the host function (launches, sizes, constants, reshapes) as the steps of an [`axe_package::Package`], and
-//! has ptxas assemble the kernels. The source goes with the package, so that the CPU reference can be
+//! [`compile`] runs the pipeline of a target on a module with tensors, reads what is left of the host function
+//! (launches, sizes, constants, reshapes) as the steps of an [`axe_package::Package`], and has the target's
+//! assembler make machine code of the kernels ([`axe_toolchain::Toolchain`]). The source goes with the package, so that the CPU reference can be
 //! computed from it anywhere ([`reference`]).
 
 mod error;
 mod host;
-mod incomplete;
-mod losses;
-mod miscompiled;
-mod ptxas;
-mod tensor_maps;
+mod results;
 pub mod tune;
 
 pub use axe_cpu::{Part, Source};
@@ -21,12 +17,11 @@ use axe_package::{MANIFEST_VERSION, Manifest, Package, Target, Tensor};
 use axe_passes::ir::Op;
 use axe_passes::ir::value::name;
 use axe_passes::ir::walk;
-use melior::ir::attribute::{ArrayAttribute, StringAttribute};
+use axe_toolchain::Toolchain;
+use melior::ir::Module;
+use melior::ir::attribute::StringAttribute;
 use melior::ir::operation::OperationLike;
-use melior::ir::{Attribute, AttributeLike, Module};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::Once;
 use std::time::{Duration, Instant};
 
 /// The package's file that holds the module it was compiled from.
@@ -56,14 +51,19 @@ pub struct Elapsed {
 
 /// Registers every target.
 pub fn register() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(axe_nvidia::register);
+    axe_targets::register();
+}
+
+/// The chip that is compiled for where none is named.
+#[must_use]
+pub fn default_target() -> &'static str {
+    axe_targets::default_chip()
 }
 
 /// Compiles the function `function` (or the only one) of a module for a target: a chip, or `cpu`.
 ///
 /// # Errors
-/// The diagnostics of MLIR, a host function that a package cannot hold, what ptxas says.
+/// The diagnostics of MLIR, a host function that a package cannot hold, what the assembler says.
 pub fn compile<'s>(
     source: impl Into<Source<'s>>,
     function: Option<&str>,
@@ -72,7 +72,7 @@ pub fn compile<'s>(
     compile_as(None, source.into(), function, target)
 }
 
-/// [`compile`] for a chip without an assembler: the package has PTX alone.
+/// [`compile`] for a chip without an assembler: the package has the code alone, as text.
 ///
 /// # Errors
 /// As [`compile`].
@@ -81,7 +81,7 @@ pub fn translate<'s>(
     function: Option<&str>,
     chip: &str,
 ) -> Result<Package, CompileError> {
-    let compiled = compile_with(None, source.into(), function, chip, None)?;
+    let compiled = compile_with(None, source.into(), function, chip, false)?;
     Ok(compiled.package)
 }
 
@@ -92,7 +92,7 @@ fn compile_as(
     function: Option<&str>,
     target: &str,
 ) -> Result<Compiled, CompileError> {
-    compile_with(candidate, source, function, target, ptxas::find())
+    compile_with(candidate, source, function, target, true)
 }
 
 fn compile_with(
@@ -100,43 +100,35 @@ fn compile_with(
     source: Source<'_>,
     function: Option<&str>,
     target: &str,
-    assembler: Option<PathBuf>,
+    assemble: bool,
 ) -> Result<Compiled, CompileError> {
     register();
     let start = Instant::now();
-    let chips: Vec<_> = axe_nvidia::facts::chip::CHIPS
-        .iter()
-        .map(|chip| chip.name)
-        .collect();
-    if target != CPU && !chips.contains(&target) {
-        return Err(CompileError::Target(target.to_owned(), chips.join(", ")));
+    let toolchain = axe_targets::toolchain(target);
+    if target != CPU && toolchain.is_none() {
+        let chips = axe_targets::chips().join(", ");
+        return Err(CompileError::Target(target.to_owned(), chips));
     }
     let context = axe_cpu::context();
     let mut module = axe_cpu::parse(&context, source)?;
     let main = main_name(&module, function)?;
-    if target == CPU {
+    let Some(toolchain) = toolchain else {
         let mut compiled = for_cpu(source, &main)?;
         compiled.elapsed.compiler = start.elapsed();
         return Ok(compiled);
-    }
+    };
     axe_cpu::assert_dimensions(&module)?;
-    axe_cpu::run_passes(
-        &context,
-        &mut module,
-        &format!("axe-nvidia{{chip={target}}}"),
-    )?;
-    let host = host::read(find(&module, "func.func", &main)?)?;
-    let ptx = assembly(&module)?;
-    if let Some(wrong) = ptx
-        .as_deref()
-        .and_then(|ptx| incomplete::incomplete(ptx, &host))
-    {
-        return Err(wrong);
+    axe_cpu::run_passes(&context, &mut module, &toolchain.pipeline(target))?;
+    let host = host::read(toolchain, find(&module, "func.func", &main)?)?;
+    let code = toolchain.code(&module).map_err(CompileError::Function)?;
+    if let Some(code) = &code {
+        let complete = toolchain.complete(code, &results::kernels(&host));
+        complete.map_err(CompileError::Assembler)?;
     }
-    let mut manifest = empty_manifest(source.text, &main, "nvidia", target);
+    let mut manifest = empty_manifest(source.text, &main, toolchain.kind(), target);
     manifest.candidate = candidate.map(str::to_owned);
     let compiler = start.elapsed();
-    let mut compiled = for_chip(manifest, source.text, host, ptx, assembler)?;
+    let mut compiled = for_chip(toolchain, assemble, manifest, source.text, host, code)?;
     compiled.elapsed.compiler = compiler;
     Ok(compiled)
 }
@@ -235,36 +227,27 @@ fn cpu_manifest(
 }
 
 fn for_chip(
+    toolchain: &dyn Toolchain,
+    assemble: bool,
     mut manifest: Manifest,
     text: &str,
     host: host::Host,
-    ptx: Option<String>,
-    assembler: Option<PathBuf>,
+    code: Option<String>,
 ) -> Result<Compiled, CompileError> {
     let mut files = host.files;
     files.insert(SOURCE_FILE.to_owned(), text.as_bytes().to_vec());
     let mut warnings = Vec::new();
     let mut elapsed = Elapsed::default();
     let mut kernels = host.kernels;
-    if let Some(ptx) = ptx.filter(|_| !kernels.is_empty()) {
-        match assembler {
-            None => warnings.push(
-                "ptxas was not found: the package holds PTX only, which the driver compiles"
-                    .to_owned(),
-            ),
-            Some(path) => {
-                let start = Instant::now();
-                let assembled = ptxas::assemble(&path, &ptx, &manifest.target.chip)?;
-                elapsed.assembler = start.elapsed();
-                warnings.extend(assembled.warnings);
-                for kernel in &mut kernels {
-                    kernel.cubin = Some("kernels.cubin".to_owned());
-                    kernel.resources = assembled.resources.get(&kernel.symbol).cloned();
-                }
-                files.insert("kernels.cubin".to_owned(), assembled.cubin);
-            }
+    if let Some(code) = code.filter(|_| !kernels.is_empty()) {
+        if assemble {
+            let assembled = toolchain.assemble(&code, &manifest.target.chip, &mut kernels);
+            let assembled = assembled.map_err(CompileError::Assembler)?;
+            elapsed.assembler = assembled.elapsed;
+            warnings.extend(assembled.warnings);
+            files.extend(assembled.files);
         }
-        files.insert("kernels.ptx".to_owned(), ptx.into_bytes());
+        files.insert(toolchain.code_file().to_owned(), code.into_bytes());
     }
     manifest.symbols = host.symbols;
     manifest.inputs = host.inputs;
@@ -343,27 +326,4 @@ fn find<'c>(module: &Module<'c>, kind: &str, wanted: &str) -> Result<Op<'c>, Com
     let mut found = body(module).into_iter().filter(|op| name(*op) == kind);
     let found = found.find(|op| symbol(*op).as_deref() == Some(wanted));
     found.ok_or_else(|| CompileError::Function(format!("the pipeline left no function `{wanted}`")))
-}
-
-/// The PTX of the module's `gpu.binary`; none when it has no kernels.
-fn assembly(module: &Module<'_>) -> Result<Option<String>, CompileError> {
-    let Some(binary) = body(module)
-        .into_iter()
-        .find(|op| name(*op) == "gpu.binary")
-    else {
-        return Ok(None);
-    };
-    let missing = || CompileError::Function("the pipeline left no PTX".to_owned());
-    let objects = binary.attribute("objects").map_err(|_| missing())?;
-    let objects = ArrayAttribute::try_from(objects).map_err(|_| missing())?;
-    let object: Attribute = objects.element(0).map_err(|_| missing())?;
-    // SAFETY: the kind is checked before the object is read; its text lives as long as the context.
-    let text = unsafe {
-        if !mlir_sys::mlirAttributeIsAGPUObjectAttr(object.to_raw()) {
-            return Err(missing());
-        }
-        melior::StringRef::from_raw(mlir_sys::mlirGPUObjectAttrGetObject(object.to_raw()))
-    };
-    let text = text.as_str().map_err(|_| missing())?;
-    Ok(Some(text.trim_end_matches('\0').to_owned()))
 }

@@ -1,8 +1,18 @@
 //! `--axe-cpu`: from linalg, logical or scheduled axe to LLVM for the host.
 
+use crate::pipeline::Pipeline;
+
+/// `--axe-cpu`.
+pub(crate) const PIPELINE: Pipeline = Pipeline {
+    name: "axe-cpu",
+    summary: "From linalg on tensors to LLVM for the host, through the axe dialect",
+    options: &[],
+    text,
+};
+
 /// The passes of the pipeline. Conversions between f32 and bf16 are done in integers, so that few symbols are needed
 /// beyond libm's and malloc.
-pub(crate) fn text(_: &[(&str, &str)]) -> Result<String, String> {
+fn text(_: &[(&str, &str)]) -> Result<String, String> {
     let passes = [
         "convert-linalg-to-axe{allow-unsupported=true}",
         "func.func(llvm-request-c-wrappers)",

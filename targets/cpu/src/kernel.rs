@@ -3,7 +3,7 @@
 use crate::compile::{context, find, parse};
 use crate::error::CpuError;
 use crate::program::Program;
-use axe_dialect::ops;
+use axe_dialect::ops::{self, LaunchOp};
 use axe_package::Tensor;
 use axe_passes::PassResult;
 use axe_passes::ir::value::results;
@@ -82,15 +82,10 @@ fn launcher<'c>(
         .filter(|found| types::shape(*found).is_some())
         .collect();
     let (region, arguments, inner) = builder.region(&inputs);
-    let mut operands = Vec::new();
-    for extent in grid {
-        operands.push(inner.index(extent)?);
-    }
-    let count = i32::try_from(arguments.len()).unwrap_or(i32::MAX);
-    operands.extend(arguments);
+    let [x, y, z] = grid.map(|extent| inner.index(extent));
+    let operands = LaunchOp::operands(x?, y?, z?, &[], &arguments);
     let target = inner.attribute(|context| FlatSymbolRefAttribute::new(context, kernel).into());
-    let attributes = [("kernel", target), inner.segments(&[1, 1, 1, 0, count])];
-    let launch = inner.operation(ops::LAUNCH, &operands, &tensors, &attributes, Vec::new())?;
+    let launch = inner.operator(&operands, &tensors, &[("kernel", target)])?;
     inner.operation("func.return", &results(launch), &[], &[], Vec::new())?;
     let text =
         |value: &str| builder.attribute(|context| StringAttribute::new(context, value).into());

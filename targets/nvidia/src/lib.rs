@@ -10,15 +10,20 @@
 pub mod emit;
 pub mod facts;
 pub mod fragment;
+mod limits;
 mod pipeline;
 pub mod plan;
 pub mod planner;
 mod target;
+mod toolchain;
 mod vocabulary;
+
+/// How packages are made for the target.
+pub const TOOLCHAIN: &dyn axe_toolchain::Toolchain = &toolchain::Nvidia;
 
 /// Registers the target: its axes, memory spaces, schedules.
 pub fn register() {
     vocabulary::declare();
     axe_passes::target::register(&target::Nvidia);
-    axe_passes::pipeline::register("axe-nvidia", pipeline::text);
+    axe_passes::pipeline::register(&pipeline::PIPELINE);
 }

@@ -1,6 +1,32 @@
 //! `--axe-nvidia`: from linalg on tensors to PTX.
 
 use crate::facts::chip::{CHIPS, chip};
+use crate::target::DEFAULT_CHIP;
+use axe_passes::pipeline::{Pipeline, PipelineOption};
+
+/// `--axe-nvidia`.
+pub(crate) const PIPELINE: Pipeline = Pipeline {
+    name: "axe-nvidia",
+    summary: "From linalg on tensors to PTX, through the axe dialect",
+    options: &[
+        PipelineOption {
+            name: "chip",
+            help: "The chip to compile for",
+            value: DEFAULT_CHIP,
+        },
+        PipelineOption {
+            name: "until",
+            help: "Stop after this level: logical, scheduled, target, nvvm, ptx",
+            value: "ptx",
+        },
+        PipelineOption {
+            name: "tuned",
+            help: "The database of tuned plans: a file, none, or (default) the compiler's own",
+            value: "",
+        },
+    ],
+    text,
+};
 
 /// The passes of a level for a chip.
 type Passes = fn(&Options<'_>) -> String;
@@ -61,7 +87,7 @@ fn to_ptx(name: &str) -> String {
 ///
 /// # Errors
 /// A message that lists what the option takes.
-pub(crate) fn text(options: &[(&str, &str)]) -> Result<String, String> {
+fn text(options: &[(&str, &str)]) -> Result<String, String> {
     let option = |name| {
         options
             .iter()

@@ -1,12 +1,17 @@
 //! What the target-neutral passes ask of NVIDIA GPUs.
 
 use crate::facts::chip::{self, CHIPS, Chip};
-use crate::{emit, planner};
+use crate::{emit, limits, planner};
 use axe_passes::registry::PassContext;
 use axe_passes::target::Target;
 use axe_passes::{PassError, PassResult};
+use melior::dialect::DialectHandle;
 use melior::ir::OperationRef;
 use melior::ir::operation::OperationLike;
+use mlir_sys as sys;
+
+/// The chip that passes and pipelines take where none is named.
+pub(crate) const DEFAULT_CHIP: &str = "sm_90a";
 
 /// The family of NVIDIA GPUs.
 pub(crate) struct Nvidia;
@@ -30,6 +35,27 @@ impl Target for Nvidia {
         CHIPS.iter().map(|chip| chip.name).collect()
     }
 
+    fn default_chip(&self) -> &'static str {
+        DEFAULT_CHIP
+    }
+
+    fn dialects(&self) -> Vec<DialectHandle> {
+        // SAFETY: the functions return the handles of dialects that are linked in.
+        let linked = unsafe {
+            [
+                DialectHandle::from_raw(sys::mlirGetDialectHandle__nvvm__()),
+                DialectHandle::from_raw(sys::mlirGetDialectHandle__vector__()),
+            ]
+        };
+        let mut all = vec![DialectHandle::gpu(), DialectHandle::llvm()];
+        all.extend(linked);
+        all
+    }
+
+    fn documentation(&self) -> String {
+        include_str!("documentation.md").to_owned()
+    }
+
     fn plan_kernels<'c>(
         &self,
         module: OperationRef<'c, 'c>,
@@ -45,6 +71,7 @@ impl Target for Nvidia {
         chip: &str,
         pass: &mut PassContext,
     ) -> PassResult<'c> {
+        limits::check(module)?;
         emit::dispatch(module, chip_of(module, chip)?, pass)
     }
 
@@ -54,6 +81,7 @@ impl Target for Nvidia {
         chip: &str,
         pass: &mut PassContext,
     ) -> PassResult<'c> {
+        limits::check(module)?;
         emit::verify(module, chip_of(module, chip)?, pass)
     }
 }

@@ -1,30 +1,20 @@
 //! The tensor maps of a launch: what `--axe-dispatch-schedules` says that a kernel's last parameters describe.
 
 use axe_package::{
-    Access, Arg, Expr, L2Promotion, MemRef, Param, ParamKind, Swizzle, TensorMapDType,
-    TensorMapType,
+    Arg, Expr, L2Promotion, MemRef, Param, ParamKind, Swizzle, TensorMapDType, TensorMapType,
 };
 use axe_passes::ir::{Op, attribute};
 use axe_passes::{PassError, PassResult};
+use axe_toolchain::Memory;
 use melior::ir::attribute::StringAttribute;
 use melior::ir::operation::OperationLike;
 use melior::ir::{Attribute, AttributeLike};
 use mlir_sys as sys;
 
-/// An argument of the launch in memory.
-pub(crate) struct Argument {
-    /// The memory's name.
-    pub memory: String,
-    /// How the kernel uses it.
-    pub access: Access,
-    /// The leading extent, which may be known at run time.
-    pub leading: Expr,
-}
-
 /// The parameters and arguments of a launch's tensor maps, in order; `argument` gives what an operand is.
 pub(crate) fn tensor_maps<'c, 'a>(
     launch: Op<'c>,
-    argument: impl Fn(usize) -> Option<&'a Argument>,
+    argument: impl Fn(usize) -> Option<&'a Memory>,
 ) -> PassResult<'c, Vec<(Param, Arg)>> {
     let Ok(maps) = launch.attribute("tensor_maps") else {
         return Ok(Vec::new());
@@ -108,14 +98,14 @@ impl<'c> Entry<'c> {
     }
 
     /// The memory that a launch passes.
-    fn arg(self, source: &Argument) -> Option<Arg> {
+    fn arg(self, source: &Memory) -> Option<Arg> {
         let constant = |value: i64| match value {
             -1 => source.leading.clone(),
             known => Expr::Const(known),
         };
         Some(Arg::Tensor {
             at: MemRef {
-                name: source.memory.clone(),
+                name: source.name.clone(),
                 offset_bytes: Expr::Const(self.integer("offset").unwrap_or(0)),
             },
             dims: self

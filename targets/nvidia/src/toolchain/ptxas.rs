@@ -1,12 +1,28 @@
 //! NVIDIA's assembler, as a process of its own.
 
-use crate::error::CompileError;
-use crate::losses::losses;
-use crate::miscompiled::miscompiled;
+use super::losses::losses;
+use super::miscompiled::miscompiled;
 use axe_package::Resources;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
+use thiserror::Error;
+
+/// Why there is no machine code.
+#[derive(Debug, Error)]
+pub(crate) enum PtxasError {
+    /// ptxas refused the code.
+    #[error("ptxas: {0}")]
+    Refused(String),
+    /// ptxas assembled the code and gave up the overlap that it is written for: its messages, with advice.
+    #[error("ptxas gave up what makes the kernel fast:\n{0}")]
+    Losses(String),
+    /// The code has an instruction that ptxas compiles wrongly.
+    #[error(
+        "ptxas 13.3 compiles `{0}` wrongly where a quotient by a constant has 0 subtracted: expected an index that is no difference of quotients"
+    )]
+    Miscompiled(String),
+}
 
 /// What the assembler made.
 pub(crate) struct Assembled {
@@ -45,12 +61,12 @@ pub(crate) fn find() -> Option<PathBuf> {
 ///
 /// # Errors
 /// What the assembler says: that the code is wrong, or which optimisation it gave up; code that it compiles wrongly.
-pub(crate) fn assemble(ptxas: &PathBuf, ptx: &str, chip: &str) -> Result<Assembled, CompileError> {
+pub(crate) fn assemble(ptxas: &PathBuf, ptx: &str, chip: &str) -> Result<Assembled, PtxasError> {
     if let Some(wrong) = miscompiled(ptx) {
-        return Err(CompileError::Miscompiled(wrong.to_owned()));
+        return Err(PtxasError::Miscompiled(wrong.to_owned()));
     }
     let failed =
-        |error: std::io::Error| CompileError::Ptxas(format!("{}: {error}", ptxas.display()));
+        |error: std::io::Error| PtxasError::Refused(format!("{}: {error}", ptxas.display()));
     let folder = tempfile::tempdir().map_err(failed)?;
     let (source, target) = (folder.path().join("k.ptx"), folder.path().join("k.cubin"));
     std::fs::write(&source, ptx).map_err(failed)?;
@@ -67,11 +83,11 @@ pub(crate) fn assemble(ptxas: &PathBuf, ptx: &str, chip: &str) -> Result<Assembl
         String::from_utf8_lossy(&output.stderr)
     );
     if !output.status.success() {
-        return Err(CompileError::Ptxas(text.trim().to_owned()));
+        return Err(PtxasError::Refused(text.trim().to_owned()));
     }
     let lost: Vec<_> = losses(&text).iter().map(ToString::to_string).collect();
     if !lost.is_empty() {
-        return Err(CompileError::Losses(lost.join("\n")));
+        return Err(PtxasError::Losses(lost.join("\n")));
     }
     Ok(Assembled {
         cubin: std::fs::read(&target).map_err(failed)?,

@@ -3,19 +3,36 @@
 //! Neither is expected. LLVM deletes what comes after undefined behaviour, and a kernel without stores is what remains of one
 //! that had it on every path; the check costs one pass over the text.
 
-use crate::error::CompileError;
-use crate::host::Host;
-use axe_package::{Arg, Expr, Kernel, MemRef, ParamKind, Step};
+use thiserror::Error;
 
-/// Why the PTX of a package's kernels is not complete.
-pub(crate) fn incomplete(ptx: &str, host: &Host) -> Option<CompileError> {
+/// Why PTX is not complete.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub(crate) enum Incomplete {
+    /// The code calls a function that nothing defines.
+    #[error(
+        "the kernels call `{0}`, which nothing defines: an operation has no form on this target"
+    )]
+    Unresolved(String),
+    /// A kernel has results and writes none of them.
+    #[error(
+        "kernel `{0}` writes nothing: it has results, and its code has no store. It executes what is undefined, such as a division of integers by zero, on every path"
+    )]
+    Silent(String),
+}
+
+/// Checks the PTX of kernels, of which those of these symbols have results.
+///
+/// # Errors
+/// What is missing.
+pub(crate) fn complete(ptx: &str, writing: &[&str]) -> Result<(), Incomplete> {
     if let Some(name) = unresolved(ptx) {
-        return Some(CompileError::Unresolved(name.to_owned()));
+        return Err(Incomplete::Unresolved(name.to_owned()));
     }
-    let silent = host.kernels.iter().find(|kernel| {
-        has_results(kernel, host) && body(ptx, &kernel.symbol).is_some_and(is_silent)
-    });
-    silent.map(|kernel| CompileError::Silent(kernel.symbol.clone()))
+    let silent = |symbol: &&&str| body(ptx, symbol).is_some_and(is_silent);
+    match writing.iter().find(silent) {
+        Some(symbol) => Err(Incomplete::Silent((*symbol).to_owned())),
+        None => Ok(()),
+    }
 }
 
 /// A function that is declared and not defined (PTX ISA 11.6.1, `.extern`).
@@ -26,38 +43,6 @@ fn unresolved(ptx: &str) -> Option<&str> {
         None => declared,
     };
     declared.trim_start().split(['(', ';', '\n', ' ']).next()
-}
-
-/// Whether a launch of a kernel has elements to write.
-fn has_results(kernel: &Kernel, host: &Host) -> bool {
-    let launches = host.steps.iter().filter_map(|step| match step {
-        Step::Launch(launch) if launch.kernel == kernel.name => Some(launch),
-        _ => None,
-    });
-    let written = |launch: &axe_package::Launch| {
-        let mut pairs = kernel.params.iter().zip(&launch.args);
-        pairs.any(|(param, arg)| match (&param.kind, arg) {
-            (ParamKind::Pointer { access, .. }, Arg::Memory(at))
-            | (ParamKind::TensorMap { access, .. }, Arg::Tensor { at, .. }) => {
-                access.writes() && !is_empty(at, host)
-            }
-            _ => false,
-        })
-    };
-    launches.into_iter().any(written)
-}
-
-fn is_empty(at: &MemRef, host: &Host) -> bool {
-    let outputs = host
-        .outputs
-        .iter()
-        .map(|output| (&output.name, &output.shape));
-    let buffers = host
-        .buffers
-        .iter()
-        .map(|buffer| (&buffer.name, &buffer.shape));
-    let mut memory = outputs.chain(buffers);
-    memory.any(|(name, shape)| *name == at.name && shape.contains(&Expr::Const(0)))
 }
 
 /// The text from an entry's brace to the next entry: braces of inline assembly stand in it.
@@ -106,6 +91,9 @@ mod tests {
         assert!(!is_silent(body(PTX, "one_more").unwrap()));
         assert_eq!(body(PTX, "two"), None);
         assert!(is_silent(""));
+        assert_eq!(complete(PTX, &["one_more"]), Ok(()));
+        let silent = Incomplete::Silent("one".to_owned());
+        assert_eq!(complete(PTX, &["one_more", "one"]), Err(silent));
         for line in [
             "atom.global.add.f32 %f1, [%rd1], %f2;",
             "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd1, {%r1, %r2}], [%r3];",

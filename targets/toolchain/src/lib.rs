@@ -1,0 +1,80 @@
+//! What a target gives to those who make kernel packages of modules: its pipeline, the parameters of its launches, its
+//! assembler. `axe compile` knows targets by this trait alone; `axe-targets` lists them.
+
+use axe_package::{Access, Arg, Expr, Kernel, Param};
+use axe_passes::PassResult;
+use axe_passes::ir::Op;
+use melior::ir::Module;
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::time::Duration;
+
+/// How a target's kernels come into a package.
+pub trait Toolchain: Sync {
+    /// The package's kind of target: `nvidia`.
+    fn kind(&self) -> &'static str;
+
+    /// The chips to compile for.
+    fn chips(&self) -> Vec<&'static str>;
+
+    /// The passes from linalg on tensors to the target's code, as `--pass-pipeline` takes them.
+    fn pipeline(&self, chip: &str) -> String;
+
+    /// The code that the pipeline left in the module; `None` when it has no kernels.
+    ///
+    /// # Errors
+    /// What is missing.
+    fn code(&self, module: &Module<'_>) -> Result<Option<String>, String>;
+
+    /// Checks that the code does what its kernels are for; those of the symbols `writing` have results to write.
+    ///
+    /// # Errors
+    /// What is missing.
+    fn complete(&self, code: &str, writing: &[&str]) -> Result<(), Box<dyn Error + Send + Sync>>;
+
+    /// The file of a package that holds the code.
+    fn code_file(&self) -> &'static str;
+
+    /// The parameters that a kernel has beyond its launch's operands, such as tensor maps, in order.
+    ///
+    /// # Errors
+    /// At a launch that the pipeline did not write.
+    fn parameters<'c>(
+        &self,
+        launch: Op<'c>,
+        memory: &BTreeMap<usize, Memory>,
+    ) -> PassResult<'c, Vec<(Param, Arg)>>;
+
+    /// Machine code for the kernels: tells each where its code is and what it uses.
+    ///
+    /// # Errors
+    /// What the assembler says.
+    fn assemble(
+        &self,
+        code: &str,
+        chip: &str,
+        kernels: &mut [Kernel],
+    ) -> Result<Assembled, Box<dyn Error + Send + Sync>>;
+}
+
+/// An operand of a launch in memory, by its place among the kernel's arguments.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    /// The memory's name.
+    pub name: String,
+    /// How the kernel uses it.
+    pub access: Access,
+    /// The leading extent, which may be known at run time.
+    pub leading: Expr,
+}
+
+/// What an assembler made.
+#[derive(Clone, Debug, Default)]
+pub struct Assembled {
+    /// Files of the package, by name.
+    pub files: BTreeMap<String, Vec<u8>>,
+    /// Its warnings, or that there is no assembler.
+    pub warnings: Vec<String>,
+    /// How long it took; zero without one.
+    pub elapsed: Duration,
+}
