@@ -9,6 +9,7 @@
 use crate::error::PassResult;
 use crate::ir::value::{argument_number, defined_by, defining, identity, name, operands, results};
 use crate::ir::{Builder, DYNAMIC, Op, Val, attribute, types, walk};
+use axe_dialect::ops;
 use melior::ir::attribute::{IntegerAttribute, StringAttribute};
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::IntegerType;
@@ -121,11 +122,11 @@ fn dims_of<'c>(op: Op<'c>) -> Vec<(Val<'c>, Vec<Option<usize>>)> {
     let all = operands(op);
     let rank = |value: &Val<'c>| types::shape(value.r#type()).map_or(0, |shape| shape.len());
     match name(op).as_str() {
-        "axe.map" => {
+        ops::MAP => {
             let dims = |value: &Val<'c>| (*value, (0..rank(value)).map(Some).collect());
             all.iter().map(dims).collect()
         }
-        "axe.gemm" => gemm(op, &all),
+        ops::GEMM => gemm(op, &all),
         linalg if linalg.starts_with("linalg.") => structured(op, &all),
         _ => Vec::new(),
     }
@@ -197,7 +198,7 @@ fn extent<'c>(value: Val<'c>, dim: usize) -> Option<Extent<'c>> {
             let before = shape.iter().take(dim).filter(|extent| **extent == DYNAMIC);
             index(*all.get(before.count())?)
         }
-        "tensor.cast" | "axe.map" | "axe.cast" => extent(*all.first()?, dim),
+        "tensor.cast" | ops::MAP | ops::CAST => extent(*all.first()?, dim),
         // The outputs are the last operands, one a result.
         linalg if linalg.starts_with("linalg.") => {
             let outputs = all.len().checked_sub(results(op).len())?;

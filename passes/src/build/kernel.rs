@@ -3,6 +3,7 @@
 use super::{Code, raw_context};
 use crate::PassResult;
 use crate::ir::{Builder, Val};
+use axe_dialect::ops::{self, LaunchOp};
 use melior::ir::attribute::{FlatSymbolRefAttribute, IntegerAttribute, StringAttribute};
 use melior::ir::{Attribute, BlockRef, Location, Region, Type, TypeLike, ValueLike};
 use mlir_sys as sys;
@@ -39,7 +40,7 @@ impl<'c> Kernel<'c> {
         let code = self.code;
         let cluster = self.cluster;
         code.builder
-            .operation("axe.return", &[], &[], &[], Vec::new())?;
+            .operation(ops::RETURN, &[], &[], &[], Vec::new())?;
         let builder = Builder::at_end(module, code.builder.location);
         let inputs: Vec<_> = self
             .arguments
@@ -72,7 +73,7 @@ impl<'c> Kernel<'c> {
             attributes.push(("cluster", builder.i64s(&[cluster, 1, 1])));
         }
         builder
-            .operation("axe.kernel", &[], &[], &attributes, vec![self.region])
+            .operation(ops::KERNEL, &[], &[], &attributes, vec![self.region])
             .map(|_| ())
     }
 }
@@ -88,14 +89,10 @@ pub fn launch<'c>(
     ins: &[Val<'c>],
     outs: &[Val<'c>],
 ) -> PassResult<'c, Vec<Val<'c>>> {
-    let count = |values: &[Val<'c>]| i32::try_from(values.len()).unwrap_or(i32::MAX);
     let symbol = builder.attribute(|context| FlatSymbolRefAttribute::new(context, name).into());
-    let attributes = [
-        ("kernel", symbol),
-        builder.segments(&[1, 1, 1, count(ins), count(outs)]),
-    ];
     let types: Vec<Type<'c>> = outs.iter().map(|out| out.r#type()).collect();
-    let operands: Vec<_> = [&grid, ins, outs].into_iter().flatten().copied().collect();
-    let op = builder.operation("axe.launch", &operands, &types, &attributes, Vec::new())?;
+    let [x, y, z] = grid;
+    let operands = LaunchOp::operands(x, y, z, ins, outs);
+    let op = builder.operator(&operands, &types, &[("kernel", symbol)])?;
     Ok(crate::ir::value::results(op))
 }

@@ -15,6 +15,9 @@ pub use kernel::{Kernel, launch};
 
 use crate::ir::{Builder, DYNAMIC, Val, types};
 use crate::{PassError, PassResult};
+use axe_dialect::ops::{
+    self, CopyOp, ExtractSliceOp, FillOp, GemmOp, PeerOp, SliceOp, TransposeOp, ViewOp,
+};
 use axe_dialect::{LayoutAttribute, SpaceAttribute, element_type, memref_type};
 use axe_layout::Layout;
 use melior::ir::attribute::IntegerAttribute;
@@ -192,7 +195,7 @@ impl<'c> Code<'c> {
         layout: &Layout,
     ) -> PassResult<'c, Val<'c>> {
         let r#type = self.memref(shape, element, layout, Some("shared"))?;
-        self.builder.value("axe.alloc", &[], r#type, &[])
+        self.builder.value(ops::ALLOC, &[], r#type, &[])
     }
 
     /// The box at `origin` of a row-major memref in global memory, of the trailing dimensions' shape.
@@ -234,10 +237,8 @@ impl<'c> Code<'c> {
         origin: &[Val<'c>],
         r#type: Type<'c>,
     ) -> PassResult<'c, Val<'c>> {
-        let operands: Vec<_> = std::iter::once(memref)
-            .chain(origin.iter().copied())
-            .collect();
-        self.builder.value("axe.slice", &operands, r#type, &[])
+        self.builder
+            .operator_value(&SliceOp::operands(memref, origin), r#type, &[])
     }
 
     /// `axe.peer`: shared storage of the CTA `rank` of the cluster.
@@ -247,12 +248,14 @@ impl<'c> Code<'c> {
         rank: Val<'c>,
         r#type: Type<'c>,
     ) -> PassResult<'c, Val<'c>> {
-        self.builder.value("axe.peer", &[memref, rank], r#type, &[])
+        self.builder
+            .operator_value(&PeerOp::operands(memref, rank), r#type, &[])
     }
 
     /// `axe.view`: the same storage as another type.
     pub fn view(&self, memref: Val<'c>, r#type: Type<'c>) -> PassResult<'c, Val<'c>> {
-        self.builder.value("axe.view", &[memref], r#type, &[])
+        self.builder
+            .operator_value(&ViewOp::operands(memref), r#type, &[])
     }
 
     /// A load into registers that reads `pad` outside the memref's bounds.
@@ -262,43 +265,35 @@ impl<'c> Code<'c> {
         pad: Val<'c>,
         r#type: Type<'c>,
     ) -> PassResult<'c, Val<'c>> {
-        let segments = self.builder.segments(&[1, 0, 1, 0]);
-        self.builder
-            .value("axe.copy", &[memref, pad], r#type, &[segments])
+        let operands = CopyOp::operands(memref, None, Some(pad), None);
+        self.builder.operator_value(&operands, r#type, &[])
     }
 
     /// A load into registers.
     pub fn load(&self, memref: Val<'c>, r#type: Type<'c>) -> PassResult<'c, Val<'c>> {
-        let segments = self.builder.segments(&[1, 0, 0, 0]);
-        self.builder
-            .value("axe.copy", &[memref], r#type, &[segments])
+        let operands = CopyOp::operands(memref, None, None, None);
+        self.builder.operator_value(&operands, r#type, &[])
     }
 
     /// A copy into memory.
     pub fn store(&self, value: Val<'c>, memref: Val<'c>) -> PassResult<'c> {
-        let segments = self.builder.segments(&[1, 1, 0, 0]);
-        self.builder
-            .operation("axe.copy", &[value, memref], &[], &[segments], Vec::new())
-            .map(|_| ())
+        let operands = CopyOp::operands(value, Some(memref), None, None);
+        self.builder.operator(&operands, &[], &[]).map(|_| ())
     }
 
     /// An asynchronous copy between memrefs.
     pub fn copy_async(&self, from: Val<'c>, to: Val<'c>) -> PassResult<'c> {
-        let attributes = [
-            self.builder.segments(&[1, 1, 0, 0]),
-            ("isAsync", self.builder.unit()),
-        ];
+        let operands = CopyOp::operands(from, Some(to), None, None);
+        let attributes = [("isAsync", self.builder.unit())];
         self.builder
-            .operation("axe.copy", &[from, to], &[], &attributes, Vec::new())
+            .operator(&operands, &[], &attributes)
             .map(|_| ())
     }
 
     /// Makes the asynchronous copies since the last one a group.
     pub fn commit(&self) -> PassResult<'c> {
         let token = self.builder.r#type(axe_dialect::token_type);
-        self.builder
-            .value("axe.commit", &[], token, &[])
-            .map(|_| ())
+        self.builder.value(ops::COMMIT, &[], token, &[]).map(|_| ())
     }
 
     /// Waits until at most `pending` groups of copies are not complete, then for the CTA's other threads.
@@ -309,14 +304,14 @@ impl<'c> Code<'c> {
         });
         let attributes = [("pending", pending)];
         self.builder
-            .operation("axe.wait", &[], &[], &attributes, Vec::new())?;
+            .operation(ops::WAIT, &[], &[], &attributes, Vec::new())?;
         self.barrier()
     }
 
     /// `axe.barrier`: waits for every thread of the scope.
     pub fn barrier(&self) -> PassResult<'c> {
         self.builder
-            .operation("axe.barrier", &[], &[], &[], Vec::new())
+            .operation(ops::BARRIER, &[], &[], &[], Vec::new())
             .map(|_| ())
     }
 
@@ -324,7 +319,7 @@ impl<'c> Code<'c> {
     pub fn cluster_barrier(&self) -> PassResult<'c> {
         let attributes = [("acrossCluster", self.builder.unit())];
         self.builder
-            .operation("axe.barrier", &[], &[], &attributes, Vec::new())
+            .operation(ops::BARRIER, &[], &[], &attributes, Vec::new())
             .map(|_| ())
     }
 
@@ -332,7 +327,7 @@ impl<'c> Code<'c> {
     pub fn transpose(&self, value: Val<'c>, r#type: Type<'c>) -> PassResult<'c, Val<'c>> {
         let permutation = [("permutation", self.builder.i64s(&[1, 0]))];
         self.builder
-            .value("axe.transpose", &[value], r#type, &permutation)
+            .operator_value(&TransposeOp::operands(value), r#type, &permutation)
     }
 
     /// The box of a register tensor that begins at `origin`.
@@ -344,14 +339,13 @@ impl<'c> Code<'c> {
     ) -> PassResult<'c, Val<'c>> {
         let origin = [("origin", self.builder.i64s(origin))];
         self.builder
-            .value("axe.extract_slice", &[value], r#type, &origin)
+            .operator_value(&ExtractSliceOp::operands(value), r#type, &origin)
     }
 
     /// A register tensor whose elements are all `value`.
     pub fn fill(&self, value: Val<'c>, r#type: Type<'c>) -> PassResult<'c, Val<'c>> {
-        let segments = self.builder.segments(&[1, 0, 0]);
-        self.builder
-            .value("axe.fill", &[value], r#type, &[segments])
+        let operands = FillOp::operands(value, None, &[]);
+        self.builder.operator_value(&operands, r#type, &[])
     }
 
     /// A matrix product; `flags` are `trans_a` and `trans_b`.
@@ -361,8 +355,9 @@ impl<'c> Code<'c> {
             .filter(|(_, set)| *set)
             .map(|(name, _)| (name, self.builder.unit()))
             .collect();
+        let operands = GemmOp::operands(a, b, Some(acc));
         self.builder
-            .value("axe.gemm", &[a, b, acc], acc.r#type(), &attributes)
+            .operator_value(&operands, acc.r#type(), &attributes)
     }
 
     /// A constant of a float or integer type: zero, one or an extreme.

@@ -3,6 +3,7 @@
 use super::{Code, layout_error};
 use crate::PassResult;
 use crate::ir::{Val, value};
+use axe_dialect::ops::{self, CopyOp, GemmOp};
 use axe_dialect::{Level, RasterOrder, element_type};
 use melior::ir::attribute::IntegerAttribute;
 use melior::ir::{Attribute, Type, ValueLike};
@@ -51,11 +52,11 @@ impl<'c> Code<'c> {
     ) -> PassResult<'c> {
         let (region, _, inner) = self.builder.region(&[]);
         body(Self { builder: inner })?;
-        inner.operation("axe.end", &[], &[], &[], Vec::new())?;
+        inner.operation(ops::END, &[], &[], &[], Vec::new())?;
         let level = self.builder.attribute(|context| level.attribute(context));
         attributes.insert(0, ("level", level));
         self.builder
-            .operation("axe.scope", &[], &[], &attributes, vec![region])
+            .operation(ops::SCOPE, &[], &[], &attributes, vec![region])
             .map(|_| ())
     }
 
@@ -70,12 +71,12 @@ impl<'c> Code<'c> {
         let index = self.builder.index_type();
         let (region, at, inner) = self.builder.region(&vec![index; counts.len()]);
         body(Self { builder: inner }, &at)?;
-        inner.operation("axe.end", &[], &[], &[], Vec::new())?;
+        inner.operation(ops::END, &[], &[], &[], Vec::new())?;
         let raster = self.builder.attribute(|context| raster.attribute(context));
         let mut attributes = vec![("raster", raster), ("swizzle", self.i64(swizzle))];
         attributes.extend(pingpong.then(|| ("pingpong", self.builder.unit())));
         self.builder
-            .operation("axe.for_tiles", counts, &[], &attributes, vec![region])
+            .operation(ops::FOR_TILES, counts, &[], &attributes, vec![region])
             .map(|_| ())
     }
 
@@ -88,7 +89,7 @@ impl<'c> Code<'c> {
     ) -> PassResult<'c, [Val<'c>; 2]> {
         let raster = self.builder.attribute(|context| raster.attribute(context));
         let op = self.builder.operation(
-            "axe.tile_at",
+            ops::TILE_AT,
             &[number, rows, columns],
             &[self.builder.index_type(); 2],
             &[("raster", raster), ("swizzle", self.i64(swizzle))],
@@ -119,7 +120,7 @@ impl<'c> Code<'c> {
         let r#type = self.builder.r#type(axe_dialect::pipeline_type);
         let attributes = [("stages", self.i64(stages))];
         self.builder
-            .value("axe.pipeline.create", &[], r#type, &attributes)
+            .value(ops::PIPELINE_CREATE, &[], r#type, &attributes)
     }
 
     fn take(&self, name: &str, ring: Val<'c>) -> PassResult<'c, (Val<'c>, Val<'c>)> {
@@ -136,22 +137,22 @@ impl<'c> Code<'c> {
 
     /// The next stage to fill: its slot and number.
     pub fn acquire(&self, ring: Val<'c>) -> PassResult<'c, (Val<'c>, Val<'c>)> {
-        self.take("axe.pipeline.acquire", ring)
+        self.take(ops::PIPELINE_ACQUIRE, ring)
     }
 
     /// The next full stage: its slot and number.
     pub fn wait_slot(&self, ring: Val<'c>) -> PassResult<'c, (Val<'c>, Val<'c>)> {
-        self.take("axe.pipeline.wait", ring)
+        self.take(ops::PIPELINE_WAIT, ring)
     }
 
     /// `axe.pipeline.commit`.
     pub fn commit_slot(&self, ring: Val<'c>, slot: Val<'c>) -> PassResult<'c> {
-        self.effect("axe.pipeline.commit", &[ring, slot])
+        self.effect(ops::PIPELINE_COMMIT, &[ring, slot])
     }
 
     /// `axe.pipeline.release`.
     pub fn release_slot(&self, ring: Val<'c>, slot: Val<'c>) -> PassResult<'c> {
-        self.effect("axe.pipeline.release", &[ring, slot])
+        self.effect(ops::PIPELINE_RELEASE, &[ring, slot])
     }
 
     /// An asynchronous copy that completes a slot; with `multicast`, for all CTAs of the cluster.
@@ -162,15 +163,13 @@ impl<'c> Code<'c> {
         slot: Val<'c>,
         multicast: bool,
     ) -> PassResult<'c> {
-        let mut attributes = vec![
-            self.builder.segments(&[1, 1, 0, 1]),
-            ("isAsync", self.builder.unit()),
-        ];
+        let operands = CopyOp::operands(from, Some(to), None, Some(slot));
+        let mut attributes = vec![("isAsync", self.builder.unit())];
         if multicast {
             attributes.push(("multicast", self.builder.unit()));
         }
         self.builder
-            .operation("axe.copy", &[from, to, slot], &[], &attributes, Vec::new())
+            .operator(&operands, &[], &attributes)
             .map(|_| ())
     }
 
@@ -193,14 +192,14 @@ impl<'c> Code<'c> {
             let options = self.builder.parsed("{precision = \"tf32\"}")?;
             attributes.push(("options", options));
         }
-        let operands: Vec<_> = [a, b].into_iter().chain(acc).collect();
-        self.builder.value("axe.gemm", &operands, sums, &attributes)
+        let operands = GemmOp::operands(a, b, acc);
+        self.builder.operator_value(&operands, sums, &attributes)
     }
 
     /// The sums once at most `pending` products are under way.
     pub fn wait_products(&self, sums: Val<'c>, pending: i64) -> PassResult<'c, Val<'c>> {
         let attributes = [("pending", self.i64(pending))];
         self.builder
-            .value("axe.wait", &[sums], sums.r#type(), &attributes)
+            .value(ops::WAIT, &[sums], sums.r#type(), &attributes)
     }
 }

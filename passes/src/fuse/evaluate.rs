@@ -10,6 +10,7 @@ use crate::build::Code;
 use crate::ir::value::{defining, identity, name, operands};
 use crate::ir::{Op, Val, walk};
 use crate::{PassError, PassResult};
+use axe_dialect::ops::{self, MaskOp};
 use melior::ir::operation::OperationLike;
 use melior::ir::{Type, TypeLike, ValueLike};
 use mlir_sys as sys;
@@ -121,17 +122,17 @@ impl<'c> Evaluator<'_, 'c> {
         let from = source(op).ok_or_else(|| self.lost(value))?;
         match name(op).as_str() {
             _ if is_reshape(op) => self.value(from, kind),
-            "axe.fill" => {
+            ops::FILL => {
                 let scalar = self.scalar(from)?;
                 self.code.fill(scalar, self.r#type(value, kind)?)
             }
-            "axe.cast" => {
+            ops::CAST => {
                 let from = self.value(from, kind)?;
-                builder.value("axe.cast", &[from], self.r#type(value, kind)?, &[])
+                builder.value(ops::CAST, &[from], self.r#type(value, kind)?, &[])
             }
-            "axe.broadcast" => self.broadcast(op, from, value, kind),
-            "axe.map" => self.map(op, value, kind),
-            "axe.reduce" => self.reduce(op, from, value),
+            ops::BROADCAST => self.broadcast(op, from, value, kind),
+            ops::MAP => self.map(op, value, kind),
+            ops::REDUCE => self.reduce(op, from, value),
             _ => Err(self.lost(value)),
         }
     }
@@ -152,7 +153,7 @@ impl<'c> Evaluator<'_, 'c> {
         let from = self.value(from, inner)?;
         let builder = self.code.builder;
         let dims = [("dims", builder.i64s(&[dim]))];
-        builder.value("axe.broadcast", &[from], self.r#type(value, kind)?, &dims)
+        builder.value(ops::BROADCAST, &[from], self.r#type(value, kind)?, &dims)
     }
 
     fn scalar(&self, value: Val<'c>) -> PassResult<'c, Val<'c>> {
@@ -212,7 +213,7 @@ impl<'c> Evaluator<'_, 'c> {
             ),
             ("dims", builder.i64s(&[1])),
         ];
-        builder.value("axe.reduce", &[whole], r#type, &attributes)
+        builder.value(ops::REDUCE, &[whole], r#type, &attributes)
     }
 
     /// A value whose columns beyond the space's change no reduction.
@@ -226,9 +227,9 @@ impl<'c> Evaluator<'_, 'c> {
         let Origin {
             row, column, limit, ..
         } = &self.origin;
-        let operands = [value, *row, *column, limit[0], limit[1], neutral];
-        let segments = builder.segments(&[1, 2, 2, 1]);
-        builder.value("axe.mask", &operands, value.r#type(), &[segments])
+        let (origin, limit) = ([*row, *column], [limit[0], limit[1]]);
+        let operands = MaskOp::operands(value, &origin, &limit, neutral);
+        builder.operator_value(&operands, value.r#type(), &[])
     }
 
     /// Combines the tiles of long rows, one after the other, into one tile.

@@ -13,7 +13,7 @@ use crate::build::{Code, Number};
 use crate::error::PassError;
 use crate::ir::value::name;
 use crate::ir::{Op, Val, combiner};
-use axe_dialect::Combiner;
+use axe_dialect::{Combiner, ops};
 use melior::ir::operation::OperationLike;
 use melior::ir::{Type, ValueLike};
 
@@ -71,7 +71,7 @@ impl Fold {
             return Ok(Some(Self::PRODUCT));
         }
         match name(op).as_str() {
-            "axe.reduce" => Self::of_reduction(op).map(Some),
+            ops::REDUCE => Self::of_reduction(op).map(Some),
             _ => Ok(None),
         }
     }
@@ -117,10 +117,10 @@ impl Fold {
         let name = combiner::operation(self.combiner, element);
         let (region, arguments, body) = code.builder.region(&[element, element]);
         let value = body.value(name, &arguments, element, &[])?;
-        body.operation("axe.yield", &[value], &[], &[], Vec::new())?;
+        body.operation(ops::YIELD, &[value], &[], &[], Vec::new())?;
         let op = code
             .builder
-            .operation("axe.map", &[a, b], &[a.r#type()], &[], vec![region])?;
+            .operation(ops::MAP, &[a, b], &[a.r#type()], &[], vec![region])?;
         code.builder.result_of(op)
     }
 }

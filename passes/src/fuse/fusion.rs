@@ -8,6 +8,7 @@ use super::space::{Kind, Place, Size, place_of, source};
 use crate::PassResult;
 use crate::ir::value::{defining, identity, name, operands};
 use crate::ir::{Op, TensorType, Val};
+use axe_dialect::ops;
 use std::collections::HashSet;
 
 /// What the kernel of a group takes, forms and gives.
@@ -101,7 +102,7 @@ impl<'c> Fusion<'c> {
         if is_product(op) {
             return Ok(());
         }
-        if ["axe.map", "axe.fill"].contains(&name(op).as_str()) {
+        if [ops::MAP, ops::FILL].contains(&name(op).as_str()) {
             for scalar in captured(op) {
                 let constant = defining(scalar).is_some_and(|op| name(op) == "arith.constant");
                 if !constant && !self.scalars.contains(&scalar) {
@@ -122,14 +123,14 @@ pub(super) fn needs<'c>(op: Op<'c>, value: Val<'c>, kind: Kind) -> Vec<(Val<'c>,
         return Vec::new();
     };
     match name(op).as_str() {
-        "axe.fill" => Vec::new(),
-        "axe.broadcast" => match place_of(op, value) {
+        ops::FILL => Vec::new(),
+        ops::BROADCAST => match place_of(op, value) {
             Place::Inner(_) => vec![(from, Kind::Row)],
             Place::Outer(_) => vec![(from, Kind::Column)],
             _ => vec![(from, kind)],
         },
-        "axe.reduce" => vec![(from, Kind::Full)],
-        "axe.map" => operands(op)
+        ops::REDUCE => vec![(from, Kind::Full)],
+        ops::MAP => operands(op)
             .into_iter()
             .map(|operand| (operand, kind))
             .collect(),

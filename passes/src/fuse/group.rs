@@ -4,6 +4,7 @@ use super::operators::{bases, is_reshape, is_widening, splat};
 use super::space::{Kind, Place, Size, place_of, source};
 use crate::ir::value::{defining, identity, name, operands, results};
 use crate::ir::{Op, Val};
+use axe_dialect::ops;
 use std::collections::HashSet;
 
 /// What a group is built around.
@@ -105,17 +106,17 @@ impl<'c> Group<'c> {
 
     /// Forms the result of an operator that is formed again; `None` when it is rather read.
     pub(super) fn form(&mut self, op: Op<'c>, value: Val<'c>, kind: Kind) -> Option<bool> {
-        if splat(op).is_some() || name(op) == "axe.fill" {
+        if splat(op).is_some() || name(op) == ops::FILL {
             return Some(true);
         }
         let from = source(op)?;
         if is_reshape(op) {
             return Some(self.pull(from, kind));
         }
-        if name(op) == "axe.cast" && (kind != Kind::Full || is_widening(op)) {
+        if name(op) == ops::CAST && (kind != Kind::Full || is_widening(op)) {
             return Some(self.pull(from, kind));
         }
-        if name(op) != "axe.broadcast" {
+        if name(op) != ops::BROADCAST {
             return None;
         }
         match (place_of(op, value), kind) {
@@ -135,7 +136,7 @@ impl<'c> Group<'c> {
         let (Some(from), &[result]) = (source(op), &results(op)[..]) else {
             return false;
         };
-        let kind = if name(op) == "axe.reduce" {
+        let kind = if name(op) == ops::REDUCE {
             let Place::Inner(columns) = place_of(op, from) else {
                 return false;
             };

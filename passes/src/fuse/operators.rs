@@ -64,13 +64,13 @@ pub(super) fn is_widening(op: Op<'_>) -> bool {
             .and_then(|value| TensorType::of_value(*value))
             .and_then(|tensor| types::bits(tensor.element))
     };
-    name(op) == "axe.cast" && bits(operands(op).first()) <= bits(results(op).first())
+    name(op) == ops::CAST && bits(operands(op).first()) <= bits(results(op).first())
 }
 
 /// The values that a value is formed from through operators that are formed again.
 pub(super) fn bases<'c>(value: Val<'c>) -> Vec<Val<'c>> {
     match defining(value) {
-        Some(op) if name(op) == "axe.fill" || splat(op).is_some() => Vec::new(),
+        Some(op) if name(op) == ops::FILL || splat(op).is_some() => Vec::new(),
         Some(op) if is_lazy(op) => source(op).map(bases).unwrap_or_default(),
         _ => vec![value],
     }
@@ -79,7 +79,7 @@ pub(super) fn bases<'c>(value: Val<'c>) -> Vec<Val<'c>> {
 /// The scalars that a map's body, or a fill, reads from above.
 pub(super) fn captured<'c>(op: Op<'c>) -> Vec<Val<'c>> {
     let scalar = |value: &Val<'c>| TensorType::of_value(*value).is_none();
-    if name(op) == "axe.fill" {
+    if name(op) == ops::FILL {
         return operands(op).into_iter().take(1).filter(scalar).collect();
     }
     let inner = walk::nested(op, &|_| true);

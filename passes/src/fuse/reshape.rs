@@ -4,6 +4,7 @@ use super::space::{Kind, Size};
 use crate::ir::value::{defining, name, operands, results};
 use crate::ir::{Builder, DYNAMIC, Op, TensorType, Val, attribute, types};
 use crate::{PassError, PassResult};
+use axe_dialect::ops;
 use melior::ir::operation::OperationLike;
 use melior::ir::{Type, ValueLike};
 
@@ -134,14 +135,14 @@ pub fn leading<'c>(builder: &Builder<'c>, value: Val<'c>) -> PassResult<'c, Val<
         )),
     };
     match name(op).as_str() {
-        "axe.map" | "axe.cast" | "axe.reduce" | "axe.transpose" | "tensor.cast" => {
+        ops::MAP | ops::CAST | ops::REDUCE | ops::TRANSPOSE | "tensor.cast" => {
             leading(builder, from(0)?)
         }
-        "axe.broadcast" if dims.contains(&0) => from(1),
-        "axe.broadcast" => leading(builder, from(0)?),
-        "axe.fill" => from(1),
+        ops::BROADCAST if dims.contains(&0) => from(1),
+        ops::BROADCAST => leading(builder, from(0)?),
+        ops::FILL => from(1),
         "tensor.empty" => from(0),
-        "axe.gemm" | "axe.scaled_gemm" => {
+        ops::GEMM | ops::SCALED_GEMM => {
             let dynamic = |value: Val<'c>| {
                 TensorType::of_value(value)
                     .is_some_and(|tensor| tensor.shape.first() == Some(&DYNAMIC))

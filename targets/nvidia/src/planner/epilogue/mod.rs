@@ -10,7 +10,7 @@ pub(super) mod reduction;
 pub(super) mod subtile;
 
 use super::gemm::product::Gemm;
-use axe_dialect::element_type;
+use axe_dialect::{element_type, ops};
 use axe_passes::PassResult;
 use axe_passes::build::{Code, layout_error};
 use axe_passes::fuse::arguments::{Argument, Arguments};
@@ -156,7 +156,7 @@ impl<'c> Epilogue<'_, 'c> {
     fn is_plain(&self, value: Val<'c>) -> bool {
         value == self.gemm.result
             || defining(value)
-                .filter(|op| name(*op) == "axe.cast" || is_reshape(*op))
+                .filter(|op| name(*op) == ops::CAST || is_reshape(*op))
                 .and_then(source)
                 .is_some_and(|from| self.is_plain(from))
     }
@@ -232,5 +232,5 @@ pub(super) fn convert<'c>(
         return Ok(value);
     }
     let r#type = evaluator.registers.r#type(code, Kind::Full, element)?;
-    code.builder.value("axe.cast", &[value], r#type, &[])
+    code.builder.value(ops::CAST, &[value], r#type, &[])
 }

@@ -6,6 +6,7 @@ use crate::facts::chip::Chip;
 use crate::planner::choose::CATEGORY;
 use crate::planner::knobs::Mainloop;
 use crate::planner::problem::Unit;
+use axe_dialect::ops;
 use axe_passes::PassResult;
 use axe_passes::ir::value::name;
 use axe_passes::ir::{Builder, Op, Val};
@@ -19,7 +20,7 @@ use mlir_sys as sys;
 /// # Errors
 /// At a product whose extents or types are not supported.
 pub(in crate::planner) fn widen<'c>(ops: &[Op<'c>], chip: &'static Chip) -> PassResult<'c> {
-    for op in ops.iter().filter(|op| name(**op) == "axe.gemm") {
+    for op in ops.iter().filter(|op| name(**op) == ops::GEMM) {
         let gemm = Gemm::read(*op, chip)?;
         if !gemm.is_float8() {
             continue;
@@ -53,5 +54,5 @@ fn half<'c>(builder: &Builder<'c>, tensor: Val<'c>) -> PassResult<'c, Val<'c>> {
     let f16 = builder.r#type(|context| Type::float16(context));
     let shape = builder.tensor_of(tensor)?.shape;
     let r#type = builder.tensor(&shape, f16)?;
-    builder.value("axe.cast", &[tensor], r#type, &[])
+    builder.value(ops::CAST, &[tensor], r#type, &[])
 }

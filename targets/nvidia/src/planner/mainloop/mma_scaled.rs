@@ -6,6 +6,7 @@ use crate::planner::config::Mma;
 use crate::planner::gemm::product::Scales;
 use crate::planner::layouts::{Grid, Product};
 use crate::planner::problem::{Unit, count};
+use axe_dialect::ops;
 use axe_layout::Layout;
 use axe_passes::PassResult;
 use axe_passes::build::{Code, Number, layout_error};
@@ -112,7 +113,7 @@ fn half<'c>(
     let narrow = code.load(from, code.fragment(&shape, element, layout)?)?;
     let f16 = code.builder.r#type(|context| Type::float16(context));
     let wide = code.fragment(&shape, f16, layout)?;
-    code.builder.value("axe.cast", &[narrow], wide, &[])
+    code.builder.value(ops::CAST, &[narrow], wide, &[])
 }
 
 fn lost<'c>(code: Code<'c>) -> axe_passes::PassError<'c> {

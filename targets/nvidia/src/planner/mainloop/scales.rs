@@ -3,7 +3,7 @@
 use crate::planner::config::Wgmma;
 use crate::planner::gemm::product::Scales;
 use crate::planner::problem::{SCALE_BYTES, takes_rows};
-use axe_dialect::element_type;
+use axe_dialect::{element_type, ops};
 use axe_layout::Layout;
 use axe_passes::PassResult;
 use axe_passes::build::{Code, layout_error};
@@ -211,24 +211,24 @@ impl<'c> BlockScales<'c> {
             return Err(layout_error(code.builder.location, "a body has arguments"));
         };
         let scale = body.value("arith.mulf", &[of_row, of_columns], element, &[])?;
-        body.operation("axe.yield", &[scale], &[], &[], Vec::new())?;
+        body.operation(ops::YIELD, &[scale], &[], &[], Vec::new())?;
         let types = [of_rows.r#type()];
         let op = code
             .builder
-            .operation("axe.map", &[of_rows], &types, &[], vec![region])?;
+            .operation(ops::MAP, &[of_rows], &types, &[], vec![region])?;
         let scales = code.builder.result_of(op)?;
         let dims = [("dims", code.builder.i64s(&[1]))];
         let types = [sums.r#type()];
         let scales = code
             .builder
-            .value("axe.broadcast", &[scales], types[0], &dims)?;
+            .value(ops::BROADCAST, &[scales], types[0], &dims)?;
         let (region, at, body) = code.builder.region(&[element; 3]);
         let sum = body.value("math.fma", &at, element, &[])?;
-        body.operation("axe.yield", &[sum], &[], &[], Vec::new())?;
+        body.operation(ops::YIELD, &[sum], &[], &[], Vec::new())?;
         let operands = [part, scales, sums];
         let op = code
             .builder
-            .operation("axe.map", &operands, &types, &[], vec![region])?;
+            .operation(ops::MAP, &operands, &types, &[], vec![region])?;
         code.builder.result_of(op)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Single, blocks, dynamic_leading, places, runs};
 use crate::planner::row_tile::{RowTile, elementwise_tile};
+use axe_dialect::ops;
 use axe_passes::build::layout_error;
 use axe_passes::fuse::frame::Frame;
 use axe_passes::fuse::registers::without;
@@ -92,7 +93,7 @@ impl<'c> Single<'c> {
         let attributes = [("dims", code.builder.i64s(&[dim]))];
         let whole = code
             .builder
-            .value("axe.broadcast", &[piece], whole, &attributes)?;
+            .value(ops::BROADCAST, &[piece], whole, &attributes)?;
         code.store(
             whole,
             code.global_box(result, &to, &at, &[tile.rows, tile.columns])?,

@@ -13,6 +13,7 @@ use super::knobs::Plan;
 use super::problem::count;
 use super::row_tile::RowTile;
 use crate::facts::chip::{Chip, MOST_BLOCKS};
+use axe_dialect::ops;
 use axe_passes::build::{Code, Kernel, layout_error};
 use axe_passes::fuse::frame::{Frame, Operand};
 use axe_passes::fuse::group::{Group, Root};
@@ -69,16 +70,16 @@ impl<'c> Read<'c> {
         let bytes = element_bytes(tensor.element);
         let shape = builder.tensor_of(from)?.shape;
         let (way, tile) = match name(op).as_str() {
-            "axe.transpose" => {
+            ops::TRANSPOSE => {
                 let way = Permutation::new(op, &shape, &dims("permutation")?)?;
                 (Way::Transpose(way), permutation::tile(bytes))
             }
-            "axe.broadcast" => {
+            ops::BROADCAST => {
                 let way = Broadcast::new(op, &tensor.shape, &dims("dims")?)?;
                 let tile = way.tile(bytes);
                 (Way::Broadcast(way), tile)
             }
-            "axe.reduce" => {
+            ops::REDUCE => {
                 let way = Reduction::new(op, &shape, &dims("dims")?)?;
                 let tile = way.tile(bytes);
                 (Way::Reduce(way), tile)

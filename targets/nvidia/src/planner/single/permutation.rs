@@ -4,6 +4,7 @@ use super::{Single, dynamic_leading};
 use crate::facts::chip::MOST_BLOCKS;
 use crate::planner::problem::count;
 use crate::planner::row_tile::{RowTile, elementwise_tile};
+use axe_dialect::ops;
 use axe_layout::Layout;
 use axe_passes::build::{Code, Kernel, layout_error};
 use axe_passes::fuse::frame::Frame;
@@ -211,7 +212,7 @@ impl Permutation {
                 .collect();
             let attributes = [("permutation", code.builder.i64s(&order))];
             code.builder
-                .value("axe.transpose", &[piece], moved, &attributes)?
+                .value(ops::TRANSPOSE, &[piece], moved, &attributes)?
         } else {
             let pitch = SQUARE + PADDING_BYTES / element_bytes(element);
             let storage = Layout::strided(&[SQUARE, SQUARE], &[pitch, 1]).map_err(failed)?;

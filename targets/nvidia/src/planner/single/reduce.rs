@@ -4,6 +4,7 @@ use super::{Single, runs};
 use crate::facts::chip::MOST_BLOCKS;
 use crate::planner::problem::count;
 use crate::planner::row_tile::{RowTile, elementwise_tile};
+use axe_dialect::ops;
 use axe_passes::build::{Code, Kernel, layout_error};
 use axe_passes::fuse::fold::Fold;
 use axe_passes::fuse::frame::Frame;
@@ -142,7 +143,7 @@ impl<'c> Single<'c> {
         let vector = code.fragment(&[tile.columns], element, &vector)?;
         let sum = code
             .builder
-            .value("axe.reduce", &[sum], vector, &attributes)?;
+            .value(ops::REDUCE, &[sum], vector, &attributes)?;
         let at: Vec<_> = outer.into_iter().chain([column]).collect();
         code.store(sum, code.global_box(result, kept, &at, &[tile.columns])?)
     }

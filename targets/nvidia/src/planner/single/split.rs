@@ -1,6 +1,7 @@
 //! Reductions of dimensions that are not neighbours, as several.
 
 use super::runs;
+use axe_dialect::ops;
 use axe_passes::PassResult;
 use axe_passes::build::layout_error;
 use axe_passes::fuse::space::source;
@@ -14,7 +15,7 @@ use melior::ir::operation::OperationLike;
 /// # Errors
 /// When an operation cannot be built.
 pub(in crate::planner) fn split_reductions<'c>(ops: &[Op<'c>]) -> PassResult<'c> {
-    for &op in ops.iter().filter(|op| name(**op) == "axe.reduce") {
+    for &op in ops.iter().filter(|op| name(**op) == ops::REDUCE) {
         let mut next = Some(op);
         while let Some(op) = next {
             next = split_reduction(op)?;
@@ -63,7 +64,7 @@ fn split_reduction<'c>(op: Op<'c>) -> PassResult<'c, Option<Op<'c>>> {
         .map_err(|_| layout_error(op.location(), "a reduction has no combiner"))?;
     let step = |from, dims: &[i64], r#type| {
         let attributes = [("combiner", combiner), ("dims", builder.i64s(dims))];
-        builder.value("axe.reduce", &[from], r#type, &attributes)
+        builder.value(ops::REDUCE, &[from], r#type, &attributes)
     };
     let middle = step(from, &inner, builder.tensor(&kept, tensor.element)?)?;
     let last = step(middle, &outer, result.r#type())?;
