@@ -1,6 +1,12 @@
-//! What ODS says of each operation holds together: numbers of constraints, errors with an example, a pair of lit files.
+//! What ODS says of each operation holds together: numbers of constraints, errors with an example, a pair of lit files; and what
+//! the crate makes of it: parts of operations.
 
-use axe_dialect::ops;
+use axe_dialect::ops::{self, CopyOp, FillOp, KernelOp, SliceOp};
+use axe_dialect::{Op, Typed};
+use melior::Context;
+use melior::dialect::DialectRegistry;
+use melior::ir::operation::OperationLike;
+use melior::ir::{BlockLike, Module, RegionLike};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -107,4 +113,74 @@ fn names_lead_to_traits() {
     assert!(ops::has(ops::PIPELINE_WAIT, ops::Trait::TakesStage));
     assert_eq!(ops::traits("linalg.matmul"), []);
     assert!(ops::NAMES.contains(&ops::SCALED_GEMM));
+}
+
+const KERNEL: &str =
+    "axe.kernel @k(%a: memref<8x8xf16>, %i: index, %z: f16) threads(64) cluster(2, 1) {
+  %b = axe.slice %a[%i, %i] : memref<8x8xf16> to memref<4xf16>
+  %c = axe.copy %b pad %z : f16 : memref<4xf16> -> tensor<4xf16>
+  axe.copy async %b to %b options = {l2 = \"evict_last\"} : memref<4xf16> to memref<4xf16>
+  axe.fill %z to %b : f16 to memref<4xf16>
+  axe.return
+}";
+
+/// The kernel's operation, and those of its body.
+fn with_kernel(check: impl for<'c> FnOnce(Op<'c>, &[Op<'c>])) {
+    let registry = DialectRegistry::new();
+    axe_dialect::register(&registry);
+    let context = Context::new();
+    context.append_dialect_registry(&registry);
+    context.load_all_available_dialects();
+    let module = Module::parse(&context, KERNEL).expect("the kernel parses");
+    let kernel = module.body().first_operation().unwrap();
+    // SAFETY: the operations live as long as the module, which outlives the check.
+    let op = |raw| unsafe { Op::from_raw(raw) };
+    let mut body = Vec::new();
+    let mut next = kernel
+        .region(0)
+        .unwrap()
+        .first_block()
+        .unwrap()
+        .first_operation();
+    while let Some(inner) = next {
+        body.push(op(inner.to_raw()));
+        next = inner.next_in_block();
+    }
+    check(op(kernel.to_raw()), &body);
+}
+
+#[test]
+fn parts_are_read_by_name() {
+    with_kernel(|kernel, body| {
+        let parts = KernelOp::of(kernel).unwrap();
+        assert_eq!((parts.sym_name, parts.threads), ("k", 64));
+        assert_eq!(parts.cluster.as_deref(), Some(&[2, 1][..]));
+        let slice = SliceOp::of(body[0]).unwrap();
+        assert_eq!(slice.origin.len(), 2);
+        assert!(SliceOp::of(body[1]).is_none() && CopyOp::of(body[0]).is_none());
+        let load = CopyOp::of(body[1]).unwrap();
+        assert_eq!(load.source, slice.result);
+        assert!(load.dest.is_none() && load.pad.is_some() && load.result.is_some());
+        let copy = CopyOp::of(body[2]).unwrap();
+        assert!(copy.is_async && !copy.multicast && copy.pad.is_none());
+        assert!(copy.options.is_some() && copy.dest == Some(slice.result));
+        let fill = FillOp::of(body[3]).unwrap();
+        assert_eq!((fill.dest, fill.sizes.len()), (Some(slice.result), 0));
+        assert_eq!(SliceOp::defining(load.source).unwrap().op, body[0]);
+        assert!(SliceOp::defining(fill.value).is_none());
+    });
+}
+
+#[test]
+fn operands_have_their_segments() {
+    with_kernel(|_, body| {
+        let load = CopyOp::of(body[1]).unwrap();
+        let operands = CopyOp::operands(load.source, None, load.pad, None);
+        assert_eq!(operands.name, ops::COPY);
+        assert_eq!(operands.segments.as_deref(), Some(&[1, 0, 1, 0][..]));
+        assert_eq!(operands.values, [load.source, load.pad.unwrap()]);
+        let slice = SliceOp::of(body[0]).unwrap();
+        let operands = SliceOp::operands(slice.source, &slice.origin);
+        assert_eq!((operands.segments, operands.values.len()), (None, 3));
+    });
 }
