@@ -59,7 +59,7 @@ pub(in crate::planner) fn candidates(
     }
     let clocks = |config: &Config| model::clocks(query, *config, chip);
     // The two mainloops are measured by models of their own.
-    search::ranked(own, all, limit, clocks, |config| discriminant(config), way)
+    search::ranked(own, all, limit, clocks, discriminant, way)
 }
 
 /// How CTAs and warpgroups share the work: whether each consumer has its own tile, A and B are swapped, and which CTAs share
