@@ -179,7 +179,7 @@ fn kernel(plan: &Plan, shape: [i64; 3]) -> String {
 /// The tile's loop with its origin.
 fn tiles(plan: &Plan) -> String {
     format!(
-        "axe.for_tiles (%i, %j) in (%rows, %columns) order({}) {{
+        "axe.for_tiles (%i, %j) in (%rows, %columns) raster({}) {{
       %m = arith.muli %i, %tm : index
       %n = arith.muli %j, %tn : index
 ",
