@@ -45,7 +45,11 @@ fn candidates_of_a_case_are_packages_with_plans() {
     let plans = plans(&folder);
     assert_eq!(plans.len(), 3);
     assert_eq!(plans[0].0, "512x512x256-f16-nn-00.axe");
-    assert!(plans.iter().all(|(_, plan)| plan.starts_with("{mainloop = ")));
+    assert!(
+        plans
+            .iter()
+            .all(|(_, plan)| plan.starts_with("{mainloop = "))
+    );
     assert!(plans[0].1 != plans[1].1 && plans[1].1 != plans[2].1);
     // What was compiled is timed by another process, which finds no such GPU.
     let out = dir.path().join("plans.json");
