@@ -24,11 +24,12 @@ class Axe_Op<string mnemonic, list<Trait> traits = []>
          !listconcat(traits, [SymbolUserOpInterface, Axe_UsesMeshAxes])>;
 
 // An operator that `--axe-dispatch-schedules` binds to a hardware schedule.
-// `schedule` forces a variant by name; `options` are that variant's own.
+// `schedule` forces a variant by name; `options` are that variant's own; `plan` is what it decided.
 class Axe_Operator<string mnemonic, list<Trait> traits = []>
     : Axe_Op<mnemonic, !listconcat(traits, [Axe_OperatorTrait])> {
   dag scheduling = (ins OptionalAttr<StrAttr>:$schedule,
-                        OptionalAttr<DictionaryAttr>:$options);
+                        OptionalAttr<DictionaryAttr>:$options,
+                        OptionalAttr<DictionaryAttr>:$plan);
   let hasVerifier = 1;
 }
 

@@ -33,6 +33,7 @@ namespace axe {
 #define GEN_PASS_DEF_AXETILE
 #define GEN_PASS_DEF_AXEPLANKERNELS
 #define GEN_PASS_DEF_AXEDISPATCHSCHEDULES
+#define GEN_PASS_DEF_AXELOWERSCHEDULES
 #define GEN_PASS_DEF_AXEVERIFYSCHEDULES
 #define GEN_PASS_DEF_AXEPRINTLAYOUTS
 #define GEN_PASS_DEF_AXELOWERTOHOST
@@ -127,10 +128,18 @@ struct AxePlanKernelsPass
 };
 
 struct AxeDispatchSchedulesPass
-    : TargetPass<impl::AxeDispatchSchedulesBase<AxeDispatchSchedulesPass>> {
-  using TargetPass::TargetPass;
+    : RustPass<impl::AxeDispatchSchedulesBase<AxeDispatchSchedulesPass>> {
+  using RustPass::RustPass;
   Options options() override {
     return {{"target", target}, {"explain", text(explain).str()}};
+  }
+};
+
+struct AxeLowerSchedulesPass
+    : TargetPass<impl::AxeLowerSchedulesBase<AxeLowerSchedulesPass>> {
+  using TargetPass::TargetPass;
+  Options options() override {
+    return {{"target", target}, {"check", text(check).str()}};
   }
 };
 
@@ -163,6 +172,7 @@ void registerPasses() {
   registerOne<AxeTilePass>();
   registerOne<AxePlanKernelsPass>();
   registerOne<AxeDispatchSchedulesPass>();
+  registerOne<AxeLowerSchedulesPass>();
   registerOne<AxeVerifySchedulesPass>();
   registerOne<AxePrintLayoutsPass>();
   registerOne<AxeLowerToHostPass>();

@@ -118,33 +118,57 @@ def AxePlanKernels : Pass<"axe-plan-kernels", "::mlir::ModuleOp"> {
 }
 
 def AxeDispatchSchedules : Pass<"axe-dispatch-schedules", "::mlir::ModuleOp"> {
-  let summary = "Bind every operator of a kernel to a schedule and emit it";
+  let summary = "Decide for every operator of a kernel which schedule executes it, and how";
   let description = [{
     For each operator the target's schedules are tried in order of priority,
-    reading operand layouts, scope and chip; the first that applies gives a
-    plan, which is emitted in the target's own dialects. With `explain`, the
-    chosen schedule, its plan and all declines are printed. Decisions and
-    declines are also MLIR remarks of category `axe-dispatch`.
+    reading operand layouts, scope and chip. The first that applies gives a plan:
+    its name stays on the operator as `schedule`, and the plan as a dictionary
+    `plan`, which the reference of schedules describes. Storage and pipelines get
+    their places in shared memory, and the kernel a `plan` that names the chip.
+    An operator that names a `schedule` has no other, and one that has a `plan`
+    already keeps it, when it is right.
+
+    With `explain`, the chosen schedules, their plans and all declines are
+    printed. Decisions and declines are also MLIR remarks of category
+    `axe-dispatch`.
   }];
   let options = [
-    Option<"target", "target", "std::string", "\"\"", "The chip to emit for (default: the first target's own)">,
+    Option<"target", "target", "std::string", "\"\"", "The chip to decide for (default: the first target's own)">,
     Option<"explain", "explain", "bool", "false", "Print each decision, plan and decline">];
   let statistics = [
     Statistic<"dispatched", "num-dispatched", "Number of operators bound to a schedule">];
+  let dependentDialects = ["::axe::AxeDialect"];
+}
+
+def AxeLowerSchedules : Pass<"axe-lower-schedules", "::mlir::ModuleOp"> {
+  let summary = "Lower kernels as their plans say";
+  let description = [{
+    Reads the `schedule` and the `plan` of every operator, checks them as
+    `--axe-verify-schedules` does, and emits the kernel in the dialects of the
+    target that its plans are for. Nothing is decided here.
+  }];
+  let options = [
+    Option<"target", "target", "std::string", "\"\"", "The chip to lower for; by default, and at most, the one that the kernels name">,
+    Option<"check", "check", "bool", "true", "Check the plans first; pipelines, in which dispatch has just done so, do not">];
+  let statistics = [
+    Statistic<"lowered", "num-lowered", "Number of operators lowered">];
   let dependentDialects = ["::axe::AxeDialect", "::mlir::arith::ArithDialect",
                            "::mlir::scf::SCFDialect", "::mlir::math::MathDialect"];
 }
 
 def AxeVerifySchedules : Pass<"axe-verify-schedules", "::mlir::ModuleOp"> {
-  let summary = "Check every plan against the layouts by enumeration";
+  let summary = "Check the plans that stand in the IR against the layouts by enumeration";
   let description = [{
-    Plans each operator of each kernel as the dispatcher would, enumerates the
-    plan, and checks that every element is read from and written to exactly
-    where the layouts say, once. Changes nothing. Dispatch makes the same checks;
-    the page on kernels lists them.
+    Enumerates the plan of each operator of each kernel, and checks that every
+    element is read from and written to exactly where the layouts say, once, and
+    that the limits of the instructions are kept; a plan that moves no elements is
+    compared with what its schedule would plan. Changes nothing. A kernel that
+    `--axe-dispatch-schedules` has not been through has no plans, which is an
+    error. Dispatch and lowering make the same checks; the page on kernels lists
+    them.
   }];
   let options = [
-    Option<"target", "target", "std::string", "\"\"", "The chip to plan for (default: the first target's own)">];
+    Option<"target", "target", "std::string", "\"\"", "The chip to check for; by default, and at most, the one that the kernels name">];
   let statistics = [
     Statistic<"verified", "num-verified", "Number of plans checked">];
   let dependentDialects = ["::axe::AxeDialect"];

@@ -7,7 +7,9 @@ pub mod abi;
 pub mod agreement;
 mod boxes;
 pub mod build;
+pub mod check;
 pub mod convert;
+pub mod dispatch;
 pub mod error;
 pub mod fuse;
 mod host;
@@ -34,5 +36,6 @@ pub fn register() {
     pipeline::register(&host::pipeline::PIPELINE);
     registry::register("axe-plan-kernels", target::plan_kernels);
     registry::register("axe-dispatch-schedules", target::dispatch_schedules);
+    registry::register("axe-lower-schedules", target::lower_schedules);
     registry::register("axe-verify-schedules", target::verify_schedules);
 }

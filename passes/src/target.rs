@@ -1,5 +1,6 @@
 //! What a target gives to the target-neutral passes.
 
+use crate::dispatch::record;
 use crate::error::{PassError, PassResult};
 use crate::registry::PassContext;
 use melior::dialect::DialectHandle;
@@ -44,7 +45,7 @@ pub trait Target: Sync {
         pass: &mut PassContext,
     ) -> PassResult<'c>;
 
-    /// `--axe-dispatch-schedules` on a module.
+    /// `--axe-dispatch-schedules` on a module: leaves a schedule and a plan on every operator of every kernel.
     ///
     /// # Errors
     /// At the operator that no schedule takes, with every schedule's decline.
@@ -55,10 +56,21 @@ pub trait Target: Sync {
         pass: &mut PassContext,
     ) -> PassResult<'c>;
 
+    /// `--axe-lower-schedules` on a module: kernels as their plans say, in the target's own dialects.
+    ///
+    /// # Errors
+    /// At the operator whose plan is missing or wrong, or that has no form on the target.
+    fn lower<'c>(
+        &self,
+        module: OperationRef<'c, 'c>,
+        chip: &str,
+        pass: &mut PassContext,
+    ) -> PassResult<'c>;
+
     /// `--axe-verify-schedules` on a module.
     ///
     /// # Errors
-    /// At the operator whose plan does not do what its layouts say.
+    /// At the operator whose plan is missing, or does not do what its layouts say.
     fn verify<'c>(
         &self,
         module: OperationRef<'c, 'c>,
@@ -144,6 +156,20 @@ fn chosen<'c, 'a>(
     Ok((target, chip))
 }
 
+/// The target and the chip that the kernels' plans are for, which the option names too where it is given; `None` for a module
+/// without kernels.
+fn recorded<'c>(
+    module: OperationRef<'c, 'c>,
+    pass: &PassContext,
+) -> PassResult<'c, Option<(&'static dyn Target, String)>> {
+    let Some(chip) = record::common_chip(module, pass.option("target"))? else {
+        return Ok(None);
+    };
+    let target = for_chip(&chip);
+    let target = target.map_err(|message| PassError::new(module.location(), message))?;
+    Ok(Some((target, chip)))
+}
+
 /// The body of `--axe-plan-kernels`.
 pub(crate) fn plan_kernels<'c>(
     module: OperationRef<'c, 'c>,
@@ -167,6 +193,19 @@ pub(crate) fn verify_schedules<'c>(
     module: OperationRef<'c, 'c>,
     pass: &mut PassContext<'_>,
 ) -> PassResult<'c> {
-    let (target, chip) = chosen(module, pass)?;
-    target.verify(module, chip, pass)
+    match recorded(module, pass)? {
+        Some((target, chip)) => target.verify(module, &chip, pass),
+        None => Ok(()),
+    }
+}
+
+/// The body of `--axe-lower-schedules`.
+pub(crate) fn lower_schedules<'c>(
+    module: OperationRef<'c, 'c>,
+    pass: &mut PassContext<'_>,
+) -> PassResult<'c> {
+    match recorded(module, pass)? {
+        Some((target, chip)) => target.lower(module, &chip, pass),
+        None => Ok(()),
+    }
 }

@@ -404,7 +404,7 @@ impl Host {
         else {
             return Err(error(
                 op,
-                "expected a launch of a kernel that is bound to a target: run --axe-dispatch-schedules",
+                "expected a launch of a kernel that is lowered for a target: run --axe-dispatch-schedules and --axe-lower-schedules",
             ));
         };
         let mut name = symbol.clone();

@@ -1,5 +1,5 @@
-// RUN: axe-opt %s --axe-dispatch-schedules="target=sm_80 explain" 2>&1 | FileCheck %s
-// RUN: axe-opt %s --axe-verify-schedules=target=sm_80
+// RUN: axe-opt %s --axe-dispatch-schedules="target=sm_80 explain" --axe-lower-schedules 2>&1 | FileCheck %s
+// RUN: axe-opt %s --axe-dispatch-schedules=target=sm_80 --axe-verify-schedules
 
 // Boxes of register tensors: no instruction where the elements stay, through shared memory where they move.
 #sum = #axe.layout<S[(8, 4, 4, 2) : (4@lane, 2@reg, 1@lane, 1@reg)]>
@@ -15,9 +15,9 @@
 // CHECK-NEXT: | r[3] = s[7]
 // CHECK: axe.extract_slice -> shared
 // CHECK-NEXT: not registers: no register holds, in every thread
-// CHECK: | ld.shared [8, 16] (Box([0, 16]))
+// CHECK: | ld.shared [8, 16]
 // CHECK: axe.extract_slice -> shared
-// CHECK: | ld.shared [8, 12] (Box([0, 7]))
+// CHECK: | ld.shared [8, 12]
 axe.kernel @boxes(%x: memref<8x32xf32>, %y: memref<8x16xf32>, %z: memref<8x16xf32>, %w: memref<8x12xf32>) threads(32) {
   %s = axe.copy %x : memref<8x32xf32> -> tensor<8x32xf32, #sum>
   %a = axe.extract_slice %s [0, 16] : tensor<8x32xf32, #sum> -> tensor<8x16xf32, #part>

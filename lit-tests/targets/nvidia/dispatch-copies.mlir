@@ -1,5 +1,5 @@
-// RUN: axe-opt %s --axe-dispatch-schedules="target=sm_90a explain" 2>&1 | FileCheck %s
-// RUN: axe-opt %s --axe-verify-schedules=target=sm_90a
+// RUN: axe-opt %s --axe-dispatch-schedules="target=sm_90a explain" --axe-lower-schedules 2>&1 | FileCheck %s
+// RUN: axe-opt %s --axe-dispatch-schedules=target=sm_90a --axe-verify-schedules
 
 // Copies of runs, copies that add, and hints to the L2 cache.
 #tile = #axe.layout<Sw<3, 3, 3> o S[(64, 64) : (64, 1)]>
@@ -28,7 +28,7 @@
 // CHECK: axe.copy -> tma.store.staged
 // CHECK: axe.copy -> red.scalar
 // CHECK-NEXT: not tma.store.staged: sums of f64: expected f16, bf16, f32 or i32
-// CHECK-NEXT: | 32 sums of one element
+// CHECK-NEXT: | 32 registers a thread, one by one
 
 // CHECK: llvm.func @runs
 // CHECK: %[[LAST:.*]] = arith.constant 1508705875169116160 : i64

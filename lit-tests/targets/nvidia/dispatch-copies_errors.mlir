@@ -1,4 +1,4 @@
-// RUN: axe-opt %s --axe-dispatch-schedules=target=sm_90a -split-input-file -verify-diagnostics
+// RUN: axe-opt %s --axe-dispatch-schedules=target=sm_90a --axe-lower-schedules -split-input-file -verify-diagnostics
 
 // What copies of runs and copies that add do not take, and what it would have to be.
 axe.kernel @odd(%x: memref<12xf16>) threads(32) {

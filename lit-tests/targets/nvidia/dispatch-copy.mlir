@@ -1,6 +1,6 @@
-// RUN: axe-opt %s --axe-dispatch-schedules="target=sm_90a explain" 2>&1 | FileCheck %s
-// RUN: axe-opt %s --axe-dispatch-schedules="target=sm_80 explain" 2>&1 | FileCheck %s --check-prefix=AMPERE
-// RUN: axe-opt %s --axe-verify-schedules=target=sm_90a | FileCheck %s --check-prefix=SAME
+// RUN: axe-opt %s --axe-dispatch-schedules="target=sm_90a explain" --axe-lower-schedules 2>&1 | FileCheck %s
+// RUN: axe-opt %s --axe-dispatch-schedules="target=sm_80 explain" --axe-lower-schedules 2>&1 | FileCheck %s --check-prefix=AMPERE
+// RUN: axe-opt %s --axe-dispatch-schedules=target=sm_90a --axe-verify-schedules | FileCheck %s --check-prefix=SAME
 
 // Verifying changes nothing.
 // SAME: axe.kernel @tile

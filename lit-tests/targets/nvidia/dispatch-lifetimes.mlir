@@ -1,4 +1,4 @@
-// RUN: axe-opt %s --axe-dispatch-schedules="target=sm_90a explain" 2>&1 | FileCheck %s
+// RUN: axe-opt %s --axe-dispatch-schedules="target=sm_90a explain" --axe-lower-schedules 2>&1 | FileCheck %s
 
 // Storage that a barrier of the CTA separates shares bytes: two phases that need more than a CTA has together.
 #a = #axe.layout<S[(192, 256) : (256, 1)]>

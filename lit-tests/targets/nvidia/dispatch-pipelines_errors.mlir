@@ -1,5 +1,4 @@
-// RUN: axe-opt %s --axe-verify-schedules=target=sm_90a -split-input-file -verify-diagnostics
-// RUN: axe-opt %s --axe-dispatch-schedules=target=sm_90a -split-input-file -verify-diagnostics
+// RUN: axe-opt %s --axe-dispatch-schedules=target=sm_90a --axe-lower-schedules -split-input-file -verify-diagnostics
 
 // Rings whose stages are not given back once on every path, or whose barriers would count other arrivals than come.
 

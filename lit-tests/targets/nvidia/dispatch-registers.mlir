@@ -1,5 +1,5 @@
-// RUN: axe-opt %s --axe-dispatch-schedules="target=sm_80 explain" 2>&1 | FileCheck %s
-// RUN: axe-opt %s --axe-dispatch-schedules="target=sm_80" --remarks-filter-passed=axe-dispatch --remarks-filter-missed=axe-dispatch --remark-format=emitRemark -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: axe-opt %s --axe-dispatch-schedules="target=sm_80 explain" --axe-lower-schedules 2>&1 | FileCheck %s
+// RUN: axe-opt %s --axe-dispatch-schedules="target=sm_80" --axe-lower-schedules --remarks-filter-passed=axe-dispatch --remarks-filter-missed=axe-dispatch --remark-format=emitRemark -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 
 // REMARK-DAG: remark: [Missed] shfl.sync
 // REMARK-DAG: remark: [Passed] shfl.bfly

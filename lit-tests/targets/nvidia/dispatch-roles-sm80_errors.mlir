@@ -1,4 +1,4 @@
-// RUN: axe-opt %s --axe-dispatch-schedules=target=sm_80 -split-input-file -verify-diagnostics
+// RUN: axe-opt %s --axe-dispatch-schedules=target=sm_80 --axe-lower-schedules -split-input-file -verify-diagnostics
 
 axe.kernel @pipeline() threads(64) {
   // expected-error @below {{sm_80 cannot wait for an mbarrier's phase: pipelines need sm_90 or up}}

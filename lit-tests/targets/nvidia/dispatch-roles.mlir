@@ -1,4 +1,4 @@
-// RUN: axe-opt %s --axe-dispatch-schedules=target=sm_90a | FileCheck %s
+// RUN: axe-opt %s --axe-dispatch-schedules=target=sm_90a --axe-lower-schedules | FileCheck %s
 
 // Roles: each is a range of warps under a condition that is the same in all lanes; their budgets move registers. A stage has a barrier
 // that is full after the producer's arrivals and one that is empty after one arrival a warp of the consumers.
@@ -287,14 +287,14 @@ axe.kernel @exchange(%x: memref<128xf32>, %y: memref<128xf32>) threads(32) clust
 // CHECK: %[[TILES:.*]] = arith.muli %[[TEAM]], %[[GRID:.*]] :
 // CHECK: %[[FIRST:.*]] = arith.addi %{{.*}}, %[[TILES]]
 // CHECK: arith.cmpi eq, %[[TEAM]], %c1_i32
-// CHECK: llvm.inline_asm has_side_effects {{.*}}"bar.arrive 1, 256;"
+// CHECK: nvvm.barrier.arrive id = %{{.*}} number_of_threads = %{{.*}}
 // CHECK: %[[STEP:.*]] = arith.muli %[[GRID]], %c2_i32
 // CHECK: scf.for %{{.*}} = %[[FIRST]] to %{{.*}} step %[[STEP]]
 // CHECK: nvvm.barrier id = %c1_i32{{(_[0-9]+)?}} number_of_threads = %c256_i32
 // CHECK: nvvm.barrier id = %c2_i32{{(_[0-9]+)?}} number_of_threads = %c256_i32
 // CHECK: mbarrier.try_wait
-// CHECK: llvm.inline_asm has_side_effects {{.*}}"bar.arrive 2, 256;"
-// CHECK: llvm.inline_asm has_side_effects {{.*}}"bar.arrive 1, 256;"
+// CHECK: nvvm.barrier.arrive id = %{{.*}} number_of_threads = %{{.*}}
+// CHECK: nvvm.barrier.arrive id = %{{.*}} number_of_threads = %{{.*}}
 // CHECK: scf.yield
 // CHECK: nvvm.barrier id = %c1_i32
 // CHECK: nvvm.barrier id = %c2_i32

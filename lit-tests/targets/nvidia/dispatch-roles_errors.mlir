@@ -1,4 +1,4 @@
-// RUN: axe-opt %s --axe-dispatch-schedules=target=sm_90a -split-input-file -verify-diagnostics
+// RUN: axe-opt %s --axe-dispatch-schedules=target=sm_90a --axe-lower-schedules -split-input-file -verify-diagnostics
 
 axe.kernel @nobody_releases() threads(256) {
   // expected-error @below {{a pipeline needs a role that commits its stages and one that releases them: 4 and 0 arrivals}}
@@ -174,7 +174,7 @@ axe.kernel @part_of_a_team(%n: index, %b: i1) threads(384) {
   }
   axe.scope warpgroup [1, 3) {
     axe.scope warpgroup {
-      // expected-error @below {{a part of the team takes stages of a pipeline in a loop over tiles with pingpong: expected as many stages in each tile, known when compiling}}
+      // expected-error @below {{a part of the thread group takes stages of a pipeline in a loop over tiles with pingpong: expected as many stages in each tile, known when compiling}}
       axe.for_tiles (%i, %j) in (%n, %n) raster(rows) pingpong {
         axe.scope warp [0, 1) {
           %slot, %stage = axe.pipeline.wait %ring : !axe.slot

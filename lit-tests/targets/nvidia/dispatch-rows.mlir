@@ -1,5 +1,5 @@
-// RUN: axe-opt %s --axe-dispatch-schedules="target=sm_90a explain" 2>&1 | FileCheck %s
-// RUN: axe-opt %s --axe-verify-schedules=target=sm_90a
+// RUN: axe-opt %s --axe-dispatch-schedules="target=sm_90a explain" --axe-lower-schedules 2>&1 | FileCheck %s
+// RUN: axe-opt %s --axe-dispatch-schedules=target=sm_90a --axe-verify-schedules
 
 // Sums to rows that no tensor map takes: through panels that the threads read back along their rows.
 #sums = #axe.layout<S[(4, 2, 8, 8, 4, 2) : (1@warp, 2@reg, 4@lane, 4@reg, 1@lane, 1@reg)]>

@@ -10,7 +10,7 @@ axe.kernel @dynamic(%x: memref<?x8xf16>, %y: memref<?x8xf16>) threads(64) {
 
 #shared = #axe.space<shared>
 axe.kernel @alloc() threads(64) {
-  // expected-error @below {{expected storage of a known size below 2^63 bytes, got memref<4611686018427387904x4xf32, #axe.space<shared>>}}
+  // expected-error @below {{expected storage of fewer than 2^63 bytes, got memref<4611686018427387904x4xf32, #axe.space<shared>>}}
   %s = axe.alloc : memref<4611686018427387904x4xf32, #shared>
   axe.return
 }

@@ -1,4 +1,4 @@
-// RUN: axe-opt %s --axe-dispatch-schedules=target=sm_90a | FileCheck %s
+// RUN: axe-opt %s --axe-dispatch-schedules=target=sm_90a --axe-lower-schedules | FileCheck %s
 
 // What a map's body is undefined for becomes harmless: registers of a tile that hold no element are computed as well.
 #l = #axe.layout<S[64 : 1@thread]>

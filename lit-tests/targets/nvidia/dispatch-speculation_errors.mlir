@@ -1,4 +1,4 @@
-// RUN: axe-opt %s --axe-dispatch-schedules=target=sm_90a -split-input-file -verify-diagnostics
+// RUN: axe-opt %s --axe-dispatch-schedules=target=sm_90a --axe-lower-schedules -split-input-file -verify-diagnostics
 
 #l = #axe.layout<S[64 : 1@thread]>
 

@@ -1,4 +1,4 @@
-// RUN: axe-opt %s --axe-dispatch-schedules="target=sm_90a explain" 2>&1 | FileCheck %s
+// RUN: axe-opt %s --axe-dispatch-schedules="target=sm_90a explain" --axe-lower-schedules 2>&1 | FileCheck %s
 // RUN: axe-opt %s --axe-nvidia="chip=sm_90a until=nvvm" | FileCheck %s --check-prefix=NVVM
 
 // Copies by the tensor memory accelerator: a descriptor from the global memory's layout, boxes from the shared one's.

@@ -1,4 +1,4 @@
-// RUN: axe-opt %s --axe-dispatch-schedules=target=sm_90a -split-input-file -verify-diagnostics
+// RUN: axe-opt %s --axe-dispatch-schedules=target=sm_90a --axe-lower-schedules -split-input-file -verify-diagnostics
 
 // What the accelerator does not take, and what it would have to be.
 axe.kernel @strides(%x: memref<16x9xf32>) threads(32) {

@@ -1,4 +1,4 @@
-// RUN: axe-opt %s --axe-dispatch-schedules="target=sm_90a explain" 2>&1 | FileCheck %s
+// RUN: axe-opt %s --axe-dispatch-schedules="target=sm_90a explain" --axe-lower-schedules 2>&1 | FileCheck %s
 // RUN: axe-opt %s --axe-nvidia=chip=sm_90a | FileCheck %s --check-prefix=PTX
 
 // Products by warpgroups: descriptors come from the operands' layouts, registers from the fragments'.

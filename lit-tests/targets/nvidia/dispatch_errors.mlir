@@ -1,4 +1,4 @@
-// RUN: axe-opt %s --axe-dispatch-schedules=target=sm_80 -split-input-file -verify-diagnostics
+// RUN: axe-opt %s --axe-dispatch-schedules=target=sm_80 --axe-lower-schedules -split-input-file -verify-diagnostics
 
 // A register tensor needs a layout.
 axe.kernel @no_layout(%x: memref<64xf32>) threads(64) {

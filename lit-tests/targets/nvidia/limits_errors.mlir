@@ -1,6 +1,5 @@
 // What a kernel's threads and roles cannot be on a GPU.
 // RUN: axe-opt %s -split-input-file -verify-diagnostics --axe-dispatch-schedules=target=sm_90a
-// RUN: axe-opt %s -split-input-file -verify-diagnostics --axe-verify-schedules=target=sm_90a
 
 // expected-error@+1 {{expected threads to be a multiple of 32 from 32 to 1024, got 48}}
 axe.kernel @threads() threads(48) {

@@ -1,5 +1,6 @@
 // RUN: axe-opt %s --axe-nvidia="chip=sm_90a until=logical" | FileCheck %s --check-prefix=LOGICAL
 // RUN: axe-opt %s --axe-nvidia="chip=sm_90a until=scheduled" | FileCheck %s --check-prefix=SCHEDULED
+// RUN: axe-opt %s --axe-nvidia="chip=sm_80 until=dispatched" | FileCheck %s --check-prefix=DISPATCHED
 // RUN: axe-opt %s --axe-nvidia="chip=sm_80 until=target" | FileCheck %s --check-prefix=TARGET
 // RUN: axe-opt %s --axe-nvidia="chip=sm_90a until=nvvm" | FileCheck %s --check-prefix=NVVM
 // RUN: axe-opt %s --axe-nvidia=chip=sm_90a | FileCheck %s --check-prefix=PTX
@@ -10,6 +11,9 @@
 // LOGICAL-NOT: linalg.
 // SCHEDULED: axe.launch @[[KERNEL:.*]] grid
 // SCHEDULED: axe.kernel @
+// DISPATCHED: axe.launch @[[KERNEL:.*]] grid
+// DISPATCHED: axe.kernel @{{.*}}plan = {chip = "sm_80", shared_bytes = {{[0-9]+}} : i64}
+// DISPATCHED: axe.gemm {{.*}}schedule = "mma.sync"{{.*}}plan = {a = {{.*}}, atom = "m16n8k16", b = {{.*}}, d = {{.*}}}
 // TARGET: axe.launch @kernels::@{{.*}} grid({{.*}}) {{.*}}{shared_bytes = {{[0-9]+}} : i64, threads = {{[0-9]+}} : i64}
 // TARGET: gpu.func
 // TARGET: nvvm.mma.sync
@@ -21,7 +25,7 @@
 // PTX-SAME: .loc
 // PTX-SAME: wgmma.mma_async.sync.aligned.m64n{{[0-9]+}}k16.f32.f16.f16
 // CHIP: error: axe-nvidia: unknown chip 'sm_10': expected one of sm_80, sm_86, sm_89, sm_90a
-// LEVEL: error: axe-nvidia: unknown level 'metal': expected one of logical, scheduled, target, nvvm, ptx
+// LEVEL: error: axe-nvidia: unknown level 'metal': expected one of logical, scheduled, dispatched, target, nvvm, ptx
 
 func.func @mm(%a: tensor<256x128xf16>, %b: tensor<128x64xf16>) -> tensor<256x64xf32> {
   %zero = arith.constant 0.0 : f32

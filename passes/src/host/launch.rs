@@ -28,7 +28,7 @@ impl<'c> Lowering<'c> {
                 op.location(),
                 "the CPU target launches kernels of axe.kernel in the same module",
             )
-            .note("a kernel that axe-dispatch-schedules has bound to a GPU no longer runs on the host"));
+            .note("a kernel that axe-lower-schedules has lowered for a GPU no longer runs on the host"));
         };
         let mut passed = Vec::new();
         for (value, wanted) in launch.inputs.iter().zip(&kernel.arguments) {

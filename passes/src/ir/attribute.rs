@@ -62,6 +62,26 @@ pub fn elements<'c>(attribute: Attribute<'c>) -> Option<Vec<Attribute<'c>>> {
         .collect()
 }
 
+/// The entries of a dictionary attribute, by name; `None` for another attribute.
+#[must_use]
+pub fn entries<'c>(attribute: Attribute<'c>) -> Option<Vec<(String, Attribute<'c>)>> {
+    // SAFETY: the kind is checked before entries are read, at positions below their number.
+    unsafe {
+        if !sys::mlirAttributeIsADictionary(attribute.to_raw()) {
+            return None;
+        }
+        let entry = |at| {
+            let entry = sys::mlirDictionaryAttrGetElement(attribute.to_raw(), at);
+            let name = melior::StringRef::from_raw(sys::mlirIdentifierStr(entry.name));
+            let name = name.as_str().ok()?.to_owned();
+            Some((name, Attribute::from_raw(entry.attribute)))
+        };
+        (0..sys::mlirDictionaryAttrGetNumElements(attribute.to_raw()))
+            .map(entry)
+            .collect()
+    }
+}
+
 /// The value of an integer attribute of at most 64 bits; `None` for another attribute.
 #[must_use]
 pub fn integer(attribute: Attribute<'_>) -> Option<i64> {

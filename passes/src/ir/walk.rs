@@ -1,7 +1,7 @@
 //! Walking and erasing operations.
 
-use super::Op;
 use super::value::{is_used, results};
+use super::{Op, Val};
 use melior::ir::operation::OperationLike;
 use melior::ir::{BlockLike, BlockRef, RegionLike};
 use mlir_sys as sys;
@@ -31,6 +31,15 @@ pub fn operations<'c>(block: BlockRef<'c, 'c>) -> Vec<Op<'c>> {
         next = op.next_in_block();
     }
     found
+}
+
+/// The arguments of a block.
+#[must_use]
+pub fn block_arguments<'c>(block: BlockRef<'c, 'c>) -> Vec<Val<'c>> {
+    (0..block.argument_count())
+        // SAFETY: the position is below the count.
+        .map(|at| unsafe { Val::from_raw(sys::mlirBlockGetArgument(block.to_raw(), at as isize)) })
+        .collect()
 }
 
 /// The operations below `op`, each before those of its regions; `enter` says whose regions to go into.

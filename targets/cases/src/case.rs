@@ -63,11 +63,11 @@ struct Compiled {
     shared_bytes: u32,
 }
 
-/// What `--axe-dispatch-schedules` and MLIR's own passes make of a kernel, up to PTX.
+/// What `--axe-dispatch-schedules`, `--axe-lower-schedules` and MLIR's own passes make of a kernel, up to PTX.
 fn pipeline(chip: &str, first: &str) -> String {
     let comma = if first.is_empty() { "" } else { "," };
     format!(
-        "--pass-pipeline=builtin.module({first}{comma}axe-dispatch-schedules{{target={chip} explain}},canonicalize,cse,gpu.module(convert-scf-to-cf,convert-gpu-to-nvvm,convert-math-to-llvm,convert-arith-to-llvm,convert-index-to-llvm),convert-cf-to-llvm,reconcile-unrealized-casts,canonicalize,cse,nvvm-attach-target{{chip={chip} features=+ptx90 O=3}},gpu-module-to-binary{{format=isa}})"
+        "--pass-pipeline=builtin.module({first}{comma}axe-dispatch-schedules{{target={chip} explain}},axe-lower-schedules,canonicalize,cse,gpu.module(convert-scf-to-cf,convert-gpu-to-nvvm,convert-nvvm-to-llvm,convert-math-to-llvm,convert-arith-to-llvm,convert-index-to-llvm),convert-cf-to-llvm,reconcile-unrealized-casts,canonicalize,cse,nvvm-attach-target{{chip={chip} features=+ptx90 O=3}},gpu-module-to-binary{{format=isa}})"
     )
 }
 

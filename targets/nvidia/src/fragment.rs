@@ -93,6 +93,24 @@ impl Fragment {
         Ok(fragment)
     }
 
+    /// The fragment of a layout that someone wrote, of which nothing is known.
+    ///
+    /// # Errors
+    /// As [`Fragment::new`], and for sizes that no CTA holds.
+    pub fn read(layout: &Layout, shape: &[i64], threads: i64) -> Result<Self, Decline> {
+        let most = 1024 * MAX_REGISTERS;
+        let size = shape
+            .iter()
+            .try_fold(1_i64, |size, extent| size.checked_mul(*extent));
+        let fits = size.is_some_and(|size| (1..=most).contains(&size));
+        if !fits || layout.size() > most || !(1..=1024).contains(&threads) {
+            return Err(Decline::new(format!(
+                "expected at most {most} elements in at most 1024 threads, got {shape:?} in {threads}"
+            )));
+        }
+        Self::new(layout, shape, threads)
+    }
+
     /// The tensor's shape.
     #[must_use]
     pub fn shape(&self) -> &[i64] {

@@ -5,7 +5,9 @@
 //! * [`plan`]: what a schedule decided for one operator, as plain data that is printed and checked
 //!   without any IR;
 //! * [`planner`]: kernels from logical operators (`--axe-plan-kernels`);
-//! * [`emit`]: the plans of an `axe.kernel` as a `gpu.func` (`--axe-dispatch-schedules`).
+//! * `state`: what is known of an `axe.kernel` without emitting it;
+//! * [`emit`]: plans for the operators of an `axe.kernel` (`--axe-dispatch-schedules`), and a `gpu.func` out of them
+//!   (`--axe-lower-schedules`).
 
 pub mod emit;
 pub mod facts;
@@ -14,6 +16,7 @@ mod limits;
 mod pipeline;
 pub mod plan;
 pub mod planner;
+mod state;
 mod target;
 mod toolchain;
 mod vocabulary;

@@ -16,7 +16,7 @@ pub(crate) const PIPELINE: Pipeline = Pipeline {
         },
         PipelineOption {
             name: "until",
-            help: "Stop after this level: logical, scheduled, target, nvvm, ptx",
+            help: "Stop after this level: logical, scheduled, dispatched, target, nvvm, ptx",
             value: "ptx",
         },
         PipelineOption {
@@ -39,7 +39,7 @@ struct Options<'a> {
 }
 
 /// The levels after which the pipeline can stop, each with the passes that reach it.
-const LEVELS: [(&str, Passes); 5] = [
+const LEVELS: [(&str, Passes); 6] = [
     ("logical", |_| {
         "convert-linalg-to-axe,canonicalize,cse".to_owned()
     }),
@@ -51,9 +51,12 @@ const LEVELS: [(&str, Passes); 5] = [
         };
         format!("axe-plan-kernels{{target={chip}{tuned}}},axe-canonicalize-layouts")
     }),
+    ("dispatched", |options| {
+        format!("axe-dispatch-schedules{{target={}}}", options.chip)
+    }),
     ("target", |options| {
         format!(
-            "axe-dispatch-schedules{{target={}}},canonicalize,cse",
+            "axe-lower-schedules{{target={} check=false}},canonicalize,cse",
             options.chip
         )
     }),
@@ -136,6 +139,8 @@ mod tests {
     fn the_pipeline_stops_where_it_is_told() {
         let passes = text(&[("chip", "sm_90a"), ("until", "scheduled")]).unwrap();
         assert!(passes.contains("axe-plan-kernels{target=sm_90a}") && !passes.contains("dispatch"));
+        let passes = text(&[("chip", "sm_90a"), ("until", "dispatched")]).unwrap();
+        assert!(passes.ends_with("axe-dispatch-schedules{target=sm_90a}"));
         assert!(
             text(&[("chip", "sm_90a"), ("until", "ptx")])
                 .unwrap()

@@ -75,6 +75,16 @@ impl Target for Nvidia {
         emit::dispatch(module, chip_of(module, chip)?, pass)
     }
 
+    fn lower<'c>(
+        &self,
+        module: OperationRef<'c, 'c>,
+        chip: &str,
+        pass: &mut PassContext,
+    ) -> PassResult<'c> {
+        limits::check(module)?;
+        emit::lower(module, chip_of(module, chip)?, pass)
+    }
+
     fn verify<'c>(
         &self,
         module: OperationRef<'c, 'c>,

@@ -1,12 +1,12 @@
 //! Addresses, bounds, and the loads and stores themselves.
 
+use super::emitter::Emitter;
 use super::int::{Int, Ints, Predicate};
-use super::kernel::{Emitter, SCRATCH_ALIGNMENT};
-use super::types;
-use super::value::{Memory, Space};
+use super::value::Memory;
 use crate::fragment::{Digit, Fragment, Source};
 use crate::plan::copy::{CopyPlan, Term};
 use crate::plan::owner::Owner;
+use crate::state::types;
 use axe_layout::Swizzle;
 use axe_passes::PassResult;
 use axe_passes::ir::value::operands;
@@ -230,12 +230,12 @@ impl<'c> Emitter<'c> {
     /// Elements of a dimension that exist, at most its extent: 32 bits.
     pub(crate) fn room(&self, memory: &Memory<'c>, dim: usize) -> PassResult<'c, Int<'c>> {
         let extent = Int::Known(memory.shape.get(dim).copied().unwrap_or(0));
-        match memory.guards.get(dim).copied().flatten() {
+        match memory.remaining.get(dim).copied().flatten() {
             None => Ok(extent),
-            Some(guard) => {
+            Some(remaining) => {
                 let least = Int::Known(i64::from(i32::MIN));
                 let wide = Ints::new(self.builder, 64);
-                let clamped = wide.max(wide.min(guard.remaining, extent)?, least)?;
+                let clamped = wide.max(wide.min(remaining, extent)?, least)?;
                 self.ints().cast(clamped)
             }
         }
@@ -408,52 +408,4 @@ impl<'c> Emitter<'c> {
         };
         self.builder.constant(zero)
     }
-
-    /// Scratch storage in shared memory for one operator: `elements` of `element`, row-major in `shape`.
-    pub(crate) fn scratch(
-        &mut self,
-        shape: &[i64],
-        element: melior::ir::Type<'c>,
-    ) -> PassResult<'c, Memory<'c>> {
-        let bytes = types::bytes(element).ok_or_else(|| {
-            self.error(format!(
-                "elements of type {element} have no place in shared memory"
-            ))
-        })?;
-        let own = scratch_bytes(shape, bytes);
-        self.scratch_used = self.scratch_used.max(own * self.team.count());
-        let layout =
-            axe_layout::Layout::row_major(shape).map_err(|error| self.error(error.to_string()))?;
-        let grouped = layout
-            .group(shape)
-            .map_err(|error| self.error(error.to_string()))?;
-        let mut memory = Memory {
-            space: Space::Shared,
-            element,
-            bytes,
-            base: self.shared,
-            root: self.shared,
-            moved: None,
-            pending: Int::ZERO,
-            dims: grouped.blocks().map(<[axe_layout::Iter]>::to_vec).collect(),
-            offset: 0,
-            swizzle: None,
-            guards: vec![None; shape.len()],
-            shape: shape.to_vec(),
-            alignment: SCRATCH_ALIGNMENT / bytes,
-            extent: None,
-            origin: None,
-        };
-        let ints = self.ints();
-        let of_team = ints.mul(self.team_number()?, own / bytes)?;
-        let first = ints.add(of_team, Int::Known(self.scratch / bytes))?;
-        memory.base = self.offset_pointer(&memory, self.shared, first)?;
-        Ok(memory)
-    }
-}
-
-/// Bytes of one team's scratch storage.
-pub(crate) fn scratch_bytes(shape: &[i64], bytes: i64) -> i64 {
-    let used = shape.iter().product::<i64>() * bytes;
-    (used + SCRATCH_ALIGNMENT - 1) / SCRATCH_ALIGNMENT * SCRATCH_ALIGNMENT
 }

@@ -1,16 +1,16 @@
 //! Loops and branches: a register tensor that a loop carries is as many values as it has registers.
 
+use super::emitter::Emitter;
 use super::int::Int;
-use super::kernel::Emitter;
-use super::pipeline::RingKey;
-use super::types;
 use super::value::Bound;
+use crate::state::rings::{RingKey, rings_below};
+use crate::state::types;
 use axe_passes::ir::value::{operands, results};
-use axe_passes::ir::walk::blocks;
+use axe_passes::ir::walk::{block_arguments, blocks};
 use axe_passes::ir::{Builder, Op, Val};
 use axe_passes::{PassResult, speculation};
 use melior::ir::operation::OperationLike;
-use melior::ir::{BlockLike, Type, ValueLike};
+use melior::ir::{Type, ValueLike};
 
 impl<'c> Emitter<'c> {
     /// The scalars that a value consists of.
@@ -118,7 +118,7 @@ impl<'c> Emitter<'c> {
         for bound in bounds {
             start.push(self.scalar(*bound)?);
         }
-        let rings = self.rings_below(op);
+        let rings = rings_below(op);
         let panels = self.carries_panels(op)?;
         let mut initial = self.expand_all(carried)?;
         let own_count = initial.len();
@@ -155,7 +155,7 @@ impl<'c> Emitter<'c> {
             .ok_or_else(|| self.error("expected a condition"))?;
         let condition = self.scalar(condition)?;
         let location = self.builder.location;
-        let rings = self.rings_below(op);
+        let rings = rings_below(op);
         let panels = self.carries_panels(op)?;
         let mut before = self.cursor_values(&rings)?;
         before.extend(self.panel_values(panels)?);
@@ -259,14 +259,4 @@ impl<'c> Emitter<'c> {
 fn first_block<'c>(region: melior::ir::RegionRef<'c, 'c>) -> Option<melior::ir::BlockRef<'c, 'c>> {
     use melior::ir::RegionLike;
     region.first_block()
-}
-
-/// The arguments of a block.
-pub(crate) fn block_arguments<'c>(block: melior::ir::BlockRef<'c, 'c>) -> Vec<Val<'c>> {
-    (0..block.argument_count())
-        // SAFETY: the position is below the count.
-        .map(|at| unsafe {
-            Val::from_raw(mlir_sys::mlirBlockGetArgument(block.to_raw(), at as isize))
-        })
-        .collect()
 }

@@ -1,6 +1,6 @@
 //! 8-bit floats in arithmetic that every chip has.
 
-use super::kernel::Emitter;
+use super::emitter::Emitter;
 use axe_passes::PassResult;
 use axe_passes::ir::Val;
 use axe_passes::ir::float8::{self, Float8};

@@ -9,8 +9,8 @@
 //! | erf | series below 0.5, else Abramowitz and Stegun 7.1.26 | 2e-7 absolute |
 //! | remf | the remainder of quotients of 50 bits, in f64 | none |
 
-use super::kernel::Emitter;
-use super::types;
+use super::emitter::Emitter;
+use crate::state::types;
 use axe_passes::PassResult;
 use axe_passes::ir::types::{bits, is_float};
 use axe_passes::ir::value::{operands, results};

@@ -1,13 +1,13 @@
-//! Storage: kernel arguments, shared memory, and their slices and views.
+//! Storage at run time: kernel arguments, shared memory, and their slices and views.
 
-use super::boxes;
+use super::emitter::Emitter;
 use super::int::{Int, Ints};
-use super::kernel::Emitter;
-use super::types;
-use super::value::{Guard, Memory, Origin, Space};
-use crate::plan::gcd;
-use axe_dialect::{element_type, layout_of, memory_space, strides_of};
-use axe_layout::{Axis, Iter, Layout, Offset, Swizzle};
+use super::value::Memory;
+use crate::state::boxes;
+use crate::state::cursor::{Scratch, scratch_storage};
+use crate::state::form::{Space, Storage};
+use crate::state::storage::{self, cut, guard, moves_base, origin_along};
+use crate::state::types;
 use axe_passes::PassResult;
 use axe_passes::ir::value::{only_result, operands};
 use axe_passes::ir::{DYNAMIC, Op, Val};
@@ -16,151 +16,64 @@ use melior::ir::{Type, ValueLike};
 /// Bytes that descriptors of shared memory count in (PTX ISA 9.7.15.5.1.2.2, "matrix-descriptor-encode").
 const QUANTUM: i64 = 16;
 
-/// Bytes to which the runtime aligns a kernel's pointer arguments.
-pub(crate) const ARGUMENT_ALIGNMENT: i64 = 16;
-
-/// More rows than any tensor has: the extent of a dimension that is known at run time only.
-const MOST_ROWS: i64 = 1 << 40;
-
-/// The place of each element in a memref type.
-struct Places {
-    dims: Vec<Vec<Iter>>,
-    offset: i64,
-    swizzle: Option<Swizzle>,
-}
-
-impl Memory<'_> {
-    /// The layout of the box, on `m`.
-    pub(crate) fn layout(&self) -> axe_layout::Result<Layout> {
-        let mut offset = Offset::new();
-        offset.set(Axis::M, self.offset);
-        Layout::new(
-            self.dims.iter().flatten().copied(),
-            [],
-            offset,
-            self.swizzle,
-        )
-    }
-}
-
 impl<'c> Emitter<'c> {
-    /// The storage at `base` that a memref type describes.
-    pub(crate) fn storage(
+    /// The storage that a value of the kernel is, as far as it is known when compiling.
+    fn storage_of(&self, value: Val<'c>) -> PassResult<'c, Storage<'c>> {
+        let storage = self.kernel.storage(value);
+        storage.cloned().map_err(|reason| self.error(reason))
+    }
+
+    /// An argument, at its parameter.
+    pub(crate) fn argument(
         &self,
-        r#type: Type<'c>,
+        argument: Val<'c>,
         base: Val<'c>,
-        alignment: i64,
         extent: Option<Val<'c>>,
     ) -> PassResult<'c, Memory<'c>> {
-        let space = match memory_space(r#type) {
-            Some("global") => Space::Global,
-            Some("shared") => Space::Shared,
-            _ => return Err(self.error(format!("expected global or shared memory, got {type}"))),
-        };
-        let element = element_type(r#type);
-        let bytes = types::bytes(element).ok_or_else(|| {
-            self.error(format!(
-                "elements of type {element} have no place in memory: expected 8, 16, 32 or 64 bits"
-            ))
-        })?;
-        let shape = types::memref_shape(r#type)
-            .ok_or_else(|| self.error(format!("expected a memref, got {type}")))?;
-        self.addressable(r#type, &shape, bytes)?;
-        let places = self.places(r#type, &shape)?;
         Ok(Memory {
-            space,
-            element,
-            bytes,
-            base,
-            root: base,
             moved: Some(Int::ZERO),
-            pending: Int::ZERO,
-            dims: places.dims,
-            offset: places.offset,
-            swizzle: places.swizzle,
-            guards: vec![None; shape.len()],
-            shape,
-            alignment: (alignment / bytes).max(1),
             extent,
-            origin: None,
+            ..Memory::new(self.storage_of(argument)?, base)
         })
     }
 
-    /// Checks that the known extents of a memref are of fewer bytes than an address counts.
-    fn addressable(&self, r#type: Type<'c>, shape: &[i64], bytes: i64) -> PassResult<'c> {
-        let mut known = shape.iter().filter(|extent| **extent != DYNAMIC);
-        let total = known.try_fold(bytes, |total, &extent| total.checked_mul(extent));
-        match total {
-            Some(_) => Ok(()),
-            None => Err(self.error(format!(
-                "expected storage of fewer than 2^63 bytes, got {type}"
-            ))),
-        }
-    }
-
-    fn places(&self, r#type: Type<'c>, shape: &[i64]) -> PassResult<'c, Places> {
-        if shape.iter().skip(1).any(|&extent| extent == DYNAMIC) {
-            return Err(self.error(format!(
-                "only the outermost extent may be dynamic, got {type}"
-            )));
-        }
-        let Some(attribute) = layout_of(r#type) else {
-            let (strides, offset) = strides_of(r#type)
-                .filter(|(strides, _)| !strides.contains(&DYNAMIC))
-                .ok_or_else(|| self.error(format!("expected static strides, got {type}")))?;
-            let iter = |(&extent, &stride): (&i64, &i64)| {
-                let extent = if extent == DYNAMIC { MOST_ROWS } else { extent };
-                vec![Iter::new(extent.max(1), stride, Axis::M)]
-            };
-            return Ok(Places {
-                dims: shape.iter().zip(&strides).map(iter).collect(),
-                // The pointer of a kernel's argument is that of its first element.
-                offset: if offset == DYNAMIC { 0 } else { offset },
-                swizzle: None,
-            });
-        };
-        let layout = attribute
-            .layout()
-            .map_err(|error| self.error(error.to_string()))?;
-        if layout.axes().iter().any(|&axis| axis != Axis::M) || !layout.replica().is_empty() {
-            return Err(self.error(format!(
-                "expected storage on the axis m without replicas, got {layout}"
-            )));
-        }
-        let grouped = layout
-            .group(shape)
-            .map_err(|error| self.error(error.to_string()))?;
-        Ok(Places {
-            dims: grouped.blocks().map(<[Iter]>::to_vec).collect(),
-            offset: layout.offset().get(Axis::M),
-            swizzle: layout.swizzle(),
+    /// `axe.alloc`, at its byte of shared memory.
+    pub(crate) fn alloc(&self, op: Op<'c>) -> PassResult<'c, Memory<'c>> {
+        let result = only_result(op).ok_or_else(|| self.error("expected a result"))?;
+        let at = self.place_of(op)?.first;
+        let storage = self.storage_of(result)?;
+        let offset = Int::Known(at / storage.bytes);
+        let base = self.pointer_at(storage.space, storage.element, self.shared, offset)?;
+        Ok(Memory {
+            moved: Some(Int::ZERO),
+            ..Memory::new(storage, base)
         })
     }
 
     /// `axe.slice`: a box at a run-time origin.
     pub(crate) fn slice(&self, op: Op<'c>) -> PassResult<'c, Memory<'c>> {
         let operands = operands(op);
-        let Some((&source_value, origins)) = operands.split_first() else {
+        let Some((&source, origins)) = operands.split_first() else {
             return Err(self.error("expected a source"));
         };
-        let source = self.memory(source_value)?;
-        let result = only_result(op).map_or(source_value.r#type(), |result| result.r#type());
-        let shape = types::memref_shape(result).unwrap_or_default();
-        self.addressable(result, &shape, source.bytes)?;
-        let dropped = source.shape.len().saturating_sub(shape.len());
-        let extents: Vec<_> = std::iter::repeat_n(1, dropped).chain(shape).collect();
+        let source = self.memory(source)?;
+        let result = only_result(op).ok_or_else(|| self.error("expected a result"))?;
+        let shape = types::memref_shape(result.r#type()).unwrap_or_default();
+        let (extents, dropped) = storage::extents(&source, shape);
+        // Guards grow with the dimensions, as where the slice was read.
         let mut sliced = Memory {
-            dims: Vec::new(),
-            guards: Vec::new(),
-            shape: extents.clone(),
+            remaining: Vec::new(),
             extent: None,
             ..source.clone()
         };
+        sliced.storage.guards.clear();
         for (dim, (&origin, &extent)) in origins.iter().zip(&extents).enumerate() {
-            self.slice_dimension(&mut sliced, &source, dim, origin, extent)?;
+            self.slice_dimension(&mut sliced, &source, dim, (origin, extent))?;
             self.move_origin(&mut sliced, &source, dim, origin)?;
         }
-        self.drop_units(sliced, dropped)
+        self.drop_units(&mut sliced, dropped, extents.get(dropped).copied())?;
+        sliced.storage = self.storage_of(result)?;
+        Ok(sliced)
     }
 
     fn slice_dimension(
@@ -168,18 +81,11 @@ impl<'c> Emitter<'c> {
         sliced: &mut Memory<'c>,
         source: &Memory<'c>,
         dim: usize,
-        origin: Val<'c>,
-        extent: i64,
+        (origin, extent): (Val<'c>, i64),
     ) -> PassResult<'c> {
-        let fact = self.facts.of(origin);
+        let fact = self.kernel.facts.of(origin);
         let number = self.int(origin)?;
-        let cut = boxes::cut(
-            source.dims.get(dim).map_or(&[][..], Vec::as_slice),
-            extent,
-            fact.divisor,
-        )
-        .map_err(|reason| self.error(format!("dimension {dim} of the box: {reason}")))?;
-        sliced.dims.push(cut.iters);
+        let cut = cut(source, dim, extent, &fact).map_err(|reason| self.error(reason))?;
         let ints = Ints::new(self.builder, source.space.offset_bits());
         let wide = ints.cast(number)?;
         let mut offset = Int::ZERO;
@@ -200,13 +106,36 @@ impl<'c> Emitter<'c> {
             };
         }
         sliced.moved = moved;
-        sliced.alignment = gcd(sliced.alignment, cut.multiple).max(1);
-        self.displace(sliced, offset, cut.multiple)?;
-        sliced.guards.push(self.guard(source, dim, extent, origin)?);
+        if moves_base(sliced, cut.multiple) {
+            sliced.base = self.offset_pointer(sliced, sliced.base, offset)?;
+        } else {
+            sliced.pending = ints.add(sliced.pending, offset)?;
+        }
+        let guard = guard(source, dim, extent, &fact);
+        sliced.storage.guards.push(guard);
+        let remaining = guard.map(|_| self.remaining(source, dim, number));
+        sliced.remaining.push(remaining.transpose()?);
         Ok(())
     }
 
-    /// Moves the origin of a box along a dimension. A box whose bounds are another slice's has none.
+    /// Elements from an origin to the end of the source along a dimension.
+    fn remaining(
+        &self,
+        source: &Memory<'c>,
+        dim: usize,
+        origin: Int<'c>,
+    ) -> PassResult<'c, Int<'c>> {
+        let ints = Ints::new(self.builder, 64);
+        let outer = source.remaining.get(dim).copied().flatten();
+        let limit = match (outer, source.shape.get(dim).copied()) {
+            (Some(remaining), _) => remaining,
+            (None, Some(DYNAMIC)) => source.extent.map_or(Int::ZERO, Int::Value),
+            (None, limit) => Int::Known(limit.unwrap_or(0)),
+        };
+        ints.sub(ints.cast(limit)?, ints.cast(origin)?)
+    }
+
+    /// Moves the origin of a box along a dimension.
     fn move_origin(
         &self,
         sliced: &mut Memory<'c>,
@@ -214,139 +143,68 @@ impl<'c> Emitter<'c> {
         dim: usize,
         by: Val<'c>,
     ) -> PassResult<'c> {
-        let bounded = |memory: &Memory<'c>| memory.guards.get(dim).is_some_and(Option::is_some);
-        let Some(mut origin) = sliced.origin.take() else {
+        let Some(along) = origin_along(sliced, source, dim) else {
+            sliced.storage.origin = None;
             return Ok(());
         };
-        if !origin.whole && bounded(sliced) && !bounded(source) {
-            return Ok(());
-        }
-        let Some(&of) = origin.kept.get(dim) else {
-            return Ok(());
-        };
-        if let Some(at) = origin.at.get_mut(of) {
+        if let Some(at) = sliced.at.get_mut(along) {
             let ints = self.ints();
             *at = ints.add(*at, ints.cast(self.int(by)?)?)?;
         }
-        if let Some(divisor) = origin.divisors.get_mut(of) {
-            *divisor = gcd(*divisor, self.facts.of(by).divisor);
-        }
-        if dim + 1 == source.shape.len() {
+        if let Some(origin) = &mut sliced.storage.origin
+            && dim + 1 == source.shape.len()
+        {
             origin.whole = false;
         }
-        sliced.origin = Some(origin);
         Ok(())
-    }
-
-    /// Moves a box by an offset of elements, a multiple of `multiple`.
-    fn displace(&self, memory: &mut Memory<'c>, offset: Int<'c>, multiple: i64) -> PassResult<'c> {
-        let period = memory.swizzle.map_or(1, |swizzle| swizzle.period());
-        if multiple % period == 0 {
-            memory.base = self.offset_pointer(memory, memory.base, offset)?;
-        } else {
-            let ints = Ints::new(self.builder, memory.space.offset_bits());
-            memory.pending = ints.add(memory.pending, offset)?;
-        }
-        Ok(())
-    }
-
-    /// The bounds of a box along a dimension; `None` when all of it always exists.
-    fn guard(
-        &self,
-        source: &Memory<'c>,
-        dim: usize,
-        extent: i64,
-        origin: Val<'c>,
-    ) -> PassResult<'c, Option<Guard<'c>>> {
-        let (fact, number) = (self.facts.of(origin), self.int(origin)?);
-        let ints = Ints::new(self.builder, 64);
-        let outer = source.guards.get(dim).copied().flatten();
-        let (limit, divisor) = match (outer, source.shape.get(dim).copied()) {
-            (Some(guard), _) => (guard.remaining, guard.divisor),
-            (None, Some(DYNAMIC)) => (source.extent.map_or(Int::ZERO, Int::Value), 1),
-            (None, limit) => (Int::Known(limit.unwrap_or(0)), limit.unwrap_or(0)),
-        };
-        let inside = limit.known().zip(fact.high).is_some_and(|(limit, high)| {
-            fact.low >= Some(0) && high.checked_add(extent).is_some_and(|end| end <= limit)
-        });
-        if inside {
-            return Ok(None);
-        }
-        let remaining = ints.sub(ints.cast(limit)?, ints.cast(number)?)?;
-        Ok(Some(Guard {
-            remaining,
-            divisor: gcd(divisor, fact.divisor),
-        }))
     }
 
     /// Without its leading unit dimensions. A guard on one of them decides for the whole box: where it
-    /// fails, the first dimension is empty.
-    fn drop_units(&self, mut memory: Memory<'c>, dropped: usize) -> PassResult<'c, Memory<'c>> {
-        let units: Vec<_> = memory.guards.drain(..dropped).flatten().collect();
-        memory.shape.drain(..dropped);
-        memory.dims.drain(..dropped);
-        if let Some(origin) = &mut memory.origin {
-            origin.kept.drain(..dropped);
-        }
+    /// fails, the first dimension, of this extent, is empty.
+    fn drop_units(
+        &self,
+        memory: &mut Memory<'c>,
+        dropped: usize,
+        extent: Option<i64>,
+    ) -> PassResult<'c> {
+        let units: Vec<_> = memory.remaining.drain(..dropped).flatten().collect();
         let ints = Ints::new(self.builder, 64);
         for unit in units {
-            let (Some(&extent), Some(first)) = (memory.shape.first(), memory.guards.first_mut())
-            else {
+            let (Some(extent), Some(first)) = (extent, memory.remaining.first_mut()) else {
                 return Err(self.error("a box without dimensions may not lie outside its source"));
             };
-            let whole = ints.mul(ints.min(unit.remaining, Int::Known(1))?, extent)?;
+            let whole = ints.mul(ints.min(unit, Int::Known(1))?, extent)?;
             *first = Some(match first {
-                Some(old) => Guard {
-                    remaining: ints.min(old.remaining, whole)?,
-                    divisor: gcd(old.divisor, extent),
-                },
-                None => Guard {
-                    remaining: whole,
-                    divisor: extent,
-                },
+                Some(old) => ints.min(*old, whole)?,
+                None => whole,
             });
         }
-        Ok(memory)
+        Ok(())
     }
 
     /// `axe.view`: the same storage through another layout.
     pub(crate) fn view(&self, op: Op<'c>) -> PassResult<'c, Memory<'c>> {
         let result = only_result(op).ok_or_else(|| self.error("expected a result"))?;
         let source = self.memory(operands(op).first().copied().unwrap_or(result))?;
-        let mut view = self.storage(result.r#type(), source.base, 1, None)?;
-        if view.shape.contains(&DYNAMIC) {
-            return Err(self.error(format!(
-                "expected a view of static shape, got {}",
-                result.r#type()
-            )));
-        }
-        view.guards = boxes::guards_of_view(&source, &view).ok_or_else(|| {
-            self.error(
-                "the view of a box that may reach outside its source must keep its bounded dimensions: \
-                 expected dimensions of the same extent and stride",
-            )
-        })?;
-        view.root = source.root;
-        view.moved = source.moved;
-        view.pending = source.pending;
-        view.alignment = source.alignment;
-        let whole = source.origin.filter(|origin| origin.whole);
-        view.origin = whole.map(|origin| Origin::of(origin.argument, &view));
-        Ok(view)
+        let storage = self.storage_of(result)?;
+        let kept = boxes::guards_of_view(&source, &storage)
+            .ok_or_else(|| self.error("a view without its source's bounds"))?;
+        let remaining = |from: &Option<usize>| source.remaining.get((*from)?).copied().flatten();
+        Ok(Memory {
+            root: source.root,
+            moved: source.moved,
+            pending: source.pending,
+            remaining: kept.iter().map(remaining).collect(),
+            ..Memory::new(storage, source.base)
+        })
     }
 
     /// `axe.peer`: the same storage of another CTA (PTX ISA 9.7.9.23, `mapa`).
     pub(crate) fn peer(&self, op: Op<'c>) -> PassResult<'c, Memory<'c>> {
         let operands = operands(op);
-        let &[source, rank] = operands.as_slice() else {
+        let (&[source, rank], Some(result)) = (operands.as_slice(), only_result(op)) else {
             return Err(self.error("expected storage and a rank"));
         };
-        if !self.chip.has_tma {
-            return Err(self.error(format!(
-                "{} has no clusters: expected sm_90 or up",
-                self.chip.name
-            )));
-        }
         let own = self.memory(source)?;
         let ints = self.ints();
         let rank = ints.value(ints.cast(self.int(rank)?)?)?;
@@ -355,7 +213,7 @@ impl<'c> Emitter<'c> {
             .builder
             .value("nvvm.mapa", &[own.base, rank], pointer, &[])?;
         Ok(Memory {
-            space: Space::ClusterShared,
+            storage: self.storage_of(result)?,
             base,
             root: base,
             moved: Some(Int::ZERO),
@@ -403,5 +261,28 @@ impl<'c> Emitter<'c> {
             result,
             &[("rawConstantIndices", indices), ("elem_type", element)],
         )
+    }
+
+    /// A pointer to shared memory plus bytes.
+    pub(crate) fn shared_address(&self, base: Val<'c>, at: Int<'c>) -> PassResult<'c, Val<'c>> {
+        let byte = types::integer(self.builder, 8);
+        self.pointer_at(Space::Shared, byte, base, at)
+    }
+
+    /// Scratch storage of an operator: this thread group's.
+    pub(crate) fn scratch(
+        &self,
+        place: Scratch,
+        shape: &[i64],
+        element: Type<'c>,
+    ) -> PassResult<'c, Memory<'c>> {
+        let (storage, _) =
+            scratch_storage(shape, element).map_err(|decline| self.error(decline.to_string()))?;
+        let ints = self.ints();
+        let bytes = storage.bytes;
+        let of_group = ints.mul(self.group_number()?, place.bytes / bytes)?;
+        let first = ints.add(of_group, Int::Known(place.first / bytes))?;
+        let base = self.pointer_at(Space::Shared, element, self.shared, first)?;
+        Ok(Memory::new(storage, base))
     }
 }

@@ -1,33 +1,33 @@
-//! Kernels bound to hardware schedules: `--axe-dispatch-schedules`.
+//! Kernels bound to hardware schedules (`--axe-dispatch-schedules`), and lowered as these say (`--axe-lower-schedules`).
 //!
-//! Each `axe.kernel` is walked and emitted anew as a `gpu.func`: a register tensor becomes the scalars that
-//! one thread holds, storage a pointer with the layout of what it points to. For each operator the
-//! [`schedules`] are tried in order of priority.
+//! [`decide`] tries, for each operator, the [`schedules`] in order of priority, on what is known of the kernel when compiling,
+//! and leaves the choice and its plan in the IR; or it reads what stands there and checks it. Then each `axe.kernel` is walked
+//! and emitted anew as a `gpu.func`: a register tensor becomes the scalars that one thread holds, storage a pointer with the
+//! layout of what it points to.
 
 mod access;
 mod assembly;
-mod boxes;
 mod control;
+mod decide;
+mod emitter;
 mod float8;
 mod int;
-mod kernel;
-mod lifetimes;
 mod math;
 mod memory;
 mod module;
 mod pingpong;
 mod pipeline;
-mod protocol;
+mod progress;
 mod schedule;
 mod schedules;
 mod staging;
-mod team;
 mod tensor_map;
+mod threads;
 mod tiles;
-mod types;
 mod value;
+mod walk;
 
-pub(crate) use module::{dispatch, verify};
+pub(crate) use decide::{dispatch, verify};
+pub(crate) use module::lower;
 pub(crate) use schedules::PANEL_BYTES;
-pub(crate) use staging::STAGING_BYTES;
 pub(crate) use tiles::MOST_GROUPED;

@@ -1,30 +1,26 @@
 //! Modules: kernels out of `axe.kernel`s, and launches that name them.
 
-use super::kernel::{Emitter, SHARED_ALIGNMENT};
-use super::memory::ARGUMENT_ALIGNMENT;
-use super::schedule::Decision;
-use super::tensor_map::TensorMapParameter;
-use super::types;
-use super::value::{Bound, Origin};
+use super::decide;
+use super::emitter::{Decided, Emitter};
+use super::value::{Bound, TensorMapParameter};
 use crate::facts::chip::Chip;
-use axe_dialect::{element_type, layout_of};
+use crate::state::storage::{ARGUMENT_ALIGNMENT, SHARED_ALIGNMENT};
+use crate::state::types;
+use axe_passes::dispatch::record;
 use axe_passes::ir::value::name;
-use axe_passes::ir::walk::{blocks, nested, operations};
+use axe_passes::ir::walk::{block_arguments, blocks, nested, operations};
 use axe_passes::ir::{Builder, DYNAMIC, Op, Val, attribute};
 use axe_passes::registry::PassContext;
-use axe_passes::remark::{self, Kind};
 use axe_passes::{PassError, PassResult};
-use melior::ir::attribute::{IntegerAttribute, StringAttribute};
+use melior::ir::attribute::IntegerAttribute;
 use melior::ir::operation::OperationLike;
-use melior::ir::{Attribute, AttributeLike, OperationRef, RegionLike, Type, TypeLike, ValueLike};
+use melior::ir::{Attribute, OperationRef, RegionLike, Type, TypeLike, ValueLike};
 use std::collections::HashMap;
 
 /// The module of the kernels.
 const MODULE: &str = "kernels";
 /// The CTA's shared memory, whose size a launch gives.
 const SHARED: &str = "axe_shared";
-/// The category of the remarks.
-const CATEGORY: &str = "axe-dispatch";
 
 /// A kernel that was emitted.
 struct Emitted<'c> {
@@ -32,28 +28,28 @@ struct Emitted<'c> {
     shared_bytes: i64,
     cluster: Vec<i64>,
     tensor_maps: Vec<TensorMapParameter<'c>>,
-    decisions: Vec<Decision<'c>>,
 }
 
-/// Dispatches the kernels of a module.
+/// Lowers the kernels of a module as their plans say.
 ///
 /// # Errors
-/// At the operator that no schedule takes, with every schedule's reason.
-pub(crate) fn dispatch<'c>(
+/// At a plan that is missing or wrong, and at an operation that has no form on this target.
+pub(crate) fn lower<'c>(
     module: OperationRef<'c, 'c>,
     chip: &'static Chip,
     pass: &mut PassContext,
 ) -> PassResult<'c> {
-    let kernels = kernels(module);
+    let kernels = record::kernels(module);
     if kernels.is_empty() {
         return Ok(());
     }
     let target = gpu_module(module)?;
     let mut emitted = HashMap::new();
     for &kernel in &kernels {
-        let name = symbol(kernel).unwrap_or_default();
-        let made = emit(kernel, target, chip)?;
-        report(&name, &made.decisions, pass);
+        let decided = decide::read(kernel, chip, pass.flag("check"))?;
+        pass.count("num-lowered", decided.plans.len());
+        let name = record::symbol(kernel).unwrap_or_default();
+        let made = emit(kernel, target, decided)?;
         emitted.insert(name, made);
     }
     rename_launches(module, &emitted)?;
@@ -64,44 +60,6 @@ pub(crate) fn dispatch<'c>(
     Ok(())
 }
 
-/// Plans and emits each kernel into a module that is thrown away: every plan is compared with its layouts
-/// by enumeration when it is made.
-///
-/// # Errors
-/// As [`dispatch`].
-pub(crate) fn verify<'c>(
-    module: OperationRef<'c, 'c>,
-    chip: &'static Chip,
-    pass: &mut PassContext,
-) -> PassResult<'c> {
-    let kernels = kernels(module);
-    if kernels.is_empty() {
-        return Ok(());
-    }
-    let target = gpu_module(module)?;
-    let made: PassResult<'c, Vec<_>> = kernels
-        .iter()
-        .map(|kernel| emit(*kernel, target, chip))
-        .collect();
-    // SAFETY: nothing names the module that was just built.
-    unsafe { mlir_sys::mlirOperationDestroy(target.to_raw()) };
-    let plans = made?.iter().map(|kernel| kernel.decisions.len()).sum();
-    pass.count("num-verified", plans);
-    Ok(())
-}
-
-fn kernels<'c>(module: OperationRef<'c, 'c>) -> Vec<Op<'c>> {
-    let all = nested(module, &|_| false);
-    all.into_iter()
-        .filter(|op| name(*op) == "axe.kernel")
-        .collect()
-}
-
-fn symbol(op: Op<'_>) -> Option<String> {
-    let name = op.attribute("sym_name").ok()?;
-    Some(StringAttribute::try_from(name).ok()?.value().to_owned())
-}
-
 /// A new `gpu.module`, with the declaration of the CTA's shared memory.
 fn gpu_module<'c>(module: OperationRef<'c, 'c>) -> PassResult<'c, Op<'c>> {
     let block = blocks(module).first().copied();
@@ -109,11 +67,11 @@ fn gpu_module<'c>(module: OperationRef<'c, 'c>) -> PassResult<'c, Op<'c>> {
         block.ok_or_else(|| PassError::new(module.location(), "expected a module with a body"))?;
     if operations(block)
         .iter()
-        .any(|op| symbol(*op).as_deref() == Some(MODULE))
+        .any(|op| record::symbol(*op).as_deref() == Some(MODULE))
     {
         return Err(PassError::new(
             module.location(),
-            format!("'@{MODULE}' is already there: was the module dispatched before?"),
+            format!("'@{MODULE}' is already there: was the module lowered before?"),
         ));
     }
     let builder = Builder::at_end(block, module.location());
@@ -167,42 +125,24 @@ fn parameters<'c>(builder: Builder<'c>, arguments: &[Val<'c>]) -> Vec<Type<'c>> 
 }
 
 /// Emits one kernel into the module.
-fn emit<'c>(kernel: Op<'c>, target: Op<'c>, chip: &'static Chip) -> PassResult<'c, Emitted<'c>> {
+fn emit<'c>(kernel: Op<'c>, target: Op<'c>, decided: Decided<'c>) -> PassResult<'c, Emitted<'c>> {
     let location = kernel.location();
     let missing = || PassError::new(location, "expected a kernel with a body");
     let body = blocks(kernel).first().copied().ok_or_else(missing)?;
-    let threads = kernel
-        .attribute("threads")
-        .ok()
-        .and_then(attribute::integer)
-        .ok_or_else(missing)?;
-    let arguments = super::control::block_arguments(body);
+    let arguments = block_arguments(body);
     let into = blocks(target).first().copied().ok_or_else(missing)?;
     let outer = Builder::at_end(into, location);
     let parameters = parameters(outer, &arguments);
     let (region, values, builder) = outer.region(&parameters);
+    let (threads, shared_bytes) = (decided.kernel.threads, decided.shared_bytes);
+    let cluster = decided.kernel.cluster.clone();
+    let has_roles = decided.kernel.has_roles;
     let thread = thread_number(builder, threads)?;
     let shared = shared_base(builder)?;
-    let mut emitter = Emitter::new(builder, chip, threads, thread, shared);
+    let mut emitter = Emitter::new(builder, decided, thread, shared);
     emitter.entry = region.first_block();
-    let cluster = kernel.attribute("cluster").ok();
-    let cluster = cluster.and_then(attribute::read_i64s).unwrap_or_default();
-    if cluster.iter().skip(1).any(|extent| *extent != 1) {
-        return Err(PassError::new(
-            location,
-            format!("expected a cluster along x alone, got {cluster:?}"),
-        ));
-    }
-    emitter.cluster = cluster.first().copied().unwrap_or(1);
-    if emitter.cluster > 1 && !chip.has_tma {
-        return Err(PassError::new(
-            location,
-            format!("{} has no clusters", chip.name),
-        ));
-    }
     bind_arguments(&mut emitter, &arguments, &values)?;
-    emitter.place_allocations(kernel)?;
-    if has_roles(kernel) {
+    if has_roles {
         emitter.find_warp()?;
     }
     emitter.block(body)?;
@@ -214,18 +154,7 @@ fn emit<'c>(kernel: Op<'c>, target: Op<'c>, chip: &'static Chip) -> PassResult<'
     }
     let form = Form::of(&emitter.tensor_maps);
     emitter.effect(form.end(), &[])?;
-    // LLVM widens loads of aligned storage up to 16 bytes.
-    let shared_bytes = (emitter.scratch + emitter.scratch_used + 15) / 16 * 16;
-    if shared_bytes > chip.shared_bytes {
-        return Err(PassError::new(
-            location,
-            format!(
-                "the kernel needs {shared_bytes} bytes of shared memory, and a CTA of {} has {}",
-                chip.name, chip.shared_bytes
-            ),
-        ));
-    }
-    let name = symbol(kernel).unwrap_or_default();
+    let name = record::symbol(kernel).unwrap_or_default();
     let head = Head {
         name: &name,
         threads,
@@ -239,7 +168,6 @@ fn emit<'c>(kernel: Op<'c>, target: Op<'c>, chip: &'static Chip) -> PassResult<'
         shared_bytes,
         cluster,
         tensor_maps: emitter.tensor_maps,
-        decisions: emitter.decisions,
     })
 }
 
@@ -248,23 +176,6 @@ fn has_budgets(kernel: Op<'_>) -> bool {
     nested(kernel, &|_| true)
         .into_iter()
         .any(|op| name(op) == "axe.scope" && op.attribute("registers").is_ok())
-}
-
-/// Whether a kernel's operators are executed by parts of the CTA, or issued by one thread.
-fn has_roles(kernel: Op<'_>) -> bool {
-    let all = nested(kernel, &|_| true);
-    all.into_iter().any(|op| match name(op).as_str() {
-        "axe.scope" | "axe.pipeline.create" => true,
-        "axe.gemm" => op.attribute("isAsync").is_ok(),
-        // One thread issues what goes out of shared memory.
-        "axe.copy" => op.attribute("isAsync").is_ok() && !is_into_shared(op),
-        _ => false,
-    })
-}
-
-fn is_into_shared(copy: Op<'_>) -> bool {
-    let to = axe_passes::ir::value::operands(copy).get(1).copied();
-    to.is_some_and(|to| axe_dialect::memory_space(to.r#type()) == Some("shared"))
 }
 
 /// What a function says of itself.
@@ -404,7 +315,7 @@ fn bind_arguments<'c>(
             .next()
             .ok_or_else(|| emitter.error("a kernel with fewer parameters than arguments"))
     };
-    for (number, argument) in arguments.iter().enumerate() {
+    for argument in arguments {
         let value = next(emitter)?;
         let bound = match types::memref_shape(argument.r#type()) {
             None if argument.r#type().is_index() => {
@@ -421,99 +332,13 @@ fn bind_arguments<'c>(
                     Some(&DYNAMIC) => Some(next(emitter)?),
                     _ => None,
                 };
-                let mut memory =
-                    emitter.storage(argument.r#type(), value, ARGUMENT_ALIGNMENT, extent)?;
-                memory.origin = Some(Origin::of(number, &memory));
+                let memory = emitter.argument(*argument, value, extent)?;
                 Bound::Memory(Box::new(memory))
             }
         };
         emitter.bind(*argument, bound);
     }
     Ok(())
-}
-
-/// Bytes of the storage of a memref type.
-pub(super) fn storage_bytes(r#type: Type) -> Option<i64> {
-    let elements = match layout_of(r#type) {
-        Some(attribute) => {
-            let layout = attribute.layout().ok()?;
-            let cosize = layout.cosize(axe_layout::Axis::M).ok()?;
-            match layout.swizzle() {
-                // A swizzle moves elements within whole periods.
-                Some(swizzle) => {
-                    let period = swizzle.period();
-                    cosize.checked_add(period - 1)? / period * period
-                }
-                None => cosize,
-            }
-        }
-        None => {
-            let (strides, _) = axe_dialect::strides_of(r#type)?;
-            let shape = types::memref_shape(r#type)?;
-            let mut dims = shape.iter().zip(strides);
-            dims.try_fold(1_i64, |last, (extent, stride)| {
-                extent
-                    .checked_sub(1)?
-                    .checked_mul(stride)?
-                    .checked_add(last)
-            })?
-        }
-    };
-    elements.checked_mul(types::bytes(element_type(r#type))?)
-}
-
-/// Says what was decided: as remarks, and on standard error when asked to explain.
-fn report(kernel: &str, decisions: &[Decision], pass: &mut PassContext) {
-    pass.count("num-dispatched", decisions.len());
-    for decision in decisions {
-        let declines = decision
-            .declines
-            .iter()
-            .map(|(schedule, decline)| (*schedule, format!("{schedule}: {decline}")));
-        for (schedule, text) in declines {
-            remark::emit(
-                decision.location,
-                Kind::Missed,
-                CATEGORY,
-                schedule,
-                kernel,
-                &text,
-            );
-        }
-        let text = format!("{}: {}", decision.operator, decision.schedule);
-        remark::emit(
-            decision.location,
-            Kind::Passed,
-            CATEGORY,
-            decision.schedule,
-            kernel,
-            &text,
-        );
-    }
-    if pass.flag("explain") {
-        eprint!("{}", explain(kernel, decisions));
-    }
-}
-
-/// The decisions of a kernel as people read them.
-fn explain(kernel: &str, decisions: &[Decision]) -> String {
-    use std::fmt::Write;
-    let mut text = format!("kernel @{kernel}\n");
-    for decision in decisions {
-        // Writing to a string does not fail.
-        let _ = writeln!(
-            text,
-            "  {} -> {}    {}",
-            decision.operator, decision.schedule, decision.location
-        );
-        for (schedule, decline) in &decision.declines {
-            let _ = writeln!(text, "    not {schedule}: {decline}");
-        }
-        for line in decision.plan.lines() {
-            let _ = writeln!(text, "    | {line}");
-        }
-    }
-    text
 }
 
 /// Makes launches name the emitted kernels, with what the launch needs to know of them.
@@ -541,41 +366,29 @@ fn rename_launches<'c>(
             continue;
         };
         let i64 = types::integer(builder, 64);
-        let mut launch = launch;
         if made.cluster.iter().product::<i64>() > 1 {
-            set(&mut launch, "cluster", builder.i64s(&made.cluster));
+            record::set(launch, "cluster", builder.i64s(&made.cluster));
         }
         if !made.tensor_maps.is_empty() {
             let maps: Vec<_> = made.tensor_maps.iter().map(|map| map.text()).collect();
             let maps = builder.parsed(&format!("[{}]", maps.join(", ")))?;
-            set(&mut launch, "tensor_maps", maps);
+            record::set(launch, "tensor_maps", maps);
         }
-        set(
-            &mut launch,
+        record::set(
+            launch,
             "kernel",
             builder.parsed(&format!("@{MODULE}::@\"{kernel}\""))?,
         );
-        set(
-            &mut launch,
+        record::set(
+            launch,
             "threads",
             IntegerAttribute::new(i64, made.threads).into(),
         );
-        set(
-            &mut launch,
+        record::set(
+            launch,
             "shared_bytes",
             IntegerAttribute::new(i64, made.shared_bytes).into(),
         );
     }
     Ok(())
-}
-
-fn set<'c>(op: &mut Op<'c>, name: &str, value: Attribute<'c>) {
-    // SAFETY: operation and attribute are live and of one context.
-    unsafe {
-        mlir_sys::mlirOperationSetAttributeByName(
-            op.to_raw(),
-            melior::StringRef::new(name).to_raw(),
-            value.to_raw(),
-        );
-    }
 }

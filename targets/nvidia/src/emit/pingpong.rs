@@ -1,14 +1,13 @@
 //! The ping-pong schedule: thread groups that take turns at the tiles of a loop, and the stages of rings that they leave to each other.
 //!
-//! A team takes its tile's stages after the team before has taken its own: a barrier of memory tells the phases of a
-//! stage apart only for those who are at most one behind (PTX ISA 9.7.13.15.16, `mbarrier.test_wait`). Teams hand
+//! A group takes its tile's stages after the group before has taken its own: a barrier of memory tells the phases of a
+//! stage apart only for those who are at most one behind (PTX ISA 9.7.13.15.16, `mbarrier.test_wait`). Groups hand
 //! the turn on at named barriers.
 
-use super::assembly::Assembly;
+use super::emitter::Emitter;
 use super::int::{Int, Predicate};
-use super::kernel::Emitter;
-use super::pipeline::{RingKey, Side};
-use super::team::{Meeting, Team, parents};
+use crate::state::rings::{RingKey, Side};
+use crate::state::threads::{NamedBarrier, ThreadGroup, is_pingpong};
 use axe_passes::PassResult;
 use axe_passes::ir::Op;
 use axe_passes::ir::value::{identity, name, operands};
@@ -16,28 +15,12 @@ use axe_passes::ir::walk::{blocks, nested, operations};
 use melior::ir::operation::OperationLike;
 use melior::ir::{BlockRef, RegionLike};
 
-/// Whether the thread groups around a loop over tiles take turns at them.
-pub(crate) fn is_pingpong(for_tiles: Op<'_>) -> bool {
-    for_tiles.attribute("pingpong").is_ok()
-}
-
-/// How many of the teams around an operator execute it for one tile.
-pub(crate) fn teams_of_a_tile(op: Op<'_>, threads: i64) -> i64 {
-    let teams = Team::around(op, threads).count();
-    let mut loops =
-        parents(op).filter(|parent| name(*parent) == "axe.for_tiles" && is_pingpong(*parent));
-    match loops.next() {
-        Some(shared) => teams / Team::around(shared, threads).count().max(1),
-        None => teams,
-    }
-}
-
-/// The turns of the team that executes.
+/// The turns of the group that executes.
 #[derive(Clone, Copy)]
 pub(crate) struct Turns<'c> {
-    /// Teams that take turns.
+    /// Groups that take turns.
     pub count: i64,
-    /// The number of this thread's team.
+    /// The number of this thread's group.
     pub number: Int<'c>,
 }
 
@@ -51,12 +34,12 @@ impl<'c> Emitter<'c> {
             });
         }
         Ok(Turns {
-            count: self.team.count(),
-            number: self.team_number()?,
+            count: self.group.count(),
+            number: self.group_number()?,
         })
     }
 
-    /// The last team lets the first one begin.
+    /// The last group lets the first one begin.
     pub(crate) fn begin_turns(&mut self, turns: Turns<'c>) -> PassResult<'c> {
         let last = Int::Known(turns.count - 1);
         let ends = self.ints().compare(Predicate::Equal, turns.number, last)?;
@@ -67,7 +50,7 @@ impl<'c> Emitter<'c> {
         Ok(())
     }
 
-    /// The body of a loop over tiles. A team's turn lasts from before the first operation that takes stages until after
+    /// The body of a loop over tiles. A group's turn lasts from before the first operation that takes stages until after
     /// the last.
     pub(crate) fn tile(&mut self, body: BlockRef<'c, 'c>, turns: Turns<'c>) -> PassResult<'c> {
         let mut operations = operations(body);
@@ -92,8 +75,8 @@ impl<'c> Emitter<'c> {
         Ok(())
     }
 
-    /// From the team that would have the next tile on, each waits for its turn too and hands it on, until the last team has
-    /// it: nobody is left at a barrier, and where that team lets the first one begin another loop, the first one has left
+    /// From the group that would have the next tile on, each waits for its turn too and hands it on, until the last group has
+    /// it: nobody is left at a barrier, and where that group lets the first one begin another loop, the first one has left
     /// this one. It arrived twice for one wait otherwise.
     pub(crate) fn end_turns(&mut self, turns: Turns<'c>, tiles: Int<'c>) -> PassResult<'c> {
         let ints = self.ints();
@@ -107,27 +90,27 @@ impl<'c> Emitter<'c> {
         Ok(())
     }
 
-    /// Waits until the team before has handed the turn on.
+    /// Waits until the group before has handed the turn on.
     fn await_turn(&mut self, turns: Turns<'c>) -> PassResult<'c> {
-        let Team { firsts, warps } = self.team.clone();
+        let ThreadGroup { firsts, warps } = self.group.clone();
         for (at, first) in (0..).zip(firsts) {
             let own = self
                 .ints()
                 .compare(Predicate::Equal, turns.number, Int::Known(at))?;
             self.when(own, &[], |emitter| {
-                emitter.meet(Meeting::Turn { first }, 2 * warps)?;
+                emitter.meet(NamedBarrier::Turn { first }, 2 * warps)?;
                 Ok(Vec::new())
             })?;
         }
         Ok(())
     }
 
-    /// Lets the next team begin.
+    /// Lets the next group begin.
     fn hand_on(&mut self, turns: Turns<'c>) -> PassResult<'c> {
         self.hand_to(turns, (1..turns.count).chain([0]))
     }
 
-    /// Lets the next team begin, where it is one of these: the first team's next one, the second's, ...
+    /// Lets the next group begin, where it is one of these: the first group's next one, the second's, ...
     fn hand_to(&mut self, turns: Turns<'c>, next: impl IntoIterator<Item = i64>) -> PassResult<'c> {
         for (at, next) in (0..).zip(next) {
             let own = self
@@ -141,22 +124,23 @@ impl<'c> Emitter<'c> {
         Ok(())
     }
 
-    /// Arrives at the barrier of the team of this number, and goes on (PTX ISA 9.7.13.1, `bar.arrive`).
-    fn arrive_for(&mut self, team: i64) -> PassResult<'c> {
-        let first = usize::try_from(team)
+    /// Arrives at the barrier of the group of this number, and goes on (PTX ISA 9.7.13.1, `bar.arrive`).
+    fn arrive_for(&mut self, number: i64) -> PassResult<'c> {
+        let first = usize::try_from(number)
             .ok()
-            .and_then(|team| self.team.firsts.get(team).copied());
-        let first = first.ok_or_else(|| self.error("a turn of no team"))?;
-        let number = self.barrier_of(Meeting::Turn { first })?;
-        let arrive = Assembly {
-            text: format!("bar.arrive {number}, {};", 2 * self.team.threads()),
-            constraints: "~{memory}".to_owned(),
-        };
-        self.assembly(&arrive, &[], &[])?;
+            .and_then(|number| self.group.firsts.get(number).copied());
+        let first = first.ok_or_else(|| self.error("a turn of no thread group"))?;
+        let number = self.barrier_of(NamedBarrier::Turn { first })?;
+        let ints = self.ints();
+        let operands = [
+            ints.value(Int::Known(number))?,
+            ints.value(Int::Known(2 * self.group.threads()))?,
+        ];
+        self.effect("nvvm.barrier.arrive", &operands)?;
         Ok(())
     }
 
-    /// The stages of a ring's side that a tile of the loop takes: as many for each tile, so that a team knows how
+    /// The stages of a ring's side that a tile of the loop takes: as many for each tile, so that a group knows how
     /// many the others take.
     pub(crate) fn stages_of_a_tile(
         &self,
@@ -247,7 +231,7 @@ impl<'c> Count<'_, 'c> {
             }
             "axe.scope" => {
                 let whole = op.attribute("range").is_err();
-                steady(inside()?, whole, "a part of the team")
+                steady(inside()?, whole, "a part of the thread group")
             }
             "axe.for_tiles" => steady(inside()?, false, "another loop over tiles"),
             _ => Ok(0),
@@ -258,7 +242,7 @@ impl<'c> Count<'_, 'c> {
         let bounds: Vec<_> = operands(op)
             .into_iter()
             .take(3)
-            .map(|bound| self.emitter.facts.of(bound).known())
+            .map(|bound| self.emitter.kernel.facts.of(bound).known())
             .collect();
         let &[Some(first), Some(end), Some(step)] = bounds.as_slice() else {
             return None;

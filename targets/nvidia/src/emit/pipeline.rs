@@ -5,110 +5,19 @@
 //! and the parity of its phase, which loops and branches carry like any other value.
 
 use super::assembly::Assembly;
+use super::emitter::Emitter;
 use super::int::Int;
-use super::kernel::Emitter;
-use super::pingpong::teams_of_a_tile;
-use super::protocol::Counts;
-use super::team::Team;
-use super::types;
-use super::value::{Bound, Space};
+use super::progress::{Cursor, Ring};
+use super::value::Bound;
+use crate::state::rings::{
+    BARRIER_BYTES, RingCounts, RingKey, Side, committed_bytes, signalled_bytes,
+};
+use crate::state::threads::WARP_THREADS;
 use axe_passes::PassResult;
-use axe_passes::ir::value::{defined_by, identity, name, operands, results, users};
-use axe_passes::ir::walk::nested;
-use axe_passes::ir::{Op, Val, attribute};
-use melior::ir::ValueLike;
-use melior::ir::operation::OperationLike;
-use std::collections::HashSet;
-
-/// Bytes of an mbarrier.
-const BARRIER_BYTES: i64 = 8;
-
-/// The side of a ring that a role is on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Side {
-    /// Acquires and commits.
-    Producer,
-    /// Waits and releases.
-    Consumer,
-}
-
-/// A ring, by the identity of its value, and a side of it.
-pub(crate) type RingKey = (usize, Side);
-
-/// The next stage, and the parity of its phase.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Cursor<'c> {
-    stage: Int<'c>,
-    phase: Int<'c>,
-}
-
-impl Cursor<'_> {
-    const START: Self = Self {
-        stage: Int::ZERO,
-        phase: Int::ZERO,
-    };
-}
-
-/// A ring of a kernel.
-#[derive(Clone, Debug)]
-pub(crate) struct Ring<'c> {
-    /// The barriers of full stages, then those of empty ones.
-    barriers: Val<'c>,
-    stages: i64,
-    /// CTAs whose copies may write a stage, and that must know when it is empty.
-    shared_by: i64,
-}
-
-/// Whether copies of the whole cluster fill the stages.
-fn is_multicast(ring: Val<'_>) -> bool {
-    let acquires = users(ring)
-        .into_iter()
-        .filter(|op| name(*op) == "axe.pipeline.acquire");
-    acquires
-        .filter_map(|acquire| results(acquire).first().copied())
-        .flat_map(users)
-        .any(|op| name(op) == "axe.copy" && op.attribute("multicast").is_ok())
-}
-
-/// Bytes of a ring's barriers.
-pub(crate) fn ring_bytes(create: Op<'_>) -> Option<i64> {
-    stages(create)?.checked_mul(2 * BARRIER_BYTES)
-}
-
-fn stages(create: Op<'_>) -> Option<i64> {
-    create.attribute("stages").ok().and_then(attribute::integer)
-}
-
-/// Bytes that the copies signalling a slot bring.
-pub(crate) fn signalled_bytes(slot: Val<'_>) -> Option<i64> {
-    let mut bytes = 0_i64;
-    for copy in users(slot).into_iter().filter(|op| name(*op) == "axe.copy") {
-        let target = operands(copy).get(1)?.r#type();
-        let elements: i64 = types::memref_shape(target)?.iter().product();
-        bytes += elements * types::bytes(axe_dialect::element_type(target))?;
-    }
-    Some(bytes)
-}
+use axe_passes::ir::value::{defined_by, identity, operands, results};
+use axe_passes::ir::{Op, Val};
 
 impl<'c> Emitter<'c> {
-    /// The sides of rings that operators below `op` move along.
-    pub(crate) fn rings_below(&self, op: Op<'c>) -> Vec<RingKey> {
-        let mut keys: Vec<RingKey> = nested(op, &|_| true)
-            .into_iter()
-            .filter_map(|op| {
-                let side = match name(op).as_str() {
-                    "axe.pipeline.acquire" => Side::Producer,
-                    "axe.pipeline.wait" => Side::Consumer,
-                    _ => return None,
-                };
-                Some((identity(*operands(op).first()?), side))
-            })
-            .collect();
-        keys.sort_unstable();
-        keys.dedup();
-        keys
-    }
-
     fn cursor(&self, key: RingKey) -> Cursor<'c> {
         self.cursors.get(&key).copied().unwrap_or(Cursor::START)
     }
@@ -138,34 +47,22 @@ impl<'c> Emitter<'c> {
 
     /// `axe.pipeline.create`: the barriers, with as many arrivals as the kernel's scopes make.
     pub(crate) fn create_ring(&mut self, op: Op<'c>) -> PassResult<'c> {
-        let (Some(&result), Some(stages)) = (results(op).first(), stages(op)) else {
-            return Err(self.error("expected a number of stages"));
+        let Some(&result) = results(op).first() else {
+            return Err(self.error("expected a result"));
         };
-        if !self.chip.has_tma {
-            return Err(self.error(format!(
-                "{} cannot wait for an mbarrier's phase: pipelines need sm_90 or up",
-                self.chip.name
-            )));
-        }
-        let place = self.allocations.get(&identity(result)).copied();
-        let place = place.ok_or_else(|| self.error("a pipeline without a place"))?;
+        let counts = RingCounts::of(op, self.chip, self.kernel.threads, self.cluster)?;
+        let RingCounts {
+            stages,
+            full,
+            empty,
+            shared_by,
+        } = counts;
+        let place = self.place_of(op)?.first;
         let ring = Ring {
             barriers: self.shared_address(self.shared, Int::Known(place))?,
             stages,
-            shared_by: if is_multicast(result) {
-                self.cluster
-            } else {
-                1
-            },
+            shared_by,
         };
-        let (full, empty) = self.arrivals(result)?;
-        let empty = empty * ring.shared_by;
-        let counts = Counts {
-            full,
-            empty,
-            shared_by: ring.shared_by,
-        };
-        self.check_protocol(op, stages, counts)?;
         let first = self.leads()?;
         self.when(first, &[], |emitter| {
             for stage in 0..stages {
@@ -186,47 +83,6 @@ impl<'c> Emitter<'c> {
         }
         self.rings.insert(identity(result), ring);
         Ok(())
-    }
-
-    /// The arrivals that complete a full stage and an empty one.
-    fn arrivals(&self, ring: Val<'c>) -> PassResult<'c, (i64, i64)> {
-        let (mut fill, mut drain) = (HashSet::new(), HashSet::new());
-        let (mut full, mut empty) = (0, 0);
-        for user in users(ring) {
-            let team = Team::around(user, self.cta_threads);
-            let teams = teams_of_a_tile(user, self.cta_threads);
-            match name(user).as_str() {
-                "axe.pipeline.commit" => {
-                    let bytes = self.bytes_of(user)?;
-                    if fill.insert(team.clone()) {
-                        full += if bytes > 0 { teams } else { team.warps * teams };
-                    }
-                }
-                "axe.pipeline.release" => {
-                    let arrivals = team.warps * teams;
-                    if drain.insert(team) {
-                        empty += arrivals;
-                    }
-                }
-                _ => {}
-            }
-        }
-        if full == 0 || empty == 0 {
-            return Err(self.error(format!(
-                "a pipeline needs a role that commits its stages and one that releases them: {full} and {empty} arrivals"
-            )));
-        }
-        Ok((full, empty))
-    }
-
-    /// Bytes that the copies to a slot that is committed bring; 0 for one that the threads' stores fill.
-    fn bytes_of(&self, commit: Op<'c>) -> PassResult<'c, i64> {
-        let slot = operands(commit).get(1).copied();
-        let acquired = slot.filter(|slot| defined_by(*slot, "axe.pipeline.acquire").is_some());
-        let slot = acquired.ok_or_else(|| {
-            self.error("a commit of a slot that is not acquired beside it: expected the result of axe.pipeline.acquire")
-        })?;
-        signalled_bytes(slot).ok_or_else(|| self.error("a copy of unknown size signals a slot"))
     }
 
     fn ring(&self, op: Op<'c>) -> PassResult<'c, (usize, Ring<'c>)> {
@@ -299,7 +155,7 @@ impl<'c> Emitter<'c> {
 
     /// `axe.pipeline.commit` and `axe.pipeline.release`: one arrival a warp.
     pub(crate) fn give_slot(&mut self, op: Op<'c>, side: Side) -> PassResult<'c> {
-        if side == Side::Producer && self.bytes_of(op)? > 0 {
+        if side == Side::Producer && committed_bytes(op, op)? > 0 {
             // The copies arrive.
             return Ok(());
         }
@@ -322,7 +178,7 @@ impl<'c> Emitter<'c> {
     /// would cost a fence of all memory.
     fn release_cluster(&mut self, ring: &Ring<'c>, barrier: Val<'c>) -> PassResult<'c> {
         let ints = self.ints();
-        let lane = ints.rem(Int::Value(self.thread), super::team::WARP_THREADS)?;
+        let lane = ints.rem(Int::Value(self.thread), WARP_THREADS)?;
         let own = ints.less(lane, Int::Known(ring.shared_by))?;
         let lane = ints.value(lane)?;
         let text = "{\n.reg .b32 there;\n@$2 mapa.shared::cluster.u32 there, $0, $1;\n@$2 mbarrier.arrive.shared::cluster.b64 _, [there];\n}";
@@ -428,12 +284,6 @@ impl<'c> Emitter<'c> {
         };
         let at = ints.add(ints.mul(stage, BARRIER_BYTES)?, Int::Known(first))?;
         self.shared_address(ring.barriers, at)
-    }
-
-    /// A pointer to shared memory plus bytes.
-    pub(crate) fn shared_address(&self, base: Val<'c>, at: Int<'c>) -> PassResult<'c, Val<'c>> {
-        let byte = types::integer(self.builder, 8);
-        self.pointer_at(Space::Shared, byte, base, at)
     }
 
     /// An operation for its effect.

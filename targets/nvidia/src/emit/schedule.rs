@@ -1,101 +1,36 @@
-//! Schedules: how an operator is bound to instructions, and how one is chosen.
+//! Schedules as this target lowers them: a plan is chosen or read, then emitted.
 
-use super::kernel::Emitter;
+use super::emitter::Emitter;
 use crate::plan::Decline;
-use axe_passes::ir::value::{only_result, operands, results};
-use axe_passes::ir::{DYNAMIC, Op, Val, attribute};
-use axe_passes::{PassError, PassResult};
-use melior::ir::attribute::StringAttribute;
-use melior::ir::operation::OperationLike;
-use melior::ir::{Location, ValueLike};
+use crate::state::cursor::Taken;
+use crate::state::site::Site;
+use axe_passes::PassResult;
+use axe_passes::dispatch::{Match, Schedule, plan};
+use axe_passes::ir::{Op, Val};
+use melior::ir::Attribute;
+use std::rc::Rc;
 
-use super::schedules;
-use super::value::{Bound, Memory, Registers};
-
-/// An operator of a kernel as a schedule reads it.
-#[derive(Clone, Copy)]
-pub(crate) struct Site<'a, 'c> {
-    /// What its operands are.
-    pub emitter: &'a Emitter<'c>,
-    /// The operator.
-    pub op: Op<'c>,
-}
-
-impl<'a, 'c> Site<'a, 'c> {
-    /// What an operand is.
-    pub(crate) fn operand(&self, at: usize) -> Result<&'a Bound<'c>, Decline> {
-        let operand = operands(self.op).get(at).copied();
-        operand
-            .and_then(|operand| self.emitter.bound(operand).ok())
-            .ok_or_else(|| Decline::new(format!("operand {at} is not there")))
+/// How a schedule's plans are emitted.
+pub(crate) trait Emit<'c>: Schedule + for<'a> Match<Site<'a, 'c>> {
+    /// What a plan takes of shared memory.
+    fn taken(&self, _plan: &Self::Plan) -> Taken {
+        Taken::Nothing
     }
 
-    /// An operand in memory: a box of a known shape.
-    pub(crate) fn memory(&self, at: usize) -> Result<&'a Memory<'c>, Decline> {
-        let Bound::Memory(memory) = self.operand(at)? else {
-            return Err(Decline::new(format!("operand {at} is not in memory")));
-        };
-        if memory.shape.contains(&DYNAMIC) {
-            return Err(Decline::new(format!(
-                "operand {at} has a dynamic extent: expected a box of a known shape, as axe.slice makes"
-            )));
-        }
-        Ok(memory)
-    }
-
-    /// An operand in registers.
-    pub(crate) fn registers(&self, at: usize) -> Result<&'a Registers<'c>, Decline> {
-        match self.operand(at)? {
-            Bound::Registers(registers) => Ok(registers),
-            _ => Err(Decline::new(format!("operand {at} is not in registers"))),
-        }
-    }
-
-    /// The fragment of the result.
-    pub(crate) fn result(&self) -> Result<std::rc::Rc<crate::fragment::Fragment>, Decline> {
-        let result = only_result(self.op).ok_or_else(|| Decline::new("there is no result"))?;
-        self.emitter.fragment(result.r#type())
-    }
-
-    /// The number of operands.
-    pub(crate) fn operand_count(&self) -> usize {
-        operands(self.op).len()
-    }
-
-    /// Whether a flag is set.
-    pub(crate) fn flag(&self, name: &str) -> bool {
-        self.op.attribute(name).is_ok()
-    }
-
-    /// An integer array attribute, such as `dims`.
-    pub(crate) fn dims(&self, name: &str) -> Vec<usize> {
-        let values = self
-            .op
-            .attribute(name)
-            .ok()
-            .and_then(attribute::read_i64s)
-            .unwrap_or_default();
-        values
-            .into_iter()
-            .filter_map(|dim| usize::try_from(dim).ok())
-            .collect()
-    }
-}
-
-/// What a schedule decided for an operator.
-pub(crate) trait Plan<'c> {
-    /// The plan for people: its loop nest over instructions.
-    fn describe(&self) -> String;
-
-    /// Emits it; gives the result's registers, if it has a result.
+    /// Emits a plan; gives the result's registers, if the operator has a result.
     ///
     /// # Errors
     /// When MLIR refuses an operation.
-    fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>>;
+    fn emit(
+        &self,
+        plan: &Self::Plan,
+        emitter: &mut Emitter<'c>,
+        op: Op<'c>,
+    ) -> PassResult<'c, Vec<Val<'c>>>;
 }
 
-/// A way to execute an operator.
-pub(crate) trait Schedule<'c> {
+/// A schedule whose kind of plan is its own business.
+pub(crate) trait Candidate<'c> {
     /// The name that `schedule = "..."` takes.
     fn name(&self) -> &'static str;
 
@@ -103,81 +38,100 @@ pub(crate) trait Schedule<'c> {
     ///
     /// # Errors
     /// A decline with its reason.
-    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline>;
+    fn choose(&self, site: Site<'_, 'c>) -> Result<Rc<dyn Planned<'c> + 'c>, Decline>;
+
+    /// The plan that stands in the IR, checked where `check` is set.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn read(
+        &self,
+        site: Site<'_, 'c>,
+        plan: Attribute<'c>,
+        check: bool,
+    ) -> Result<Rc<dyn Planned<'c> + 'c>, String>;
 }
 
-/// What was decided for an operator.
-#[derive(Clone, Debug)]
-pub(crate) struct Decision<'c> {
-    /// Where the operator is.
-    pub location: Location<'c>,
-    /// Its name.
-    pub operator: String,
-    /// The schedule that was chosen.
-    pub schedule: &'static str,
-    /// Its plan, for people.
-    pub plan: String,
-    /// The schedules before it and their reasons.
-    pub declines: Vec<(&'static str, Decline)>,
+/// A plan with its schedule.
+pub(crate) trait Planned<'c> {
+    /// The schedule's name.
+    fn schedule(&self) -> &'static str;
+
+    /// The plan as an attribute.
+    ///
+    /// # Errors
+    /// A message, for a plan that no attribute says.
+    fn attribute(&self, op: Op<'c>) -> Result<Attribute<'c>, String>;
+
+    /// The plan for people: its loop nest over instructions.
+    fn text(&self) -> String;
+
+    /// As [`Emit::taken`].
+    fn taken(&self) -> Taken;
+
+    /// As [`Emit::emit`].
+    ///
+    /// # Errors
+    /// As [`Emit::emit`].
+    fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>>;
 }
 
-impl<'c> Emitter<'c> {
-    /// Chooses a schedule for an operator of axe and emits its plan.
-    pub(crate) fn operator(&mut self, op: Op<'c>, name: &str) -> PassResult<'c> {
-        let mut candidates = schedules::of(Site { emitter: self, op });
-        if candidates.is_empty() {
-            return Err(self.error(format!(
-                "no schedule of {} executes '{name}'",
-                self.chip.name
-            )));
-        }
-        let forced = op.attribute("schedule").ok().and_then(|attribute| {
-            StringAttribute::try_from(attribute)
-                .ok()
-                .map(|name| name.value().to_owned())
-        });
-        if let Some(forced) = &forced {
-            let known: Vec<_> = candidates.iter().map(|schedule| schedule.name()).collect();
-            candidates.retain(|schedule| schedule.name() == forced);
-            if candidates.is_empty() {
-                return Err(self.error(format!(
-                    "'{name}' has no schedule \"{forced}\" on {}: expected one of {}",
-                    self.chip.name,
-                    known.join(", ")
-                )));
-            }
-        }
-        let mut declines = Vec::new();
-        for schedule in candidates {
-            match schedule.plan(Site { emitter: self, op }) {
-                Err(decline) => declines.push((schedule.name(), decline)),
-                Ok(plan) => {
-                    self.decisions.push(Decision {
-                        location: op.location(),
-                        operator: name.to_owned(),
-                        schedule: schedule.name(),
-                        plan: plan.describe(),
-                        declines,
-                    });
-                    return self.emit_plan(op, plan.as_ref());
-                }
-            }
-        }
-        Err(self.declined(name, &declines))
+struct Both<S: Schedule> {
+    schedule: S,
+    plan: S::Plan,
+}
+
+impl<'c, S: Emit<'c> + Copy + 'c> Candidate<'c> for S
+where
+    S::Plan: 'c,
+{
+    fn name(&self) -> &'static str {
+        Schedule::name(self)
     }
 
-    fn emit_plan(&mut self, op: Op<'c>, plan: &dyn Plan<'c>) -> PassResult<'c> {
-        let values = plan.emit(self, op)?;
-        self.bind_expanded(&results(op), &values)
+    fn choose(&self, site: Site<'_, 'c>) -> Result<Rc<dyn Planned<'c> + 'c>, Decline> {
+        Ok(Rc::new(Both {
+            schedule: *self,
+            plan: Match::plan(self, site)?,
+        }))
     }
 
-    fn declined(&self, name: &str, declines: &[(&'static str, Decline)]) -> PassError<'c> {
-        let error = self.error(format!(
-            "no schedule of {} takes this '{name}'",
-            self.chip.name
-        ));
-        declines.iter().fold(error, |error, (schedule, decline)| {
-            error.note(format!("{schedule}: {decline}"))
-        })
+    fn read(
+        &self,
+        site: Site<'_, 'c>,
+        plan: Attribute<'c>,
+        check: bool,
+    ) -> Result<Rc<dyn Planned<'c> + 'c>, String> {
+        let plan = plan::read::<S::Plan>(plan)?;
+        if check {
+            self.check(site, &plan)
+                .map_err(|decline| decline.to_string())?;
+        }
+        Ok(Rc::new(Both {
+            schedule: *self,
+            plan,
+        }))
+    }
+}
+
+impl<'c, S: Emit<'c>> Planned<'c> for Both<S> {
+    fn schedule(&self) -> &'static str {
+        self.schedule.name()
+    }
+
+    fn attribute(&self, op: Op<'c>) -> Result<Attribute<'c>, String> {
+        plan::write(op, &self.plan)
+    }
+
+    fn text(&self) -> String {
+        self.plan.to_string()
+    }
+
+    fn taken(&self) -> Taken {
+        self.schedule.taken(&self.plan)
+    }
+
+    fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+        self.schedule.emit(&self.plan, emitter, op)
     }
 }

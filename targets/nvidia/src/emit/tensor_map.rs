@@ -1,36 +1,12 @@
 //! Tensor maps of a kernel: parameters that the launch encodes (CUDA driver API, cuTensorMapEncodeTiled).
 
-use super::kernel::Emitter;
-use super::types;
+use super::emitter::Emitter;
+use super::value::TensorMapParameter;
 use crate::plan::tma::TensorMap;
+use crate::state::types;
 use axe_passes::PassResult;
 use axe_passes::ir::Val;
 use melior::ir::{BlockLike, TypeLike};
-
-/// A tensor map and its parameter.
-#[derive(Clone, Debug)]
-pub(crate) struct TensorMapParameter<'c> {
-    /// The kernel's argument whose memory it describes.
-    pub argument: usize,
-    /// Bytes from the argument's pointer.
-    pub offset: i64,
-    /// What it describes.
-    pub map: TensorMap,
-    /// The parameter's address.
-    pub pointer: Val<'c>,
-}
-
-impl TensorMapParameter<'_> {
-    /// The map as an entry of a launch's `tensor_maps`.
-    pub(crate) fn text(&self) -> String {
-        format!(
-            "{{source = {} : i64, offset = {} : i64, {}}}",
-            self.argument,
-            self.offset,
-            self.map.attributes()
-        )
-    }
-}
 
 impl<'c> Emitter<'c> {
     /// The parameter of a tensor map, which is added to the kernel where there is none yet.

@@ -1,16 +1,16 @@
 //! `axe.for_tiles`: a grid of tiles, shared out among the blocks of the launch; `axe.tile_at`: the place of one.
 
-use super::control::block_arguments;
+use super::emitter::Emitter;
 use super::int::{Int, Ints, Predicate};
-use super::kernel::Emitter;
-use super::schedules::pending;
-use super::team::parents;
-use super::types;
 use super::value::Bound;
+use crate::state::rings::rings_below;
+use crate::state::site::pending;
+use crate::state::threads::parents;
+use crate::state::types;
 use axe_dialect::RasterOrder;
 use axe_passes::PassResult;
 use axe_passes::ir::value::{name, operands, results};
-use axe_passes::ir::walk::{blocks, nested};
+use axe_passes::ir::walk::{block_arguments, blocks, nested};
 use axe_passes::ir::{Op, Val, attribute};
 use melior::ir::operation::OperationLike;
 
@@ -62,7 +62,7 @@ impl<'c> Emitter<'c> {
         for &count in &counts {
             total = ints.times(total, count)?;
         }
-        let rings = self.rings_below(op);
+        let rings = rings_below(op);
         let turns = self.turns(op)?;
         // The CTAs of a cluster visit the same tiles.
         let first = ints.div(self.grid("gpu.block_id")?, self.cluster)?;
@@ -111,7 +111,7 @@ impl<'c> Emitter<'c> {
         if turns.count == 1 {
             return Ok(());
         }
-        // Whichever team had the last tile, all go on behind it.
+        // Whichever group had the last tile, all go on behind it.
         self.set_cursors(&rings, &before);
         let rest = ints.max(ints.sub(total, first)?, Int::ZERO)?;
         let tiles = ints.divide(ints.add(rest, ints.sub(step, Int::Known(1))?)?, step)?;

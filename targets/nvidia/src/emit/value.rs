@@ -1,10 +1,12 @@
-//! What a value of an `axe.kernel` is in each thread.
+//! What a value of an `axe.kernel` is in each thread, as SSA values.
 
 use super::int::Int;
 use crate::fragment::Fragment;
-use axe_layout::{Iter, Swizzle};
+use crate::plan::tma::TensorMap;
+use crate::state::form::Storage;
 use axe_passes::ir::Val;
 use melior::ir::Type;
+use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 
 /// A value of the kernel, as a thread has it.
@@ -31,120 +33,80 @@ pub(crate) struct Registers<'c> {
     pub values: Vec<Val<'c>>,
 }
 
-/// Where storage is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Space {
-    /// Global memory.
-    Global,
-    /// The CTA's shared memory.
-    Shared,
-    /// The shared memory of a CTA of the cluster.
-    ClusterShared,
-}
-
-impl Space {
-    /// LLVM's number of the address space (NVPTX usage, "Address Spaces").
-    pub(crate) fn number(self) -> u32 {
-        match self {
-            Self::Global => 1,
-            Self::Shared => 3,
-            Self::ClusterShared => 7,
-        }
-    }
-
-    /// Bits of an offset in it.
-    pub(crate) fn offset_bits(self) -> u32 {
-        match self {
-            Self::Global => 64,
-            Self::Shared | Self::ClusterShared => 32,
-        }
-    }
-}
-
-/// Storage: the element `x` of the box is at `base + swizzle(pending + D(x))`, in elements.
+/// Storage at its place: what is known of it when compiling, and the values that are known at run time. It is the
+/// [`Storage`] whose element `x` is at `base + swizzle(pending + D(x))`, in elements.
 #[derive(Clone, Debug)]
 pub(crate) struct Memory<'c> {
-    /// Where.
-    pub space: Space,
-    /// The element type.
-    pub element: Type<'c>,
-    /// Bytes of an element.
-    pub bytes: i64,
+    /// What is known when compiling.
+    pub storage: Storage<'c>,
     /// The pointer that offsets count from.
     pub base: Val<'c>,
     /// The pointer that [`Memory::moved`] counts from: that of the allocation.
     pub root: Val<'c>,
     /// How far `base` is from `root` in 16 bytes, where slices move it by whole ones.
     pub moved: Option<Int<'c>>,
-    /// A run-time offset in elements that the swizzle must see; zero without a swizzle.
+    /// The displacement in elements that the swizzle must see; zero without a swizzle.
     pub pending: Int<'c>,
-    /// The iters of each dimension on `m`, outermost first; the outermost of a dimension has no end.
-    pub dims: Vec<Vec<Iter>>,
-    /// The layout's own offset on `m`, in elements.
-    pub offset: i64,
-    /// The swizzle on `m`.
-    pub swizzle: Option<Swizzle>,
-    /// Extents; only an argument's outermost may be dynamic.
-    pub shape: Vec<i64>,
-    /// For each dimension, where the box may reach outside its source.
-    pub guards: Vec<Option<Guard<'c>>>,
-    /// Elements to which `base`, and `pending`, are known to be aligned.
-    pub alignment: i64,
+    /// For each dimension with a guard, the elements from the box's origin to the source's end, in 64 bits.
+    pub remaining: Vec<Option<Int<'c>>>,
     /// The argument's run-time extent, when its outermost is dynamic.
     pub extent: Option<Val<'c>>,
-    /// Where it begins in a kernel's argument, for copies that name coordinates; none for other storage.
-    pub origin: Option<Origin<'c>>,
-}
-
-/// Where a box begins in a kernel's argument, or in a view of one.
-#[derive(Clone, Debug)]
-pub(crate) struct Origin<'c> {
-    /// The number of the argument.
-    pub argument: usize,
-    /// The extents of the argument or its view; the outermost may be dynamic.
-    pub shape: Vec<i64>,
-    /// Its dimensions, as [`Memory::dims`].
-    pub dims: Vec<Vec<Iter>>,
-    /// Elements from the argument's pointer to its first element.
-    pub offset: i64,
-    /// The coordinates of the box's first element, 32 bits.
+    /// The coordinates of the box's first element in the argument, 32 bits, where it has an origin.
     pub at: Vec<Int<'c>>,
-    /// What divides each coordinate; 0 for the number zero.
-    pub divisors: Vec<i64>,
-    /// The dimension of the argument that each dimension of the box is.
-    pub kept: Vec<usize>,
-    /// Whether the box is all of the argument.
-    pub whole: bool,
 }
 
-impl<'c> Origin<'c> {
-    /// All of an argument, or of a view of it.
-    pub(crate) fn of(argument: usize, memory: &Memory<'c>) -> Self {
+impl<'c> Memory<'c> {
+    /// Storage at a pointer, with nothing that is known at run time but that.
+    pub(crate) fn new(storage: Storage<'c>, base: Val<'c>) -> Self {
+        let coordinates = storage.origin.as_ref().map(|origin| origin.shape.len());
         Self {
-            argument,
-            shape: memory.shape.clone(),
-            dims: memory.dims.clone(),
-            offset: memory.offset,
-            at: vec![Int::ZERO; memory.shape.len()],
-            divisors: vec![0; memory.shape.len()],
-            kept: (0..memory.shape.len()).collect(),
-            whole: true,
+            base,
+            root: base,
+            moved: None,
+            pending: Int::ZERO,
+            remaining: vec![None; storage.shape.len()],
+            extent: None,
+            at: vec![Int::ZERO; coordinates.unwrap_or(0)],
+            storage,
         }
     }
 }
 
-/// Element `x` along a dimension exists where `x < remaining`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Guard<'c> {
-    /// Elements from the box's origin to the source's end, in 64 bits; negative when the box is outside.
-    pub remaining: Int<'c>,
-    /// Divides `remaining`.
-    pub divisor: i64,
+impl<'c> Deref for Memory<'c> {
+    type Target = Storage<'c>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.storage
+    }
 }
 
-impl Guard<'_> {
-    /// Whether all of a box of this extent exists or none of it.
-    pub(crate) fn is_uniform(&self, extent: i64) -> bool {
-        extent > 0 && self.divisor % extent == 0
+impl DerefMut for Memory<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.storage
+    }
+}
+
+/// A tensor map and its parameter.
+#[derive(Clone, Debug)]
+pub(crate) struct TensorMapParameter<'c> {
+    /// The kernel's argument whose memory it describes.
+    pub argument: usize,
+    /// Bytes from the argument's pointer.
+    pub offset: i64,
+    /// What it describes.
+    pub map: TensorMap,
+    /// The parameter's address.
+    pub pointer: Val<'c>,
+}
+
+impl TensorMapParameter<'_> {
+    /// The map as an entry of a launch's `tensor_maps`.
+    pub(crate) fn text(&self) -> String {
+        format!(
+            "{{source = {} : i64, offset = {} : i64, {}}}",
+            self.argument,
+            self.offset,
+            self.map.attributes()
+        )
     }
 }

@@ -4,9 +4,11 @@
 //! which the instruction packs them into its 32-bit registers.
 
 use axe_layout::{Axis, Iter, Layout, Result};
+use std::fmt;
 
 /// A multiply-accumulate `D[m, n] += A[m, k] * B[n, k]` of one warp.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct Mma {
     /// Rows of A and D.
     pub m: i64,
@@ -32,6 +34,28 @@ pub const M16N8K8: Mma = Mma {
     k: 8,
     element_bytes: 4,
 };
+
+impl fmt::Display for Mma {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "m{}n{}k{}", self.m, self.n, self.k)
+    }
+}
+
+impl From<Mma> for String {
+    fn from(atom: Mma) -> Self {
+        atom.to_string()
+    }
+}
+
+impl TryFrom<String> for Mma {
+    type Error = String;
+
+    fn try_from(text: String) -> std::result::Result<Self, String> {
+        let known = [M16N8K16, M16N8K8];
+        let found = known.into_iter().find(|atom| atom.to_string() == text);
+        found.ok_or_else(|| format!("expected {M16N8K16} or {M16N8K8}, got {text}"))
+    }
+}
 
 fn layout(iters: &[(i64, i64, &str)]) -> Result<Layout> {
     let iters = iters

@@ -6,6 +6,7 @@
 //! memory are layouts on `m` that a 64-bit descriptor selects.
 
 use axe_layout::{Axis, Iter, Layout, Result, Swizzle as Xor};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Rows of A and D.
@@ -21,7 +22,8 @@ pub const UNIT_BYTES: i64 = 16;
 pub const ADDRESS_BYTES: i64 = UNIT_BYTES << 14;
 
 /// The type of an element of A or B.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Element {
     /// IEEE binary16.
     F16,
@@ -74,7 +76,8 @@ impl Element {
 }
 
 /// The type of an element of D.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Accumulator {
     /// Two to a register.
     F16,
@@ -106,7 +109,8 @@ impl Accumulator {
 }
 
 /// The types of one instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Types {
     /// Of A.
     pub a: Element,
@@ -162,7 +166,8 @@ impl fmt::Display for Types {
 }
 
 /// `wgmma.mma_async.sync.aligned.m64nNkK`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Wgmma {
     /// Its types.
     pub types: Types,
@@ -224,7 +229,8 @@ impl Wgmma {
 }
 
 /// Which dimension of an operand in shared memory is contiguous.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Major {
     /// The contracted one: rows of `k`.
     K,
@@ -233,15 +239,19 @@ pub enum Major {
 }
 
 /// The swizzle of an operand in shared memory (9.7.15.5.1.2.1, "Shared Memory Matrix Layout").
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Swizzle {
     /// Core matrices of 8 rows of 16 bytes, each contiguous.
+    #[serde(rename = "none")]
     None,
     /// Rows of 32 bytes.
+    #[serde(rename = "32B")]
     B32,
     /// Rows of 64 bytes.
+    #[serde(rename = "64B")]
     B64,
     /// Rows of 128 bytes.
+    #[serde(rename = "128B")]
     B128,
 }
 
@@ -316,7 +326,8 @@ impl fmt::Display for Swizzle {
 }
 
 /// The constant part of a matrix descriptor: everything but the start address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Strides {
     /// Which dimension is contiguous.
     pub major: Major,

@@ -3,6 +3,8 @@
 use super::Decline;
 use axe_layout::address::AddressMap;
 use axe_layout::{Axis, Layout};
+use axe_passes::dispatch::sequence;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Bytes that divide both addresses and the size of a copy.
@@ -31,12 +33,62 @@ pub struct Side<'a> {
 }
 
 /// A copy between global and shared memory, run by run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "Written", try_from = "Written")]
 pub struct BulkPlan {
     /// The runs, by their place in shared memory.
     pub runs: Vec<Run>,
     /// Bytes of an element.
     pub bytes: i64,
+}
+
+/// As the plan stands in the IR: places and lengths of the runs, in elements.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename = "BulkPlan")]
+struct Written {
+    element_bytes: i64,
+    #[serde(with = "sequence")]
+    global: Vec<i64>,
+    #[serde(with = "sequence")]
+    shared: Vec<i64>,
+    #[serde(with = "sequence")]
+    elements: Vec<i64>,
+}
+
+impl From<BulkPlan> for Written {
+    fn from(plan: BulkPlan) -> Self {
+        Self {
+            element_bytes: plan.bytes,
+            global: plan.runs.iter().map(|run| run.global).collect(),
+            shared: plan.runs.iter().map(|run| run.shared).collect(),
+            elements: plan.runs.iter().map(|run| run.elements).collect(),
+        }
+    }
+}
+
+impl TryFrom<Written> for BulkPlan {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Self, String> {
+        let count = written.elements.len();
+        if written.global.len() != count || written.shared.len() != count || count > MAX_RUNS {
+            return Err(format!(
+                "expected as many places as runs, and at most {MAX_RUNS} of them"
+            ));
+        }
+        let places = written.global.into_iter().zip(written.shared);
+        Ok(Self {
+            runs: places
+                .zip(written.elements)
+                .map(|((global, shared), elements)| Run {
+                    global,
+                    shared,
+                    elements,
+                })
+                .collect(),
+            bytes: written.element_bytes,
+        })
+    }
 }
 
 impl BulkPlan {
@@ -186,6 +238,7 @@ mod tests {
             elements: 256,
         };
         assert_eq!(plan.runs, [run]);
+        super::super::written(&plan);
         assert_eq!(plan.to_string(), "512 bytes at global + 0 <-> shared + 0\n");
     }
 

@@ -3,13 +3,17 @@
 use super::Decline;
 use crate::fragment::{Digit, Fragment, Source};
 use axe_layout::{Axis, Layout};
+use axe_passes::dispatch::sequence;
+use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::str::FromStr;
 
 /// The widest access of one thread, in bytes (PTX ISA, ld and st: `.v4.b32`).
 const MAX_BYTES: i64 = 16;
 
-/// A digit of the thread's number and the address step that it counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A digit of the thread's number and the address step that it counts; in text `(t / divisor mod modulus) * step`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct Term {
     /// The divisor of the thread's number.
     pub divisor: i64,
@@ -29,6 +33,40 @@ impl fmt::Display for Term {
     }
 }
 
+impl From<Term> for String {
+    fn from(term: Term) -> Self {
+        term.to_string()
+    }
+}
+
+impl TryFrom<String> for Term {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl FromStr for Term {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parse = || {
+            let (divisor, rest) = text.strip_prefix("(t / ")?.split_once(" mod ")?;
+            let (modulus, step) = rest.split_once(") * ")?;
+            let term = Self {
+                divisor: divisor.parse().ok()?,
+                modulus: modulus.parse().ok()?,
+                step: step.parse().ok()?,
+            };
+            let small = term.divisor < 1 << 20 && term.modulus < 1 << 20;
+            let small = small && term.step.unsigned_abs() < 1 << 40;
+            (small && term.divisor > 0 && term.modulus > 0).then_some(term)
+        };
+        parse().ok_or_else(|| format!("expected \"(t / 4 mod 8) * 64\", got \"{text}\""))
+    }
+}
+
 /// One access of every thread: consecutive registers, consecutive memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
@@ -40,7 +78,8 @@ pub struct Access {
 
 /// The accesses that move a register tensor to or from memory. The address of an access, in elements, is
 /// `sum over terms of (thread / divisor mod modulus) * step + offset`, then swizzled.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "Written", try_from = "Written")]
 pub struct CopyPlan {
     /// Elements of one access.
     pub width: i64,
@@ -48,6 +87,48 @@ pub struct CopyPlan {
     pub terms: Vec<Term>,
     /// The accesses of one thread.
     pub accesses: Vec<Access>,
+}
+
+/// As the plan stands in the IR: accesses follow each other in the registers.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename = "CopyPlan")]
+struct Written {
+    width: i64,
+    thread: Vec<Term>,
+    #[serde(with = "sequence")]
+    offsets: Vec<i64>,
+}
+
+impl From<CopyPlan> for Written {
+    fn from(plan: CopyPlan) -> Self {
+        Self {
+            width: plan.width,
+            thread: plan.terms,
+            offsets: plan.accesses.iter().map(|access| access.offset).collect(),
+        }
+    }
+}
+
+impl TryFrom<Written> for CopyPlan {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Self, String> {
+        if !(1..=MAX_BYTES).contains(&written.width) {
+            return Err(format!(
+                "expected a width of 1 to {MAX_BYTES} elements, got {}",
+                written.width
+            ));
+        }
+        let registers = (0..).map(|number| number * written.width);
+        Ok(Self {
+            width: written.width,
+            terms: written.thread,
+            accesses: registers
+                .zip(written.offsets)
+                .map(|(register, offset)| Access { register, offset })
+                .collect(),
+        })
+    }
 }
 
 /// Memory as a copy sees it.
@@ -112,6 +193,29 @@ impl CopyPlan {
     #[must_use]
     pub fn thread_offset(&self, thread: i64) -> i64 {
         thread_offset(&self.terms, thread)
+    }
+
+    /// Checks a plan that someone wrote: as [`CopyPlan::check`], and that its accesses are all, no wider than they may be.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it.
+    pub fn verify(&self, fragment: &Fragment, memory: Memory) -> Result<(), Decline> {
+        let (thread, register) = steps(fragment, memory.layout)?;
+        let widest = width(fragment, &register, &thread, memory);
+        if widest % self.width != 0 {
+            return Err(Decline::new(format!(
+                "accesses of {} elements: expected a part of {widest}",
+                self.width
+            )));
+        }
+        let moved = i64::try_from(self.accesses.len()).unwrap_or(0) * self.width;
+        if moved != fragment.registers() {
+            return Err(Decline::new(format!(
+                "the accesses move {moved} registers of {}",
+                fragment.registers()
+            )));
+        }
+        self.check(fragment, memory.layout)
     }
 
     /// Checks by enumeration that each element moves between its register and its place in memory.
@@ -280,6 +384,10 @@ mod tests {
     fn rows_move_in_16_bytes() {
         let plan = plan(ROWS, &[4, 1024], "S[(4, 1024) : (4096, 1)]", 8).unwrap();
         assert_eq!((plan.width, plan.accesses.len()), (8, 4));
+        assert_eq!(
+            super::super::written(&plan),
+            r#"{"width":8,"thread":["(t / 32 mod 4) * 4096","(t / 1 mod 32) * 8"],"offsets":[0,256,512,768]}"#
+        );
         assert_eq!(plan.address(&plan.accesses[2], 37), 4096 + 2 * 256 + 5 * 8);
     }
 

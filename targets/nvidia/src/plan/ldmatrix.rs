@@ -6,13 +6,16 @@ use super::copy::{Memory, Steps, Term, steps, thread_offset};
 use crate::fragment::Fragment;
 use crate::vocabulary::WARP;
 use axe_layout::Axis;
+use axe_passes::dispatch::sequence;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Bytes of a row of a matrix: what one lane's address points to.
 const ROW_BYTES: i64 = 16;
 
 /// Matrices that each warp moves, `count` with one instruction.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct MatrixPlan {
     /// Matrices of one instruction: 1, 2 or 4.
     pub count: i64,
@@ -21,8 +24,10 @@ pub struct MatrixPlan {
     /// Elements in a 32-bit register.
     pub packed: i64,
     /// The address, in elements, of the row that a thread points to.
+    #[serde(rename = "thread")]
     pub terms: Vec<Term>,
     /// What each instruction adds to it.
+    #[serde(with = "sequence")]
     pub offsets: Vec<i64>,
 }
 
@@ -95,6 +100,36 @@ impl MatrixPlan {
                 "expected rows of {row} elements at multiples of 16 bytes"
             ))),
         }
+    }
+
+    /// Checks a plan that someone wrote: as [`MatrixPlan::check`], and the instruction's limits.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it.
+    pub fn verify(&self, fragment: &Fragment, memory: Memory) -> Result<(), Decline> {
+        if memory.ends.iter().any(|&end| end != 0) {
+            return Err(Decline::new("the box may reach outside its source"));
+        }
+        let instructions = i64::try_from(self.offsets.len()).unwrap_or(0);
+        let moved = instructions
+            .saturating_mul(self.count)
+            .saturating_mul(self.packed);
+        if !matches!(self.count, 1 | 2 | 4) || self.packed * memory.element_bytes != 4 {
+            return Err(Decline::new(format!(
+                "expected 1, 2 or 4 matrices of {} elements a register, got {} of {}",
+                4 / memory.element_bytes,
+                self.count,
+                self.packed
+            )));
+        }
+        if moved != fragment.registers() {
+            return Err(Decline::new(format!(
+                "the instructions move {moved} registers of {}",
+                fragment.registers()
+            )));
+        }
+        self.check_rows(memory, fragment.threads())?;
+        self.check(fragment, memory)
     }
 
     /// Checks by enumeration: what the instructions bring to each register is its element.
@@ -273,6 +308,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!((a.count, a.transposed, a.offsets.len()), (4, false, 1));
+        super::super::written(&a);
         let b = plan(&M16N8K16.b().unwrap(), &[8, 16], "S[(8, 16) : (64, 1)]", 2).unwrap();
         assert_eq!((b.count, b.transposed), (2, false));
         let tf32 = plan(&M16N8K8.a().unwrap(), &[16, 8], "S[(16, 8) : (32, 1)]", 4).unwrap();

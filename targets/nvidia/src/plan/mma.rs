@@ -4,7 +4,9 @@ use super::Decline;
 use crate::facts::matrix::Mma;
 use crate::fragment::Fragment;
 use crate::vocabulary::WARP;
-use std::collections::HashMap;
+use axe_passes::dispatch::sequence;
+use serde::{Deserialize, Serialize};
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 /// One instruction of every warp: the first register (element) of each operand.
@@ -19,12 +21,55 @@ pub struct Instruction {
 }
 
 /// The instructions of each warp, in order; the k-loop is outermost, so that neighbours are independent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "Written", try_from = "Written")]
 pub struct MmaPlan {
     /// The instruction.
     pub atom: Mma,
     /// One after the other.
     pub instructions: Vec<Instruction>,
+}
+
+/// As the plan stands in the IR: the first register of each operand, instruction by instruction.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename = "MmaPlan")]
+struct Written {
+    atom: Mma,
+    #[serde(with = "sequence")]
+    a: Vec<i64>,
+    #[serde(with = "sequence")]
+    b: Vec<i64>,
+    #[serde(with = "sequence")]
+    d: Vec<i64>,
+}
+
+impl From<MmaPlan> for Written {
+    fn from(plan: MmaPlan) -> Self {
+        let each = |of: fn(&Instruction) -> i64| plan.instructions.iter().map(of).collect();
+        Self {
+            atom: plan.atom,
+            a: each(|instruction| instruction.a),
+            b: each(|instruction| instruction.b),
+            d: each(|instruction| instruction.d),
+        }
+    }
+}
+
+impl TryFrom<Written> for MmaPlan {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Self, String> {
+        if written.a.len() != written.d.len() || written.b.len() != written.d.len() {
+            return Err("expected as many registers of a, b and d".to_owned());
+        }
+        let operands = written.a.into_iter().zip(written.b).zip(written.d);
+        Ok(Self {
+            atom: written.atom,
+            instructions: operands
+                .map(|((a, b), d)| Instruction { a, b, d })
+                .collect(),
+        })
+    }
 }
 
 /// A register tensor as blocks of an instruction's operand: for each warp, the first register of the
@@ -41,17 +86,8 @@ impl MmaPlan {
     /// An operand whose layout is not made of the instruction's fragments, a block of A or B that a warp needs
     /// and does not hold, or registers that differ from warp to warp.
     pub fn new(atom: Mma, a: &Fragment, b: &Fragment, d: &Fragment) -> Result<Self, Decline> {
-        let fact = |error: axe_layout::Error| Decline::new(error.to_string());
-        let a = Blocks::new("A", a, &atom.a().map_err(fact)?, [atom.m, atom.k])?;
-        let b = Blocks::new("B", b, &atom.b().map_err(fact)?, [atom.n, atom.k])?;
-        let blocks_of_d = Blocks::new("D", d, &atom.d().map_err(fact)?, [atom.m, atom.n])?;
+        let [a, b, blocks_of_d] = Blocks::all(atom, a, b, d)?;
         let k_blocks = a.columns().max(1);
-        if b.columns() != k_blocks {
-            return Err(Decline::new(format!(
-                "A has {k_blocks} blocks of k, and B {}",
-                b.columns()
-            )));
-        }
         let first = blocks_of_d.plan_warp(0, &a, &b, k_blocks)?;
         for warp in 1..blocks_of_d.of_warp.len() {
             if blocks_of_d.plan_warp(warp, &a, &b, k_blocks)? != first {
@@ -65,9 +101,68 @@ impl MmaPlan {
             instructions: first,
         })
     }
+
+    /// Checks by enumeration, in every warp: each instruction multiplies a block of A and one of B that belong together into
+    /// their block of D, and each block that the warp holds of D gets each product once.
+    ///
+    /// # Errors
+    /// The first instruction for which that is not so.
+    pub fn check(&self, a: &Fragment, b: &Fragment, d: &Fragment) -> Result<(), Decline> {
+        let blocks = Blocks::all(self.atom, a, b, d)?;
+        let depth = blocks[0].columns().max(1);
+        for warp in 0..blocks[2].of_warp.len() {
+            let [a, b, d] = [&blocks[0], &blocks[1], &blocks[2]].map(|of| of.places(warp));
+            let mut missing: HashSet<(i64, i64, i64)> = (0..depth)
+                .flat_map(|k| d.values().map(move |&(m, n)| (m, n, k)))
+                .collect();
+            for (number, instruction) in self.instructions.iter().enumerate() {
+                let found = (
+                    a.get(&instruction.a),
+                    b.get(&instruction.b),
+                    d.get(&instruction.d),
+                );
+                let (Some(&(m, k)), Some(&(n, depth)), Some(&of)) = found else {
+                    return Err(Decline::new(format!(
+                        "instruction {number} of warp {warp} names registers that begin no block"
+                    )));
+                };
+                if of != (m, n) || k != depth || !missing.remove(&(m, n, k)) {
+                    return Err(Decline::new(format!(
+                        "instruction {number} of warp {warp} adds A({m}, {k}) B({n}, {depth}) to D{of:?}, or does so again"
+                    )));
+                }
+            }
+            if let Some((m, n, k)) = missing.iter().min() {
+                return Err(Decline::new(format!(
+                    "no instruction of warp {warp} adds A({m}, {k}) B({n}, {k})"
+                )));
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Blocks {
+    /// Those of A, B and D.
+    fn all(atom: Mma, a: &Fragment, b: &Fragment, d: &Fragment) -> Result<[Self; 3], Decline> {
+        let fact = |error: axe_layout::Error| Decline::new(error.to_string());
+        let all = [
+            Self::new("A", a, &atom.a().map_err(fact)?, [atom.m, atom.k])?,
+            Self::new("B", b, &atom.b().map_err(fact)?, [atom.n, atom.k])?,
+            Self::new("D", d, &atom.d().map_err(fact)?, [atom.m, atom.n])?,
+        ];
+        match (all[0].columns().max(1), all[1].columns()) {
+            (a, b) if a != b => Err(Decline::new(format!("A has {a} blocks of k, and B {b}"))),
+            _ => Ok(all),
+        }
+    }
+
+    /// The block that begins at each register of a warp.
+    fn places(&self, warp: usize) -> HashMap<i64, (i64, i64)> {
+        let held = self.of_warp.get(warp).into_iter().flatten();
+        held.map(|(at, register)| (*register, *at)).collect()
+    }
+
     /// Reads the blocks off a fragment by comparing it with the instruction's, thread by thread.
     fn new(
         operand: &str,
@@ -260,6 +355,8 @@ mod tests {
         let (a, b, d) = operands();
         let plan = MmaPlan::new(M16N8K16, &a, &b, &d).unwrap();
         assert_eq!(plan.instructions.len(), 2 * 2 * 4);
+        super::super::written(&plan);
+        plan.check(&a, &b, &d).unwrap();
         for warp in 0..4 {
             for instruction in &plan.instructions {
                 let at =
@@ -276,6 +373,21 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn wrong_instructions_are_found() {
+        let (a, b, d) = operands();
+        let plan = MmaPlan::new(M16N8K16, &a, &b, &d).unwrap();
+        let wrong = |change: &dyn Fn(&mut Vec<Instruction>)| {
+            let mut plan = plan.clone();
+            change(&mut plan.instructions);
+            plan.check(&a, &b, &d).unwrap_err().to_string()
+        };
+        assert!(wrong(&|all| all.truncate(3)).starts_with("no instruction of warp 0"));
+        assert!(wrong(&|all| all[1] = all[0]).contains("does so again"));
+        assert!(wrong(&|all| all[0].a += 1).contains("begin no block"));
+        assert!(wrong(&|all| all[0].b = all[1].b).contains("of warp 0 adds"));
     }
 
     #[test]

@@ -4,36 +4,25 @@ pub mod bulk;
 pub mod copy;
 pub mod gather;
 pub mod ldmatrix;
-pub mod lifetime;
 pub mod mma;
 pub mod owner;
-pub mod pipeline;
 pub mod reduce;
 pub mod shuffle;
 pub mod tma;
 pub mod transfer;
 pub mod wgmma;
 
-use std::fmt;
-
-/// Why a schedule does not take an operator.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decline(String);
-
-impl Decline {
-    /// A decline with its reason: expected, got, which operand.
-    #[must_use]
-    pub fn new(reason: impl Into<String>) -> Self {
-        Self(reason.into())
-    }
-}
-
-impl fmt::Display for Decline {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Decline {}
-
+pub use axe_passes::dispatch::Decline;
 pub(crate) use axe_passes::ir::facts::gcd;
+
+/// A plan as it stands in the IR; it is read as it was written.
+#[cfg(test)]
+pub(crate) fn written<P>(plan: &P) -> String
+where
+    P: serde::Serialize + serde::de::DeserializeOwned + PartialEq + std::fmt::Debug,
+{
+    let text = serde_json::to_string(plan).unwrap();
+    let read: P = serde_json::from_str(&text).unwrap();
+    assert_eq!(&read, plan, "{text}");
+    text
+}

@@ -4,12 +4,15 @@ use super::Decline;
 use crate::fragment::{Digit, Fragment, Source};
 use crate::vocabulary::WARP;
 use axe_layout::{Axis, Iter, Layout};
+use axe_passes::dispatch::sequence::{self, text};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
 /// How a register tensor is combined along dimensions. After the plan every thread that held a part of a
 /// result holds the result: the reduced places of `lane` and `warp` become replicas.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "Written", try_from = "Written")]
 pub struct ReducePlan {
     /// For each result register, the source registers that a thread combines first.
     pub in_thread: Vec<Vec<i64>>,
@@ -24,7 +27,102 @@ pub struct ReducePlan {
     pub shape: Vec<i64>,
 }
 
+/// As the plan stands in the IR: the registers that are combined, `each` of them for one result.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename = "ReducePlan")]
+struct Written {
+    #[serde(with = "sequence")]
+    registers: Vec<i64>,
+    each: usize,
+    lane_masks: Vec<i64>,
+    across_warps: Vec<(i64, i64)>,
+    #[serde(with = "text")]
+    result: Layout,
+    shape: Vec<i64>,
+}
+
+impl From<ReducePlan> for Written {
+    fn from(plan: ReducePlan) -> Self {
+        Self {
+            each: plan.in_thread.first().map_or(0, Vec::len),
+            registers: plan.in_thread.concat(),
+            lane_masks: plan.lane_masks,
+            across_warps: plan.across_warps,
+            result: plan.result,
+            shape: plan.shape,
+        }
+    }
+}
+
+impl TryFrom<Written> for ReducePlan {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Self, String> {
+        if written.each == 0 || !written.registers.len().is_multiple_of(written.each) {
+            return Err(format!(
+                "{} registers are no groups of {}",
+                written.registers.len(),
+                written.each
+            ));
+        }
+        let masks = written.lane_masks.iter();
+        let mut masks = masks.map(|mask| (1..WARP).contains(mask) && mask & (mask - 1) == 0);
+        if written.lane_masks.len() > 5 || !masks.all(|is_lane| is_lane) {
+            return Err("expected masks of one bit of a lane's number each".to_owned());
+        }
+        let mut digits = written.across_warps.iter();
+        let warps = |(divisor, extent): &(i64, i64)| {
+            divisor % WARP == 0 && (1..=1024).contains(divisor) && (1..=32).contains(extent)
+        };
+        let all = written.across_warps.iter().map(|(_, extent)| extent);
+        if !digits.all(warps) || all.product::<i64>() > 32 {
+            return Err("expected digits of a warp's number, as [divisor, extent]".to_owned());
+        }
+        Ok(Self {
+            in_thread: written
+                .registers
+                .chunks(written.each)
+                .map(<[i64]>::to_vec)
+                .collect(),
+            lane_masks: written.lane_masks,
+            across_warps: written.across_warps,
+            result: written.result,
+            shape: written.shape,
+        })
+    }
+}
+
 impl ReducePlan {
+    /// Checks a plan that someone wrote.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it.
+    pub fn verify(&self, source: &Fragment, dims: &[usize]) -> Result<(), Decline> {
+        if !source.is_full() {
+            return Err(Decline::new(
+                "expected an element in every register of every thread",
+            ));
+        }
+        let kept = (0..).zip(source.shape());
+        let kept = kept.filter(|(dim, _)| !dims.contains(dim));
+        if !kept.map(|(_, extent)| extent).eq(&self.shape) {
+            return Err(Decline::new(format!(
+                "a result of {:?} is not what is left of {:?} without dimensions {dims:?}",
+                self.shape,
+                source.shape()
+            )));
+        }
+        let result = Fragment::read(&self.result, &self.shape, source.threads())?;
+        if i64::try_from(self.in_thread.len()) != Ok(result.registers()) {
+            return Err(Decline::new(format!(
+                "expected {} groups of registers, got {}",
+                result.registers(),
+                self.in_thread.len()
+            )));
+        }
+        self.check(source, dims)
+    }
+
     /// The plan that combines `source` along `dims` (ascending).
     ///
     /// # Errors
@@ -321,6 +419,7 @@ mod tests {
             &[1],
         )
         .unwrap();
+        super::super::written(&plan);
         assert_eq!(plan.in_thread, [vec![0, 1, 2, 3], vec![4, 5, 6, 7]]);
         assert_eq!(
             (plan.lane_masks.len(), plan.across_warps),

@@ -3,14 +3,131 @@
 use super::Decline;
 use crate::fragment::Fragment;
 use crate::vocabulary::WARP;
-use axe_layout::linear::{Distribution, Lanes, RelayoutPlan, Step, execute, warp_shuffle};
+use axe_layout::linear::{Columns, Distribution, Lanes, RelayoutPlan, Step, execute, warp_shuffle};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The same shuffles in every warp.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Written")]
+#[serde(into = "Written")]
 pub struct ShufflePlan {
     /// Selections and shuffles, in order.
     pub plan: RelayoutPlan,
+}
+
+/// More registers than a thread has.
+const MOST_REGISTERS: usize = 1024;
+
+/// As the plan stands in the IR.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename = "ShufflePlan")]
+struct Written {
+    element_bits: u32,
+    steps: Vec<WrittenStep>,
+}
+
+/// One step; maps of bits are the images of the bits, the lowest first.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+enum WrittenStep {
+    Select {
+        registers: usize,
+        by_register: Vec<i64>,
+        by_lane: Vec<i64>,
+        constant: u64,
+    },
+    Shuffle {
+        from: Vec<usize>,
+        to: Vec<usize>,
+        by_lane: Vec<i64>,
+        constant: u64,
+    },
+}
+
+impl From<ShufflePlan> for Written {
+    fn from(plan: ShufflePlan) -> Self {
+        let step = |step: Step| match step {
+            Step::SelectLinear {
+                regs,
+                from_reg,
+                from_lane,
+                constant,
+            } => Some(WrittenStep::Select {
+                registers: regs,
+                by_register: from_reg.into(),
+                by_lane: from_lane.into(),
+                constant,
+            }),
+            Step::Shfl {
+                src,
+                dst,
+                lane: Lanes::Linear { columns, constant },
+            } => Some(WrittenStep::Shuffle {
+                from: src,
+                to: dst,
+                by_lane: columns.into(),
+                constant,
+            }),
+            // Plans have none of the others: they are declined when they are made.
+            _ => None,
+        };
+        Self {
+            element_bits: plan.plan.elem_bits,
+            steps: plan.plan.steps.into_iter().filter_map(step).collect(),
+        }
+    }
+}
+
+impl TryFrom<Written> for ShufflePlan {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Self, String> {
+        let columns = |values: Vec<i64>| Columns::try_from(values).map_err(|e| e.to_string());
+        let step = |step| match step {
+            WrittenStep::Select {
+                registers,
+                by_register,
+                by_lane,
+                constant,
+            } => {
+                if registers > MOST_REGISTERS {
+                    return Err(format!("expected at most {MOST_REGISTERS} registers"));
+                }
+                Ok(Step::SelectLinear {
+                    regs: registers,
+                    from_reg: columns(by_register)?,
+                    from_lane: columns(by_lane)?,
+                    constant,
+                })
+            }
+            WrittenStep::Shuffle {
+                from,
+                to,
+                by_lane,
+                constant,
+            } => {
+                if from.iter().chain(&to).any(|at| *at >= MOST_REGISTERS) {
+                    return Err(format!("expected registers below {MOST_REGISTERS}"));
+                }
+                Ok(Step::Shfl {
+                    src: from,
+                    dst: to,
+                    lane: Lanes::Linear {
+                        columns: columns(by_lane)?,
+                        constant,
+                    },
+                })
+            }
+        };
+        let steps: Result<Vec<_>, String> = written.steps.into_iter().map(step).collect();
+        Ok(Self {
+            plan: RelayoutPlan {
+                elem_bits: written.element_bits,
+                steps: steps?,
+            },
+        })
+    }
 }
 
 impl ShufflePlan {
@@ -64,13 +181,16 @@ impl ShufflePlan {
     /// Executes the plan in every warp and compares.
     ///
     /// # Errors
-    /// The first warp that would hold something else.
+    /// Fragments of different scopes, and the first warp that would hold something else.
     pub fn check(
         &self,
         source: &Fragment,
         result: &Fragment,
         of: impl Fn(i64) -> i64,
     ) -> Result<(), Decline> {
+        if source.threads() != result.threads() {
+            return Err(Decline::new("source and result live in different scopes"));
+        }
         for warp in 0..source.threads() / WARP {
             let lanes = || (0..WARP).map(|lane| warp * WARP + lane);
             let registers = |fragment: &Fragment, thread| -> Vec<Option<i64>> {
@@ -184,7 +304,9 @@ mod tests {
             |x| x,
             32,
         );
-        assert!(plan.unwrap().plan.shuffles() > 0);
+        let plan = plan.unwrap();
+        assert!(plan.plan.shuffles() > 0);
+        super::super::written(&plan);
         let a = Fragment::new(&M16N8K16.a().unwrap(), &[16, 16], 32).unwrap();
         assert_eq!(
             ShufflePlan::new(&a, &a, |x| x, 16).unwrap().plan.shuffles(),

@@ -18,6 +18,7 @@ pub use swizzle::TmaSwizzle;
 
 use super::Decline;
 use axe_layout::{Axis, Iter, Layout};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The mark of a global memory's outermost extent that is known at run time.
@@ -39,7 +40,8 @@ pub struct Global {
 }
 
 /// A copy between a tile of global memory and shared memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TmaPlan {
     /// The descriptor.
     pub map: TensorMap,
@@ -79,6 +81,45 @@ impl TmaPlan {
         Ok(plan)
     }
 
+    /// Checks a plan that someone wrote: as [`TmaPlan::check`], and the accelerator's limits.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it.
+    pub fn verify(
+        &self,
+        global: &Global,
+        shape: &[i64],
+        shared: &Layout,
+        element: &str,
+        bytes: i64,
+    ) -> Result<(), Decline> {
+        // What declines memory of which no plan is made.
+        digits::of(global, shape, bytes)?;
+        if self.map.element != element {
+            return Err(Decline::new(format!(
+                "a tensor map of {}, for elements of {element}",
+                self.map.element
+            )));
+        }
+        if TmaSwizzle::of(shared.swizzle(), bytes)? != self.map.swizzle {
+            return Err(Decline::new(format!(
+                "the tensor map has the swizzle {}, and the shared tile another",
+                self.map.swizzle
+            )));
+        }
+        let rank = global.shape.len();
+        let mut coordinates = self.boxes.iter().flat_map(|each| &each.coordinates);
+        if coordinates.any(|coordinate| coordinate.dim >= rank) {
+            return Err(Decline::new(format!(
+                "the memory has the dimensions x0 to x{}",
+                rank.saturating_sub(1)
+            )));
+        }
+        self.map.check_limits()?;
+        boxes::check_limits(&self.boxes, &self.map, bytes)?;
+        self.check(global, shape, shared, bytes)
+    }
+
     /// Bytes of all boxes.
     #[must_use]
     pub fn bytes(&self, element_bytes: i64) -> i64 {
@@ -92,20 +133,7 @@ impl fmt::Display for TmaPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "tensor map {{{}}}", self.map.attributes())?;
         for each in &self.boxes {
-            let coordinates = each.coordinates.iter().map(|coordinate| {
-                let mut text = format!("x{}", coordinate.dim);
-                if coordinate.divisor > 1 {
-                    text += &format!(" / {}", coordinate.divisor);
-                }
-                if let Some(modulus) = coordinate.modulus {
-                    text += &format!(" mod {modulus}");
-                }
-                if coordinate.offset > 0 {
-                    text += &format!(" + {}", coordinate.offset);
-                }
-                text
-            });
-            let coordinates: Vec<_> = coordinates.collect();
+            let coordinates: Vec<_> = each.coordinates.iter().map(ToString::to_string).collect();
             writeln!(
                 f,
                 "box [{}] <-> shared + {}",

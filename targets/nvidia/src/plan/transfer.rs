@@ -5,11 +5,16 @@ use super::copy::{CopyPlan, Memory};
 use super::owner::Owner;
 use crate::fragment::Fragment;
 use axe_layout::{Axis, Iter, Layout};
+use axe_passes::dispatch::sequence::text;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Each thread moves the same accesses from one memory to the other.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "Written", try_from = "Written")]
 pub struct TransferPlan {
+    /// The layout of the elements on `thread` and `reg`.
+    pub layout: Layout,
     /// The elements of each thread.
     pub fragment: Fragment,
     /// Where they come from.
@@ -20,7 +25,80 @@ pub struct TransferPlan {
     pub owner: Owner,
 }
 
+/// As the plan stands in the IR.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename = "TransferPlan")]
+struct Written {
+    shape: Vec<i64>,
+    threads: i64,
+    #[serde(with = "text")]
+    layout: Layout,
+    from: CopyPlan,
+    to: CopyPlan,
+}
+
+impl From<TransferPlan> for Written {
+    fn from(plan: TransferPlan) -> Self {
+        Self {
+            shape: plan.fragment.shape().to_vec(),
+            threads: plan.fragment.threads(),
+            layout: plan.layout,
+            from: plan.from,
+            to: plan.to,
+        }
+    }
+}
+
+impl TryFrom<Written> for TransferPlan {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Self, String> {
+        let Written {
+            shape,
+            threads,
+            layout,
+            from,
+            to,
+        } = written;
+        let fragment = Fragment::read(&layout, &shape, threads);
+        let fragment = fragment.map_err(|decline| decline.to_string())?;
+        let owner = Owner::new(&fragment).map_err(|decline| decline.to_string())?;
+        Ok(Self {
+            layout,
+            fragment,
+            from,
+            to,
+            owner,
+        })
+    }
+}
+
 impl TransferPlan {
+    /// Checks a plan that someone wrote, for a box of `shape` and `threads` threads.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it.
+    pub fn verify(
+        &self,
+        shape: &[i64],
+        threads: i64,
+        from: Memory,
+        to: Memory,
+    ) -> Result<(), Decline> {
+        let planned = (self.fragment.shape(), self.fragment.threads());
+        if planned != (shape, threads) {
+            return Err(Decline::new(format!(
+                "expected a box of {shape:?} by {threads} threads, got {:?} by {}",
+                planned.0, planned.1
+            )));
+        }
+        if self.from.width != self.to.width {
+            return Err(Decline::new("the two sides move other vectors"));
+        }
+        self.from.verify(&self.fragment, from)?;
+        self.to.verify(&self.fragment, to)
+    }
+
     /// The plan of `threads` threads for a box of `shape`: the widest accesses that both sides allow,
     /// neighbouring threads along the contiguous dimension.
     ///
@@ -72,6 +150,7 @@ impl TransferPlan {
         }
         let owner = Owner::new(&fragment)?;
         Ok(Self {
+            layout,
             fragment,
             from,
             to,
@@ -178,6 +257,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!((plan.from.width, plan.from.accesses.len()), (8, 8));
+        super::super::written(&plan);
         assert_eq!(plan.owner.end, 128);
     }
 

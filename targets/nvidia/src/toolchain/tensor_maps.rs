@@ -1,4 +1,4 @@
-//! The tensor maps of a launch: what `--axe-dispatch-schedules` says that a kernel's last parameters describe.
+//! The tensor maps of a launch: what `--axe-lower-schedules` says that a kernel's last parameters describe.
 
 use axe_package::{
     Arg, Expr, L2Promotion, MemRef, Param, ParamKind, Swizzle, TensorMapDType, TensorMapType,
@@ -22,7 +22,7 @@ pub(crate) fn tensor_maps<'c, 'a>(
     let wrong = || {
         PassError::new(
             launch.location(),
-            "expected tensor_maps = [{source, offset, type, extents, strides, box, swizzle}], as --axe-dispatch-schedules writes them",
+            "expected tensor_maps = [{source, offset, type, extents, strides, box, swizzle}], as --axe-lower-schedules writes them",
         )
     };
     let maps = attribute::elements(maps).ok_or_else(wrong)?;

@@ -1,9 +1,10 @@
 //! Sums in memory, one element an instruction: `red` (PTX ISA 9.7.13.7).
 
-use crate::emit::kernel::Emitter;
-use crate::emit::types;
-use crate::emit::value::{Memory, Space};
+use crate::emit::emitter::Emitter;
+use crate::emit::value::Memory;
 use crate::plan::Decline;
+use crate::state::form::{Space, Storage};
+use crate::state::types;
 use axe_passes::PassResult;
 use axe_passes::ir::Val;
 use axe_passes::ir::types::is_float;
@@ -15,7 +16,7 @@ const FADD: i64 = 11;
 const MONOTONIC: i64 = 2;
 
 /// Declines what no single instruction adds to.
-pub(super) fn admits(memory: &Memory<'_>) -> Result<(), Decline> {
+pub(super) fn admits(memory: &Storage<'_>) -> Result<(), Decline> {
     if memory.space == Space::ClusterShared {
         return Err(Decline::new(
             "expected global memory, or shared memory of the CTA itself",

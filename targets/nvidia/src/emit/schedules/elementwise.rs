@@ -1,14 +1,17 @@
 //! Operators that work register by register: `axe.cast`, `axe.map`, `axe.mask`.
 
+use super::text::Registers;
+use crate::emit::emitter::Emitter;
 use crate::emit::int::Int;
-use crate::emit::kernel::Emitter;
-use crate::emit::schedule::{Plan, Schedule, Site};
-use crate::emit::types;
+use crate::emit::schedule::Emit;
 use crate::emit::value::Bound;
 use crate::fragment::Fragment;
 use crate::plan::Decline;
+use crate::state::site::Site;
+use crate::state::types;
 use axe_dialect::element_type;
 use axe_passes::PassResult;
+use axe_passes::dispatch::{Match, Schedule};
 use axe_passes::ir::types::{bits, is_float};
 use axe_passes::ir::value::{only_result, operands};
 use axe_passes::ir::walk::blocks;
@@ -18,25 +21,17 @@ use melior::ir::{Type, ValueLike};
 use std::rc::Rc;
 
 /// Conversions.
+#[derive(Clone, Copy)]
 pub(super) struct Cast;
 /// A scalar body.
+#[derive(Clone, Copy)]
 pub(super) struct Map;
 /// Elements inside bounds.
+#[derive(Clone, Copy)]
 pub(super) struct Mask;
 
-struct Each {
-    kind: Kind,
-    fragment: Rc<Fragment>,
-}
-
-enum Kind {
-    Cast,
-    Map,
-    Mask,
-}
-
 /// All operands in registers must be held as the result is.
-fn same(site: Site<'_, '_>, operands: usize, kind: Kind) -> Result<Each, Decline> {
+fn same(site: Site<'_, '_>, operands: usize) -> Result<Registers, Decline> {
     let fragment = site.result()?;
     for at in 0..operands {
         let other = &site.registers(at)?.fragment;
@@ -46,58 +41,70 @@ fn same(site: Site<'_, '_>, operands: usize, kind: Kind) -> Result<Each, Decline
             )));
         }
     }
-    Ok(Each { kind, fragment })
+    Registers::of_result(site)
 }
 
-impl<'c> Schedule<'c> for Cast {
+impl Schedule for Cast {
+    type Plan = Registers;
+
     fn name(&self) -> &'static str {
         "cvt"
     }
+}
 
-    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
-        same(site, 1, Kind::Cast).map(|plan| Box::new(plan) as _)
+impl<'c> Match<Site<'_, 'c>> for Cast {
+    fn plan(&self, site: Site<'_, 'c>) -> Result<Registers, Decline> {
+        same(site, 1)
+    }
+
+    fn check(&self, site: Site<'_, 'c>, plan: &Registers) -> Result<(), Decline> {
+        plan.expect(&self.plan(site)?)
     }
 }
 
-impl<'c> Schedule<'c> for Map {
+impl Schedule for Map {
+    type Plan = Registers;
+
     fn name(&self) -> &'static str {
         "registers"
     }
+}
 
-    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
-        same(site, site.operand_count(), Kind::Map).map(|plan| Box::new(plan) as _)
+impl<'c> Match<Site<'_, 'c>> for Map {
+    fn plan(&self, site: Site<'_, 'c>) -> Result<Registers, Decline> {
+        same(site, site.operand_count())
+    }
+
+    fn check(&self, site: Site<'_, 'c>, plan: &Registers) -> Result<(), Decline> {
+        plan.expect(&self.plan(site)?)
     }
 }
 
-impl<'c> Schedule<'c> for Mask {
+impl Schedule for Mask {
+    type Plan = Registers;
+
     fn name(&self) -> &'static str {
         "select"
     }
+}
 
-    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
-        same(site, 1, Kind::Mask).map(|plan| Box::new(plan) as _)
+impl<'c> Match<Site<'_, 'c>> for Mask {
+    fn plan(&self, site: Site<'_, 'c>) -> Result<Registers, Decline> {
+        same(site, 1)
+    }
+
+    fn check(&self, site: Site<'_, 'c>, plan: &Registers) -> Result<(), Decline> {
+        plan.expect(&self.plan(site)?)
     }
 }
 
-impl<'c> Plan<'c> for Each {
-    fn describe(&self) -> String {
-        format!(
-            "{} registers a thread, one by one\n",
-            self.fragment.registers()
-        )
-    }
-
-    fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
-        match self.kind {
-            Kind::Cast => self.cast(emitter, op),
-            Kind::Map => self.map(emitter, op),
-            Kind::Mask => self.mask(emitter, op),
-        }
-    }
-}
-
-impl Each {
-    fn cast<'c>(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+impl<'c> Emit<'c> for Cast {
+    fn emit(
+        &self,
+        _plan: &Registers,
+        emitter: &mut Emitter<'c>,
+        op: Op<'c>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
         let (Some(source), Some(result)) = (operands(op).first().copied(), only_result(op)) else {
             return Err(emitter.error("expected a source and a result"));
         };
@@ -109,8 +116,15 @@ impl Each {
             .map(|value| convert(emitter, *value, to))
             .collect()
     }
+}
 
-    fn map<'c>(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+impl<'c> Emit<'c> for Map {
+    fn emit(
+        &self,
+        _plan: &Registers,
+        emitter: &mut Emitter<'c>,
+        op: Op<'c>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
         let inputs = operands(op)
             .into_iter()
             .map(|input| emitter.registers(input))
@@ -119,7 +133,7 @@ impl Each {
             .first()
             .copied()
             .ok_or_else(|| emitter.error("expected a body"))?;
-        let arguments = crate::emit::control::block_arguments(body);
+        let arguments = axe_passes::ir::walk::block_arguments(body);
         let mut values = Vec::new();
         for register in 0..inputs.first().map_or(0, |input| input.values.len()) {
             for (argument, input) in arguments.iter().zip(&inputs) {
@@ -138,10 +152,18 @@ impl Each {
         }
         Ok(values)
     }
+}
 
-    fn mask<'c>(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+impl<'c> Emit<'c> for Mask {
+    fn emit(
+        &self,
+        _plan: &Registers,
+        emitter: &mut Emitter<'c>,
+        op: Op<'c>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
         let values = operands(op);
-        let rank = self.fragment.dims().len();
+        let fragment = emitter.result_fragment(op)?;
+        let rank = fragment.dims().len();
         let (Some(source), Some(origin), Some(limit), Some(other)) = (
             values.first(),
             values.get(1..1 + rank),
@@ -166,31 +188,30 @@ impl Each {
         }
         (0..)
             .zip(&source.values)
-            .map(|(register, value)| self.select(emitter, register, *value, other, &room))
+            .map(|(register, value)| select(emitter, (&fragment, register), *value, other, &room))
             .collect()
     }
+}
 
-    fn select<'c>(
-        &self,
-        emitter: &Emitter<'c>,
-        register: i64,
-        value: Val<'c>,
-        other: Val<'c>,
-        room: &[Int<'c>],
-    ) -> PassResult<'c, Val<'c>> {
-        let ints = emitter.ints();
-        let mut inside = None;
-        for (dim, &room) in self.fragment.dims().iter().zip(room) {
-            let at = emitter.index_along(dim, register)?;
-            inside = Some(emitter.both(inside, ints.less(at, room)?)?);
-        }
-        match inside {
-            None => Ok(value),
-            Some(inside) => {
-                emitter
-                    .builder
-                    .value("arith.select", &[inside, value, other], value.r#type(), &[])
-            }
+fn select<'c>(
+    emitter: &Emitter<'c>,
+    (fragment, register): (&Fragment, i64),
+    value: Val<'c>,
+    other: Val<'c>,
+    room: &[Int<'c>],
+) -> PassResult<'c, Val<'c>> {
+    let ints = emitter.ints();
+    let mut inside = None;
+    for (dim, &room) in fragment.dims().iter().zip(room) {
+        let at = emitter.index_along(dim, register)?;
+        inside = Some(emitter.both(inside, ints.less(at, room)?)?);
+    }
+    match inside {
+        None => Ok(value),
+        Some(inside) => {
+            emitter
+                .builder
+                .value("arith.select", &[inside, value, other], value.r#type(), &[])
         }
     }
 }

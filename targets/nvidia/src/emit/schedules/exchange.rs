@@ -1,9 +1,10 @@
 //! Register tensors from register tensors: relayout, broadcast, transpose and boxes.
 
-use super::load::{load, with_memory};
-use super::store::store;
-use crate::emit::kernel::Emitter;
-use crate::emit::schedule::{Plan, Schedule, Site};
+use super::load::load;
+use super::store::{owns, store};
+use super::text::expect;
+use crate::emit::emitter::Emitter;
+use crate::emit::schedule::Emit;
 use crate::emit::value::Memory;
 use crate::fragment::Fragment;
 use crate::plan::Decline;
@@ -11,17 +12,28 @@ use crate::plan::copy::CopyPlan;
 use crate::plan::gather::GatherPlan;
 use crate::plan::owner::Owner;
 use crate::plan::shuffle::ShufflePlan;
+use crate::state::cursor::{Scratch, Taken};
+use crate::state::form::Storage;
+use crate::state::site::Site;
+use crate::state::site::dims;
+use crate::state::storage::with_memory;
 use axe_layout::{Axis, Iter};
 use axe_passes::PassResult;
+use axe_passes::dispatch::{Match, Schedule};
 use axe_passes::ir::value::name;
 use axe_passes::ir::{Op, Val};
+use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::rc::Rc;
 
 /// Every thread holds what it needs: registers get other names.
+#[derive(Clone, Copy)]
 pub(super) struct Move;
 /// `shfl.sync` within each warp.
+#[derive(Clone, Copy)]
 pub(super) struct Shuffle;
 /// Through shared memory.
+#[derive(Clone, Copy)]
 pub(super) struct Shared;
 
 /// Which source element a result element is.
@@ -37,11 +49,11 @@ enum Map {
 }
 
 impl Map {
-    fn of(site: Site<'_, '_>) -> Self {
-        match name(site.op).as_str() {
-            "axe.broadcast" => Self::Broadcast(site.dims("dims")),
-            "axe.transpose" => Self::Transpose(site.dims("permutation")),
-            "axe.extract_slice" => Self::Box(site.dims("origin")),
+    fn of(op: Op<'_>) -> Self {
+        match name(op).as_str() {
+            "axe.broadcast" => Self::Broadcast(dims(op, "dims")),
+            "axe.transpose" => Self::Transpose(dims(op, "permutation")),
+            "axe.extract_slice" => Self::Box(dims(op, "origin")),
             _ => Self::Same,
         }
     }
@@ -100,7 +112,7 @@ fn sides(site: Site<'_, '_>) -> Result<(Rc<Fragment>, Rc<Fragment>, Map), Declin
     Ok((
         site.registers(0)?.fragment.clone(),
         site.result()?,
-        Map::of(site),
+        Map::of(site.op),
     ))
 }
 
@@ -109,125 +121,173 @@ fn source_values<'c>(emitter: &Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Va
     Ok(emitter.registers(source)?.values)
 }
 
-impl<'c> Schedule<'c> for Move {
+impl Schedule for Move {
+    type Plan = GatherPlan;
+
     fn name(&self) -> &'static str {
         "registers"
     }
+}
 
-    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
+impl<'c> Match<Site<'_, 'c>> for Move {
+    fn plan(&self, site: Site<'_, 'c>) -> Result<GatherPlan, Decline> {
         let (source, result, map) = sides(site)?;
         let of = |x| map.source(x, result.shape(), source.shape());
-        Ok(Box::new(GatherPlan::new(&source, &result, of)?))
+        GatherPlan::new(&source, &result, of)
+    }
+
+    fn check(&self, site: Site<'_, 'c>, plan: &GatherPlan) -> Result<(), Decline> {
+        let (source, result, map) = sides(site)?;
+        let of = |x| map.source(x, result.shape(), source.shape());
+        plan.check(&source, &result, of)
     }
 }
 
-impl<'c> Plan<'c> for GatherPlan {
-    fn describe(&self) -> String {
-        self.to_string()
-    }
-
-    fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+impl<'c> Emit<'c> for Move {
+    fn emit(
+        &self,
+        plan: &GatherPlan,
+        emitter: &mut Emitter<'c>,
+        op: Op<'c>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
         let values = source_values(emitter, op)?;
         let pick = |from: &i64| {
             usize::try_from(*from)
                 .ok()
                 .and_then(|from| values.get(from).copied())
         };
-        let picked = self.from.iter().map(pick).collect::<Option<_>>();
+        let picked = plan.from.iter().map(pick).collect::<Option<_>>();
         picked.ok_or_else(|| emitter.error("a register of the plan does not exist"))
     }
 }
 
-impl<'c> Schedule<'c> for Shuffle {
+/// Bits of the elements that are shuffled.
+fn shuffled_bits(site: Site<'_, '_>) -> Result<u32, Decline> {
+    let bits = axe_passes::ir::types::bits(site.registers(0)?.element);
+    bits.filter(|bits| matches!(bits, 16 | 32))
+        .ok_or_else(|| Decline::new("expected elements of 16 or 32 bits"))
+}
+
+impl Schedule for Shuffle {
+    type Plan = ShufflePlan;
+
     fn name(&self) -> &'static str {
         "shfl.sync"
     }
+}
 
-    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
+impl<'c> Match<Site<'_, 'c>> for Shuffle {
+    fn plan(&self, site: Site<'_, 'c>) -> Result<ShufflePlan, Decline> {
         let (source, result, map) = sides(site)?;
-        let bits = axe_passes::ir::types::bits(site.registers(0)?.element);
-        let bits = bits
-            .filter(|bits| matches!(bits, 16 | 32))
-            .ok_or_else(|| Decline::new("expected elements of 16 or 32 bits"))?;
+        let bits = shuffled_bits(site)?;
         let of = |x| map.source(x, result.shape(), source.shape());
-        Ok(Box::new(ShufflePlan::new(&source, &result, of, bits)?))
+        ShufflePlan::new(&source, &result, of, bits)
+    }
+
+    fn check(&self, site: Site<'_, 'c>, plan: &ShufflePlan) -> Result<(), Decline> {
+        let (source, result, map) = sides(site)?;
+        let bits = shuffled_bits(site)?;
+        if plan.plan.elem_bits != bits {
+            return Err(Decline::new(format!(
+                "expected elements of {bits} bits, got {}",
+                plan.plan.elem_bits
+            )));
+        }
+        let of = |x| map.source(x, result.shape(), source.shape());
+        plan.check(&source, &result, of)
     }
 }
 
-struct Exchange {
-    map: Map,
-    source: Rc<Fragment>,
-    result: Rc<Fragment>,
-    owner: Owner,
+/// The shapes that are stored and loaded, and where.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Exchange {
+    stored: Vec<i64>,
+    loaded: Vec<i64>,
+    scratch: Scratch,
 }
 
-impl<'c> Schedule<'c> for Shared {
+impl fmt::Display for Exchange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "st.shared {:?}", self.stored)?;
+        writeln!(f, "bar.sync\nld.shared {:?}\nbar.sync", self.loaded)
+    }
+}
+
+impl Schedule for Shared {
+    type Plan = Exchange;
+
     fn name(&self) -> &'static str {
         "shared"
     }
+}
 
-    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
-        let (source, result, map) = sides(site)?;
-        let owner = Owner::new(&source)?;
-        Ok(Box::new(Exchange {
-            map,
-            source,
-            result,
-            owner,
-        }))
+impl<'c> Match<Site<'_, 'c>> for Shared {
+    fn plan(&self, site: Site<'_, 'c>) -> Result<Exchange, Decline> {
+        let (source, result, _) = sides(site)?;
+        Owner::new(&source)?;
+        let element = site.registers(0)?.element;
+        Ok(Exchange {
+            stored: source.shape().to_vec(),
+            loaded: result.shape().to_vec(),
+            scratch: Scratch::at(site.cursor, source.shape(), element, (1, 0))?,
+        })
+    }
+
+    fn check(&self, site: Site<'_, 'c>, plan: &Exchange) -> Result<(), Decline> {
+        expect(plan, &self.plan(site)?)
     }
 }
 
-impl<'c> Plan<'c> for Exchange {
-    fn describe(&self) -> String {
-        format!(
-            "st.shared {:?}\nbar.sync\nld.shared {:?} ({:?})\nbar.sync\n",
-            self.source.shape(),
-            self.result.shape(),
-            self.map
-        )
+impl<'c> Emit<'c> for Shared {
+    fn taken(&self, plan: &Exchange) -> Taken {
+        Taken::Scratch(plan.scratch.bytes)
     }
 
-    fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+    fn emit(
+        &self,
+        plan: &Exchange,
+        emitter: &mut Emitter<'c>,
+        op: Op<'c>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
         let source = emitter.source(op)?;
         let source = emitter.registers(source)?;
-        let scratch = emitter.scratch(self.source.shape(), source.element)?;
-        put(emitter, &scratch, &self.source, &source.values, &self.owner)?;
+        let result = emitter.result_fragment(op)?;
+        let scratch = emitter.scratch(plan.scratch, source.fragment.shape(), source.element)?;
+        put(emitter, &scratch, &source.fragment, &source.values)?;
         emitter.barrier()?;
-        let view = self.view(&scratch);
-        let values = take(emitter, &view, &self.result)?;
+        let view = view(&scratch, &Map::of(op), result.shape());
+        let values = take(emitter, &view, &result)?;
         emitter.barrier()?;
         Ok(values)
     }
 }
 
-impl Exchange {
-    /// The scratch storage with the result's dimensions.
-    fn view<'c>(&self, scratch: &Memory<'c>) -> Memory<'c> {
-        let shape = self.result.shape();
-        // Scratch storage is row-major: a dimension is one iter.
-        let stride = |dim: usize| {
-            let iters = scratch.dims.get(dim).map(Vec::as_slice);
-            iters
-                .unwrap_or_default()
-                .last()
-                .map_or(0, |iter| iter.stride)
-        };
-        let from = self.map.dims(shape.len());
-        let iters = from
-            .iter()
-            .zip(shape)
-            .map(|(dim, &extent)| vec![Iter::new(extent, dim.map_or(0, stride), Axis::M)]);
-        let moved = (0..scratch.dims.len()).zip(self.map.origin());
-        let moved = moved.map(|(dim, first)| first * stride(dim));
-        Memory {
-            dims: iters.collect(),
-            offset: scratch.offset + moved.sum::<i64>(),
-            shape: shape.to_vec(),
-            guards: vec![None; shape.len()],
-            ..scratch.clone()
-        }
-    }
+/// The scratch storage with the result's dimensions.
+fn view<'c>(scratch: &Memory<'c>, map: &Map, shape: &[i64]) -> Memory<'c> {
+    // Scratch storage is row-major: a dimension is one iter.
+    let stride = |dim: usize| {
+        let iters = scratch.dims.get(dim).map(Vec::as_slice);
+        iters
+            .unwrap_or_default()
+            .last()
+            .map_or(0, |iter| iter.stride)
+    };
+    let from = map.dims(shape.len());
+    let iters = from
+        .iter()
+        .zip(shape)
+        .map(|(dim, &extent)| vec![Iter::new(extent, dim.map_or(0, stride), Axis::M)]);
+    let moved = (0..scratch.dims.len()).zip(map.origin());
+    let moved = moved.map(|(dim, first)| first * stride(dim));
+    let storage = Storage {
+        dims: iters.collect(),
+        offset: scratch.offset + moved.sum::<i64>(),
+        shape: shape.to_vec(),
+        guards: vec![None; shape.len()],
+        ..scratch.storage.clone()
+    };
+    Memory::new(storage, scratch.base)
 }
 
 /// Stores a register tensor into storage of its shape.
@@ -236,9 +296,8 @@ pub(super) fn put<'c>(
     memory: &Memory<'c>,
     fragment: &Fragment,
     values: &[Val<'c>],
-    owner: &Owner,
 ) -> PassResult<'c> {
-    let owns = emitter.owns(owner)?;
+    let owns = owns(emitter, fragment)?;
     match with_memory(memory, |memory| CopyPlan::new(fragment, memory)) {
         Ok(plan) => store(emitter, fragment, &plan, memory, values, owns),
         Err(_) => super::scalar::store(emitter, fragment, memory, values, owns),

@@ -3,63 +3,101 @@
 use super::elementwise::convert;
 use super::exchange::put;
 use super::scalar::load_at;
-use crate::emit::access::scratch_bytes;
+use super::text::expect;
+use crate::emit::emitter::Emitter;
 use crate::emit::int::Int;
-use crate::emit::kernel::Emitter;
-use crate::emit::schedule::{Plan, Schedule, Site};
-use crate::emit::value::{Bound, Memory};
+use crate::emit::schedule::Emit;
+use crate::emit::value::Memory;
 use crate::fragment::{Digit, Fragment, Source};
 use crate::plan::Decline;
 use crate::plan::owner::Owner;
+use crate::state::cursor::{Scratch, Taken};
+use crate::state::form::Form;
+use crate::state::site::Site;
 use axe_dialect::element_type;
 use axe_passes::PassResult;
+use axe_passes::dispatch::{Match, Schedule};
 use axe_passes::ir::types::{bits, is_float};
 use axe_passes::ir::value::{only_result, operands};
 use axe_passes::ir::{Op, Val};
 use melior::ir::operation::OperationLike;
 use melior::ir::{Type, ValueLike};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::fmt;
 
 /// Each thread sums its own elements of the result; operands are read from memory, and operands in
 /// registers go through shared memory.
+#[derive(Clone, Copy)]
 pub(super) struct Fma;
 
-struct Product {
-    result: Rc<Fragment>,
+/// How long the sums are, how many a thread has, and where operands in registers go.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Product {
     depth: i64,
-    owners: [Option<Owner>; 2],
+    registers: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    scratch_a: Option<Scratch>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    scratch_b: Option<Scratch>,
 }
 
-impl<'c> Schedule<'c> for Fma {
+impl fmt::Display for Product {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            depth, registers, ..
+        } = self;
+        writeln!(f, "for k < {depth}: {registers} multiply-adds a thread")
+    }
+}
+
+impl Schedule for Fma {
+    type Plan = Product;
+
     fn name(&self) -> &'static str {
         "fma"
     }
+}
 
-    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
+impl<'c> Match<Site<'_, 'c>> for Fma {
+    fn plan(&self, site: Site<'_, 'c>) -> Result<Product, Decline> {
         let result = site.result()?;
-        let (shape, owner) = operand(site, 0)?;
-        let (_, other) = operand(site, 1)?;
+        let (shape, scratch_a) = operand(site, 0, 0)?;
+        let before = scratch_a.map_or(0, |scratch| scratch.bytes);
+        let (_, scratch_b) = operand(site, 1, before)?;
         let depth = match (shape.as_slice(), site.flag("trans_a")) {
             ([.., k, _], true) | ([.., k], false) => *k,
             _ => return Err(Decline::new("expected a matrix")),
         };
-        Ok(Box::new(Product {
-            result,
+        Ok(Product {
             depth,
-            owners: [owner, other],
-        }))
+            registers: result.registers(),
+            scratch_a,
+            scratch_b,
+        })
+    }
+
+    fn check(&self, site: Site<'_, 'c>, plan: &Product) -> Result<(), Decline> {
+        expect(plan, &self.plan(site)?)
     }
 }
 
-/// The shape of an operand, and who stores it when it is in registers.
-fn operand(site: Site<'_, '_>, at: usize) -> Result<(Vec<i64>, Option<Owner>), Decline> {
+/// The shape of an operand, and where it goes when it is in registers, behind so many bytes.
+fn operand(
+    site: Site<'_, '_>,
+    at: usize,
+    before: i64,
+) -> Result<(Vec<i64>, Option<Scratch>), Decline> {
     match site.operand(at)? {
-        Bound::Memory(memory) => Ok((memory.shape.clone(), None)),
-        Bound::Registers(registers) => Ok((
-            registers.fragment.shape().to_vec(),
-            Some(Owner::new(&registers.fragment)?),
-        )),
+        Form::Memory(storage) => Ok((storage.shape.clone(), None)),
+        Form::Registers(held) => {
+            Owner::new(&held.fragment)?;
+            let shape = held.fragment.shape();
+            let behind = (site.group.count(), before);
+            let scratch = Scratch::at(site.cursor, shape, held.element, behind)?;
+            Ok((shape.to_vec(), Some(scratch)))
+        }
         _ => Err(Decline::new(format!("operand {at} is no matrix"))),
     }
 }
@@ -91,19 +129,22 @@ impl<'c> Shape<'c> {
     }
 }
 
-impl<'c> Plan<'c> for Product {
-    fn describe(&self) -> String {
-        format!(
-            "for k < {}: {} multiply-adds a thread\n",
-            self.depth,
-            self.result.registers()
-        )
+impl<'c> Emit<'c> for Fma {
+    fn taken(&self, plan: &Product) -> Taken {
+        let bytes = |scratch: &Option<Scratch>| scratch.map_or(0, |scratch| scratch.bytes);
+        Taken::Scratch(bytes(&plan.scratch_a) + bytes(&plan.scratch_b))
     }
 
-    fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+    fn emit(
+        &self,
+        plan: &Product,
+        emitter: &mut Emitter<'c>,
+        op: Op<'c>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        let result = emitter.result_fragment(op)?;
         let shape = Shape::of(emitter, op)?;
         let wide = accumulator(emitter, shape.element);
-        let (a, b) = self.memories(emitter, op)?;
+        let (a, b) = plan.memories(emitter, op)?;
         let start = shape.start(emitter, op)?;
         let start = start
             .iter()
@@ -113,12 +154,12 @@ impl<'c> Plan<'c> for Product {
             op.attribute("trans_a").is_ok(),
             op.attribute("trans_b").is_ok(),
         );
-        let sums = emitter.repeat(self.depth, &start, |emitter, k, sums| {
-            let rank = self.result.dims().len();
-            let rows = self.operand(emitter, &a, wide, |index| {
+        let sums = emitter.repeat(plan.depth, &start, |emitter, k, sums| {
+            let rank = result.dims().len();
+            let rows = loaded(emitter, &result, &a, wide, |index| {
                 with_k(index, rank - 2, k, trans_a)
             })?;
-            let columns = self.operand(emitter, &b, wide, |index| {
+            let columns = loaded(emitter, &result, &b, wide, |index| {
                 with_k(index, rank - 1, k, !trans_b)
             })?;
             let mut next = Vec::new();
@@ -127,7 +168,7 @@ impl<'c> Plan<'c> for Product {
             }
             Ok(next)
         })?;
-        if self.owners.iter().any(Option::is_some) {
+        if plan.scratch_a.or(plan.scratch_b).is_some() {
             emitter.barrier()?;
         }
         sums.iter()
@@ -143,33 +184,23 @@ impl Product {
         emitter: &mut Emitter<'c>,
         op: Op<'c>,
     ) -> PassResult<'c, (Memory<'c>, Memory<'c>)> {
+        let &[a, b, ..] = operands(op).as_slice() else {
+            return Err(emitter.error("expected two operands"));
+        };
         let mut found = Vec::new();
-        let (mut taken, outer) = (0, emitter.scratch);
-        for (at, owner) in self.owners.iter().enumerate() {
-            let value = operands(op)
-                .get(at)
-                .copied()
-                .ok_or_else(|| emitter.error("expected two operands"))?;
-            let Some(owner) = owner else {
-                found.push(emitter.memory(value)?);
-                continue;
-            };
-            let registers = emitter.registers(value)?;
-            emitter.scratch = outer + taken;
-            let memory = emitter.scratch(registers.fragment.shape(), registers.element)?;
-            put(
-                emitter,
-                &memory,
-                &registers.fragment,
-                &registers.values,
-                owner,
-            )?;
-            taken += scratch_bytes(&memory.shape, memory.bytes) * emitter.team.count();
-            emitter.scratch_used = emitter.scratch_used.max(taken);
-            found.push(memory);
+        for (value, scratch) in [(a, self.scratch_a), (b, self.scratch_b)] {
+            found.push(match scratch {
+                None => emitter.memory(value)?,
+                Some(scratch) => {
+                    let registers = emitter.registers(value)?;
+                    let fragment = &registers.fragment;
+                    let memory = emitter.scratch(scratch, fragment.shape(), registers.element)?;
+                    put(emitter, &memory, fragment, &registers.values)?;
+                    memory
+                }
+            });
         }
-        emitter.scratch = outer;
-        if taken > 0 {
+        if self.scratch_a.or(self.scratch_b).is_some() {
             emitter.barrier()?;
         }
         match (found.pop(), found.pop()) {
@@ -177,53 +208,51 @@ impl Product {
             _ => Err(emitter.error("expected two operands")),
         }
     }
+}
 
-    /// The elements of an operand that meet each of the result's registers; each is loaded once.
-    fn operand<'c>(
-        &self,
-        emitter: &mut Emitter<'c>,
-        memory: &Memory<'c>,
-        wide: Type<'c>,
-        place: impl Fn(&[Int<'c>]) -> Vec<Int<'c>>,
-    ) -> PassResult<'c, Vec<Val<'c>>> {
-        let pad = emitter.zero(memory.element)?;
-        let mut loaded: BTreeMap<Vec<i64>, Val<'c>> = BTreeMap::new();
-        let mut values = Vec::new();
-        let thread = self
-            .result
+/// The elements of an operand that meet each of the result's registers; each is loaded once.
+fn loaded<'c>(
+    emitter: &mut Emitter<'c>,
+    result: &Fragment,
+    memory: &Memory<'c>,
+    wide: Type<'c>,
+    place: impl Fn(&[Int<'c>]) -> Vec<Int<'c>>,
+) -> PassResult<'c, Vec<Val<'c>>> {
+    let pad = emitter.zero(memory.element)?;
+    let mut loaded: BTreeMap<Vec<i64>, Val<'c>> = BTreeMap::new();
+    let mut values = Vec::new();
+    let thread = result
+        .dims()
+        .iter()
+        .map(|dim| emitter.thread_index(dim))
+        .collect::<PassResult<'c, Vec<_>>>()?;
+    for register in 0..result.registers() {
+        let parts: Vec<_> = result
             .dims()
             .iter()
-            .map(|dim| emitter.thread_index(dim))
-            .collect::<PassResult<'c, Vec<_>>>()?;
-        for register in 0..self.result.registers() {
-            let parts: Vec<_> = self
-                .result
-                .dims()
-                .iter()
-                .map(|dim| part(dim, register))
-                .collect();
-            let marks: Vec<_> = parts.iter().map(|part| Int::Known(*part)).collect();
-            // Registers that differ in the other operand's dimension alone share a load.
-            let key: Vec<_> = place(&marks)
-                .iter()
-                .map(|int| int.known().unwrap_or(0))
-                .collect();
-            if let Some(value) = loaded.get(&key) {
-                values.push(*value);
-                continue;
-            }
-            let index = thread
-                .iter()
-                .zip(&parts)
-                .map(|(thread, part)| emitter.ints().add(*thread, Int::Known(*part)));
-            let index = place(&index.collect::<PassResult<'c, Vec<_>>>()?);
-            let value = load_at(emitter, memory, &index, pad)?;
-            let value = convert(emitter, value, wide)?;
-            loaded.insert(key, value);
-            values.push(value);
+            .map(|dim| part(dim, register))
+            .collect();
+        let marks: Vec<_> = parts.iter().map(|part| Int::Known(*part)).collect();
+        // Registers that differ in the other operand's dimension alone share a load.
+        let key: Vec<_> = place(&marks)
+            .iter()
+            .map(|int| int.known().unwrap_or(0))
+            .collect();
+        if let Some(value) = loaded.get(&key) {
+            values.push(*value);
+            continue;
         }
-        Ok(values)
+        let index = thread
+            .iter()
+            .zip(&parts)
+            .map(|(thread, part)| emitter.ints().add(*thread, Int::Known(*part)));
+        let index = place(&index.collect::<PassResult<'c, Vec<_>>>()?);
+        let value = load_at(emitter, memory, &index, pad)?;
+        let value = convert(emitter, value, wide)?;
+        loaded.insert(key, value);
+        values.push(value);
     }
+    Ok(values)
 }
 
 fn part(dim: &[Digit], register: i64) -> i64 {

@@ -1,28 +1,37 @@
 //! Groups of asynchronous operations, and barriers.
 
-use super::segment;
-use crate::emit::kernel::Emitter;
-use crate::emit::schedule::{Plan, Schedule, Site};
-use crate::emit::types;
+use super::text::expect;
+use crate::emit::emitter::Emitter;
+use crate::emit::schedule::Emit;
 use crate::plan::Decline;
+use crate::state::site::Site;
+use crate::state::site::{pending, segment};
+use crate::state::types;
 use axe_passes::PassResult;
+use axe_passes::dispatch::{Match, Schedule};
 use axe_passes::ir::value::{name, operands};
 use axe_passes::ir::walk::nested;
-use axe_passes::ir::{Op, Val, attribute};
+use axe_passes::ir::{Op, Val};
 use melior::ir::ValueLike;
 use melior::ir::attribute::IntegerAttribute;
 use melior::ir::operation::OperationLike;
+use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// Closes a group of asynchronous copies.
+#[derive(Clone, Copy)]
 pub(super) struct Commit;
 /// Waits until at most so many groups of copies are pending.
+#[derive(Clone, Copy)]
 pub(super) struct Wait;
-/// The barrier of the team.
+/// The barrier of the thread group.
+#[derive(Clone, Copy)]
 pub(super) struct Barrier;
 
 /// What a group consists of: a role has groups of `cp.async`, of bulk stores, or of both in step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Kinds {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Kinds {
     /// Copies into shared memory.
     copies: bool,
     /// Bulk stores out of it.
@@ -55,96 +64,147 @@ impl Kinds {
     }
 }
 
-/// `cp.async` groups, bulk groups.
-enum Instruction {
-    Commit(Kinds),
-    Wait(Kinds),
-    Barrier,
-}
-
-impl<'c> Schedule<'c> for Commit {
-    fn name(&self) -> &'static str {
-        "cp.async.commit_group"
-    }
-
-    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
-        Ok(Box::new(Instruction::Commit(Kinds::around(site))))
+impl fmt::Display for Kinds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "one instruction")
     }
 }
 
-impl<'c> Schedule<'c> for Wait {
-    fn name(&self) -> &'static str {
-        "cp.async.wait_group"
-    }
+/// What a barrier does besides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Fence {
+    /// What the threads stored in shared memory is there for asynchronous operations: they may be the next to use it.
+    publish: bool,
+    /// All threads of the cluster meet.
+    cluster: bool,
+}
 
-    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
-        match site.operand_count() {
-            0 => Ok(Box::new(Instruction::Wait(Kinds::around(site)))),
-            _ => Err(Decline::new("the wait is for products")),
+impl fmt::Display for Fence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.publish {
+            writeln!(f, "fence.proxy.async")?;
+        }
+        match self.cluster {
+            true => writeln!(f, "barrier.cluster"),
+            false => writeln!(f, "one instruction"),
         }
     }
 }
 
-impl<'c> Schedule<'c> for Barrier {
+impl Schedule for Commit {
+    type Plan = Kinds;
+
+    fn name(&self) -> &'static str {
+        "cp.async.commit_group"
+    }
+}
+
+impl<'c> Match<Site<'_, 'c>> for Commit {
+    fn plan(&self, site: Site<'_, 'c>) -> Result<Kinds, Decline> {
+        Ok(Kinds::around(site))
+    }
+
+    fn check(&self, site: Site<'_, 'c>, plan: &Kinds) -> Result<(), Decline> {
+        expect(plan, &self.plan(site)?)
+    }
+}
+
+impl Schedule for Wait {
+    type Plan = Kinds;
+
+    fn name(&self) -> &'static str {
+        "cp.async.wait_group"
+    }
+}
+
+impl<'c> Match<Site<'_, 'c>> for Wait {
+    fn plan(&self, site: Site<'_, 'c>) -> Result<Kinds, Decline> {
+        match site.operand_count() {
+            0 => Ok(Kinds::around(site)),
+            _ => Err(Decline::new("the wait is for products")),
+        }
+    }
+
+    fn check(&self, site: Site<'_, 'c>, plan: &Kinds) -> Result<(), Decline> {
+        expect(plan, &self.plan(site)?)
+    }
+}
+
+impl Schedule for Barrier {
+    type Plan = Fence;
+
     fn name(&self) -> &'static str {
         "bar.sync"
     }
+}
 
-    fn plan(&self, _site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
-        Ok(Box::new(Instruction::Barrier))
+impl<'c> Match<Site<'_, 'c>> for Barrier {
+    fn plan(&self, site: Site<'_, 'c>) -> Result<Fence, Decline> {
+        let changes_hands = site.chip().has_tma && site.places.separates(site.op);
+        Ok(Fence {
+            publish: site.flag("isAsync") || changes_hands,
+            cluster: site.flag("acrossCluster") && site.kernel.cluster_size() > 1,
+        })
+    }
+
+    fn check(&self, site: Site<'_, 'c>, plan: &Fence) -> Result<(), Decline> {
+        expect(plan, &self.plan(site)?)
     }
 }
 
-/// Groups that may still be under way after a wait.
-pub(crate) fn pending(op: Op<'_>) -> i64 {
-    let pending = op.attribute("pending").ok().and_then(attribute::integer);
-    pending.unwrap_or(0)
+impl<'c> Emit<'c> for Barrier {
+    fn emit(
+        &self,
+        plan: &Fence,
+        emitter: &mut Emitter<'c>,
+        _op: Op<'c>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        if plan.publish {
+            emitter.publish()?;
+        }
+        match plan.cluster {
+            true => emitter.cluster_barrier()?,
+            false => emitter.barrier()?,
+        }
+        Ok(Vec::new())
+    }
 }
 
-impl<'c> Plan<'c> for Instruction {
-    fn describe(&self) -> String {
-        "one instruction\n".to_owned()
+impl<'c> Emit<'c> for Commit {
+    fn emit(
+        &self,
+        plan: &Kinds,
+        emitter: &mut Emitter<'c>,
+        _op: Op<'c>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        if plan.copies || !plan.stores {
+            emitter.effect("nvvm.cp.async.commit.group", &[])?;
+        }
+        if plan.stores {
+            emitter.effect("nvvm.cp.async.bulk.commit.group", &[])?;
+        }
+        Ok(Vec::new())
     }
+}
 
-    fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
-        match self {
-            Self::Barrier => {
-                // Asynchronous operations may be the next to use memory that changes hands.
-                if op.attribute("isAsync").is_ok() || emitter.chip.has_tma && emitter.separates(op)
-                {
-                    emitter.publish()?;
-                }
-                if op.attribute("acrossCluster").is_ok() && emitter.cluster > 1 {
-                    emitter.cluster_barrier()?;
-                } else {
-                    emitter.barrier()?;
-                }
-            }
-            Self::Commit(kinds) => {
-                if kinds.copies || !kinds.stores {
-                    emitter.effect("nvvm.cp.async.commit.group", &[])?;
-                }
-                if kinds.stores {
-                    emitter.effect("nvvm.cp.async.bulk.commit.group", &[])?;
-                }
-            }
-            Self::Wait(kinds) => {
-                if kinds.copies || !kinds.stores {
-                    let i32 = types::integer(emitter.builder, 32);
-                    let count = IntegerAttribute::new(i32, pending(op)).into();
-                    let attributes = [("n", count)];
-                    emitter.builder.operation(
-                        "nvvm.cp.async.wait.group",
-                        &[],
-                        &[],
-                        &attributes,
-                        Vec::new(),
-                    )?;
-                }
-                if kinds.stores {
-                    emitter.bulk_wait(pending(op), false)?;
-                }
-            }
+impl<'c> Emit<'c> for Wait {
+    fn emit(
+        &self,
+        plan: &Kinds,
+        emitter: &mut Emitter<'c>,
+        op: Op<'c>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        if plan.copies || !plan.stores {
+            let i32 = types::integer(emitter.builder, 32);
+            let attributes = [("n", IntegerAttribute::new(i32, pending(op)).into())];
+            let name = "nvvm.cp.async.wait.group";
+            emitter
+                .builder
+                .operation(name, &[], &[], &attributes, Vec::new())?;
+        }
+        if plan.stores {
+            emitter.bulk_wait(pending(op), false)?;
         }
         Ok(Vec::new())
     }

@@ -1,57 +1,43 @@
 //! `axe.copy` from memory to registers, in vectors.
 
-use crate::emit::kernel::Emitter;
-use crate::emit::schedule::{Plan, Schedule, Site};
+use crate::emit::emitter::Emitter;
+use crate::emit::schedule::Emit;
 use crate::emit::value::Memory;
 use crate::fragment::Fragment;
 use crate::plan::Decline;
-use crate::plan::copy::{self, CopyPlan};
+use crate::plan::copy::CopyPlan;
+use crate::state::site::Site;
+use crate::state::site::segment;
+use crate::state::storage::with_memory;
 use axe_passes::PassResult;
+use axe_passes::dispatch::{Match, Schedule};
 use axe_passes::ir::value::operands;
 use axe_passes::ir::{Op, Val};
-use std::rc::Rc;
 
 /// `ld` of 1 to 16 bytes.
+#[derive(Clone, Copy)]
 pub(super) struct VectorLoad;
 
-struct Load {
-    fragment: Rc<Fragment>,
-    plan: CopyPlan,
-}
+impl Schedule for VectorLoad {
+    type Plan = CopyPlan;
 
-impl<'c> Schedule<'c> for VectorLoad {
     fn name(&self) -> &'static str {
         "ld.vector"
     }
-
-    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
-        let memory = site.memory(0)?;
-        let fragment = site.result()?;
-        let plan = with_memory(memory, |memory| CopyPlan::new(&fragment, memory))?;
-        Ok(Box::new(Load { fragment, plan }))
-    }
 }
 
-/// Storage as plans see it.
-pub(super) fn with_memory<T>(
-    memory: &Memory<'_>,
-    plan: impl FnOnce(copy::Memory) -> Result<T, Decline>,
-) -> Result<T, Decline> {
-    let layout = memory
-        .layout()
-        .map_err(|error| Decline::new(error.to_string()))?;
-    let ends: Vec<_> = memory
-        .guards
-        .iter()
-        .map(|guard| guard.map_or(0, |guard| guard.divisor))
-        .collect();
-    plan(copy::Memory {
-        layout: &layout,
-        alignment: memory.alignment,
-        element_bytes: memory.bytes,
-        ends: &ends,
-        widest: i64::MAX,
-    })
+impl<'c> Match<Site<'_, 'c>> for VectorLoad {
+    fn plan(&self, site: Site<'_, 'c>) -> Result<CopyPlan, Decline> {
+        let storage = site.memory(0)?;
+        let fragment = site.result()?;
+        with_memory(storage, |memory| CopyPlan::new(&fragment, memory))
+    }
+
+    fn check(&self, site: Site<'_, 'c>, plan: &CopyPlan) -> Result<(), Decline> {
+        let storage = site.memory(0)?;
+        let fragment = site.result()?;
+        with_memory(storage, |memory| plan.verify(&fragment, memory))
+    }
 }
 
 /// The value of elements that do not exist.
@@ -60,8 +46,8 @@ pub(super) fn padding<'c>(
     op: Op<'c>,
     element: melior::ir::Type<'c>,
 ) -> PassResult<'c, Val<'c>> {
-    let has_destination = super::segment(op, 1) > 0;
-    match super::segment(op, 2) > 0 {
+    let has_destination = segment(op, 1) > 0;
+    match segment(op, 2) > 0 {
         false => emitter.zero(element),
         true => {
             let at = 1 + usize::from(has_destination);
@@ -74,16 +60,18 @@ pub(super) fn padding<'c>(
     }
 }
 
-impl<'c> Plan<'c> for Load {
-    fn describe(&self) -> String {
-        self.plan.to_string()
-    }
-
-    fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+impl<'c> Emit<'c> for VectorLoad {
+    fn emit(
+        &self,
+        plan: &CopyPlan,
+        emitter: &mut Emitter<'c>,
+        op: Op<'c>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
         let source = emitter.source(op)?;
         let memory = emitter.memory(source)?;
+        let fragment = emitter.result_fragment(op)?;
         let pad = padding(emitter, op, memory.element)?;
-        load(emitter, &self.fragment, &self.plan, &memory, pad)
+        load(emitter, &fragment, plan, &memory, pad)
     }
 }
 

@@ -1,68 +1,98 @@
 //! `ldmatrix` and `stmatrix` between shared memory and fragments of matrix instructions.
 
-use super::load::with_memory;
 use super::store::sides;
-use crate::emit::kernel::Emitter;
-use crate::emit::schedule::{Plan, Schedule, Site};
-use crate::emit::types;
-use crate::emit::value::{Memory, Registers, Space};
+use crate::emit::emitter::Emitter;
+use crate::emit::schedule::Emit;
+use crate::emit::value::{Memory, Registers};
 use crate::fragment::Fragment;
 use crate::plan::Decline;
 use crate::plan::ldmatrix::MatrixPlan;
 use crate::plan::owner::Owner;
+use crate::state::form::{Space, Storage};
+use crate::state::site::Site;
+use crate::state::storage::with_memory;
+use crate::state::types;
 use axe_passes::PassResult;
+use axe_passes::dispatch::{Match, Schedule};
 use axe_passes::ir::{Op, Val};
 use melior::ir::attribute::IntegerAttribute;
 use melior::ir::{Attribute, Type};
 
 /// `ldmatrix` (sm_75 and up).
+#[derive(Clone, Copy)]
 pub(super) struct LoadMatrix;
 /// `stmatrix` (sm_90 and up).
+#[derive(Clone, Copy)]
 pub(super) struct StoreMatrix;
 
-struct Loads(MatrixPlan);
-struct Stores(MatrixPlan);
-
-fn plan(fragment: &Fragment, memory: &Memory<'_>) -> Result<MatrixPlan, Decline> {
-    if memory.space != Space::Shared {
+/// Declines storage that is not shared, or whose offset is not in its base.
+fn admits(storage: &Storage<'_>) -> Result<(), Decline> {
+    if storage.space != Space::Shared {
         return Err(Decline::new("expected shared memory"));
     }
-    if memory.pending.known() != Some(0) && memory.swizzle.is_none() {
+    if !storage.begins_period() && storage.swizzle.is_none() {
         return Err(Decline::new("expected storage whose offset is in its base"));
     }
-    with_memory(memory, |memory| MatrixPlan::new(fragment, memory))
+    Ok(())
 }
 
-impl<'c> Schedule<'c> for LoadMatrix {
+impl Schedule for LoadMatrix {
+    type Plan = MatrixPlan;
+
     fn name(&self) -> &'static str {
         "ldmatrix"
     }
+}
 
-    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
-        let plan = plan(site.result()?.as_ref(), site.memory(0)?)?;
-        Ok(Box::new(Loads(plan)))
+impl<'c> Match<Site<'_, 'c>> for LoadMatrix {
+    fn plan(&self, site: Site<'_, 'c>) -> Result<MatrixPlan, Decline> {
+        let (fragment, storage) = (site.result()?, site.memory(0)?);
+        admits(storage)?;
+        with_memory(storage, |memory| MatrixPlan::new(&fragment, memory))
+    }
+
+    fn check(&self, site: Site<'_, 'c>, plan: &MatrixPlan) -> Result<(), Decline> {
+        let (fragment, storage) = (site.result()?, site.memory(0)?);
+        admits(storage)?;
+        with_memory(storage, |memory| plan.verify(&fragment, memory))
     }
 }
 
-impl<'c> Schedule<'c> for StoreMatrix {
+/// What a store by matrices takes.
+fn stored<'a, 'c>(site: Site<'a, 'c>) -> Result<(&'a Fragment, &'a Storage<'c>), Decline> {
+    let fragment = &site.registers(0)?.fragment;
+    let storage = site.memory(1)?;
+    if !site.chip().has_stmatrix {
+        return Err(Decline::new(format!(
+            "{} has no stmatrix",
+            site.chip().name
+        )));
+    }
+    let owner = Owner::new(fragment)?;
+    if !owner.zero_digits.is_empty() || owner.first != 0 || owner.end != fragment.threads() {
+        return Err(Decline::new("some threads store nothing"));
+    }
+    admits(storage)?;
+    Ok((fragment, storage))
+}
+
+impl Schedule for StoreMatrix {
+    type Plan = MatrixPlan;
+
     fn name(&self) -> &'static str {
         "stmatrix"
     }
+}
 
-    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
-        let fragment = site.registers(0)?.fragment.clone();
-        let memory = site.memory(1)?;
-        if !site.emitter.chip.has_stmatrix {
-            return Err(Decline::new(format!(
-                "{} has no stmatrix",
-                site.emitter.chip.name
-            )));
-        }
-        let owner = Owner::new(&fragment)?;
-        if !owner.zero_digits.is_empty() || owner.first != 0 || owner.end != fragment.threads() {
-            return Err(Decline::new("some threads store nothing"));
-        }
-        Ok(Box::new(Stores(plan(&fragment, memory)?)))
+impl<'c> Match<Site<'_, 'c>> for StoreMatrix {
+    fn plan(&self, site: Site<'_, 'c>) -> Result<MatrixPlan, Decline> {
+        let (fragment, storage) = stored(site)?;
+        with_memory(storage, |memory| MatrixPlan::new(fragment, memory))
+    }
+
+    fn check(&self, site: Site<'_, 'c>, plan: &MatrixPlan) -> Result<(), Decline> {
+        let (fragment, storage) = stored(site)?;
+        with_memory(storage, |memory| plan.verify(fragment, memory))
     }
 }
 
@@ -106,26 +136,27 @@ fn word<'c>(plan: &MatrixPlan, element: Type<'c>) -> Type<'c> {
     }
 }
 
-impl<'c> Plan<'c> for Loads {
-    fn describe(&self) -> String {
-        self.0.to_string()
-    }
-
-    fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+impl<'c> Emit<'c> for LoadMatrix {
+    fn emit(
+        &self,
+        plan: &MatrixPlan,
+        emitter: &mut Emitter<'c>,
+        op: Op<'c>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
         let source = emitter.source(op)?;
         let memory = emitter.memory(source)?;
         let builder = emitter.builder;
         let i32 = types::integer(builder, 32);
-        let count = usize::try_from(self.0.count).unwrap_or(1);
-        let mut attributes = attributes(emitter, &self.0)?;
-        attributes.push(("num", IntegerAttribute::new(i32, self.0.count).into()));
+        let count = usize::try_from(plan.count).unwrap_or(1);
+        let mut attributes = attributes(emitter, plan)?;
+        attributes.push(("num", IntegerAttribute::new(i32, plan.count).into()));
         let result = if count == 1 {
             i32
         } else {
             types::structure(builder, count, i32)
         };
         let mut values = Vec::new();
-        for pointer in pointers(emitter, &self.0, &memory)? {
+        for pointer in pointers(emitter, plan, &memory)? {
             let loaded = builder.value("nvvm.ldmatrix", &[pointer], result, &attributes)?;
             for at in 0..count {
                 let bits = if count == 1 {
@@ -133,8 +164,8 @@ impl<'c> Plan<'c> for Loads {
                 } else {
                     emitter.field(loaded, at, i32)?
                 };
-                let word = emitter.bitcast(bits, word(&self.0, memory.element))?;
-                match self.0.packed {
+                let word = emitter.bitcast(bits, word(plan, memory.element))?;
+                match plan.packed {
                     1 => values.push(word),
                     packed => values.extend(emitter.unpack(word, packed, memory.element)?),
                 }
@@ -144,14 +175,15 @@ impl<'c> Plan<'c> for Loads {
     }
 }
 
-impl<'c> Plan<'c> for Stores {
-    fn describe(&self) -> String {
-        self.0.to_string()
-    }
-
-    fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+impl<'c> Emit<'c> for StoreMatrix {
+    fn emit(
+        &self,
+        plan: &MatrixPlan,
+        emitter: &mut Emitter<'c>,
+        op: Op<'c>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
         let (source, memory) = sides(emitter, op)?;
-        store_matrices(emitter, &self.0, &source, &memory)?;
+        store_matrices(emitter, plan, &source, &memory)?;
         Ok(Vec::new())
     }
 }

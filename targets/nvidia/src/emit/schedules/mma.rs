@@ -1,25 +1,31 @@
 //! `axe.gemm` by `mma.sync` (PTX ISA 9.7.14.5).
 
 use super::fma::Shape;
-use crate::emit::kernel::Emitter;
-use crate::emit::schedule::{Plan, Schedule, Site};
-use crate::emit::types;
+use crate::emit::emitter::Emitter;
+use crate::emit::schedule::Emit;
 use crate::facts::matrix::{M16N8K8, M16N8K16, Mma};
 use crate::fragment::Fragment;
 use crate::plan::Decline;
 use crate::plan::mma::{Instruction, MmaPlan};
+use crate::state::site::Site;
+use crate::state::types;
+use axe_dialect::element_type;
 use axe_passes::PassResult;
-use axe_passes::ir::value::operands;
+use axe_passes::dispatch::{Match, Schedule};
+use axe_passes::ir::value::{only_result, operands};
 use axe_passes::ir::{Op, Val};
 use melior::ir::attribute::StringAttribute;
 use melior::ir::operation::OperationLike;
-use melior::ir::{Attribute, Type};
+use melior::ir::{Attribute, Type, ValueLike};
+use std::rc::Rc;
 
 /// Tensor cores, by warp: f16 and bf16 with m16n8k16, and tf32 with m16n8k8 where the operator allows it.
+#[derive(Clone, Copy)]
 pub(super) struct MmaSync;
 
-struct Product {
-    plan: MmaPlan,
+/// A plan on its way to instructions.
+struct Product<'a> {
+    plan: &'a MmaPlan,
     kind: Kind,
 }
 
@@ -31,11 +37,11 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(site: Site<'_, '_>, element: Type) -> Result<Self, Decline> {
+    fn of(op: Op<'_>, element: Type) -> Result<Self, Decline> {
         match element.to_string().as_str() {
             "f16" => Ok(Self::F16),
             "bf16" => Ok(Self::Bf16),
-            "f32" if allows_tf32(site.op) => Ok(Self::Tf32),
+            "f32" if allows_tf32(op) => Ok(Self::Tf32),
             "f32" => Err(Decline::new(
                 "f32 operands would be rounded to tf32: allow it with options = {precision = \"tf32\"}",
             )),
@@ -62,14 +68,18 @@ pub(super) fn allows_tf32(op: Op<'_>) -> bool {
         .is_some_and(|precision| precision.value() == "tf32")
 }
 
-impl<'c> Schedule<'c> for MmaSync {
-    fn name(&self) -> &'static str {
-        "mma.sync"
-    }
+/// What a product by warps takes.
+struct Taken {
+    atom: Mma,
+    a: Fragment,
+    b: Fragment,
+    d: Rc<Fragment>,
+}
 
-    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
+impl Taken {
+    fn of(site: Site<'_, '_>) -> Result<Self, Decline> {
         let (a, b) = (site.registers(0)?, site.registers(1)?);
-        let kind = Kind::of(site, a.element)?;
+        let kind = Kind::of(site.op, a.element)?;
         if a.element != b.element {
             return Err(Decline::new(format!(
                 "expected operands of one type, got {} and {}",
@@ -77,8 +87,7 @@ impl<'c> Schedule<'c> for MmaSync {
             )));
         }
         let d = site.result()?;
-        let result = axe_passes::ir::value::only_result(site.op)
-            .map(|result| axe_dialect::element_type(melior::ir::ValueLike::r#type(&result)));
+        let result = only_result(site.op).map(|result| element_type(result.r#type()));
         if result.is_none_or(|element| element.to_string() != "f32") {
             return Err(Decline::new("expected sums in f32"));
         }
@@ -86,19 +95,57 @@ impl<'c> Schedule<'c> for MmaSync {
             true => fragment.transposed(),
             false => Ok(fragment.clone()),
         };
-        let a = oriented(&a.fragment, site.flag("trans_a"))?;
-        let b = oriented(&b.fragment, !site.flag("trans_b"))?;
-        let plan = MmaPlan::new(kind.atom(), &a, &b, &d)?;
-        Ok(Box::new(Product { plan, kind }))
+        Ok(Self {
+            atom: kind.atom(),
+            a: oriented(&a.fragment, site.flag("trans_a"))?,
+            b: oriented(&b.fragment, !site.flag("trans_b"))?,
+            d,
+        })
     }
 }
 
-impl<'c> Plan<'c> for Product {
-    fn describe(&self) -> String {
-        self.plan.to_string()
+impl Schedule for MmaSync {
+    type Plan = MmaPlan;
+
+    fn name(&self) -> &'static str {
+        "mma.sync"
+    }
+}
+
+impl<'c> Match<Site<'_, 'c>> for MmaSync {
+    fn plan(&self, site: Site<'_, 'c>) -> Result<MmaPlan, Decline> {
+        let Taken { atom, a, b, d } = Taken::of(site)?;
+        MmaPlan::new(atom, &a, &b, &d)
     }
 
-    fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+    fn check(&self, site: Site<'_, 'c>, plan: &MmaPlan) -> Result<(), Decline> {
+        let Taken { atom, a, b, d } = Taken::of(site)?;
+        match plan.atom == atom {
+            true => plan.check(&a, &b, &d),
+            false => Err(Decline::new(format!(
+                "expected the instruction {atom}, got {}",
+                plan.atom
+            ))),
+        }
+    }
+}
+
+impl<'c> Emit<'c> for MmaSync {
+    fn emit(
+        &self,
+        plan: &MmaPlan,
+        emitter: &mut Emitter<'c>,
+        op: Op<'c>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        let a = emitter.registers(emitter.source(op)?)?;
+        let kind = Kind::of(op, a.element);
+        let kind = kind.map_err(|decline| emitter.error(decline.to_string()))?;
+        Product { plan, kind }.emit(emitter, op)
+    }
+}
+
+impl Product<'_> {
+    fn emit<'c>(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
         let shape = Shape::of(emitter, op)?;
         let (a, b) = match operands(op).as_slice() {
             [a, b, ..] => (emitter.registers(*a)?, emitter.registers(*b)?),
@@ -122,9 +169,7 @@ impl<'c> Plan<'c> for Product {
         }
         Ok(sums)
     }
-}
 
-impl Product {
     fn packed(&self) -> usize {
         usize::try_from(4 / self.plan.atom.element_bytes).unwrap_or(1)
     }

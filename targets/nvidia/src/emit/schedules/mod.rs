@@ -19,23 +19,26 @@ mod scalar;
 mod shuffle;
 mod staged;
 mod store;
+mod text;
 mod tma;
 mod traffic;
 mod transfer;
 mod wgmma;
 
 pub(super) use elementwise::convert;
-pub(super) use groups::pending;
+pub(crate) use panels::PANEL_BYTES;
 use scalar::Write;
 pub(super) use scalar::load_at;
 
-use super::schedule::{Schedule, Site};
-use super::value::Space;
+use super::schedule::Candidate;
+use crate::state::form::Space;
+use crate::state::site::Site;
 use axe_passes::ir::value::name;
-pub(crate) use panels::PANEL_BYTES;
+
+type Candidates<'c> = Vec<Box<dyn Candidate<'c> + 'c>>;
 
 /// The schedules that may execute an operator, best first.
-pub(super) fn of<'c>(site: Site<'_, 'c>) -> Vec<Box<dyn Schedule<'c>>> {
+pub(super) fn of<'c>(site: Site<'_, 'c>) -> Candidates<'c> {
     match name(site.op).as_str() {
         "axe.copy" => of_copy(site),
         "axe.broadcast" | "axe.transpose" | "axe.extract_slice" => between_registers(),
@@ -57,7 +60,7 @@ pub(super) fn of<'c>(site: Site<'_, 'c>) -> Vec<Box<dyn Schedule<'c>>> {
     }
 }
 
-fn between_registers<'c>() -> Vec<Box<dyn Schedule<'c>>> {
+fn between_registers<'c>() -> Candidates<'c> {
     vec![
         Box::new(exchange::Move),
         Box::new(exchange::Shuffle),
@@ -65,11 +68,11 @@ fn between_registers<'c>() -> Vec<Box<dyn Schedule<'c>>> {
     ]
 }
 
-fn of_copy<'c>(site: Site<'_, 'c>) -> Vec<Box<dyn Schedule<'c>>> {
+fn of_copy<'c>(site: Site<'_, 'c>) -> Candidates<'c> {
     if traffic::accumulates(site.op) {
         return of_sum(site);
     }
-    match (site.registers(0).is_ok(), segment(site.op, 1) > 0) {
+    match (site.registers(0).is_ok(), site.segment(1) > 0) {
         (true, false) => between_registers(),
         (false, false) => vec![
             Box::new(matrix::LoadMatrix),
@@ -84,7 +87,7 @@ fn of_copy<'c>(site: Site<'_, 'c>) -> Vec<Box<dyn Schedule<'c>>> {
             Box::new(scalar::ScalarStore(Write::Store)),
         ],
         // No other copies complete a stage: its barrier waits for bytes.
-        (false, true) if segment(site.op, 3) > 0 => match is_vector(site) {
+        (false, true) if site.segment(3) > 0 => match is_vector(site) {
             true => vec![Box::new(bulk::Load), Box::new(tma::Load)],
             false => vec![Box::new(tma::Load), Box::new(bulk::Load)],
         },
@@ -121,7 +124,7 @@ fn leaves_shared(site: Site<'_, '_>) -> bool {
 }
 
 /// Copies that add: a store would lose what others add.
-fn of_sum<'c>(site: Site<'_, 'c>) -> Vec<Box<dyn Schedule<'c>>> {
+fn of_sum<'c>(site: Site<'_, 'c>) -> Candidates<'c> {
     if site.registers(0).is_ok() {
         return vec![
             Box::new(staged::Staged),
@@ -132,16 +135,4 @@ fn of_sum<'c>(site: Site<'_, 'c>) -> Vec<Box<dyn Schedule<'c>>> {
         Box::new(tma::Store),
         Box::new(scalar::ScalarTransfer(Write::Add)),
     ]
-}
-
-/// How many operands the segment `at` of an operator has; 0 when the operator has no segments.
-fn segment(op: axe_passes::ir::Op<'_>, at: usize) -> usize {
-    use melior::ir::operation::OperationLike;
-    let sizes = op
-        .attribute("operandSegmentSizes")
-        .ok()
-        .and_then(|sizes| melior::ir::attribute::DenseI32ArrayAttribute::try_from(sizes).ok());
-    let size = sizes.and_then(|sizes| sizes.element(at).ok());
-    size.and_then(|size| usize::try_from(size).ok())
-        .unwrap_or(0)
 }

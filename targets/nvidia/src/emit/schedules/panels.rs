@@ -1,24 +1,26 @@
 //! Panels of shared memory through which matrices of registers leave, and how their threads write them: panel by panel
 //! through a ring of slots.
 
-use crate::emit::int::Int;
-use crate::emit::kernel::{Emitter, SHARED_ALIGNMENT};
-use crate::emit::schedule::Site;
-use crate::emit::staging::Slots;
-use crate::emit::value::{Memory, Space};
+use crate::emit::emitter::Emitter;
+use crate::emit::value::Memory;
 use crate::fragment::Fragment;
 use crate::plan::Decline;
 use crate::plan::copy::CopyPlan;
 use crate::plan::ldmatrix::MatrixPlan;
 use crate::plan::owner::Owner;
+use crate::state::form::Storage;
+use crate::state::site::Site;
+use crate::state::slots::Slots;
+use crate::state::storage::{SHARED_ALIGNMENT, with_memory};
 use crate::vocabulary::{WARPGROUP, WARPGROUP_WARPS};
 use axe_dialect::layout_of;
 use axe_layout::{Axis, Iter, Swizzle};
 use axe_passes::PassResult;
 use axe_passes::fuse::registers::part;
-use axe_passes::ir::Val;
 use axe_passes::ir::value::operands;
-use melior::ir::ValueLike;
+use axe_passes::ir::{Op, Val};
+use melior::ir::{Type, ValueLike};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::rc::Rc;
 
@@ -28,6 +30,8 @@ pub(crate) const PANEL_BYTES: i64 = 32;
 const ROW_BYTES: [i64; 3] = [128, 64, PANEL_BYTES];
 
 /// How the threads write a panel.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "lowercase")]
 pub(super) enum Write {
     /// `stmatrix`.
     Matrices(MatrixPlan),
@@ -36,38 +40,54 @@ pub(super) enum Write {
 }
 
 /// The panels of a register tensor.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Panels {
-    /// Parts of the team, each with rows, barriers and a ring of its own.
-    pub parts: i64,
+    /// How many there are for each part of the thread group: a part has rows, barriers and a ring of its own.
+    pub count: i64,
     /// Rows of a panel: those of a part.
     pub rows: i64,
     /// Columns of a panel.
     pub columns: i64,
     /// The rings that they go through.
     pub slots: Slots,
-    /// A panel as its threads hold it.
-    pub fragment: Rc<Fragment>,
-    /// The registers of each panel, in the panel fragment's order.
-    pub registers: Vec<Vec<usize>>,
+    /// Whether the scope's other panels go around in other parts, so that all of them are waited for before and after.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub foreign: bool,
     /// How they are written.
     pub write: Write,
 }
 
-impl Panels {
-    /// The panels of what a copy stores.
-    ///
-    /// # Errors
-    /// What they are not made for.
-    pub(super) fn of(site: Site<'_, '_>) -> Result<Self, Decline> {
-        let emitter = site.emitter;
-        if emitter.warp.is_none() || !emitter.chip.has_tma {
+/// A panel as its threads hold it, and the registers of each panel in the panel fragment's order.
+pub(super) struct HeldPanels {
+    /// The first one.
+    pub fragment: Rc<Fragment>,
+    /// Of the whole tensor's.
+    pub registers: Vec<Vec<usize>>,
+}
+
+/// What a copy by way of panels stores.
+struct Stored<'a, 'c> {
+    site: Site<'a, 'c>,
+    /// The destination.
+    storage: &'a Storage<'c>,
+    full: &'a Fragment,
+    parts: i64,
+    /// Rows of a part.
+    rows: i64,
+    columns: i64,
+}
+
+impl<'a, 'c> Stored<'a, 'c> {
+    fn of(site: Site<'a, 'c>) -> Result<Self, Decline> {
+        if !site.kernel.has_roles || !site.chip().has_tma {
             return Err(Decline::new(
                 "expected a kernel with roles on a chip with a tensor memory accelerator",
             ));
         }
-        let memory = site.memory(1)?;
-        let full = site.registers(0)?.fragment.clone();
-        let owner = Owner::new(&full)?;
+        let storage = site.memory(1)?;
+        let full = &*site.registers(0)?.fragment;
+        let owner = Owner::new(full)?;
         if !owner.zero_digits.is_empty() || owner.first != 0 || owner.end < full.threads() {
             return Err(Decline::new(
                 "not every thread holds elements of its own, which it would write to a panel",
@@ -76,41 +96,170 @@ impl Panels {
         let &[rows, columns] = full.shape() else {
             return Err(Decline::new("expected a matrix"));
         };
-        let parts = parts(&full, emitter.team.warps);
-        let rows = rows / parts;
-        let room = emitter.staging.room(parts);
-        let row_bytes = row_bytes(
-            columns,
-            memory.bytes,
-            |row| room.is_some_and(|room| rows * row <= room),
-            |row| slots(emitter, parts, rows * row).is_ok(),
-        )?;
-        let width = row_bytes / memory.bytes;
-        let threads = emitter.threads / parts;
-        let fragment = Rc::new(panel_fragment(site, rows, width, threads)?);
-        let registers = panel_registers(&full, &fragment, columns / width)?;
-        let shared = panel(emitter, memory, [rows, width], emitter.shared)
-            .map_err(|_| Decline::new("the panel has no place in shared memory"))?;
-        let write = write_plan(&fragment, &shared)?;
+        let parts = parts(full, site.group.warps);
         Ok(Self {
+            site,
+            storage,
+            full,
             parts,
-            rows,
-            columns: width,
-            slots: slots(emitter, parts, rows * row_bytes)?,
-            fragment,
-            registers,
-            write,
+            rows: rows / parts,
+            columns,
         })
     }
 
-    /// How many there are for each part.
-    pub(super) fn count(&self) -> i64 {
-        i64::try_from(self.registers.len()).unwrap_or(0)
+    /// The slots of panels of so many bytes: two for each ring where planners leave as much and it is there.
+    fn slots(&self, bytes: i64) -> Result<Slots, Decline> {
+        let cursor = self.site.cursor;
+        let free = cursor.free(self.site.chip().shared_bytes);
+        let groups = self.site.group.count();
+        let slots = cursor.rings().slots(self.parts, bytes, groups, free);
+        let more = match cursor.rings().has(slots) {
+            false => groups * self.parts * slots.ring_bytes(),
+            true => 0,
+        };
+        let left = free.1;
+        match more <= left {
+            true => Ok(slots),
+            false => Err(Decline::new(format!(
+                "panels take {more} bytes of shared memory, and {left} are left"
+            ))),
+        }
     }
 
-    /// Threads of a part.
-    pub(super) fn threads(&self) -> i64 {
-        self.fragment.threads()
+    /// Columns of a panel.
+    fn width(&self) -> Result<i64, Decline> {
+        let room = self.site.cursor.rings().room(self.parts);
+        let row_bytes = row_bytes(
+            self.columns,
+            self.storage.bytes,
+            |row| room.is_some_and(|room| self.rows * row <= room),
+            |row| self.slots(self.rows * row).is_ok(),
+        )?;
+        Ok(row_bytes / self.storage.bytes)
+    }
+
+    fn held(&self, width: i64) -> Result<HeldPanels, Decline> {
+        let r#type = operands(self.site.op).first().map(ValueLike::r#type);
+        let source = r#type.ok_or_else(|| Decline::new("expected a source"))?;
+        let threads = self.site.threads() / self.parts;
+        HeldPanels::of(source, self.full, [self.rows, width], threads)
+    }
+}
+
+impl HeldPanels {
+    /// The panels of `rows` x `columns` of a tensor, in so many threads of a part.
+    fn of(
+        source: Type<'_>,
+        full: &Fragment,
+        [rows, columns]: [i64; 2],
+        threads: i64,
+    ) -> Result<Self, Decline> {
+        let whole = full.shape().get(1).copied().unwrap_or(0);
+        let fragment = panel_fragment(source, full.shape(), [rows, columns], threads)?;
+        let registers = panel_registers(full, &fragment, whole / columns)?;
+        Ok(Self {
+            fragment: Rc::new(fragment),
+            registers,
+        })
+    }
+}
+
+impl Panels {
+    /// The panels of what a copy stores.
+    ///
+    /// # Errors
+    /// What they are not made for.
+    pub(super) fn of(site: Site<'_, '_>) -> Result<Self, Decline> {
+        let stored = Stored::of(site)?;
+        let width = stored.width()?;
+        let held = stored.held(width)?;
+        let shared = panel(stored.storage, [stored.rows, width])
+            .map_err(|_| Decline::new("the panel has no place in shared memory"))?;
+        Ok(Self {
+            count: stored.columns / width,
+            rows: stored.rows,
+            columns: width,
+            slots: stored.slots(stored.rows * width * stored.storage.bytes)?,
+            foreign: site.cursor.rings().is_foreign(stored.parts),
+            write: write_plan(&held.fragment, &shared)?,
+        })
+    }
+
+    /// Checks panels that someone wrote.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with them.
+    pub(super) fn check(&self, site: Site<'_, '_>) -> Result<(), Decline> {
+        let stored = Stored::of(site)?;
+        let bytes = stored.storage.bytes;
+        if !ROW_BYTES.contains(&self.columns.saturating_mul(bytes))
+            || stored.columns % self.columns != 0
+        {
+            return Err(Decline::new(format!(
+                "expected panels of rows of 32, 64 or 128 bytes that divide {} columns, got {} columns",
+                stored.columns, self.columns
+            )));
+        }
+        let planned = Self {
+            count: stored.columns / self.columns,
+            rows: stored.rows,
+            columns: self.columns,
+            slots: stored.slots(stored.rows * self.columns * bytes)?,
+            foreign: site.cursor.rings().is_foreign(stored.parts),
+            write: Write::Vectors(CopyPlan {
+                width: 1,
+                terms: Vec::new(),
+                accesses: Vec::new(),
+            }),
+        };
+        if planned.place() != self.place() {
+            return Err(Decline::new(format!(
+                "expected {:?} (panels, rows, slots, foreign), got {:?}",
+                planned.place(),
+                self.place()
+            )));
+        }
+        let held = stored.held(self.columns)?;
+        let shared = panel(stored.storage, [self.rows, self.columns])
+            .map_err(|_| Decline::new("the panel has no place in shared memory"))?;
+        match &self.write {
+            Write::Matrices(plan) if bytes == 2 => {
+                with_memory(&shared, |memory| plan.verify(&held.fragment, memory))
+            }
+            Write::Matrices(_) => Err(Decline::new("matrices are of elements of 2 bytes")),
+            Write::Vectors(plan) => {
+                with_memory(&shared, |memory| plan.verify(&held.fragment, memory))
+            }
+        }
+    }
+
+    fn place(&self) -> (i64, i64, Slots, bool) {
+        (self.count, self.rows, self.slots, self.foreign)
+    }
+
+    /// Threads of a part, in a thread group of so many.
+    pub(super) fn threads(&self, group: i64) -> i64 {
+        group / self.slots.parts.max(1)
+    }
+
+    /// The panels as the threads hold them.
+    pub(super) fn held<'c>(
+        &self,
+        emitter: &Emitter<'c>,
+        op: Op<'c>,
+        full: &Fragment,
+    ) -> PassResult<'c, HeldPanels> {
+        let source = operands(op).first().map(ValueLike::r#type);
+        let source = source.ok_or_else(|| emitter.error("expected a source"))?;
+        let threads = self.threads(emitter.threads);
+        HeldPanels::of(source, full, [self.rows, self.columns], threads)
+            .map_err(|decline| emitter.error(decline.to_string()))
+    }
+
+    /// A panel of shared memory for elements like these.
+    pub(super) fn shared<'c>(&self, like: &Storage<'c>) -> Result<Storage<'c>, Decline> {
+        panel(like, [self.rows, self.columns])
+            .map_err(|_| Decline::new("the panel has no place in shared memory"))
     }
 
     /// A panel of shared memory at an address.
@@ -120,7 +269,9 @@ impl Panels {
         like: &Memory<'c>,
         base: Val<'c>,
     ) -> PassResult<'c, Memory<'c>> {
-        panel(emitter, like, [self.rows, self.columns], base)
+        let storage = self.shared(like);
+        let storage = storage.map_err(|decline| emitter.error(decline.to_string()))?;
+        Ok(Memory::new(storage, base))
     }
 }
 
@@ -129,34 +280,12 @@ impl fmt::Display for Panels {
         writeln!(
             f,
             "{} panels of {} x {} for each of {} parts, through {} slots",
-            self.registers.len(),
-            self.rows,
-            self.columns,
-            self.parts,
-            self.slots.count,
+            self.count, self.rows, self.columns, self.slots.parts, self.slots.count,
         )?;
         match &self.write {
             Write::Matrices(plan) => plan.fmt(f),
             Write::Vectors(plan) => plan.fmt(f),
         }
-    }
-}
-
-/// The slots of panels of so many bytes: two for each ring where planners leave as much and it is there.
-fn slots(emitter: &Emitter<'_>, parts: i64, bytes: i64) -> Result<Slots, Decline> {
-    let used = emitter.scratch + emitter.scratch_used + SHARED_ALIGNMENT;
-    let left = (emitter.chip.shared_bytes - used).max(0);
-    let teams = emitter.team.count();
-    let slots = emitter.staging.slots(parts, bytes, teams, left);
-    let more = match slots.is_new() {
-        true => teams * parts * slots.ring_bytes(),
-        false => 0,
-    };
-    match more <= left {
-        true => Ok(slots),
-        false => Err(Decline::new(format!(
-            "panels take {more} bytes of shared memory, and {left} are left"
-        ))),
     }
 }
 
@@ -181,7 +310,7 @@ fn row_bytes(
     })
 }
 
-/// How many parts of the team hold rows of their own: its warpgroups, where they do.
+/// How many parts of the group hold rows of their own: its warpgroups, where they do.
 fn parts(full: &Fragment, warps: i64) -> i64 {
     let groups = warps / WARPGROUP_WARPS;
     let threads = WARPGROUP;
@@ -214,19 +343,16 @@ fn parts(full: &Fragment, warps: i64) -> i64 {
 
 /// The first panel of the first part, as its threads hold it.
 fn panel_fragment(
-    site: Site<'_, '_>,
-    rows: i64,
-    columns: i64,
+    source: Type<'_>,
+    shape: &[i64],
+    [rows, columns]: [i64; 2],
     threads: i64,
 ) -> Result<Fragment, Decline> {
-    let r#type = operands(site.op).first().map(ValueLike::r#type);
-    let attribute = r#type.and_then(layout_of);
-    let layout = attribute.ok_or_else(|| Decline::new("the tensor has no layout"))?;
+    let layout = layout_of(source).ok_or_else(|| Decline::new("the tensor has no layout"))?;
     let layout = layout
         .layout()
         .map_err(|error| Decline::new(error.to_string()))?;
-    let shape = site.registers(0)?.fragment.shape().to_vec();
-    let panel = part(&layout, &shape, &[0..rows, 0..columns])
+    let panel = part(&layout, shape, &[0..rows, 0..columns])
         .map_err(|error| Decline::new(format!("a panel of the tensor has no layout: {error}")))?;
     Fragment::new(&panel, &[rows, columns], threads)
 }
@@ -275,44 +401,22 @@ fn panel_registers(
     Ok(all)
 }
 
-fn write_plan(fragment: &Fragment, shared: &Memory<'_>) -> Result<Write, Decline> {
-    let matrices = super::load::with_memory(shared, |memory| MatrixPlan::new(fragment, memory));
+fn write_plan(fragment: &Fragment, shared: &Storage<'_>) -> Result<Write, Decline> {
+    let matrices = with_memory(shared, |memory| MatrixPlan::new(fragment, memory));
     match matrices {
         Ok(plan) if shared.bytes == 2 => Ok(Write::Matrices(plan)),
-        _ => super::load::with_memory(shared, |memory| CopyPlan::new(fragment, memory))
-            .map(Write::Vectors),
+        _ => with_memory(shared, |memory| CopyPlan::new(fragment, memory)).map(Write::Vectors),
     }
 }
 
 /// A panel of shared memory, with the swizzle of its rows.
-fn panel<'c>(
-    emitter: &Emitter<'c>,
-    like: &Memory<'c>,
-    [rows, columns]: [i64; 2],
-    base: Val<'c>,
-) -> PassResult<'c, Memory<'c>> {
+fn panel<'c>(like: &Storage<'c>, [rows, columns]: [i64; 2]) -> axe_layout::Result<Storage<'c>> {
     let log = |chunks: i64| u32::try_from(chunks).unwrap_or(1).trailing_zeros();
     let (chunk, span) = (log(16 / like.bytes), log(columns * like.bytes / 16));
-    let swizzle =
-        Swizzle::new(span, chunk, 3, true).map_err(|error| emitter.error(error.to_string()))?;
-    Ok(Memory {
-        space: Space::Shared,
-        element: like.element,
-        bytes: like.bytes,
-        base,
-        root: base,
-        moved: None,
-        pending: Int::ZERO,
-        dims: vec![
-            vec![Iter::new(rows, columns, Axis::M)],
-            vec![Iter::new(columns, 1, Axis::M)],
-        ],
-        offset: 0,
-        swizzle: Some(swizzle),
-        guards: vec![None, None],
-        shape: vec![rows, columns],
-        alignment: SHARED_ALIGNMENT / like.bytes,
-        extent: None,
-        origin: None,
+    let iter = |extent, stride| vec![Iter::new(extent, stride, Axis::M)];
+    Ok(Storage {
+        dims: vec![iter(rows, columns), iter(columns, 1)],
+        swizzle: Some(Swizzle::new(span, chunk, 3, true)?),
+        ..Storage::shared(like.element, like.bytes, &[rows, columns], SHARED_ALIGNMENT)?
     })
 }

@@ -3,42 +3,73 @@
 use super::elementwise::convert;
 use super::exchange::{put, take};
 use super::scalar;
+use super::text::expect;
+use crate::emit::emitter::Emitter;
 use crate::emit::int::{Int, Ints};
-use crate::emit::kernel::Emitter;
-use crate::emit::schedule::{Plan, Schedule, Site};
-use crate::emit::types;
+use crate::emit::schedule::Emit;
 use crate::emit::value::Registers;
 use crate::fragment::Fragment;
 use crate::plan::Decline;
 use crate::plan::gather::GatherPlan;
 use crate::plan::owner::Owner;
 use crate::plan::reduce::ReducePlan;
+use crate::state::cursor::{Scratch, Taken};
+use crate::state::form::Held;
+use crate::state::site::Site;
+use crate::state::site::dims;
+use crate::state::types;
 use axe_dialect::Combiner;
 use axe_passes::PassResult;
+use axe_passes::dispatch::{Match, Schedule};
 use axe_passes::ir::types::{bits, is_float};
 use axe_passes::ir::{Op, Val};
 use melior::ir::operation::OperationLike;
 use melior::ir::{Type, ValueLike};
-use std::rc::Rc;
+use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// In each thread, across lanes by butterflies, across warps through shared memory.
+#[derive(Clone, Copy)]
 pub(super) struct Shuffle;
 /// Everything through shared memory, each result by one loop.
+#[derive(Clone, Copy)]
 pub(super) struct Shared;
 
-struct Butterfly {
-    combiner: Combiner,
-    plan: ReducePlan,
-    source: Rc<Fragment>,
+/// How parts are combined, and which of the sums each register of the result is.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Butterfly {
+    combine: ReducePlan,
     gather: GatherPlan,
+    /// Where parts of warps meet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    scratch: Option<Scratch>,
 }
 
-struct Serial {
-    combiner: Combiner,
-    source: Rc<Fragment>,
-    owner: Owner,
-    result: Rc<Fragment>,
+impl fmt::Display for Butterfly {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.combine.fmt(f)
+    }
+}
+
+/// The tensor in shared memory, and what is combined of it.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Serial {
+    stored: Vec<i64>,
     dims: Vec<usize>,
+    scratch: Scratch,
+}
+
+impl fmt::Display for Serial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "st.shared {:?}\nbar.sync", self.stored)?;
+        writeln!(
+            f,
+            "for each result: combine along {:?}\nbar.sync",
+            self.dims
+        )
+    }
 }
 
 fn combiner(op: Op<'_>) -> Result<Combiner, Decline> {
@@ -46,53 +77,103 @@ fn combiner(op: Op<'_>) -> Result<Combiner, Decline> {
     combiner.ok_or_else(|| Decline::new("expected a combiner"))
 }
 
-impl<'c> Schedule<'c> for Shuffle {
-    fn name(&self) -> &'static str {
-        "shfl.bfly"
-    }
+/// The combiner of an operator that has a plan.
+fn combiner_of<'c>(emitter: &Emitter<'c>, op: Op<'c>) -> PassResult<'c, Combiner> {
+    combiner(op).map_err(|decline| emitter.error(decline.to_string()))
+}
 
-    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
-        let source = site.registers(0)?;
-        if bits(source.element).is_none_or(|bits| !matches!(bits, 16 | 32 | 64)) {
-            return Err(Decline::new(format!(
-                "expected elements of 16, 32 or 64 bits, got {}",
-                source.element
-            )));
-        }
-        let plan = ReducePlan::new(&source.fragment, &site.dims("dims"))?;
-        let result = site.result()?;
-        let made = Fragment::new(&plan.result, result.shape(), site.emitter.threads)?;
-        Ok(Box::new(Butterfly {
-            combiner: combiner(site.op)?,
-            gather: GatherPlan::new(&made, &result, |x| x)?,
-            source: source.fragment.clone(),
-            plan,
-        }))
+/// What is combined.
+fn combined<'a, 'c>(site: Site<'a, 'c>) -> Result<&'a Held<'c>, Decline> {
+    combiner(site.op)?;
+    let source = site.registers(0)?;
+    match bits(source.element) {
+        Some(16 | 32 | 64) => Ok(source),
+        _ => Err(Decline::new(format!(
+            "expected elements of 16, 32 or 64 bits, got {}",
+            source.element
+        ))),
     }
 }
 
-impl<'c> Schedule<'c> for Shared {
+/// Where the parts of warps meet, where they do.
+fn meeting(
+    site: Site<'_, '_>,
+    plan: &ReducePlan,
+    source: &Held<'_>,
+) -> Result<Option<Scratch>, Decline> {
+    if plan.across_warps.is_empty() {
+        return Ok(None);
+    }
+    let (stored, _) = plan.meeting(&source.fragment)?;
+    Owner::new(&stored)?;
+    let wide = wide(source.element, combiner(site.op)?);
+    Scratch::at(site.cursor, stored.shape(), wide, (1, 0)).map(Some)
+}
+
+impl Schedule for Shuffle {
+    type Plan = Butterfly;
+
+    fn name(&self) -> &'static str {
+        "shfl.bfly"
+    }
+}
+
+impl<'c> Match<Site<'_, 'c>> for Shuffle {
+    fn plan(&self, site: Site<'_, 'c>) -> Result<Butterfly, Decline> {
+        let source = combined(site)?;
+        let plan = ReducePlan::new(&source.fragment, &dims(site.op, "dims"))?;
+        let result = site.result()?;
+        let made = Fragment::new(&plan.result, result.shape(), site.threads())?;
+        Ok(Butterfly {
+            gather: GatherPlan::new(&made, &result, |x| x)?,
+            scratch: meeting(site, &plan, source)?,
+            combine: plan,
+        })
+    }
+
+    fn check(&self, site: Site<'_, 'c>, plan: &Butterfly) -> Result<(), Decline> {
+        let source = combined(site)?;
+        plan.combine
+            .verify(&source.fragment, &dims(site.op, "dims"))?;
+        let result = site.result()?;
+        let made = Fragment::read(&plan.combine.result, result.shape(), site.threads())?;
+        plan.gather.check(&made, &result, |x| x)?;
+        expect(&plan.scratch, &meeting(site, &plan.combine, source)?)
+    }
+}
+
+impl Schedule for Shared {
+    type Plan = Serial;
+
     fn name(&self) -> &'static str {
         "shared"
     }
+}
 
-    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
-        let source = site.registers(0)?.fragment.clone();
-        Ok(Box::new(Serial {
-            combiner: combiner(site.op)?,
-            owner: Owner::new(&source)?,
-            source,
-            result: site.result()?,
-            dims: site.dims("dims"),
-        }))
+impl<'c> Match<Site<'_, 'c>> for Shared {
+    fn plan(&self, site: Site<'_, 'c>) -> Result<Serial, Decline> {
+        let source = site.registers(0)?;
+        combiner(site.op)?;
+        Owner::new(&source.fragment)?;
+        site.result()?;
+        let shape = source.fragment.shape();
+        Ok(Serial {
+            stored: shape.to_vec(),
+            dims: dims(site.op, "dims"),
+            scratch: Scratch::at(site.cursor, shape, source.element, (1, 0))?,
+        })
+    }
+
+    fn check(&self, site: Site<'_, 'c>, plan: &Serial) -> Result<(), Decline> {
+        expect(plan, &self.plan(site)?)
     }
 }
 
 /// The type that values are combined in: sums and products of small floats in f32.
-fn wide<'c>(emitter: &Emitter<'c>, combiner: Combiner, element: Type<'c>) -> Type<'c> {
+fn wide<'c>(element: Type<'c>, combiner: Combiner) -> Type<'c> {
     let small = is_float(element) && bits(element) < Some(32);
     match small && matches!(combiner, Combiner::Add | Combiner::Mul) {
-        true => emitter.builder.r#type(|context| Type::float32(context)),
+        true => types::f32_like(element),
         false => element,
     }
 }
@@ -123,16 +204,25 @@ fn source<'c>(emitter: &Emitter<'c>, op: Op<'c>) -> PassResult<'c, Registers<'c>
     emitter.registers(emitter.source(op)?)
 }
 
-impl<'c> Plan<'c> for Butterfly {
-    fn describe(&self) -> String {
-        self.plan.to_string()
+impl<'c> Emit<'c> for Shuffle {
+    fn taken(&self, plan: &Butterfly) -> Taken {
+        match plan.scratch {
+            Some(scratch) => Taken::Scratch(scratch.bytes),
+            None => Taken::Nothing,
+        }
     }
 
-    fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+    fn emit(
+        &self,
+        plan: &Butterfly,
+        emitter: &mut Emitter<'c>,
+        op: Op<'c>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
         let source = source(emitter, op)?;
-        let wide = wide(emitter, self.combiner, source.element);
+        let combiner = combiner_of(emitter, op)?;
+        let wide = wide(source.element, combiner);
         let mut sums = Vec::new();
-        for group in &self.plan.in_thread {
+        for group in &plan.combine.in_thread {
             let mut members = Vec::new();
             for &register in group {
                 let value = usize::try_from(register)
@@ -142,16 +232,21 @@ impl<'c> Plan<'c> for Butterfly {
                     value.ok_or_else(|| emitter.error("a register of the plan does not exist"))?;
                 members.push(convert(emitter, value, wide)?);
             }
-            sums.push(combine_all(emitter, self.combiner, &members)?);
+            sums.push(combine_all(emitter, combiner, &members)?);
         }
-        for &mask in &self.plan.lane_masks {
+        for &mask in &plan.combine.lane_masks {
             for sum in &mut sums {
                 let other = shuffle(emitter, *sum, mask)?;
-                *sum = combine(emitter, self.combiner, *sum, other)?;
+                *sum = combine(emitter, combiner, *sum, other)?;
             }
         }
-        if !self.plan.across_warps.is_empty() {
-            sums = self.across(emitter, wide, &sums)?;
+        if let Some(scratch) = plan.scratch {
+            let meeting = Meeting {
+                combiner,
+                wide,
+                scratch,
+            };
+            sums = plan.across(emitter, &source.fragment, meeting, &sums)?;
         }
         let narrow = |value: Val<'c>| convert(emitter, value, source.element);
         let sums = sums
@@ -163,9 +258,17 @@ impl<'c> Plan<'c> for Butterfly {
                 .ok()
                 .and_then(|at| sums.get(at).copied())
         };
-        let picked: Option<Vec<_>> = self.gather.from.iter().map(pick).collect();
+        let picked: Option<Vec<_>> = plan.gather.from.iter().map(pick).collect();
         picked.ok_or_else(|| emitter.error("a register of the plan does not exist"))
     }
+}
+
+/// How parts of warps are combined in shared memory.
+#[derive(Clone, Copy)]
+struct Meeting<'c> {
+    combiner: Combiner,
+    wide: Type<'c>,
+    scratch: Scratch,
 }
 
 impl Butterfly {
@@ -173,20 +276,20 @@ impl Butterfly {
     fn across<'c>(
         &self,
         emitter: &mut Emitter<'c>,
-        wide: Type<'c>,
+        source: &Fragment,
+        meeting: Meeting<'c>,
         parts: &[Val<'c>],
     ) -> PassResult<'c, Vec<Val<'c>>> {
         let failed = |decline: Decline| emitter.error(decline.to_string());
-        let (stored, loaded) = self.plan.meeting(&self.source).map_err(failed)?;
-        let owner = Owner::new(&stored).map_err(|decline| emitter.error(decline.to_string()))?;
-        let scratch = emitter.scratch(stored.shape(), wide)?;
-        put(emitter, &scratch, &stored, parts, &owner)?;
+        let (stored, loaded) = self.combine.meeting(source).map_err(failed)?;
+        let scratch = emitter.scratch(meeting.scratch, stored.shape(), meeting.wide)?;
+        put(emitter, &scratch, &stored, parts)?;
         emitter.barrier()?;
         let all = take(emitter, &scratch, &loaded)?;
         emitter.barrier()?;
-        let slots = usize::try_from(self.plan.slots()).unwrap_or(1);
+        let slots = usize::try_from(self.combine.slots()).unwrap_or(1);
         all.chunks(slots)
-            .map(|slots| combine_all(emitter, self.combiner, slots))
+            .map(|slots| combine_all(emitter, meeting.combiner, slots))
             .collect()
     }
 }
@@ -243,44 +346,47 @@ fn exchange<'c>(emitter: &Emitter<'c>, value: Val<'c>, mask: i64) -> PassResult<
     )
 }
 
-impl<'c> Plan<'c> for Serial {
-    fn describe(&self) -> String {
-        format!(
-            "st.shared {:?}\nbar.sync\nfor each result: combine along {:?}\nbar.sync\n",
-            self.source.shape(),
-            self.dims
-        )
+impl<'c> Emit<'c> for Shared {
+    fn taken(&self, plan: &Serial) -> Taken {
+        Taken::Scratch(plan.scratch.bytes)
     }
 
-    fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+    fn emit(
+        &self,
+        plan: &Serial,
+        emitter: &mut Emitter<'c>,
+        op: Op<'c>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
         let source = source(emitter, op)?;
-        let wide = wide(emitter, self.combiner, source.element);
-        let scratch = emitter.scratch(self.source.shape(), source.element)?;
-        put(emitter, &scratch, &self.source, &source.values, &self.owner)?;
+        let combiner = combiner_of(emitter, op)?;
+        let result = emitter.result_fragment(op)?;
+        let wide = wide(source.element, combiner);
+        let scratch = emitter.scratch(plan.scratch, source.fragment.shape(), source.element)?;
+        put(emitter, &scratch, &source.fragment, &source.values)?;
         emitter.barrier()?;
         let pad = emitter.zero(source.element)?;
-        let extents: Vec<_> = self
+        let extents: Vec<_> = plan
             .dims
             .iter()
-            .filter_map(|&dim| self.source.shape().get(dim).copied())
+            .filter_map(|&dim| source.fragment.shape().get(dim).copied())
             .collect();
         let mut results = Vec::new();
-        for register in 0..self.result.registers() {
-            let kept = emitter.index_of(&self.result, register)?;
-            let first = self.index(&kept, &vec![Int::ZERO; extents.len()]);
+        for register in 0..result.registers() {
+            let kept = emitter.index_of(&result, register)?;
+            let first = plan.index(&kept, &vec![Int::ZERO; extents.len()]);
             let first = scalar::load_at(emitter, &scratch, &first, pad)?;
             let first = convert(emitter, first, wide)?;
             let rest = extents.iter().product::<i64>() - 1;
             let sums = emitter.repeat(rest, &[first], |emitter, turn, sums| {
                 let at = emitter.ints().add(turn, Int::Known(1))?;
                 let along = scalar::unravel(emitter, at, &extents)?;
-                let value = scalar::load_at(emitter, &scratch, &self.index(&kept, &along), pad)?;
+                let value = scalar::load_at(emitter, &scratch, &plan.index(&kept, &along), pad)?;
                 let value = convert(emitter, value, wide)?;
                 let sum = sums
                     .first()
                     .copied()
                     .ok_or_else(|| emitter.error("a loop without its sum"))?;
-                Ok(vec![combine(emitter, self.combiner, sum, value)?])
+                Ok(vec![combine(emitter, combiner, sum, value)?])
             })?;
             let sum = sums.first().copied().unwrap_or(first);
             results.push(convert(emitter, sum, source.element)?);
@@ -294,7 +400,7 @@ impl Serial {
     /// The source's index from the result's and the reduced one.
     fn index<'c>(&self, kept: &[Int<'c>], along: &[Int<'c>]) -> Vec<Int<'c>> {
         let (mut kept, mut along) = (kept.iter(), along.iter());
-        (0..self.source.shape().len())
+        (0..self.stored.len())
             .map(|dim| {
                 let next = if self.dims.contains(&dim) {
                     along.next()

@@ -1,17 +1,17 @@
 //! How panels of shared memory are written: panel by panel through the ring of slots that a scope's copies share, by the
-//! threads of each part of the team together.
+//! threads of each part of the group together.
 
 use super::matrix::store_matrices;
-use super::panels::{Panels, Write};
+use super::panels::{HeldPanels, Panels, Write};
 use super::store::store;
+use crate::emit::emitter::Emitter;
 use crate::emit::int::{Int, Predicate};
-use crate::emit::kernel::Emitter;
-use crate::emit::staging::Slots;
 use crate::emit::value::{Memory, Registers};
+use crate::state::slots::Slots;
 use axe_passes::PassResult;
 use axe_passes::ir::Val;
 
-/// The part of the team that a thread is in.
+/// The part of the group that a thread is in.
 #[derive(Clone, Copy)]
 pub(super) struct Part<'c> {
     /// Its number.
@@ -27,8 +27,8 @@ pub(super) struct Ring<'c> {
     pub part: Part<'c>,
     slots: Slots,
     base: Val<'c>,
-    /// Whether the scope's other panels go around in other parts.
-    foreign: bool,
+    /// The panels as the threads hold them.
+    held: HeldPanels,
     /// Whether the tensor memory accelerator reads these panels.
     bulk: bool,
 }
@@ -38,24 +38,21 @@ impl Panels {
     pub(super) fn enter<'c>(
         &self,
         emitter: &mut Emitter<'c>,
+        held: HeldPanels,
         bulk: bool,
     ) -> PassResult<'c, Ring<'c>> {
-        let foreign = emitter.staging.is_foreign(self.parts);
-        let slots = emitter.staged(self.slots);
+        let (slots, parts) = (self.slots, self.slots.parts);
         let ints = emitter.ints();
-        let warps = emitter.team.warps / self.parts;
-        let number = match self.parts {
+        let warps = emitter.group.warps / parts;
+        let number = match parts {
             1 => Int::ZERO,
-            _ => ints.div(emitter.warp_in_team()?, warps)?,
+            _ => ints.div(emitter.warp_in_group()?, warps)?,
         };
-        let ring = match self.parts {
-            1 => emitter.team_number()?,
+        let ring = match parts {
+            1 => emitter.group_number()?,
             _ => number,
         };
-        let ring = ints.add(
-            ints.mul(ring, slots.ring_bytes())?,
-            Int::Known(slots.first()),
-        )?;
+        let ring = ints.add(ints.mul(ring, slots.ring_bytes())?, Int::Known(slots.first))?;
         let base = emitter.shared_address(emitter.shared, ring)?;
         let part = Part {
             number,
@@ -64,14 +61,14 @@ impl Panels {
         };
         emitter.bulk_stores |= bulk;
         emitter.settle_earlier()?;
-        if foreign {
+        if self.foreign {
             emitter.settle()?;
         }
         Ok(Ring {
             part,
             slots,
             base,
-            foreign,
+            held,
             bulk,
         })
     }
@@ -90,9 +87,9 @@ impl Panels {
         let slot = self.at(emitter, like, base)?;
         let registers = usize::try_from(number)
             .ok()
-            .and_then(|number| self.registers.get(number));
+            .and_then(|number| ring.held.registers.get(number));
         let own = Registers {
-            fragment: self.fragment.clone(),
+            fragment: ring.held.fragment.clone(),
             element: source.element,
             values: registers
                 .into_iter()
@@ -128,8 +125,8 @@ impl Panels {
     }
 
     /// Leaves the ring.
-    pub(super) fn leave<'c>(&self, emitter: &mut Emitter<'c>, ring: &Ring<'c>) -> PassResult<'c> {
-        match ring.foreign {
+    pub(super) fn leave<'c>(&self, emitter: &mut Emitter<'c>) -> PassResult<'c> {
+        match self.foreign {
             true => emitter.settle(),
             false => Ok(()),
         }
@@ -141,9 +138,10 @@ impl Panels {
         own: &Registers<'c>,
         slot: &Memory<'c>,
     ) -> PassResult<'c> {
-        emitter.as_part(self.threads(), |emitter| match &self.write {
+        let threads = self.threads(emitter.threads);
+        emitter.as_part(threads, |emitter| match &self.write {
             Write::Matrices(plan) => store_matrices(emitter, plan, own, slot),
-            Write::Vectors(plan) => store(emitter, &self.fragment, plan, slot, &own.values, None),
+            Write::Vectors(plan) => store(emitter, &own.fragment, plan, slot, &own.values, None),
         })
     }
 }
@@ -167,25 +165,25 @@ impl<'c> Emitter<'c> {
         done
     }
 
-    /// Whether this thread issues for its part of the team, of so many warps.
+    /// Whether this thread issues for its part of the group, of so many warps.
     fn leads_part(&mut self, warps: i64) -> PassResult<'c, Val<'c>> {
-        if warps == self.team.warps {
+        if warps == self.group.warps {
             return self.leads();
         }
         let ints = self.ints();
-        let within = ints.rem(self.warp_in_team()?, warps)?;
+        let within = ints.rem(self.warp_in_group()?, warps)?;
         let first = ints.compare(Predicate::Equal, within, Int::ZERO)?;
         self.both(Some(first), self.elect()?)
     }
 
-    /// The barrier of a part of the team.
+    /// The barrier of a part of the group.
     fn part_barrier(&mut self, part: Part<'c>) -> PassResult<'c> {
         let Part { number, warps, .. } = part;
-        if warps == self.team.warps {
+        if warps == self.group.warps {
             return self.barrier();
         }
-        let parts = self.team.warps / warps;
-        let &[first] = self.team.firsts.as_slice() else {
+        let parts = self.group.warps / warps;
+        let &[first] = self.group.firsts.as_slice() else {
             return Err(self.error("expected a scope that is one range of warps"));
         };
         for at in 0..parts {

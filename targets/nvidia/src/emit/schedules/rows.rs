@@ -5,22 +5,28 @@
 //! sums that it holds, a warp's store is 8 rows of 16 bytes, halves of sectors; along a row it is whole sectors but at the
 //! ends of the panel.
 
-use super::load::with_memory;
 use super::panels::Panels;
 use super::rings::Ring;
 use super::store::sides;
+use crate::emit::emitter::Emitter;
 use crate::emit::int::{Int, Ints};
-use crate::emit::kernel::Emitter;
-use crate::emit::schedule::{Plan, Schedule, Site};
-use crate::emit::team::WARP_THREADS;
-use crate::emit::value::{Memory, Space};
+use crate::emit::schedule::Emit;
+use crate::emit::value::Memory;
 use crate::fragment::Fragment;
 use crate::plan::Decline;
 use crate::plan::copy::CopyPlan;
+use crate::state::cursor::Taken;
+use crate::state::form::{Space, Storage};
+use crate::state::site::Site;
+use crate::state::storage::with_memory;
+use crate::state::threads::WARP_THREADS;
 use axe_layout::{Axis, Iter, Layout};
 use axe_passes::PassResult;
+use axe_passes::dispatch::{Match, Schedule};
 use axe_passes::ir::{Op, Val};
+use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
+use std::fmt;
 
 /// Bytes of a sector, the unit of traffic with L2 (CUDA C++ Best Practices Guide, "Coalesced Access to Global Memory").
 const SECTOR_BYTES: i64 = 32;
@@ -30,42 +36,60 @@ const WIDEST_BYTES: i64 = 16;
 const AHEAD: usize = 8;
 
 /// The schedule.
+#[derive(Clone, Copy)]
 pub(super) struct Rows;
 
-struct Copy {
+/// Panels, and how their threads read and store them with the lanes along a row.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Copy {
     panels: Panels,
-    /// A panel as its threads store it: the lanes along a row.
-    fragment: Fragment,
+    /// Elements of a vector along a row: which threads have them follows.
+    width: i64,
     read: CopyPlan,
     write: CopyPlan,
     /// Elements between the destination's rows.
     stride: i64,
 }
 
-impl<'c> Schedule<'c> for Rows {
+impl fmt::Display for Copy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}by rows: {}{}", self.panels, self.read, self.write)
+    }
+}
+
+impl Schedule for Rows {
+    type Plan = Copy;
+
     fn name(&self) -> &'static str {
         "st.staged"
     }
+}
 
-    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
-        let emitter = site.emitter;
-        let memory = site.memory(1)?;
-        if memory.space != Space::Global {
-            return Err(Decline::new("expected a copy to global memory"));
-        }
+/// The destination, in global memory.
+fn destination<'a, 'c>(site: Site<'a, 'c>) -> Result<&'a Storage<'c>, Decline> {
+    let storage = site.memory(1)?;
+    match storage.space {
+        Space::Global => Ok(storage),
+        _ => Err(Decline::new("expected a copy to global memory")),
+    }
+}
+
+impl<'c> Match<Site<'_, 'c>> for Rows {
+    fn plan(&self, site: Site<'_, 'c>) -> Result<Copy, Decline> {
+        let storage = destination(site)?;
         let panels = Panels::of(site)?;
-        let stride = row_stride(memory)?;
+        let stride = row_stride(storage)?;
         let full = &site.registers(0)?.fragment;
-        let direct = with_memory(memory, |memory| CopyPlan::new(full, memory))?;
-        if fills_sectors(full, direct.width, memory.bytes) {
+        let direct = with_memory(storage, |memory| CopyPlan::new(full, memory))?;
+        if fills_sectors(full, direct.width, storage.bytes) {
             return Err(Decline::new(
                 "the threads' own elements fill whole sectors of 32 bytes",
             ));
         }
-        let (fragment, write) = along_rows(&panels, memory, stride)?;
-        let shared = panels
-            .at(emitter, memory, emitter.shared)
-            .map_err(|_| Decline::new("the panel has no place in shared memory"))?;
+        let threads = panels.threads(site.threads());
+        let (fragment, write) = along_rows(&panels, threads, storage, stride)?;
+        let shared = panels.shared(storage)?;
         let read = with_memory(&shared, |memory| {
             let widest = write.width;
             CopyPlan::new(&fragment, crate::plan::copy::Memory { widest, ..memory })
@@ -75,18 +99,37 @@ impl<'c> Schedule<'c> for Rows {
                 "the panel is not read in the vectors that are stored",
             ));
         }
-        Ok(Box::new(Copy {
+        Ok(Copy {
             panels,
-            fragment,
+            width: write.width,
             read,
             write,
             stride,
-        }))
+        })
+    }
+
+    fn check(&self, site: Site<'_, 'c>, plan: &Copy) -> Result<(), Decline> {
+        let storage = destination(site)?;
+        plan.panels.check(site)?;
+        let stride = row_stride(storage)?;
+        let widths = [plan.width, plan.read.width, plan.write.width];
+        if plan.stride != stride || widths.iter().any(|width| *width != plan.width) {
+            return Err(Decline::new(format!(
+                "expected rows {stride} elements apart, read and stored in vectors of one width, got {} and {widths:?}",
+                plan.stride
+            )));
+        }
+        let threads = plan.panels.threads(site.threads());
+        let fragment = plan.fragment(threads)?;
+        let there = in_panels(&plan.panels, storage, stride);
+        with_memory(&there, |memory| plan.write.verify(&fragment, memory))?;
+        let shared = plan.panels.shared(storage)?;
+        with_memory(&shared, |memory| plan.read.verify(&fragment, memory))
     }
 }
 
 /// Elements from a row to the next, where each row's elements follow each other.
-fn row_stride(memory: &Memory<'_>) -> Result<i64, Decline> {
+fn row_stride(memory: &Storage<'_>) -> Result<i64, Decline> {
     match memory.dims.as_slice() {
         [row, column] => match (row.as_slice(), column.as_slice()) {
             ([row], [column]) if column.stride == 1 => Ok(row.stride),
@@ -112,21 +155,27 @@ fn fills_sectors(fragment: &Fragment, width: i64, bytes: i64) -> bool {
     i64::try_from(sectors.len()).is_ok_and(|sectors| sectors * SECTOR_BYTES <= elements * bytes)
 }
 
+/// A panel in the destination.
+fn in_panels<'c>(panels: &Panels, storage: &Storage<'c>, stride: i64) -> Storage<'c> {
+    let iter = |extent, stride| vec![Iter::new(extent, stride, Axis::M)];
+    Storage {
+        dims: vec![iter(panels.rows, stride), iter(panels.columns, 1)],
+        shape: vec![panels.rows, panels.columns],
+        ..storage.clone()
+    }
+}
+
 /// A panel in its threads with the lanes of a warp along a row, in the widest vectors that the destination takes.
 fn along_rows(
     panels: &Panels,
-    memory: &Memory<'_>,
+    threads: i64,
+    memory: &Storage<'_>,
     stride: i64,
 ) -> Result<(Fragment, CopyPlan), Decline> {
-    let iter = |extent, stride| vec![Iter::new(extent, stride, Axis::M)];
-    let there = Memory {
-        dims: vec![iter(panels.rows, stride), iter(panels.columns, 1)],
-        shape: vec![panels.rows, panels.columns],
-        ..memory.clone()
-    };
+    let there = in_panels(panels, memory, stride);
     let mut width = (WIDEST_BYTES / memory.bytes).min(panels.columns);
     loop {
-        let fragment = row_fragment([panels.rows, panels.columns], width, panels.threads());
+        let fragment = row_fragment([panels.rows, panels.columns], width, threads);
         let plan = fragment.and_then(|fragment| {
             let plan = with_memory(&there, |memory| CopyPlan::new(&fragment, memory))?;
             Ok((fragment, plan))
@@ -142,6 +191,11 @@ fn along_rows(
 
 /// A panel whose warps have rows one after the other, and whose lanes have vectors of so many elements along them.
 fn row_fragment([rows, columns]: [i64; 2], width: i64, threads: i64) -> Result<Fragment, Decline> {
+    if !(1..=WIDEST_BYTES).contains(&width) || width > columns || threads < WARP_THREADS {
+        return Err(Decline::new(format!(
+            "rows of {columns} have no vectors of {width}"
+        )));
+    }
     let lanes = (columns / width).min(WARP_THREADS);
     let at_once = threads / lanes;
     if columns % (lanes * width) != 0 || threads % lanes != 0 || rows % at_once != 0 {
@@ -159,25 +213,34 @@ fn row_fragment([rows, columns]: [i64; 2], width: i64, threads: i64) -> Result<F
     Fragment::new(&layout, &[rows, columns], threads)
 }
 
-impl<'c> Plan<'c> for Copy {
-    fn describe(&self) -> String {
-        format!("{}by rows: {}{}", self.panels, self.read, self.write)
+impl<'c> Emit<'c> for Rows {
+    fn taken(&self, plan: &Copy) -> Taken {
+        Taken::Slots(plan.panels.slots)
     }
 
-    fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+    fn emit(
+        &self,
+        plan: &Copy,
+        emitter: &mut Emitter<'c>,
+        op: Op<'c>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
         let (source, target) = sides(emitter, op)?;
-        let panels = &self.panels;
-        let ring = panels.enter(emitter, false)?;
-        let place = self.place(emitter, &target, &ring)?;
-        for number in 0..panels.count() {
+        let panels = &plan.panels;
+        let threads = panels.threads(emitter.threads);
+        let failed = |decline: Decline| emitter.error(decline.to_string());
+        let fragment = plan.fragment(threads).map_err(failed)?;
+        let held = panels.held(emitter, op, &source.fragment)?;
+        let ring = panels.enter(emitter, held, false)?;
+        let place = plan.place(emitter, &fragment, &target, &ring)?;
+        for number in 0..panels.count {
             let slot = panels.put(emitter, &ring, &source, (number, &target))?;
             let first = number * panels.columns;
-            emitter.as_part(panels.threads(), |emitter| {
-                self.store(emitter, &slot, (&target, &place, first))
+            emitter.as_part(threads, |emitter| {
+                plan.store(emitter, &fragment, &slot, (&target, &place, first))
             })?;
             panels.pass(emitter, &ring)?;
         }
-        panels.leave(emitter, &ring)?;
+        panels.leave(emitter)?;
         Ok(Vec::new())
     }
 }
@@ -193,15 +256,21 @@ struct Place<'c> {
 }
 
 impl Copy {
+    /// A panel in its threads with the lanes of a warp along a row.
+    fn fragment(&self, threads: i64) -> Result<Fragment, Decline> {
+        row_fragment([self.panels.rows, self.panels.columns], self.width, threads)
+    }
+
     fn place<'c>(
         &self,
         emitter: &mut Emitter<'c>,
+        fragment: &Fragment,
         target: &Memory<'c>,
         ring: &Ring<'c>,
     ) -> PassResult<'c, Place<'c>> {
         let above = emitter.ints().mul(ring.part.number, self.panels.rows)?;
-        let (offset, index) = emitter.as_part(self.panels.threads(), |emitter| {
-            let index = emitter.index_of(&self.fragment, 0)?;
+        let (offset, index) = emitter.as_part(fragment.threads(), |emitter| {
+            let index = emitter.index_of(fragment, 0)?;
             Ok((emitter.thread_part(&self.write.terms)?, index))
         })?;
         let wide = Ints::new(emitter.builder, target.space.offset_bits());
@@ -230,6 +299,7 @@ impl Copy {
     fn store<'c>(
         &self,
         emitter: &mut Emitter<'c>,
+        fragment: &Fragment,
         slot: &Memory<'c>,
         (target, place, first): (&Memory<'c>, &Place<'c>, i64),
     ) -> PassResult<'c> {
@@ -243,7 +313,7 @@ impl Copy {
             for ((_, access), values) in accesses.iter().zip(&loaded) {
                 let offset = Int::Known(access.offset + first);
                 let to = emitter.offset_pointer(target, place.pointer, offset)?;
-                match self.exists(emitter, place, (access.register, first))? {
+                match exists(emitter, fragment, place, (access.register, first))? {
                     None => emitter.store(target, to, values)?,
                     Some(exists) => {
                         emitter.when(exists, &[], |emitter| {
@@ -256,31 +326,31 @@ impl Copy {
         }
         Ok(())
     }
+}
 
-    /// Whether the elements of an access exist: one comparison a row. Columns that do not exist leave no rows.
-    fn exists<'c>(
-        &self,
-        emitter: &Emitter<'c>,
-        place: &Place<'c>,
-        (register, first): (i64, i64),
-    ) -> PassResult<'c, Option<Val<'c>>> {
-        let ints = emitter.ints();
-        let at = self.fragment.index(0, register).unwrap_or_default();
-        let (row, column) = match at.as_slice() {
-            &[row, column] => (row, column),
-            _ => return Err(emitter.error("expected a matrix")),
-        };
-        let inside = place
-            .columns
-            .map(|columns| ints.less(Int::Known(first + column), columns))
-            .transpose()?;
-        match (place.rows, inside) {
-            (None, inside) => Ok(inside),
-            (Some(rows), None) => ints.less(Int::Known(row), rows).map(Some),
-            (Some(rows), Some(inside)) => {
-                let rows = ints.select(inside, rows, Int::ZERO)?;
-                ints.less(Int::Known(row), rows).map(Some)
-            }
+/// Whether the elements of an access exist: one comparison a row. Columns that do not exist leave no rows.
+fn exists<'c>(
+    emitter: &Emitter<'c>,
+    fragment: &Fragment,
+    place: &Place<'c>,
+    (register, first): (i64, i64),
+) -> PassResult<'c, Option<Val<'c>>> {
+    let ints = emitter.ints();
+    let at = fragment.index(0, register).unwrap_or_default();
+    let (row, column) = match at.as_slice() {
+        &[row, column] => (row, column),
+        _ => return Err(emitter.error("expected a matrix")),
+    };
+    let inside = place
+        .columns
+        .map(|columns| ints.less(Int::Known(first + column), columns))
+        .transpose()?;
+    match (place.rows, inside) {
+        (None, inside) => Ok(inside),
+        (Some(rows), None) => ints.less(Int::Known(row), rows).map(Some),
+        (Some(rows), Some(inside)) => {
+            let rows = ints.select(inside, rows, Int::ZERO)?;
+            ints.less(Int::Known(row), rows).map(Some)
         }
     }
 }

@@ -1,23 +1,29 @@
 //! Copies element by element, which may add to their destination: whatever the layouts, slowly.
 
 use super::load::padding;
+use super::text::{Elements, Registers};
 use super::{accumulate, store, transfer};
+use crate::emit::emitter::Emitter;
 use crate::emit::int::Int;
-use crate::emit::kernel::Emitter;
-use crate::emit::schedule::{Plan, Schedule, Site};
+use crate::emit::schedule::Emit;
 use crate::emit::value::Memory;
 use crate::fragment::Fragment;
 use crate::plan::Decline;
 use crate::plan::owner::Owner;
+use crate::state::form::Storage;
+use crate::state::site::Site;
 use axe_passes::PassResult;
+use axe_passes::dispatch::{Match, Schedule};
 use axe_passes::ir::{Op, Val};
-use std::rc::Rc;
 
 /// Memory to registers.
+#[derive(Clone, Copy)]
 pub(super) struct ScalarLoad;
 /// Registers to memory.
+#[derive(Clone, Copy)]
 pub(super) struct ScalarStore(pub Write);
 /// Memory to memory.
+#[derive(Clone, Copy)]
 pub(super) struct ScalarTransfer(pub Write);
 
 /// What becomes of an element of the destination.
@@ -31,10 +37,10 @@ pub(super) enum Write {
 
 impl Write {
     /// Declines memory whose elements no single instruction writes so.
-    fn admits(self, memory: &Memory<'_>) -> Result<(), Decline> {
+    fn admits(self, storage: &Storage<'_>) -> Result<(), Decline> {
         match self {
             Self::Store => Ok(()),
-            Self::Add => accumulate::admits(memory),
+            Self::Add => accumulate::admits(storage),
         }
     }
 
@@ -60,79 +66,119 @@ impl Write {
     }
 }
 
-struct Loads(Rc<Fragment>);
-struct Stores(Write, Rc<Fragment>, Owner);
-struct Elements(Write, Vec<i64>);
+impl Schedule for ScalarLoad {
+    type Plan = Registers;
 
-impl<'c> Schedule<'c> for ScalarLoad {
     fn name(&self) -> &'static str {
         "ld.scalar"
     }
+}
 
-    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
+impl<'c> Match<Site<'_, 'c>> for ScalarLoad {
+    fn plan(&self, site: Site<'_, 'c>) -> Result<Registers, Decline> {
         site.memory(0)?;
-        Ok(Box::new(Loads(site.result()?)))
+        Registers::of_result(site)
+    }
+
+    fn check(&self, site: Site<'_, 'c>, plan: &Registers) -> Result<(), Decline> {
+        plan.expect(&self.plan(site)?)
     }
 }
 
-impl<'c> Schedule<'c> for ScalarStore {
+impl<'c> Emit<'c> for ScalarLoad {
+    fn emit(
+        &self,
+        _plan: &Registers,
+        emitter: &mut Emitter<'c>,
+        op: Op<'c>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        let source = emitter.source(op)?;
+        let memory = emitter.memory(source)?;
+        let fragment = emitter.result_fragment(op)?;
+        let pad = padding(emitter, op, memory.element)?;
+        load(emitter, &fragment, &memory, pad)
+    }
+}
+
+impl Schedule for ScalarStore {
+    type Plan = Registers;
+
     fn name(&self) -> &'static str {
         match self.0 {
             Write::Store => "st.scalar",
             Write::Add => "red.scalar",
         }
     }
+}
 
-    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
+impl<'c> Match<Site<'_, 'c>> for ScalarStore {
+    fn plan(&self, site: Site<'_, 'c>) -> Result<Registers, Decline> {
         self.0.admits(site.memory(1)?)?;
-        let fragment = site.registers(0)?.fragment.clone();
-        let owner = Owner::new(&fragment)?;
-        Ok(Box::new(Stores(self.0, fragment, owner)))
+        let fragment = &site.registers(0)?.fragment;
+        Owner::new(fragment)?;
+        let registers = fragment.registers();
+        Ok(Registers { registers })
+    }
+
+    fn check(&self, site: Site<'_, 'c>, plan: &Registers) -> Result<(), Decline> {
+        plan.expect(&self.plan(site)?)
     }
 }
 
-impl<'c> Schedule<'c> for ScalarTransfer {
+impl<'c> Emit<'c> for ScalarStore {
+    fn emit(
+        &self,
+        _plan: &Registers,
+        emitter: &mut Emitter<'c>,
+        op: Op<'c>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        let (source, memory) = store::sides(emitter, op)?;
+        let owns = store::owns(emitter, &source.fragment)?;
+        let fragment = source.fragment.clone();
+        write(self.0, emitter, &fragment, &memory, &source.values, owns)?;
+        Ok(Vec::new())
+    }
+}
+
+impl Schedule for ScalarTransfer {
+    type Plan = Elements;
+
     fn name(&self) -> &'static str {
         match self.0 {
             Write::Store => "ld.st.scalar",
             Write::Add => "ld.red.scalar",
         }
     }
+}
 
-    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
+impl<'c> Match<Site<'_, 'c>> for ScalarTransfer {
+    fn plan(&self, site: Site<'_, 'c>) -> Result<Elements, Decline> {
         site.memory(0)?;
-        let memory = site.memory(1)?;
-        self.0.admits(memory)?;
-        Ok(Box::new(Elements(self.0, memory.shape.clone())))
+        let storage = site.memory(1)?;
+        self.0.admits(storage)?;
+        Ok(Elements {
+            shape: storage.shape.clone(),
+        })
+    }
+
+    fn check(&self, site: Site<'_, 'c>, plan: &Elements) -> Result<(), Decline> {
+        plan.expect(&self.plan(site)?.shape)
     }
 }
 
-impl<'c> Plan<'c> for Loads {
-    fn describe(&self) -> String {
-        format!("{} loads of one element\n", self.0.registers())
-    }
-
-    fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
-        let source = emitter.source(op)?;
-        let memory = emitter.memory(source)?;
-        let pad = padding(emitter, op, memory.element)?;
-        load(emitter, &self.0, &memory, pad)
-    }
-}
-
-impl<'c> Plan<'c> for Stores {
-    fn describe(&self) -> String {
-        let what = match self.0 {
-            Write::Store => "stores",
-            Write::Add => "sums",
-        };
-        format!("{} {what} of one element\n", self.1.registers())
-    }
-
-    fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
-        let (source, memory) = store::sides(emitter, op)?;
-        let owns = emitter.owns(&self.2)?;
-        write(self.0, emitter, &self.1, &memory, &source.values, owns)?;
+impl<'c> Emit<'c> for ScalarTransfer {
+    fn emit(
+        &self,
+        plan: &Elements,
+        emitter: &mut Emitter<'c>,
+        op: Op<'c>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        let (from, to) = transfer::sides(emitter, op)?;
+        let pad = padding(emitter, op, from.element)?;
+        each_element(emitter, &plan.shape, |emitter, index| {
+            let value = load_at(emitter, &from, index, pad)?;
+            self.0.at(emitter, &to, index, value, None)
+        })?;
         Ok(Vec::new())
     }
 }
@@ -291,24 +337,4 @@ pub(super) fn each_element<'c>(
         })
     })?;
     Ok(())
-}
-
-impl<'c> Plan<'c> for Elements {
-    fn describe(&self) -> String {
-        let what = match self.0 {
-            Write::Store => "element",
-            Write::Add => "sum",
-        };
-        format!("for x in t, t + threads, ..: one {what} of {:?}\n", self.1)
-    }
-
-    fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
-        let (from, to) = transfer::sides(emitter, op)?;
-        let pad = padding(emitter, op, from.element)?;
-        each_element(emitter, &self.1, |emitter, index| {
-            let value = load_at(emitter, &from, index, pad)?;
-            self.0.at(emitter, &to, index, value, None)
-        })?;
-        Ok(Vec::new())
-    }
 }

@@ -1,10 +1,11 @@
 //! Emits the shuffles of a relayout.
 
+use super::exchange::Shuffle;
+use crate::emit::emitter::Emitter;
 use crate::emit::int::{Int, Ints};
-use crate::emit::kernel::Emitter;
-use crate::emit::schedule::Plan;
-use crate::emit::types;
+use crate::emit::schedule::Emit;
 use crate::plan::shuffle::ShufflePlan;
+use crate::state::types;
 use crate::vocabulary::WARP;
 use axe_layout::linear::{Columns, Lanes, Step};
 use axe_passes::PassResult;
@@ -12,16 +13,17 @@ use axe_passes::ir::types::bits;
 use axe_passes::ir::{Op, Val};
 use melior::ir::ValueLike;
 
-impl<'c> Plan<'c> for ShufflePlan {
-    fn describe(&self) -> String {
-        self.to_string()
-    }
-
-    fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+impl<'c> Emit<'c> for Shuffle {
+    fn emit(
+        &self,
+        plan: &ShufflePlan,
+        emitter: &mut Emitter<'c>,
+        op: Op<'c>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
         let source = emitter.source(op)?;
         let mut values = emitter.registers(source)?.values;
         let lane = emitter.ints().rem(Int::Value(emitter.thread), WARP)?;
-        for step in &self.plan.steps {
+        for step in &plan.plan.steps {
             values = match step {
                 Step::SelectLinear {
                     regs,

@@ -3,90 +3,123 @@
 
 use super::panels::Panels;
 use super::store::sides;
-use super::tma::tma_plan;
+use super::tma::{check_tma, tma_plan};
 use super::traffic::{Traffic, accumulates, adds_in_bulk};
+use crate::emit::emitter::Emitter;
 use crate::emit::int::Int;
-use crate::emit::kernel::Emitter;
-use crate::emit::schedule::{Plan, Schedule, Site};
-use crate::emit::value::{Memory, Origin, Space};
+use crate::emit::schedule::Emit;
+use crate::emit::value::Memory;
 use crate::plan::Decline;
 use crate::plan::tma::TmaPlan;
+use crate::state::cursor::Taken;
+use crate::state::form::{Space, Storage};
+use crate::state::site::Site;
 use axe_passes::PassResult;
+use axe_passes::dispatch::{Match, Schedule};
 use axe_passes::ir::{Op, Val};
+use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// The schedule.
+#[derive(Clone, Copy)]
 pub(super) struct Staged;
 
-struct Boxes {
+/// Panels, and the boxes of one as the accelerator stores it.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Boxes {
     panels: Panels,
     tma: TmaPlan,
-    traffic: Traffic,
 }
 
-impl<'c> Schedule<'c> for Staged {
+impl fmt::Display for Boxes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.panels, self.tma)
+    }
+}
+
+impl Schedule for Staged {
+    type Plan = Boxes;
+
     fn name(&self) -> &'static str {
         "tma.store.staged"
     }
+}
 
-    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
-        let emitter = site.emitter;
-        let memory = site.memory(1)?;
-        if accumulates(site.op) {
-            adds_in_bulk(memory.element)?;
-        }
+/// The destination, which the accelerator writes.
+fn destination<'a, 'c>(site: Site<'a, 'c>) -> Result<&'a Storage<'c>, Decline> {
+    let storage = site.memory(1)?;
+    if accumulates(site.op) {
+        adds_in_bulk(storage.element)?;
+    }
+    Ok(storage)
+}
+
+/// A panel in global memory and in shared memory.
+fn ends<'c>(panels: &Panels, storage: &Storage<'c>) -> Result<(Storage<'c>, Storage<'c>), Decline> {
+    if storage.origin.is_none() || storage.space != Space::Global {
+        return Err(Decline::new(
+            "the box is not one of a kernel's argument: its bounds are a slice's",
+        ));
+    }
+    let shared = panels.shared(storage)?;
+    let global = Storage {
+        shape: shared.shape.clone(),
+        ..storage.clone()
+    };
+    Ok((global, shared))
+}
+
+impl<'c> Match<Site<'_, 'c>> for Staged {
+    fn plan(&self, site: Site<'_, 'c>) -> Result<Boxes, Decline> {
+        let storage = destination(site)?;
         let panels = Panels::of(site)?;
-        let origin = memory
-            .origin
-            .as_ref()
-            .filter(|_| memory.space == Space::Global);
-        let origin = origin.ok_or_else(|| {
-            Decline::new("the box is not one of a kernel's argument: its bounds are a slice's")
-        })?;
-        let shared = panels
-            .at(emitter, memory, emitter.shared)
-            .map_err(|_| Decline::new("the panel has no place in shared memory"))?;
-        let tma = tma_plan(
-            origin,
-            &Memory {
-                shape: shared.shape.clone(),
-                ..memory.clone()
-            },
-            &shared,
-        )?;
-        Ok(Box::new(Boxes {
-            panels,
-            tma,
-            traffic: Traffic::of(site.op),
-        }))
+        let (global, shared) = ends(&panels, storage)?;
+        let tma = tma_plan(&global, &shared)?;
+        Ok(Boxes { panels, tma })
+    }
+
+    fn check(&self, site: Site<'_, 'c>, plan: &Boxes) -> Result<(), Decline> {
+        let storage = destination(site)?;
+        plan.panels.check(site)?;
+        let (global, shared) = ends(&plan.panels, storage)?;
+        check_tma(&global, &shared, &plan.tma)
     }
 }
 
-impl<'c> Plan<'c> for Boxes {
-    fn describe(&self) -> String {
-        format!("{}{}", self.panels, self.tma)
+impl<'c> Emit<'c> for Staged {
+    fn taken(&self, plan: &Boxes) -> Taken {
+        Taken::Slots(plan.panels.slots)
     }
 
-    fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+    fn emit(
+        &self,
+        plan: &Boxes,
+        emitter: &mut Emitter<'c>,
+        op: Op<'c>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
         let (source, target) = sides(emitter, op)?;
-        let map = emitter.map_of(&self.tma, &target)?;
-        let panels = &self.panels;
-        let ring = panels.enter(emitter, true)?;
+        let traffic = Traffic::of(op);
+        let map = emitter.map_of(&plan.tma, &target)?;
+        let panels = &plan.panels;
+        let held = panels.held(emitter, op, &source.fragment)?;
+        let ring = panels.enter(emitter, held, true)?;
         let first = emitter.ints().mul(ring.part.number, panels.rows)?;
         let target = moved(emitter, target, first, 0)?;
-        for number in 0..panels.count() {
+        for number in 0..panels.count {
             let slot = panels.put(emitter, &ring, &source, (number, &target))?;
             // Here, so that nothing keeps LLVM from joining this store with the wait of the next panel.
             let there = moved(emitter, target.clone(), Int::ZERO, number * panels.columns)?;
             emitter.when(ring.part.leads, &[], |emitter| {
-                for each in &self.tma.boxes {
-                    emitter.store_box(map, &there, &slot, each, self.traffic)?;
+                for each in &plan.tma.boxes {
+                    emitter.store_box(map, &there, &slot, each, traffic)?;
                 }
                 emitter.effect("nvvm.cp.async.bulk.commit.group", &[])?;
                 Ok(Vec::new())
             })?;
             panels.pass(emitter, &ring)?;
         }
-        panels.leave(emitter, &ring)?;
+        panels.leave(emitter)?;
         Ok(Vec::new())
     }
 }
@@ -99,11 +132,10 @@ fn moved<'c>(
     columns: i64,
 ) -> PassResult<'c, Memory<'c>> {
     let ints = emitter.ints();
-    if let Some(Origin { at, kept, .. }) = &mut memory.origin {
-        for (dim, by) in kept.iter().zip([rows, Int::Known(columns)]) {
-            if let Some(at) = at.get_mut(*dim) {
-                *at = ints.add(*at, by)?;
-            }
+    let kept = memory.origin.as_ref().map(|origin| origin.kept.clone());
+    for (dim, by) in kept.iter().flatten().zip([rows, Int::Known(columns)]) {
+        if let Some(at) = memory.at.get_mut(*dim) {
+            *at = ints.add(*at, by)?;
         }
     }
     Ok(memory)

@@ -1,35 +1,42 @@
 //! `axe.copy` from registers to memory, in vectors.
 
-use super::load::with_memory;
-use crate::emit::kernel::Emitter;
-use crate::emit::schedule::{Plan, Schedule, Site};
+use crate::emit::emitter::Emitter;
+use crate::emit::schedule::Emit;
 use crate::emit::value::{Memory, Registers};
 use crate::fragment::Fragment;
 use crate::plan::Decline;
 use crate::plan::copy::CopyPlan;
 use crate::plan::owner::Owner;
+use crate::state::site::Site;
+use crate::state::storage::with_memory;
 use axe_passes::PassResult;
+use axe_passes::dispatch::{Match, Schedule};
 use axe_passes::ir::value::operands;
 use axe_passes::ir::{Op, Val};
 
 /// `st` of 1 to 16 bytes.
+#[derive(Clone, Copy)]
 pub(super) struct VectorStore;
 
-struct Store {
-    plan: CopyPlan,
-    owner: Owner,
-}
+impl Schedule for VectorStore {
+    type Plan = CopyPlan;
 
-impl<'c> Schedule<'c> for VectorStore {
     fn name(&self) -> &'static str {
         "st.vector"
     }
+}
 
-    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
+impl<'c> Match<Site<'_, 'c>> for VectorStore {
+    fn plan(&self, site: Site<'_, 'c>) -> Result<CopyPlan, Decline> {
         let fragment = &site.registers(0)?.fragment;
-        let owner = Owner::new(fragment)?;
-        let plan = with_memory(site.memory(1)?, |memory| CopyPlan::new(fragment, memory))?;
-        Ok(Box::new(Store { plan, owner }))
+        Owner::new(fragment)?;
+        with_memory(site.memory(1)?, |memory| CopyPlan::new(fragment, memory))
+    }
+
+    fn check(&self, site: Site<'_, 'c>, plan: &CopyPlan) -> Result<(), Decline> {
+        let fragment = &site.registers(0)?.fragment;
+        Owner::new(fragment)?;
+        with_memory(site.memory(1)?, |memory| plan.verify(fragment, memory))
     }
 }
 
@@ -46,24 +53,28 @@ pub(super) fn sides<'c>(
     }
 }
 
-impl<'c> Plan<'c> for Store {
-    fn describe(&self) -> String {
-        self.plan.to_string()
-    }
-
-    fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+impl<'c> Emit<'c> for VectorStore {
+    fn emit(
+        &self,
+        plan: &CopyPlan,
+        emitter: &mut Emitter<'c>,
+        op: Op<'c>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
         let (source, memory) = sides(emitter, op)?;
-        let owns = emitter.owns(&self.owner)?;
-        store(
-            emitter,
-            &source.fragment,
-            &self.plan,
-            &memory,
-            &source.values,
-            owns,
-        )?;
+        let owns = owns(emitter, &source.fragment)?;
+        let fragment = source.fragment.clone();
+        store(emitter, &fragment, plan, &memory, &source.values, owns)?;
         Ok(Vec::new())
     }
+}
+
+/// Whether this thread is the one that stores the elements that it holds; `None` when every thread is.
+pub(super) fn owns<'c>(
+    emitter: &Emitter<'c>,
+    fragment: &Fragment,
+) -> PassResult<'c, Option<Val<'c>>> {
+    let owner = Owner::new(fragment).map_err(|decline| emitter.error(decline.to_string()))?;
+    emitter.owns(&owner)
 }
 
 /// Stores the registers of a plan whose elements exist, by the threads for which `owns` holds.

@@ -1,33 +1,53 @@
 //! Copies by the tensor memory accelerator: `cp.async.bulk.tensor` (PTX ISA 9.7.9.27).
 
-use super::segment;
 use super::traffic::{Traffic, accumulates, adds_in_bulk};
+use super::transfer::sides;
+use crate::emit::emitter::Emitter;
 use crate::emit::int::{Int, Ints};
-use crate::emit::kernel::Emitter;
-use crate::emit::schedule::{Plan, Schedule, Site};
-use crate::emit::value::{Memory, Origin, Space};
+use crate::emit::schedule::Emit;
+use crate::emit::value::Memory;
 use crate::plan::Decline;
 use crate::plan::tma::{GRANULE as TMA_GRANULE, Global, TmaBox, TmaPlan};
+use crate::state::form::{Origin, Space, Storage};
+use crate::state::site::Site;
+use axe_layout::Layout;
 use axe_passes::PassResult;
+use axe_passes::dispatch::{Match, Schedule};
 use axe_passes::ir::value::operands;
 use axe_passes::ir::{Op, Val};
+use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// From global to shared memory, completing a pipeline's stage.
+#[derive(Clone, Copy)]
 pub(super) struct Load;
 /// From shared to global memory, in bulk groups.
+#[derive(Clone, Copy)]
 pub(super) struct Store;
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Direction {
-    Load,
-    Store,
+/// The boxes of a tile, or of the part of it that one CTA of a cluster fetches for all.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Boxes {
+    tma: TmaPlan,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    multicast: Option<Share>,
 }
 
-struct Boxes {
-    plan: TmaPlan,
-    direction: Direction,
-    share: Option<Share>,
-    traffic: Traffic,
+impl fmt::Display for Boxes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.tma.fmt(f)
+    }
+}
+
+/// The part of a tile that one CTA of a cluster fetches for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Share {
+    /// Rows of the tile, its first dimension.
+    rows: i64,
+    /// Elements between the parts in shared memory.
+    step: i64,
 }
 
 /// Where a load reports its bytes, and how it goes there.
@@ -40,94 +60,99 @@ struct Arrival<'c> {
     policy: Option<i64>,
 }
 
-/// The part of a tile that one CTA of a cluster fetches for all.
-#[derive(Clone, Copy)]
-struct Share {
-    /// Rows of the tile, its first dimension.
-    rows: i64,
-    /// Elements between the parts in shared memory.
-    step: i64,
+/// What the boxes of a copy are made of: global and shared memory, or the parts of them that a CTA fetches.
+struct Ends<'c> {
+    global: Storage<'c>,
+    shared: Storage<'c>,
+    share: Option<Share>,
 }
 
-impl<'c> Schedule<'c> for Load {
-    fn name(&self) -> &'static str {
-        "tma.load"
-    }
-
-    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
-        if segment(site.op, 3) == 0 {
+impl<'c> Ends<'c> {
+    fn of_load(site: Site<'_, 'c>) -> Result<Self, Decline> {
+        if site.segment(3) == 0 {
             return Err(Decline::new("the copy signals no pipeline"));
         }
-        if segment(site.op, 2) > 0 {
+        if site.segment(2) > 0 {
             return Err(Decline::new(
                 "elements that do not exist become zero, and the copy asks for others",
             ));
         }
-        plan(site, site.memory(0)?, site.memory(1)?, Direction::Load)
-    }
-}
-
-impl<'c> Schedule<'c> for Store {
-    fn name(&self) -> &'static str {
-        "tma.store"
+        let wrong = "expected a copy from global to shared memory";
+        Self::admitted(site, (site.memory(0)?, site.memory(1)?), wrong)
     }
 
-    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
+    fn of_store(site: Site<'_, 'c>) -> Result<Self, Decline> {
         if !site.flag("isAsync") {
             return Err(Decline::new("the copy is not asynchronous"));
         }
         if accumulates(site.op) {
             adds_in_bulk(site.memory(1)?.element)?;
         }
-        plan(site, site.memory(1)?, site.memory(0)?, Direction::Store)
+        let wrong = "expected a copy from shared to global memory";
+        Self::admitted(site, (site.memory(1)?, site.memory(0)?), wrong)
+    }
+
+    fn admitted(
+        site: Site<'_, 'c>,
+        (global, shared): (&Storage<'c>, &Storage<'c>),
+        wrong: &str,
+    ) -> Result<Self, Decline> {
+        if !site.chip().has_tma {
+            return Err(Decline::new(format!(
+                "{} has no tensor memory accelerator",
+                site.chip().name
+            )));
+        }
+        if global.space != Space::Global || shared.space != Space::Shared {
+            return Err(Decline::new(wrong));
+        }
+        origin(global)?;
+        let cluster = site.kernel.cluster_size();
+        if !site.flag("multicast") || cluster == 1 {
+            return Ok(Self {
+                global: global.clone(),
+                shared: shared.clone(),
+                share: None,
+            });
+        }
+        let (shared, share) = share(shared, cluster)?;
+        let global = Storage {
+            shape: shared.shape.clone(),
+            ..global.clone()
+        };
+        Ok(Self {
+            global,
+            shared,
+            share: Some(share),
+        })
+    }
+
+    fn plan(&self) -> Result<Boxes, Decline> {
+        Ok(Boxes {
+            tma: tma_plan(&self.global, &self.shared)?,
+            multicast: self.share,
+        })
+    }
+
+    fn check(&self, plan: &Boxes) -> Result<(), Decline> {
+        if plan.multicast != self.share {
+            return Err(Decline::new(format!(
+                "expected the parts {:?} of the tile, got {:?}",
+                self.share, plan.multicast
+            )));
+        }
+        check_tma(&self.global, &self.shared, &plan.tma)
     }
 }
 
-fn plan<'c>(
-    site: Site<'_, 'c>,
-    global: &Memory<'c>,
-    shared: &Memory<'c>,
-    direction: Direction,
-) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
-    if !site.emitter.chip.has_tma {
-        return Err(Decline::new(format!(
-            "{} has no tensor memory accelerator",
-            site.emitter.chip.name
-        )));
-    }
-    if global.space != Space::Global || shared.space != Space::Shared {
-        return Err(Decline::new(match direction {
-            Direction::Load => "expected a copy from global to shared memory",
-            Direction::Store => "expected a copy from shared to global memory",
-        }));
-    }
-    let origin = global.origin.as_ref().ok_or_else(|| {
+fn origin<'a>(global: &'a Storage<'_>) -> Result<&'a Origin, Decline> {
+    global.origin.as_ref().ok_or_else(|| {
         Decline::new("the box is not one of a kernel's argument: its bounds are a slice's")
-    })?;
-    if !site.flag("multicast") || site.emitter.cluster == 1 {
-        let plan = tma_plan(origin, global, shared)?;
-        return Ok(Box::new(Boxes {
-            plan,
-            direction,
-            share: None,
-            traffic: Traffic::of(site.op),
-        }));
-    }
-    let (part, share) = share(shared, site.emitter.cluster)?;
-    let from = Memory {
-        shape: part.shape.clone(),
-        ..global.clone()
-    };
-    Ok(Box::new(Boxes {
-        plan: tma_plan(origin, &from, &part)?,
-        direction,
-        share: Some(share),
-        traffic: Traffic::of(site.op),
-    }))
+    })
 }
 
 /// The first of so many parts of a shared tile, cut along its first dimension.
-fn share<'c>(shared: &Memory<'c>, parts: i64) -> Result<(Memory<'c>, Share), Decline> {
+fn share<'c>(shared: &Storage<'c>, parts: i64) -> Result<(Storage<'c>, Share), Decline> {
     let (Some(&rows), Some(iters)) = (shared.shape.first(), shared.dims.first()) else {
         return Err(Decline::new("expected a tile of at least one dimension"));
     };
@@ -152,13 +177,9 @@ fn share<'c>(shared: &Memory<'c>, parts: i64) -> Result<(Memory<'c>, Share), Dec
     Ok((part, share))
 }
 
-/// The plan of a copy between a box of an argument and shared memory.
-pub(super) fn tma_plan(
-    origin: &Origin<'_>,
-    global: &Memory<'_>,
-    shared: &Memory<'_>,
-) -> Result<TmaPlan, Decline> {
-    if shared.pending.known() != Some(0) || shared.guards.iter().any(Option::is_some) {
+/// What the accelerator sees of a copy between a box of an argument and shared memory.
+fn seen(global: &Storage<'_>, shared: &Storage<'_>) -> Result<(Global, Layout), Decline> {
+    if !shared.begins_period() || shared.is_guarded() {
         return Err(Decline::new(
             "expected all of a shared tile whose swizzle starts anew",
         ));
@@ -166,72 +187,125 @@ pub(super) fn tma_plan(
     let layout = shared
         .layout()
         .map_err(|error| Decline::new(error.to_string()))?;
+    let origin = origin(global)?;
     if origin.offset * global.bytes % TMA_GRANULE != 0 {
         return Err(Decline::new(format!(
             "the memory begins {} bytes into its argument: expected a multiple of {TMA_GRANULE}",
             origin.offset * global.bytes
         )));
     }
-    TmaPlan::new(
-        &Global {
-            shape: origin.shape.clone(),
-            dims: origin.dims.clone(),
-            kept: origin.kept.clone(),
-            divisors: origin.divisors.clone(),
-        },
-        &global.shape,
-        &layout,
-        &global.element.to_string(),
-        global.bytes,
-    )
+    let global = Global {
+        shape: origin.shape.clone(),
+        dims: origin.dims.clone(),
+        kept: origin.kept.clone(),
+        divisors: origin.divisors.clone(),
+    };
+    Ok((global, layout))
 }
 
-impl<'c> Plan<'c> for Boxes {
-    fn describe(&self) -> String {
-        self.plan.to_string()
+/// The plan of a copy between a box of an argument and shared memory.
+pub(super) fn tma_plan(global: &Storage<'_>, shared: &Storage<'_>) -> Result<TmaPlan, Decline> {
+    let (seen, layout) = seen(global, shared)?;
+    let element = global.element.to_string();
+    TmaPlan::new(&seen, &global.shape, &layout, &element, global.bytes)
+}
+
+/// Checks such a plan.
+pub(super) fn check_tma(
+    global: &Storage<'_>,
+    shared: &Storage<'_>,
+    plan: &TmaPlan,
+) -> Result<(), Decline> {
+    let (seen, layout) = seen(global, shared)?;
+    let element = global.element.to_string();
+    plan.verify(&seen, &global.shape, &layout, &element, global.bytes)
+}
+
+impl Schedule for Load {
+    type Plan = Boxes;
+
+    fn name(&self) -> &'static str {
+        "tma.load"
+    }
+}
+
+impl<'c> Match<Site<'_, 'c>> for Load {
+    fn plan(&self, site: Site<'_, 'c>) -> Result<Boxes, Decline> {
+        Ends::of_load(site)?.plan()
     }
 
-    fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
-        let operands = operands(op);
-        let &[from, to, ..] = operands.as_slice() else {
-            return Err(emitter.error("expected a source and a destination"));
+    fn check(&self, site: Site<'_, 'c>, plan: &Boxes) -> Result<(), Decline> {
+        Ends::of_load(site)?.check(plan)
+    }
+}
+
+impl Schedule for Store {
+    type Plan = Boxes;
+
+    fn name(&self) -> &'static str {
+        "tma.store"
+    }
+}
+
+impl<'c> Match<Site<'_, 'c>> for Store {
+    fn plan(&self, site: Site<'_, 'c>) -> Result<Boxes, Decline> {
+        Ends::of_store(site)?.plan()
+    }
+
+    fn check(&self, site: Site<'_, 'c>, plan: &Boxes) -> Result<(), Decline> {
+        Ends::of_store(site)?.check(plan)
+    }
+}
+
+impl<'c> Emit<'c> for Load {
+    fn emit(
+        &self,
+        plan: &Boxes,
+        emitter: &mut Emitter<'c>,
+        op: Op<'c>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        let (from, to) = sides(emitter, op)?;
+        let slot = operands(op).last().copied();
+        let slot = slot.ok_or_else(|| emitter.error("expected a slot"))?;
+        let barrier = emitter.signal(slot)?;
+        let map = emitter.map_of(&plan.tma, &from)?;
+        let leads = emitter.leads()?;
+        let (from, to) = match plan.multicast {
+            None => (from, to),
+            Some(share) => emitter.own_share(share, from, to)?,
         };
-        let (from, to) = (emitter.memory(from)?, emitter.memory(to)?);
-        match self.direction {
-            Direction::Load => {
-                let slot = operands.last().copied();
-                let slot = slot.ok_or_else(|| emitter.error("expected a slot"))?;
-                let barrier = emitter.signal(slot)?;
-                let map = emitter.map_of(&self.plan, &from)?;
-                let leads = emitter.leads()?;
-                let (from, to) = match self.share {
-                    None => (from, to),
-                    Some(share) => emitter.own_share(share, from, to)?,
-                };
-                let arrival = Arrival {
-                    barrier,
-                    multicast: self.share.is_some(),
-                    policy: self.traffic.policy,
-                };
-                emitter.when(leads, &[], |emitter| {
-                    for each in &self.plan.boxes {
-                        emitter.load_box(map, &from, &to, each, arrival)?;
-                    }
-                    Ok(Vec::new())
-                })
+        let arrival = Arrival {
+            barrier,
+            multicast: plan.multicast.is_some(),
+            policy: Traffic::of(op).policy,
+        };
+        emitter.when(leads, &[], |emitter| {
+            for each in &plan.tma.boxes {
+                emitter.load_box(map, &from, &to, each, arrival)?;
             }
-            Direction::Store => {
-                let map = emitter.map_of(&self.plan, &to)?;
-                let leads = emitter.leads()?;
-                emitter.bulk_stores = true;
-                emitter.when(leads, &[], |emitter| {
-                    for each in &self.plan.boxes {
-                        emitter.store_box(map, &to, &from, each, self.traffic)?;
-                    }
-                    Ok(Vec::new())
-                })
+            Ok(Vec::new())
+        })
+    }
+}
+
+impl<'c> Emit<'c> for Store {
+    fn emit(
+        &self,
+        plan: &Boxes,
+        emitter: &mut Emitter<'c>,
+        op: Op<'c>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        let (from, to) = sides(emitter, op)?;
+        let map = emitter.map_of(&plan.tma, &to)?;
+        let leads = emitter.leads()?;
+        emitter.bulk_stores = true;
+        let traffic = Traffic::of(op);
+        emitter.when(leads, &[], |emitter| {
+            for each in &plan.tma.boxes {
+                emitter.store_box(map, &to, &from, each, traffic)?;
             }
-        }
+            Ok(Vec::new())
+        })
     }
 }
 
@@ -250,11 +324,9 @@ impl<'c> Emitter<'c> {
     /// The coordinates of a box, innermost first.
     fn coordinates(&self, global: &Memory<'c>, each: &TmaBox) -> PassResult<'c, Vec<Val<'c>>> {
         let ints = self.ints();
-        let origin = global.origin.as_ref();
-        let origin = origin.ok_or_else(|| self.error("expected a box of a kernel's argument"))?;
         let mut coordinates = Vec::new();
         for coordinate in &each.coordinates {
-            let own = origin.at.get(coordinate.dim).copied();
+            let own = global.at.get(coordinate.dim).copied();
             let digit = ints.div(own.unwrap_or(Int::ZERO), coordinate.divisor)?;
             let digit = match coordinate.modulus {
                 None => digit,
@@ -274,15 +346,15 @@ impl<'c> Emitter<'c> {
         mut to: Memory<'c>,
     ) -> PassResult<'c, (Memory<'c>, Memory<'c>)> {
         let ints = self.ints();
-        let i32 = crate::emit::types::integer(self.builder, 32);
+        let i32 = crate::state::types::integer(self.builder, 32);
         let rank = self
             .builder
             .value("nvvm.read.ptx.sreg.cluster.ctaid.x", &[], i32, &[])?;
         let rank = Int::Value(rank);
         to.base = self.offset_pointer(&to, to.base, ints.mul(rank, share.step)?)?;
-        if let Some(origin) = &mut from.origin
-            && let Some(&first) = origin.kept.first()
-            && let Some(at) = origin.at.get_mut(first)
+        let kept = from.origin.as_ref().map(|origin| &origin.kept);
+        if let Some(first) = kept.and_then(|kept| kept.first().copied())
+            && let Some(at) = from.at.get_mut(first)
         {
             *at = ints.add(*at, ints.mul(rank, share.rows)?)?;
         }
@@ -298,7 +370,7 @@ impl<'c> Emitter<'c> {
         arrival: Arrival<'c>,
     ) -> PassResult<'c> {
         let target = self.offset_pointer(shared, shared.base, Int::Known(each.shared))?;
-        let cluster = crate::emit::types::pointer(self.builder, 7);
+        let cluster = crate::state::types::pointer(self.builder, 7);
         let target = self
             .builder
             .value("llvm.addrspacecast", &[target], cluster, &[])?;

@@ -1,10 +1,10 @@
 //! What copies by one thread ask of global memory besides its elements: to be added to, and to be kept in L2.
 
-use super::segment;
+use crate::emit::emitter::Emitter;
 use crate::emit::int::{Int, Ints};
-use crate::emit::kernel::Emitter;
-use crate::emit::types::entry;
 use crate::plan::Decline;
+use crate::state::site::segment;
+use crate::state::types::entry;
 use axe_passes::PassResult;
 use axe_passes::ir::{Op, Val};
 use melior::ir::Type;

@@ -1,68 +1,66 @@
 //! `axe.gemm async` by `wgmma`, and the wait for its groups (PTX ISA 9.7.15).
 
-use super::groups::pending;
+use super::text::{Instruction, expect};
 use crate::emit::assembly::Assembly;
+use crate::emit::emitter::Emitter;
 use crate::emit::int::{Int, Ints};
-use crate::emit::kernel::Emitter;
-use crate::emit::schedule::{Plan, Schedule, Site};
-use crate::emit::types;
-use crate::emit::value::{Bound, Memory, Space};
+use crate::emit::schedule::Emit;
 use crate::facts::wgmma::{Accumulator, Element, Types};
+use crate::fragment::Fragment;
 use crate::plan::Decline;
 use crate::plan::wgmma::{Inline, Matrix, Operand, Product, Shared, Source, Start, WgmmaPlan};
+use crate::state::form::{Form, Space, Storage};
+use crate::state::site::Site;
+use crate::state::site::pending;
+use crate::state::types;
 use crate::vocabulary::WARPGROUP_WARPS;
 use axe_dialect::element_type;
 use axe_layout::Layout;
 use axe_passes::PassResult;
+use axe_passes::dispatch::{Match, Schedule};
 use axe_passes::ir::value::{only_result, operands};
 use axe_passes::ir::{Op, Val};
 use melior::ir::{Type, ValueLike};
+use std::rc::Rc;
 
 /// Tensor cores, by warpgroup: f16, bf16, tf32, 8-bit floats and integers.
+#[derive(Clone, Copy)]
 pub(super) struct Wgmma;
 
-struct Products {
-    plan: WgmmaPlan,
-    accumulator: Accumulator,
-    /// Bytes of an element of A.
-    bytes: i64,
+/// Operand A, with the layout of shared memory that it borrows.
+enum OperandA {
+    Shared(Box<Layout>, [i64; 2], bool),
+    Registers(Rc<Fragment>),
 }
 
-impl<'c> Schedule<'c> for Wgmma {
-    fn name(&self) -> &'static str {
-        "wgmma"
-    }
+/// What a product by warpgroups takes.
+struct Taken {
+    types: Types,
+    a: OperandA,
+    b: (Layout, [i64; 2], bool),
+    d: Rc<Fragment>,
+}
 
-    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
-        if !site.emitter.chip.has_wgmma {
-            return Err(Decline::new(format!(
-                "{} has no wgmma",
-                site.emitter.chip.name
-            )));
+impl Taken {
+    fn of(site: Site<'_, '_>) -> Result<Self, Decline> {
+        if !site.chip().has_wgmma {
+            return Err(Decline::new(format!("{} has no wgmma", site.chip().name)));
         }
         if !site.flag("isAsync") {
             return Err(Decline::new("the product is not asynchronous"));
         }
         let types = types_of(site)?;
-        let b = matrix_layout(site.memory(1)?)?;
-        let b = Matrix {
-            layout: &b,
-            shape: matrix_shape(site.memory(1)?)?,
-            k_first: !site.flag("trans_b"),
-        };
+        let b = site.memory(1)?;
+        let b = (matrix_layout(b)?, matrix_shape(b)?, !site.flag("trans_b"));
         let d = site.result()?;
-        let a_layout;
         let a = match site.operand(0)? {
-            Bound::Memory(memory) => {
-                a_layout = matrix_layout(memory)?;
-                Operand::Shared(Matrix {
-                    layout: &a_layout,
-                    shape: matrix_shape(memory)?,
-                    k_first: site.flag("trans_a"),
-                })
-            }
-            Bound::Registers(registers) if !site.flag("trans_a") => {
-                Operand::Registers(&registers.fragment)
+            Form::Memory(storage) => OperandA::Shared(
+                Box::new(matrix_layout(storage)?),
+                matrix_shape(storage)?,
+                site.flag("trans_a"),
+            ),
+            Form::Registers(held) if !site.flag("trans_a") => {
+                OperandA::Registers(held.fragment.clone())
             }
             _ => {
                 return Err(Decline::new(
@@ -70,12 +68,45 @@ impl<'c> Schedule<'c> for Wgmma {
                 ));
             }
         };
-        let product = Product { types, a, b, d: &d };
-        Ok(Box::new(Products {
-            plan: WgmmaPlan::new(&product)?,
-            accumulator: types.d,
-            bytes: types.a.bytes(),
-        }))
+        Ok(Self { types, a, b, d })
+    }
+
+    fn product(&self) -> Product<'_> {
+        let matrix = |layout, shape, k_first| Matrix {
+            layout,
+            shape,
+            k_first,
+        };
+        let (layout, shape, k_first) = &self.b;
+        Product {
+            types: self.types,
+            a: match &self.a {
+                OperandA::Shared(layout, shape, k_first) => {
+                    Operand::Shared(matrix(layout, *shape, *k_first))
+                }
+                OperandA::Registers(fragment) => Operand::Registers(fragment),
+            },
+            b: matrix(layout, *shape, *k_first),
+            d: &self.d,
+        }
+    }
+}
+
+impl Schedule for Wgmma {
+    type Plan = WgmmaPlan;
+
+    fn name(&self) -> &'static str {
+        "wgmma"
+    }
+}
+
+impl<'c> Match<Site<'_, 'c>> for Wgmma {
+    fn plan(&self, site: Site<'_, 'c>) -> Result<WgmmaPlan, Decline> {
+        WgmmaPlan::new(&Taken::of(site)?.product())
+    }
+
+    fn check(&self, site: Site<'_, 'c>, plan: &WgmmaPlan) -> Result<(), Decline> {
+        plan.verify(&Taken::of(site)?.product())
     }
 }
 
@@ -112,14 +143,14 @@ fn types_of(site: Site<'_, '_>) -> Result<Types, Decline> {
     })
 }
 
-fn matrix_layout(memory: &Memory<'_>) -> Result<Layout, Decline> {
+fn matrix_layout(memory: &Storage<'_>) -> Result<Layout, Decline> {
     if memory.space != Space::Shared {
         return Err(Decline::new("expected shared memory"));
     }
-    if memory.guards.iter().any(Option::is_some) {
+    if memory.is_guarded() {
         return Err(Decline::new("the tile may reach outside its source"));
     }
-    if memory.pending.known() != Some(0) {
+    if !memory.begins_period() {
         return Err(Decline::new(
             "the tile begins inside the period of its swizzle",
         ));
@@ -129,7 +160,7 @@ fn matrix_layout(memory: &Memory<'_>) -> Result<Layout, Decline> {
         .map_err(|error| Decline::new(error.to_string()))
 }
 
-fn matrix_shape(memory: &Memory<'_>) -> Result<[i64; 2], Decline> {
+fn matrix_shape(memory: &Storage<'_>) -> Result<[i64; 2], Decline> {
     memory
         .shape
         .as_slice()
@@ -137,12 +168,24 @@ fn matrix_shape(memory: &Memory<'_>) -> Result<[i64; 2], Decline> {
         .map_err(|_| Decline::new("expected matrices"))
 }
 
-impl<'c> Plan<'c> for Products {
-    fn describe(&self) -> String {
-        self.plan.to_string()
-    }
+/// A plan on its way to instructions.
+struct Products<'a> {
+    plan: &'a WgmmaPlan,
+}
 
-    fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+impl<'c> Emit<'c> for Wgmma {
+    fn emit(
+        &self,
+        plan: &WgmmaPlan,
+        emitter: &mut Emitter<'c>,
+        op: Op<'c>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        Products { plan }.emit(emitter, op)
+    }
+}
+
+impl Products<'_> {
+    fn emit<'c>(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
         let all = operands(op);
         let &[a, b, ref rest @ ..] = all.as_slice() else {
             return Err(emitter.error("expected two operands"));
@@ -173,12 +216,10 @@ impl<'c> Plan<'c> for Products {
         let words = emitter.assembly(&assembly, &inputs, &outputs)?;
         self.unpack(emitter, &words, op)
     }
-}
 
-impl Products {
     /// The type of one 32-bit accumulator.
     fn word_type<'c>(&self, emitter: &Emitter<'c>) -> Type<'c> {
-        match self.accumulator {
+        match self.plan.atom.types.d {
             Accumulator::F32 => emitter.builder.r#type(|context| Type::float32(context)),
             Accumulator::F16 | Accumulator::S32 => types::integer(emitter.builder, 32),
         }
@@ -250,7 +291,6 @@ impl Products {
                 .collect();
             word_of(emitter, &own.ok_or_else(missing)?)
         };
-        debug_assert!(self.bytes <= 4, "a 32-bit operand holds whole elements");
         inline.a_words.iter().map(word).collect()
     }
 }
@@ -282,7 +322,7 @@ fn descriptor<'c>(
     let ints = emitter.ints();
     let mut address = Int::Value(address);
     if !shared.terms.is_empty() {
-        let group = ints.div(emitter.warp_in_team()?, WARPGROUP_WARPS)?;
+        let group = ints.div(emitter.warp_in_group()?, WARPGROUP_WARPS)?;
         for term in &shared.terms {
             let digit = ints.rem(ints.div(group, term.divisor)?, term.modulus)?;
             address = ints.add(address, ints.mul(digit, term.bytes)?)?;
@@ -303,32 +343,37 @@ fn descriptor<'c>(
 }
 
 /// Waits until at most so many products are pending.
+#[derive(Clone, Copy)]
 pub(super) struct Wait;
 
-struct WaitGroup;
+impl Schedule for Wait {
+    type Plan = Instruction;
 
-impl<'c> Schedule<'c> for Wait {
     fn name(&self) -> &'static str {
         "wgmma.wait_group"
     }
+}
 
-    fn plan(&self, site: Site<'_, 'c>) -> Result<Box<dyn Plan<'c> + 'c>, Decline> {
-        match site.emitter.chip.has_wgmma {
-            true => Ok(Box::new(WaitGroup)),
-            false => Err(Decline::new(format!(
-                "{} has no wgmma",
-                site.emitter.chip.name
-            ))),
+impl<'c> Match<Site<'_, 'c>> for Wait {
+    fn plan(&self, site: Site<'_, 'c>) -> Result<Instruction, Decline> {
+        match site.chip().has_wgmma {
+            true => Ok(Instruction {}),
+            false => Err(Decline::new(format!("{} has no wgmma", site.chip().name))),
         }
+    }
+
+    fn check(&self, site: Site<'_, 'c>, plan: &Instruction) -> Result<(), Decline> {
+        expect(plan, &self.plan(site)?)
     }
 }
 
-impl<'c> Plan<'c> for WaitGroup {
-    fn describe(&self) -> String {
-        "one instruction\n".to_owned()
-    }
-
-    fn emit(&self, emitter: &mut Emitter<'c>, op: Op<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+impl<'c> Emit<'c> for Wait {
+    fn emit(
+        &self,
+        _plan: &Instruction,
+        emitter: &mut Emitter<'c>,
+        op: Op<'c>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
         let mut values = Vec::new();
         for operand in operands(op) {
             values.extend(emitter.registers(operand)?.values);

@@ -1,7 +1,10 @@
 //! The largest box of a tile that one instruction can copy, and the loop over boxes.
 
 use super::digits::Digit;
-use super::{Decline, GRANULE, TmaSwizzle};
+use super::{Decline, GRANULE, TensorMap, TmaSwizzle};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
 
 /// Elements of a box along a dimension (`boxDim`).
 const MAX_BOX: i64 = 256;
@@ -11,7 +14,10 @@ const SHARED_ALIGNMENT: i64 = 128;
 const MAX_BOXES: usize = 256;
 
 /// A coordinate of a box: a digit of the tile's origin along a dimension, and a constant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// In text `x1 / 4 mod 8 + 64`, without what changes nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct Coordinate {
     /// The dimension of the global memory whose origin is read.
     pub dim: usize,
@@ -23,10 +29,122 @@ pub struct Coordinate {
     pub offset: i64,
 }
 
+impl fmt::Display for Coordinate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "x{}", self.dim)?;
+        if self.divisor > 1 {
+            write!(f, " / {}", self.divisor)?;
+        }
+        if let Some(modulus) = self.modulus {
+            write!(f, " mod {modulus}")?;
+        }
+        if self.offset > 0 {
+            write!(f, " + {}", self.offset)?;
+        }
+        Ok(())
+    }
+}
+
+impl From<Coordinate> for String {
+    fn from(coordinate: Coordinate) -> Self {
+        coordinate.to_string()
+    }
+}
+
+impl TryFrom<String> for Coordinate {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl FromStr for Coordinate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |text: &str| {
+            text.parse::<i64>()
+                .ok()
+                .filter(|at| (0..1 << 32).contains(at))
+        };
+        let parse = || {
+            let (rest, offset) = text.split_once(" + ").unwrap_or((text, "0"));
+            let (rest, modulus) = match rest.split_once(" mod ") {
+                Some((rest, modulus)) => (rest, Some(number(modulus).filter(|by| *by > 0)?)),
+                None => (rest, None),
+            };
+            let (dim, divisor) = rest.split_once(" / ").unwrap_or((rest, "1"));
+            Some(Self {
+                dim: dim.strip_prefix('x')?.parse().ok()?,
+                divisor: number(divisor).filter(|by| *by > 0)?,
+                modulus,
+                offset: number(offset)?,
+            })
+        };
+        parse().ok_or_else(|| format!("expected \"x1 / 4 mod 8 + 64\", got \"{text}\""))
+    }
+}
+
+/// Checks what the accelerator asks of boxes.
+///
+/// # Errors
+/// The limit that is not kept.
+pub(super) fn check_limits(boxes: &[TmaBox], map: &TensorMap, bytes: i64) -> Result<(), Decline> {
+    if boxes.len() > MAX_BOXES {
+        return Err(Decline::new(format!(
+            "the copy would take more than {MAX_BOXES} boxes"
+        )));
+    }
+    if let Some(extent) = map
+        .r#box
+        .iter()
+        .find(|extent| !(1..=MAX_BOX).contains(*extent))
+    {
+        return Err(Decline::new(format!(
+            "a box of {extent} elements along a dimension: expected 1 to {MAX_BOX}"
+        )));
+    }
+    let row = map.r#box.first().copied().unwrap_or(1) * bytes;
+    let span = map.swizzle.span().unwrap_or(row);
+    if row % GRANULE != 0 || row != span {
+        return Err(Decline::new(format!(
+            "the inner box is {row} bytes: expected a multiple of {GRANULE}, the rows of its swizzle"
+        )));
+    }
+    let first = boxes.iter().filter_map(|each| each.coordinates.first());
+    if let Some(at) = first
+        .map(|at| at.offset * bytes)
+        .find(|at| at % GRANULE != 0)
+    {
+        return Err(Decline::new(format!(
+            "a box begins {at} bytes into a row: expected a multiple of {GRANULE}"
+        )));
+    }
+    check_places(boxes, map.swizzle, bytes)
+}
+
+/// A swizzle's pattern begins anew at its period: 8 rows of 16-byte chunks (PTX ISA 9.7.9.27.1.2).
+fn check_places(boxes: &[TmaBox], swizzle: TmaSwizzle, bytes: i64) -> Result<(), Decline> {
+    let alignment = swizzle.span().map_or(SHARED_ALIGNMENT, |span| 8 * span);
+    match boxes
+        .iter()
+        .find(|each| each.shared < 0 || each.shared * bytes % alignment != 0)
+    {
+        None => Ok(()),
+        Some(each) => Err(Decline::new(format!(
+            "a box at byte {} of the shared tile: expected a multiple of {alignment}",
+            each.shared * bytes
+        ))),
+    }
+}
+
 /// One instruction's box.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TmaBox {
     /// Its coordinates, innermost first.
+    #[serde(rename = "at")]
     pub coordinates: Vec<Coordinate>,
     /// Its place in the shared tile, in elements.
     pub shared: i64,
@@ -137,16 +255,6 @@ pub(super) fn all(
             }
         }
     }
-    // A swizzle's pattern begins anew at its period: 8 rows of 16-byte chunks (PTX ISA 9.7.9.27.1.2).
-    let alignment = swizzle.span().map_or(SHARED_ALIGNMENT, |span| 8 * span);
-    match boxes
-        .iter()
-        .find(|each| each.shared * bytes % alignment != 0)
-    {
-        None => Ok(boxes),
-        Some(each) => Err(Decline::new(format!(
-            "a box at byte {} of the shared tile: expected a multiple of {alignment}",
-            each.shared * bytes
-        ))),
-    }
+    check_places(&boxes, swizzle, bytes)?;
+    Ok(boxes)
 }

@@ -2,18 +2,23 @@
 
 use super::Decline;
 use axe_layout::Swizzle;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// How 16-byte chunks move in shared memory (`CUtensorMapSwizzle`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TmaSwizzle {
     /// They do not.
+    #[serde(rename = "none")]
     None,
     /// Within 32 bytes.
+    #[serde(rename = "32B")]
     B32,
     /// Within 64 bytes.
+    #[serde(rename = "64B")]
     B64,
     /// Within 128 bytes.
+    #[serde(rename = "128B")]
     B128,
 }
 

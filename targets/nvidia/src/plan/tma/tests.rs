@@ -29,6 +29,7 @@ fn a_swizzled_tile_is_one_box() {
     assert_eq!(plan.map.strides, [8192]);
     assert_eq!(plan.map.swizzle, TmaSwizzle::B128);
     assert_eq!(plan.bytes(2), 128 * 64 * 2);
+    super::super::written(&plan);
 }
 
 #[test]
@@ -37,6 +38,11 @@ fn panels_and_long_tiles_are_loops_of_boxes() {
     let panels = "Sw<3,3,3> o S[(64, 2, 64) : (64, 4096, 1)]";
     let two = plan(&memory, &[64, 128], panels).unwrap();
     assert_eq!(two.boxes.len(), 2);
+    let text = super::super::written(&two);
+    assert!(
+        text.contains(r#"{"at":["x1 + 64","x0"],"shared":4096}"#),
+        "{text}"
+    );
     assert_eq!(
         (two.boxes[1].coordinates[0].offset, two.boxes[1].shared),
         (64, 4096)

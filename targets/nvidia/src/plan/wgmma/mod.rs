@@ -20,11 +20,13 @@ mod tests;
 pub use text::{Inline, Start};
 
 use super::Decline;
-use crate::facts::wgmma::{Strides, Types, Wgmma};
+use crate::facts::wgmma::{ADDRESS_BYTES, Major, Strides, Types, UNIT_BYTES, Wgmma};
 use crate::fragment::Fragment;
 use accumulators::Blocks;
 use axe_layout::Layout;
+use axe_passes::dispatch::sequence;
 use operand::Tile;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// An operand in shared memory.
@@ -61,7 +63,8 @@ pub struct Product<'a> {
 }
 
 /// `(warpgroup / divisor mod modulus) * bytes`, the warpgroup counted within the scope.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Term {
     /// The divisor of the warpgroup's number.
     pub divisor: i64,
@@ -76,16 +79,19 @@ pub struct Term {
 ///
 /// The base must be aligned to `strides.swizzle.alignment()` bytes: 16 without a swizzle, 256, 512 or 1024
 /// with 32, 64 or 128 bytes. So must what a caller adds to it, as the offset of a stage.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Shared {
     /// Everything but the address.
     pub strides: Strides,
     /// The warpgroup's part of the address; empty when all read the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub terms: Vec<Term>,
 }
 
 /// Where A comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "lowercase")]
 pub enum Source {
     /// Shared memory.
     Shared(Shared),
@@ -94,30 +100,35 @@ pub enum Source {
 }
 
 /// What an instruction takes as A.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "lowercase")]
 pub enum InstructionA {
     /// Bytes from the tile's base.
     Offset(i64),
     /// Registers of A's fragment, in the instruction's order: `4 / element bytes` share a 32-bit register.
-    Registers(Vec<i64>),
+    Registers(#[serde(with = "sequence")] Vec<i64>),
 }
 
 /// One instruction of every warpgroup.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Instruction {
     /// Its step along the contracted dimension; the first may start from zero.
+    #[serde(rename = "k")]
     pub step: usize,
     /// A.
     pub a: InstructionA,
     /// B: bytes from the tile's base.
     pub b: i64,
     /// Registers of D's fragment, in the instruction's order.
+    #[serde(with = "sequence")]
     pub d: Vec<i64>,
 }
 
 /// The instructions of each warpgroup, in order of issue: steps of k outermost, so that successive ones are
 /// independent where a warpgroup has several; then blocks of 64 rows, then runs of columns.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct WgmmaPlan {
     /// The instruction.
     pub atom: Wgmma,
@@ -134,6 +145,24 @@ pub struct WgmmaPlan {
 }
 
 impl Shared {
+    /// Checks that the descriptor's fields hold the strides, and an address the terms.
+    fn check_fields(&self) -> Result<(), Decline> {
+        let fits = |bytes: &i64| (0..ADDRESS_BYTES).contains(bytes) && bytes % UNIT_BYTES == 0;
+        let strides = [self.strides.leading, self.strides.stride];
+        let mut terms = self.terms.iter();
+        let digit = |term: &Term| {
+            fits(&term.bytes)
+                && (1..=32).contains(&term.divisor)
+                && (1..=32).contains(&term.modulus)
+        };
+        match strides.iter().all(fits) && terms.all(digit) {
+            true => Ok(()),
+            false => Err(Decline::new(format!(
+                "expected multiples of {UNIT_BYTES} below {ADDRESS_BYTES} bytes, got {self}"
+            ))),
+        }
+    }
+
     /// The sum of the terms for a warpgroup, in bytes.
     #[must_use]
     pub fn warpgroup(&self, warpgroup: i64) -> i64 {
@@ -178,6 +207,71 @@ impl WgmmaPlan {
                 "D: no number of columns of the instruction divides what a warpgroup holds",
             )
         }))
+    }
+
+    /// Checks a plan that someone wrote: as [`WgmmaPlan::check`], and the instruction's limits.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it.
+    pub fn verify(&self, product: &Product<'_>) -> Result<(), Decline> {
+        let types = self.atom.types;
+        if types != product.types || !types.is_valid() {
+            return Err(Decline::new(format!(
+                "expected an instruction of types {}, got {types}",
+                product.types
+            )));
+        }
+        if !types.columns().any(|n| n == self.atom.n) {
+            return Err(Decline::new(format!(
+                "there is no {}",
+                self.atom.mnemonic()
+            )));
+        }
+        let steps = contracted(product)? / types.k();
+        let planned = (i64::try_from(self.steps), self.registers);
+        if planned != (Ok(steps), product.d.registers()) {
+            return Err(Decline::new(format!(
+                "expected {steps} steps of k and {} registers of D, got {} and {}",
+                product.d.registers(),
+                self.steps,
+                self.registers
+            )));
+        }
+        let a_is_shared = matches!(product.a, Operand::Shared(_));
+        let shared = match &self.a {
+            Source::Shared(shared) if a_is_shared => Some(shared),
+            Source::Registers if !a_is_shared => None,
+            _ => return Err(Decline::new("A is read from where it is not")),
+        };
+        for operand in shared.into_iter().chain([&self.b]) {
+            operand.check_fields()?;
+            if operand.strides.major == Major::Mn && !types.may_transpose() {
+                return Err(Decline::new(format!(
+                    "{} allows rows of k alone",
+                    types.a.ptx()
+                )));
+            }
+        }
+        self.check_issue(a_is_shared)?;
+        self.check(product)
+    }
+
+    /// Checks what the instructions take, one by one.
+    fn check_issue(&self, a_is_shared: bool) -> Result<(), Decline> {
+        let place = |bytes: i64| (0..ADDRESS_BYTES).contains(&bytes) && bytes % UNIT_BYTES == 0;
+        for instruction in &self.instructions {
+            let a = match &instruction.a {
+                InstructionA::Offset(bytes) => a_is_shared && place(*bytes),
+                InstructionA::Registers(_) => !a_is_shared,
+            };
+            if !a || !place(instruction.b) || instruction.step >= self.steps {
+                return Err(Decline::new(format!(
+                    "expected A as the plan says, offsets that are multiples of {UNIT_BYTES} below {ADDRESS_BYTES} bytes and steps below {}, got {instruction:?}",
+                    self.steps
+                )));
+            }
+        }
+        Ok(())
     }
 
     fn with(

@@ -30,6 +30,7 @@ fn the_tile_of_a_fast_gemm() {
         (plan.atom.n, plan.steps, plan.instructions.len()),
         (256, 4, 4)
     );
+    super::super::written(&plan);
     assert_eq!(
         shared(&plan).strides,
         strides(Major::K, Swizzle::B128, 16, 1024)
@@ -173,6 +174,8 @@ fn a_in_registers() {
             d: &d,
         };
         let plan = WgmmaPlan::new(&product).unwrap();
+        super::super::written(&plan);
+        plan.verify(&product).unwrap();
         let per = 16 / types.a.bytes();
         assert_eq!(
             plan.instructions[2].a,

@@ -2,12 +2,12 @@
 
 use super::budgets;
 use super::work::{Cluster, Decomposition, Raster};
-use crate::emit::STAGING_BYTES;
 use crate::facts::chip::{Chip, MULTIPROCESSOR_REGISTERS, THREAD_REGISTERS};
 use crate::planner::knobs::{Mainloop, Plan, Schedule, Sharing};
 use crate::planner::layouts::ROW_BYTES;
 use crate::planner::problem::KFirst;
 use crate::planner::row_tile::RowTile;
+use crate::state::slots::STAGING_BYTES;
 use crate::vocabulary::WARPGROUP;
 use axe_dialect::RasterOrder;
 use std::fmt;

@@ -1,8 +1,9 @@
 //! Epilogue subtiles: what follows a product is formed on one range of a tile's columns, stored, and formed on the next, so
 //! that beside the sums a thread keeps the values of one subtile, and what is loaded for another.
 
-use crate::emit::{PANEL_BYTES, STAGING_BYTES};
+use crate::emit::PANEL_BYTES;
 use crate::planner::layouts::ROW_BYTES;
+use crate::state::slots::STAGING_BYTES;
 use axe_passes::fuse::registers::Registers;
 
 /// A range of a tile's columns.

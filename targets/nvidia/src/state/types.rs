@@ -33,6 +33,12 @@ unsafe fn shape(r#type: Type) -> Vec<i64> {
     }
 }
 
+/// `f32` of the context of another type.
+pub(crate) fn f32_like<'c>(like: Type<'c>) -> Type<'c> {
+    // SAFETY: the context is the type's own.
+    unsafe { Type::from_raw(sys::mlirF32TypeGet(sys::mlirTypeGetContext(like.to_raw()))) }
+}
+
 /// `!llvm.ptr<space>`.
 pub(crate) fn pointer<'c>(builder: Builder<'c>, space: u32) -> Type<'c> {
     builder.r#type(|context| llvm::r#type::pointer(context, space))

@@ -65,6 +65,14 @@ impl Places {
             }
             starts.push(start);
         }
+        Self::at(starts, requests, barriers)
+    }
+
+    /// The places that someone chose.
+    ///
+    /// # Errors
+    /// As [`Places::check`].
+    pub fn at(starts: Vec<i64>, requests: &[Request], barriers: &[usize]) -> Result<Self, Decline> {
         let places = Self {
             bytes: ends(requests, &starts).max().unwrap_or(0),
             separators: separators(requests, &starts, barriers),

@@ -1,6 +1,6 @@
 //! Boxes of storage: which iters are left of a dimension, and how its origin turns into an offset.
 
-use super::value::{Guard, Memory};
+use super::form::Storage;
 use crate::plan::gcd;
 use axe_layout::Iter;
 
@@ -91,25 +91,43 @@ pub(crate) fn cut(iters: &[Iter], extent: i64, divisor: i64) -> Result<Cut, Stri
     Ok(cut)
 }
 
-/// The guards of a view of guarded storage: each guarded dimension of the source is one of the view's, with
-/// the same extent and iters; the others are the view's own. `None` when one has no such dimension.
-pub(crate) fn guards_of_view<'c>(
-    source: &Memory<'c>,
-    view: &Memory<'c>,
-) -> Option<Vec<Option<Guard<'c>>>> {
-    let mut guards = vec![None; view.shape.len()];
+impl Cut {
+    /// The offset of an origin, in elements, where it is known; it is known of every origin where no digit moves.
+    pub(crate) fn offset(&self, origin: Option<i64>) -> Option<i64> {
+        let of_step = |step: &Step| {
+            if step.stride == 0 || step.modulus == Some(1) {
+                return Some(0);
+            }
+            let digit = origin? / step.divisor;
+            let digit = step.modulus.map_or(digit, |modulus| digit % modulus);
+            digit.checked_mul(step.stride)
+        };
+        let add = |sum: i64, step: &Step| sum.checked_add(of_step(step)?);
+        self.steps.iter().try_fold(0, add)
+    }
+}
+
+/// For each dimension of a view of guarded storage, the guarded one of the source that it is: each has one, with the same
+/// extent and iters; the others are the view's own. `None` when a guarded one has none.
+pub(crate) fn guards_of_view(
+    source: &Storage<'_>,
+    view: &Storage<'_>,
+) -> Option<Vec<Option<usize>>> {
+    let mut kept = vec![None; view.shape.len()];
     let mut from = 0;
     for (dim, guard) in source.guards.iter().enumerate() {
-        let Some(guard) = guard else { continue };
+        if guard.is_none() {
+            continue;
+        }
         let same = |at: &usize| {
             view.shape.get(*at) == source.shape.get(dim)
                 && view.dims.get(*at) == source.dims.get(dim)
         };
         let at = (from..view.shape.len()).find(same)?;
-        *guards.get_mut(at)? = Some(*guard);
+        *kept.get_mut(at)? = Some(dim);
         from = at + 1;
     }
-    Some(guards)
+    Some(kept)
 }
 
 #[cfg(test)]

@@ -1,11 +1,9 @@
 //! The programs of a ring's producers and consumers, out of a kernel's operations, and their check.
 
-use super::kernel::Emitter;
-use super::pingpong::teams_of_a_tile;
-use super::pipeline::{Side, signalled_bytes};
-use super::team::Team;
+use super::rings::{RingCounts, Side, signalled_bytes};
+use super::threads::{ThreadGroup, groups_of_a_tile};
 use super::types;
-use crate::plan::pipeline::{Arm, Arrival, Carried, Name, PipelinePlan, Place, Step};
+use axe_passes::check::ring::{Arm, Arrival, Carried, Name, PipelinePlan, Place, Step};
 use axe_passes::ir::value::{defined_by, identity, name, operands, results};
 use axe_passes::ir::walk::{blocks, operations};
 use axe_passes::ir::{Op, Val};
@@ -14,60 +12,44 @@ use melior::ir::operation::OperationLike;
 use melior::ir::{BlockRef, ValueLike};
 use std::collections::HashSet;
 
-/// The barriers' counts of a ring.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Counts {
-    /// Of a full stage.
-    pub full: i64,
-    /// Of an empty one.
-    pub empty: i64,
-    /// CTAs that share the stages.
-    pub shared_by: i64,
-}
-
-impl<'c> Emitter<'c> {
-    /// Checks how the kernel uses the ring that `create` makes.
-    ///
-    /// # Errors
-    /// At the operation that breaks the protocol.
-    pub(crate) fn check_protocol(
-        &self,
-        create: Op<'c>,
-        stages: i64,
-        counts: Counts,
-    ) -> PassResult<'c> {
-        let (Some(&ring), Some(kernel)) = (results(create).first(), create.parent_operation())
-        else {
-            return Err(self.error("expected a pipeline in a kernel"));
-        };
-        // SAFETY: the kernel lives as long as the operation.
-        let kernel: Op<'c> = unsafe { Op::from_raw(kernel.to_raw()) };
-        let mut reader = Reader {
-            ring,
-            threads: self.cta_threads,
-            side: Side::Producer,
-            slots: HashSet::new(),
-            arrivals: Vec::new(),
-            places: Vec::new(),
-        };
-        let (fill, commits) = reader.program(kernel, Side::Producer);
-        let (drain, releases) = reader.program(kernel, Side::Consumer);
-        let plan = PipelinePlan {
-            stages,
-            full: counts.full,
-            empty: counts.empty,
-            shared_by: counts.shared_by,
-            fill,
-            drain,
-            commits,
-            releases,
-        };
-        plan.check().map_err(|broken| {
-            let op = broken.at.and_then(|at| reader.places.get(at).copied());
-            let location = op.map_or(create.location(), |op| op.location());
-            PassError::new(location, broken.reason.to_string())
-        })
-    }
+/// Checks how a kernel uses the ring that `create` makes.
+///
+/// # Errors
+/// At the operation that breaks the protocol.
+pub(crate) fn check<'c>(create: Op<'c>, threads: i64, counts: RingCounts) -> PassResult<'c> {
+    let (Some(&ring), Some(kernel)) = (results(create).first(), create.parent_operation()) else {
+        return Err(PassError::new(
+            create.location(),
+            "expected a pipeline in a kernel",
+        ));
+    };
+    // SAFETY: the kernel lives as long as the operation.
+    let kernel: Op<'c> = unsafe { Op::from_raw(kernel.to_raw()) };
+    let mut reader = Reader {
+        ring,
+        threads,
+        side: Side::Producer,
+        slots: HashSet::new(),
+        arrivals: Vec::new(),
+        places: Vec::new(),
+    };
+    let (fill, commits) = reader.program(kernel, Side::Producer);
+    let (drain, releases) = reader.program(kernel, Side::Consumer);
+    let plan = PipelinePlan {
+        stages: counts.stages,
+        full: counts.full,
+        empty: counts.empty,
+        shared_by: counts.shared_by,
+        fill,
+        drain,
+        commits,
+        releases,
+    };
+    plan.check().map_err(|broken| {
+        let op = broken.at.and_then(|at| reader.places.get(at).copied());
+        let location = op.map_or(create.location(), |op| op.location());
+        PassError::new(location, broken.reason.to_string())
+    })
 }
 
 /// Reads the programs of one ring.
@@ -157,15 +139,15 @@ impl<'c> Reader<'c> {
             return Vec::new();
         };
         let at = self.place(op);
-        let team = Team::around(op, self.threads);
+        let group = ThreadGroup::around(op, self.threads);
         // The bytes of copies are announced, with an arrival, where the slot is acquired.
         let acquire = defined_by(slot, "axe.pipeline.acquire");
         let made = match acquire.filter(|_| signalled_bytes(slot) > Some(0)) {
-            Some(acquire) => teams_of_a_tile(acquire, self.threads),
-            None => team.warps * teams_of_a_tile(op, self.threads),
+            Some(acquire) => groups_of_a_tile(acquire, self.threads),
+            None => group.warps * groups_of_a_tile(op, self.threads),
         };
-        let warps = team.firsts.iter();
-        let warps = warps.flat_map(|first| *first..first + team.warps);
+        let warps = group.firsts.iter();
+        let warps = warps.flat_map(|first| *first..first + group.warps);
         self.arrivals.push(Arrival {
             warps: warps.collect(),
             made,
@@ -200,7 +182,7 @@ impl<'c> Reader<'c> {
         let Some(block) = blocks(op).first().copied() else {
             return Vec::new();
         };
-        let arguments = super::control::block_arguments(block);
+        let arguments = axe_passes::ir::walk::block_arguments(block);
         let initial = operands(op);
         let next = operations(block).last().copied().map(operands);
         let next = next.unwrap_or_default();

@@ -3,31 +3,58 @@
 //! Only the operations of the kernel's body count: what is inside a role or a loop is in use for as long as that
 //! role or loop runs, for roles run side by side.
 
-use super::kernel::{Emitter, SCRATCH_ALIGNMENT, SHARED_ALIGNMENT};
-use super::module::storage_bytes;
-use super::pipeline::ring_bytes;
-use super::schedule::Decision;
-use crate::plan::lifetime::{Places, Request};
-use axe_passes::ir::value::{identity, name, operands, results, users};
+use super::cursor::aligned;
+use super::rings::ring_bytes;
+use super::storage::{SHARED_ALIGNMENT, storage_bytes};
+use axe_passes::check::lifetime::{Places, Request};
+use axe_passes::dispatch::record;
+use axe_passes::ir::value::{name, operands, results, users};
 use axe_passes::ir::walk::{blocks, nested, operations};
 use axe_passes::ir::{Op, Val, attribute};
 use axe_passes::{PassError, PassResult};
 use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
-use std::collections::HashMap;
+use serde::{Deserialize, Serialize};
+use std::collections::{HashMap, HashSet};
 
 /// What tells operations apart.
 fn number(op: Op<'_>) -> usize {
     op.to_raw().ptr as usize
 }
 
-impl<'c> Emitter<'c> {
-    /// Gives each `axe.alloc` and each pipeline of the kernel its place in shared memory: one after the other, but
-    /// for storage that is never in use at the same time.
-    ///
-    /// # Errors
-    /// At storage of unknown size.
-    pub(crate) fn place_allocations(&mut self, kernel: Op<'c>) -> PassResult<'c> {
+/// A place of storage in shared memory, as it stands in the IR.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Place {
+    /// The first byte.
+    pub first: i64,
+    /// How many there are.
+    pub bytes: i64,
+}
+
+/// The places of a kernel's storage: each `axe.alloc` and each pipeline, one after the other, but for storage that is never in
+/// use at the same time.
+pub(crate) struct KernelPlaces<'c> {
+    /// Storage and rings, with their places.
+    pub of: Vec<(Op<'c>, Place)>,
+    /// Behind them.
+    pub end: i64,
+    /// The barriers at which bytes pass from one `axe.alloc` to another.
+    separators: HashSet<usize>,
+    /// Who shares bytes, where any are shared, for people.
+    pub text: Option<String>,
+}
+
+/// Storage that wants a place.
+struct Wanted<'c> {
+    storage: Vec<(Op<'c>, Val<'c>)>,
+    rings: Vec<(Op<'c>, i64)>,
+    requests: Vec<Request>,
+    times: Times<'c>,
+}
+
+impl<'c> Wanted<'c> {
+    fn of(kernel: Op<'c>, cluster: i64) -> PassResult<'c, Self> {
         let all = nested(kernel, &|_| true);
         let of = |wanted: &str| {
             let found = all.iter().copied().filter(|op| name(*op) == wanted);
@@ -50,74 +77,115 @@ impl<'c> Emitter<'c> {
                 bytes: storage_bytes(result.r#type()).ok_or_else(|| unknown(op, result))?,
                 alignment: SHARED_ALIGNMENT,
                 // CTAs of a cluster write to each other's memory at times of their own.
-                live: match self.cluster {
+                live: match cluster {
                     1 => times.live(result),
                     _ => (0, usize::MAX),
                 },
             });
         }
-        let places = Places::new(&requests, &times.barriers)
-            .map_err(|decline| PassError::new(kernel.location(), decline.to_string()))?;
-        for (&(_, result), start) in storage.iter().zip(&places.starts) {
-            self.allocations.insert(identity(result), *start);
-        }
-        let mut next = places.bytes;
+        let mut rings = Vec::new();
         for (op, result) in of("axe.pipeline.create") {
-            let bytes = ring_bytes(op).ok_or_else(|| unknown(op, result))?;
-            next = aligned(next);
-            self.allocations.insert(identity(result), next);
-            next += bytes;
+            rings.push((op, ring_bytes(op).ok_or_else(|| unknown(op, result))?));
         }
-        self.scratch = aligned(next);
-        if places.shares() {
-            self.explain(kernel, &storage, &requests, &places);
-            self.separators = times.at(&places.separators);
-        }
-        Ok(())
+        Ok(Self {
+            storage,
+            rings,
+            requests,
+            times,
+        })
     }
 
-    /// Says who shares bytes.
-    fn explain(
-        &mut self,
-        kernel: Op<'c>,
-        storage: &[(Op<'c>, Val<'c>)],
-        requests: &[Request],
-        places: &Places,
-    ) {
+    /// Rings behind the storage.
+    fn placed(self, places: &Places) -> KernelPlaces<'c> {
+        let mut of = Vec::new();
+        for ((&(op, _), request), &first) in
+            self.storage.iter().zip(&self.requests).zip(&places.starts)
+        {
+            let bytes = request.bytes;
+            of.push((op, Place { first, bytes }));
+        }
+        let mut next = places.bytes;
+        for &(op, bytes) in &self.rings {
+            let first = aligned(next);
+            of.push((op, Place { first, bytes }));
+            next = first + bytes;
+        }
+        KernelPlaces {
+            of,
+            end: aligned(next),
+            separators: match places.shares() {
+                true => self.times.at(&places.separators),
+                false => HashSet::new(),
+            },
+            text: places.shares().then(|| self.text(places)),
+        }
+    }
+
+    /// Who shares bytes.
+    fn text(&self, places: &Places) -> String {
         use std::fmt::Write;
-        let apart: i64 = requests.iter().map(|request| request.bytes).sum();
-        let mut plan = format!("{} bytes for {apart}\n", places.bytes);
-        for (((_, result), request), start) in storage.iter().zip(requests).zip(&places.starts) {
+        let apart: i64 = self.requests.iter().map(|request| request.bytes).sum();
+        let mut text = format!("{} bytes for {apart}\n", places.bytes);
+        let all = self.storage.iter().zip(&self.requests).zip(&places.starts);
+        for (((_, result), request), start) in all {
             // Writing to a string does not fail.
             let _ = write!(
-                plan,
+                text,
                 "[{start}, {}) {}, in use from operation {} of the kernel",
                 start + request.bytes,
                 result.r#type(),
                 request.live.0
             );
             let _ = match request.live.1 {
-                usize::MAX => writeln!(plan, " on"),
-                last => writeln!(plan, " to {last}"),
+                usize::MAX => writeln!(text, " on"),
+                last => writeln!(text, " to {last}"),
             };
         }
-        self.decisions.push(Decision {
-            location: kernel.location(),
-            operator: "axe.alloc".to_owned(),
-            schedule: "shared.lifetimes",
-            plan,
-            declines: Vec::new(),
-        });
+        text
+    }
+}
+
+impl<'c> KernelPlaces<'c> {
+    /// Chooses the places.
+    ///
+    /// # Errors
+    /// At storage of unknown size.
+    pub(crate) fn choose(kernel: Op<'c>, cluster: i64) -> PassResult<'c, Self> {
+        let wanted = Wanted::of(kernel, cluster)?;
+        let places = Places::new(&wanted.requests, &wanted.times.barriers)
+            .map_err(|decline| PassError::new(kernel.location(), decline.to_string()))?;
+        Ok(wanted.placed(&places))
+    }
+
+    /// Reads the places that stand in the IR, and checks them: storage lies apart, or a barrier is between its lifetimes; rings
+    /// lie behind it.
+    ///
+    /// # Errors
+    /// At storage without a place, and at a place that is wrong.
+    pub(crate) fn read(kernel: Op<'c>, cluster: i64) -> PassResult<'c, Self> {
+        let wanted = Wanted::of(kernel, cluster)?;
+        let mut starts = Vec::new();
+        for &(op, _) in &wanted.storage {
+            starts.push(record::read::<Place>(op)?.first);
+        }
+        let places = Places::at(starts, &wanted.requests, &wanted.times.barriers)
+            .map_err(|decline| PassError::new(kernel.location(), decline.to_string()))?;
+        let placed = wanted.placed(&places);
+        for &(op, expected) in &placed.of {
+            let place: Place = record::read(op)?;
+            if place != expected {
+                let Place { first, bytes } = expected;
+                let reason = format!("expected {bytes} bytes at {first}, got {place:?}");
+                return Err(record::wrong(op, &reason));
+            }
+        }
+        Ok(placed)
     }
 
     /// Whether storage changes hands at a barrier.
     pub(crate) fn separates(&self, barrier: Op<'c>) -> bool {
         self.separators.contains(&number(barrier))
     }
-}
-
-fn aligned(at: i64) -> i64 {
-    (at + SCRATCH_ALIGNMENT - 1) / SCRATCH_ALIGNMENT * SCRATCH_ALIGNMENT
 }
 
 /// The order of a kernel's operations.
@@ -173,7 +241,7 @@ impl<'c> Times<'c> {
     }
 
     /// The operations of the kernel's body at these places.
-    fn at(&self, places: &[usize]) -> std::collections::HashSet<usize> {
+    fn at(&self, places: &[usize]) -> HashSet<usize> {
         let found = places.iter().filter_map(|at| self.body.get(*at));
         found.map(|op| number(*op)).collect()
     }

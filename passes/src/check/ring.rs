@@ -470,5 +470,4 @@ enum Yielded {
 }
 
 #[cfg(test)]
-#[path = "pipeline/tests.rs"]
 mod tests;

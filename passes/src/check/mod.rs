@@ -1,0 +1,6 @@
+//! What is checked of a kernel whatever the target: the protocol of its rings, and the places of its storage.
+
+pub mod lifetime;
+pub mod ring;
+
+use crate::dispatch::Decline;

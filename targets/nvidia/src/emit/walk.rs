@@ -1,0 +1,142 @@
+//! Walks a kernel and emits its operators: values, control flow, and what is no operator of axe.
+
+use super::emitter::Emitter;
+use super::value::Bound;
+use crate::state::kernel::is_operator;
+use crate::state::rings::Side;
+use axe_passes::ir::Op;
+use axe_passes::ir::value::{name, operands, results};
+use axe_passes::ir::walk::operations;
+use axe_passes::{PassResult, speculation};
+use melior::ir::operation::OperationLike;
+use melior::ir::{BlockRef, ValueLike};
+
+impl<'c> Emitter<'c> {
+    /// Emits the operations of a block, without its terminator.
+    ///
+    /// # Errors
+    /// At the operation that no schedule takes, or that has no form in a kernel.
+    pub(crate) fn block(&mut self, block: BlockRef<'c, 'c>) -> PassResult<'c, Option<Op<'c>>> {
+        let mut operations = operations(block);
+        let terminator = operations.pop();
+        for op in operations {
+            self.operation(op)?;
+        }
+        Ok(terminator)
+    }
+
+    /// Emits an operation of the kernel.
+    pub(crate) fn operation(&mut self, op: Op<'c>) -> PassResult<'c> {
+        self.builder.location = op.location();
+        if self.speculative {
+            speculation::check(op)?;
+        }
+        let name = name(op);
+        let result = results(op).first().copied();
+        let memory = match name.as_str() {
+            "scf.for" => return self.for_loop(op),
+            "scf.if" => return self.branch(op),
+            "axe.scope" => return self.scope(op),
+            "axe.for_tiles" => return self.for_tiles(op),
+            "axe.tile_at" => return self.tile_at(op),
+            "axe.pipeline.create" => return self.create_ring(op),
+            "axe.pipeline.acquire" => return self.take_slot(op, Side::Producer),
+            "axe.pipeline.wait" => return self.take_slot(op, Side::Consumer),
+            "axe.pipeline.commit" => return self.give_slot(op, Side::Producer),
+            "axe.pipeline.release" => return self.give_slot(op, Side::Consumer),
+            "axe.slice" => self.slice(op)?,
+            "axe.view" => self.view(op)?,
+            "axe.peer" => self.peer(op)?,
+            "axe.alloc" => self.alloc(op)?,
+            "memref.dim" => return self.extent(op),
+            "memref.load" => return self.element(op),
+            _ if is_operator(&name) => return self.operator(op),
+            _ => return self.scalar_operation(op),
+        };
+        if let Some(result) = result {
+            self.bind(result, Bound::Memory(Box::new(memory)));
+        }
+        Ok(())
+    }
+
+    /// Emits the plan of an operator of axe.
+    fn operator(&mut self, op: Op<'c>) -> PassResult<'c> {
+        let plan = self.plan_of(op)?;
+        let values = plan.emit(self, op)?;
+        self.bind_expanded(&results(op), &values)
+    }
+
+    /// `memref.load`: every thread has the element; zero where it does not exist.
+    fn element(&mut self, op: Op<'c>) -> PassResult<'c> {
+        let (Some(&result), operands) = (results(op).first(), operands(op)) else {
+            return Err(self.error("expected a result"));
+        };
+        let Some((&source, index)) = operands.split_first() else {
+            return Err(self.error("expected storage"));
+        };
+        let memory = self.memory(source)?;
+        let index = index
+            .iter()
+            .map(|at| self.ints().cast(self.int(*at)?))
+            .collect::<PassResult<'c, Vec<_>>>()?;
+        let pad = self.zero(memory.element)?;
+        let value = super::schedules::load_at(self, &memory, &index, pad)?;
+        self.bind(result, Bound::Scalar(value));
+        Ok(())
+    }
+
+    /// `memref.dim`.
+    fn extent(&mut self, op: Op<'c>) -> PassResult<'c> {
+        let (Some(&result), operands) = (results(op).first(), operands(op)) else {
+            return Err(self.error("expected a result"));
+        };
+        let value = match self.kernel.facts.of(result).known() {
+            Some(extent) => self.builder.index(extent)?,
+            None => {
+                let source = self.memory(operands.first().copied().unwrap_or(result))?;
+                let outermost = operands
+                    .get(1)
+                    .and_then(|dim| self.kernel.facts.of(*dim).high)
+                    == Some(0);
+                let extent = source.extent.filter(|_| outermost).ok_or_else(|| {
+                    self.error("expected the extent of a kernel's argument, at a known dimension")
+                })?;
+                let index = self.builder.index_type();
+                self.builder
+                    .value("arith.index_cast", &[extent], index, &[])?
+            }
+        };
+        self.bind(result, Bound::Scalar(value));
+        Ok(())
+    }
+
+    /// An operation of another dialect on scalars: cloned.
+    fn scalar_operation(&mut self, op: Op<'c>) -> PassResult<'c> {
+        if self.math(op, &name(op))? {
+            return Ok(());
+        }
+        self.clone_scalars(op)
+    }
+
+    /// Clones an operation whose operands are scalars, and binds its results.
+    pub(crate) fn clone_scalars(&mut self, op: Op<'c>) -> PassResult<'c> {
+        let operands = operands(op)
+            .into_iter()
+            .map(|operand| self.scalar(operand))
+            .collect::<PassResult<'c, Vec<_>>>()?;
+        let copy = self.builder.clone_of(op);
+        for (at, operand) in operands.into_iter().enumerate() {
+            // SAFETY: the copy has as many operands as the operation.
+            unsafe {
+                mlir_sys::mlirOperationSetOperand(copy.to_raw(), at as isize, operand.to_raw())
+            };
+        }
+        if self.speculative {
+            speculation::define(copy)?;
+        }
+        for (from, to) in results(op).into_iter().zip(results(copy)) {
+            self.bind(from, Bound::Scalar(to));
+        }
+        Ok(())
+    }
+}

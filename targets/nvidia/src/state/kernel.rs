@@ -1,0 +1,398 @@
+//! A kernel as it is read before anything is decided: the form of each of its values.
+
+use super::form::{Form, Held, Origin, Space, Storage};
+use super::storage::{self, ARGUMENT_ALIGNMENT, SHARED_ALIGNMENT};
+use super::threads::{Selection, ThreadGroup};
+use super::types;
+use crate::facts::chip::Chip;
+use crate::fragment::Fragment;
+use crate::plan::Decline;
+use axe_dialect::{element_type, layout_of};
+use axe_passes::ir::facts::Facts;
+use axe_passes::ir::value::{identity, name, only_result, operands, results};
+use axe_passes::ir::walk::{block_arguments, blocks, nested, operations};
+use axe_passes::ir::{Op, Val, attribute};
+use axe_passes::{PassError, PassResult, speculation};
+use melior::ir::operation::OperationLike;
+use melior::ir::{BlockRef, Type, TypeLike, ValueLike};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// The fragments of types, by the type's identity and the threads that hold them.
+type Fragments = HashMap<(usize, i64), Result<Rc<Fragment>, Decline>>;
+
+/// A kernel and what is known of its values.
+pub(crate) struct Kernel<'c> {
+    /// The `axe.kernel`.
+    pub op: Op<'c>,
+    /// The chip.
+    pub chip: &'static Chip,
+    /// Threads of the CTA.
+    pub threads: i64,
+    /// Extents of a cluster.
+    pub cluster: Vec<i64>,
+    /// Whether operators are executed by parts of the CTA, or issued by one thread.
+    pub has_roles: bool,
+    /// What is known of index values.
+    pub facts: Facts,
+    values: HashMap<usize, Form<'c>>,
+    fragments: RefCell<Fragments>,
+}
+
+/// Whether an operation of axe in a kernel's body is an operator, which a schedule executes.
+pub(crate) fn is_operator(name: &str) -> bool {
+    let structure = [
+        "axe.scope",
+        "axe.for_tiles",
+        "axe.tile_at",
+        "axe.slice",
+        "axe.view",
+        "axe.peer",
+        "axe.alloc",
+    ];
+    name.starts_with("axe.") && !name.starts_with("axe.pipeline.") && !structure.contains(&name)
+}
+
+impl<'c> Kernel<'c> {
+    /// Reads a kernel.
+    ///
+    /// # Errors
+    /// At a value that has no form on this target, and at an operation that has none in a kernel.
+    pub(crate) fn of(op: Op<'c>, chip: &'static Chip) -> PassResult<'c, Self> {
+        let missing = || PassError::new(op.location(), "expected a kernel with a body");
+        let body = blocks(op).first().copied().ok_or_else(missing)?;
+        let threads = op
+            .attribute("threads")
+            .ok()
+            .and_then(attribute::integer)
+            .ok_or_else(missing)?;
+        let mut kernel = Self {
+            op,
+            chip,
+            threads,
+            cluster: cluster(op, chip)?,
+            has_roles: has_roles(op),
+            facts: Facts::default(),
+            values: HashMap::new(),
+            fragments: RefCell::default(),
+        };
+        kernel.arguments(body)?;
+        let mut reader = Reader {
+            group: ThreadGroup::cta(threads),
+            kernel: &mut kernel,
+            speculative: false,
+        };
+        reader.block(body)?;
+        Ok(kernel)
+    }
+
+    /// CTAs of a cluster.
+    pub(crate) fn cluster_size(&self) -> i64 {
+        self.cluster.first().copied().unwrap_or(1)
+    }
+
+    /// What a value is; `None` for one that has no form on this target.
+    pub(crate) fn form(&self, value: Val<'c>) -> Option<&Form<'c>> {
+        self.values.get(&identity(value))
+    }
+
+    /// The storage of a memref.
+    ///
+    /// # Errors
+    /// A message, for another value.
+    pub(crate) fn storage(&self, value: Val<'c>) -> Result<&Storage<'c>, String> {
+        match self.form(value) {
+            Some(Form::Memory(storage)) => Ok(storage),
+            Some(_) => Err(format!("expected a memref, got {}", value.r#type())),
+            None => Err(formless(value)),
+        }
+    }
+
+    /// The fragment of a register tensor's type in a scope of so many threads.
+    ///
+    /// # Errors
+    /// A decline, when the type has no layout or the layout is no register tensor's.
+    pub(crate) fn fragment(&self, r#type: Type<'c>, threads: i64) -> Result<Rc<Fragment>, Decline> {
+        let key = (r#type.to_raw().ptr as usize, threads);
+        if let Some(found) = self.fragments.borrow().get(&key) {
+            return found.clone();
+        }
+        let made = fragment_of(r#type, threads).map(Rc::new);
+        self.fragments.borrow_mut().insert(key, made.clone());
+        made
+    }
+
+    fn arguments(&mut self, body: BlockRef<'c, 'c>) -> PassResult<'c> {
+        for (number, argument) in block_arguments(body).into_iter().enumerate() {
+            let form = match types::memref_shape(argument.r#type()) {
+                None => Form::Scalar,
+                Some(_) => {
+                    let mut storage = storage::of_type(argument.r#type(), ARGUMENT_ALIGNMENT)
+                        .map_err(|reason| PassError::new(self.op.location(), reason))?;
+                    storage.origin = Some(Origin::of(number, &storage));
+                    Form::Memory(Box::new(storage))
+                }
+            };
+            self.values.insert(identity(argument), form);
+        }
+        Ok(())
+    }
+}
+
+/// What is said of a value without a form.
+pub(crate) fn formless(value: Val<'_>) -> String {
+    format!(
+        "a value of type {} has no form on this target",
+        value.r#type()
+    )
+}
+
+fn fragment_of(r#type: Type<'_>, threads: i64) -> Result<Fragment, Decline> {
+    let shape = types::tensor_shape(r#type)
+        .ok_or_else(|| Decline::new(format!("expected a tensor, got {type}")))?;
+    let layout = layout_of(r#type).ok_or_else(|| {
+        Decline::new(format!(
+            "{type} has no layout: expected one that names lanes and registers"
+        ))
+    })?;
+    let layout = layout
+        .layout()
+        .map_err(|error| Decline::new(error.to_string()))?;
+    Fragment::new(&layout, &shape, threads)
+}
+
+fn cluster<'c>(kernel: Op<'c>, chip: &Chip) -> PassResult<'c, Vec<i64>> {
+    let cluster = kernel.attribute("cluster").ok();
+    let cluster = cluster.and_then(attribute::read_i64s).unwrap_or_default();
+    let failed = |message| Err(PassError::new(kernel.location(), message));
+    if cluster.iter().skip(1).any(|extent| *extent != 1) {
+        return failed(format!("expected a cluster along x alone, got {cluster:?}"));
+    }
+    if cluster.first().is_some_and(|extent| *extent > 1) && !chip.has_tma {
+        return failed(format!("{} has no clusters", chip.name));
+    }
+    Ok(cluster)
+}
+
+/// Whether a kernel's operators are executed by parts of the CTA, or issued by one thread.
+fn has_roles(kernel: Op<'_>) -> bool {
+    let all = nested(kernel, &|_| true);
+    all.into_iter().any(|op| match name(op).as_str() {
+        "axe.scope" | "axe.pipeline.create" => true,
+        "axe.gemm" => op.attribute("isAsync").is_ok(),
+        // One thread issues what goes out of shared memory.
+        "axe.copy" => op.attribute("isAsync").is_ok() && !is_into_shared(op),
+        _ => false,
+    })
+}
+
+fn is_into_shared(copy: Op<'_>) -> bool {
+    let to = operands(copy).get(1).copied();
+    to.is_some_and(|to| axe_dialect::memory_space(to.r#type()) == Some("shared"))
+}
+
+/// Reads a kernel's operations in order.
+struct Reader<'a, 'c> {
+    kernel: &'a mut Kernel<'c>,
+    group: ThreadGroup,
+    /// Whether what is read is the body of a map, which runs on registers without an element too.
+    speculative: bool,
+}
+
+impl<'c> Reader<'_, 'c> {
+    fn block(&mut self, block: BlockRef<'c, 'c>) -> PassResult<'c> {
+        let mut operations = operations(block);
+        operations.pop();
+        operations.into_iter().try_for_each(|op| self.operation(op))
+    }
+
+    fn blocks(&mut self, op: Op<'c>) -> PassResult<'c> {
+        blocks(op)
+            .into_iter()
+            .try_for_each(|block| self.block(block))
+    }
+
+    fn bind(&mut self, value: Val<'c>, form: Form<'c>) {
+        self.kernel.values.insert(identity(value), form);
+    }
+
+    fn operation(&mut self, op: Op<'c>) -> PassResult<'c> {
+        if self.speculative {
+            speculation::check(op)?;
+        }
+        let name = name(op);
+        match name.as_str() {
+            "scf.for" | "scf.if" => self.control(op),
+            "axe.for_tiles" | "axe.tile_at" => {
+                self.scalars(op);
+                self.blocks(op)
+            }
+            "axe.scope" => self.scope(op),
+            "axe.slice" => self.memory(op, Self::slice),
+            "axe.view" => self.memory(op, Self::view),
+            "axe.peer" => self.memory(op, Self::peer),
+            "axe.alloc" => self.memory(op, |_, op| alloc(op)),
+            "axe.map" => {
+                self.scalars(op);
+                self.registers(op);
+                self.speculative = true;
+                let read = self.blocks(op);
+                self.speculative = false;
+                read
+            }
+            _ if is_operator(&name) => {
+                self.registers(op);
+                Ok(())
+            }
+            "memref.dim" | "memref.load" => {
+                self.scalars(op);
+                Ok(())
+            }
+            _ if name.starts_with("axe.pipeline.") => {
+                self.scalars(op);
+                Ok(())
+            }
+            _ => self.scalar_operation(op),
+        }
+    }
+
+    /// Results and arguments of blocks are scalars.
+    fn scalars(&mut self, op: Op<'c>) {
+        let arguments = blocks(op).into_iter().flat_map(block_arguments);
+        for value in results(op).into_iter().chain(arguments) {
+            self.bind(value, Form::Scalar);
+        }
+    }
+
+    /// The results of an operator: those that have a form. What has none is the schedules' to decline.
+    fn registers(&mut self, op: Op<'c>) {
+        for result in results(op) {
+            if let Ok(form) = self.form_of(result) {
+                self.bind(result, form);
+            }
+        }
+    }
+
+    /// The form that the type of a value alone says.
+    fn form_of(&self, value: Val<'c>) -> Result<Form<'c>, String> {
+        let r#type = value.r#type();
+        if r#type.to_string() == "!axe.token" {
+            return Ok(Form::Token);
+        }
+        if types::memref_shape(r#type).is_some() {
+            return Err("storage cannot be carried by a loop or chosen by a branch".to_owned());
+        }
+        if types::tensor_shape(r#type).is_none() {
+            return Ok(Form::Scalar);
+        }
+        let fragment = self.kernel.fragment(r#type, self.group.threads());
+        Ok(Form::Registers(Held {
+            fragment: fragment.map_err(|decline| decline.to_string())?,
+            element: element_type(r#type),
+        }))
+    }
+
+    /// A loop or a branch: what it carries, what comes out of it.
+    fn control(&mut self, op: Op<'c>) -> PassResult<'c> {
+        let arguments = blocks(op).into_iter().flat_map(block_arguments);
+        for value in arguments.chain(results(op)) {
+            let form = self.form_of(value);
+            let form = form.map_err(|reason| PassError::new(op.location(), reason))?;
+            self.bind(value, form);
+        }
+        self.blocks(op)
+    }
+
+    fn scope(&mut self, op: Op<'c>) -> PassResult<'c> {
+        let selection = Selection::of(op).ok_or_else(|| {
+            PassError::new(
+                op.location(),
+                "a scope of threads has no operators on this target: expected warps or more",
+            )
+        })?;
+        let inner = self.group.select(&selection);
+        let outside = std::mem::replace(&mut self.group, inner);
+        self.blocks(op)?;
+        self.group = outside;
+        Ok(())
+    }
+
+    /// Binds the only result of an operation to storage.
+    fn memory(
+        &mut self,
+        op: Op<'c>,
+        storage: impl FnOnce(&Self, Op<'c>) -> Result<Storage<'c>, String>,
+    ) -> PassResult<'c> {
+        let made = storage(self, op).map_err(|reason| PassError::new(op.location(), reason))?;
+        if let Some(result) = only_result(op) {
+            self.bind(result, Form::Memory(Box::new(made)));
+        }
+        Ok(())
+    }
+
+    fn source(&self, op: Op<'c>) -> Result<&Storage<'c>, String> {
+        let source = operands(op).first().copied();
+        self.kernel.storage(source.ok_or("expected a source")?)
+    }
+
+    fn slice(&self, op: Op<'c>) -> Result<Storage<'c>, String> {
+        let result = only_result(op).ok_or("expected a result")?.r#type();
+        let shape = types::memref_shape(result).unwrap_or_default();
+        storage::addressable(result, &shape, self.source(op)?.bytes)?;
+        let origins: Vec<_> = operands(op)
+            .into_iter()
+            .skip(1)
+            .map(|origin| self.kernel.facts.of(origin))
+            .collect();
+        storage::slice(self.source(op)?, &origins, shape)
+    }
+
+    fn view(&self, op: Op<'c>) -> Result<Storage<'c>, String> {
+        let result = only_result(op).ok_or("expected a result")?;
+        storage::view(self.source(op)?, result.r#type())
+    }
+
+    /// The same storage of another CTA.
+    fn peer(&self, op: Op<'c>) -> Result<Storage<'c>, String> {
+        if !self.kernel.chip.has_tma {
+            return Err(format!(
+                "{} has no clusters: expected sm_90 or up",
+                self.kernel.chip.name
+            ));
+        }
+        Ok(Storage {
+            space: Space::ClusterShared,
+            ..self.source(op)?.clone()
+        })
+    }
+
+    /// An operation of another dialect, which is on scalars.
+    fn scalar_operation(&mut self, op: Op<'c>) -> PassResult<'c> {
+        let is_scalar = |value: &Val<'c>| matches!(self.kernel.form(*value), Some(Form::Scalar));
+        let shaped = results(op).iter().any(|result| {
+            types::memref_shape(result.r#type()).is_some()
+                || types::tensor_shape(result.r#type()).is_some()
+        });
+        if shaped || op.region_count() > 0 || !operands(op).iter().all(is_scalar) {
+            return Err(PassError::new(
+                op.location(),
+                format!(
+                    "'{}' has no form in a kernel of this target: expected operators of axe, scf.for, scf.if and operations on scalars",
+                    name(op)
+                ),
+            ));
+        }
+        self.scalars(op);
+        Ok(())
+    }
+}
+
+fn alloc<'c>(op: Op<'c>) -> Result<Storage<'c>, String> {
+    let result = only_result(op).ok_or("expected a result")?;
+    let storage = storage::of_type(result.r#type(), SHARED_ALIGNMENT)?;
+    match storage.space {
+        Space::Shared => Ok(storage),
+        _ => Err(format!("expected shared memory, got {}", result.r#type())),
+    }
+}
