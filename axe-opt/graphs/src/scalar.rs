@@ -171,7 +171,7 @@ impl Body {
                 };
                 self.convert(op, &x, to, error)
             }
-            (true, false) => self.to_integer(x, to),
+            (true, false) => self.round_to_integer(x, to),
             (false, false) => self.between_integers(x, to),
         }
     }
@@ -186,7 +186,7 @@ impl Body {
     }
 
     /// The integer of a float whose value is certain, or else whether it is above an input's reach.
-    fn to_integer(&mut self, x: &Scalar, to: Element) -> Scalar {
+    fn round_to_integer(&mut self, x: &Scalar, to: Element) -> Scalar {
         use Element::{I1, I32, Index};
         if to == I1 || x.error > 0.0 || x.bound >= to.limit() {
             // A comparison that no rounding can turn.
