@@ -3,6 +3,7 @@
 mod banks;
 #[cfg(feature = "compiler")]
 mod compile;
+mod kernel;
 #[cfg(feature = "compiler")]
 mod module;
 mod part;
@@ -35,7 +36,7 @@ struct Cli {
 enum Command {
     /// Look at layouts, compute with them, translate them
     Layout(Box<axe_layout::tools::cli::LayoutArgs>),
-    /// Run a kernel package in the simulator and check what it does
+    /// Run a kernel package in the simulator and check what it does; of a bare kernel, see `axe sim K.ptx --help`
     Sim(Box<sim::SimArgs>),
     /// Run a kernel package on a GPU, or on the host
     Run {
@@ -78,6 +79,10 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    // A bare kernel has options of its own.
+    if let Some(line) = kernel::bare_command() {
+        return finish(kernel::main(line));
+    }
     let result = match Cli::parse().command {
         Command::Layout(args) => return axe_layout::tools::cli::run(*args),
         Command::Sim(args) => sim::main(&args),
@@ -93,6 +98,10 @@ fn main() -> ExitCode {
         #[cfg(not(feature = "compiler"))]
         Command::Tune { tune, device } => axe_runtime::cli::tune::main(&tune, device),
     };
+    finish(result)
+}
+
+fn finish(result: Result<u8, axe_runtime::RuntimeError>) -> ExitCode {
     ExitCode::from(result.unwrap_or_else(|error| {
         eprintln!("axe: {error}");
         error.exit_code()

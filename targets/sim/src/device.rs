@@ -1,8 +1,9 @@
 //! The simulator's public face: modules, devices and launches.
 
-use crate::decode::{Program, decode};
+use crate::decode::{Preload, Program, Special, decode};
 use crate::exec::global::{AtomicLocks, GlobalChecks, GlobalMemory};
 use crate::exec::launch::{self, LaunchState, Options};
+use crate::exec::shared::SharedLayout;
 use crate::fault::Fault;
 use crate::ptx::ast::Init;
 use crate::report::{RunReport, SimError};
@@ -19,8 +20,14 @@ pub struct Module {
 }
 
 /// A kernel parameter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelParam {
+    /// Name.
+    pub name: String,
+    /// Element type, such as `f32`; `b8` for structures.
+    pub ty: String,
+    /// Alignment in bytes.
+    pub align: u64,
     /// Offset in the parameter block, in bytes.
     pub offset: u64,
     /// Size in bytes.
@@ -28,10 +35,11 @@ pub struct KernelParam {
 }
 
 impl Module {
-    /// Parses and decodes PTX text.
+    /// Parses and decodes PTX text. An instruction that is not supported is no error here: it ends the
+    /// kernel that executes it, and [`Module::unsupported`] lists it.
     ///
     /// # Errors
-    /// The first place that is no PTX or an instruction that is not supported, with its line.
+    /// The first place that is no PTX, with its line.
     pub fn parse(text: &str) -> Result<Self, SimError> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let id = NEXT.fetch_add(1, Relaxed);
@@ -52,6 +60,11 @@ impl Module {
             .collect()
     }
 
+    /// Instructions that the simulator does not execute, in order of the text.
+    pub fn unsupported(&self) -> impl Iterator<Item = &crate::ptx::PtxError> {
+        self.program.unsupported.iter()
+    }
+
     /// The parameters of a kernel.
     #[must_use]
     pub fn params(&self, kernel: &str) -> Option<Vec<KernelParam>> {
@@ -63,6 +76,9 @@ impl Module {
             func.params
                 .iter()
                 .map(|p| KernelParam {
+                    name: p.name.clone(),
+                    ty: p.ty.clone(),
+                    align: p.align,
                     offset: p.offset,
                     bytes: p.bytes,
                 })
@@ -246,6 +262,21 @@ impl Device {
         Ok(())
     }
 
+    /// Memory for cooperative groups' grid barrier: its size and a counter (`driver_abi.h` of the CUDA
+    /// toolkit, `grid_workspace`), where a program reads its address; else 0.
+    fn grid_workspace(&mut self, program: &Program) -> Result<u64, SimError> {
+        let envreg = |p: &Preload| matches!(p, Preload::Special(Special::Envreg(_)));
+        let mut preloads = program.functions.iter().flat_map(|f| &f.preload);
+        if !preloads.any(|(_, p)| envreg(p)) {
+            return Ok(0);
+        }
+        let fail = |fault: Fault| SimError::Launch(fault.to_string());
+        let name = "workspace of the grid barrier";
+        let at = self.memory.alloc(8, name.into()).map_err(fail)?;
+        self.copy_in(at, &8u64.to_le_bytes()).map_err(fail)?;
+        Ok(at)
+    }
+
     fn load_globals(&mut self, module: &Module) -> Result<Vec<u64>, SimError> {
         let key = module.id;
         if let Some(known) = self.globals.get(&key) {
@@ -358,9 +389,9 @@ impl Simulator {
             let at = param.offset as usize;
             params[at..at + bytes.len()].copy_from_slice(&bytes);
         }
-        let (shared_offsets, fixed) = launch::shared_layout(program, kernel);
-        let shared_bytes = fixed + launch.smem;
-        launch::check_shared(shared_bytes)?;
+        let shared = SharedLayout::new(program, kernel, launch.smem);
+        launch::check_shared(shared.used)?;
+        let workspace = device.grid_workspace(program)?;
         let state = LaunchState {
             program,
             kernel,
@@ -371,13 +402,19 @@ impl Simulator {
             block: launch.block,
             cluster: launch.cluster,
             dynamic_shared: launch.smem,
-            shared_bytes,
-            shared_offsets,
+            shared,
+            workspace,
+            output: Mutex::default(),
+            changes: AtomicU64::new(0),
             checks: self.options.checks.then(GlobalChecks::new),
             options: self.options.clone(),
             locks: AtomicLocks::new(),
             findings: Mutex::default(),
         };
-        launch::run(&state)
+        let result = launch::run(&state);
+        if workspace != 0 {
+            (device.memory.free(workspace)).map_err(|f| SimError::Launch(f.to_string()))?;
+        }
+        result
     }
 }

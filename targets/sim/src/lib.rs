@@ -21,19 +21,23 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod bare;
 mod check;
 mod decode;
 mod device;
 mod exec;
 pub mod fault;
+mod names;
 pub mod package;
 mod partial;
 pub mod ptx;
 mod report;
+mod sarif;
 pub mod units;
 
 pub use device::{Arg, Device, KernelParam, Launch, Module, Simulator};
 pub use exec::counters::{Counters, Executed};
 pub use exec::launch::Options;
 pub use fault::Fault;
-pub use report::{Finding, FindingKind, Place, RunReport, SimError};
+pub use report::{Finding, FindingKind, Place, RunReport, Severity, SimError};
+pub use sarif::sarif;

@@ -73,7 +73,7 @@ fn races_in_global_memory() {
     );
     let grid = Launch::new("k", 4, 32, vec![]);
     let all = findings(
-        &kernel("st.global.u32 [%d1], %r0;"),
+        &kernel("mov.u32 %r0, %ctaid.x; st.global.u32 [%d1], %r0;"),
         &grid,
         vec![Given::In(vec![0; 4096])],
         0,

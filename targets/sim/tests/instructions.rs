@@ -253,9 +253,134 @@ fn elects_one_lane() {
 #[test]
 fn errors_name_line_and_instruction() {
     let text = ".version 8.0\n.target sm_90a\n.address_size 64\n.entry k()\n{\n.reg .b32 %r<3>;\nfrobnicate.b32 %r0, %r1;\n}";
-    let error = axe_sim::Module::parse(text).unwrap_err().to_string();
+    let module = axe_sim::Module::parse(text).unwrap();
+    let error = module.unsupported().next().unwrap().to_string();
     assert!(
         error.contains("line 7") && error.contains("frobnicate.b32"),
         "{error}"
     );
+}
+
+/// Runs `body` with one thread and gives `%d9` and `%d10`; the module may hold more than the kernel.
+fn pair_of(before: &str, body: &str) -> [u64; 2] {
+    let text = format!(
+        ".version 8.8\n.target sm_100a\n.address_size 64\n{before}
+.visible .entry k(.param .u64 out)
+{{
+.reg .pred %p<9>; .reg .b32 %r<30>; .reg .b64 %d<30>; .reg .f32 %f<9>; .reg .f64 %g<9>; .reg .b128 %w<4>; .shared .align 16 .b8 s[64];
+ld.param.u64 %d0, [out]; mov.u64 %d9, 0; mov.u64 %d10, 0;
+{body}
+st.global.v2.u64 [%d0], {{%d9, %d10}};
+ret;
+}}"
+    );
+    let out = common::clean(&text, &axe_sim::Launch::new("k", 1, 1, vec![]), || {
+        vec![common::Given::Out(16)]
+    });
+    [0, 8].map(|i| u64::from_le_bytes(out[0][i..i + 8].try_into().unwrap()))
+}
+
+#[test]
+fn registers_of_128_bits() {
+    let body = "mov.b64 %d1, 11; mov.b64 %d2, 22; mov.b64 %d3, 33; mov.b64 %d4, 44;
+mov.b128 %w0, {%d1, %d2}; mov.b128 %w1, {%d3, %d4}; st.global.b128 [%d0], %w0;
+atom.relaxed.gpu.global.cas.b128 %w2, [%d0], %w1, %w1; atom.relaxed.gpu.global.cas.b128 %w2, [%d0], WITH, %w1;
+ld.global.b128 %w3, [%d0]; mov.b128 {%d9, %d10}, FROM;";
+    let of =
+        |with: &str, from: &str| pair_of("", &body.replace("WITH", with).replace("FROM", from));
+    assert_eq!(of("%w0", "%w3"), [33, 44]);
+    assert_eq!(of("%w0", "%w2"), [11, 22]);
+    // One half differs: nothing is swapped.
+    let other = "mov.b128 %w2, {%d1, %d4}; ";
+    let text = body.replace(
+        "atom.relaxed.gpu.global.cas.b128 %w2, [%d0], WITH",
+        &format!("{other} atom.relaxed.gpu.global.cas.b128 %w2, [%d0], %w2"),
+    );
+    assert_eq!(pair_of("", &text.replace("FROM", "%w3")), [11, 22]);
+}
+
+#[test]
+fn directed_fused_multiply_add_of_doubles() {
+    // 1 + 2^-60, and the square of 1 + 2^-30 less 1: Python's fractions say what lies below and above.
+    let of = |round: &str, a: f64, b: f64, c: f64| {
+        let set = format!(
+            "mov.b64 %d1, {}; mov.b64 %d2, {}; mov.b64 %d3, {}; mov.b64 %g0, %d1; mov.b64 %g1, %d2; mov.b64 %g2, %d3;",
+            a.to_bits(),
+            b.to_bits(),
+            c.to_bits()
+        );
+        f64::from_bits(
+            pair_of(
+                "",
+                &format!("{set} fma.{round}.f64 %g3, %g0, %g1, %g2; mov.b64 %d9, %g3;"),
+            )[0],
+        )
+    };
+    let tiny = 2f64.powi(-60);
+    assert_eq!(of("rz", tiny, 1.0, 1.0), 1.0);
+    assert_eq!(of("rp", tiny, 1.0, 1.0), 1.0f64.next_up());
+    assert_eq!(of("rm", -tiny, 1.0, 1.0), 1.0f64.next_down());
+    assert_eq!(of("rz", -tiny, 1.0, 1.0), 1.0f64.next_down());
+    assert_eq!(of("rz", tiny, 1.0, -1.0), (-1.0f64).next_up());
+    let x = 1.0 + 2f64.powi(-30);
+    // x * x = 1 + 2^-29 + 2^-60 exactly.
+    assert_eq!(of("rz", x, x, 0.0), 1.0 + 2f64.powi(-29));
+    assert_eq!(of("rp", x, x, 0.0), (1.0 + 2f64.powi(-29)).next_up());
+    assert_eq!(of("rz", x, x, -1.0), 2f64.powi(-29) + 2f64.powi(-60));
+    assert_eq!(of("rm", 1.0, 1.0, -1.0).to_bits(), (-0.0f64).to_bits());
+}
+
+#[test]
+fn three_operands_packed_and_video_integers() {
+    let r = |body: &str| {
+        pair_of(
+            "",
+            &format!(
+                "mov.b32 %r1, 0xFFFFFFF0; mov.b32 %r2, 300; mov.b32 %r3, 0x01020304; mov.b32 %r4, 0x04030201; {body} cvt.u64.u32 %d9, %r9;"
+            ),
+        )[0] as u32
+    };
+    assert_eq!(r("max.s32 %r9, %r1, %r2, %r3;"), 0x0102_0304);
+    assert_eq!(r("min.s32 %r9, %r2, %r3, %r1;"), 0xffff_fff0);
+    let f = |op: &str| {
+        f32::from_bits(r(&format!(
+            "mov.f32 %f0, 0f7FC00000; mov.f32 %f1, 0f40000000; mov.f32 %f2, 0fC0800000; {op} %f3, %f0, %f1, %f2; mov.b32 %r9, %f3;"
+        )))
+    };
+    assert_eq!(f("max.f32"), 2.0);
+    assert_eq!(f("min.f32"), -4.0);
+    assert!(f("max.NaN.f32").is_nan());
+    assert_eq!(
+        r("cvt.pack.sat.u8.s32.b32 %r9, %r1, %r2, %r3;"),
+        0x0304_00ff
+    );
+    assert_eq!(r("cvt.pack.sat.s16.s32 %r9, %r1, %r2;"), 0xfff0_012c);
+    assert_eq!(
+        r("vabsdiff4.u32.u32.u32.add %r9, %r3, %r4, %r2;"),
+        300 + 3 + 1 + 1 + 3
+    );
+    assert_eq!(r("vadd.u32.u32.u32 %r9, %r3.b1, %r4.h1;"), 3 + 0x0403);
+    assert_eq!(r("vadd.s32.s32.s32.add %r9, %r1, %r2, %r2;"), 584);
+    assert_eq!(r("vshl.u32.u32.u32.clamp.add %r9, %r2, 2, %r2;"), 1500);
+    assert_eq!(r("vmin2.s32.s32.s32 %r9, %r1, %r2, %r4;"), 0xffff_fff0);
+}
+
+#[test]
+fn lanes_may_call_different_functions() {
+    let functions = ".func (.reg .b32 r) twice(.reg .b32 a) { add.u32 r, a, a; ret; }
+.func (.reg .b32 r) square(.reg .b32 a) { mul.lo.u32 r, a, a; ret; }
+.global .align 8 .u64 table[2] = {twice, square};";
+    let text = format!(
+        ".version 8.8\n.target sm_90a\n.address_size 64\n{functions}
+.visible .entry k(.param .u64 out) {{ .reg .b32 %r<9>; .reg .b64 %d<9>;
+mov.u32 %r0, %tid.x; and.b32 %r1, %r0, 1; mul.wide.u32 %d1, %r1, 8; mov.u64 %d2, table; add.s64 %d2, %d2, %d1; ld.global.u64 %d3, [%d2];
+call (%r2), %d3, (%r0); mul.wide.u32 %d4, %r0, 4; ld.param.u64 %d0, [out]; add.s64 %d0, %d0, %d4; bar.sync 0; st.global.u32 [%d0], %r2; ret; }}"
+    );
+    let out = common::clean(&text, &axe_sim::Launch::new("k", 1, 48, vec![]), || {
+        vec![common::Given::Out(192)]
+    });
+    let want: Vec<u32> = (0..48)
+        .map(|i| if i % 2 == 0 { 2 * i } else { i * i })
+        .collect();
+    assert_eq!(common::to_words(&out[0]), want);
 }

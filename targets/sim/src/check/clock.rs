@@ -64,6 +64,27 @@ impl Clock {
         Foreign(all)
     }
 
+    /// What both know.
+    fn meet(&mut self, other: &Self) {
+        let known = other.local.iter().copied().chain(std::iter::repeat(0));
+        for (a, b) in self.local.iter_mut().zip(known) {
+            *a = (*a).min(b);
+        }
+        self.foreign.retain(|cluster, mine| {
+            let Some(theirs) = other.foreign.get(cluster) else {
+                return false;
+            };
+            if !Arc::ptr_eq(mine, theirs) {
+                let mine = Arc::make_mut(mine);
+                mine.truncate(theirs.len());
+                for (a, b) in mine.iter_mut().zip(theirs.iter()) {
+                    *a = (*a).min(*b);
+                }
+            }
+            true
+        });
+    }
+
     /// Learns what another thread released through global memory.
     pub(crate) fn import(&mut self, me: u32, from: &Foreign) {
         for (cluster, snapshot) in &from.0 {
@@ -119,6 +140,22 @@ impl View {
             all: zero.clone(),
             proxy: zero,
         }
+    }
+
+    /// What all of the views hold.
+    pub(crate) fn meet(views: &[&Self]) -> Self {
+        let Some((first, rest)) = views.split_first() else {
+            return Self::default();
+        };
+        let mut out = (*first).clone();
+        for view in rest {
+            for (mine, theirs) in [(&mut out.all, &view.all), (&mut out.proxy, &view.proxy)] {
+                if !Arc::ptr_eq(mine, theirs) {
+                    Arc::make_mut(mine).meet(theirs);
+                }
+            }
+        }
+        out
     }
 
     pub(crate) fn join(&mut self, other: &Self) {

@@ -2,7 +2,7 @@
 
 use super::floating::{comparison, floating, rounding, test_property};
 use super::integer::integer;
-use super::lower::{Decoded, Lower};
+use super::lower::{Decoded, Lower, Symbol};
 use super::{
     Combine, MOD_FTZ, MOD_FTZ_BF16, MOD_FTZ_F16, MOD_SAT, MOD_SAT64, Op, PredSrc, Setp, Slot,
 };
@@ -14,7 +14,10 @@ use crate::units::float::{Format, Round};
 /// Types that a modifier list may hold, apart from those of matrices.
 pub(super) fn is_type(part: &str) -> bool {
     type_bytes(part).is_some()
-        || matches!(part, "e2m1x2" | "e2m3x2" | "e3m2x2" | "ue8m0x2" | "pred")
+        || matches!(
+            part,
+            "u2" | "s2" | "u4" | "s4" | "e2m1x2" | "e2m3x2" | "e3m2x2" | "ue8m0x2" | "pred"
+        )
 }
 
 /// The format of a scalar or packed float type.
@@ -115,9 +118,41 @@ impl Lower<'_> {
             {
                 Some(self.carry(name, &flags, &types, ops)?)
             }
-            _ => self.lanes(name, &flags, &types, ops)?,
+            "min" | "max" if ops.len() == 4 => Some(self.of_three(name, &flags, &types, ops)?),
+            _ => match self.lanes(name, &flags, &types, ops)? {
+                None => self.video(name, mods, ops)?,
+                some => some,
+            },
         };
         Ok(op)
+    }
+
+    /// `min` and `max` of three numbers (PTX ISA 9.7.3.11): of two, and of that and the third.
+    fn of_three(
+        &mut self,
+        name: &str,
+        flags: &[&str],
+        types: &[&str],
+        ops: &[Operand],
+    ) -> Decoded<Op> {
+        let Some(Op::Alu { f, d, s, mods }) = self.lanes(name, flags, types, &ops[..3])? else {
+            return Err(self.error(format!("unsupported `{name}` of three operands")));
+        };
+        let ty = types.first().copied().unwrap_or("");
+        let third = self.src(self.nth(ops, 3)?, ty)?;
+        let both = self.new_slot();
+        self.before.push(Op::Alu {
+            f,
+            d: both,
+            s,
+            mods,
+        });
+        Ok(Op::Alu {
+            f,
+            d,
+            s: [both, third, 0, 0],
+            mods,
+        })
     }
 
     /// Instructions that are one function over lanes.
@@ -146,7 +181,7 @@ impl Lower<'_> {
             _ => 2,
         };
         if ops.len() != arity + 1 {
-            // Three-input min and max and the predicate form of lop3 are other instructions.
+            // The predicate form of lop3 is another instruction.
             return Err(self.error(format!(
                 "`{name}` takes {} operands here, got {}",
                 arity + 1,
@@ -189,6 +224,9 @@ impl Lower<'_> {
                 other => self.pred_src(other)?,
             };
             return Ok(Some(Op::PredMov { d, a }));
+        }
+        if ty == "b128" {
+            return self.mov_wide(to, from).map(Some);
         }
         if let Operand::Vector(parts) = to {
             let count = parts.len() as u32;
@@ -245,6 +283,29 @@ impl Lower<'_> {
         }
         let a = self.src(from, ty)?;
         Ok(Some(Op::Mov { d, a }))
+    }
+
+    /// `mov.b128`: two halves.
+    fn mov_wide(&mut self, to: &Operand, from: &Operand) -> Decoded<Op> {
+        let (Some([d0, d1]), Some([a0, a1])) = (
+            <[Slot; 2]>::try_from(self.destinations(to)?).ok(),
+            <[Slot; 2]>::try_from(self.sources(from, "b64")?).ok(),
+        ) else {
+            return Err(self.error("mov.b128 takes a 128-bit register and two of 64 bits"));
+        };
+        self.before.push(Op::Mov { d: d0, a: a0 });
+        Ok(Op::Mov { d: d1, a: a1 })
+    }
+
+    /// The slots of an operand: two of a 128-bit register.
+    fn slots_of(&self, operand: &Operand) -> Option<[Slot; 2]> {
+        match operand {
+            Operand::Name(name) => match self.lookup(name) {
+                Some(Symbol::Reg(slot, 16)) => Some([slot, slot + 1]),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     fn pred_logic(&mut self, name: &str, ops: &[Operand]) -> Decoded<Op> {
@@ -379,7 +440,7 @@ impl Lower<'_> {
         let has = |flag: &str| flags.contains(&flag);
         let (satfinite, relu) = (has("satfinite"), has("relu"));
         if flags.contains(&"pack") {
-            return Err(self.error("cvt.pack is not supported"));
+            return self.cvt_pack_sat(types, ops);
         }
         if to.ends_with("x2") || from.ends_with("x2") {
             return self.cvt_packed(flags, to, from, ops);
@@ -448,13 +509,27 @@ impl Lower<'_> {
     /// A register list of a matrix operand.
     pub(super) fn sources(&mut self, operand: &Operand, ty: &str) -> Decoded<Vec<Slot>> {
         let all: Vec<Operand> = self.elements(operand).to_vec();
-        all.iter().map(|o| self.src(o, ty)).collect()
+        let mut slots = Vec::with_capacity(all.len());
+        for operand in &all {
+            match self.slots_of(operand) {
+                Some(wide) => slots.extend(wide),
+                None => slots.push(self.src(operand, ty)?),
+            }
+        }
+        Ok(slots)
     }
 
     /// A register list that is written.
     pub(super) fn destinations(&mut self, operand: &Operand) -> Decoded<Vec<Slot>> {
         let all: Vec<Operand> = self.elements(operand).to_vec();
-        all.iter().map(|o| self.dst(o)).collect()
+        let mut slots = Vec::with_capacity(all.len());
+        for operand in &all {
+            match self.slots_of(operand) {
+                Some(wide) => slots.extend(wide),
+                None => slots.push(self.dst(operand)?),
+            }
+        }
+        Ok(slots)
     }
 }
 

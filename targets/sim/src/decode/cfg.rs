@@ -57,9 +57,14 @@ pub(super) fn reconverge(func: &mut Func) {
         successors.push(next);
     }
     let dominators = post_dominators(&successors, exit);
+    let entry = func.entry;
+    let ends: Vec<bool> = (0..n).map(|pc| entry && ends_thread(func, pc)).collect();
     let point = |pc: usize| -> Option<u32> {
         let d = dominators[block_of(pc)]?;
-        starts.get(d).map(|&s| s as u32)
+        // Lanes whose only way on is to exit do not wait for others to exit with them: those may be
+        // at a barrier, which does not count who has exited.
+        let at = starts.get(d).filter(|&&s| !ends[s]);
+        at.map(|&s| s as u32)
     };
     let mut joins = Vec::new();
     for pc in 0..n {
@@ -81,6 +86,23 @@ pub(super) fn reconverge(func: &mut Func) {
             inst.join = true;
         }
     }
+}
+
+/// Whether a kernel does nothing from `pc` on but exit.
+fn ends_thread(func: &Func, mut pc: usize) -> bool {
+    for _ in 0..func.insts.len() {
+        let Some(inst) = func.insts.get(pc) else {
+            return true;
+        };
+        let always = inst.guard == super::PredSrc(0, false);
+        match &inst.op {
+            Op::Ret | Op::Exit if always => return true,
+            Op::Bra { target, .. } if always => pc = *target as usize,
+            Op::Nop => pc += 1,
+            _ => return false,
+        }
+    }
+    false
 }
 
 /// Immediate post-dominator of each block; `None` where only the exit post-dominates.

@@ -176,7 +176,7 @@ fn root(round: Round, a: f32) -> u32 {
     Format::F32.from_f64(to_odd(s, (-s).mul_add(s, a)), round, false) as u32
 }
 
-/// Sums, products, quotients and roots of doubles under a rounding other than to nearest: the
+/// Sums, products, fused ones, quotients and roots of doubles under a rounding other than to nearest: the
 /// nearest result and the sign of its exact error say the neighbour.
 fn directed_double(op: &str, round: Round) -> Option<LaneFn> {
     fn step(round: Round, nearest: f64, error: f64) -> f64 {
@@ -213,6 +213,24 @@ fn directed_double(op: &str, round: Round) -> Option<LaneFn> {
         let p = a * b;
         step(round, p, a.mul_add(b, -p))
     }
+    /// The exact error of a fused multiply-add is a sum of two doubles, the first of which has its sign
+    /// (Boldo and Muller, "Some Functions Computable with a Fused-mac", ARITH 2005).
+    fn fused(round: Round, a: f64, b: f64, c: f64) -> f64 {
+        fn two_sum(a: f64, b: f64) -> (f64, f64) {
+            let s = a + b;
+            let t = s - a;
+            (s, (a - (s - t)) + (b - t))
+        }
+        let r = a.mul_add(b, c);
+        let p = a * b;
+        if r == 0.0 && round == Round::Down && (p.is_sign_negative() || c.is_sign_negative()) {
+            return -0.0;
+        }
+        let (c1, c2) = two_sum(c, a.mul_add(b, -p));
+        let (s1, s2) = two_sum(p, c1);
+        let (error, _) = two_sum((s1 - r) + s2, c2);
+        step(round, r, error)
+    }
     fn ratio(round: Round, a: f64, b: f64) -> f64 {
         let q = a / b;
         let rest = (-q).mul_add(b, a);
@@ -228,6 +246,9 @@ fn directed_double(op: &str, round: Round) -> Option<LaneFn> {
                 "add" => |x, y, _, _| map2(x, y, |a: f64, b: f64| sum($round, a, b)),
                 "sub" => |x, y, _, _| map2(x, y, |a: f64, b: f64| sum($round, a, -b)),
                 "mul" => |x, y, _, _| map2(x, y, |a: f64, b: f64| product($round, a, b)),
+                "fma" | "mad" => {
+                    |x, y, z, _| map3(x, y, z, |a: f64, b: f64, c: f64| fused($round, a, b, c))
+                }
                 "div" => |x, y, _, _| map2(x, y, |a: f64, b: f64| ratio($round, a, b)),
                 "rcp" => |x, _, _, _| map1(x, |a: f64| ratio($round, 1.0, a)),
                 "sqrt" => |x, _, _, _| map1(x, |a: f64| root($round, a)),

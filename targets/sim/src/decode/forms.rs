@@ -80,8 +80,8 @@ pub struct Atom {
     pub offset: i64,
     /// Operands, one an element.
     pub b: Vec<Slot>,
-    /// New value of `cas`.
-    pub c: Slot,
+    /// New values of `cas`, which compares and swaps all elements together.
+    pub c: Vec<Slot>,
     /// Ordering.
     pub order: Order,
     /// `red.async`: the mbarrier that gets the bytes.

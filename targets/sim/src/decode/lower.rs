@@ -37,11 +37,18 @@ pub(super) struct Lower<'p> {
     scopes: Vec<Scope>,
     preload: HashMap<Preload, Slot>,
     label_pc: Vec<Option<u32>>,
-    loc: Option<(u32, u32, u32)>,
+    loc: Option<u32>,
+    /// Index in [`Program::locs`] of the last `.loc` of a place.
+    locs: HashMap<ast::SourcePlace, u32>,
     names: HashMap<String, Arc<str>>,
+    /// Operations that an instruction of several starts with.
+    pub(super) before: Vec<super::Op>,
     line: u32,
     column: u32,
 }
+
+/// Bytes between the variables of a local frame.
+const LOCAL_GAP: u64 = 16;
 
 fn align_up(n: u64, align: u64) -> u64 {
     n.next_multiple_of(align.max(1))
@@ -86,7 +93,9 @@ impl<'p> Lower<'p> {
             preload: HashMap::new(),
             label_pc: Vec::new(),
             loc: None,
+            locs: HashMap::new(),
             names: HashMap::new(),
+            before: Vec::new(),
             line: function.line,
             column: 1,
         };
@@ -106,6 +115,9 @@ impl<'p> Lower<'p> {
     fn parameter(&mut self, v: &Variable, kernel: bool) -> Param {
         let bytes = v.bytes();
         let mut param = Param {
+            name: v.name.clone(),
+            ty: v.ty.clone(),
+            align: v.align,
             offset: 0,
             bytes,
             slot: None,
@@ -119,15 +131,22 @@ impl<'p> Lower<'p> {
             self.func.param_bytes = param.offset + bytes;
             self.define(&v.name, Symbol::KernelParam(param.offset));
         } else {
-            param.offset = self.frame(bytes, v.align);
+            param.offset = self.frame(v, true);
             self.define(&v.name, Symbol::Local(param.offset, bytes, true));
         }
         param
     }
 
-    fn frame(&mut self, bytes: u64, align: u64) -> u64 {
-        let offset = align_up(self.func.frame_bytes, align);
-        self.func.frame_bytes = offset + bytes;
+    /// Gives a variable its place in the local frame; what lies between two belongs to neither.
+    fn frame(&mut self, v: &Variable, param: bool) -> u64 {
+        let offset = align_up(self.func.frame_bytes, v.align);
+        self.func.frame_bytes = offset.saturating_add(v.bytes()).saturating_add(LOCAL_GAP);
+        self.func.locals.push(super::LocalVar {
+            name: v.name.clone(),
+            offset,
+            bytes: v.bytes(),
+            param,
+        });
         offset
     }
 
@@ -152,6 +171,15 @@ impl<'p> Lower<'p> {
             line: self.line,
             column: self.column,
             message: message.into(),
+            unsupported: true,
+        }
+    }
+
+    /// An error that no simulator would accept: a name that means nothing here.
+    fn undefined(&self, message: impl Into<String>) -> PtxError {
+        PtxError {
+            unsupported: false,
+            ..self.error(message)
         }
     }
 
@@ -181,6 +209,8 @@ impl<'p> Lower<'p> {
                 if let Some(n) = number.filter(|&n| n < *count && start == prefix) {
                     return Some(if *bytes == 0 {
                         Symbol::Pred(first + n)
+                    } else if *bytes > 8 {
+                        Symbol::Reg(first + 2 * n, *bytes)
                     } else {
                         Symbol::Reg(first + n, *bytes)
                     });
@@ -195,8 +225,13 @@ impl<'p> Lower<'p> {
         self.block(stmts)?;
         self.emit("ret", super::Op::Ret, PredSrc(0, false));
         self.resolve()?;
+        self.program.communicates |= self.func.insts.iter().any(|i| communicates(&i.op));
         strengthen_guesses(&mut self.func);
         super::cfg::reconverge(&mut self.func);
+        self.func.fixed = vec![false; self.func.slots as usize];
+        for (slot, _) in &self.func.preload {
+            self.func.fixed[*slot as usize] = true;
+        }
         Ok(self.func)
     }
 
@@ -211,7 +246,7 @@ impl<'p> Lower<'p> {
                     .map(|scope| scope.labels.insert(name.clone(), id));
                 if scope.flatten().is_some() {
                     self.line = *line;
-                    return Err(self.error(format!("label `{name}` is defined twice")));
+                    return Err(self.undefined(format!("label `{name}` is defined twice")));
                 }
             }
             if let (Stmt::Targets(name, names), Some(scope)) = (stmt, self.scopes.last_mut()) {
@@ -245,10 +280,10 @@ impl<'p> Lower<'p> {
                 self.block(stmts)?;
                 self.scopes.pop();
             }
-            Stmt::Loc(file, line, column) => {
+            Stmt::Loc(loc) => {
                 // Line 0 is the compiler's word for "no line of its own".
-                if *line != 0 {
-                    self.loc = Some((*file, *line, *column));
+                if loc.place.1 != 0 {
+                    self.loc = Some(self.located(loc));
                 }
             }
             Stmt::Inst(inst) => {
@@ -257,6 +292,28 @@ impl<'p> Lower<'p> {
             }
         }
         Ok(())
+    }
+
+    /// The index of a place in the source. What it was inlined at has a `.loc` of its own before
+    /// (PTX ISA 11.5.3), or stands for itself.
+    fn located(&mut self, loc: &ast::Loc) -> u32 {
+        let inlined = loc.inlined.as_ref().map(|(function, at)| {
+            let outer = self.locs.get(at).copied();
+            let outer = outer.unwrap_or_else(|| self.new_loc(*at, None));
+            (function.clone(), outer)
+        });
+        let known = self.locs.get(&loc.place).copied();
+        let same = |&id: &u32| self.program.locs[id as usize].inlined == inlined;
+        known
+            .filter(same)
+            .unwrap_or_else(|| self.new_loc(loc.place, inlined))
+    }
+
+    fn new_loc(&mut self, place: ast::SourcePlace, inlined: Option<(String, u32)>) -> u32 {
+        let id = self.program.locs.len() as u32;
+        self.program.locs.push(super::Loc { place, inlined });
+        self.locs.insert(place, id);
+        id
     }
 
     fn registers(&mut self, ty: &str, name: &str, count: Option<u32>) {
@@ -273,7 +330,8 @@ impl<'p> Lower<'p> {
             &mut self.func.slots
         };
         let first = *next;
-        *next += n;
+        // A register of 128 bits is two of 64.
+        *next += if bytes > 8 { 2 * n } else { n };
         if count.is_some() {
             if let Some(scope) = self.scopes.last_mut() {
                 scope.ranges.push((name.to_string(), n, first, bytes));
@@ -297,10 +355,10 @@ impl<'p> Lower<'p> {
                 self.program.globals.push(v.clone());
                 Symbol::Global(self.program.globals.len() - 1)
             }
-            Space::Local => Symbol::Local(self.frame(v.bytes(), v.align), v.bytes(), false),
-            Space::Param => Symbol::Local(self.frame(v.bytes(), v.align), v.bytes(), true),
+            Space::Local => Symbol::Local(self.frame(v, false), v.bytes(), false),
+            Space::Param => Symbol::Local(self.frame(v, true), v.bytes(), true),
             Space::Generic | Space::Reg => {
-                return Err(self.error(format!("variable `{}` has no state space", v.name)));
+                return Err(self.undefined(format!("variable `{}` has no state space", v.name)));
             }
         };
         self.define(&v.name, symbol);
@@ -308,6 +366,9 @@ impl<'p> Lower<'p> {
     }
 
     pub(super) fn emit(&mut self, name: &str, op: super::Op, guard: PredSrc) {
+        // `bar` stands for `barrier.aligned` (PTX ISA 9.7.13.1).
+        let bar = name.starts_with("bar.") && !name.starts_with("bar.warp");
+        let aligned = bar || name.split('.').any(|part| part == "aligned");
         let name = self
             .names
             .entry(name.to_string())
@@ -317,6 +378,7 @@ impl<'p> Lower<'p> {
             op,
             guard,
             join: false,
+            aligned,
             line: self.line,
             loc: self.loc,
             name,
@@ -329,7 +391,18 @@ impl<'p> Lower<'p> {
             Some((name, negated)) => PredSrc(self.pred_named(name)?, *negated),
         };
         let parts: Vec<&str> = inst.op.iter().map(String::as_str).collect();
-        let op = self.operation(&parts, &inst.operands)?;
+        // What this simulator does not execute stops the kernel that reaches it, not the module.
+        let op = match self.operation(&parts, &inst.operands) {
+            Err(error) if error.unsupported => {
+                self.before.clear();
+                self.program.unsupported.push(error.clone());
+                super::Op::Unsupported(error.message.into())
+            }
+            other => other?,
+        };
+        for first in std::mem::take(&mut self.before) {
+            self.emit(&inst.mnemonic(), first, guard);
+        }
         self.emit(&inst.mnemonic(), op, guard);
         Ok(())
     }
@@ -366,7 +439,7 @@ impl<'p> Lower<'p> {
             .iter()
             .rev()
             .find_map(|scope| scope.labels.get(name).copied())
-            .ok_or_else(|| self.error(format!("no label `{name}`")))
+            .ok_or_else(|| self.undefined(format!("no label `{name}`")))
     }
 
     pub(super) fn targets(&self, name: &str) -> Option<Vec<String>> {
@@ -401,7 +474,7 @@ impl<'p> Lower<'p> {
     pub(super) fn pred_named(&self, name: &str) -> Decoded<Pred> {
         match self.lookup(name) {
             Some(Symbol::Pred(p)) => Ok(p),
-            _ => Err(self.error(format!("`{name}` is no predicate"))),
+            _ => Err(self.undefined(format!("`{name}` is no predicate"))),
         }
     }
 
@@ -440,7 +513,7 @@ impl<'p> Lower<'p> {
         match operand {
             Operand::Name(name) => match self.lookup(name) {
                 Some(Symbol::Reg(slot, bytes)) => Ok((slot, bytes)),
-                _ => Err(self.error(format!("`{name}` is no register to write"))),
+                _ => Err(self.undefined(format!("`{name}` is no register to write"))),
             },
             Operand::Sink => Ok((self.new_slot(), 8)),
             _ => Err(self.error("expected a register to write")),
@@ -506,7 +579,11 @@ impl<'p> Lower<'p> {
                 if let Some(special) = special(name) {
                     return Ok(self.preloaded(special));
                 }
-                Err(self.error(format!("`{name}` is not defined")))
+                let known = name.starts_with("%pm") || !name.contains(|c: char| c.is_ascii_digit());
+                if name.starts_with('%') && known {
+                    return Err(self.error(format!("special register `{name}` is not supported")));
+                }
+                Err(self.undefined(format!("`{name}` is not defined")))
             }
         }
     }
@@ -542,6 +619,16 @@ impl<'p> Lower<'p> {
             Operand::Vector(all) => all,
             other => std::slice::from_ref(other),
         }
+    }
+}
+
+/// Whether an operation is a strong access of memory that other threads see.
+fn communicates(op: &super::Op) -> bool {
+    let seen = |space: Space| matches!(space, Space::Global | Space::Shared | Space::Generic);
+    match op {
+        super::Op::Ld(a) | super::Op::St(a) => seen(a.space) && a.order != super::Order::Weak,
+        super::Op::Atom(atom) => seen(atom.space),
+        _ => false,
     }
 }
 
@@ -620,6 +707,16 @@ fn special(name: &str) -> Option<Preload> {
         ("%reserved_smem_offset_begin", 4) => constant(0),
         ("%reserved_smem_offset_end" | "%reserved_smem_offset_cap", 4) => {
             constant(super::SHARED_BASE)
+        }
+        // The driver sets two: the address of the workspace of cooperative groups' grid barrier.
+        (name, 4)
+            if name
+                .strip_prefix("%envreg")
+                .is_some_and(|n| n.parse::<u8>().is_ok_and(|n| n < 32)) =>
+        {
+            Preload::Special(S::Envreg(
+                name.trim_start_matches("%envreg").parse().unwrap_or(0),
+            ))
         }
         ("WARP_SZ", 4) => constant(32),
         _ => return None,

@@ -5,6 +5,7 @@ use super::{Access, Atom, AtomOp, Bulk, CpAsync, Op, Order, PARAM_WINDOW, SHARED
 use crate::ptx::ast::{Operand, Space};
 use crate::ptx::type_bytes;
 use crate::units::reduce::{Kind, Op as ReduceOp};
+use crate::units::tensor_map::Field;
 
 pub(super) fn space_of(parts: &[&str]) -> (Space, bool) {
     for part in parts {
@@ -117,6 +118,15 @@ impl Lower<'_> {
                 Op::Mov { d, a: policy }
             }
             "cp" => return self.copy(mods, ops),
+            "tensormap" if mods.first() == Some(&"replace") => self.map_replace(mods, ops)?,
+            "tensormap" if mods.first() == Some(&"cp_fenceproxy") => {
+                let (dst, to, _) = self.address(self.nth(ops, 0)?)?;
+                let (src, from, _) = self.address(self.nth(ops, 1)?)?;
+                Op::MapCopy {
+                    dst: (dst, to),
+                    src: (src, from),
+                }
+            }
             _ => return Ok(None),
         }))
     }
@@ -140,10 +150,10 @@ impl Lower<'_> {
         let Some(&ty) = mods.iter().rev().find(|m| type_bytes(m).is_some()) else {
             return Err(self.error("an access needs a type"));
         };
-        let bytes = type_bytes(ty).unwrap_or(4) as u8;
-        if bytes > 8 {
-            return Err(self.error("128-bit registers are not supported"));
-        }
+        let mut bytes = type_bytes(ty).unwrap_or(4) as u8;
+        // 128 bits are two elements of 64.
+        let halves = if bytes > 8 { 2 } else { 1 };
+        bytes = bytes.min(8);
         let (mut space, cluster) = space_of(mods);
         let (addr, offset, symbol) = self.address(at)?;
         if space == Space::Param && (!self.func.entry || matches!(symbol, Some(Symbol::Local(..))))
@@ -162,12 +172,9 @@ impl Lower<'_> {
             "v8" => Some(8),
             _ => None,
         });
-        if regs.len() != vector.unwrap_or(1) {
-            return Err(self.error(format!(
-                "{} registers for {} elements",
-                regs.len(),
-                vector.unwrap_or(1)
-            )));
+        let wanted = vector.unwrap_or(1) * halves;
+        if regs.len() != wanted {
+            return Err(self.error(format!("{} registers for {wanted} elements", regs.len())));
         }
         let mut sign_extend = None;
         if ty.starts_with('s') && !store {
@@ -203,7 +210,8 @@ impl Lower<'_> {
         let Some(ty) = mods.iter().rev().find(|m| type_bytes(m).is_some()) else {
             return Err(self.error("an atomic needs a type"));
         };
-        let Some((kind, bytes)) = kind_of(ty) else {
+        let wide = *ty == "b128";
+        let Some((kind, bytes)) = kind_of(if wide { "b64" } else { ty }) else {
             return Err(self.error(format!("unsupported atomic type `{ty}`")));
         };
         let op = if mods.contains(&"cas") {
@@ -225,9 +233,9 @@ impl Lower<'_> {
         let (addr, offset, _) = self.address(self.nth(ops, first)?)?;
         let b = self.sources(self.nth(ops, first + 1)?, ty)?;
         let c = if op == AtomOp::Cas {
-            self.src(self.nth(ops, first + 2)?, ty)?
+            self.sources(self.nth(ops, first + 2)?, ty)?
         } else {
-            0
+            Vec::new()
         };
         let (space, _) = space_of(mods);
         let order = match order_of(mods) {
@@ -253,6 +261,41 @@ impl Lower<'_> {
             order,
             mbar,
         })))
+    }
+
+    /// `tensormap.replace` (PTX ISA 9.7.9.28); fields of a dimension name it before the value.
+    fn map_replace(&mut self, mods: &[&str], ops: &[Operand]) -> Decoded<Op> {
+        let (addr, offset, _) = self.address(self.nth(ops, 0)?)?;
+        let dim = || -> Decoded<usize> {
+            let dim = self.constant_of(self.nth(ops, 1)?)?;
+            let valid = usize::try_from(dim).ok().filter(|&d| d < 5);
+            valid.ok_or_else(|| self.error("a tensor map has dimensions 0 to 4"))
+        };
+        let field = match mods.get(2).copied().unwrap_or("") {
+            "global_address" => Field::GlobalAddress,
+            "rank" => Field::Rank,
+            "box_dim" => Field::BoxDim(dim()?),
+            "global_dim" => Field::GlobalDim(dim()?),
+            "global_stride" => Field::GlobalStride(dim()?),
+            "element_stride" => Field::ElementStride(dim()?),
+            "elemtype" => Field::ElementType,
+            "swizzle_mode" => Field::SwizzleMode,
+            "fill_mode" => Field::FillMode,
+            "interleave_layout" => Field::Interleave,
+            "swizzle_atomicity" => Field::SwizzleAtomicity,
+            other => {
+                return Err(self.error(format!("unsupported field `{other}` of tensormap.replace")));
+            }
+        };
+        let value = self.nth(ops, ops.len().saturating_sub(1))?;
+        let ty = if mods.contains(&"b64") { "b64" } else { "b32" };
+        Ok(Op::MapReplace {
+            space: space_of(mods).0,
+            addr,
+            offset,
+            field,
+            value: self.src(value, ty)?,
+        })
     }
 
     fn cvta(&mut self, mods: &[&str], ops: &[Operand]) -> Decoded<Op> {

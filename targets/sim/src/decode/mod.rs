@@ -17,6 +17,7 @@ mod op;
 mod sync;
 mod tcgen05;
 mod tensor;
+mod video;
 mod wmma;
 
 pub use forms::{
@@ -64,15 +65,35 @@ pub struct Program {
     pub shared: Vec<SharedVar>,
     /// `.file` names.
     pub files: HashMap<u32, String>,
+    /// Places in the source that instructions come from.
+    pub locs: Vec<Loc>,
+    /// Strings of `.debug_str` by label.
+    pub strings: HashMap<String, String>,
+    /// Instructions that are not supported: what executes them stops.
+    pub unsupported: Vec<crate::ptx::PtxError>,
+    /// Whether threads may talk to one another through strong accesses of memory.
+    pub communicates: bool,
     /// `.target`.
     pub target: String,
     /// Whether any function uses tensor memory.
     pub tensor_memory: bool,
 }
 
+/// A place in the source, and where it was inlined.
+#[derive(Debug, Clone)]
+pub struct Loc {
+    /// File number, line, column.
+    pub place: crate::ptx::ast::SourcePlace,
+    /// Function that the code was inlined from (a label of [`Program::strings`]), and the index of the
+    /// place that it was inlined at.
+    pub inlined: Option<(String, u32)>,
+}
+
 /// A variable in shared memory.
 #[derive(Debug, Clone)]
 pub struct SharedVar {
+    /// Name.
+    pub name: String,
     /// Size in bytes; zero for the dynamic array.
     pub bytes: u64,
     /// Alignment in bytes.
@@ -84,6 +105,12 @@ pub struct SharedVar {
 /// A parameter's place in its block.
 #[derive(Debug, Clone)]
 pub struct Param {
+    /// Name.
+    pub name: String,
+    /// Element type.
+    pub ty: String,
+    /// Alignment in bytes.
+    pub align: u64,
     /// Offset in bytes: in the parameter block of a kernel, in the local frame of a function.
     pub offset: u64,
     /// Size in bytes.
@@ -107,6 +134,8 @@ pub struct Func {
     pub preds: u32,
     /// Slots filled on entry.
     pub preload: Vec<(Slot, Preload)>,
+    /// By slot, whether it is filled on entry and never written.
+    pub fixed: Vec<bool>,
     /// Parameters.
     pub params: Vec<Param>,
     /// Return values.
@@ -115,6 +144,8 @@ pub struct Func {
     pub param_bytes: u64,
     /// Size of the local frame in bytes.
     pub frame_bytes: u64,
+    /// Variables in the local frame.
+    pub locals: Vec<LocalVar>,
     /// Shared variables named (indices into [`Program::shared`]).
     pub shared: Vec<usize>,
     /// Functions called by name.
@@ -135,6 +166,19 @@ pub struct Func {
     pub has_wgmma: bool,
     /// Whether its `tcgen05` instructions name `.cta_group::2`; `None` if none names a group.
     pub cta_pair: Option<bool>,
+}
+
+/// A variable in a function's local frame.
+#[derive(Debug, Clone)]
+pub struct LocalVar {
+    /// Name.
+    pub name: String,
+    /// Offset in the frame in bytes.
+    pub offset: u64,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// Whether it is `.param`: an argument or a result of a call.
+    pub param: bool,
 }
 
 /// What a slot holds when its frame is entered.
@@ -178,6 +222,8 @@ pub enum Special {
     LanemaskLt,
     LanemaskGe,
     LanemaskGt,
+    /// `%envreg<n>`.
+    Envreg(u8),
     DynamicSmemSize,
     TotalSmemSize,
 }

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 pub(super) fn add_shared(program: &mut Program, v: &Variable) -> usize {
     program.shared.push(SharedVar {
+        name: v.name.clone(),
         bytes: v.bytes(),
         align: v.align,
         dynamic: v.count.is_none() || (v.external && v.bytes() == 0),
@@ -22,6 +23,7 @@ pub(super) fn add_shared(program: &mut Program, v: &Variable) -> usize {
 pub fn decode(module: &Module) -> Result<Program, PtxError> {
     let mut program = Program {
         files: module.files.iter().cloned().collect(),
+        strings: module.strings.iter().cloned().collect(),
         target: module.target.clone(),
         ..Program::default()
     };

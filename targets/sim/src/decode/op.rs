@@ -265,6 +265,22 @@ pub enum Op {
     Exit,
     /// `trap` or `brkpt`.
     Trap,
+    /// An instruction that is not supported, and why.
+    Unsupported(std::sync::Arc<str>),
+    /// `tensormap.replace`: space and address of the map, the field, the register of its value.
+    MapReplace {
+        space: Space,
+        addr: Slot,
+        offset: i64,
+        field: crate::units::tensor_map::Field,
+        value: Slot,
+    },
+    /// `tensormap.cp_fenceproxy`: addresses in global and in shared memory.
+    MapCopy { dst: (Slot, i64), src: (Slot, i64) },
+    /// `cvt.pack`.
+    CvtSat(Box<super::video::CvtSat>),
+    /// A scalar or packed video instruction.
+    Video(Box<super::video::Video>),
 }
 
 /// A decoded instruction.
@@ -276,10 +292,12 @@ pub struct Inst {
     pub guard: PredSrc,
     /// Whether fragments reconverge here.
     pub join: bool,
+    /// Whether all lanes of the warp have to execute it together (`.aligned`).
+    pub aligned: bool,
     /// PTX line.
     pub line: u32,
-    /// Source file, line and column, from `.loc`.
-    pub loc: Option<(u32, u32, u32)>,
+    /// Source, from `.loc`: index into [`super::Program::locs`].
+    pub loc: Option<u32>,
     /// Mnemonic, for counters and reports.
     pub name: std::sync::Arc<str>,
 }
@@ -311,6 +329,8 @@ impl Op {
             | Self::Movmatrix { a, .. }
             | Self::Redux { a, .. } => read(&[*a]),
             Self::CvtPack { high, low, .. } => read(&[*high, *low]),
+            Self::CvtSat(form) => read(&[form.a, form.b, form.c]),
+            Self::Video(form) => read(&[form.a, form.b, form.c]),
             Self::Setp(setp) | Self::Set { setp, .. } => read(&[setp.a, setp.b]),
             Self::Selp { a, b, .. } | Self::Carry { a, b, .. } => read(&[*a, *b]),
             Self::Slct { a, b, c, .. } | Self::MadCarry { a, b, c, .. } => read(&[*a, *b, *c]),
@@ -347,6 +367,8 @@ impl Op {
             | Self::Movmatrix { d, .. }
             | Self::Redux { d, .. }
             | Self::Shfl { d, .. } => write(&[*d]),
+            Self::CvtSat(form) => write(&[form.d]),
+            Self::Video(form) => write(&[form.d]),
             Self::Unpack { parts, .. } => write(parts),
             Self::Ld(access) => write(&access.regs),
             Self::Ldmatrix(form) => write(&form.regs),

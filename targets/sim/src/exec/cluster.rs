@@ -3,6 +3,7 @@
 use super::async_ops::{AsyncOp, LaneGroups, TensorCta, WgmmaEntry};
 use super::barrier::{CtaBarrier, MbarClocks};
 use super::counters::{Counters, Executed};
+use super::delayed::Delayed;
 use super::launch::LaunchState;
 use super::step::run_fragment;
 use super::warp::{FULL, Fragment, Frame, NONE, Wait, Warp};
@@ -10,7 +11,7 @@ use crate::check::clock::{View, WarpClocks};
 use crate::check::init::Written;
 use crate::check::shadow::Shadow;
 use crate::decode::{Func, Preload, RANK_SHIFT, SHARED_BASE, Special};
-use crate::report::{Finding, FindingKind};
+use crate::report::{Finding, FindingKind, Place};
 use std::collections::{HashMap, VecDeque};
 
 /// Agents of the async proxy that a CTA has: one a warpgroup, one a warp for `cp.async`, and a ring.
@@ -54,6 +55,8 @@ pub(crate) struct Cluster {
     pub(crate) index: u32,
     pub(crate) ctas: Vec<Cta>,
     pub(crate) pending: Vec<AsyncOp>,
+    /// Relaxed stores that nobody sees yet, in order of issue.
+    pub(crate) delayed: VecDeque<Delayed>,
     pub(crate) tick: u64,
     pub(crate) seq: u64,
     pub(crate) arrived: u32,
@@ -66,6 +69,9 @@ pub(crate) struct Cluster {
     pub(crate) steps: u64,
     /// Things that may let others proceed.
     pub(crate) events: u64,
+    /// Stores that changed what was in memory.
+    pub(crate) changes: u64,
+    pub(super) polling: super::livelock::Polling,
     rng: u64,
     stalls: u32,
     stall_events: u64,
@@ -93,6 +99,7 @@ impl Cluster {
             index,
             ctas: Vec::new(),
             pending: Vec::new(),
+            delayed: VecDeque::new(),
             tick: 0,
             seq: 0,
             arrived: 0,
@@ -108,6 +115,8 @@ impl Cluster {
                 .collect(),
             steps: 0,
             events: 0,
+            changes: 0,
+            polling: super::livelock::Polling::default(),
             rng: launch.options.seed ^ (u64::from(index) << 32),
             stalls: 0,
             stall_events: u64::MAX,
@@ -151,6 +160,7 @@ impl Cluster {
 
     fn finished(&self) -> bool {
         self.pending.is_empty()
+            && self.delayed.is_empty()
             && self.ctas.iter().all(|c| {
                 c.warps.iter().all(|w| w.fragments.is_empty())
                     && c.wgmma.iter().all(VecDeque::is_empty)
@@ -199,6 +209,10 @@ impl Cluster {
                 _ => 1 + self.random() % 256,
             };
             let mut warp = std::mem::replace(&mut self.ctas[c].warps[w], Warp::empty());
+            if launch.options.seed != 0 {
+                self.split_at_random(&mut warp);
+            }
+            warp.release_parked();
             let mut result = Ok(false);
             let mut at = 0;
             while at < warp.fragments.len() {
@@ -214,13 +228,21 @@ impl Cluster {
             self.ctas[c].warps[w] = warp;
             result?;
         }
-        progress |= self.complete_async(launch, false)?;
+        // Time that passes until a store is seen is progress.
+        progress |= !self.delayed.is_empty();
+        self.perform_due(launch);
+        progress |= self.complete_async(launch, self.tick)?;
         if self.steps > launch.options.max_warp_instructions {
             return Err(Box::new(self.stuck(
                 launch,
                 FindingKind::Limit,
                 "the instruction limit is reached",
             )));
+        }
+        let late = |end| self.tick.is_multiple_of(16) && std::time::Instant::now() > end;
+        if launch.options.deadline.is_some_and(late) {
+            let what = "the time limit is reached";
+            return Err(Box::new(self.stuck(launch, FindingKind::Limit, what)));
         }
         if progress || self.finished() {
             self.stalls = 0;
@@ -231,7 +253,7 @@ impl Cluster {
 
     /// Nobody could run: complete asynchronous work, let waits time out, or report a deadlock.
     fn stalled(&mut self, launch: &LaunchState<'_>) -> Result<(), Box<Finding>> {
-        if self.complete_async(launch, true)? {
+        if self.force_async(launch)? {
             return Ok(());
         }
         let mut timed = false;
@@ -246,7 +268,7 @@ impl Cluster {
             }
         }
         self.stall_events = self.events;
-        if timed {
+        if timed || self.let_go_alone() {
             return Ok(());
         }
         Err(Box::new(self.stuck(
@@ -257,43 +279,70 @@ impl Cluster {
     }
 
     /// A report of where every warp is and what it waits for.
-    fn stuck(&self, launch: &LaunchState<'_>, kind: FindingKind, what: &str) -> Finding {
-        let mut message = what.to_string();
-        let mut place = None;
-        let mut shown = 0;
+    pub(super) fn stuck(&self, launch: &LaunchState<'_>, kind: FindingKind, what: &str) -> Finding {
+        let mut lines = Vec::new();
         for (c, cta) in self.ctas.iter().enumerate() {
             for warp in &cta.warps {
                 for fragment in &warp.fragments {
-                    let at = launch.place(self, c, warp, fragment, fragment.mask.trailing_zeros());
-                    if shown < 40 {
-                        message.push_str(&format!(
-                            "\n  CTA {:?} warp {} lanes {:#010x} at PTX line {} `{}`: {}",
-                            cta.ctaid,
-                            warp.index,
-                            fragment.mask,
-                            at.line,
-                            at.instruction,
-                            self.describe_wait(c, fragment.wait.as_ref())
-                        ));
-                    }
-                    shown += 1;
-                    place.get_or_insert(at);
+                    let lane = fragment.mask.trailing_zeros();
+                    let at = launch.place(self, c, warp, fragment, lane);
+                    let wait = match &fragment.wait {
+                        None => warp.describe_poll(launch),
+                        some => self.describe_wait(launch, c, some.as_ref()),
+                    };
+                    lines.push((cta.ctaid, warp.index, fragment.mask, at, wait));
+                }
+                for (lanes, frame, pc) in warp.parked() {
+                    let at = launch.place_in(cta.ctaid, warp, (frame, pc), lanes.trailing_zeros());
+                    let wait = "waits there for the other lanes of its warp, to go on together";
+                    lines.push((cta.ctaid, warp.index, lanes, at, wait.into()));
                 }
             }
         }
+        let message = what.to_string() + &stuck_lines(&lines);
+        let place = lines.into_iter().next().map(|line| line.3);
         let place = place.unwrap_or_else(|| launch.no_place());
-        Finding {
-            kind,
-            place,
-            message,
-            other_line: None,
-            count: 1,
-        }
+        Finding::new(kind, place, message)
     }
 
     pub(crate) fn wake_all(&mut self) {
         self.events += 1;
     }
+}
+
+/// Where lanes are: CTA, warp, lanes, place and what they wait for.
+type StuckLine = ([u32; 3], usize, u32, Place, String);
+
+/// Lines of a report: warps that wait in one place for one thing share a line.
+fn stuck_lines(lines: &[StuckLine]) -> String {
+    let mut groups: Vec<(&StuckLine, Vec<usize>)> = Vec::new();
+    for line in lines {
+        let same = |g: &&mut (&StuckLine, Vec<usize>)| {
+            let (cta, _, lanes, place, wait) = g.0;
+            (cta, lanes, place.line, wait) == (&line.0, &line.2, line.3.line, &line.4)
+        };
+        match groups.iter_mut().find(same) {
+            Some(group) => group.1.push(line.1),
+            None => groups.push((line, vec![line.1])),
+        }
+    }
+    let mut out = String::new();
+    for ((cta, _, lanes, place, wait), warps) in groups.iter().take(40) {
+        let source = place
+            .user_line()
+            .map_or(String::new(), |l| format!(" ({l})"));
+        let warps: Vec<String> = warps.iter().map(ToString::to_string).collect();
+        out.push_str(&format!(
+            "\n  CTA {cta:?} warp {} lanes {lanes:#010x} at PTX line {} `{}`{source}: {wait}",
+            warps.join(", "),
+            place.line,
+            place.instruction
+        ));
+    }
+    if groups.len() > 40 {
+        out.push_str(&format!("\n  and {} more", groups.len() - 40));
+    }
+    out
 }
 
 impl Cta {
@@ -308,7 +357,7 @@ impl Cta {
         let threads = launch.block.iter().product::<u32>();
         let warps = threads.div_ceil(32) as usize;
         let checked = launch.checks.is_some();
-        let bytes = launch.shared_bytes as usize;
+        let bytes = launch.shared.end as usize;
         let mut cta = Self {
             ctaid,
             shared: vec![0; bytes],
@@ -352,6 +401,7 @@ fn new_warp(
     warp.index = w;
     warp.live = live;
     warp.local = vec![Vec::new(); 32];
+    warp.local_written = vec![Written::default(); 32];
     if launch.checks.is_some() {
         let first = rank * launch.entities_per_cta() as u32 + w as u32 * 32;
         warp.clocks = Some(Box::new(WarpClocks::new(first, view)));
@@ -377,6 +427,7 @@ fn new_warp(
         frame: id,
         join: NONE,
         wait: None,
+        alone: false,
     });
     let place = ThreadPlace {
         w,
@@ -424,7 +475,8 @@ pub(crate) fn fill_frame(
             Preload::Bits(bits) => [bits; 32],
             Preload::Shared(index, offset) => {
                 let at = launch
-                    .shared_offsets
+                    .shared
+                    .offsets
                     .get(index)
                     .copied()
                     .unwrap_or(SHARED_BASE);
@@ -476,7 +528,10 @@ fn special_value(
         Special::LanemaskLe => (1u64 << (lane + 1)).wrapping_sub(1) as u32,
         Special::LanemaskGe => !((1u32 << lane) - 1),
         Special::LanemaskGt => !((1u64 << (lane + 1)).wrapping_sub(1) as u32),
+        Special::Envreg(1) => (launch.workspace >> 32) as u32,
+        Special::Envreg(2) => launch.workspace as u32,
+        Special::Envreg(_) => 0,
         Special::DynamicSmemSize => launch.dynamic_shared as u32,
-        Special::TotalSmemSize => launch.shared_bytes as u32,
+        Special::TotalSmemSize => (launch.shared.used + SHARED_BASE) as u32,
     })
 }

@@ -109,26 +109,33 @@ impl Allocation {
     }
 
     pub(crate) fn mark_written(&self, offset: u64, n: u64) {
-        let mut at = offset;
-        while at < offset + n {
-            let end = (offset + n).min((at / 32 + 1) * 32);
-            let bits = (((1u64 << (end - at)) - 1) << (at % 32)) as u32;
-            if let Some(word) = self.written.get((at / 32) as usize)
+        for (index, bits) in flags(offset, n) {
+            if let Some(word) = self.written.get(index)
                 && word.load(Relaxed) & bits != bits
             {
                 word.fetch_or(bits, Relaxed);
             }
-            at = end;
         }
     }
 
     pub(crate) fn first_unwritten(&self, offset: u64, n: u64) -> Option<u64> {
-        (offset..offset + n).find(|at| {
-            self.written
-                .get((at / 32) as usize)
-                .is_none_or(|w| w.load(Relaxed) >> (at % 32) & 1 == 0)
+        flags(offset, n).find_map(|(index, bits)| {
+            let known = self.written.get(index).map_or(0, |w| w.load(Relaxed));
+            let missing = bits & !known;
+            (missing != 0).then(|| index as u64 * 32 + u64::from(missing.trailing_zeros()))
         })
     }
+}
+
+/// The words of `written` that a range of bytes has a part in, each with the range's bits.
+fn flags(offset: u64, n: u64) -> impl Iterator<Item = (usize, u32)> {
+    let end = offset + n;
+    let words = offset / 32..end.div_ceil(32).max(offset / 32);
+    words.filter_map(move |word| {
+        let (from, to) = (offset.max(word * 32), end.min(word * 32 + 32));
+        let bits = ((1u64 << (to.checked_sub(from)?)) - 1) << (from % 32);
+        Some((word as usize, bits as u32))
+    })
 }
 
 /// All allocations of a device.

@@ -2,16 +2,21 @@
 
 use super::cluster::{Cluster, Status};
 use super::global::{AtomicLocks, GlobalChecks, GlobalMemory};
+use super::shared::SharedLayout;
 use super::warp::{Fragment, Warp};
-use crate::decode::{Func, Inst, Program, SHARED_BASE};
-use crate::report::{Finding, Place, RunReport, SimError};
+use crate::decode::{Func, Inst, Loc, Program};
+use crate::report::{Finding, FindingKind, Place, RunReport, Severity, SimError};
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Shared memory that a CTA may use on `sm_90` (CUDA C++ Programming Guide, technical specifications).
 const MAX_SHARED: u64 = 227 * 1024;
 /// Turns of a cluster before another cluster gets the thread.
 const SLICE: u64 = 2000;
+
+/// Places of a chain of inlined calls that a report names.
+const MAX_INLINED: usize = 16;
 
 /// How to run.
 #[derive(Debug, Clone)]
@@ -30,6 +35,10 @@ pub struct Options {
     pub max_ctas: Option<u64>,
     /// Warp instructions that a cluster may execute.
     pub max_warp_instructions: u64,
+    /// When the run ends with [`FindingKind::Limit`].
+    pub deadline: Option<std::time::Instant>,
+    /// Told how many clusters are done, and of how many.
+    pub progress: Option<fn(u64, u64)>,
     /// Findings of different places that are kept.
     pub max_findings: usize,
 }
@@ -44,10 +53,15 @@ impl Default for Options {
             threads: 0,
             max_ctas: None,
             max_warp_instructions: 1 << 33,
+            deadline: None,
+            progress: None,
             max_findings: 100,
         }
     }
 }
+
+/// What one finding stands for: its kind, its weight and its two places in the source.
+type FindingKey = (FindingKind, Severity, [String; 2]);
 
 /// Everything that the CTAs of a launch share.
 pub(crate) struct LaunchState<'a> {
@@ -60,13 +74,17 @@ pub(crate) struct LaunchState<'a> {
     pub(crate) block: [u32; 3],
     pub(crate) cluster: [u32; 3],
     pub(crate) dynamic_shared: u64,
-    /// Size of a CTA's shared memory, the system's part included.
-    pub(crate) shared_bytes: u64,
-    pub(crate) shared_offsets: Vec<u64>,
+    pub(crate) shared: SharedLayout,
+    /// Address of the workspace of the grid's barrier; 0 if the module reads no `%envreg`.
+    pub(crate) workspace: u64,
+    /// What the kernel has printed.
+    pub(crate) output: Mutex<String>,
+    /// Goes up with every turn of a cluster that changed something.
+    pub(crate) changes: AtomicU64,
     pub(crate) options: Options,
     pub(crate) checks: Option<GlobalChecks>,
     pub(crate) locks: AtomicLocks,
-    pub(crate) findings: Mutex<BTreeMap<(u32, u32, String), Finding>>,
+    pub(crate) findings: Mutex<BTreeMap<FindingKey, Finding>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -75,12 +93,17 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl LaunchState<'_> {
     /// Keeps one finding for each kind and pair of places: the one of the smallest thread.
-    pub(crate) fn record(&self, finding: Finding) {
-        let key = (
-            finding.place.line,
-            finding.other_line.unwrap_or(0),
-            format!("{:?}", finding.kind),
-        );
+    pub(crate) fn record(&self, mut finding: Finding) {
+        if let Some(line) = finding.other_line {
+            finding.other = self.code_at(line);
+        }
+        let key = |place: &Place| place.source.clone().unwrap_or(place.line.to_string());
+        let mut places = [
+            key(&finding.place),
+            finding.other.as_ref().map_or(String::new(), key),
+        ];
+        places.sort_unstable();
+        let key = (finding.kind, finding.severity, places);
         let mut all = lock(&self.findings);
         let full = all.len() >= self.options.max_findings;
         match all.get_mut(&key) {
@@ -98,24 +121,66 @@ impl LaunchState<'_> {
         }
     }
 
+    /// What lies at an offset of shared memory.
+    pub(crate) fn describe_shared(&self, offset: u64) -> String {
+        self.shared.describe(self.program, offset)
+    }
+
+    /// The code on a PTX line; CTA and thread are zero.
+    fn code_at(&self, line: u32) -> Option<Place> {
+        self.program
+            .functions
+            .iter()
+            .enumerate()
+            .find_map(|(func, f)| {
+                let inst = f.insts.iter().find(|i| i.line == line)?;
+                Some(self.place_at(func, inst, [0; 3], 0))
+            })
+    }
+
     pub(crate) fn place_at(&self, func: usize, inst: &Inst, cta: [u32; 3], thread: u32) -> Place {
-        let source = inst.loc.map(|(file, line, column)| {
-            let name = self.program.files.get(&file).map_or("?", String::as_str);
-            format!("{name}:{line}:{column}")
-        });
         let function = self
             .program
             .functions
             .get(func)
             .map_or(String::new(), |f| f.name.clone());
+        let (source, inlined_at) = self.source(inst.loc);
         Place {
             function,
             line: inst.line,
             instruction: inst.name.to_string(),
             source,
+            inlined_at,
             cta,
             thread,
         }
+    }
+
+    /// A place in the source, and the chain of those that it was inlined at.
+    fn source(&self, loc: Option<u32>) -> (Option<String>, Vec<String>) {
+        let get = |id: u32| self.program.locs.get(id as usize);
+        let named = |loc: &Loc| {
+            let (file, line, column) = loc.place;
+            let name = self.program.files.get(&file).map_or("?", String::as_str);
+            format!("{name}:{line}:{column}")
+        };
+        let Some(mut loc) = loc.and_then(get) else {
+            return (None, Vec::new());
+        };
+        let source = named(loc);
+        let mut chain = Vec::new();
+        while let Some((function, outer)) = &loc.inlined
+            && let Some(outer) = get(*outer)
+            && chain.len() < MAX_INLINED
+        {
+            let function = self.program.strings.get(function);
+            let of = function.map_or(String::new(), |f| {
+                format!(" (of {})", crate::names::short(f))
+            });
+            chain.push(named(outer) + &of);
+            loc = outer;
+        }
+        (Some(source), chain)
     }
 
     pub(crate) fn place(
@@ -126,19 +191,22 @@ impl LaunchState<'_> {
         fragment: &Fragment,
         lane: u32,
     ) -> Place {
-        let func = warp.frames[fragment.frame as usize].func;
-        let inst = self
-            .program
-            .functions
-            .get(func)
-            .and_then(|f| f.insts.get(fragment.pc as usize));
-        match inst {
-            Some(inst) => self.place_at(
-                func,
-                inst,
-                cluster.ctas[cta].ctaid,
-                warp.index as u32 * 32 + lane,
-            ),
+        let at = (fragment.frame, fragment.pc);
+        self.place_in(cluster.ctas[cta].ctaid, warp, at, lane)
+    }
+
+    /// The place of an instruction of a warp's frame.
+    pub(crate) fn place_in(
+        &self,
+        ctaid: [u32; 3],
+        warp: &Warp,
+        (frame, pc): (u32, u32),
+        lane: u32,
+    ) -> Place {
+        let func = warp.frames[frame as usize].func;
+        let functions = &self.program.functions;
+        match functions.get(func).and_then(|f| f.insts.get(pc as usize)) {
+            Some(inst) => self.place_at(func, inst, ctaid, warp.index as u32 * 32 + lane),
             None => self.no_place(),
         }
     }
@@ -154,6 +222,7 @@ impl LaunchState<'_> {
             line: 0,
             instruction: String::new(),
             source: None,
+            inlined_at: Vec::new(),
             cta: [0; 3],
             thread: 0,
         }
@@ -166,7 +235,8 @@ impl LaunchState<'_> {
     }
 
     pub(crate) fn entities_per_cta(&self) -> usize {
-        (self.padded_threads() + self.agents()) as usize
+        // The entities of a warp have numbers that differ in the last five bits only.
+        (self.padded_threads() + self.agents()).next_multiple_of(32) as usize
     }
 
     /// Agents of a CTA.
@@ -178,49 +248,6 @@ impl LaunchState<'_> {
         };
         super::cluster::AGENTS + tensor
     }
-}
-
-/// Offsets of the shared variables that a kernel reaches, the static size, and the dynamic start.
-pub(crate) fn shared_layout(program: &Program, kernel: usize) -> (Vec<u64>, u64) {
-    let mut reached = vec![false; program.functions.len()];
-    let mut queue = VecDeque::from([kernel]);
-    while let Some(index) = queue.pop_front() {
-        let Some(func) = program.functions.get(index) else {
-            continue;
-        };
-        if std::mem::replace(&mut reached[index], true) {
-            continue;
-        }
-        queue.extend(func.calls.iter().copied());
-        if func.calls_indirect {
-            queue.extend((0..program.functions.len()).filter(|&i| !program.functions[i].entry));
-        }
-    }
-    let mut used: Vec<usize> = program
-        .functions
-        .iter()
-        .zip(&reached)
-        .filter(|(_, r)| **r)
-        .flat_map(|(f, _)| f.shared.iter().copied())
-        .collect();
-    used.sort_unstable();
-    used.dedup();
-    let mut offsets = vec![SHARED_BASE; program.shared.len()];
-    let mut at = SHARED_BASE;
-    let (dynamic, fixed): (Vec<usize>, Vec<usize>) =
-        used.into_iter().partition(|&i| program.shared[i].dynamic);
-    for i in fixed {
-        let var = &program.shared[i];
-        offsets[i] = at.next_multiple_of(var.align.max(1));
-        at = offsets[i] + var.bytes;
-    }
-    for i in &dynamic {
-        at = at.next_multiple_of(program.shared[*i].align.max(16));
-    }
-    for i in dynamic {
-        offsets[i] = at;
-    }
-    (offsets, at)
 }
 
 /// Checks dimensions against the kernel's directives and the machine's limits.
@@ -271,10 +298,9 @@ pub(crate) fn check_dims(
     Ok(())
 }
 
-/// Checks the shared memory of a launch.
-pub(crate) fn check_shared(bytes: u64) -> Result<(), SimError> {
-    if bytes - SHARED_BASE > MAX_SHARED {
-        let used = bytes - SHARED_BASE;
+/// Checks the shared memory of a launch: `used` bytes, static and dynamic.
+pub(crate) fn check_shared(used: u64) -> Result<(), SimError> {
+    if used > MAX_SHARED {
         return Err(SimError::Launch(format!(
             "{used} bytes of shared memory; at most {MAX_SHARED} are valid"
         )));
@@ -285,9 +311,34 @@ pub(crate) fn check_shared(bytes: u64) -> Result<(), SimError> {
 struct Queue {
     next: u32,
     resident: u32,
+    done: u64,
+    /// Resident clusters that have only polled for some turns, and the launch's changes that they have seen.
+    polling: BTreeMap<u32, u64>,
     paused: VecDeque<Cluster>,
     error: Option<Finding>,
     report: RunReport,
+}
+
+impl Queue {
+    /// Whether no cluster can start before another ends.
+    fn is_full(&self, launch: &LaunchState<'_>, total: u32) -> bool {
+        self.next >= total || self.resident >= launch.options.sms.max(1)
+    }
+
+    /// Takes note of what a cluster did in its turn.
+    fn note(&mut self, cluster: &Cluster) {
+        match cluster.only_polls_since() {
+            Some(changes) => self.polling.insert(cluster.index, changes),
+            None => self.polling.remove(&cluster.index),
+        };
+    }
+
+    /// Whether every resident cluster has only polled since the launch's last change. Whoever ends takes note of
+    /// its changes before it leaves, so that what it stored last counts.
+    fn only_polls(&self, launch: &LaunchState<'_>) -> bool {
+        let now = launch.changes.load(Relaxed);
+        self.polling.len() == self.resident as usize && self.polling.values().all(|&c| c == now)
+    }
 }
 
 /// Runs all clusters.
@@ -306,6 +357,8 @@ pub(crate) fn run(launch: &LaunchState<'_>) -> Result<RunReport, SimError> {
     let queue = Mutex::new(Queue {
         next: 0,
         resident: 0,
+        done: 0,
+        polling: BTreeMap::new(),
         paused: VecDeque::new(),
         error: None,
         report: RunReport::default(),
@@ -326,14 +379,28 @@ pub(crate) fn run(launch: &LaunchState<'_>) -> Result<RunReport, SimError> {
         });
     }
     let mut queue = queue.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let findings: Vec<Finding> = std::mem::take(&mut *lock(&launch.findings))
+    let mut all: Vec<Finding> = std::mem::take(&mut *lock(&launch.findings))
         .into_values()
         .collect();
+    all.sort_by_key(|f| (f.place.line, f.other_line, f.kind));
+    let (notes, findings) = all.into_iter().partition(|f| f.severity == Severity::Note);
     if let Some(error) = queue.error {
         return Err(SimError::Fault(Box::new(error), findings));
     }
     queue.report.findings = findings;
+    queue.report.notes = notes;
+    queue.report.output = std::mem::take(&mut *lock(&launch.output));
     Ok(queue.report)
+}
+
+/// Rounds of a cluster's turn. Where CTAs talk to one another it is short, so that polling is seen soon;
+/// other schedules mix them finely.
+fn slice(launch: &LaunchState<'_>, cluster: &mut Cluster) -> u64 {
+    match (launch.program.communicates, launch.options.seed) {
+        (false, _) => SLICE,
+        (true, 0) => SLICE / 32,
+        (true, _) => 1 + cluster.random() % 32,
+    }
 }
 
 /// One worker: starts clusters while there is room on the machine, else continues paused ones.
@@ -344,7 +411,7 @@ fn work(launch: &LaunchState<'_>, queue: &Mutex<Queue>, total: u32) {
             if q.error.is_some() {
                 return;
             }
-            if q.next < total && q.resident < launch.options.sms.max(1) {
+            if !q.is_full(launch, total) {
                 let index = q.next;
                 q.next += 1;
                 q.resident += 1;
@@ -356,13 +423,25 @@ fn work(launch: &LaunchState<'_>, queue: &Mutex<Queue>, total: u32) {
                 return;
             }
         };
-        let result = cluster.run(launch, SLICE);
+        let rounds = slice(launch, &mut cluster);
+        let result = cluster.run(launch, rounds);
+        cluster.note_turn(launch);
         let mut q = lock(queue);
+        q.note(&cluster);
         match result {
+            Ok(Status::Paused) if q.only_polls(launch) && q.is_full(launch, total) => {
+                q.error = Some(cluster.livelock(launch));
+                return;
+            }
             Ok(Status::Paused) => q.paused.push_back(cluster),
             Ok(Status::Done) => {
+                q.polling.remove(&cluster.index);
                 q.resident -= 1;
+                q.done += 1;
                 q.report.counters.add(&cluster.counters);
+                if let Some(progress) = launch.options.progress {
+                    progress(q.done, u64::from(total));
+                }
             }
             Err(finding) => {
                 let earlier = q

@@ -3,7 +3,9 @@
 //! As on Volta and later, diverged fragments are scheduled independently; they meet again at the
 //! immediate post-dominator of the branch that split them.
 
+use super::livelock::LastPoll;
 use crate::check::clock::WarpClocks;
+use crate::check::init::Written;
 use crate::decode::lanes::Lanes;
 use crate::decode::{Func, Pred, PredSrc, Slot};
 
@@ -22,6 +24,8 @@ pub(crate) struct Fragment {
     pub(crate) join: u32,
     /// What the instruction at `pc` waits for, if it was begun and blocked.
     pub(crate) wait: Option<Wait>,
+    /// Whether it executes the next aligned instruction without the rest of its warp, which does not come.
+    pub(crate) alone: bool,
 }
 
 /// Why a fragment does not proceed.
@@ -33,6 +37,8 @@ pub(crate) enum Wait {
     Cluster { generation: u64 },
     /// Other lanes of the warp.
     Lanes { mask: u32 },
+    /// The other lanes of the warp, at an aligned instruction.
+    Converge,
     /// An mbarrier's phase.
     Mbarrier {
         rank: u32,
@@ -84,6 +90,8 @@ pub(crate) struct Warp {
     pub(crate) live: u32,
     /// Local memory, lane by lane.
     pub(crate) local: Vec<Vec<u8>>,
+    /// Bytes of local memory that the lane has written.
+    pub(crate) local_written: Vec<Written>,
     pub(crate) clocks: Option<Box<WarpClocks>>,
     /// Registers a thread, and whether that is more than an upper bound.
     pub(crate) max_regs: u32,
@@ -91,6 +99,9 @@ pub(crate) struct Warp {
     /// Registers that a wgmma in flight writes (`d`) or reads, and those written since `wgmma.fence`.
     pub(crate) in_flight: Vec<u8>,
     pub(crate) unfenced: Vec<bool>,
+    /// Whether a `wgmma.fence` came since the last wait, and whether any ever came.
+    pub(crate) fence_open: bool,
+    pub(crate) fenced: bool,
     /// Registers of committed wgmma groups that no wait has retired, oldest first.
     pub(crate) wgmma_groups: std::collections::VecDeque<Vec<(usize, u8)>>,
     /// Registers of wgmma operations that no group holds yet.
@@ -99,11 +110,21 @@ pub(crate) struct Warp {
     pub(crate) loaded: Vec<usize>,
     /// Index of the allocation of the last global access.
     pub(crate) last_alloc: usize,
-    /// Generation of the cluster barrier that the last arrival completes; 0 before any.
-    pub(crate) cluster_generation: u64,
+    /// Strong loads, atomics and sleeps since lanes last parked at a join: signs of a polling loop.
+    pub(crate) polls: u32,
+    pub(crate) last_poll: LastPoll,
+    /// By lane, the generation of the cluster barrier that its last arrival completes; 0 before any.
+    pub(crate) cluster_generation: [u64; 32],
 }
 
 impl Warp {
+    /// Takes note of a strong read: a sign of polling.
+    pub(crate) fn poll(&mut self, shared: bool, addr: u64) {
+        self.polls += 1;
+        self.last_poll.count += 1;
+        (self.last_poll.shared, self.last_poll.addr) = (shared, addr);
+    }
+
     pub(crate) fn empty() -> Self {
         Self {
             index: 0,
@@ -117,13 +138,18 @@ impl Warp {
             fragments: Vec::new(),
             live: 0,
             local: Vec::new(),
+            local_written: Vec::new(),
             clocks: None,
             max_regs: 0,
             max_regs_known: false,
             in_flight: Vec::new(),
             unfenced: Vec::new(),
+            fence_open: false,
+            fenced: false,
             last_alloc: 0,
-            cluster_generation: 0,
+            polls: 0,
+            last_poll: LastPoll::default(),
+            cluster_generation: [0; 32],
             wgmma_groups: std::collections::VecDeque::new(),
             wgmma_open: Vec::new(),
             loaded: Vec::new(),
@@ -217,6 +243,7 @@ impl Warp {
             frame,
             join,
             wait: None,
+            alone: false,
         });
     }
 
@@ -271,6 +298,7 @@ impl Warp {
             return self.arrive(at);
         }
         self.fragments.swap_remove(at);
+        self.polls = 0;
         false
     }
 
@@ -291,6 +319,7 @@ impl Warp {
                     frame,
                     join: parent,
                     wait: None,
+                    alone: false,
                 });
             }
             join = parent;

@@ -1,7 +1,7 @@
 //! Instructions in which the lanes of a warp take part together (PTX ISA 9.7.9.8, 9.7.13.5 to 9.7.13.9).
 
 use super::step::{Ctx, Flow, Step, lanes_of};
-use super::warp::{Wait, Warp};
+use super::warp::{Fragment, Wait, Warp};
 use crate::decode::lanes::Lanes;
 use crate::decode::{MmaForm, MmaUnit, Op, ShflMode};
 use crate::fault::Fault;
@@ -59,12 +59,17 @@ pub(super) fn execute(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, lanes: u32) -> Ste
         let (pc, frame) = (here.pc, here.frame);
         for (i, other) in warp.fragments.iter().enumerate() {
             let same = other.pc == pc && other.frame == frame;
+            let taking = if same && inst.guard.0 != 0 {
+                other.mask & warp.pred(ctx.preds, inst.guard)
+            } else {
+                other.mask
+            };
             if i != ctx.at
                 && matches!(other.wait, Some(Wait::Lanes { .. }))
                 && (any_pc || same)
-                && other.mask & needed != 0
+                && taking & needed != 0
             {
-                union |= other.mask;
+                union |= taking;
                 others.push(i);
             }
         }
@@ -127,11 +132,29 @@ pub(super) fn execute(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, lanes: u32) -> Ste
         }
         _ => {}
     }
-    for i in others {
+    Ok(go_on(warp, ctx.at, &others))
+}
+
+/// The fragments in `others` go on with the one at `at`; those that go the same way become one.
+fn go_on(warp: &mut Warp, at: usize, others: &[usize]) -> Flow {
+    let Fragment {
+        pc, frame, join, ..
+    } = warp.fragments[at];
+    for &i in others {
         warp.fragments[i].pc += 1;
         warp.fragments[i].wait = None;
     }
-    Ok(Flow::Next)
+    let same = |&i: &usize| {
+        let f = &warp.fragments[i];
+        (f.pc, f.frame, f.join) == (pc + 1, frame, join)
+    };
+    let mut same: Vec<usize> = others.iter().copied().filter(same).collect();
+    let Some(into) = same.pop() else {
+        return Flow::Next;
+    };
+    same.push(at);
+    warp.merge(into, &same);
+    Flow::Gone
 }
 
 /// The member masks that the executing lanes name, each with the lanes that name it.

@@ -9,6 +9,8 @@ pub struct Module {
     pub target: String,
     /// `.file` table: number and name.
     pub files: Vec<(u32, String)>,
+    /// Strings of `.section .debug_str` by label.
+    pub strings: Vec<(String, String)>,
     /// Variables at module scope.
     pub variables: Vec<Variable>,
     /// Kernels and functions, declarations included.
@@ -103,6 +105,18 @@ pub struct Function {
     pub line: u32,
 }
 
+/// A place in the source: file number, line, column.
+pub type SourcePlace = (u32, u32, u32);
+
+/// `.loc` (PTX ISA 11.5.3).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loc {
+    /// Where the code was written.
+    pub place: SourcePlace,
+    /// Label in `.debug_str` of the function that the code was inlined from, and where it was inlined.
+    pub inlined: Option<(String, SourcePlace)>,
+}
+
 /// A statement of a body.
 #[derive(Debug, Clone)]
 pub enum Stmt {
@@ -125,8 +139,8 @@ pub enum Stmt {
     Prototype(String, Vec<Variable>, Vec<Variable>),
     /// A scope.
     Block(Vec<Stmt>),
-    /// `.loc`: file, line, column of what follows.
-    Loc(u32, u32, u32),
+    /// `.loc`: the source of what follows.
+    Loc(Loc),
     /// An instruction.
     Inst(Inst),
 }

@@ -76,6 +76,7 @@ impl<'a> Lexer<'a> {
             line: self.line,
             column: (self.at - self.line_start + 1) as u32,
             message: message.into(),
+            unsupported: false,
         }
     }
 

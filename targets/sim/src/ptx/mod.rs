@@ -18,6 +18,8 @@ pub struct PtxError {
     pub column: u32,
     /// What was expected and what was found.
     pub message: String,
+    /// Whether this is PTX that the simulator does not execute, rather than no PTX.
+    pub unsupported: bool,
 }
 
 /// Parses a PTX module into its syntax tree.

@@ -39,4 +39,7 @@ pub trait Bytes {
     /// # Errors
     /// The fault that the memory found: out of bounds, misaligned or a race.
     fn write(&mut self, addr: u64, data: &[u8]) -> Result<(), Fault>;
+
+    /// Says which warp of a warpgroup the next reads are for; `None`: all four.
+    fn for_warp(&mut self, _warp: Option<usize>) {}
 }

@@ -45,7 +45,18 @@ impl DataType {
         Self::Tf32Ftz,
     ];
 
-    /// The type of the host API's (and `tensormap.replace`'s) number.
+    /// The type of a number of `tensormap.replace` (PTX ISA 9.7.9.28, table of `.elemtype`), which differ
+    /// from the host API's from 8 on.
+    fn of_replace(code: u64) -> Option<Self> {
+        Some(match code {
+            8 => Self::F32Ftz,
+            9 => Self::F64,
+            10 => Self::Bf16,
+            _ => Self::from_code(u32::try_from(code).ok()?)?,
+        })
+    }
+
+    /// The type of the host API's number.
     #[must_use]
     pub fn from_code(code: u32) -> Option<Self> {
         Self::ALL.get(code as usize).copied()
@@ -202,9 +213,27 @@ pub enum Field {
     ElementType,
     SwizzleMode,
     FillMode,
+    Interleave,
+    SwizzleAtomicity,
 }
 
 impl TensorMap {
+    /// What `tensormap.replace` makes a map of from zeros.
+    const fn blank() -> Self {
+        Self {
+            data_type: DataType::U8,
+            rank: 1,
+            address: 0,
+            dims: [1; 5],
+            strides: [0; 4],
+            box_dims: [1; 5],
+            element_strides: [1; 5],
+            swizzle: Swizzle::None,
+            nan_fill: false,
+            im2col: None,
+        }
+    }
+
     /// Validates by the host API's rules.
     ///
     /// # Errors
@@ -354,7 +383,12 @@ impl TensorMap {
     /// # Errors
     /// [`MapError::NoMap`] if the bytes are no map or the value is no code of the field.
     pub fn replace(bytes: &mut [u8; 128], field: Field, value: u64) -> Result<(), MapError> {
-        let mut map = Self::unpack(bytes)?;
+        // A map is begun from zeros (CUTLASS, Triton).
+        let mut map = if *bytes == [0; 128] {
+            Self::blank()
+        } else {
+            Self::unpack(bytes)?
+        };
         let set = |slot: Option<&mut u32>| slot.map(|s| *s = value as u32).ok_or(MapError::NoMap);
         match field {
             Field::GlobalAddress => map.address = value,
@@ -365,12 +399,15 @@ impl TensorMap {
             Field::GlobalDim(i) => *map.dims.get_mut(i).ok_or(MapError::NoMap)? = value,
             Field::GlobalStride(i) => *map.strides.get_mut(i).ok_or(MapError::NoMap)? = value,
             Field::ElementType => {
-                map.data_type = DataType::from_code(value as u32).ok_or(MapError::NoMap)?;
+                map.data_type = DataType::of_replace(value).ok_or(MapError::NoMap)?;
             }
             Field::SwizzleMode => {
                 map.swizzle = swizzle_from_code(value as u32).ok_or(MapError::NoMap)?;
             }
             Field::FillMode => map.nan_fill = value & 1 == 1,
+            // Neither interleaved layouts nor swizzles of other units than 16 bytes.
+            Field::Interleave | Field::SwizzleAtomicity if value == 0 => {}
+            Field::Interleave | Field::SwizzleAtomicity => return Err(MapError::NoMap),
         }
         *bytes = map.pack();
         Ok(())

@@ -209,7 +209,7 @@ impl Wgmma {
         }
         let a = match a {
             OperandA::Shared(bits) => {
-                self.read(memory, Descriptor::decode(bits), M, self.trans_a)?
+                self.read(memory, Descriptor::decode(bits), M, self.trans_a, true)?
             }
             OperandA::Registers(regs) if regs.len() == 4 && !self.trans_a => self.gather(regs),
             OperandA::Registers(regs) => {
@@ -219,7 +219,8 @@ impl Wgmma {
                 )));
             }
         };
-        let b = self.read(memory, Descriptor::decode(b), self.n, self.trans_b)?;
+        memory.for_warp(None);
+        let b = self.read(memory, Descriptor::decode(b), self.n, self.trans_b, false)?;
         match (self.a, self.b) {
             (Element::Float(fa), Element::Float(fb)) => {
                 self.floats((fa, &a), (fb, &b), scale_d, d);
@@ -236,7 +237,10 @@ impl Wgmma {
         descriptor: Descriptor,
         rows: usize,
         mn_major: bool,
+        is_a: bool,
     ) -> Result<Vec<u32>, Fault> {
+        // Each warp has 16 rows of A (PTX ISA 9.7.15.5.1).
+        let warp = |row: usize| is_a.then_some(row / 16);
         let bits = self.a.bits() as usize;
         let per = 128 / bits;
         let mut out = vec![0u32; rows * self.k];
@@ -244,6 +248,7 @@ impl Wgmma {
         if mn_major {
             for k in 0..self.k {
                 for u in 0..rows / per {
+                    memory.for_warp(warp(u * per));
                     memory.read(descriptor.address(true, k as u64, u as u64), &mut unit)?;
                     for (i, x) in elements(&unit, bits).take(per).enumerate() {
                         out[(u * per + i) * self.k + k] = x;
@@ -252,6 +257,7 @@ impl Wgmma {
             }
         } else {
             for (row, line) in out.chunks_exact_mut(self.k).enumerate() {
+                memory.for_warp(warp(row));
                 for (u, part) in line.chunks_exact_mut(per).enumerate() {
                     memory.read(descriptor.address(false, row as u64, u as u64), &mut unit)?;
                     for (slot, x) in part.iter_mut().zip(elements(&unit, bits)) {

@@ -1,47 +1,75 @@
 //! Checks of a thread's access: initialisation, races, and what strong accesses order.
 
-use super::place::Target;
+use super::place::{Target, peek, step_target};
 use crate::check::clock::View;
 use crate::check::shadow::{Actor, Conflict, Epoch, STRONG};
-use crate::decode::Order;
+use crate::decode::{Order, Slot};
 use crate::exec::cluster::Cluster;
 use crate::exec::launch::LaunchState;
 use crate::exec::step::Ctx;
 use crate::exec::warp::Warp;
-use crate::report::FindingKind;
+use crate::report::{Finding, FindingKind, Severity};
 
 fn flags(order: Order) -> u32 {
     if order == Order::Weak { 0 } else { STRONG }
 }
 
-/// Reports a race that the shadow found.
+/// An access in which a race was found.
+pub(in crate::exec) struct Racing<'a> {
+    /// What is accessed, in words.
+    pub(in crate::exec) what: String,
+    /// Whether it is written.
+    pub(in crate::exec) wrote: bool,
+    /// Whether what is written is there already.
+    pub(in crate::exec) same: bool,
+    pub(in crate::exec) actor: &'a Actor<'a>,
+}
+
+/// Reports a race that the shadow found. Threads that write what is there already leave one result in
+/// any order: that is a note, as racecheck has it.
 pub(in crate::exec) fn report_race(
     ctx: &Ctx<'_, '_>,
     warp: &Warp,
     lane: u32,
-    what: &str,
     conflict: Conflict,
-    wrote: bool,
-    actor: &Actor<'_>,
+    racing: &Racing<'_>,
 ) {
+    let (kind, severity, message) = race_message(ctx.launch, ctx.cluster, conflict, racing);
+    ctx.launch.record(Finding {
+        other_line: Some(conflict.before.line()),
+        severity,
+        ..Finding::new(kind, ctx.place(warp, lane), message)
+    });
+}
+
+/// Kind, weight and words of a race.
+pub(in crate::exec) fn race_message(
+    launch: &LaunchState<'_>,
+    cluster: &Cluster,
+    conflict: Conflict,
+    racing: &Racing<'_>,
+) -> (FindingKind, Severity, String) {
     let before = conflict.before;
+    let Racing { what, wrote, .. } = racing;
     let verb = |w: bool| if w { "write" } else { "read" };
-    let who = describe_entity(ctx.launch, ctx.cluster, before);
-    let (kind, reason) = if conflict.before_wrote && actor.lacks_only_proxy_fence(before) {
-        (
-            FindingKind::MissingProxyFence,
-            "is ordered after it, but no proxy fence makes it visible to the async proxy",
-        )
-    } else {
-        (FindingKind::Race, "is not ordered after it")
-    };
+    let mut severity = Severity::Error;
+    let mut kind = FindingKind::Race;
+    let mut reason = "is not ordered after it";
+    if conflict.before_wrote && racing.actor.lacks_only_proxy_fence(before) {
+        kind = FindingKind::MissingProxyFence;
+        reason = "is ordered after it, but no proxy fence makes it visible to the async proxy";
+    } else if conflict.before_wrote && *wrote && racing.same {
+        severity = Severity::Note;
+        reason = "is not ordered after it, and both write the same value";
+    }
     let message = format!(
-        "{} of {what} {reason}: {} by {who} at PTX line {}",
-        verb(wrote),
+        "{} of {what} {reason}: {} by {} at PTX line {}",
+        verb(*wrote),
         verb(conflict.before_wrote),
+        describe_entity(launch, cluster, before),
         before.line()
     );
-    ctx.find(warp, kind, lane, message, Some(before.line()));
+    (kind, severity, message)
 }
 
 pub(in crate::exec) fn describe_entity(
@@ -66,14 +94,22 @@ pub(in crate::exec) fn describe_entity(
     }
 }
 
+/// What a lane does with the memory.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Doing<'a> {
+    Read,
+    /// With the registers that are written, an element each, where they are.
+    Write(&'a [Slot]),
+}
+
 /// Checks of one lane's access: initialisation and races.
+#[inline]
 pub(super) fn check(
     ctx: &mut Ctx<'_, '_>,
     warp: &Warp,
     lane: usize,
-    place: Target,
-    bytes: u64,
-    write: bool,
+    (place, bytes): (Target, u64),
+    doing: Doing<'_>,
     order: Order,
 ) {
     let Some(clocks) = &warp.clocks else { return };
@@ -84,15 +120,36 @@ pub(super) fn check(
         ctx.inst.line,
         flags(order),
     );
-    let view = clocks.view(lane).clone();
-    let actor = Actor { epoch, view: &view };
+    let view = clocks.view(lane);
+    let actor = Actor { epoch, view };
     match place {
         Target::Shared { rank, offset } => {
-            check_shared(ctx, warp, lane, (rank, offset, bytes), write, &actor);
+            check_shared(ctx, warp, lane, (rank, offset, bytes), doing, &actor);
         }
-        Target::Global(addr) => check_global(ctx, warp, lane, (addr, bytes), write, &actor),
+        Target::Global(addr) => check_global(ctx, warp, lane, (addr, bytes), doing, &actor),
         Target::Local(_) | Target::Param(_) => {}
     }
+}
+
+/// Whether the lane's registers hold what memory holds already.
+fn same_value(
+    ctx: &Ctx<'_, '_>,
+    warp: &Warp,
+    lane: usize,
+    (place, bytes): (Target, u64),
+    doing: Doing<'_>,
+) -> bool {
+    let Doing::Write(regs) = doing else {
+        return false;
+    };
+    let Some(each) = bytes.checked_div(regs.len() as u64) else {
+        return false;
+    };
+    let low = u64::MAX >> (64 - 8 * each.clamp(1, 8));
+    (regs.iter().zip(0..)).all(|(&reg, i)| {
+        let there = peek(ctx, step_target(place, i * each), each);
+        there == Some(warp.reg(ctx.base, reg)[lane] & low)
+    })
 }
 
 fn check_shared(
@@ -100,30 +157,42 @@ fn check_shared(
     warp: &Warp,
     lane: usize,
     (rank, offset, bytes): (usize, u64, u64),
-    write: bool,
+    doing: Doing<'_>,
     actor: &Actor<'_>,
 ) {
-    let own = ctx.cta == rank;
+    let write = !matches!(doing, Doing::Read);
     let cta = &mut ctx.cluster.ctas[rank];
-    if !own {
-        let last = (actor.epoch.clock, ctx.inst.line);
-        cta.remote.insert(actor.epoch.entity, last);
-    }
-    let exited = !own && cta.warps.iter().all(|w| w.live == 0);
     if write {
         cta.written.set(offset as usize, bytes as usize);
     } else if let Some(at) = cta.written.first_unwritten(offset as usize, bytes as usize) {
-        let message = format!("read of shared byte {at}, which nothing has written");
+        let what = ctx.launch.describe_shared(at as u64);
+        let message = format!("read of {what} in shared memory, which nothing has written");
         ctx.find(warp, FindingKind::Unwritten, lane as u32, message, None);
     }
-    if exited {
-        let message = format!("shared memory of CTA rank {rank}, which has exited");
-        ctx.find(warp, FindingKind::Race, lane as u32, message, None);
+    if ctx.cta != rank {
+        check_remote(ctx, warp, lane, rank, actor);
     }
     let shadow = &mut ctx.cluster.ctas[rank].shadow;
     if let Some(conflict) = shadow.access(offset, bytes, write, actor) {
-        let what = format!("shared byte {}", conflict.at);
-        report_race(ctx, warp, lane as u32, &what, conflict, write, actor);
+        let place = Target::Shared { rank, offset };
+        let racing = Racing {
+            what: ctx.launch.describe_shared(conflict.at) + " in shared memory",
+            wrote: write,
+            same: same_value(ctx, warp, lane, (place, bytes), doing),
+            actor,
+        };
+        report_race(ctx, warp, lane as u32, conflict, &racing);
+    }
+}
+
+/// An access of another CTA's shared memory, which lasts until that CTA's threads have exited.
+fn check_remote(ctx: &mut Ctx<'_, '_>, warp: &Warp, lane: usize, rank: usize, actor: &Actor<'_>) {
+    let cta = &mut ctx.cluster.ctas[rank];
+    let last = (actor.epoch.clock, ctx.inst.line);
+    cta.remote.insert(actor.epoch.entity, last);
+    if cta.warps.iter().all(|w| w.live == 0) {
+        let message = format!("shared memory of CTA rank {rank}, which has exited");
+        ctx.find(warp, FindingKind::Race, lane as u32, message, None);
     }
 }
 
@@ -132,10 +201,11 @@ fn check_global(
     warp: &Warp,
     lane: usize,
     (addr, bytes): (u64, u64),
-    write: bool,
+    doing: Doing<'_>,
     actor: &Actor<'_>,
 ) {
     let memory = ctx.launch.memory;
+    let write = !matches!(doing, Doing::Read);
     let Ok(index) = memory.find(addr, bytes) else {
         return;
     };
@@ -149,8 +219,13 @@ fn check_global(
         ctx.find(warp, FindingKind::Unwritten, lane as u32, message, None);
     }
     if let Some(conflict) = checks.access(index, offset, bytes, write, actor) {
-        let what = memory.describe(allocation.base + conflict.at);
-        report_race(ctx, warp, lane as u32, &what, conflict, write, actor);
+        let racing = Racing {
+            what: memory.describe(allocation.base + conflict.at),
+            wrote: write,
+            same: same_value(ctx, warp, lane, (Target::Global(addr), bytes), doing),
+            actor,
+        };
+        report_race(ctx, warp, lane as u32, conflict, &racing);
     }
 }
 

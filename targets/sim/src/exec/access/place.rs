@@ -1,5 +1,6 @@
 //! Where an access goes: spaces, bounds, and the bytes themselves.
 
+use super::local::check_local;
 use crate::decode::{RANK_SHIFT, SHARED_BASE};
 use crate::exec::cluster::Cluster;
 use crate::exec::step::{Ctx, generic_space};
@@ -60,6 +61,7 @@ pub(super) fn target(
     Ok(match space {
         Space::Shared => {
             let (rank, offset) = shared_place(ctx.cluster, addr, bytes)?;
+            (ctx.launch.shared).check(ctx.launch.program, offset, bytes)?;
             Target::Shared { rank, offset }
         }
         Space::Local => Target::Local(addr),
@@ -105,6 +107,23 @@ pub(super) fn little(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |v, b| v << 8 | u64::from(*b))
 }
 
+/// An element of shared or global memory, without checks; `None` elsewhere.
+pub(super) fn peek(ctx: &Ctx<'_, '_>, place: Target, bytes: u64) -> Option<u64> {
+    match place {
+        Target::Shared { rank, offset } => {
+            let shared = &ctx.cluster.ctas.get(rank)?.shared;
+            let from = offset as usize;
+            Some(little(shared.get(from..from + bytes as usize)?))
+        }
+        Target::Global(addr) => {
+            let memory = ctx.launch.memory;
+            let a = memory.get(memory.find(addr, bytes).ok()?)?;
+            Some(a.load_element(addr - a.base, bytes))
+        }
+        Target::Local(_) | Target::Param(_) => None,
+    }
+}
+
 pub(super) fn read(
     ctx: &Ctx<'_, '_>,
     warp: &mut Warp,
@@ -127,7 +146,7 @@ pub(super) fn read(
                 .map_or(0, |a| a.load_element(addr - a.base, bytes)))
         }
         Target::Local(addr) => {
-            check_local(addr, bytes)?;
+            check_local(ctx, warp, (addr, bytes), Some(lane))?;
             let local = &warp.local[lane];
             Ok((0..n).fold(0, |v, i| {
                 v | u64::from(local.get(addr as usize + i).copied().unwrap_or(0)) << (8 * i)
@@ -144,18 +163,6 @@ pub(super) fn read(
     }
 }
 
-/// Local memory of a thread is at most 512 KiB (CUDA C++ Programming Guide, technical specifications).
-fn check_local(addr: u64, bytes: u64) -> Result<(), Fault> {
-    if addr + bytes > 512 * 1024 {
-        return Err(Fault::OutOfBounds {
-            addr,
-            bytes,
-            detail: "local memory is 512 KiB a thread".into(),
-        });
-    }
-    Ok(())
-}
-
 pub(super) fn write(
     ctx: &mut Ctx<'_, '_>,
     warp: &mut Warp,
@@ -169,17 +176,25 @@ pub(super) fn write(
     match place {
         Target::Shared { rank, offset } => {
             let at = offset as usize;
-            ctx.cluster.ctas[rank].shared[at..at + n].copy_from_slice(&data[..n]);
+            let there = &mut ctx.cluster.ctas[rank].shared[at..at + n];
+            if *there != data[..n] {
+                there.copy_from_slice(&data[..n]);
+                ctx.cluster.changes += 1;
+            }
         }
         Target::Global(addr) => {
             let index = find_global(ctx, warp, addr, bytes)?;
             if let Some(a) = ctx.launch.memory.get(index) {
+                let low = u64::MAX >> (64 - 8 * bytes);
+                ctx.cluster.changes +=
+                    u64::from(a.load_element(addr - a.base, bytes) != value & low);
                 a.store_element(addr - a.base, bytes, value);
                 a.mark_written(addr - a.base, bytes);
             }
         }
         Target::Local(addr) => {
-            check_local(addr, bytes)?;
+            check_local(ctx, warp, (addr, bytes), None)?;
+            warp.local_written[lane].grow_and_set(addr as usize, n);
             let local = &mut warp.local[lane];
             let at = addr as usize;
             if local.len() < at + n {

@@ -1,6 +1,6 @@
 //! Memory of instructions of the whole warp: `ldmatrix`, `wmma`, and single words.
 
-use super::check::check;
+use super::check::{Doing, check};
 use super::place::{
     SharedBytes, Target, aligned, little, read, shared_place, step_target, target, write,
 };
@@ -11,6 +11,14 @@ use crate::exec::warp::Warp;
 use crate::fault::Fault;
 use crate::ptx::ast::Space;
 use crate::report::FindingKind;
+
+fn doing(write: bool) -> Doing<'static> {
+    if write {
+        Doing::Write(&[])
+    } else {
+        Doing::Read
+    }
+}
 
 /// One lane's store of a word to shared memory by an instruction of another kind.
 pub(in crate::exec) fn store_word(
@@ -28,7 +36,7 @@ pub(in crate::exec) fn store_word(
     };
     aligned(addr, 4)?;
     let place = target(ctx, space, addr, 4)?;
-    check(ctx, warp, lane, place, 4, true, Order::Weak);
+    check(ctx, warp, lane, (place, 4), Doing::Write(&[]), Order::Weak);
     write(ctx, warp, lane, place, 4, value.into())
 }
 
@@ -89,7 +97,7 @@ fn piece_place(
     aligned(addr, bytes.min(16))?;
     let place = target(ctx, space, addr, bytes)?;
     if ctx.checking() {
-        check(ctx, warp, lane, place, bytes, write, Order::Weak);
+        check(ctx, warp, lane, (place, bytes), doing(write), Order::Weak);
     }
     Ok(place)
 }
@@ -129,15 +137,8 @@ pub(in crate::exec) fn matrix(
         aligned(addr, 16).map_err(fail)?;
         let (rank, offset) = shared_place(ctx.cluster, addr, 16).map_err(fail)?;
         if ctx.checking() {
-            check(
-                ctx,
-                warp,
-                lane,
-                Target::Shared { rank, offset },
-                16,
-                store,
-                Order::Weak,
-            );
+            let place = Target::Shared { rank, offset };
+            check(ctx, warp, lane, (place, 16), doing(store), Order::Weak);
         }
     }
     let mut memory = SharedBytes(ctx.cluster);

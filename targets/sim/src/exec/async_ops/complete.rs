@@ -19,17 +19,27 @@ use crate::units::tma;
 const OFFSET: u64 = (1 << RANK_SHIFT) - 1;
 
 impl Cluster {
-    /// Does the work that is due; with `force`, the earliest if none is. Returns whether any was done.
+    /// Does the earliest work that can be done, whenever it is due: nobody else can go on.
+    pub(in crate::exec) fn force_async(
+        &mut self,
+        launch: &LaunchState<'_>,
+    ) -> Result<bool, Box<Finding>> {
+        // What is due first may wait for others, as a wgmma for the other warps of its warpgroup.
+        for tick in self.due() {
+            if self.complete_async(launch, tick.max(self.tick))? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Does the work that is due at `tick`. Returns whether any was done.
     pub(in crate::exec) fn complete_async(
         &mut self,
         launch: &LaunchState<'_>,
-        force: bool,
+        tick: u64,
     ) -> Result<bool, Box<Finding>> {
         let mut any = false;
-        let mut tick = self.tick;
-        if force {
-            tick = tick.max(self.earliest());
-        }
         while let Some(i) = self.pending.iter().position(|op| op.ready <= tick) {
             let op = self.pending.remove(i);
             if matches!(op.work, Work::CopyArrive { .. }) {
@@ -40,7 +50,7 @@ impl Cluster {
         }
         for cta in 0..self.ctas.len() {
             for group in 0..self.ctas[cta].wgmma.len().div_ceil(4) {
-                while self.wgmma_step(launch, cta, group, if force { u64::MAX } else { tick })? {
+                while self.wgmma_step(launch, cta, group, tick)? {
                     any = true;
                 }
             }
@@ -56,9 +66,9 @@ impl Cluster {
         Ok(any)
     }
 
-    /// When the earliest work is due; 0 if there is none.
-    fn earliest(&self) -> u64 {
-        let first = self.pending.iter().map(|op| op.ready).min();
+    /// When the work that is under way is due, in order.
+    fn due(&self) -> Vec<u64> {
+        let copies = self.pending.iter().map(|op| op.ready);
         let heads = self
             .ctas
             .iter()
@@ -70,8 +80,10 @@ impl Cluster {
             });
         let pipes = (self.ctas.iter().flat_map(|c| &c.tensor))
             .filter_map(|t| t.queue.front().map(|op| op.ready));
-        let all = first.into_iter().chain(heads).chain(pipes);
-        all.min().unwrap_or(0)
+        let mut all: Vec<u64> = copies.chain(heads).chain(pipes).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
     }
 
     /// An arrive is triggered when all earlier `cp.async` of its thread are complete.

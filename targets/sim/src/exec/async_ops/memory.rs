@@ -3,7 +3,7 @@
 use super::Agent;
 use crate::check::shadow::{Actor, Conflict, Epoch};
 use crate::decode::RANK_SHIFT;
-use crate::exec::access::{SharedBytes, describe_entity, shared_place};
+use crate::exec::access::{Racing, SharedBytes, race_message, shared_place};
 use crate::exec::cluster::Cluster;
 use crate::exec::launch::LaunchState;
 use crate::fault::Fault;
@@ -20,7 +20,14 @@ pub(super) struct AgentBytes<'a, 'b> {
 }
 
 impl AgentBytes<'_, '_> {
-    fn check(&mut self, addr: u64, n: u64, write: bool) {
+    /// Offset of an address of global memory in its allocation.
+    fn offset_of(&self, addr: u64) -> u64 {
+        let memory = self.launch.memory;
+        let at = memory.find(addr, 1).ok().and_then(|i| memory.get(i));
+        at.map_or(0, |a| addr - a.base)
+    }
+
+    fn check(&mut self, addr: u64, n: u64, write: bool, data: Option<&[u8]>) {
         if self.launch.checks.is_none() {
             return;
         }
@@ -41,7 +48,17 @@ impl AgentBytes<'_, '_> {
             None => self.check_global(addr, n, write, &actor),
         };
         if let Some(conflict) = conflict {
-            self.report(addr, write, &conflict, &actor);
+            let base = match self.rank {
+                Some(_) => 0,
+                None => addr - self.offset_of(addr),
+            };
+            let racing = Racing {
+                what: self.describe(base + conflict.at),
+                wrote: write,
+                same: self.holds(addr, data),
+                actor: &actor,
+            };
+            self.report(&conflict, racing);
         }
     }
 
@@ -69,7 +86,7 @@ impl AgentBytes<'_, '_> {
         if write {
             written.set(addr as usize, n as usize);
         } else if let Some(at) = written.first_unwritten(addr as usize, n as usize) {
-            self.unwritten(&format!("shared byte {at}"));
+            self.unwritten(&self.describe(at as u64));
         }
         let shadow = &mut self.cluster.ctas[rank].shadow;
         shadow.access(addr, n, write, actor)
@@ -87,31 +104,50 @@ impl AgentBytes<'_, '_> {
         checks.access(index, offset, n, write, actor)
     }
 
-    fn report(&self, addr: u64, write: bool, conflict: &Conflict, actor: &Actor<'_>) {
-        let before = conflict.before;
-        let (kind, reason) = if conflict.before_wrote && actor.lacks_only_proxy_fence(before) {
-            (
-                FindingKind::MissingProxyFence,
-                "is ordered after it, but no proxy fence makes it visible to the async proxy:",
-            )
-        } else {
-            (FindingKind::Race, "is not ordered after it:")
-        };
-        let what = match self.rank {
-            Some(_) => "shared byte".to_string(),
-            None => self.launch.memory.describe(addr),
-        };
-        let verb = |w: bool| if w { "write" } else { "read" };
-        let who = describe_entity(self.launch, self.cluster, before);
-        let line = before.line();
-        let message = format!(
-            "asynchronous {} of {what} {} {reason} {} by {who} at PTX line {line}",
-            verb(write),
-            conflict.at,
-            verb(conflict.before_wrote),
-        );
+    fn report(&self, conflict: &Conflict, racing: Racing<'_>) {
         let (cluster, agent) = (&*self.cluster, self.agent);
-        record(self.launch, cluster, agent, kind, message, Some(line));
+        let (kind, severity, message) = race_message(self.launch, cluster, *conflict, &racing);
+        let line = Some(conflict.before.line());
+        let all = finding(
+            self.launch,
+            cluster,
+            agent,
+            kind,
+            format!("asynchronous {message}"),
+            line,
+        );
+        self.launch.record(Finding { severity, ..all });
+    }
+
+    /// What lies at an address, in words.
+    fn describe(&self, addr: u64) -> String {
+        match self.rank {
+            Some(_) => self.launch.describe_shared(addr) + " in shared memory",
+            None => self.launch.memory.describe(addr),
+        }
+    }
+
+    /// Whether memory holds `data` already.
+    fn holds(&self, addr: u64, data: Option<&[u8]>) -> bool {
+        let Some(data) = data else { return false };
+        let from = addr as usize;
+        match self.rank {
+            Some(rank) => {
+                let shared = &self.cluster.ctas[rank].shared;
+                shared.get(from..from + data.len()) == Some(data)
+            }
+            None => {
+                let memory = self.launch.memory;
+                let Some(a) =
+                    (memory.find(addr, data.len() as u64).ok()).and_then(|i| memory.get(i))
+                else {
+                    return false;
+                };
+                let mut there = vec![0; data.len()];
+                a.load(addr - a.base, &mut there);
+                there == data
+            }
+        }
     }
 }
 
@@ -145,17 +181,14 @@ pub(super) fn finding(
         None => launch.no_place(),
     };
     Finding {
-        kind,
-        place,
-        message,
         other_line,
-        count: 1,
+        ..Finding::new(kind, place, message)
     }
 }
 
 impl Bytes for AgentBytes<'_, '_> {
     fn read(&mut self, addr: u64, out: &mut [u8]) -> Result<(), Fault> {
-        self.transfer(addr, out.len() as u64, false)?;
+        self.transfer(addr, out.len() as u64, None)?;
         match self.rank {
             Some(rank) => SharedBytes(self.cluster).read((rank as u64) << RANK_SHIFT | addr, out),
             None => {
@@ -169,7 +202,7 @@ impl Bytes for AgentBytes<'_, '_> {
     }
 
     fn write(&mut self, addr: u64, data: &[u8]) -> Result<(), Fault> {
-        self.transfer(addr, data.len() as u64, true)?;
+        self.transfer(addr, data.len() as u64, Some(data))?;
         match self.rank {
             Some(rank) => SharedBytes(self.cluster).write((rank as u64) << RANK_SHIFT | addr, data),
             None => {
@@ -186,7 +219,7 @@ impl Bytes for AgentBytes<'_, '_> {
 
 impl AgentBytes<'_, '_> {
     /// Bounds before checks, so that a shadow is never asked outside its memory.
-    fn transfer(&mut self, addr: u64, n: u64, write: bool) -> Result<(), Fault> {
+    fn transfer(&mut self, addr: u64, n: u64, data: Option<&[u8]>) -> Result<(), Fault> {
         match self.rank {
             Some(rank) => {
                 shared_place(self.cluster, (rank as u64) << RANK_SHIFT | addr, n)?;
@@ -196,7 +229,7 @@ impl AgentBytes<'_, '_> {
             }
         }
         if n > 0 {
-            self.check(addr, n, write);
+            self.check(addr, n, data.is_some(), data);
         }
         Ok(())
     }

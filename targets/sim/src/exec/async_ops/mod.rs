@@ -192,6 +192,7 @@ pub(super) fn execute(ctx: &mut Ctx<'_, '_>, warp: &mut Warp) -> Step<Flow> {
         Op::Tcgen05(op) => tcgen05::execute(ctx, warp, op),
         Op::WgmmaFence => {
             warp.unfenced.fill(false);
+            (warp.fence_open, warp.fenced) = (true, true);
             Ok(Flow::Next)
         }
         Op::WgmmaCommit => {

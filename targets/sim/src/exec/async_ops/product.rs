@@ -3,14 +3,64 @@
 use super::Agent;
 use super::memory::{AgentBytes, finding};
 use super::wgmma::{WgmmaEntry, WgmmaPart};
+use crate::check::clock::View;
 use crate::decode::WgmmaA;
 use crate::exec::cluster::Cluster;
 use crate::exec::launch::LaunchState;
+use crate::fault::Fault;
 use crate::report::{Finding, FindingKind};
+use crate::units::Bytes;
 use crate::units::wgmma::OperandA;
 
 /// The parts of a warpgroup's four warps.
 type Parts = [Box<WgmmaPart>; 4];
+
+/// Who reads an operand: each warp the rows of A that are its own, all four warps B. What a warp reads must
+/// be ordered before its own issue.
+struct Readers {
+    /// By warp, and last the four together; empty without checks.
+    agents: Vec<Agent>,
+}
+
+impl Readers {
+    fn new(joined: &Agent, parts: &Parts, checks: bool) -> Self {
+        if !checks {
+            return Self { agents: Vec::new() };
+        }
+        let views = parts.each_ref().map(|part| &part.agent.view);
+        let meet = View::meet(&views);
+        let with = |view: View| Agent {
+            view,
+            ..joined.clone()
+        };
+        let agents = views.into_iter().cloned().chain([meet]).map(with);
+        Self {
+            agents: agents.collect(),
+        }
+    }
+}
+
+/// Shared memory as a warpgroup sees it.
+struct WarpgroupBytes<'r, 'a, 'b> {
+    bytes: AgentBytes<'a, 'b>,
+    readers: &'r Readers,
+}
+
+impl<'a> Bytes for WarpgroupBytes<'a, 'a, '_> {
+    fn read(&mut self, addr: u64, out: &mut [u8]) -> Result<(), Fault> {
+        self.bytes.read(addr, out)
+    }
+
+    fn write(&mut self, addr: u64, data: &[u8]) -> Result<(), Fault> {
+        self.bytes.write(addr, data)
+    }
+
+    fn for_warp(&mut self, warp: Option<usize>) {
+        if let Some(agent) = self.readers.agents.get(warp.unwrap_or(4)) {
+            self.bytes.agent = agent;
+        }
+    }
+}
 
 impl Cluster {
     /// Does the oldest wgmma of a warpgroup if all four warps have issued it and it is due.
@@ -85,11 +135,15 @@ impl Cluster {
         } else {
             OperandA::Registers(&a_regs)
         };
-        let mut memory = AgentBytes {
-            launch,
-            cluster: self,
-            agent: &joined,
-            rank: Some(cta),
+        let readers = Readers::new(&joined, parts, launch.checks.is_some());
+        let mut memory = WarpgroupBytes {
+            bytes: AgentBytes {
+                launch,
+                cluster: self,
+                agent: &joined,
+                rank: Some(cta),
+            },
+            readers: &readers,
         };
         (form.unit)
             .execute(&mut memory, operand, part.b, part.scale, &mut d)

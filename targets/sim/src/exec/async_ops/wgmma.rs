@@ -42,11 +42,14 @@ fn mark_registers(ctx: &Ctx<'_, '_>, warp: &mut Warp, form: &Wgmma) {
     if ctx.checking()
         && let Some((reg, _)) = registers.iter().find(|(r, _)| warp.unfenced[*r])
     {
-        let message = format!(
-            "register {} was written since the last wgmma.fence",
-            reg - ctx.base
-        );
+        let which = registers.iter().position(|r| r.0 == *reg).unwrap_or(0);
+        let message =
+            format!("register {which} of its operands was written since the last wgmma.fence");
         ctx.find(warp, FindingKind::WgmmaRegisters, 0, message, None);
+    } else if ctx.checking() && !warp.fenced {
+        let message = "no wgmma.fence comes before the warp's first wgmma";
+        ctx.find(warp, FindingKind::WgmmaRegisters, 0, message.into(), None);
+        warp.fenced = true;
     }
     for &(reg, flag) in &registers {
         warp.in_flight[reg] |= flag;
@@ -98,6 +101,7 @@ pub(super) fn wait(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, pending: usize) -> St
     while warp.wgmma_groups.len() > pending {
         warp.wgmma_groups.pop_front();
     }
+    warp.fence_open = false;
     warp.in_flight.fill(0);
     for &(reg, flag) in warp.wgmma_groups.iter().flatten().chain(&warp.wgmma_open) {
         warp.in_flight[reg] |= flag;
@@ -123,6 +127,11 @@ pub(in crate::exec) fn watch_registers(ctx: &Ctx<'_, '_>, warp: &mut Warp) -> bo
     }
     if !ctx.checking() || matches!(ctx.inst.op, Op::Wgmma(_)) || loads(&ctx.inst.op) {
         return false;
+    }
+    match &ctx.inst.op {
+        Op::Pack { d, parts, .. } if carry_loaded(warp, ctx.base, parts, &[*d]) => return false,
+        Op::Unpack { parts, a, .. } if carry_loaded(warp, ctx.base, &[*a], parts) => return false,
+        _ => {}
     }
     let mut bad = None;
     ctx.inst.op.registers(&mut |slot, write| {
@@ -154,6 +163,23 @@ pub(in crate::exec) fn watch_registers(ctx: &Ctx<'_, '_>, warp: &mut Warp) -> bo
     false
 }
 
+/// What packs registers that `tcgen05.ld` loads, as compilers do before the wait, does not use them yet:
+/// what it writes counts as loaded, too.
+fn carry_loaded(warp: &mut Warp, base: usize, from: &[u32], to: &[u32]) -> bool {
+    let flags = |slot: &u32| warp.in_flight[base + *slot as usize];
+    let loaded = from.iter().any(|slot| flags(slot) & LOADED != 0);
+    let other = from.iter().chain(to).any(|slot| flags(slot) & !LOADED != 0);
+    if !loaded || other {
+        return false;
+    }
+    for slot in to {
+        let reg = base + *slot as usize;
+        warp.in_flight[reg] |= LOADED;
+        warp.loaded.push(reg);
+    }
+    true
+}
+
 fn copy_in_flight(ctx: &Ctx<'_, '_>, warp: &mut Warp, from: usize, to: usize) -> bool {
     if warp.in_flight[from] & 1 != 0 {
         if !ctx.cluster.ctas[ctx.cta].wgmma[warp.index].is_empty() {
@@ -171,6 +197,9 @@ fn copy_in_flight(ctx: &Ctx<'_, '_>, warp: &mut Warp, from: usize, to: usize) ->
         warp.in_flight[to] |= LOADED;
         warp.loaded.push(to);
     }
-    warp.unfenced[to] = warp.unfenced[from];
+    // A constant is written here; but behind a fence, two-address code may give a tied operand its value.
+    let fixed = &ctx.launch.program.functions[ctx.func].fixed;
+    let constant = fixed.get(from - ctx.base).is_some_and(|f| *f);
+    warp.unfenced[to] = warp.unfenced[from] || (constant && !warp.fence_open);
     false
 }

@@ -2,7 +2,7 @@
 
 use super::join;
 use crate::exec::cluster::Cluster;
-use crate::exec::step::{Ctx, Flow};
+use crate::exec::step::{Ctx, Flow, lanes_of};
 use crate::exec::warp::{Wait, Warp};
 use crate::report::FindingKind;
 
@@ -27,7 +27,9 @@ pub(super) fn cluster_arrive(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, release: bo
         join(&mut ctx.cluster.arrive_view, &view);
     }
     ctx.cluster.arrived += ctx.mask.count_ones();
-    warp.cluster_generation = ctx.cluster.generation + 1;
+    for lane in lanes_of(ctx.mask) {
+        warp.cluster_generation[lane] = ctx.cluster.generation + 1;
+    }
     ctx.cluster.wake_all();
     cluster_complete(ctx, warp);
     Flow::Next
@@ -45,7 +47,9 @@ fn cluster_complete(ctx: &mut Ctx<'_, '_>, warp: &Warp) {
 
 pub(super) fn cluster_wait(ctx: &mut Ctx<'_, '_>, warp: &mut Warp) -> Flow {
     cluster_complete(ctx, warp);
-    if warp.cluster_generation == 0 {
+    let awaited = lanes_of(ctx.mask).map(|lane| warp.cluster_generation[lane]);
+    let generation = awaited.max().unwrap_or(0);
+    if generation == 0 && ctx.mask != 0 {
         ctx.find(
             warp,
             FindingKind::BarrierMisuse,
@@ -54,10 +58,8 @@ pub(super) fn cluster_wait(ctx: &mut Ctx<'_, '_>, warp: &mut Warp) -> Flow {
             None,
         );
     }
-    if ctx.cluster.generation < warp.cluster_generation {
-        return Flow::Block(Wait::Cluster {
-            generation: warp.cluster_generation,
-        });
+    if ctx.cluster.generation < generation {
+        return Flow::Block(Wait::Cluster { generation });
     }
     if let (Some(clocks), Some(view)) = (&mut warp.clocks, &ctx.cluster.done_view) {
         clocks.acquire(ctx.mask, view);

@@ -4,7 +4,7 @@ use super::join;
 use crate::check::clock::View;
 use crate::check::shadow::{Actor, Epoch, STRONG};
 use crate::decode::{MbarOp, RANK_SHIFT, Slot};
-use crate::exec::access::{SharedBytes, report_race, shared_place};
+use crate::exec::access::{Racing, SharedBytes, report_race, shared_place};
 use crate::exec::cluster::Cluster;
 use crate::exec::step::{Ctx, Flow, LaneFault, Step, generic_space, lanes_of};
 use crate::exec::warp::{Wait, Warp};
@@ -89,15 +89,14 @@ fn touch(
         .shadow
         .access(offset, 8, init, &actor)
     {
-        report_race(
-            ctx,
-            warp,
-            lane as u32,
-            "an mbarrier",
-            conflict,
-            init,
-            &actor,
-        );
+        let what = ctx.launch.describe_shared(offset);
+        let racing = Racing {
+            what: format!("the mbarrier {what}"),
+            wrote: init,
+            same: false,
+            actor: &actor,
+        };
+        report_race(ctx, warp, lane as u32, conflict, &racing);
     }
 }
 
@@ -280,6 +279,8 @@ fn wait(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, op: &MbarOp, addrs: &[u64; 32]) 
     }
     warp.write_pred(ctx.preds, *d, done, ctx.mask);
     if done != ctx.mask {
+        let at = addrs[ctx.mask.trailing_zeros().min(31) as usize];
+        warp.poll(true, at & ((1 << RANK_SHIFT) - 1));
         return Ok(Flow::Yield);
     }
     Ok(Flow::Next)

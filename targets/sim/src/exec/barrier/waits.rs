@@ -1,12 +1,18 @@
 //! What a fragment waits for, in words.
 
 use crate::exec::cluster::Cluster;
+use crate::exec::launch::LaunchState;
 use crate::exec::warp::Wait;
 use crate::units::mbarrier::Mbarrier;
 
 impl Cluster {
     /// What a wait is for, in words.
-    pub(in crate::exec) fn describe_wait(&self, cta: usize, wait: Option<&Wait>) -> String {
+    pub(in crate::exec) fn describe_wait(
+        &self,
+        launch: &LaunchState<'_>,
+        cta: usize,
+        wait: Option<&Wait>,
+    ) -> String {
         match wait {
             None => "runs (it may be polling)".into(),
             Some(Wait::Barrier { id, .. }) => {
@@ -24,6 +30,7 @@ impl Cluster {
                 )
             }
             Some(Wait::Lanes { mask }) => format!("waits for lanes {mask:#010x} of its warp"),
+            Some(Wait::Converge) => "waits for the other lanes of its warp".into(),
             Some(Wait::Mbarrier {
                 rank,
                 offset,
@@ -50,7 +57,8 @@ impl Cluster {
                 };
                 let wanted = parity.map_or(String::new(), |p| format!(" phase parity {p} of"));
                 format!(
-                    "waits for{wanted} the mbarrier at shared address {offset} of CTA rank {rank}; {state}"
+                    "waits for{wanted} the mbarrier {} of CTA rank {rank}; {state}",
+                    launch.describe_shared(*offset)
                 )
             }
             Some(Wait::Registers { wanted }) => format!(

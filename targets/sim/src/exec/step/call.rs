@@ -17,33 +17,38 @@ fn local_copy(warp: &mut Warp, lane: usize, from: u64, to: u64, bytes: u64) {
         local.resize(end, 0);
     }
     local.copy_within(from as usize..(from + bytes) as usize, to as usize);
+    warp.local_written[lane].grow_and_set(to as usize, bytes as usize);
 }
 
-/// The function that the lanes call.
-fn callee_index(ctx: &Ctx<'_, '_>, warp: &Warp, callee: Callee) -> Result<usize, Fault> {
-    let index = match callee {
-        Callee::Direct(index) => index,
-        Callee::Indirect(slot) => {
-            let values = warp.reg(ctx.base, slot);
-            let first = values[ctx.mask.trailing_zeros() as usize];
-            if lanes_of(ctx.mask).any(|lane| values[lane] != first) {
-                return Err(Fault::Unsupported(
-                    "an indirect call whose lanes call different functions".into(),
-                ));
-            }
-            (first as usize)
-                .checked_sub(1)
-                .ok_or_else(|| Fault::Invalid("call of a null function".into()))?
-        }
+/// The function that the lanes call, and the lanes that call it: an indirect call may name several.
+fn callee_index(ctx: &Ctx<'_, '_>, warp: &Warp, callee: Callee) -> Result<(usize, u32), Fault> {
+    let slot = match callee {
+        Callee::Direct(index) => return Ok((index, ctx.mask)),
+        Callee::Indirect(slot) => slot,
     };
-    let function = ctx.launch.program.functions.get(index);
-    if function.is_some_and(|f| !f.insts.is_empty()) {
-        return Ok(index);
-    }
-    let name = function.map_or("?", |f| f.name.as_str());
-    Err(Fault::Unsupported(format!(
-        "call of `{name}`, which the module does not define"
-    )))
+    let values = warp.reg(ctx.base, slot);
+    let first = values[ctx.mask.trailing_zeros() as usize];
+    let same = lanes_of(ctx.mask).filter(|&lane| values[lane] == first);
+    let lanes = same.fold(0, |mask, lane| mask | 1 << lane);
+    let index = (first as usize).checked_sub(1);
+    let index = index.ok_or_else(|| Fault::Invalid("call of a null function".into()))?;
+    Ok((index, lanes))
+}
+
+/// The lanes of `part` make the call first; the others come back to it.
+fn split_call(ctx: &Ctx<'_, '_>, warp: &mut Warp, part: u32) -> Flow {
+    let Fragment {
+        mask, frame, join, ..
+    } = warp.fragments[ctx.at];
+    let join = warp.join_for(frame, mask, join, Some(ctx.pc + 1));
+    let first = &mut warp.fragments[ctx.at];
+    (first.mask, first.join) = (part, join);
+    let rest = Fragment {
+        mask: mask & !part,
+        ..first.clone()
+    };
+    warp.fragments.push(rest);
+    Flow::Moved
 }
 
 /// A frame of function `index` above the fragment's, its constants filled.
@@ -69,6 +74,10 @@ fn enter_frame(ctx: &Ctx<'_, '_>, warp: &mut Warp, caller: u32, index: usize) ->
         local: std::array::from_fn(|i| cta.ctaid[i] % ctx.launch.cluster[i].max(1)),
     };
     fill_frame(ctx.launch, warp, id, &place);
+    let (at, bytes) = (warp.frames[id as usize].local, functions[index].frame_bytes);
+    for lane in lanes_of(ctx.mask) {
+        warp.local_written[lane].clear(at as usize, bytes as usize);
+    }
     id
 }
 
@@ -77,12 +86,22 @@ pub(super) fn call(
     warp: &mut Warp,
     callee: Callee,
     args: &[Passed],
+    results: &[Passed],
 ) -> Step<Flow> {
     let mask = ctx.mask;
     if mask == 0 {
         return Ok(Flow::Next);
     }
-    let index = callee_index(ctx, warp, callee)?;
+    let (index, calling) = callee_index(ctx, warp, callee)?;
+    if calling != mask {
+        return Ok(split_call(ctx, warp, calling));
+    }
+    let Some(function) = ctx.launch.program.functions.get(index) else {
+        return Err(Fault::Invalid(format!("call of {index}, which is no function")).into());
+    };
+    if function.insts.is_empty() {
+        return super::system::call(ctx, warp, &function.name, args, results);
+    }
     if warp.frames.len() - warp.free_frames.len() > MAX_FRAMES {
         return Err(Fault::Invalid("calls are nested too deeply".into()).into());
     }
@@ -153,7 +172,7 @@ fn pass(
     }
 }
 
-fn peek_local(warp: &Warp, lane: usize, at: u64, bytes: u64) -> u64 {
+pub(super) fn peek_local(warp: &Warp, lane: usize, at: u64, bytes: u64) -> u64 {
     (0..bytes.min(8)).fold(0, |v, i| {
         v | u64::from(
             warp.local[lane]
@@ -164,7 +183,7 @@ fn peek_local(warp: &Warp, lane: usize, at: u64, bytes: u64) -> u64 {
     })
 }
 
-fn poke_local(warp: &mut Warp, lane: usize, at: u64, bytes: u64, value: u64) {
+pub(super) fn poke_local(warp: &mut Warp, lane: usize, at: u64, bytes: u64, value: u64) {
     let local = &mut warp.local[lane];
     let end = (at + bytes) as usize;
     if local.len() < end {
@@ -173,6 +192,7 @@ fn poke_local(warp: &mut Warp, lane: usize, at: u64, bytes: u64, value: u64) {
     for i in 0..bytes.min(8) {
         local[(at + i) as usize] = (value >> (8 * i)) as u8;
     }
+    warp.local_written[lane].grow_and_set(at as usize, bytes as usize);
 }
 
 pub(super) fn ret(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, lanes: u32) -> Step<Flow> {
@@ -259,6 +279,7 @@ fn leave_joins_of(warp: &mut Warp, fragment: &Fragment, mask: u32) -> u32 {
                 frame: fragment.frame,
                 join: parent,
                 wait: None,
+                alone: false,
             });
         }
         join = parent;

@@ -65,6 +65,7 @@ pub(super) fn brx(
             mask,
             join,
             wait: None,
+            alone: false,
             frame: fragment.frame,
         };
         if i == 0 {

@@ -2,9 +2,12 @@
 
 mod call;
 mod control;
+mod print;
 mod registers;
+mod system;
 
 use super::cluster::Cluster;
+use super::converge::{self, Meeting};
 use super::launch::LaunchState;
 use super::warp::{Frame, Wait, Warp};
 use crate::decode::{Inst, LOCAL_WINDOW, Op, PARAM_WINDOW, SHARED_WINDOW};
@@ -73,15 +76,12 @@ impl Ctx<'_, '_> {
     ) {
         let place = self.place(warp, lane);
         self.launch.record(Finding {
-            kind,
-            place,
-            message,
             other_line,
-            count: 1,
+            ..Finding::new(kind, place, message)
         });
     }
 
-    fn place(&self, warp: &Warp, lane: u32) -> crate::report::Place {
+    pub(super) fn place(&self, warp: &Warp, lane: u32) -> crate::report::Place {
         let lane = if lane < 32 {
             lane
         } else {
@@ -231,6 +231,19 @@ fn run_one(
     watched: bool,
     turn: &mut Turn,
 ) -> Result<Flow, Box<Finding>> {
+    if ctx.inst.aligned && ctx.mask != 0 {
+        match converge::gather(ctx, warp) {
+            Meeting::Ready => warp.fragments[ctx.at].alone = false,
+            Meeting::Wait => {
+                warp.fragments[ctx.at].wait = Some(Wait::Converge);
+                return Ok(Flow::Block(Wait::Converge));
+            }
+            Meeting::Absorbed => {
+                turn.ran = true;
+                return Ok(Flow::Gone);
+            }
+        }
+    }
     let flow = if watched && super::async_ops::watch_registers(ctx, warp) {
         Flow::Block(Wait::Async("wgmma results that it copies"))
     } else if watched && registers::simple(warp, ctx.inst, ctx.base, ctx.preds, ctx.mask) {
@@ -259,18 +272,13 @@ fn run_one(
 
 /// The finding of a fault, which ends the run.
 fn fatal(ctx: &Ctx<'_, '_>, warp: &Warp, LaneFault(lane, fault): LaneFault) -> Box<Finding> {
-    let kind = if matches!(ctx.inst.op, Op::Trap) {
+    let asserted = matches!(&fault, Fault::Invalid(m) if m.starts_with("assertion"));
+    let kind = if asserted || matches!(ctx.inst.op, Op::Trap) {
         FindingKind::Trap
     } else {
         fault_kind(&fault)
     };
-    Box::new(Finding {
-        kind,
-        place: ctx.place(warp, lane),
-        message: fault.to_string(),
-        other_line: None,
-        count: 1,
-    })
+    Box::new(Finding::new(kind, ctx.place(warp, lane), fault.to_string()))
 }
 
 fn count(cluster: &mut Cluster, func: usize, pc: u32, mask: u32) {
@@ -302,6 +310,7 @@ pub(super) fn generic_space(addr: u64) -> (Space, u64) {
 
 fn execute(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, lanes: u32) -> Step<Flow> {
     let inst = ctx.inst;
+    super::delayed::before(ctx, warp);
     match &inst.op {
         Op::Bra { target, reconverge } => {
             Ok(control::branch(ctx, warp, lanes, *target, *reconverge))
@@ -314,14 +323,30 @@ fn execute(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, lanes: u32) -> Step<Flow> {
         Op::Call {
             callee,
             args,
-            results: _,
-        } => call::call(ctx, warp, *callee, args),
+            results,
+        } => call::call(ctx, warp, *callee, args, results),
         Op::Ret => call::ret(ctx, warp, lanes),
         Op::Exit => Ok(control::exit(ctx, warp, lanes)),
         Op::Trap if ctx.mask != 0 => {
             Err(Fault::Invalid("the kernel executed a trap".into()).into())
         }
-        Op::Sleep => Ok(Flow::Yield),
+        Op::Unsupported(why) if ctx.mask != 0 => Err(Fault::Unsupported(why.to_string()).into()),
+        Op::Trap | Op::Unsupported(_) => Ok(Flow::Next),
+        Op::MapReplace {
+            space,
+            addr,
+            offset,
+            field,
+            value,
+        } => super::access::replace_map(ctx, warp, (*space, *addr, *offset), *field, *value)
+            .map(|()| Flow::Next),
+        Op::MapCopy { dst, src } => {
+            super::access::copy_map(ctx, warp, *dst, *src).map(|()| Flow::Next)
+        }
+        Op::Sleep => {
+            warp.polls += 1;
+            Ok(Flow::Yield)
+        }
         Op::Clock { d, shift, bits } => {
             let now = ctx.cluster.steps >> shift;
             let keep = if *bits == 64 { u64::MAX } else { 0xffff_ffff };

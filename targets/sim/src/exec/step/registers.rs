@@ -37,6 +37,16 @@ pub(super) fn simple(warp: &mut Warp, inst: &Inst, base: usize, preds: usize, ma
         Op::IsSpace { .. } | Op::Mapa { .. } | Op::GetRank { .. } => {
             address(warp, &inst.op, base, preds, mask);
         }
+        Op::CvtSat(form) => {
+            let get = |s| warp.reg(base, s);
+            let out = form.apply(get(form.a), get(form.b), get(form.c));
+            warp.write(base, form.d, &out, mask);
+        }
+        Op::Video(form) => {
+            let get = |s| warp.reg(base, s);
+            let out = form.apply(get(form.a), get(form.b), get(form.c));
+            warp.write(base, form.d, &out, mask);
+        }
         Op::Nop => {}
         _ => return false,
     }

@@ -56,6 +56,7 @@ impl<'a> Parser<'a> {
             line,
             column,
             message: message.into(),
+            unsupported: false,
         }
     }
 
@@ -140,7 +141,10 @@ impl<'a> Parser<'a> {
                     }
                 }
                 Tok::Dot("file") => module.files.push(self.file()?),
-                Tok::Dot("section") => self.section()?,
+                Tok::Dot("section") => {
+                    let strings = self.section()?;
+                    module.strings.extend(strings);
+                }
                 Tok::Dot("pragma") => self.pragma()?,
                 Tok::Dot("alias") => {
                     return Err(self.error("`.alias` is not supported"));
@@ -177,22 +181,39 @@ impl<'a> Parser<'a> {
         Ok((number, name.into()))
     }
 
-    /// Debug sections carry nothing that execution needs: `.loc` already names lines.
-    fn section(&mut self) -> Parsed<()> {
+    /// Debug sections carry nothing that execution needs; `.debug_str` has the names of inlined functions,
+    /// which are returned by label.
+    fn section(&mut self) -> Parsed<Vec<(String, String)>> {
         while !matches!(self.peek(), Tok::Punct(b'{') | Tok::End) {
             self.at += 1;
         }
         self.expect(b'{')?;
         let mut open = 1;
+        let mut strings: Vec<(String, Vec<u8>)> = Vec::new();
         while open > 0 {
             match self.next() {
                 Tok::Punct(b'{') => open += 1,
                 Tok::Punct(b'}') => open -= 1,
+                Tok::Word(label) if self.peek() == Tok::Punct(b':') => {
+                    strings.push((label.into(), Vec::new()));
+                }
+                Tok::Int(byte) => {
+                    if let Some((_, bytes)) = strings.last_mut() {
+                        bytes.push(byte as u8);
+                    }
+                }
                 Tok::End => return Err(self.error("section is not closed")),
                 _ => {}
             }
         }
-        Ok(())
+        let text = |bytes: &[u8]| {
+            let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
+            String::from_utf8_lossy(&bytes[..end]).into_owned()
+        };
+        Ok(strings
+            .iter()
+            .map(|(label, bytes)| (label.clone(), text(bytes)))
+            .collect())
     }
 
     fn pragma(&mut self) -> Parsed<()> {

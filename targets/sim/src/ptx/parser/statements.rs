@@ -1,6 +1,6 @@
 //! Bodies: statements, instructions and their operands (PTX ISA 4.3, 4.5, 6).
 
-use super::super::ast::{Inst, Operand, Stmt};
+use super::super::ast::{Inst, Loc, Operand, Stmt};
 use super::super::lexer::{Tok, Token};
 use super::{Parsed, Parser, type_bytes};
 
@@ -29,7 +29,9 @@ impl Parser<'_> {
             Tok::Dot("file") => {
                 self.file()?;
             }
-            Tok::Dot("section") => self.section()?,
+            Tok::Dot("section") => {
+                self.section()?;
+            }
             Tok::Dot("local" | "shared" | "param" | "global" | "const") => {
                 let mut all = Vec::new();
                 self.variables(false, &mut all)?;
@@ -115,20 +117,29 @@ impl Parser<'_> {
         let file = self.int("a file number")? as u32;
         let line = self.int("a line")? as u32;
         let column = self.int("a column")? as u32;
+        let (mut function, mut inlined_at) = (None, None);
+        // `, function_name label {+ n}, inlined_at file line column`
         while self.accept(b',') {
-            // `, function_name label {+ n}, inlined_at file line column`: the innermost place is enough.
-            self.word("`function_name` or `inlined_at`")?;
-            while matches!(self.peek(), Tok::Word(_) | Tok::Int(_) | Tok::Punct(b'+')) {
-                // A statement never begins with an integer or `+`; a word belongs here only as a label.
-                if matches!(self.peek(), Tok::Word(_))
-                    && !matches!(self.token(1).kind, Tok::Punct(b'+' | b','))
-                {
-                    break;
+            match self.word("`function_name` or `inlined_at`")? {
+                "function_name" => {
+                    function = Some(self.word("a label")?.to_string());
+                    self.plus_offset()?;
                 }
-                self.at += 1;
+                "inlined_at" => {
+                    let file = self.int("a file number")? as u32;
+                    let line = self.int("a line")? as u32;
+                    inlined_at = Some((file, line, self.int("a column")? as u32));
+                }
+                _ => {
+                    self.at -= 1;
+                    return Err(self.unexpected("`function_name` or `inlined_at`"));
+                }
             }
         }
-        stmts.push(Stmt::Loc(file, line, column));
+        stmts.push(Stmt::Loc(Loc {
+            place: (file, line, column),
+            inlined: function.zip(inlined_at),
+        }));
         Ok(())
     }
 
