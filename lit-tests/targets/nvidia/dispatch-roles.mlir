@@ -35,7 +35,7 @@
 // A producer waits for the phase before the one it is in; all lanes have stored when one arrives.
 // CHECK: %[[PARITY:.*]] = arith.xori
 // CHECK: nvvm.bar.warp.sync
-// CHECK: llvm.inline_asm has_side_effects {{.*}}mbarrier.try_wait.parity{{.*}} %{{.*}}, %[[PARITY]] :
+// CHECK: nvvm.mbarrier.try_wait.parity %{{.*}}, %[[PARITY]], %{{.*}} :
 // CHECK-NOT: nvvm.mbarrier.arrive.expect_tx
 // CHECK: nvvm.bar.warp.sync
 // CHECK: %[[ARRIVES:.*]] = nvvm.elect.sync
@@ -45,7 +45,7 @@
 // CHECK: %[[CONSUMES:.*]] = arith.cmpi slt, %[[THREE]], %[[WARP]]
 // CHECK: scf.if %[[CONSUMES]]
 // CHECK: nvvm.setmaxregister increase 232
-// CHECK: mbarrier.try_wait.parity
+// CHECK: nvvm.mbarrier.try_wait.parity
 // CHECK: nvvm.bar.warp.sync
 // CHECK: @$1 mbarrier.arrive
 axe.kernel @stores(%x: memref<?x64xf32>, %n: index) threads(384) {
@@ -292,7 +292,7 @@ axe.kernel @exchange(%x: memref<128xf32>, %y: memref<128xf32>) threads(32) clust
 // CHECK: scf.for %{{.*}} = %[[FIRST]] to %{{.*}} step %[[STEP]]
 // CHECK: nvvm.barrier id = %c1_i32{{(_[0-9]+)?}} number_of_threads = %c256_i32
 // CHECK: nvvm.barrier id = %c2_i32{{(_[0-9]+)?}} number_of_threads = %c256_i32
-// CHECK: mbarrier.try_wait
+// CHECK: nvvm.mbarrier.try_wait.parity
 // CHECK: nvvm.barrier.arrive id = %{{.*}} number_of_threads = %{{.*}}
 // CHECK: nvvm.barrier.arrive id = %{{.*}} number_of_threads = %{{.*}}
 // CHECK: scf.yield

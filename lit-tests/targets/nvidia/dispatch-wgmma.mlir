@@ -37,15 +37,24 @@
 // CHECK-LABEL: kernel @int8
 // CHECK: | 4 x wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8 a warpgroup
 
-// The group of a product begins with a fence and ends with a commit; nothing writes zeros first. The wait takes the sums and gives
-// them back, so that what reads them comes after it.
+// The group of a product begins with a fence and ends with a commit. One that begins sums is inline PTX, and nothing writes zeros
+// first; one that adds to sums is NVVM's. The wait takes the sums and gives them back, so that what reads them comes after it.
 // CHECK: llvm.func @k_major
 // CHECK: %[[SUMS:.*]] = llvm.inline_asm has_side_effects "{{.*}}wgmma.fence.sync.aligned;{{.*}}wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16{{.*}}wgmma.commit_group.sync.aligned;
 // CHECK: %[[FIRST:.*]] = llvm.extractvalue %[[SUMS]][0]
-// CHECK: %[[DONE:.*]] = llvm.inline_asm has_side_effects "wgmma.wait_group.sync.aligned 0;", "=f,{{.*}} %[[FIRST]],
+// CHECK: nvvm.wgmma.fence.aligned
+// CHECK: llvm.insertvalue %[[FIRST]],
+// CHECK: %[[K0:.*]] = nvvm.wgmma.mma_async %{{.*}}, %{{.*}}, %{{.*}}, <m = 64, n = 64, k = 16>, D[<f32>, <one>], A[<f16>, <one>, <row>], B[<f16>, <one>, <col>]
+// CHECK: %[[K1:.*]] = nvvm.wgmma.mma_async %{{.*}}, %{{.*}}, %[[K0]],
+// CHECK: %[[K2:.*]] = nvvm.wgmma.mma_async %{{.*}}, %{{.*}}, %[[K1]],
+// CHECK: %[[MORE:.*]] = nvvm.wgmma.mma_async %{{.*}}, %{{.*}}, %[[K2]],
+// CHECK-NEXT: nvvm.wgmma.commit.group.sync.aligned
+// CHECK: %[[NEXT:.*]] = llvm.extractvalue %[[MORE]][0]
+// CHECK: %[[DONE:.*]] = llvm.inline_asm has_side_effects "wgmma.wait_group.sync.aligned 0;", "=f,{{.*}} %[[NEXT]],
 // CHECK: llvm.extractvalue %[[DONE]][0]
 // CHECK-NOT: llvm.extractvalue %[[SUMS]]
 // CHECK: llvm.func @mn_major
+// CHECK: nvvm.wgmma.mma_async {{.*}} A[<f16>, <one>, <col>], B[<f16>, <one>, <row>]
 
 // PTX: gpu.binary
 // PTX-SAME: wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16
@@ -56,7 +65,8 @@ axe.kernel @k_major(%c: memref<64x64xf32>) threads(128) {
   %a = axe.alloc : memref<64x64xf16, #tile, #axe.space<shared>>
   %b = axe.alloc : memref<64x64xf16, #tile, #axe.space<shared>>
   %p = axe.gemm async %a, %b {trans_b} : memref<64x64xf16, #tile, #axe.space<shared>>, memref<64x64xf16, #tile, #axe.space<shared>> -> tensor<64x64xf32, #sums>
-  %d = axe.wait %p : tensor<64x64xf32, #sums>
+  %q = axe.gemm async %a, %b acc %p : tensor<64x64xf32, #sums> {trans_b} : memref<64x64xf16, #tile, #axe.space<shared>>, memref<64x64xf16, #tile, #axe.space<shared>> -> tensor<64x64xf32, #sums>
+  %d = axe.wait %q : tensor<64x64xf32, #sums>
   axe.copy %d to %c : tensor<64x64xf32, #sums> to memref<64x64xf32>
   axe.return
 }
@@ -65,7 +75,8 @@ axe.kernel @mn_major(%c: memref<64x64xf32>) threads(128) {
   %a = axe.alloc : memref<64x64xf16, #tile, #axe.space<shared>>
   %b = axe.alloc : memref<64x64xf16, #tile, #axe.space<shared>>
   %p = axe.gemm async %a, %b {trans_a} : memref<64x64xf16, #tile, #axe.space<shared>>, memref<64x64xf16, #tile, #axe.space<shared>> -> tensor<64x64xf32, #sums>
-  %d = axe.wait %p : tensor<64x64xf32, #sums>
+  %q = axe.gemm async %a, %b acc %p : tensor<64x64xf32, #sums> {trans_a} : memref<64x64xf16, #tile, #axe.space<shared>>, memref<64x64xf16, #tile, #axe.space<shared>> -> tensor<64x64xf32, #sums>
+  %d = axe.wait %q : tensor<64x64xf32, #sums>
   axe.copy %d to %c : tensor<64x64xf32, #sums> to memref<64x64xf32>
   axe.return
 }

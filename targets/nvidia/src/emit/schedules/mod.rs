@@ -11,6 +11,7 @@ mod groups;
 mod load;
 mod matrix;
 mod mma;
+mod mma_async;
 mod panels;
 mod reduce;
 mod rings;

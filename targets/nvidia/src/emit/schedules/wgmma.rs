@@ -1,5 +1,6 @@
 //! `axe.gemm async` by `wgmma`, and the wait for its groups (PTX ISA 9.7.15).
 
+use super::mma_async;
 use super::text::{Instruction, expect};
 use crate::emit::assembly::Assembly;
 use crate::emit::emitter::Emitter;
@@ -190,31 +191,51 @@ impl Products<'_> {
         let &[a, b, ref rest @ ..] = all.as_slice() else {
             return Err(emitter.error("expected two operands"));
         };
-        let start = if rest.is_empty() {
-            Start::Zero
-        } else {
-            Start::Keep
+        let before = match rest.first() {
+            Some(acc) => Some(self.pack(emitter, &emitter.registers(*acc)?.values)?),
+            None => None,
         };
-        let inline = self
-            .plan
-            .block(0..self.plan.steps, start)
-            .map_err(|decline| emitter.error(decline.to_string()))?;
-        let mut inputs = match rest.first() {
-            Some(acc) => self.pack(emitter, &emitter.registers(*acc)?.values)?,
-            None => Vec::new(),
+        let b = descriptor(emitter, &self.plan.b, b)?;
+        let words = match (&self.plan.a, before) {
+            (Source::Shared(shared), Some(before)) => {
+                let a = descriptor(emitter, shared, a)?;
+                let word = self.word_type(emitter);
+                mma_async::Products::new(emitter, self.plan, word)?.emit(
+                    emitter,
+                    [a, b],
+                    &before,
+                )?
+            }
+            (_, before) => self.inline(emitter, a, b, before)?,
         };
+        self.unpack(emitter, &words, op)
+    }
+
+    /// The products as inline PTX; gives the accumulators after them.
+    fn inline<'c>(
+        &self,
+        emitter: &Emitter<'c>,
+        a: Val<'c>,
+        b: Val<'c>,
+        before: Option<Vec<Val<'c>>>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        let start = match before {
+            Some(_) => Start::Keep,
+            None => Start::Zero,
+        };
+        let inline = self.plan.block(start);
+        let mut inputs = before.unwrap_or_default();
         match &self.plan.a {
             Source::Shared(shared) => inputs.push(descriptor(emitter, shared, a)?),
             Source::Registers => inputs.extend(self.a_words(emitter, &inline, a)?),
         }
-        inputs.push(descriptor(emitter, &self.plan.b, b)?);
+        inputs.push(b);
         let outputs = vec![self.word_type(emitter); inline.outputs];
         let assembly = Assembly {
             text: inline.text,
             constraints: inline.constraints,
         };
-        let words = emitter.assembly(&assembly, &inputs, &outputs)?;
-        self.unpack(emitter, &words, op)
+        emitter.assembly(&assembly, &inputs, &outputs)
     }
 
     /// The type of one 32-bit accumulator.

@@ -1,10 +1,9 @@
 //! A plan as inline PTX: the emission supplies values, in the order given here.
 
-use super::{Decline, InstructionA, Source, WgmmaPlan};
+use super::{InstructionA, Source, WgmmaPlan};
 use crate::facts::wgmma::{Accumulator, Major};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::ops::Range;
 
 /// What the accumulators are before the first instruction of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,8 +12,6 @@ pub enum Start {
     Keep,
     /// Zero, whatever is in them.
     Zero,
-    /// What is in them counts when an i32 is not 0.
-    Runtime,
 }
 
 /// The body of an `llvm.inline_asm` with side effects, and its operands.
@@ -22,13 +19,12 @@ pub enum Start {
 /// In order:
 /// 1. outputs `$0` to `$(outputs - 1)`: the accumulators, one 32-bit value for each entry of
 ///    [`WgmmaPlan::accumulators`] (f32 as `f`; i32 or two packed f16 as `r`). They are the fields of the structure
-///    that the operation returns; each is the accumulator that the next block or wait takes;
+///    that the operation returns; each is the accumulator that the next product or wait takes;
 /// 2. unless `zeroed`, as many inputs, tied to the outputs: the accumulators before;
 /// 3. A: with A in shared memory one i64 (`l`), the descriptor `strides.descriptor(0)` with the address of the
 ///    tile's base and the warpgroup's terms, in units of 16 bytes, added in; else one i32 (`r`) for each entry
 ///    of `a_words`, `4 / element bytes` elements packed, the first in the lowest bits;
-/// 4. B: one i64 (`l`), made alike;
-/// 5. with [`Start::Runtime`] one i32 (`r`).
+/// 4. B: one i64 (`l`), made alike.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inline {
     /// The text, with `$n` for operand `n`.
@@ -49,7 +45,6 @@ struct Operands {
     zeroed: bool,
     a_words: Vec<Vec<i64>>,
     shared_a: bool,
-    runtime: bool,
 }
 
 impl Operands {
@@ -73,9 +68,6 @@ impl Operands {
             false => parts.extend(self.a_words.iter().map(|_| "r".to_string())),
         }
         parts.push("l".to_string());
-        if self.runtime {
-            parts.push("r".to_string());
-        }
         parts.push("~{memory}".to_string());
         parts.join(",")
     }
@@ -134,26 +126,13 @@ impl WgmmaPlan {
         }
     }
 
-    /// `wgmma.fence`, the instructions of some steps of k, and `wgmma.commit_group`.
-    ///
-    /// # Errors
-    /// When `steps` is empty or not among the plan's.
-    pub fn block(&self, steps: Range<usize>, start: Start) -> Result<Inline, Decline> {
-        if steps.is_empty() || steps.end > self.steps {
-            return Err(Decline::new(format!(
-                "expected some of {} steps, got {steps:?}",
-                self.steps
-            )));
-        }
+    /// `wgmma.fence`, the instructions, and `wgmma.commit_group`.
+    #[must_use]
+    pub fn block(&self, start: Start) -> Inline {
         let words = self.accumulators();
         let packed = usize::try_from(4 / self.atom.types.a.bytes()).unwrap_or(1);
-        let issued = || {
-            self.instructions
-                .iter()
-                .filter(|instruction| steps.contains(&instruction.step))
-        };
         let mut a_words: Vec<Vec<i64>> = Vec::new();
-        for instruction in issued() {
+        for instruction in &self.instructions {
             if let InstructionA::Registers(registers) = &instruction.a {
                 for word in registers.chunks(packed) {
                     if !a_words.iter().any(|known| known == word) {
@@ -167,7 +146,6 @@ impl WgmmaPlan {
             zeroed: start == Start::Zero,
             a_words,
             shared_a: matches!(self.a, Source::Shared(_)),
-            runtime: start == Start::Runtime,
         };
         let mut addresses =
             [("da", operands.a()), ("db", operands.b())].map(|(name, operand)| Addresses {
@@ -176,7 +154,7 @@ impl WgmmaPlan {
                 known: BTreeMap::new(),
             });
         let (mut before, mut body) = (String::new(), String::new());
-        for instruction in issued() {
+        for instruction in &self.instructions {
             let [of_a, of_b] = &mut addresses;
             let a = match &instruction.a {
                 InstructionA::Offset(bytes) => of_a.at(*bytes, &mut before),
@@ -186,7 +164,7 @@ impl WgmmaPlan {
             };
             let b = of_b.at(instruction.b, &mut before);
             let d = list(instruction.d.chunks(self.packed_d()), &words, 0);
-            let first = instruction.step == steps.start && start != Start::Keep;
+            let first = instruction.step == 0 && start == Start::Zero;
             let scale = if first { "first" } else { "more" };
             let _ = writeln!(
                 body,
@@ -196,9 +174,8 @@ impl WgmmaPlan {
             );
         }
         let scale = match start {
-            Start::Keep => "1".to_string(),
-            Start::Zero => "0".to_string(),
-            Start::Runtime => format!("${}", operands.b() + 1),
+            Start::Keep => 1,
+            Start::Zero => 0,
         };
         let mut text = String::from("{\n.reg .pred first, more;\n");
         let _ = writeln!(
@@ -209,29 +186,12 @@ impl WgmmaPlan {
             text,
             "{before}wgmma.fence.sync.aligned;\n{body}wgmma.commit_group.sync.aligned;\n}}"
         );
-        Ok(Inline {
+        Inline {
             text,
             constraints: operands.constraints(self.register()),
             outputs: operands.outputs,
             zeroed: operands.zeroed,
             a_words: operands.a_words,
-        })
-    }
-
-    /// `wgmma.wait_group`: until at most `pending` of the groups committed last are under way. It takes and returns
-    /// the accumulators, so that nothing reads them earlier; its operands are those of 1. and 2.
-    #[must_use]
-    pub fn wait(&self, pending: u32) -> Inline {
-        let outputs = self.accumulators().len();
-        let mut parts = vec![format!("={}", self.register()); outputs];
-        parts.extend((0..outputs).map(|at| at.to_string()));
-        parts.push("~{memory}".to_string());
-        Inline {
-            text: format!("wgmma.wait_group.sync.aligned {pending};"),
-            constraints: parts.join(","),
-            outputs,
-            zeroed: false,
-            a_words: Vec::new(),
         }
     }
 
