@@ -4,7 +4,8 @@ use super::losses::losses;
 use super::miscompiled::miscompiled;
 use axe_package::Resources;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use thiserror::Error;
 
@@ -34,27 +35,29 @@ pub(crate) struct Assembled {
     pub warnings: Vec<String>,
 }
 
-/// The assembler: `$PTXAS`, that of the workspace (`.deps/bin` above the program), or the path's.
+/// The assembler: `$PTXAS`, else that of the workspace that the program was built in (`.deps/bin` above it), else the path's.
+///
+/// Nothing is taken from the current directory, whoever wrote it there: folders of the path that are no absolute ones are passed over.
 pub(crate) fn find() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os("PTXAS") {
         return Some(named.into());
     }
-    let program = std::env::current_exe().ok()?;
-    let beside = program
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let program = std::env::current_exe().unwrap_or_default();
+    candidates(&path, &program).find(|path| path.is_file())
+}
+
+fn candidates<'a>(path: &'a OsStr, program: &'a Path) -> impl Iterator<Item = PathBuf> + 'a {
+    let on_path = std::env::split_paths(path)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join("ptxas"));
+    let above = program
         .ancestors()
-        .map(|folder| folder.join(".deps/bin/ptxas"));
-    let here = std::env::current_dir().ok()?.join(".deps/bin/ptxas");
-    let on_path = std::env::var_os("PATH")
-        .map(|path| {
-            std::env::split_paths(&path)
-                .map(|folder| folder.join("ptxas"))
-                .collect::<Vec<_>>()
-        })
-        .unwrap_or_default();
-    beside
-        .chain([here])
+        .skip(1)
+        .filter(|folder| folder.is_absolute());
+    above
+        .map(|folder| folder.join(".deps/bin/ptxas"))
         .chain(on_path)
-        .find(|path| path.is_file())
 }
 
 /// Assembles PTX for a chip.
@@ -137,6 +140,16 @@ fn resources(text: &str) -> BTreeMap<String, Resources> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_is_taken_from_the_current_directory() {
+        let path = OsStr::new(":.:bin:/opt/cuda/bin:../bin");
+        let found: Vec<_> = candidates(path, Path::new("target/debug/axe")).collect();
+        assert_eq!(found, [PathBuf::from("/opt/cuda/bin/ptxas")]);
+        let mut found = candidates(OsStr::new(""), Path::new("/src/target/axe"));
+        assert_eq!(found.next(), Some("/src/target/.deps/bin/ptxas".into()));
+        assert_eq!(found.next(), Some("/src/.deps/bin/ptxas".into()));
+    }
 
     #[test]
     fn resources_are_read_by_kernel() {
