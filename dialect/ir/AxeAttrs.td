@@ -92,7 +92,10 @@ def Axe_Combiner : I32EnumAttr<"Combiner", "how a reduction combines two values"
     I32EnumAttrCase<"Max", 2, "max">,
     I32EnumAttrCase<"Min", 3, "min">,
     I32EnumAttrCase<"And", 4, "and">,
-    I32EnumAttrCase<"Or", 5, "or">]> {
+    I32EnumAttrCase<"Or", 5, "or">,
+    I32EnumAttrCase<"Xor", 6, "xor">,
+    I32EnumAttrCase<"MaxUI", 7, "maxui">,
+    I32EnumAttrCase<"MinUI", 8, "minui">]> {
   let cppNamespace = "::axe";
   let genSpecializedAttr = 0;
 }

@@ -216,8 +216,7 @@ LogicalResult ReduceOp::verify() {
     return failure();
   Combiner combiner = getCombiner();
   Type element = elementType(getResult().getType());
-  if ((combiner == Combiner::And || combiner == Combiner::Or) &&
-      !element.isInteger())
+  if (combiner >= Combiner::And && !element.isInteger())
     return emitOpError("(R3) expected integer elements for '")
            << stringifyCombiner(combiner) << "', got " << element;
   return success();

@@ -186,7 +186,10 @@ def Axe_MapOp : Axe_Operator<"map", [Axe_Logical, Axe_Elementwise, Axe_Tileable,
     SingleBlockImplicitTerminator<"YieldOp">]> {
   let summary = "Applies a scalar body to every element";
   let description = [{
-    Result element `x` is the body's value on element `x` of each input.
+    Result element `x` is the body's value on element `x` of each input. The body may run on elements that no
+    tensor has, beyond a ragged edge, and what it gives there is stored nowhere. So what an operation of `arith` leaves
+    undefined is a value here that no program may rely on, on every target: a division or remainder by zero, the least
+    integer divided by -1, a negative power of zero.
 
     **Constraints**
 
@@ -251,7 +254,8 @@ def Axe_ReduceOp : Axe_Operator<"reduce", [Axe_Logical, Axe_Reduction, Axe_Tilea
 
     * (R1) `dims` ascend, differ and lie in the source's rank;
     * (R2) the result has the source's shape without `dims`, and its element type;
-    * (R3) `and` and `or` take integers.
+    * (R3) `and`, `or`, `xor`, and the unsigned `maxui` and `minui` take integers; `max` and `min` of integers are
+      signed.
 
     **Example**: `%s = axe.reduce <add> %x dims [1] : tensor<4x8xf32> -> tensor<4xf32>`
 

@@ -182,6 +182,12 @@ pub enum Combiner {
     And = 4,
     /// Bitwise or.
     Or = 5,
+    /// Bitwise exclusive or.
+    Xor = 6,
+    /// Maximum of unsigned integers.
+    MaxUI = 7,
+    /// Minimum of unsigned integers.
+    MinUI = 8,
 }
 
 impl Combiner {
@@ -207,6 +213,9 @@ impl Combiner {
             Self::Min,
             Self::And,
             Self::Or,
+            Self::Xor,
+            Self::MaxUI,
+            Self::MinUI,
         ]
         .into_iter()
         .find(|&c| c as u32 == value)

@@ -95,9 +95,9 @@ impl Fold {
     #[must_use]
     pub fn neutral(self) -> Number {
         match self.combiner {
-            Combiner::Add | Combiner::Or => Number::Of(0),
+            Combiner::Add | Combiner::Or | Combiner::Xor | Combiner::MaxUI => Number::Of(0),
             Combiner::Mul => Number::Of(1),
-            Combiner::And => Number::Of(-1),
+            Combiner::And | Combiner::MinUI => Number::Of(-1),
             Combiner::Max => Number::Least,
             Combiner::Min => Number::Greatest,
         }

@@ -156,14 +156,14 @@ pub fn operand<'c>(
     })
 }
 
-/// Whether kernels move elements of the type: whole bytes, up to 8.
+/// Whether kernels move elements of the type: whole bytes, up to 8, and bits, each of which is a byte in memory.
 fn check_element<'c>(builder: &Builder<'c>, element: Type<'c>) -> PassResult<'c> {
     match types::bits(element) {
-        Some(8 | 16 | 32 | 64) => Ok(()),
+        Some(1 | 8 | 16 | 32 | 64) => Ok(()),
         _ => Err(PassError::new(
             builder.location,
             format!(
-                "expected elements of 8, 16, 32 or 64 bits in a kernel's tensors, got {element}"
+                "expected elements of 1, 8, 16, 32 or 64 bits in a kernel's tensors, got {element}"
             ),
         )),
     }

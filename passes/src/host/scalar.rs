@@ -153,11 +153,11 @@ pub(super) fn identity_of<'c>(
     }
     let lowest = i64::MIN >> (64 - bits.clamp(1, 64));
     let value = match combiner {
-        Combiner::Add | Combiner::Or => 0,
+        Combiner::Add | Combiner::Or | Combiner::Xor | Combiner::MaxUI => 0,
         Combiner::Mul => 1,
         Combiner::Max => lowest,
         Combiner::Min => !lowest,
-        Combiner::And => -1,
+        Combiner::And | Combiner::MinUI => -1,
     };
     builder.constant(IntegerAttribute::new(element, value).into())
 }

@@ -5,7 +5,7 @@ use axe_dialect::Combiner;
 use melior::ir::Type;
 
 /// The operation of arith that combines two values of an element type: maxima and minima propagate NaN, integers
-/// are signed.
+/// are signed in `Max` and `Min`.
 #[must_use]
 pub fn operation(combiner: Combiner, element: Type) -> &'static str {
     match (combiner, is_float(element)) {
@@ -19,6 +19,9 @@ pub fn operation(combiner: Combiner, element: Type) -> &'static str {
         (Combiner::Min, false) => "arith.minsi",
         (Combiner::And, _) => "arith.andi",
         (Combiner::Or, _) => "arith.ori",
+        (Combiner::Xor, _) => "arith.xori",
+        (Combiner::MaxUI, _) => "arith.maxui",
+        (Combiner::MinUI, _) => "arith.minui",
     }
 }
 
@@ -32,6 +35,9 @@ pub fn of_operation(name: &str) -> Option<Combiner> {
         "arith.minimumf" | "arith.minsi" => Combiner::Min,
         "arith.andi" => Combiner::And,
         "arith.ori" => Combiner::Or,
+        "arith.xori" => Combiner::Xor,
+        "arith.maxui" => Combiner::MaxUI,
+        "arith.minui" => Combiner::MinUI,
         _ => return None,
     })
 }

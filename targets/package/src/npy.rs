@@ -69,7 +69,8 @@ pub fn read(path: impl AsRef<Path>) -> Result<Tensor, NpyError> {
 }
 
 /// Reads a file as `want`. Types that NumPy cannot name are taken from what it writes instead:
-/// an 8-bit float from `V1` or `u8`, bf16 from `V2` or `u16`.
+/// an 8-bit float from `V1` or `u8`, bf16 from `V2` or `u16`. A signed integer, which is what a package calls an
+/// integer whose operations alone have signs, is also taken from the unsigned one of its width.
 ///
 /// # Errors
 /// As [`read`], and elements of another type.
@@ -80,6 +81,11 @@ pub fn read_as(path: impl AsRef<Path>, want: DType) -> Result<Tensor, NpyError> 
     let stands_in = match want {
         DType::F8E4M3 | DType::F8E5M2 => got == DType::U8,
         DType::BF16 => got == DType::U16,
+        // The compiler's integers have no signs: operations do.
+        DType::I8 => got == DType::U8,
+        DType::I16 => got == DType::U16,
+        DType::I32 => got == DType::U32,
+        DType::I64 => got == DType::U64,
         _ => false,
     };
     if stands_in {

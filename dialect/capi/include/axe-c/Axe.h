@@ -83,7 +83,10 @@ typedef enum {
   AxeCombinerMax = 2,
   AxeCombinerMin = 3,
   AxeCombinerAnd = 4,
-  AxeCombinerOr = 5
+  AxeCombinerOr = 5,
+  AxeCombinerXor = 6,
+  AxeCombinerMaxUI = 7,
+  AxeCombinerMinUI = 8
 } AxeCombiner;
 
 /* Null when `combiner` is not one of the enumerators. */

@@ -375,7 +375,7 @@ impl<'c> Emitter<'c> {
         Ok(vector)
     }
 
-    /// A bit pattern of another type of the same width.
+    /// A bit pattern of another type of the same width; an i1 and the byte that it is in memory.
     pub(crate) fn bitcast(
         &self,
         value: Val<'c>,
@@ -385,12 +385,32 @@ impl<'c> Emitter<'c> {
         if from == to {
             return Ok(value);
         }
+        match (types::is_bit(from), types::is_bit(to)) {
+            (true, _) => return self.builder.value("arith.extui", &[value], to, &[]),
+            (_, true) => return self.is_not_zero(value),
+            _ => {}
+        }
         // LLVM has no floats of 8 bits: to its dialect they are bytes.
         let name = match [from, to].iter().any(|r#type| types::is_float8(*r#type)) {
             true => "arith.bitcast",
             false => "llvm.bitcast",
         };
         self.builder.value(name, &[value], to, &[])
+    }
+
+    /// Whether an integer is not zero.
+    fn is_not_zero(&self, value: Val<'c>) -> PassResult<'c, Val<'c>> {
+        let ints = |bits| types::integer(self.builder, bits);
+        let zero = IntegerAttribute::new(melior::ir::ValueLike::r#type(&value), 0).into();
+        let zero = self.builder.constant(zero)?;
+        // `arith.cmpi ne`.
+        let predicate = IntegerAttribute::new(ints(64), 1).into();
+        self.builder.value(
+            "arith.cmpi",
+            &[value, zero],
+            ints(1),
+            &[("predicate", predicate)],
+        )
     }
 
     /// The number zero of an element type.

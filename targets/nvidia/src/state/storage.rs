@@ -38,7 +38,7 @@ pub(crate) fn of_type<'c>(r#type: Type<'c>, alignment: i64) -> Result<Storage<'c
     };
     let element = element_type(r#type);
     let bytes = types::bytes(element).ok_or_else(|| {
-        format!("elements of type {element} have no place in memory: expected 8, 16, 32 or 64 bits")
+        format!("elements of type {element} have no place in memory: expected i1, or 8, 16, 32 or 64 bits")
     })?;
     let shape =
         types::memref_shape(r#type).ok_or_else(|| format!("expected a memref, got {type}"))?;

@@ -49,10 +49,10 @@ pub(crate) fn integer<'c>(builder: Builder<'c>, bits: u32) -> Type<'c> {
     builder.r#type(|context| IntegerType::new(context, bits).into())
 }
 
-/// A type that LLVM counts in: it has no floats of 8 bits.
+/// A type that LLVM counts in, and memory has: it has no floats of 8 bits, and a bit takes a byte.
 pub(crate) fn stored<'c>(builder: Builder<'c>, element: Type<'c>) -> Type<'c> {
     match axe_passes::ir::types::bits(element) {
-        Some(8) => integer(builder, 8),
+        Some(1 | 8) => integer(builder, 8),
         _ => element,
     }
 }
@@ -63,9 +63,14 @@ pub(crate) fn is_float8(r#type: Type) -> bool {
     is_float(r#type) && bits(r#type) == Some(8)
 }
 
-/// `vector<count x element>`, of bytes where elements are floats of 8 bits.
+/// Whether this is one bit: in registers a predicate, in memory a byte, 0 or 1.
+pub(crate) fn is_bit(r#type: Type<'_>) -> bool {
+    axe_passes::ir::types::bits(r#type) == Some(1)
+}
+
+/// `vector<count x element>`, of bytes where elements are floats of 8 bits, or bits.
 pub(crate) fn vector<'c>(count: i64, element: Type<'c>) -> Type<'c> {
-    let element = match is_float8(element) {
+    let element = match is_float8(element) || is_bit(element) {
         // SAFETY: the context is the type's own.
         true => unsafe {
             let context = sys::mlirTypeGetContext(element.to_raw());
@@ -104,10 +109,10 @@ pub(crate) fn llvm_function<'c>(builder: Builder<'c>, parameters: &[Type<'c>]) -
     })
 }
 
-/// Bytes of an element of storage: a whole number, as memory is addressed.
+/// Bytes of an element of storage: a whole number, as memory is addressed. An i1 takes one, which is 0 or 1.
 pub(crate) fn bytes(r#type: Type) -> Option<i64> {
     let bits = axe_passes::ir::types::bits(r#type)?;
-    matches!(bits, 8 | 16 | 32 | 64).then_some(i64::from(bits / 8))
+    matches!(bits, 1 | 8 | 16 | 32 | 64).then_some(i64::from(bits.div_ceil(8)))
 }
 
 /// An entry of a dictionary attribute.

@@ -87,9 +87,9 @@ fn combined<'a, 'c>(site: Site<'a, 'c>) -> Result<&'a Held<'c>, Decline> {
     combiner(site.op)?;
     let source = site.registers(0)?;
     match bits(source.element) {
-        Some(16 | 32 | 64) => Ok(source),
+        Some(1 | 8 | 16 | 32 | 64) if !types::is_float8(source.element) => Ok(source),
         _ => Err(Decline::new(format!(
-            "expected elements of 16, 32 or 64 bits, got {}",
+            "expected integers, or floats of 16, 32 or 64 bits, got {}",
             source.element
         ))),
     }
@@ -304,11 +304,11 @@ pub(super) fn shuffle<'c>(
     let r#type = value.r#type();
     match bits(r#type) {
         Some(32) => exchange(emitter, value, mask),
-        Some(16) => {
-            let (i16, i32) = (types::integer(builder, 16), types::integer(builder, 32));
-            let wide = builder.value("arith.extui", &[emitter.bitcast(value, i16)?], i32, &[])?;
+        Some(narrow @ ..32) => {
+            let (own, i32) = (types::integer(builder, narrow), types::integer(builder, 32));
+            let wide = builder.value("arith.extui", &[emitter.bitcast(value, own)?], i32, &[])?;
             let moved =
-                builder.value("arith.trunci", &[exchange(emitter, wide, mask)?], i16, &[])?;
+                builder.value("arith.trunci", &[exchange(emitter, wide, mask)?], own, &[])?;
             emitter.bitcast(moved, r#type)
         }
         _ => {

@@ -1,16 +1,18 @@
-//! Reductions of dimensions that are not neighbours, as several.
+//! Reductions of dimensions that are not neighbours, as several; of dimensions of extent 1, as reshapes.
 
 use super::runs;
 use axe_dialect::ops;
 use axe_passes::PassResult;
 use axe_passes::build::layout_error;
 use axe_passes::fuse::space::source;
+use axe_passes::ir::reshape::groups_without;
 use axe_passes::ir::value::{defining, name, only_result, replace_all_uses};
 use axe_passes::ir::{Builder, Op, attribute, walk};
 use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
 
-/// Splits reductions of dimensions that are not neighbours into one a run of neighbours, the innermost first.
+/// Splits reductions of dimensions that are not neighbours into one a run of neighbours, the innermost first. Where all
+/// reduced dimensions have extent 1 there is nothing to combine.
 ///
 /// # Errors
 /// When an operation cannot be built.
@@ -33,6 +35,17 @@ fn split_reduction<'c>(op: Op<'c>) -> PassResult<'c, Option<Op<'c>>> {
     let builder = Builder::before(op);
     let tensor = builder.tensor_of(from)?;
     let runs = runs(&tensor.shape, |dim| dims.contains(&dim));
+    if !runs.iter().any(|(_, reduced)| *reduced) {
+        let dropped: Vec<bool> = (0i64..)
+            .zip(&tensor.shape)
+            .map(|(dim, _)| dims.contains(&dim))
+            .collect();
+        let value = builder.collapse(from, &groups_without(&dropped))?;
+        let value = builder.with_type(value, result.r#type())?;
+        replace_all_uses(result, value);
+        walk::erase(op);
+        return Ok(None);
+    }
     if runs.iter().filter(|(_, reduced)| *reduced).count() < 2 {
         return Ok(None);
     }
