@@ -12,6 +12,7 @@
 //! A tensor's layout says who holds an element, not which value it has: a register tensor is its logical content.
 
 mod address;
+mod expand;
 mod gemm;
 mod halves;
 mod index;
@@ -84,6 +85,7 @@ pub(crate) fn run<'c>(module: Op<'c>, _: &mut PassContext<'_>) -> PassResult<'c>
     for op in walk::nested(module, &|_| true) {
         speculation::define(op)?;
     }
+    expand::expand(module)?;
     libm::call(module)?;
     halves::widen(module)
 }

@@ -13,6 +13,7 @@ pub mod emit;
 pub mod facts;
 pub mod fragment;
 mod limits;
+mod math;
 mod pipeline;
 pub mod plan;
 pub mod planner;

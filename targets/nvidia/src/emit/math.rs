@@ -48,16 +48,19 @@ impl<'c> Emitter<'c> {
     /// Emits an operation of the math dialect, or one of arith that would become a call of a device library; false for
     /// others.
     pub(crate) fn math(&mut self, op: Op<'c>, name: &str) -> PassResult<'c, bool> {
+        let own = ["arith.maxnumf", "arith.minnumf", "arith.remf"].contains(&name);
+        if !own && !name.starts_with("math.") {
+            return Ok(false);
+        }
+        if self.function(op, name)? {
+            return Ok(true);
+        }
         let (Some(&result), operands) = (results(op).first(), operands(op)) else {
             return Ok(false);
         };
         let Some(&operand) = operands.first() else {
             return Ok(false);
         };
-        let own = ["arith.maxnumf", "arith.minnumf", "arith.remf"].contains(&name);
-        if !own && !name.starts_with("math.") {
-            return Ok(false);
-        }
         let narrow = result.r#type();
         if !is_float(narrow) || bits(narrow) > Some(32) {
             return Err(self.error(format!(

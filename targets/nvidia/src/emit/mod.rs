@@ -11,6 +11,7 @@ mod control;
 mod decide;
 mod emitter;
 mod float8;
+mod functions;
 mod int;
 mod math;
 mod memory;
