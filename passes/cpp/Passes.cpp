@@ -35,6 +35,7 @@ namespace axe {
 #define GEN_PASS_DEF_AXEDISPATCHSCHEDULES
 #define GEN_PASS_DEF_AXELOWERSCHEDULES
 #define GEN_PASS_DEF_AXEVERIFYSCHEDULES
+#define GEN_PASS_DEF_AXEVERIFYCODE
 #define GEN_PASS_DEF_AXEPRINTLAYOUTS
 #define GEN_PASS_DEF_AXELOWERTOHOST
 #include "AxePasses.h.inc"
@@ -123,7 +124,10 @@ struct AxePlanKernelsPass
   using TargetPass::TargetPass;
   Options options() override {
     return {
-        {"target", target}, {"tuned", tuned}, {"explain", text(explain).str()}};
+        {"target", target},
+        {"tuned", tuned},
+        {"explain", text(explain).str()},
+        {"allow-unsupported", text(allowUnsupported).str()}};
   }
 };
 
@@ -131,7 +135,9 @@ struct AxeDispatchSchedulesPass
     : RustPass<impl::AxeDispatchSchedulesBase<AxeDispatchSchedulesPass>> {
   using RustPass::RustPass;
   Options options() override {
-    return {{"target", target}, {"explain", text(explain).str()}};
+    return {{"target", target},
+            {"explain", text(explain).str()},
+            {"allow-unsupported", text(allowUnsupported).str()}};
   }
 };
 
@@ -139,7 +145,9 @@ struct AxeLowerSchedulesPass
     : TargetPass<impl::AxeLowerSchedulesBase<AxeLowerSchedulesPass>> {
   using TargetPass::TargetPass;
   Options options() override {
-    return {{"target", target}, {"check", text(check).str()}};
+    return {{"target", target},
+            {"check", text(check).str()},
+            {"allow-unsupported", text(allowUnsupported).str()}};
   }
 };
 
@@ -147,6 +155,11 @@ struct AxeVerifySchedulesPass
     : TargetPass<impl::AxeVerifySchedulesBase<AxeVerifySchedulesPass>> {
   using TargetPass::TargetPass;
   Options options() override { return {{"target", target}}; }
+};
+
+struct AxeVerifyCodePass
+    : RustPass<impl::AxeVerifyCodeBase<AxeVerifyCodePass>> {
+  using RustPass::RustPass;
 };
 
 struct AxePrintLayoutsPass
@@ -174,6 +187,7 @@ void registerPasses() {
   registerOne<AxeDispatchSchedulesPass>();
   registerOne<AxeLowerSchedulesPass>();
   registerOne<AxeVerifySchedulesPass>();
+  registerOne<AxeVerifyCodePass>();
   registerOne<AxePrintLayoutsPass>();
   registerOne<AxeLowerToHostPass>();
 }

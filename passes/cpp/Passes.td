@@ -100,6 +100,10 @@ def AxePlanKernels : Pass<"axe-plan-kernels", "::mlir::ModuleOp"> {
 
     docs/planning.md says how plans are chosen.
 
+    All operators that no kernel can be planned for are listed. With
+    `allow-unsupported` they stay in the function, for the host
+    (`--axe-lower-to-host`), and a remark says why.
+
     Without one that settles a product's kernel, the plan is that of the database of
     tuned plans for its sizes, as near as the target takes them, else the cost model's.
     The database in the compiler is replaced by the file `tuned`; `tuned=none` leaves
@@ -109,7 +113,9 @@ def AxePlanKernels : Pass<"axe-plan-kernels", "::mlir::ModuleOp"> {
   let options = [
     Option<"target", "target", "std::string", "\"\"", "The chip to plan for (default: the first target's own)">,
     Option<"tuned", "tuned", "std::string", "\"\"", "The database of tuned plans: a file, none, or (default) the compiler's own">,
-    Option<"explain", "explain", "bool", "false", "Print where the plan of each product comes from">];
+    Option<"explain", "explain", "bool", "false", "Print where the plan of each product comes from">,
+    Option<"allowUnsupported", "allow-unsupported", "bool", "false",
+           "Leave operators that no kernel can be planned for as they are, with a remark">];
   let statistics = [
     Statistic<"kernels", "num-kernels", "Number of kernels planned">];
   let dependentDialects = ["::axe::AxeDialect", "::mlir::arith::ArithDialect",
@@ -134,7 +140,9 @@ def AxeDispatchSchedules : Pass<"axe-dispatch-schedules", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"target", "target", "std::string", "\"\"", "The chip to decide for (default: the first target's own)">,
-    Option<"explain", "explain", "bool", "false", "Print each decision, plan and decline">];
+    Option<"explain", "explain", "bool", "false", "Print each decision, plan and decline">,
+    Option<"allowUnsupported", "allow-unsupported", "bool", "false",
+           "Leave kernels with an operator that no schedule takes as they are, with a remark">];
   let statistics = [
     Statistic<"dispatched", "num-dispatched", "Number of operators bound to a schedule">];
   let dependentDialects = ["::axe::AxeDialect"];
@@ -145,11 +153,14 @@ def AxeLowerSchedules : Pass<"axe-lower-schedules", "::mlir::ModuleOp"> {
   let description = [{
     Reads the `schedule` and the `plan` of every operator, checks them as
     `--axe-verify-schedules` does, and emits the kernel in the dialects of the
-    target that its plans are for. Nothing is decided here.
+    target that its plans are for. Nothing is decided here. Everything that has no
+    form on the target is listed, each at its own place.
   }];
   let options = [
     Option<"target", "target", "std::string", "\"\"", "The chip to lower for; by default, and at most, the one that the kernels name">,
-    Option<"check", "check", "bool", "true", "Check the plans first; pipelines, in which dispatch has just done so, do not">];
+    Option<"check", "check", "bool", "true", "Check the plans first; pipelines, in which dispatch has just done so, do not">,
+    Option<"allowUnsupported", "allow-unsupported", "bool", "false",
+           "Leave kernels without plans, and their launches, as they are">];
   let statistics = [
     Statistic<"lowered", "num-lowered", "Number of operators lowered">];
   let dependentDialects = ["::axe::AxeDialect", "::mlir::arith::ArithDialect",
@@ -172,6 +183,16 @@ def AxeVerifySchedules : Pass<"axe-verify-schedules", "::mlir::ModuleOp"> {
   let statistics = [
     Statistic<"verified", "num-verified", "Number of plans checked">];
   let dependentDialects = ["::axe::AxeDialect"];
+}
+
+def AxeVerifyCode : Pass<"axe-verify-code", "::mlir::ModuleOp"> {
+  let summary = "Check that generated code is complete";
+  let description = [{
+    Reads the code of every binary for a chip of a registered target: every
+    function that it calls must be defined, and a kernel whose launches have
+    results must write memory. LLVM deletes what follows undefined behaviour, and
+    leaves a kernel without stores where that is on every path. Changes nothing.
+  }];
 }
 
 def AxePrintLayouts : Pass<"axe-print-layouts"> {

@@ -45,5 +45,17 @@ impl<'c> PassError<'c> {
     }
 }
 
+/// A failure for several: all but the last are emitted here.
+///
+/// # Errors
+/// The last, where there is one.
+pub fn all<'c>(mut failures: Vec<PassError<'c>>) -> PassResult<'c> {
+    let Some(last) = failures.pop() else {
+        return Ok(());
+    };
+    failures.iter().for_each(PassError::emit);
+    Err(last)
+}
+
 /// The result of a pass, or of a step in it.
 pub type PassResult<'c, T = ()> = Result<T, PassError<'c>>;

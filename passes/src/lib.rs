@@ -38,4 +38,5 @@ pub fn register() {
     registry::register("axe-dispatch-schedules", target::dispatch_schedules);
     registry::register("axe-lower-schedules", target::lower_schedules);
     registry::register("axe-verify-schedules", target::verify_schedules);
+    registry::register("axe-verify-code", target::verify_code);
 }

@@ -77,6 +77,12 @@ pub trait Target: Sync {
         chip: &str,
         pass: &mut PassContext,
     ) -> PassResult<'c>;
+
+    /// `--axe-verify-code` on a module: the code of its binaries for chips of the family.
+    ///
+    /// # Errors
+    /// At code that calls what nobody defines, or has results and writes none.
+    fn verify_code<'c>(&self, module: OperationRef<'c, 'c>) -> PassResult<'c>;
 }
 
 static TARGETS: RwLock<Vec<&'static dyn Target>> = RwLock::new(Vec::new());
@@ -162,7 +168,12 @@ fn recorded<'c>(
     module: OperationRef<'c, 'c>,
     pass: &PassContext,
 ) -> PassResult<'c, Option<(&'static dyn Target, String)>> {
-    let Some(chip) = record::common_chip(module, pass.option("target"))? else {
+    let Some(chip) = record::common_chip(
+        module,
+        pass.option("target"),
+        pass.flag("allow-unsupported"),
+    )?
+    else {
         return Ok(None);
     };
     let target = for_chip(&chip);
@@ -197,6 +208,16 @@ pub(crate) fn verify_schedules<'c>(
         Some((target, chip)) => target.verify(module, &chip, pass),
         None => Ok(()),
     }
+}
+
+/// The body of `--axe-verify-code`.
+pub(crate) fn verify_code<'c>(
+    module: OperationRef<'c, 'c>,
+    _: &mut PassContext<'_>,
+) -> PassResult<'c> {
+    registered()
+        .into_iter()
+        .try_for_each(|target| target.verify_code(module))
 }
 
 /// The body of `--axe-lower-schedules`.

@@ -20,7 +20,7 @@ pub struct CompileArgs {
     /// The package to write: a file, or a folder when it ends with a slash
     #[arg(short, long, value_name = "PACKAGE")]
     output: PathBuf,
-    /// The function to compile, when there are several
+    /// The function to compile, when there are several public ones
     #[arg(long, value_name = "NAME")]
     function: Option<String>,
     /// Print how long the compiler and the assembler took

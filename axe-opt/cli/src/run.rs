@@ -74,6 +74,12 @@ fn host(
 ) -> Result<u8, RuntimeError> {
     let results = reference::compute(job.package(), inputs)?;
     let mut passed = true;
+    if let Some(folder) = out {
+        std::fs::create_dir_all(folder).map_err(|error| RuntimeError::File {
+            path: folder.display().to_string(),
+            error,
+        })?;
+    }
     for (at, result) in results.iter().enumerate() {
         match job.package().manifest().outputs.get(at) {
             Some(spec) => {

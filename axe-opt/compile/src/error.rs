@@ -18,14 +18,9 @@ pub enum CompileError {
     /// The module has no function of that name, or several and none was named.
     #[error("{0}")]
     Function(String),
-    /// The host function has an operation that a package cannot hold.
-    #[error("the module has no form as a package:\n{location}: error: {message}")]
-    Host {
-        /// Where: `file.mlir:3:5`.
-        location: String,
-        /// What was expected.
-        message: String,
-    },
+    /// The host function has operations that a package cannot hold: where each is, and what was expected.
+    #[error("the module has no form as a package:{0}")]
+    Host(String),
     /// The target's assembler refused the code, or gave up what the code is written for.
     #[error(transparent)]
     Assembler(Box<dyn std::error::Error + Send + Sync>),
@@ -40,11 +35,12 @@ impl From<CpuError> for CompileError {
     }
 }
 
-impl From<PassError<'_>> for CompileError {
-    fn from(error: PassError<'_>) -> Self {
-        Self::Host {
-            location: place(error.location),
-            message: error.message,
-        }
+impl CompileError {
+    /// The operations of a host function that a package cannot hold.
+    pub(crate) fn host(failures: &[PassError<'_>]) -> Self {
+        let text = |failure: &PassError<'_>| {
+            format!("\n{}: error: {}", place(failure.location), failure.message)
+        };
+        Self::Host(failures.iter().map(text).collect())
     }
 }

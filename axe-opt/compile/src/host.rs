@@ -17,7 +17,7 @@ use melior::ir::attribute::StringAttribute;
 use melior::ir::operation::OperationLike;
 use melior::ir::{AttributeLike, BlockLike, Type, ValueLike};
 use mlir_sys as sys;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// A tensor of the host function.
 #[derive(Clone, Debug)]
@@ -55,6 +55,8 @@ pub(crate) struct Host {
     pub steps: Vec<Step>,
     pub files: BTreeMap<String, Vec<u8>>,
     values: HashMap<usize, Known>,
+    /// Values of operations that have no form in a package.
+    unknown: HashSet<usize>,
     made: usize,
 }
 
@@ -65,7 +67,7 @@ fn error<'c>(op: Op<'c>, message: impl Into<String>) -> PassError<'c> {
 /// Reads a host function.
 ///
 /// # Errors
-/// At the operation that a package cannot hold.
+/// At each operation that a package cannot hold.
 pub(crate) fn read(
     toolchain: &'static dyn Toolchain,
     function: Op<'_>,
@@ -80,18 +82,23 @@ pub(crate) fn read(
         steps: Vec::new(),
         files: BTreeMap::new(),
         values: HashMap::new(),
+        unknown: HashSet::new(),
         made: 0,
     };
-    host.function(function)?;
-    Ok(host)
+    match host.function(function).as_slice() {
+        [] => Ok(host),
+        failures => Err(CompileError::host(failures)),
+    }
 }
 
 impl Host {
-    fn function<'c>(&mut self, function: Op<'c>) -> PassResult<'c> {
+    /// Reads the function; every failure.
+    fn function<'c>(&mut self, function: Op<'c>) -> Vec<PassError<'c>> {
         let all = blocks(function);
         let [body] = all.as_slice() else {
-            return Err(error(function, "expected a function of one block"));
+            return vec![error(function, "expected a function of one block")];
         };
+        let mut failures = Vec::new();
         for at in 0..body.argument_count() {
             // SAFETY: the position is below the count.
             let argument = unsafe {
@@ -100,12 +107,20 @@ impl Host {
                     isize::try_from(at).unwrap_or(0),
                 ))
             };
-            self.input(function, argument, at)?;
+            failures.extend(self.input(function, argument, at).err());
         }
         for op in operations(*body) {
-            self.operation(op)?;
+            let Err(why) = self.operation(op) else {
+                continue;
+            };
+            // What follows from a failure is not one of its own.
+            let follows = operands(op)
+                .iter()
+                .any(|operand| self.unknown.contains(&identity(*operand)));
+            failures.extend((!follows).then_some(why));
+            self.unknown.extend(results(op).into_iter().map(identity));
         }
-        Ok(())
+        failures
     }
 
     fn input<'c>(&mut self, function: Op<'c>, argument: Val<'c>, at: usize) -> PassResult<'c> {
@@ -641,7 +656,7 @@ fn unsupported<'c>(op: Op<'c>, name: &str) -> PassError<'c> {
     error(
         op,
         format!(
-            "'{name}' on the host has no form in a package: expected launches, sizes, constants and reshapes"
+            "'{name}' on the host has no form in a package: expected launches, sizes, constants and reshapes; write it as an operation of linalg, or compile for the host (--target cpu)"
         ),
     )
 }
@@ -696,9 +711,6 @@ fn dense_bytes(value: melior::ir::Attribute<'_>, shape: &[i64], dtype: DType) ->
     let count = shape.iter().try_fold(1, total)?;
     count.checked_mul(dtype.bytes())?;
     let raw = value.to_raw();
-    if dtype == DType::Bool {
-        return None;
-    }
     if let Some(bytes) = axe_passes::ir::attribute::resource(value) {
         return (bytes.len() == count * dtype.bytes()).then(|| bytes.to_vec());
     }
@@ -707,8 +719,20 @@ fn dense_bytes(value: melior::ir::Attribute<'_>, shape: &[i64], dtype: DType) ->
         if !sys::mlirAttributeIsADenseElements(raw) {
             return None;
         }
-        let data = sys::mlirDenseElementsAttrGetRawData(raw).cast::<u8>();
         let splat = sys::mlirDenseElementsAttrIsSplat(raw);
+        if dtype == DType::Bool {
+            // Held in bits, or in bytes: the accessor knows.
+            let element = |at: usize| {
+                let at = if splat {
+                    0
+                } else {
+                    isize::try_from(at).unwrap_or(0)
+                };
+                u8::from(sys::mlirDenseElementsAttrGetBoolValue(raw, at))
+            };
+            return Some((0..count).map(element).collect());
+        }
+        let data = sys::mlirDenseElementsAttrGetRawData(raw).cast::<u8>();
         let held = if splat { 1 } else { count };
         let bytes = std::slice::from_raw_parts(data, held * dtype.bytes());
         Some(if splat {

@@ -60,7 +60,7 @@ pub fn default_target() -> &'static str {
     axe_targets::default_chip()
 }
 
-/// Compiles the function `function` (or the only one) of a module for a target: a chip, or `cpu`.
+/// Compiles the function `function` (or the only one, or the only public one) of a module for a target: a chip, or `cpu`.
 ///
 /// # Errors
 /// The diagnostics of MLIR, a host function that a package cannot hold, what the assembler says.
@@ -299,15 +299,27 @@ fn symbol(op: Op<'_>) -> Option<String> {
     Some(StringAttribute::try_from(name).ok()?.value().to_owned())
 }
 
+/// Whether others may call a function: all may unless it says `private` or `nested`.
+fn is_public(op: Op<'_>) -> bool {
+    let visibility = op.attribute("sym_visibility").ok();
+    let visibility = visibility.and_then(|text| StringAttribute::try_from(text).ok());
+    visibility.is_none_or(|text| text.value() == "public")
+}
+
 fn main_name(module: &Module<'_>, wanted: Option<&str>) -> Result<String, CompileError> {
     let functions = body(module)
         .into_iter()
         .filter(|op| name(*op) == "func.func");
-    let defined = functions.filter(|op| !walk::blocks(*op).is_empty());
-    let names: Vec<_> = defined.filter_map(symbol).collect();
+    let defined: Vec<_> = functions
+        .filter(|op| !walk::blocks(*op).is_empty())
+        .collect();
+    let names: Vec<_> = defined.iter().copied().filter_map(symbol).collect();
+    let public = defined.iter().copied().filter(|op| is_public(*op));
+    let public: Vec<_> = public.filter_map(symbol).collect();
     match (wanted, names.as_slice()) {
         (Some(wanted), _) if names.iter().any(|name| name == wanted) => Ok(wanted.to_owned()),
         (None, [only]) => Ok(only.clone()),
+        (None, _) if public.len() == 1 => Ok(public.concat()),
         (Some(wanted), _) => Err(CompileError::Function(format!(
             "there is no function `{wanted}`; there are: {}",
             names.join(", ")

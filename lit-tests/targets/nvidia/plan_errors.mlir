@@ -19,10 +19,34 @@ func.func @depth(%x: tensor<?x8xf16>, %w: tensor<?x8xf16>) -> tensor<8x8xf32> {
 
 // -----
 
-func.func @bits(%x: tensor<8x8xi1>) -> tensor<8x8xi1> {
-  // expected-error @below {{expected elements of 8, 16, 32 or 64 bits in a kernel's tensors, got i1}}
-  %y = axe.transpose %x [1, 0] : tensor<8x8xi1> -> tensor<8x8xi1>
-  return %y : tensor<8x8xi1>
+func.func @nibbles(%x: tensor<8x8xi4>) -> tensor<8x8xi4> {
+  // expected-error @below {{expected elements of 1, 8, 16, 32 or 64 bits in a kernel's tensors, got i4}}
+  %y = axe.transpose %x [1, 0] : tensor<8x8xi4> -> tensor<8x8xi4>
+  return %y : tensor<8x8xi4>
+}
+
+// -----
+
+// Every operator that has no kernel is listed, those of other functions too.
+func.func @several(%x: tensor<8x8xi4>, %y: tensor<4x?xf32>) -> (tensor<8x8xi4>, tensor<8x8xf32>) {
+  %c = arith.constant dense<1.0> : tensor<8x8xf32>
+  // expected-error @below {{got i4}}
+  %a = axe.transpose %x [1, 0] : tensor<8x8xi4> -> tensor<8x8xi4>
+  %b = axe.map ins(%c : tensor<8x8xf32>) -> tensor<8x8xf32> {
+  ^bb0(%p: f32):
+    %q = math.sin %p : f32
+    axe.yield %q : f32
+  }
+  return %a, %b : tensor<8x8xi4>, tensor<8x8xf32>
+}
+
+func.func @more(%x: tensor<4x?xf32>) -> tensor<4x?xf32> {
+  // expected-error @below {{expected every extent but the leading one to be static, got tensor<4x?xf32>}}
+  %y = axe.map ins(%x : tensor<4x?xf32>) -> tensor<4x?xf32> {
+  ^bb0(%p: f32):
+    axe.yield %p : f32
+  }
+  return %y : tensor<4x?xf32>
 }
 
 // -----

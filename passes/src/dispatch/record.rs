@@ -118,16 +118,19 @@ pub fn chip(kernel: Op<'_>) -> Option<String> {
     Some(StringAttribute::try_from(chip).ok()?.value().to_owned())
 }
 
-/// The chip of a module's kernels, which is `wanted` unless that is empty; `None` for a module without kernels.
+/// The chip of a module's kernels, which is `wanted` unless that is empty; `None` for a module without kernels. Where `leave` is
+/// set, kernels without plans do not count.
 ///
 /// # Errors
 /// At a kernel without plans, and at one whose plans are for another chip.
 pub fn common_chip<'c>(
     module: OperationRef<'c, 'c>,
     wanted: &str,
+    leave: bool,
 ) -> PassResult<'c, Option<String>> {
     let mut common = (!wanted.is_empty()).then(|| wanted.to_owned());
-    let kernels = kernels(module);
+    let mut kernels = kernels(module);
+    kernels.retain(|kernel| !leave || planned(*kernel).is_some());
     for kernel in &kernels {
         let chip = chip(*kernel).ok_or_else(|| {
             PassError::new(

@@ -1,6 +1,7 @@
 //! What was decided, for people: as remarks, and as text.
 
 use super::schedule::Declines;
+use crate::PassError;
 use crate::remark::{self, Kind};
 use melior::ir::Location;
 use std::fmt::Write;
@@ -45,6 +46,19 @@ pub fn remarks(kernel: &str, decisions: &[Decision]) {
             &format!("{}: {}", decision.operator, decision.schedule),
         );
     }
+}
+
+/// Says why a kernel is left for the host.
+pub fn left(why: &PassError<'_>) {
+    let message = format!("left for the host: {}", why.message);
+    remark::emit(
+        why.location,
+        Kind::Missed,
+        CATEGORY,
+        "unsupported",
+        "",
+        &message,
+    );
 }
 
 /// The decisions of a kernel as people read them.

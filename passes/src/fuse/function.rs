@@ -7,13 +7,17 @@ use super::operators::{is_operator, is_reshape};
 use super::reshape::{check_tensors, leading};
 use crate::ir::value::{defined_by, defining, identity, name, operands, replace_all_uses, results};
 use crate::ir::{Builder, DYNAMIC, Op, TensorType, Val, attribute, walk};
-use crate::{PassError, PassResult};
+use crate::remark::{self, Kind};
+use crate::{PassError, PassResult, error};
 use melior::ir::ValueLike;
 use melior::ir::attribute::StringAttribute;
 use melior::ir::operation::OperationLike;
 use melior::ir::{BlockRef, OperationRef};
 use mlir_sys as sys;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+
+/// The category of this pass's remarks.
+const CATEGORY: &str = "axe-plan";
 
 /// What a target does with a function's operators.
 pub trait Kernels<'c> {
@@ -36,20 +40,65 @@ pub trait Kernels<'c> {
     ) -> PassResult<'c>;
 }
 
-/// Plans the kernels of a module's functions; how many there are.
+/// Operators that no kernel can be planned for.
+struct Refused<'c> {
+    /// Whether they stay in the function.
+    left: bool,
+    /// Those that stay.
+    operators: HashSet<usize>,
+    /// Why the others fail.
+    failures: Vec<PassError<'c>>,
+}
+
+impl<'c> Refused<'c> {
+    /// Takes note of operators, and of why.
+    fn refuse(&mut self, operators: &[Op<'c>], why: PassError<'c>) {
+        if !self.left {
+            self.failures.push(why);
+            return;
+        }
+        let message = format!("left for the host: {}", why.message);
+        remark::emit(
+            why.location,
+            Kind::Missed,
+            CATEGORY,
+            "unsupported",
+            "",
+            &message,
+        );
+        let raw = operators.iter().map(|op| op.to_raw().ptr as usize);
+        self.operators.extend(raw);
+    }
+
+    fn has(&self, op: Op<'c>) -> bool {
+        self.operators.contains(&(op.to_raw().ptr as usize))
+    }
+}
+
+/// Plans the kernels of a module's functions; how many there are. Where `leave` is set, operators that cannot be planned stay.
 ///
 /// # Errors
-/// At the operator that cannot be planned.
-pub fn plan<'c>(module: OperationRef<'c, 'c>, kernels: &impl Kernels<'c>) -> PassResult<'c, usize> {
+/// At each operator that cannot be planned.
+pub fn plan<'c>(
+    module: OperationRef<'c, 'c>,
+    kernels: &impl Kernels<'c>,
+    leave: bool,
+) -> PassResult<'c, usize> {
     let Some(body) = walk::blocks(module).first().copied() else {
         return Ok(0);
+    };
+    let mut refused = Refused {
+        left: leave,
+        operators: HashSet::new(),
+        failures: Vec::new(),
     };
     let mut count = 0;
     for func in walk::operations(body) {
         if name(func) == "func.func" {
-            count += plan_function(body, func, kernels)?;
+            count += plan_function(body, func, kernels, &mut refused)?;
         }
     }
+    error::all(refused.failures)?;
     Ok(count)
 }
 
@@ -65,6 +114,7 @@ fn plan_function<'c>(
     module: BlockRef<'c, 'c>,
     func: Op<'c>,
     kernels: &impl Kernels<'c>,
+    refused: &mut Refused<'c>,
 ) -> PassResult<'c, usize> {
     let mut frame = Frame {
         module,
@@ -77,14 +127,19 @@ fn plan_function<'c>(
         return Ok(0);
     };
     let ops = walk::operations(*block);
-    check(func, &ops)?;
-    if !ops.iter().any(|op| is_operator(*op)) {
+    check(func, &ops, refused);
+    let plannable = |op: &Op<'c>, refused: &Refused<'c>| is_operator(*op) && !refused.has(*op);
+    if !refused.failures.is_empty() || !ops.iter().any(|op| plannable(op, refused)) {
         return Ok(0);
     }
-    kernels.prepare(&ops)?;
+    let own: Vec<_> = ops.into_iter().filter(|op| !refused.has(*op)).collect();
+    kernels.prepare(&own)?;
     let ops = walk::operations(*block);
     extents(&ops)?;
-    let mut launches = Groups::of(&ops).launches().into_iter().peekable();
+    let mut launches = Groups::of(&ops, &|op| refused.has(op))
+        .launches()
+        .into_iter()
+        .peekable();
     for (number, &op) in ops.iter().enumerate() {
         while let Some((group, outputs)) = launches.next_if(|(group, _)| group.position.0 <= number)
         {
@@ -93,11 +148,16 @@ fn plan_function<'c>(
                 continue;
             };
             builder.location = first.location();
-            kernels.plan(&mut frame, &builder, &group, &outputs)?;
+            if let Err(why) = kernels.plan(&mut frame, &builder, &group, &outputs) {
+                refused.refuse(&group.owned, why);
+            }
         }
         if !is_operator(op) && !is_reshape(op) {
             read_stored(&mut frame, op)?;
         }
+    }
+    if refused.left {
+        leave(&mut frame, &ops)?;
     }
     walk::erase_dead(func, &|_| false, &|op| {
         is_operator(op) || name(op).starts_with("tensor.") || name(op) == "arith.constant"
@@ -105,20 +165,31 @@ fn plan_function<'c>(
     Ok(frame.kernels)
 }
 
-/// Checks that every operator is in the function's only block and has tensors that a kernel can take.
-fn check<'c>(func: Op<'c>, ops: &[Op<'c>]) -> PassResult<'c> {
-    for op in walk::nested(func, &|op| !name(op).starts_with("axe.")) {
-        if is_operator(op) && !ops.contains(&op) {
-            return Err(PassError::new(
-                op.location(),
-                "expected operators in the function's first block, and not in regions of it",
-            ));
-        }
-        if is_operator(op) {
-            check_tensors(op)?;
+/// Gives the operators that stay what launches stored. What launches read of them stands in front of those.
+fn leave<'c>(frame: &mut Frame<'c>, ops: &[Op<'c>]) -> PassResult<'c> {
+    for &op in ops.iter().filter(|op| is_operator(**op)) {
+        let formed = results(op)
+            .into_iter()
+            .any(|result| frame.stored.contains_key(&identity(result)));
+        if !formed {
+            read_stored(frame, op)?;
         }
     }
     Ok(())
+}
+
+/// Refuses operators that are not in the function's only block, or have tensors that no kernel can take.
+fn check<'c>(func: Op<'c>, ops: &[Op<'c>], refused: &mut Refused<'c>) {
+    for op in walk::nested(func, &|op| !name(op).starts_with("axe.")) {
+        if is_operator(op) && !ops.contains(&op) {
+            let what = "expected operators in the function's first block, and not in regions of it";
+            refused.refuse(&[op], PassError::new(op.location(), what));
+        } else if is_operator(op)
+            && let Err(why) = check_tensors(op)
+        {
+            refused.refuse(&[op], why);
+        }
+    }
 }
 
 /// Gives every `tensor.dim` the extent that its tensor's producers have, so that extents do not wait for

@@ -111,7 +111,10 @@ impl<'c> Group<'c> {
         }
         let from = source(op)?;
         if is_reshape(op) {
-            return Some(self.pull(from, kind));
+            // A cast that says an extent stays outside: what it casts has a size of another kind.
+            let dynamic = |value| Size::of(value).is_some_and(|size: Size| size.dynamic);
+            let same = name(op) != "tensor.cast" || dynamic(from) == dynamic(value);
+            return same.then(|| self.pull(from, kind));
         }
         if name(op) == ops::CAST && (kind != Kind::Full || is_widening(op)) {
             return Some(self.pull(from, kind));

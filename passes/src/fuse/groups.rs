@@ -24,11 +24,15 @@ pub(super) struct Groups<'c> {
 }
 
 impl<'c> Groups<'c> {
-    /// The groups of these operations, in program order; `is_operator` tells what a kernel can hold.
-    pub(super) fn of(ops: &[Op<'c>]) -> Self {
+    /// The groups of these operations, in program order, but for those that are `left` to the host.
+    pub(super) fn of(ops: &[Op<'c>], left: &impl Fn(Op<'c>) -> bool) -> Self {
         let mut groups = Self::default();
         for (number, &op) in ops.iter().enumerate() {
-            if has(op, Trait::Elementwise) || has(op, Trait::Reduction) {
+            if left(op) {
+                for operand in operands(op) {
+                    groups.want(operand, number);
+                }
+            } else if has(op, Trait::Elementwise) || has(op, Trait::Reduction) {
                 groups.elementwise(op, number);
             } else if is_product(op) {
                 groups.gemm(op, number);

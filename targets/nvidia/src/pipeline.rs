@@ -24,6 +24,11 @@ pub(crate) const PIPELINE: Pipeline = Pipeline {
             help: "The database of tuned plans: a file, none, or (default) the compiler's own",
             value: "",
         },
+        PipelineOption {
+            name: "allow-unsupported",
+            help: "Leave what has no kernel on the chip in the function, for the host",
+            value: "false",
+        },
     ],
     text,
 };
@@ -36,28 +41,48 @@ struct Options<'a> {
     chip: &'a str,
     /// The database of tuned plans, empty for the compiler's own.
     tuned: &'a str,
+    /// Whether what has no kernel is left for the host.
+    leave: bool,
+}
+
+impl Options<'_> {
+    /// The option of each pass that leaves something.
+    const fn leaving(&self) -> &'static str {
+        if self.leave {
+            " allow-unsupported=true"
+        } else {
+            ""
+        }
+    }
 }
 
 /// The levels after which the pipeline can stop, each with the passes that reach it.
 const LEVELS: [(&str, Passes); 6] = [
-    ("logical", |_| {
-        "convert-linalg-to-axe,canonicalize,cse".to_owned()
+    ("logical", |options| {
+        let convert = match options.leave {
+            true => "convert-linalg-to-axe{allow-unsupported=true}",
+            false => "convert-linalg-to-axe",
+        };
+        format!("{convert},canonicalize,cse")
     }),
     ("scheduled", |options| {
-        let Options { chip, tuned } = options;
+        let Options { chip, tuned, .. } = options;
+        let leave = options.leaving();
         let tuned = match *tuned {
             "" => String::new(),
             tuned => format!(" tuned={tuned}"),
         };
-        format!("axe-plan-kernels{{target={chip}{tuned}}},axe-canonicalize-layouts")
+        format!("axe-plan-kernels{{target={chip}{tuned}{leave}}},axe-canonicalize-layouts")
     }),
     ("dispatched", |options| {
-        format!("axe-dispatch-schedules{{target={}}}", options.chip)
+        let (chip, leave) = (options.chip, options.leaving());
+        format!("axe-dispatch-schedules{{target={chip}{leave}}}")
     }),
     ("target", |options| {
         format!(
-            "axe-lower-schedules{{target={} check=false}},canonicalize,cse",
-            options.chip
+            "axe-lower-schedules{{target={} check=false{}}},canonicalize,cse",
+            options.chip,
+            options.leaving()
         )
     }),
     ("nvvm", |_| to_nvvm()),
@@ -82,11 +107,11 @@ fn to_ptx(name: &str) -> String {
     let feature = chip(name).map_or("", |chip| chip.ptx_feature);
     let lines = "ensure-debug-info-scope-on-llvm-func{emission-kind=DebugDirectivesOnly}";
     format!(
-        "{lines},nvvm-attach-target{{chip={name} features={feature} O=3}},gpu-module-to-binary{{format=isa}}"
+        "{lines},nvvm-attach-target{{chip={name} features={feature} O=3}},gpu-module-to-binary{{format=isa}},axe-verify-code"
     )
 }
 
-/// The passes for the options `chip`, `until` and `tuned`.
+/// The passes for the options `chip`, `until`, `tuned` and `allow-unsupported`.
 ///
 /// # Errors
 /// A message that lists what the option takes.
@@ -115,6 +140,15 @@ fn text(options: &[(&str, &str)]) -> Result<String, String> {
     let options = Options {
         chip: name,
         tuned: option("tuned"),
+        leave: match option("allow-unsupported") {
+            "true" => true,
+            "" | "false" => false,
+            other => {
+                return Err(format!(
+                    "expected true or false, got allow-unsupported={other}"
+                ));
+            }
+        },
     };
     // The passes are text, in which braces and commas separate.
     if options.tuned.contains(['{', '}', ',', ' ', '"', '\'']) {
@@ -144,8 +178,25 @@ mod tests {
         assert!(
             text(&[("chip", "sm_90a"), ("until", "ptx")])
                 .unwrap()
-                .ends_with("{format=isa}")
+                .ends_with("{format=isa},axe-verify-code")
         );
+    }
+
+    #[test]
+    fn every_pass_leaves_what_it_cannot_take() {
+        let passes = |leave| {
+            text(&[
+                ("chip", "sm_90a"),
+                ("until", "target"),
+                ("allow-unsupported", leave),
+            ])
+        };
+        assert_eq!(
+            passes("true").unwrap().matches("unsupported=true").count(),
+            4
+        );
+        assert!(!passes("false").unwrap().contains("unsupported"));
+        assert!(passes("yes").unwrap_err().contains("true or false"));
     }
 
     #[test]

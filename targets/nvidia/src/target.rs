@@ -1,7 +1,7 @@
 //! What the target-neutral passes ask of NVIDIA GPUs.
 
 use crate::facts::chip::{self, CHIPS, Chip};
-use crate::{emit, limits, planner};
+use crate::{emit, limits, planner, toolchain};
 use axe_passes::registry::PassContext;
 use axe_passes::target::Target;
 use axe_passes::{PassError, PassResult};
@@ -93,5 +93,9 @@ impl Target for Nvidia {
     ) -> PassResult<'c> {
         limits::check(module)?;
         emit::verify(module, chip_of(module, chip)?, pass)
+    }
+
+    fn verify_code<'c>(&self, module: OperationRef<'c, 'c>) -> PassResult<'c> {
+        toolchain::verify(module)
     }
 }

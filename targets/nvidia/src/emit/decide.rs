@@ -18,7 +18,7 @@ use axe_passes::ir::Op;
 use axe_passes::ir::value::name;
 use axe_passes::ir::walk::nested;
 use axe_passes::registry::PassContext;
-use axe_passes::{PassError, PassResult};
+use axe_passes::{PassError, PassResult, error};
 use melior::ir::OperationRef;
 use melior::ir::operation::OperationLike;
 use serde::{Deserialize, Serialize};
@@ -45,19 +45,24 @@ struct Chosen<'c> {
 /// Chooses a schedule and a plan for every operator of every kernel, and leaves them in the IR. What has a plan keeps it.
 ///
 /// # Errors
-/// At the operator that no schedule takes, with every schedule's reason; at a plan that is wrong.
+/// At the operator of each kernel that no schedule takes, with every schedule's reason; at a plan that is wrong.
 pub(crate) fn dispatch<'c>(
     module: OperationRef<'c, 'c>,
     chip: &'static Chip,
     pass: &mut PassContext,
 ) -> PassResult<'c> {
-    let mut chosen = Vec::new();
+    let (mut chosen, mut failures) = (Vec::new(), Vec::new());
     for kernel in record::kernels(module) {
         if let Some(other) = record::chip(kernel).filter(|other| other != chip.name) {
             return Err(other_chip(kernel, &other, chip));
         }
-        chosen.push(choose(kernel, chip)?);
+        match choose(kernel, chip) {
+            Ok(kernel) => chosen.push(kernel),
+            Err(why) if pass.flag("allow-unsupported") => report::left(&why),
+            Err(why) => failures.push(why),
+        }
     }
+    error::all(failures)?;
     for kernel in chosen {
         leave(&kernel)?;
         let name = record::symbol(kernel.decided.kernel.op).unwrap_or_default();

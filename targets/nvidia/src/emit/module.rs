@@ -11,7 +11,7 @@ use axe_passes::ir::value::name;
 use axe_passes::ir::walk::{block_arguments, blocks, nested, operations};
 use axe_passes::ir::{Builder, DYNAMIC, Op, Val, attribute};
 use axe_passes::registry::PassContext;
-use axe_passes::{PassError, PassResult};
+use axe_passes::{PassError, PassResult, error};
 use melior::ir::attribute::IntegerAttribute;
 use melior::ir::operation::OperationLike;
 use melior::ir::{Attribute, OperationRef, RegionLike, Type, TypeLike, ValueLike};
@@ -33,25 +33,33 @@ struct Emitted<'c> {
 /// Lowers the kernels of a module as their plans say.
 ///
 /// # Errors
-/// At a plan that is missing or wrong, and at an operation that has no form on this target.
+/// At a plan that is missing or wrong, and at the first operation of each kernel that has no form on this target.
 pub(crate) fn lower<'c>(
     module: OperationRef<'c, 'c>,
     chip: &'static Chip,
     pass: &mut PassContext,
 ) -> PassResult<'c> {
-    let kernels = record::kernels(module);
+    let mut kernels = record::kernels(module);
+    if pass.flag("allow-unsupported") {
+        kernels.retain(|kernel| record::planned(*kernel).is_some());
+    }
     if kernels.is_empty() {
         return Ok(());
     }
     let target = gpu_module(module)?;
-    let mut emitted = HashMap::new();
+    let (mut emitted, mut failures) = (HashMap::new(), Vec::new());
     for &kernel in &kernels {
         let decided = decide::read(kernel, chip, pass.flag("check"))?;
         pass.count("num-lowered", decided.plans.len());
         let name = record::symbol(kernel).unwrap_or_default();
-        let made = emit(kernel, target, decided)?;
-        emitted.insert(name, made);
+        match emit(kernel, target, decided) {
+            Ok(made) => {
+                emitted.insert(name, made);
+            }
+            Err(why) => failures.push(why),
+        }
     }
+    error::all(failures)?;
     rename_launches(module, &emitted)?;
     for kernel in kernels {
         // SAFETY: the kernel's body was emitted anew, and launches name the new one.

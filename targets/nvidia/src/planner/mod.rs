@@ -69,7 +69,7 @@ pub(crate) fn run<'c>(
         plans: tuned::plans(module, pass.option("tuned"))?,
         explain: pass.flag("explain"),
     };
-    let kernels = function::plan(module, &planner)?;
+    let kernels = function::plan(module, &planner, pass.flag("allow-unsupported"))?;
     pass.count("num-kernels", kernels);
     Ok(())
 }

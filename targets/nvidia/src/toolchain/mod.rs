@@ -7,11 +7,13 @@ mod ptxas;
 mod tensor_maps;
 
 use crate::facts::chip::CHIPS;
+use axe_dialect::ops;
 use axe_package::{Arg, Kernel, Param};
-use axe_passes::PassResult;
-use axe_passes::ir::Op;
+use axe_passes::dispatch::record;
 use axe_passes::ir::value::name;
 use axe_passes::ir::walk;
+use axe_passes::ir::{Op, TensorType};
+use axe_passes::{PassError, PassResult};
 use axe_toolchain::{Assembled, Memory, Toolchain};
 use melior::ir::attribute::ArrayAttribute;
 use melior::ir::operation::OperationLike;
@@ -92,6 +94,41 @@ impl Toolchain for Nvidia {
         made.files.insert(CUBIN.to_owned(), assembled.cubin);
         Ok(made)
     }
+}
+
+/// Checks the PTX of a module's binaries.
+///
+/// # Errors
+/// At a binary whose code is not complete.
+pub(crate) fn verify<'c>(module: Op<'c>) -> PassResult<'c> {
+    let launches = walk::nested(module, &|_| true);
+    let launches = launches.into_iter().filter(|op| name(*op) == ops::LAUNCH);
+    let writing: Vec<_> = launches.filter_map(written).collect();
+    for binary in walk::blocks(module).into_iter().flat_map(walk::operations) {
+        if name(binary) != "gpu.binary" {
+            continue;
+        }
+        let Some(code) = ptx(binary) else { continue };
+        let symbol = record::symbol(binary).unwrap_or_default();
+        let own = writing.iter().filter(|(holder, _)| *holder == symbol);
+        let kernels: Vec<_> = own.map(|(_, kernel)| kernel.as_str()).collect();
+        incomplete::complete(&code, &kernels)
+            .map_err(|why| PassError::new(binary.location(), why.to_string()))?;
+    }
+    Ok(())
+}
+
+/// The binary and the kernel of a launch that has elements to write.
+fn written(launch: Op<'_>) -> Option<(String, String)> {
+    let results = axe_passes::ir::value::results(launch);
+    let mut shapes = results.into_iter().filter_map(TensorType::of_value);
+    if !shapes.any(|tensor| !tensor.shape.contains(&0)) {
+        return None;
+    }
+    let symbol = launch.attribute("kernel").ok()?.to_string();
+    let (holder, kernel) = symbol.split_once("::")?;
+    let plain = |part: &str| part.trim_start_matches('@').trim_matches('"').to_owned();
+    Some((plain(holder), plain(kernel)))
 }
 
 /// The PTX of a `gpu.binary`.
