@@ -43,6 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 "Pipelines.cpp",
                 "Layouts.cpp",
                 "Speculation.cpp",
+                "Named.cpp",
             ]
             .map(|file| cpp.join(file)),
         )

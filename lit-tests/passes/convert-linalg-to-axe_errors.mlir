@@ -29,10 +29,15 @@ func.func @index(%o: tensor<8xindex>) -> tensor<8xindex> {
 
 // -----
 
-func.func @unsigned(%x: tensor<16x64xi8>, %w: tensor<64x32xi8>, %o: tensor<16x32xi32>) -> tensor<16x32xi32> {
-  // expected-error @+1 {{it combines over more loops than any of its operands has}}
-  %0 = linalg.matmul {cast = #linalg.type_fn<cast_unsigned>} ins(%x, %w : tensor<16x64xi8>, tensor<64x32xi8>) outs(%o : tensor<16x32xi32>) -> tensor<16x32xi32>
-  return %0 : tensor<16x32xi32>
+func.func @not_a_product(%x: tensor<16x64xf32>, %w: tensor<64x32xf32>, %o: tensor<16x32xf32>) -> tensor<16x32xf32> {
+  // expected-error @+1 {{it combines over 3 loops, and none of the 2 tensors that its body reads has all of them}}
+  %0 = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %w : tensor<16x64xf32>, tensor<64x32xf32>) outs(%o : tensor<16x32xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %s = arith.maximumf %a, %b : f32
+    %t = arith.addf %c, %s : f32
+    linalg.yield %t : f32
+  } -> tensor<16x32xf32>
+  return %0 : tensor<16x32xf32>
 }
 
 // -----

@@ -68,6 +68,12 @@ const uint8_t *axeResourceData(MlirAttribute attribute, intptr_t *size);
  * ConditionallySpeculatable interface. */
 bool axeIsSpeculatable(MlirOperation operation);
 
+/* Replaces an operation of linalg by what upstream takes it apart into: an
+ * aggregated one (softmax) and pack and unpack by several operations, a named
+ * one whose operands are indexed by loops and zeros by `linalg.generic`. False
+ * where there is no such form; the operation stays then. */
+bool axeExpandNamed(MlirOperation operation);
+
 #ifdef __cplusplus
 }
 #endif

@@ -127,6 +127,7 @@ fn dims_of<'c>(op: Op<'c>) -> Vec<(Val<'c>, Vec<Option<usize>>)> {
             all.iter().map(dims).collect()
         }
         ops::GEMM => gemm(op, &all),
+        ops::SCALED_GEMM => scaled_gemm(op, &all),
         linalg if linalg.starts_with("linalg.") => structured(op, &all),
         _ => Vec::new(),
     }
@@ -175,6 +176,16 @@ fn gemm<'c>(op: Op<'c>, all: &[Val<'c>]) -> Vec<(Val<'c>, Vec<Option<usize>>)> {
         (*value, dims.collect())
     };
     all.iter().zip(roles).map(dims).collect()
+}
+
+/// The operands of `axe.scaled_gemm`, A `[m, k]`, B `[n, k]` and the scales of A `[m, blocks of k]`: m, n and k are loops 0 to 2.
+fn scaled_gemm<'c>(op: Op<'c>, all: &[Val<'c>]) -> Vec<(Val<'c>, Vec<Option<usize>>)> {
+    let of_a = match op.attribute("trans_scale_a").is_ok() {
+        true => vec![None, Some(0)],
+        false => vec![Some(0), None],
+    };
+    let roles = [vec![Some(0), Some(2)], vec![Some(1), Some(2)], of_a];
+    all.iter().copied().zip(roles).collect()
 }
 
 /// The extent of a dimension, where it follows from what the function is given.

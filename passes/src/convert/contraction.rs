@@ -1,17 +1,17 @@
 //! Contractions: sums of products become one `axe.gemm`.
 
 use super::elementwise::loops_of;
-use super::factor::{Factor, factor, fold};
+use super::factor::{Factor, fold};
 use super::operands::{Space, transpose};
+use super::quantized::{self, Points};
 use super::reduction::initial_sum;
 use super::structured::Structured;
+use super::term::{Term, terms};
 use super::{Counts, unsupported};
 use crate::error::PassResult;
-use crate::ir::value::{name, operands};
 use crate::ir::{Builder, DYNAMIC, Val, types};
 use axe_dialect::ops::{CastOp, GemmOp};
 use melior::ir::Type;
-use melior::ir::operation::OperationLike;
 
 /// The loops of a contraction by their part in it, each in the order that operands are brought to.
 #[derive(Clone, Debug)]
@@ -32,20 +32,47 @@ pub(super) fn convert<'c>(
     op: &Structured<'c>,
     counts: &mut Counts,
 ) -> PassResult<'c, Option<Val<'c>>> {
-    let Some((left, right)) = factors(op) else {
+    let Some([left, right]) = terms(op) else {
         return Ok(None);
     };
     let result = loops_of(op.result_map(0));
-    if result.len() != op.result_map(0).len() {
+    if result.len() != op.result_map(0).len() || !is_product(&left, &right, &result) {
         return Ok(None);
     }
-    let (left, right) = (factor(builder, op, left)?, factor(builder, op, right)?);
-    let (mut left, mut right) = fold(builder, &left, &right)?;
-    let mut parts = parts(op, &left, &right, &result)?;
-    if parts.m.is_empty() && parts.n.is_empty() {
-        return Ok(None);
+    let formed = |term: &Term<'c>, counts: &mut Counts| term.formed(builder, op, counts);
+    let (whole_left, whole_right) = (formed(&left, counts)?, formed(&right, counts)?);
+    let (factor_left, factor_right) = fold(builder, &whole_left, &whole_right)?;
+    let parts = parts(op, &factor_left, &factor_right, &result)?;
+    let (parts, factors) = in_order(parts, factor_left, factor_right, &result);
+    let value = gemm(builder, op, factors, &parts, &result, counts)?;
+    let sides = [(&whole_left, left.shift()), (&whole_right, right.shift())];
+    if sides.iter().all(|(_, shift)| shift.is_none()) {
+        return Ok(Some(value));
     }
-    // The product whose transpose the result is: swapping the factors gives the result's own order.
+    let points = Points {
+        op,
+        result: &result,
+        summed: &parts.k,
+    };
+    quantized::corrected(builder, &points, value, sides, counts).map(Some)
+}
+
+/// Whether each side has a loop of the result that the other lacks, or one of them does.
+fn is_product(left: &Term<'_>, right: &Term<'_>, result: &[usize]) -> bool {
+    let own = |a: &Term<'_>, b: &Term<'_>| {
+        let mut loops = a.loops.iter().filter(|at| result.contains(at));
+        loops.any(|at| !b.loops.contains(at))
+    };
+    own(left, right) || own(right, left)
+}
+
+/// The product whose transpose the result is: swapping the factors gives the result's own order.
+fn in_order<'c>(
+    mut parts: Parts,
+    mut left: Factor<'c>,
+    mut right: Factor<'c>,
+    result: &[usize],
+) -> (Parts, (Factor<'c>, Factor<'c>)) {
     let first = |loops: &[usize]| {
         loops
             .first()
@@ -55,39 +82,7 @@ pub(super) fn convert<'c>(
         std::mem::swap(&mut left, &mut right);
         std::mem::swap(&mut parts.m, &mut parts.n);
     }
-    gemm(builder, op, (left, right), &parts, &result, counts).map(Some)
-}
-
-/// The arguments that the body multiplies, when it adds their product to the running value. The operands
-/// may be widened first: exactly, so that a gemm with the wide accumulator forms the same products.
-fn factors<'c>(op: &Structured<'c>) -> Option<(usize, usize)> {
-    if op.inputs.len() != 2 || op.inits.len() != 1 {
-        return None;
-    }
-    let binary = |value: Val<'c>, names: [&str; 2]| {
-        let inner = op
-            .inner(value)
-            .filter(|inner| names.contains(&name(*inner).as_str()))?;
-        match operands(inner).as_slice() {
-            &[left, right] => Some((left, right)),
-            _ => None,
-        }
-    };
-    let sum = binary(op.yielded(0)?, ["arith.addf", "arith.addi"])?;
-    let product = match sum {
-        (running, product) | (product, running) if op.is_running(running, 0) => product,
-        _ => return None,
-    };
-    let (left, right) = binary(product, ["arith.mulf", "arith.muli"])?;
-    let argument = |value: Val<'c>| match op.inner(value) {
-        Some(inner) if ["arith.extf", "arith.extsi"].contains(&name(inner).as_str()) => {
-            op.argument(inner.operand(0).ok()?)
-        }
-        Some(_) => None,
-        None => op.argument(value),
-    };
-    let (left, right) = (argument(left)?, argument(right)?);
-    (left.min(right) == 0 && left.max(right) == 1).then_some((left, right))
+    (parts, (left, right))
 }
 
 /// Sorts the loops into batch, M, N and K.

@@ -7,15 +7,18 @@
 mod contraction;
 mod elementwise;
 mod factor;
+mod named;
 mod operands;
+mod quantized;
 mod reduction;
 mod scalar;
 mod simple;
 mod structured;
+mod term;
 #[cfg(test)]
 mod tests;
 
-use crate::error::{PassError, PassResult};
+use crate::error::{self, PassError, PassResult};
 use crate::ir::value::{is_used, name, replace_all_uses};
 use crate::ir::{Builder, Op, Val, walk};
 use crate::registry::PassContext;
@@ -38,6 +41,7 @@ type Replacements<'c> = Vec<Option<Val<'c>>>;
 /// The body of the pass.
 pub(crate) fn run<'c>(module: Op<'c>, pass: &mut PassContext<'_>) -> PassResult<'c> {
     walk::erase_dead(module, &entered, &removable);
+    named::expand(module, &entered);
     let mut counts = Counts::default();
     let mut failures = Vec::new();
     for op in walk::nested(module, &entered) {
@@ -54,13 +58,7 @@ pub(crate) fn run<'c>(module: Op<'c>, pass: &mut PassContext<'_>) -> PassResult<
     pass.count("num-gemms", counts.gemms);
     pass.count("num-maps", counts.maps);
     pass.count("num-reductions", counts.reductions);
-    match failures.pop() {
-        Some(last) => {
-            failures.iter().for_each(PassError::emit);
-            Err(last)
-        }
-        None => Ok(()),
-    }
+    error::all(failures)
 }
 
 /// The axe operators for one operation of linalg, built in front of it.
@@ -129,11 +127,15 @@ fn computes(name: &str) -> bool {
     known || ["linalg.index", "linalg.yield"].contains(&name)
 }
 
+/// What else can be done with operations that have no form here.
+const LEAVE: &str = "allow-unsupported, an option of this pass and of the pipelines for chips in axe-opt, leaves such operations for the \
+                     host; the CPU target takes them (axe compile --target cpu)";
+
 /// The error for an operation of linalg that has no form in axe.
 fn unsupported<'c>(op: Op<'c>, why: &str) -> PassError<'c> {
     PassError::new(
         op.location(),
         format!("'{}' is not supported: {why}", name(op)),
     )
-    .note("allow-unsupported leaves such operations as they are")
+    .note(LEAVE)
 }

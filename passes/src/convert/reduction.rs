@@ -11,7 +11,9 @@ use crate::ir::value::{defined_by, name, operands};
 use crate::ir::{Builder, Op, Val, attribute, combiner, types};
 use axe_dialect::Combiner;
 use axe_dialect::ops::{self, ReduceOp};
+use melior::ir::attribute::IntegerAttribute;
 use melior::ir::operation::OperationLike;
+use melior::ir::r#type::IntegerType;
 use melior::ir::{Type, ValueLike};
 
 /// Converts each used result on its own: the index of an argmax that nobody reads costs nothing.
@@ -50,12 +52,59 @@ pub(super) fn is_neutral(combiner: Combiner, value: Val<'_>) -> bool {
         .checked_shl(bits.saturating_sub(1))
         .map(i64::wrapping_neg);
     match combiner {
-        Combiner::Add | Combiner::Or => integer == 0,
+        Combiner::Add | Combiner::Or | Combiner::Xor | Combiner::MaxUI => integer == 0,
         Combiner::Mul => integer == 1,
-        Combiner::And => integer == -1 || (bits == 1 && integer == 1),
+        // An i1 of all ones reads as 1 or as -1.
+        Combiner::And | Combiner::MinUI => integer == -1 || (bits == 1 && integer == 1),
         Combiner::Max => bits > 1 && Some(integer) == least,
         Combiner::Min => bits > 1 && least.is_some_and(|least| integer == !least),
     }
+}
+
+/// The combiner of an operation. What prefers numbers to NaN combines numbers alone ([`numbers`]).
+fn combiner_of(name: &str) -> Option<Combiner> {
+    match name {
+        "arith.maxnumf" => Some(Combiner::Max),
+        "arith.minnumf" => Some(Combiner::Min),
+        _ => combiner::of_operation(name),
+    }
+}
+
+/// What is combined with an infinity, which changes nothing, in the place of each NaN: for `arith.maxnumf` and `minnumf`.
+fn numbers<'c>(
+    builder: &Builder<'c>,
+    source: Val<'c>,
+    combiner: Combiner,
+    counts: &mut Counts,
+) -> PassResult<'c, Val<'c>> {
+    let tensor = builder.tensor_of(source)?;
+    let (region, arguments, body) = builder.region(&[tensor.element]);
+    let infinity = match combiner {
+        Combiner::Max => f64::NEG_INFINITY,
+        _ => f64::INFINITY,
+    };
+    let infinity = body.constant(body.float(tensor.element, infinity))?;
+    let value = arguments.first().copied().unwrap_or(infinity);
+    let integer = |bits| builder.r#type(|context| IntegerType::new(context, bits).into());
+    // `arith.cmpf uno`.
+    let predicate = IntegerAttribute::new(integer(64), 14).into();
+    let is_nan = body.value(
+        "arith.cmpf",
+        &[value, value],
+        integer(1),
+        &[("predicate", predicate)],
+    )?;
+    let number = body.value(
+        "arith.select",
+        &[is_nan, infinity, value],
+        tensor.element,
+        &[],
+    )?;
+    body.operation(ops::YIELD, &[number], &[], &[], Vec::new())?;
+    counts.maps += 1;
+    let result = builder.tensor(&tensor.shape, tensor.element)?;
+    let map = builder.operation(ops::MAP, &[source], &[result], &[], vec![region])?;
+    builder.result_of(map)
 }
 
 /// The combining operation of a result: itself, what it is, and what it combines the running value with.
@@ -66,9 +115,9 @@ fn combining<'c>(
     let root = op.yielded(number);
     let known = root
         .and_then(|root| op.inner(root))
-        .and_then(|inner| Some((inner, combiner::of_operation(&name(inner))?)));
+        .and_then(|inner| Some((inner, combiner_of(&name(inner))?)));
     let expected =
-        "a body that yields a sum, product, maximum, minimum, and or or of its running value";
+        "a body that yields a sum, product, maximum, minimum, and, or or xor of its running value";
     let Some((inner, combiner)) = known else {
         return Err(unexpected(op, expected, root));
     };
@@ -93,6 +142,10 @@ fn result<'c>(
     let kept = loops_of(op.result_map(number));
     let space = Space::new(op, order(op, &kept))?;
     let source = combined_values(builder, op, &space, combined, counts)?;
+    let source = match name(inner).ends_with("numf") {
+        true => numbers(builder, source, combiner, counts)?,
+        false => source,
+    };
     let dims: Vec<usize> = (0..space.order.len())
         .filter(|at| {
             space
@@ -157,10 +210,36 @@ fn combined_values<'c>(
             .iter()
             .any(|(_, operand)| matches!(operand, Operand::Tensor(_)))
     {
-        let why = "it combines over more loops than any of its operands has, which would be written out in full";
-        return Err(unsupported(op.op, why));
+        return Err(unsupported(
+            op.op,
+            &too_many_loops(op, space, &of, combined),
+        ));
     }
     evaluate(builder, op, space, combined, &of, counts)
+}
+
+/// Why a body is not evaluated at each point: which operands it combines there, and with what.
+fn too_many_loops<'c>(
+    op: &Structured<'c>,
+    space: &Space<'c>,
+    of: &[(Val<'c>, Operand<'c>)],
+    combined: Val<'c>,
+) -> String {
+    let tensors = of
+        .iter()
+        .filter(|(_, operand)| matches!(operand, Operand::Tensor(_)));
+    let what = match op.inner(combined) {
+        Some(inner) => format!("'{}'", name(inner)),
+        None => "an operand".to_owned(),
+    };
+    format!(
+        "it combines over {} loops, and none of the {} tensors that its body reads has all of them: \
+         each value would be computed at every point. Only a sum of products of two terms, each of tensors \
+         that the other does not read, is a matrix product; its body combines the results of {what}. Compute \
+         each term by an operation of its own, or write the sum as a product",
+        space.order.len(),
+        tensors.count(),
+    )
 }
 
 fn reduce<'c>(

@@ -75,6 +75,17 @@ fn named_contraction(name: &str) -> Option<Loops> {
     })
 }
 
+/// Whether the loops of an operation are known here: by its maps, or by its name.
+pub(super) fn has_loops(op: Op<'_>) -> bool {
+    let full = name(op);
+    let short = full.strip_prefix("linalg.").unwrap_or(&full);
+    let simple = ["fill", "transpose", "broadcast", "reduce", "index", "yield"];
+    op.attribute("indexing_maps").is_ok()
+        || named_contraction(short).is_some()
+        || ELEMENTWISE.contains(&short)
+        || simple.contains(&short)
+}
+
 impl<'c> Structured<'c> {
     /// Reads the operation.
     ///

@@ -90,7 +90,8 @@ impl<'c> Builder<'c> {
         )
     }
 
-    /// `tensor.expand_shape` to `shape` by groups of its dimensions; `sizes` has each dynamic extent.
+    /// `tensor.expand_shape` to `shape` by groups of its dimensions; `sizes` has each dynamic extent. A dynamic dimension
+    /// that becomes static ones is cast to their product first: the operation admits no other type.
     ///
     /// # Errors
     /// When the value is not a tensor.
@@ -106,6 +107,11 @@ impl<'c> Builder<'c> {
             return Ok(tensor);
         }
         let result = self.tensor(shape, source.element)?;
+        let agreed: Vec<i64> = match groups.len() == source.shape.len() {
+            true => groups.iter().map(|group| product(shape, group)).collect(),
+            false => source.shape.clone(),
+        };
+        let tensor = self.with_type(tensor, self.tensor(&agreed, source.element)?)?;
         let operands: Vec<_> = std::iter::once(tensor)
             .chain(sizes.iter().copied())
             .collect();
@@ -126,6 +132,18 @@ impl<'c> Builder<'c> {
             false => self.value("tensor.cast", &[tensor], wanted, &[]),
         }
     }
+}
+
+/// The product of the extents of a group of dimensions; dynamic where one is.
+fn product(shape: &[i64], group: &[i64]) -> i64 {
+    let extents = group
+        .iter()
+        .filter_map(|dim| shape.get(usize::try_from(*dim).ok()?));
+    extents.fold(1i64, |product, extent| match (product, *extent) {
+        (DYNAMIC, _) | (_, DYNAMIC) => DYNAMIC,
+        // MLIR refuses tensors whose extents overflow before they come here.
+        (product, extent) => product.saturating_mul(extent),
+    })
 }
 
 /// The operand that gives a dynamic extent of a tensor, when its producer takes sizes.

@@ -8,6 +8,7 @@ use crate::planner::knobs::{Mainloop, Plan, Schedule, Sharing};
 use crate::planner::layouts::Grid;
 use crate::planner::mainloop::mma_scaled;
 use crate::planner::model;
+use crate::planner::problem::Unit;
 use axe_dialect::RasterOrder;
 use axe_passes::fuse::reshape::element_bytes;
 use axe_passes::ir::DYNAMIC;
@@ -78,9 +79,9 @@ impl Gemm<'_> {
         offered::choose_of(query, chip, whole)
     }
 
-    /// Whether warps alone are quicker.
+    /// Whether warps alone are quicker; they multiply no bytes.
     fn is_short(&self) -> bool {
-        let known = self.m != DYNAMIC && self.scales.is_none();
+        let known = self.m != DYNAMIC && self.scales.is_none() && self.unit != Unit::Byte;
         known && offered::is_short(self.problem())
     }
 
