@@ -114,13 +114,9 @@ impl Body {
         self.binary("arith.divf", a, b, bound, error)
     }
 
-    /// `|x| + more`, or `x x + more`.
+    /// `|x| + more`.
     pub fn away_from_zero(&mut self, x: &Scalar, more: f64) -> Scalar {
-        let magnitude = match x.element {
-            // There is no form of absf for it yet.
-            Element::F64 => self.mulf(x, x),
-            _ => self.unary("math.absf", x, x.bound, x.error),
-        };
+        let magnitude = self.unary("math.absf", x, x.bound, x.error);
         let more = self.constant(more, x.element);
         self.addf(&magnitude, &more)
     }

@@ -15,8 +15,8 @@ impl Graph<'_> {
 
     fn element(&mut self) -> Element {
         match self.random.below(60) {
-            0..=37 => self.random.pick(&FLOATS),
-            38..=58 => self.random.pick(&INTEGERS),
+            0..=35 => self.random.pick(&FLOATS),
+            36..=54 => self.random.pick(&INTEGERS),
             _ => Element::I1,
         }
     }
@@ -192,7 +192,7 @@ impl Graph<'_> {
         if value.open {
             reduced.retain(|dim| *dim > 0);
         }
-        if reduced.is_empty() || reduced.iter().all(|dim| value.shape[*dim] == 1) {
+        if reduced.is_empty() {
             return self.elementwise(value);
         }
         let op = self.reduction_op(value.element);
@@ -221,6 +221,11 @@ impl Graph<'_> {
                 "arith.maxsi",
                 "arith.minsi",
                 "arith.maxui",
+                "arith.minui",
+                "arith.xori",
+                "arith.andi",
+                "arith.ori",
+                "arith.muli",
             ]),
         }
     }
@@ -445,7 +450,9 @@ fn start_of(op: &str, element: Element) -> f64 {
     match op {
         "arith.maximumf" => -element.limit(),
         "arith.minimumf" => element.limit(),
-        "arith.andi" => 1.0,
+        "arith.muli" => 1.0,
+        "arith.andi" if element == Element::I1 => 1.0,
+        "arith.andi" | "arith.minui" => -1.0,
         "arith.maxsi" => -element.limit(),
         "arith.minsi" => (element.limit() / 2.0).floor(),
         _ => 0.0,

@@ -29,16 +29,14 @@ fn other(body: &mut Body, x: &Scalar, others: &[Scalar], random: &mut Random) ->
 
 fn float(body: &mut Body, x: &Scalar, others: &[Scalar], random: &mut Random) -> Scalar {
     let x = &body.tamed(x, 512.0);
-    let functions = if x.element == Element::F64 { 12 } else { 2 };
-    if random.once_in(functions) {
+    if random.once_in(2) {
         return function(body, x, random);
     }
     let y = other(body, x, others, random);
     let y = &body.tamed(&y, 512.0);
     let wider = x.bound.max(y.bound);
     let error = x.error.max(y.error);
-    let choices = if x.element == Element::F64 { 9 } else { 10 };
-    match random.below(choices) {
+    match random.below(10) {
         0 => body.addf(x, y),
         1 => body.subf(x, y),
         2 | 3 => body.mulf(x, y),
@@ -141,7 +139,7 @@ fn comparison(body: &mut Body, a: &Scalar, random: &mut Random) -> Scalar {
 /// A function of one float.
 fn function(body: &mut Body, x: &Scalar, random: &mut Random) -> Scalar {
     let (u, about) = (x.element.roundoff(), x.element.approximation());
-    match random.below(16) {
+    match random.below(22) {
         0 => body.unary("arith.negf", x, x.bound, x.error),
         1 => body.unary("math.absf", x, x.bound, x.error),
         2 => grown(body, "math.exp", x, std::f64::consts::E),
@@ -167,7 +165,36 @@ fn function(body: &mut Body, x: &Scalar, random: &mut Random) -> Scalar {
         }
         8 | 9 => body.unary("math.tanh", x, 1.0, x.error + about),
         10 => body.unary("math.erf", x, 1.0, 1.13 * x.error + about),
-        11 if random.once_in(3) => {
+        16 | 17 => {
+            let op = random.pick(&["math.sin", "math.cos", "math.atan"]);
+            body.unary(op, x, 1.6, x.error + 2.0 * about)
+        }
+        18 => {
+            let op = random.pick(&["math.sinh", "math.cosh", "math.expm1"]);
+            let x = body.tamed(x, 2.0);
+            // Their slopes are e^2 at most.
+            body.unary(op, &x, 7.4, 7.4 * (x.error + 2.0 * about))
+        }
+        19 => body.unary("math.erfc", x, 2.0, 1.13 * x.error + 4.0 * about),
+        20 => {
+            let other = body.away_from_zero(x, 1.0);
+            let op = random.pick(&["math.atan2", "math.powf"]);
+            let x = body.tamed(x, 2.0);
+            match op {
+                "math.atan2" => {
+                    let error = x.error + other.error + 4.0 * about;
+                    body.binary(op, &x, &other, 3.2, error)
+                }
+                _ => {
+                    // From 1 to 3, to a power up to 2: slopes below 6 and 10.
+                    let base = body.tamed(&other, 2.0);
+                    let base = body.away_from_zero(&base, 1.0);
+                    let error = 6.0 * base.error + 10.0 * x.error + 40.0 * about;
+                    body.binary(op, &base, &x, 9.0, error)
+                }
+            }
+        }
+        11 => {
             let from = body.unary("math.absf", x, x.bound, x.error);
             let bound = (1.0 + from.bound).ln().max(1.0);
             body.unary("math.log1p", &from, bound, from.error + about * bound)
@@ -249,9 +276,8 @@ fn integer(body: &mut Body, x: &Scalar, others: &[Scalar], random: &mut Random) 
             body.binary(op, x, &by, all, 0.0)
         }
         12 => select(body, x, &y, others, random),
-        _ if !random.once_in(4) => body.binary("arith.xori", x, &y, all, 0.0),
         _ => {
-            let op = random.pick(&["math.absi", "math.ctpop"]);
+            let op = random.pick(&["math.absi", "math.ctpop", "math.ctlz", "math.cttz"]);
             body.unary(op, x, all, 0.0)
         }
     }

@@ -40,4 +40,4 @@ pub use tensor_map::{
 };
 pub use tuned::{Key, OperandOrder, Tuned, TunedDb, TunedError, TunedOp};
 pub use validate::ManifestError;
-pub use written::{SECOND_POISON, Unwritten};
+pub use written::Unwritten;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use axe_package::{
-    DType, Env, POISON, Package, Random, Report, SECOND_POISON, Tensor, TensorSpec, TensorType,
-    Tolerance, Unwritten, compare_written, npy,
+    DType, Env, Package, Random, Report, Tensor, TensorSpec, TensorType, Tolerance, Unwritten,
+    compare_written, npy,
 };
 use serde::Serialize;
 
@@ -311,19 +311,7 @@ impl Job {
     pub fn run(&self, loaded: &Loaded) -> Result<Outcome, RuntimeError> {
         let env = self.env(loaded.device().properties().sm_count)?;
         let prepared = self.prepare(loaded, &env)?;
-        let first = self.results(&prepared, POISON)?;
-        let suspects: Vec<_> = first
-            .iter()
-            .map(|t| Unwritten::holding(t, POISON))
-            .collect();
-        let unwritten = if suspects.iter().any(|suspects| suspects.count() > 0) {
-            // Numbers may look like the poison: those of a second run on another do not.
-            let again = self.results(&prepared, SECOND_POISON)?;
-            let again = again.iter().map(|t| Unwritten::holding(t, SECOND_POISON));
-            suspects.iter().zip(again).map(|(a, b)| a.and(&b)).collect()
-        } else {
-            suspects
-        };
+        let (first, unwritten) = Unwritten::of_runs(|poison| self.results(&prepared, poison))?;
         let mut outputs = Vec::new();
         let specs = self.package.manifest().outputs.iter();
         for ((spec, got), unwritten) in specs.zip(&first).zip(&unwritten) {
