@@ -11,8 +11,16 @@ def ConvertLinalgToAxe : Pass<"convert-linalg-to-axe", "::mlir::ModuleOp"> {
     generics, reductions, broadcasts, transposes and fills become axe operators
     on tensors. Conversions of whole operands to f32 and transposes in front of
     a matrix product fold into it, so that all usual idioms of a linear layer
-    become one f16 x f16 -> f32 `axe.gemm` with its epilogue. An operation of
-    linalg that has no form in axe is an error at its location.
+    become one f16 x f16 -> f32 `axe.gemm` with its epilogue. A product that
+    accumulates in f16 or bf16 is one that accumulates in f32 and is rounded once.
+
+    Named operations are taken by their maps; `softmax`, `pack` and `unpack` are
+    taken apart as upstream does. A product is a sum of products of two terms, each
+    of tensors that the other does not read: what a body computes of one side is
+    computed first, by itself. Terms that are bytes, with or without a sign, less a
+    scalar (`quantized_matmul`), are a product of signed bytes and sums beside it.
+
+    Every operation of linalg that has no form in axe is an error at its location.
   }];
   let options = [
     Option<"allowUnsupported", "allow-unsupported", "bool", "false",
