@@ -99,11 +99,16 @@ impl Layout {
     /// The canonical layout of the same map.
     ///
     /// Shard iters of extent 1 vanish and neighbours that continue each other merge; replicas become
-    /// positive steps a sorted axis at a time, merged as far as possible; a swizzle that moves nothing
-    /// disappears. Canonical forms of layouts without swizzle are equal exactly when the maps are, with
-    /// one exception: replica sets that overlap themselves on one axis and have more than 4096 points,
-    /// reach beyond 2^16 times the common divisor of their strides, or take more than 20,000 steps to
-    /// search. Those are merged as far as rule C2 goes, and [`Layout::equivalent`] still compares them.
+    /// positive steps a sorted axis at a time, merged as far as possible. The swizzle becomes the least
+    /// one under which the map is a layout: none where that does, else the one with the smallest period,
+    /// and among those the one with the fewest bits, at the lowest position.
+    ///
+    /// Canonical forms are equal exactly when the maps are, with two exceptions. Replica sets that
+    /// overlap themselves on one axis and have more than 4096 points, reach beyond 2^16 times the common
+    /// divisor of their strides, or take more than 20,000 steps to search, are merged as far as rule C2
+    /// goes. Swizzled layouts with more than 2^16 points inside of a period (strides that do not divide
+    /// it, a dynamic extent inside of it) keep their swizzle without the bits that no address uses.
+    /// [`Layout::equivalent`] still compares both.
     ///
     /// ```
     /// use axe_layout::Layout;
@@ -113,12 +118,25 @@ impl Layout {
     /// ```
     #[must_use]
     pub fn canonicalize(&self) -> Self {
+        self.canonical().0
+    }
+
+    /// The canonical form, and whether its swizzle is the least one.
+    pub(crate) fn canonical(&self) -> (Self, bool) {
         let (replica, offset) = canonical_replica(&self.replica, &self.offset);
-        Self {
+        let form = Self {
             shard: fuse(&self.shard),
             replica,
             offset,
             swizzle: self.effective_swizzle(),
+        };
+        match form.swizzle {
+            None => (form, true),
+            Some(swizzle) => match super::least_swizzle::rewrite(&form, swizzle) {
+                Some(Some(least)) => (least, true),
+                Some(None) => (form, true),
+                None => (form, false),
+            },
         }
     }
 
@@ -192,7 +210,7 @@ impl Layout {
         }
         let swizzles = (self.effective_swizzle(), other.effective_swizzle());
         if swizzles.0 != swizzles.1 {
-            return self.equal_by_points(other);
+            return self.equal_under_swizzles(other);
         }
         if !Fused::new(&self.shard).eq(Fused::new(&other.shard)) {
             return Ok(false);
@@ -217,6 +235,18 @@ impl Layout {
             }
         }
         undecided.map_or(Ok(true), Err)
+    }
+
+    /// Layouts with different swizzles: by their canonical forms, else point by point.
+    fn equal_under_swizzles(&self, other: &Self) -> Result<bool> {
+        let ((mine, my_least), (its, its_least)) = (self.canonical(), other.canonical());
+        if mine.swizzle == its.swizzle {
+            return mine.equivalent(&its);
+        }
+        if my_least && its_least {
+            return Ok(false);
+        }
+        self.equal_by_points(other)
     }
 
     /// Layouts with different swizzles: point by point, or a counterexample among the first points.

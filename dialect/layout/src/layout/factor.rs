@@ -183,7 +183,7 @@ impl Layout {
     /// # Errors
     /// `Invalid` when shapes are not admitted or `inner_shape` does not divide `shape`; `None` with
     /// the reason when there is no outer factor; `Unsupported` for dynamic layouts, for swizzled ones
-    /// unless both carry the same swizzle, and for replica sets that overlap themselves and have more
+    /// unless the factor of the plain layouts tiles to the whole, and for replica sets that overlap themselves and have more
     /// than 2^20 points, or whose parts reach beyond 2^16 times the common divisor of their strides or
     /// take more than 20,000 steps to search.
     ///
@@ -199,9 +199,41 @@ impl Layout {
         let mut spans = Spans::new(inner);
         if (self.swizzle.is_some() || inner.swizzle.is_some())
             && !self.keeps_swizzle_of(inner, spans.get(Axis::M))
+            && check_unswizzled([self, inner]).is_err()
         {
-            check_unswizzled([self, inner])?;
+            return self.swizzled_outer(shape, inner, inner_shape);
         }
+        self.plain_outer(shape, inner, inner_shape, &mut spans)
+    }
+
+    /// Where the swizzles differ as they act: the factor of the plain layouts, if it tiles to `self`.
+    #[cold]
+    fn swizzled_outer(&self, shape: &[i64], inner: &Self, inner_shape: &[i64]) -> Result<Self> {
+        let undecided = || {
+            Error::unsupported(
+                "factoring: a layout is swizzled, and the factor of the plain layouts does not tile to it",
+            )
+        };
+        let outer = match self.plain_outer(shape, inner, inner_shape, &mut Spans::new(inner)) {
+            Err(Error::None(_)) => return Err(undecided()),
+            other => other?,
+        };
+        let outer_shape = quotient(shape, inner_shape, "shape of the tiling")?;
+        let tiled = Self::tile(&outer, &outer_shape, inner, inner_shape);
+        match tiled.and_then(|tiled| tiled.equivalent(self)) {
+            Ok(true) => Ok(outer),
+            _ => Err(undecided()),
+        }
+    }
+
+    /// [`Layout::tile_of`] without swizzles.
+    fn plain_outer(
+        &self,
+        shape: &[i64],
+        inner: &Self,
+        inner_shape: &[i64],
+        spans: &mut Spans<'_>,
+    ) -> Result<Self> {
         check_static([self, inner])?;
         let mut outer = Self::default();
         if !quick_factor(
@@ -211,7 +243,7 @@ impl Layout {
             |own, of_inner| own == of_inner,
             |iter| unscaled(iter, spans.get(iter.axis)),
         ) {
-            outer.shard = self.outer_shard(shape, inner, inner_shape, &mut spans)?;
+            outer.shard = self.outer_shard(shape, inner, inner_shape, spans)?;
         }
         let displaced = displaced_axes(self, inner);
         for &axis in &displaced {

@@ -7,6 +7,7 @@ mod evaluate;
 mod factor;
 mod group;
 mod intersect;
+mod least_swizzle;
 mod measure;
 mod ranges;
 mod reshape;
@@ -14,6 +15,8 @@ mod slice;
 mod slice_dynamic;
 mod split;
 mod tile;
+
+pub(crate) use least_swizzle::layout_of;
 
 pub use group::{Boundaries, Grouped, GroupedMany};
 

@@ -254,11 +254,16 @@ impl Layout {
     /// The Kronecker product `outer (x) inner`: each element of `outer` becomes a copy of `inner`,
     /// `f(x || y) = outer(x) * span(inner) + inner(y)` on every axis.
     ///
-    /// A swizzle of `inner` becomes the swizzle of the whole when copies start at multiples of its
-    /// period, see [`Layout::compose_tile`].
+    /// The span of a swizzled `inner` is that of its addresses before the swizzle, and every copy is
+    /// swizzled as `inner` is. Where copies start at multiples of the swizzle's period that is the
+    /// swizzle over the whole tiling, which the result carries as it is. Where copies are shorter, the
+    /// bits that tell them apart must not be xored into their addresses: the result carries the part of
+    /// the swizzle that acts inside of one copy, possibly none. [`Layout::compose_tile`] is the other
+    /// operation: the swizzle of `inner` over the whole.
     ///
     /// # Errors
-    /// As [`Layout::direct_sum`]; `Unsupported` for a swizzled outer layout.
+    /// As [`Layout::direct_sum`]; `Unsupported` for a swizzled outer layout, and when copies do not
+    /// start at multiples of the period of what the swizzle does inside of one.
     ///
     /// ```
     /// use axe_layout::Layout;
@@ -274,6 +279,30 @@ impl Layout {
         inner: &Self,
         inner_shape: &[i64],
     ) -> Result<Self> {
+        let (tiled, span) = Self::plain_tile(outer, outer_shape, inner, inner_shape)?;
+        let Some(effective) = inner.effective_swizzle() else {
+            return Ok(match inner.swizzle {
+                Some(written) if check_period(outer, span, written).is_ok() => {
+                    tiled.with_swizzle(Some(written))
+                }
+                _ => tiled,
+            });
+        };
+        let written = inner.swizzle.unwrap_or(effective);
+        if check_period(outer, span, written).is_ok() {
+            return Ok(tiled.with_swizzle(Some(written)));
+        }
+        check_period(outer, span, effective)?;
+        Ok(tiled.with_swizzle(Some(effective)))
+    }
+
+    /// [`Layout::tile`] without the swizzle of `inner`, and the span of `inner` on `m`.
+    fn plain_tile(
+        outer: &Self,
+        outer_shape: &[i64],
+        inner: &Self,
+        inner_shape: &[i64],
+    ) -> Result<(Self, i64)> {
         if outer.effective_swizzle().is_some() {
             return Err(Error::unsupported("tile: the outer layout is swizzled"));
         }
@@ -288,34 +317,44 @@ impl Layout {
                 Self::direct_sum(&scaled, outer_shape, &plain, inner_shape)?
             }
         };
-        match inner.effective_swizzle() {
-            None => Ok(tiled),
-            Some(swizzle) => {
-                check_period(outer, spans.get(Axis::M), swizzle)?;
-                Ok(tiled.with_swizzle(Some(swizzle)))
-            }
-        }
+        Ok((tiled, spans.get(Axis::M)))
     }
 
-    /// [`Layout::tile`] for a swizzled inner layout: the result carries the swizzle. The span of
-    /// `inner` is that of its addresses before the swizzle.
+    /// The swizzle of `inner` over the tiling of the plain layouts, `swizzle o (outer (x) inner)`: what
+    /// tiling a swizzled atom means to TIRx (`ComposeLayout.tile`) and to CuTe (`tile_to_shape` of a
+    /// composed layout). The bits that tell copies apart are xored too, so that copies may differ;
+    /// [`Layout::tile`] is the same where copies start at multiples of the swizzle's period.
     ///
     /// # Errors
-    /// As [`Layout::tile`]; `Unsupported` when copies do not start at multiples of the swizzle's period.
+    /// As [`Layout::direct_sum`]; `Unsupported` for a swizzled outer layout.
+    ///
+    /// ```
+    /// use axe_layout::Layout;
+    /// // Four rows are half a period: the copies of `tile` start anew, those of `compose_tile` go on.
+    /// let atom: Layout = "Sw<3,3,3> o S[(4, 64) : (64, 1)]".parse()?;
+    /// let rows: Layout = "S[(4, 1) : (1, 1)]".parse()?;
+    /// let whole = Layout::compose_tile(&rows, &[4, 1], &atom, &[4, 64])?;
+    /// assert_eq!(whole.to_string(), "Sw<3,3,3> o S[(4, 1, 4, 64) : (256, 256, 64, 1)]");
+    /// let copies = Layout::tile(&rows, &[4, 1], &atom, &[4, 64])?;
+    /// assert_eq!(copies.to_string(), "Sw<2,3,3> o S[(4, 1, 4, 64) : (256, 256, 64, 1)]");
+    /// # Ok::<(), axe_layout::Error>(())
+    /// ```
     pub fn compose_tile(
         outer: &Self,
         outer_shape: &[i64],
         inner: &Self,
         inner_shape: &[i64],
     ) -> Result<Self> {
-        Self::tile(outer, outer_shape, inner, inner_shape)
+        let (tiled, _) = Self::plain_tile(outer, outer_shape, inner, inner_shape)?;
+        Ok(tiled.with_swizzle(inner.swizzle))
     }
 
-    /// The layout repeated over `to_shape`, copies in row-major order on the memory axis.
+    /// The layout repeated over `to_shape`, copies in row-major order on the memory axis, its swizzle
+    /// over the whole.
     ///
     /// # Errors
     /// `Invalid` unless `current_shape` is admitted and divides `to_shape` dimension by dimension;
-    /// otherwise as [`Layout::tile`].
+    /// otherwise as [`Layout::compose_tile`].
     ///
     /// ```
     /// use axe_layout::Layout;
@@ -327,7 +366,7 @@ impl Layout {
     pub fn tile_to(&self, to_shape: &[i64], current_shape: &[i64]) -> Result<Self> {
         let counts = quotient(to_shape, current_shape, "shape to tile to")?;
         let outer = Self::row_major(&counts)?;
-        Self::tile(&outer, &counts, self, current_shape)
+        Self::compose_tile(&outer, &counts, self, current_shape)
     }
 }
 

@@ -111,6 +111,56 @@ fn swizzled_tiles_factor_from_both_sides() {
     assert_eq!(error.kind(), Kind::Unsupported);
 }
 
+/// A tiling of swizzled copies is the map that the definition says, the composition the swizzle over the
+/// plain tiling, and tiles go through both ways.
+#[test]
+fn swizzles_are_tiled_as_defined_or_composed() {
+    check(400, |c| {
+        let (a, b) = (c.plain_layout(), c.layout());
+        let (na, nb) = (a.size(), b.size());
+        if na * nb * a.replica_count() * b.replica_count() > 4096 {
+            return;
+        }
+        let plain = b.clone().with_swizzle(None);
+        let whole = Layout::tile(&a, &[na], &plain, &[nb]).unwrap();
+        let composed = Layout::compose_tile(&a, &[na], &b, &[nb]).unwrap();
+        assert_eq!(composed, whole.with_swizzle(b.swizzle()));
+        let Ok(tiled) = Layout::tile(&a, &[na], &b, &[nb]) else {
+            return;
+        };
+        for z in 0..na * nb {
+            let mut want = std::collections::BTreeSet::new();
+            for outer in oracle::points(&a, z / nb) {
+                for mut point in oracle::points(&b, z % nb) {
+                    for (&axis, &value) in &outer {
+                        let sum = point.remove(&axis).unwrap_or(0)
+                            + value * i128::from(plain.span(axis).unwrap());
+                        if sum != 0 {
+                            point.insert(axis, sum);
+                        }
+                    }
+                    want.insert(point);
+                }
+            }
+            assert_eq!(
+                oracle::points(&tiled, z),
+                want,
+                "{a} (x) {b} = {tiled} at {z}"
+            );
+        }
+        if let Ok(outer) = tiled.tile_of(&[na * nb], &b, &[nb]) {
+            let again = Layout::tile(&outer, &[na], &b, &[nb]).unwrap();
+            assert!(oracle::same(&again, &tiled), "{outer} (x) {b} = {tiled}");
+        }
+    });
+    let atom = super::parse("Sw<3,3,3> o S[(4, 64) : (64, 1)]");
+    let tile = atom.tile_to(&[16, 64], &[4, 64]).unwrap();
+    assert_eq!(tile.canonicalize().to_string(), "Sw<3,3,3> o S[1024 : 1]");
+    let row = super::parse("Sw<3,3,3> o S[(1, 64) : (64, 1)]");
+    let tile = row.tile_to(&[8, 64], &[1, 64]).unwrap();
+    assert_eq!(tile.canonicalize().to_string(), "Sw<3,3,3> o S[512 : 1]");
+}
+
 /// What each operation says of shapes that no layout admits, whichever part is wrong.
 #[test]
 fn shapes_that_are_not_admitted_are_invalid() {

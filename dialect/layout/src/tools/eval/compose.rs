@@ -124,7 +124,12 @@ pub(super) fn run(op: &str, given: Value) -> Answer {
                 outer_shape,
                 inner_shape,
             } = inputs(given)?;
-            layout(Layout::tile(&outer, &outer_shape, &inner, &inner_shape)?)
+            let tile = if op == "tile" {
+                Layout::tile
+            } else {
+                Layout::compose_tile
+            };
+            layout(tile(&outer, &outer_shape, &inner, &inner_shape)?)
         }
         "tile_to" => {
             let TileTo {
