@@ -7,7 +7,7 @@ use crate::axis::Axis;
 use crate::coord::Coord;
 use crate::error::{Error, Result};
 use crate::iter::Iter;
-use crate::layout::Layout;
+use crate::layout::{Layout, long_enough};
 use crate::swizzle::Swizzle;
 
 /// Addresses that are enumerated where two swizzles differ.
@@ -195,10 +195,10 @@ fn point(
 }
 
 /// A place where an index of `a` and one of `b` live, offsets, replicas and swizzles included; `None`
-/// when the images are disjoint.
+/// when the images are disjoint. A dynamic extent is as long as it takes.
 ///
 /// # Errors
-/// `Unsupported` for a dynamic extent, for strides that overlap without structure (2^19 rests, see
+/// `Unsupported` for dynamic extents of both along `m` under different swizzles, for strides that overlap without structure (2^19 rests, see
 /// [`alias`]), and where swizzles differ and both layouts have more than 2^20 addresses.
 ///
 /// ```
@@ -211,8 +211,10 @@ fn point(
 /// # Ok::<(), axe_layout::Error>(())
 /// ```
 pub fn overlap(a: &Layout, b: &Layout) -> Result<Option<Overlap>> {
-    a.check_static("overlap")?;
-    b.check_static("overlap")?;
+    if a.is_dynamic() || b.is_dynamic() {
+        let (a, b) = long_enough(a, b)?;
+        return overlap(&a, &b);
+    }
     let mut axes = a.axes();
     axes.extend(b.axes());
     axes.sort_unstable();

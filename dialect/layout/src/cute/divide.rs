@@ -1,21 +1,22 @@
 //! Division: a layout split into tiles and the rest.
 
 use super::compose::compose_parts;
-use super::inverse::complement;
+use super::inverse::covering_complement;
 use super::layout::CuteLayout;
 use super::tiler::{Tiler, by_mode, zipped};
 use crate::error::Result;
 
 /// `A o (B, complement(B, size(A)))`: the tile that `B` picks, and how the tiles repeat.
 fn divide(a: &CuteLayout, b: &CuteLayout) -> Result<CuteLayout> {
-    let rest = complement(b, a.size())?;
+    let rest = covering_complement(b, a.size())?;
     CuteLayout::concat(compose_parts(a, &[b.clone(), rest])?)
 }
 
 /// Each mode `M` of `a` that the tiler reaches becomes `(tile, rest)`: `((TileM, RestM), ..)`.
 ///
 /// # Errors
-/// As [`complement`] and [`composition`](super::composition); `Invalid` when the tiler has too many modes.
+/// As [`complement`](super::complement) and [`composition`](super::composition), `None` also where the tiles
+/// do not make up all of `a`; `Invalid` when the tiler has too many modes.
 pub fn logical_divide(a: &CuteLayout, tiler: &Tiler) -> Result<CuteLayout> {
     by_mode(a, tiler, &divide)
 }

@@ -4,14 +4,38 @@ use super::coalesce::{coalesce_modes, filter};
 use super::layout::{CuteLayout, Mode};
 use crate::error::{Error, Result};
 
-/// The ordered layout that, with `layout`, covers `[0, n)` exactly once for the smallest such `n` that
-/// is at least `cotarget` (CuTe's `complement`): the sums `layout(i) + result(j)` are all different.
+/// The ordered layout beside `layout` (CuTe's `complement`): the sums `layout(i) + result(j)` are all
+/// different, and reach at least `cotarget`.
+///
+/// Where each stride is a multiple of what lies below it, the sums cover `[0, n)` exactly once, for the
+/// smallest such `n` of at least `cotarget`. Padding between modes that no whole number of repetitions
+/// fills stays uncovered: the complement of `(32,8):(1,33)` starts at 264.
 ///
 /// # Errors
-/// `Invalid` for `cotarget < 1`; `None` when the strides of `layout`, sorted, do not divide each other
-/// with room for the smaller extents, since then no such cover exists; `Unsupported` for negative
-/// strides; `Overflow`.
+/// `Invalid` for `cotarget < 1`; `None` when a mode of `layout` reaches into another one; `Unsupported` for
+/// negative strides; `Overflow`.
+///
+/// ```
+/// use axe_layout::cute::{CuteLayout, complement};
+/// let tile: CuteLayout = "(4,8):(1,8)".parse()?;
+/// assert_eq!(complement(&tile, 128)?.to_string(), "(2,2):(4,64)");
+/// let padded: CuteLayout = "(32,8):(1,33)".parse()?;
+/// assert_eq!(complement(&padded, 528)?.to_string(), "2:264");
+/// # Ok::<(), axe_layout::Error>(())
+/// ```
 pub fn complement(layout: &CuteLayout, cotarget: i64) -> Result<CuteLayout> {
+    repetitions(layout, cotarget, false)
+}
+
+/// [`complement`] where the sums cover `[0, n)` without holes.
+///
+/// # Errors
+/// As [`complement`]; `None` also where padding stays uncovered.
+pub(super) fn covering_complement(layout: &CuteLayout, cotarget: i64) -> Result<CuteLayout> {
+    repetitions(layout, cotarget, true)
+}
+
+fn repetitions(layout: &CuteLayout, cotarget: i64, covering: bool) -> Result<CuteLayout> {
     if cotarget < 1 {
         return Err(Error::invalid(format!(
             "CuTe complement: expected a cotarget >= 1, got {cotarget}"
@@ -28,7 +52,7 @@ pub fn complement(layout: &CuteLayout, cotarget: i64) -> Result<CuteLayout> {
                 "CuTe complement: expected strides >= 0, got {stride}"
             )));
         }
-        if stride % covered != 0 {
+        if stride < covered || covering && stride % covered != 0 {
             return Err(Error::none(format!(
                 "CuTe complement of {layout}: the mode {extent}:{stride} does not continue the \
                  {covered} points below it, since {covered} does not divide {stride}"

@@ -18,8 +18,8 @@
 //! * [`composition`] is `R(c) = A(B(c))` or an error. CuTe checks divisibility only in part and then
 //!   truncates (`(4,2):(1,6) o 4:3` gives `4:3`, which is wrong at 2); here such a question has no
 //!   answer and says why. Where CuTe's conditions fail although a layout exists, it is found.
-//! * [`complement`], [`right_inverse`] and [`left_inverse`] refuse overlapping or indivisible strides
-//!   instead of rounding.
+//! * [`complement`] and [`left_inverse`] refuse overlapping strides, and divisions refuse tiles that do
+//!   not make up the whole, instead of rounding.
 //! * Numbers beyond 64 bits are errors.
 //!
 //! Outside its domain a layout goes on in its last mode (`4:2` maps 7 to 14), as in CuTe; composition,
@@ -34,6 +34,8 @@
 //! | `compose` | [`composition`], [`composition_by_mode`] |
 //! | `inverse` | [`complement`], [`right_inverse`], [`left_inverse`] |
 //! | `divide`, `product` | the four divisions and the six products, by [`Tiler`]s |
+//! | `partition` | [`tile_to_shape`], [`make_layout_tv`], [`partition_tv`] |
+//! | `recast` | [`upcast`], [`downcast`], [`recast()`] |
 //! | `composed` | [`ComposedLayout`]: a swizzle after an offset after a layout |
 //! | `axe` | to and from [`crate::Layout`] |
 
@@ -46,7 +48,9 @@ mod inverse;
 mod layout;
 mod nest;
 mod notation;
+mod partition;
 mod product;
+mod recast;
 mod search;
 mod tiler;
 
@@ -63,7 +67,9 @@ pub use divide::{flat_divide, logical_divide, tiled_divide, zipped_divide};
 pub use inverse::{complement, left_inverse, right_inverse};
 pub use layout::CuteLayout;
 pub use nest::Nest;
+pub use partition::{make_layout_tv, partition_tv, tile_to_shape};
 pub use product::{
     blocked_product, flat_product, logical_product, raked_product, tiled_product, zipped_product,
 };
+pub use recast::{downcast, recast, upcast};
 pub use tiler::Tiler;

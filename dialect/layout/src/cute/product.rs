@@ -1,6 +1,5 @@
 //! Product: a layout repeated as another one says, without overlap.
 
-use super::coalesce::coalesce;
 use super::compose::{compose_parts, composition};
 use super::inverse::complement;
 use super::layout::CuteLayout;
@@ -67,16 +66,14 @@ pub fn blocked_product(a: &CuteLayout, b: &CuteLayout) -> Result<CuteLayout> {
     CuteLayout::concat(modes?)
 }
 
-/// Mode by mode `(copies, block)`, coalesced within each mode as CuTe does here: the copies of `a` are
-/// interleaved, as `b` orders them.
+/// Mode by mode `(copies, block)`: the copies of `a` are interleaved, as `b` orders them. The modes of a
+/// pair are kept apart, as CuTe does from version 3.8 on; [`super::coalesce_by_mode`] merges them.
 ///
 /// # Errors
 /// As [`complement`] and [`composition`].
 pub fn raked_product(a: &CuteLayout, b: &CuteLayout) -> Result<CuteLayout> {
     let pairs = paired_modes(a, b)?.into_iter();
-    let modes: Result<Vec<_>> = pairs
-        .map(|(m, n)| CuteLayout::concat([n, m]).map(|pair| coalesce(&pair)))
-        .collect();
+    let modes: Result<Vec<_>> = pairs.map(|(m, n)| CuteLayout::concat([n, m])).collect();
     CuteLayout::concat(modes?)
 }
 

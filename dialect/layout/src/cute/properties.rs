@@ -173,8 +173,13 @@ proptest! {
             .flat_map(|x| values(&c).into_iter().map(move |y| x + y))
             .collect();
         sums.sort_unstable();
-        prop_assert!(sums.iter().copied().eq(0..sums.len() as i64), "{a} and {c}");
-        prop_assert!(sums.len() as i64 >= cotarget);
+        prop_assert!(sums.windows(2).all(|pair| pair[0] < pair[1]), "{a} and {c}");
+        prop_assert!(sums.last().unwrap() + 1 >= cotarget.min(a.cosize()), "{a} and {c}");
+        if let Ok(covering) = inverse::covering_complement(&a, cotarget) {
+            prop_assert_eq!(&covering, &c);
+            prop_assert!(sums.iter().copied().eq(0..sums.len() as i64), "{a} and {c}");
+            prop_assert!(sums.len() as i64 >= cotarget);
+        }
         prop_assert!(values(&c).is_sorted());
     }
 
@@ -236,6 +241,65 @@ proptest! {
                 v.dedup();
                 prop_assert_eq!(&v, &all);
             }
+        }
+    }
+
+    /// Units, tiles that fill a shape, and thread-value layouts, by their definitions.
+    #[test]
+    fn units_tiles_and_threads(a in layouts(), b in compact_layouts(), n in 1_i64..5, more in prop::collection::vec(1_i64..4, 1..4)) {
+        if let Ok(units) = upcast(&a, n) {
+            // The units that hold the elements, each as often as it has elements that `a` reaches.
+            let held = |v: i64| v.div_euclid(n);
+            if a.leaves().iter().all(|&(_, s)| s >= 0) {
+                let mut want: Vec<i64> = values(&a).into_iter().map(held).collect();
+                let mut got = values(&units);
+                want.sort_unstable();
+                want.dedup();
+                got.sort_unstable();
+                got.dedup();
+                prop_assert_eq!(got, want, "{} by {} is {}", a, n, units);
+            }
+        }
+        let parts = downcast(&b, n).unwrap();
+        let one_by_one = b.leaves().iter().filter(|&&(_, s)| s == 1).count() == 1;
+        if one_by_one {
+            let mut want: Vec<i64> = values(&b).into_iter().flat_map(|v| n * v..n * v + n).collect();
+            let mut got = values(&parts);
+            want.sort_unstable();
+            got.sort_unstable();
+            prop_assert_eq!(got, want, "{} in {} parts is {}", b, n, parts);
+            prop_assert_eq!(values(&recast(&parts, 8, 8 * n).unwrap()), values(&b));
+        }
+        let modes = b.modes();
+        let sizes = modes.iter().map(CuteLayout::size).chain(std::iter::repeat(1));
+        let rank = modes.len().max(more.len());
+        let shape: Vec<i64> = more.iter().copied().chain(std::iter::repeat(1)).zip(sizes).map(|(m, s)| m * s).take(rank).collect();
+        let Ok(whole) = tile_to_shape(&b, &shape, None) else { return Ok(()) };
+        prop_assert_eq!(whole.modes().iter().map(CuteLayout::size).collect::<Vec<_>>(), shape.clone());
+        // Copies of the block, column-major, in steps of what the block covers.
+        let step = b.cosize().max(complement(&b, b.cosize()).map_or(1, |c| c.size() * b.size()));
+        let mut want: Vec<i64> = (0..whole.size() / b.size()).flat_map(|k| values(&b).into_iter().map(move |v| v + k * step)).collect();
+        let mut got = values(&whole);
+        want.sort_unstable();
+        got.sort_unstable();
+        if one_by_one {
+            prop_assert_eq!(got, want, "{} to {:?} is {}", b, shape, whole);
+        }
+        if let Ok((tile, tv)) = make_layout_tv(&b, &CuteLayout::compact(Nest::from(more.clone())).unwrap()) {
+            let vals = CuteLayout::compact(Nest::from(more)).unwrap();
+            let numbered = raked_product(&b, &vals).unwrap();
+            prop_assert_eq!(tile.iter().product::<i64>(), tv.size());
+            for t in 0..b.size() {
+                for v in 0..vals.size() {
+                    let at = tv.apply(t + v * b.size()).unwrap();
+                    prop_assert_eq!(numbered.apply(at).unwrap(), t + v * b.size());
+                }
+            }
+            let rows = CuteLayout::compact(Nest::from(tile.iter().map(|e| e * 2).collect::<Vec<_>>())).unwrap();
+            let parts = partition_tv(&rows, &tile, &tv).unwrap();
+            let mut all = values(&parts);
+            all.sort_unstable();
+            prop_assert!(all.into_iter().eq(0..rows.size()));
         }
     }
 

@@ -172,7 +172,7 @@ impl Layout {
     /// The logical indices that live at `point`, with some replica: none, one, or several. Ascending.
     ///
     /// # Errors
-    /// `Unsupported` when the outermost extent is dynamic, or beyond 2^20 answers or 2^22 steps of
+    /// `Unsupported` when all steps of a dynamic extent live there, or beyond 2^20 answers or 2^22 steps of
     /// search (strides that overlap without structure).
     ///
     /// ```
@@ -184,7 +184,9 @@ impl Layout {
     /// # Ok::<(), axe_layout::Error>(())
     /// ```
     pub fn invert(&self, point: &Coord) -> Result<Vec<i64>> {
-        self.check_static("inverse")?;
+        if let Some(outermost) = self.dynamic_iter() {
+            return self.invert_dynamic(outermost, point);
+        }
         let mut target = point.clone();
         if let Some(swizzle) = self.swizzle {
             target.set(Axis::M, swizzle.apply(target.get(Axis::M)));

@@ -182,7 +182,7 @@ impl Layout {
     ///
     /// # Errors
     /// `Invalid` when shapes are not admitted or `inner_shape` does not divide `shape`; `None` with
-    /// the reason when there is no outer factor; `Unsupported` for dynamic layouts, for swizzled ones
+    /// the reason when there is no outer factor; `Unsupported` for a dynamic inner layout, for swizzled ones
     /// unless the factor of the plain layouts tiles to the whole, and for replica sets that overlap themselves and have more
     /// than 2^20 points, or whose parts reach beyond 2^16 times the common divisor of their strides or
     /// take more than 20,000 steps to search.
@@ -196,6 +196,9 @@ impl Layout {
     /// # Ok::<(), axe_layout::Error>(())
     /// ```
     pub fn tile_of(&self, shape: &[i64], inner: &Self, inner_shape: &[i64]) -> Result<Self> {
+        if self.is_dynamic() && !inner.is_dynamic() {
+            return self.tile_of_dynamic(shape, inner, inner_shape);
+        }
         let mut spans = Spans::new(inner);
         if (self.swizzle.is_some() || inner.swizzle.is_some())
             && !self.keeps_swizzle_of(inner, spans.get(Axis::M))

@@ -155,11 +155,11 @@ impl Layout {
     ///
     /// The shard of the answer has the axes in their order and on each the largest stride first; indices
     /// are its own, neither operand's. The places of a layout are the product of its places on each
-    /// axis, so that every axis is decided by itself.
+    /// axis, so that every axis is decided by itself. The dynamic extent of one operand is as long as it takes.
     ///
     /// # Errors
     /// `None` when nothing is shared, and when the shared coordinates of an axis are no sum of
-    /// progressions; `Unsupported` for a dynamic extent, and when sets without common structure have more
+    /// progressions; `Unsupported` for two dynamic extents, and when sets without common structure have more
     /// than 2^20 points.
     ///
     /// ```
@@ -170,8 +170,18 @@ impl Layout {
     /// # Ok::<(), axe_layout::Error>(())
     /// ```
     pub fn intersect(&self, other: &Self) -> Result<Self> {
-        self.check_static("intersection")?;
-        other.check_static("intersection")?;
+        match (self.is_dynamic(), other.is_dynamic()) {
+            (true, true) => {
+                return Err(Error::unsupported(
+                    "intersection: both outermost extents are dynamic; fix one first",
+                ));
+            }
+            (false, false) => {}
+            _ => {
+                let (a, b) = super::long_enough(self, other)?;
+                return a.intersect(&b);
+            }
+        }
         let mut axes = self.axes();
         axes.extend(other.axes());
         let swizzle = self.common_swizzle(other);
@@ -629,7 +639,10 @@ mod tests {
             none("S[1099511627776 : 2]", "S[1099511627776 : 4] + 1"),
             Kind::None
         );
-        assert_eq!(none("S[(?, 4)]", "S[4 : 1]"), Kind::Unsupported);
+        // A dynamic extent is as long as it takes; two are open.
+        let both = parse("S[(?, 4)]").intersect(&parse("S[4 : 9]"));
+        assert_eq!(both.unwrap(), parse("S[4 : 9]"));
+        assert_eq!(none("S[(?, 4)]", "S[(?, 4)]"), Kind::Unsupported);
     }
 
     #[test]

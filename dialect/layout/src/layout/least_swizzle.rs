@@ -66,10 +66,10 @@ struct Inside<'a> {
     pieces: Vec<Piece>,
     /// The replica steps past the period, on `m`.
     past: Steps,
-    /// The replica's points inside of the period, ascending from 0.
+    /// The replica's points inside of the period, ascending from 0; one at least.
     points: SmallVec<[i64; 8]>,
-    /// The least address of index 0 before the swizzle.
-    origin: i64,
+    /// The address of each index inside of the period, of its least replica, before the swizzle.
+    addresses: Vec<i64>,
 }
 
 /// `(extent, stride)` in steps of the period, and below it; the part inside is whole where a number of
@@ -116,15 +116,30 @@ impl<'a> Inside<'a> {
         }
         let points = sumset::points(&low, (MAX_POINTS / count).max(1))?;
         let points = SmallVec::from_slice(&points);
-        let origin = form.offset.get(Axis::M);
-        Some(Self {
+        let mut inside = Self {
             form,
             swizzle,
             pieces,
             past,
             points,
-            origin,
-        })
+            addresses: Vec::new(),
+        };
+        inside.addresses = inside.listed(form.offset.get(Axis::M));
+        Some(inside)
+    }
+
+    /// The addresses from `origin` on, before the swizzle, in the order of the indices.
+    fn listed(&self, origin: i64) -> Vec<i64> {
+        let mut all = vec![origin];
+        for &(extent, stride) in self.segments().flat_map(|segment| &segment.digits) {
+            // A sum of digits of a valid layout fits.
+            let digits = |at: &i64| {
+                let at = *at;
+                (0..extent).map(move |digit| at.wrapping_add(digit.wrapping_mul(stride)))
+            };
+            all = all.iter().flat_map(digits).collect();
+        }
+        all
     }
 
     fn segments(&self) -> impl Iterator<Item = &Segment> {
@@ -134,50 +149,56 @@ impl<'a> Inside<'a> {
         })
     }
 
-    /// Where the index inside of the period lives under `candidate`, and its copies: the least of them,
-    /// and all from there, ascending.
-    fn places(&self, mut index: i64, candidate: Option<Swizzle>) -> (i64, SmallVec<[i64; 8]>) {
-        let mut address = self.origin;
-        let segments: SmallVec<[&Segment; 4]> = self.segments().collect();
-        for &(extent, stride) in segments.iter().rev().flat_map(|s| s.digits.iter().rev()) {
-            // A sum of digits of a valid layout fits.
-            address = address.wrapping_add((index % extent).wrapping_mul(stride));
-            index /= extent;
-        }
-        let place = |point: &i64| {
+    /// The least place of an index inside of the period under `candidate`.
+    fn place(&self, index: i64, candidate: Option<Swizzle>) -> i64 {
+        let address = usize::try_from(index)
+            .ok()
+            .and_then(|index| self.addresses.get(index));
+        let address = address.copied().unwrap_or(0);
+        let places = self.points.iter().map(|point| {
             let place = self.swizzle.apply(address.wrapping_add(*point));
             candidate.map_or(place, |candidate| candidate.apply(place))
-        };
-        if let [only] = self.points[..] {
-            return (place(&only), SmallVec::from_slice(&[0]));
-        }
-        let mut places: SmallVec<[i64; 8]> = self.points.iter().map(place).collect();
+        });
+        places.min().unwrap_or(0)
+    }
+
+    /// The places of an index from the least one on, ascending.
+    fn copies(&self, index: i64, candidate: Option<Swizzle>) -> SmallVec<[i64; 8]> {
+        let least = self.place(index, candidate);
+        let address = usize::try_from(index)
+            .ok()
+            .and_then(|index| self.addresses.get(index));
+        let address = address.copied().unwrap_or(0);
+        let places = self.points.iter().map(|point| {
+            let place = self.swizzle.apply(address.wrapping_add(*point));
+            candidate
+                .map_or(place, |candidate| candidate.apply(place))
+                .wrapping_sub(least)
+        });
+        let mut places: SmallVec<[i64; 8]> = places.collect();
         places.sort_unstable();
-        let first = places.first().copied().unwrap_or(0);
         places
-            .iter_mut()
-            .for_each(|place| *place = place.wrapping_sub(first));
-        (first, places)
     }
 
     /// The layout with the same map and the swizzle `candidate`; `Some(None)` where there is none, `None`
     /// where that is not decided.
     fn under(&self, candidate: Option<Swizzle>) -> Option<Option<Layout>> {
-        let (first, copies) = self.places(0, candidate);
+        let first = self.place(0, candidate);
+        let copies = self.copies(0, candidate);
         let mut weight: i64 = self.segments().map(|s| s.size).product();
         let size = weight;
         let mut found: Vec<Shard> = Vec::new();
         for segment in self.segments() {
             weight /= segment.size;
-            let place = |index: i64| self.places(index * weight, candidate).0.wrapping_sub(first);
+            let place = |index: i64| self.place(index * weight, candidate).wrapping_sub(first);
             let Some(digits) = digits(segment.size, place) else {
                 return Some(None);
             };
             found.push(digits);
         }
         let same = |index: i64| {
-            let (place, others) = self.places(index, candidate);
-            place.wrapping_sub(first) == sum(&found, index) && others == copies
+            self.place(index, candidate).wrapping_sub(first) == sum(&found, index)
+                && (copies.len() == 1 || self.copies(index, candidate) == copies)
         };
         if !(0..size).all(same) {
             return Some(None);
@@ -256,7 +277,9 @@ pub(crate) fn layout_of(axis: Axis, places: &[i64]) -> Option<Layout> {
     let first = *places.first()?;
     let size = i64::try_from(places.len()).ok()?;
     let place = |index: i64| {
-        let place = usize::try_from(index).ok().and_then(|index| places.get(index));
+        let place = usize::try_from(index)
+            .ok()
+            .and_then(|index| places.get(index));
         place.map_or(0, |place| place.wrapping_sub(first))
     };
     let mut shard = digits(size, place)?;

@@ -3,6 +3,7 @@
 mod blocks;
 mod canonical;
 mod cover;
+mod dynamic;
 mod evaluate;
 mod factor;
 mod group;
@@ -16,6 +17,7 @@ mod slice_dynamic;
 mod split;
 mod tile;
 
+pub(crate) use dynamic::long_enough;
 pub(crate) use least_swizzle::layout_of;
 
 pub use group::{Boundaries, Grouped, GroupedMany};

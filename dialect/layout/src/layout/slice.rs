@@ -13,7 +13,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::blocks::{Blocks, divide, quotient_and_digit};
-use super::{Layout, Replica, Shard};
+use super::{Grouped, Layout, Replica, Shard};
 use crate::axis::Axis;
 use crate::coord::Coord;
 use crate::error::{Error, Result};
@@ -99,12 +99,16 @@ impl Layout {
     pub(super) fn slice_by_reading(&self, shape: &[i64], region: &[Range<i64>]) -> Result<Self> {
         self.check_region(shape, region)?;
         match self.slice_by_dimension(shape, region) {
-            Err(Error::None(reason)) => match self.slice_whole(shape, region) {
+            Some(Err(Error::None(reason))) => match self.slice_whole(shape, region) {
                 // The reason that names a dimension says more.
-                Err(Error::None(_)) => Err(Error::none(reason)),
+                Err(Error::None(_)) if self.effective_swizzle().is_none() => {
+                    Err(Error::none(reason))
+                }
                 other => other,
             },
-            other => other,
+            Some(other) => other,
+            // That dimensions share an iter is no reason: the box may have a slice all the same.
+            None => self.slice_whole(shape, region),
         }
     }
 
@@ -132,9 +136,16 @@ impl Layout {
         Ok(())
     }
 
-    /// Slices each dimension by itself; possible where the layout groups by the shape.
-    fn slice_by_dimension(&self, shape: &[i64], region: &[Range<i64>]) -> Result<Self> {
-        let grouped = self.group(shape)?;
+    /// Slices each dimension by itself, where the layout groups by the shape.
+    fn slice_by_dimension(&self, shape: &[i64], region: &[Range<i64>]) -> Option<Result<Self>> {
+        match self.group(shape) {
+            Ok(grouped) => Some(self.slice_grouped(&grouped, region)),
+            Err(Error::None(_)) => None,
+            Err(error) => Some(Err(error)),
+        }
+    }
+
+    fn slice_grouped(&self, grouped: &Grouped, region: &[Range<i64>]) -> Result<Self> {
         let mut shard = Shard::new();
         let mut offset = self.offset.clone();
         for (dim, (block, range)) in grouped.blocks().zip(region).enumerate() {
@@ -166,17 +177,25 @@ impl Layout {
         let Some(swizzle) = self.effective_swizzle() else {
             return part(values, self.swizzle);
         };
-        let found = part(values.clone(), self.swizzle);
-        let copied = self.replica.iter().any(|i| i.axis == Axis::M);
-        if copied || !matches!(found, Err(Error::None(_))) {
-            return found;
+        let reason = match part(values.clone(), self.swizzle) {
+            Err(Error::None(reason)) => reason,
+            other => return other,
+        };
+        if self.replica.iter().any(|i| i.axis == Axis::M) {
+            return Err(Error::none(format!("under {swizzle}, {reason}")));
         }
         let through = |mut value: Coord| {
             let address = swizzle.apply(value.get(Axis::M));
             value.set(Axis::M, address);
             value
         };
-        part(values.into_iter().map(through).collect(), None)
+        let plain = part(values.into_iter().map(through).collect(), None);
+        plain.map_err(|error| match error {
+            Error::None(other) => {
+                Error::none(format!("under {swizzle}, {reason}; without it, {other}"))
+            }
+            other => other,
+        })
     }
 
     /// The origins of the box's elements, before the swizzle.

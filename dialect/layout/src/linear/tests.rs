@@ -531,6 +531,50 @@ fn shared_transpose_is_vectorised_and_free_of_conflicts() {
     );
 }
 
+/// The destination holds a part of the tile, some of it several times: no lane receives, and none sends,
+/// more words than it must.
+#[test]
+fn parts_of_a_tile_take_the_fewest_shuffles() {
+    let sends = |src: &Distribution, dst: &Distribution| {
+        let lanes = 0..src.lanes() as u64;
+        let holds = |l: u64| {
+            (0..src.registers() as u64)
+                .map(move |r| src.apply(l, r))
+                .collect::<BTreeSet<_>>()
+        };
+        let mut asked: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+        for to in lanes.clone() {
+            for element in (0..dst.registers() as u64).map(|r| dst.apply(to, r)) {
+                let from = lanes
+                    .clone()
+                    .find(|&l| holds(l).contains(&element))
+                    .unwrap();
+                if from != to {
+                    asked.entry(from).or_default().insert(element);
+                }
+            }
+        }
+        asked.values().map(BTreeSet::len).max().unwrap_or(0)
+    };
+    let found = dist(&[2], &[4, 1]);
+    let plan = warp_shuffle(&found, &dist(&[4], &[0, 2]), 32).unwrap();
+    assert_eq!(plan.shuffles(), 2);
+    for src in [
+        found,
+        dist(&[1], &[2, 4]),
+        dist(&[4], &[1, 6]),
+        dist(&[3], &[5, 7]),
+    ] {
+        for index in 0..512_i64 {
+            let dst = dist(&[index & 7], &[index >> 3 & 7, index >> 6]);
+            let plan = warp_shuffle(&src, &dst, 32).unwrap();
+            check_shuffle(&src, &dst, &plan).unwrap();
+            let fewest = needed_elsewhere(&src, &dst).max(sends(&src, &dst));
+            assert_eq!(plan.shuffles(), fewest, "{src:?} {dst:?}");
+        }
+    }
+}
+
 #[test]
 fn tables_of_layouts() {
     let (reg, lane) = (axis("reg"), axis("lane"));

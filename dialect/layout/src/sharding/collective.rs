@@ -62,12 +62,25 @@ pub enum Collective {
         /// Pairs (source, target).
         pairs: Vec<(i64, i64)>,
     },
-    /// The device whose digit is `root` sends its tile to its group.
+    /// The device whose place in its group is `root` sends its tile to the group.
     Broadcast {
-        /// Digit of the group.
-        axis: AxisRef,
-        /// Position that holds the data.
+        /// Digits of the group.
+        axes: Vec<AxisRef>,
+        /// Place that holds the data.
         root: i64,
+    },
+    /// Values become parts of a pending reduction whose result they are; nothing moves. Of copies, the
+    /// first device of the group keeps its tile and the others hold the reduction's identity (all keep
+    /// theirs where a mean, a largest or a smallest of copies is taken). With `dim`, the devices of a
+    /// group hold one tile along it each: every device takes the tile of the whole group, with identities
+    /// where its own is not (its own times the size of the group for a mean).
+    Part {
+        /// Tensor dimension that becomes whole, where the digits split one.
+        dim: Option<usize>,
+        /// Digits of the group.
+        axes: Vec<AxisRef>,
+        /// How the parts combine.
+        reduction: Reduction,
     },
 }
 
@@ -97,6 +110,7 @@ impl Collective {
             Self::AllToAll { .. } => "all-to-all",
             Self::Permute { .. } => "permute",
             Self::Broadcast { .. } => "broadcast",
+            Self::Part { .. } => "to-partial",
         }
     }
 
@@ -140,13 +154,29 @@ impl Collective {
                 )
             }
             Self::Drop { axis, at } => format!("{name} all but {}={at}", axis_name(mesh, axis)),
-            Self::Broadcast { axis, root } => {
-                format!("{name} from {}={root}", axis_name(mesh, axis))
+            Self::Broadcast { axes: over, root } => {
+                format!("{name} from {}={root}", axes(over))
+            }
+            Self::Part {
+                dim,
+                axes: over,
+                reduction,
+            } => {
+                let dim = dim.map_or(String::new(), |dim| format!(" dim {dim}"));
+                format!("{name} ({}){dim} over {}", reduction.name(), axes(over))
             }
             Self::Permute { pairs } => {
                 format!("{name} {} of {} tiles", pairs.len(), mesh.devices())
             }
         }
+    }
+}
+
+impl AxisRef {
+    /// `x`, or `x:(2)2` for a part of it, as Shardy writes it.
+    #[must_use]
+    pub fn name(&self, mesh: &Mesh) -> String {
+        axis_name(mesh, self)
     }
 }
 

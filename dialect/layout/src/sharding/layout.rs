@@ -155,7 +155,7 @@ impl Sharding {
 
 impl Mesh {
     /// The mesh digits, major first, that an iter on a device axis runs over.
-    fn digits(&self, iter: &Iter) -> Result<Vec<AxisRef>> {
+    pub(super) fn digits(&self, iter: &Iter) -> Result<Vec<AxisRef>> {
         let mut found = Vec::new();
         let (mut extent, mut stride) = (iter.extent, iter.stride);
         while extent > 1 {

@@ -26,12 +26,15 @@
 //! # Ok::<(), axe_layout::sharding::ShardingError>(())
 //! ```
 //!
-//! Every device gets an equal tile; dimensions that do not divide are declined with the size to pad to.
+//! Every device gets an equal tile; dimensions that do not divide are declined with the size to pad to, and
+//! [`Sharding::parse_padded`] pads them.
 
 mod alpa;
+mod any;
 mod collective;
 mod dtensor;
 mod error;
+mod hlo;
 mod layout;
 mod mesh;
 mod moves;

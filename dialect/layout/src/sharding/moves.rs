@@ -4,6 +4,9 @@ use super::collective::Collective;
 use super::error::{Result, inexpressible, invalid};
 use super::spec::{AxisRef, Reduction, Sharding};
 
+/// Devices whose tiles are compared one by one.
+const MAX_DEVICES: i64 = 1 << 12;
+
 /// Index of a mesh digit in [`Space::atoms`].
 pub(crate) type Atom = usize;
 
@@ -52,9 +55,51 @@ pub(crate) enum Move {
         dims: Vec<Vec<Atom>>,
         held: Vec<(Atom, i64)>,
     },
+    /// Held digits become copies.
     Broadcast {
-        atom: Atom,
+        atoms: Vec<Atom>,
     },
+    /// A digit becomes pending: copies, or the last digit of `dim`.
+    Part {
+        dim: Option<usize>,
+        atom: Atom,
+        reduction: Reduction,
+    },
+}
+
+/// How digits that no side cuts are taken apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cut {
+    /// Not at all.
+    Coarse,
+    /// Into primes, the smallest first.
+    Ascending,
+    /// Into primes, the largest first.
+    Descending,
+}
+
+impl Cut {
+    fn factors(self, size: i64) -> Vec<i64> {
+        if self == Self::Coarse {
+            return vec![size];
+        }
+        let (mut rest, mut primes, mut p) = (size, Vec::new(), 2);
+        while rest > 1 {
+            // Beyond the root of what is left, that is a prime.
+            if p > rest / p {
+                p = rest;
+            }
+            while rest % p == 0 {
+                primes.push(p);
+                rest /= p;
+            }
+            p += 1;
+        }
+        if self == Self::Descending {
+            primes.reverse();
+        }
+        primes
+    }
 }
 
 /// The digits that both ends of a plan speak of, and the tensor.
@@ -66,8 +111,8 @@ pub(crate) struct Space {
 }
 
 impl Space {
-    /// The coarsest digits that refine those of both distributions.
-    pub(crate) fn new(from: &Sharding, to: &Sharding, elem_bytes: u64) -> Result<Self> {
+    /// The coarsest digits that refine those of both distributions, cut further as `cut` says.
+    pub(crate) fn new(from: &Sharding, to: &Sharding, elem_bytes: u64, cut: Cut) -> Result<Self> {
         let mut atoms = Vec::new();
         for (index, axis) in from.mesh().axes().iter().enumerate() {
             let mut cuts = vec![1, axis.size];
@@ -92,11 +137,15 @@ impl Space {
                         format!("mesh axis {} is cut at {low} and at {high}", axis.name),
                     );
                 }
-                atoms.push(AxisRef {
-                    axis: index,
-                    pre: *low,
-                    size: high / low,
-                });
+                let mut pre = *low;
+                for size in cut.factors(high / low) {
+                    atoms.push(AxisRef {
+                        axis: index,
+                        pre,
+                        size,
+                    });
+                    pre *= size;
+                }
             }
         }
         Ok(Self {
@@ -178,6 +227,52 @@ impl Space {
         size / state.dims.get(dim).map_or(1, |atoms| self.product(atoms))
     }
 
+    /// Bytes that the busiest device lacks of its tile in `goal`: no way from `state` moves fewer. 0 where
+    /// that is not known, for pending targets and meshes of more than 4096 devices.
+    pub(crate) fn lacking(&self, state: &State, goal: &State) -> u64 {
+        let mesh = self.model.mesh();
+        if !goal.partial.is_empty() || mesh.devices() > MAX_DEVICES {
+            return 0;
+        }
+        let wanted = self.tile_bytes(goal);
+        if !state.partial.is_empty() {
+            return wanted;
+        }
+        let begin = |of: &State, dim: usize, at: &[i64]| {
+            let digits = of
+                .dims
+                .get(dim)
+                .into_iter()
+                .flatten()
+                .filter_map(|atom| self.atoms.get(*atom));
+            digits.fold(0, |part, digit| part * digit.size + digit.digit(mesh, at))
+                * self.local(of, dim)
+        };
+        let has_data = |of: &State, at: &[i64]| {
+            of.held.iter().all(|(atom, place)| {
+                self.atoms
+                    .get(*atom)
+                    .is_none_or(|digit| digit.digit(mesh, at) == *place)
+            })
+        };
+        let held = |at: &[i64]| -> u64 {
+            let common = |dim: usize| {
+                let (mine, want) = (begin(state, dim, at), begin(goal, dim, at));
+                let end = (mine + self.local(state, dim)).min(want + self.local(goal, dim));
+                u64::try_from(end - mine.max(want)).unwrap_or(0)
+            };
+            (0..state.dims.len()).map(common).product::<u64>() * self.elem_bytes
+        };
+        let lack = mesh
+            .coordinates()
+            .filter(|at| has_data(goal, at))
+            .map(|at| match has_data(state, &at) {
+                true => wanted - held(&at),
+                false => wanted,
+            });
+        lack.max().unwrap_or(0)
+    }
+
     /// Bytes of one device's tile. The planner has checked that the whole tensor fits 64 bits.
     fn tile_bytes(&self, state: &State) -> u64 {
         let tile: i64 = (0..state.dims.len())
@@ -223,9 +318,14 @@ impl Space {
                 moves.push(Move::Drop { atom, at });
             }
         }
-        moves.extend(state.held.iter().map(|&(atom, _)| Move::Broadcast { atom }));
+        let held: Vec<Atom> = state.held.iter().map(|(atom, _)| *atom).collect();
+        moves.extend(
+            subsets(&held)
+                .into_iter()
+                .map(|atoms| Move::Broadcast { atoms }),
+        );
         self.reductions(state, &mut moves);
-        self.permutations(state, goal, &free, &mut moves);
+        self.parts(state, goal, &free, &mut moves);
         let reach = |taken: Move| {
             let (next, bytes) = self.apply(state, &taken)?;
             Some((next, taken, bytes))
@@ -233,7 +333,7 @@ impl Space {
         moves.into_iter().filter_map(reach).collect()
     }
 
-    /// Any subset of the pending digits of one reduction; all of them when there are many.
+    /// Any subset of the pending digits of one reduction.
     fn reductions(&self, state: &State, moves: &mut Vec<Move>) {
         let mut kinds: Vec<Reduction> = state.partial.iter().map(|(_, kind)| *kind).collect();
         kinds.sort_unstable();
@@ -241,59 +341,108 @@ impl Space {
         for kind in kinds {
             let of_kind = state.partial.iter().filter(|(_, k)| *k == kind);
             let atoms: Vec<Atom> = of_kind.map(|(atom, _)| *atom).collect();
-            if atoms.len() > 6 {
-                moves.extend(atoms.iter().map(|atom| Move::Reduce { atoms: vec![*atom] }));
-                moves.push(Move::Reduce { atoms });
-                continue;
-            }
-            for subset in 1..1usize << atoms.len() {
-                let chosen = atoms
-                    .iter()
-                    .enumerate()
-                    .filter(|(i, _)| subset >> i & 1 == 1);
-                moves.push(Move::Reduce {
-                    atoms: chosen.map(|(_, atom)| *atom).collect(),
+            moves.extend(
+                subsets(&atoms)
+                    .into_iter()
+                    .map(|atoms| Move::Reduce { atoms }),
+            );
+        }
+    }
+
+    /// Digits that the goal has pending become so: copies, and the last digits of dimensions.
+    fn parts(&self, state: &State, goal: &State, free: &[Atom], moves: &mut Vec<Move>) {
+        for &(atom, reduction) in &goal.partial {
+            let last = |atoms: &Vec<Atom>| atoms.last() == Some(&atom);
+            let dim = state.dims.iter().position(last);
+            if dim.is_some() || free.contains(&atom) {
+                moves.push(Move::Part {
+                    dim,
+                    atom,
+                    reduction,
                 });
             }
         }
     }
 
-    /// Permutations: exchange two digits of equal size in place, and go straight to the goal's
-    /// assignment where tile sizes already agree.
-    fn permutations(&self, state: &State, goal: &State, free: &[Atom], moves: &mut Vec<Move>) {
-        let same = |a: &State, b: &State| {
-            (0..a.dims.len()).all(|dim| self.local(a, dim) == self.local(b, dim))
+    /// What decides which states a permutation leads to: tile sizes, pending digits, the number of holders.
+    pub(crate) fn class(&self, state: &State) -> (Vec<i64>, Vec<(Atom, Reduction)>, i64) {
+        let local = (0..state.dims.len())
+            .map(|dim| self.local(state, dim))
+            .collect();
+        let held = state
+            .held
+            .iter()
+            .map(|(atom, _)| self.size(*atom))
+            .product();
+        (local, state.partial.clone(), held)
+    }
+
+    /// Every state that one permutation leads to: tiles of the same sizes on other devices, held where
+    /// `state` or `goal` holds them. False when there are more than `limit`.
+    pub(crate) fn permutations(
+        &self,
+        state: &State,
+        goal: &State,
+        limit: usize,
+        into: &mut Vec<State>,
+    ) -> bool {
+        let mut holders = vec![&state.held];
+        if goal.held != state.held && self.as_many_copies(state, goal) {
+            holders.push(&goal.held);
+        }
+        let parts: Vec<i64> = state.dims.iter().map(|atoms| self.product(atoms)).collect();
+        for held in holders {
+            let taken = |atom: &Atom| {
+                state.partial.iter().any(|(a, _)| a == atom) || held.iter().any(|(a, _)| a == atom)
+            };
+            let mut next = State {
+                dims: vec![Vec::new(); parts.len()],
+                partial: state.partial.clone(),
+                held: held.clone(),
+            };
+            let mut free: Vec<Atom> = (0..self.atoms.len()).filter(|atom| !taken(atom)).collect();
+            if !self.arrange(&parts, 0, &mut free, &mut next, limit, into) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// All orders of digits in `free` with the products `parts`, from dimension `dim` on.
+    fn arrange(
+        &self,
+        parts: &[i64],
+        dim: usize,
+        free: &mut Vec<Atom>,
+        state: &mut State,
+        limit: usize,
+        into: &mut Vec<State>,
+    ) -> bool {
+        let Some(&part) = parts.get(dim) else {
+            into.push(state.clone());
+            return into.len() <= limit;
         };
-        if state.partial == goal.partial && self.as_many_copies(state, goal) && same(state, goal) {
-            moves.push(Move::Permute {
-                dims: goal.dims.clone(),
-                held: goal.held.clone(),
-            });
+        let have = state.dims.get(dim).map_or(1, |atoms| self.product(atoms));
+        if have == part {
+            return self.arrange(parts, dim + 1, free, state, limit, into);
         }
-        let placed: Vec<Atom> = state.dims.iter().flatten().copied().collect();
-        for (index, &a) in placed.iter().enumerate() {
-            for &b in placed.iter().skip(index + 1).chain(free) {
-                if self.size(a) == self.size(b) {
-                    moves.push(Move::Permute {
-                        dims: swapped(&state.dims, a, b),
-                        held: state.held.clone(),
-                    });
-                }
+        for at in 0..free.len() {
+            let Some(&atom) = free
+                .get(at)
+                .filter(|atom| part % (have * self.size(**atom)) == 0)
+            else {
+                continue;
+            };
+            free.remove(at);
+            state.dims.get_mut(dim).map(|atoms| atoms.push(atom));
+            let all = self.arrange(parts, dim, free, state, limit, into);
+            state.dims.get_mut(dim).map(|atoms| atoms.pop());
+            free.insert(at, atom);
+            if !all {
+                return false;
             }
         }
-        for (dim, atoms) in state.dims.iter().enumerate() {
-            let mut ordered = atoms.clone();
-            let wanted = goal.dims.get(dim).map_or(&[][..], Vec::as_slice);
-            ordered.sort_by_key(|a| wanted.iter().position(|w| w == a).unwrap_or(usize::MAX));
-            let mut dims = state.dims.clone();
-            if let Some(slot) = dims.get_mut(dim).filter(|slot| **slot != ordered) {
-                *slot = ordered;
-                moves.push(Move::Permute {
-                    dims,
-                    held: state.held.clone(),
-                });
-            }
-        }
+        true
     }
 
     /// A permutation keeps the number of devices that hold each tile.
@@ -348,9 +497,21 @@ impl Space {
                 next.held = held.clone();
                 tile
             }
-            Move::Broadcast { atom } => {
-                next.held.retain(|(held, _)| held != atom);
+            Move::Broadcast { atoms } => {
+                next.held.retain(|(held, _)| !atoms.contains(held));
                 tile
+            }
+            Move::Part {
+                dim,
+                atom,
+                reduction,
+            } => {
+                if let Some(dim) = dim {
+                    pop(&mut next, *dim, 1)?;
+                }
+                next.partial.push((*atom, *reduction));
+                next.partial.sort_unstable();
+                0
             }
         };
         Some((next, bytes))
@@ -372,10 +533,11 @@ impl Space {
         taken: &Move,
     ) -> Result<Collective> {
         let axes = |atoms: &[Atom]| -> Vec<AxisRef> {
-            atoms
-                .iter()
-                .filter_map(|atom| self.atoms.get(*atom).copied())
-                .collect()
+            merged(
+                atoms
+                    .iter()
+                    .filter_map(|atom| self.atoms.get(*atom).copied()),
+            )
         };
         let last = |dim: usize, count: usize| {
             let atoms = before.dims.get(dim).map_or(&[][..], Vec::as_slice);
@@ -423,17 +585,25 @@ impl Space {
                 concat: *from,
                 axes: last(*from, *count),
             },
-            Move::Broadcast { atom } => {
-                let root = before
-                    .held
-                    .iter()
-                    .find(|(held, _)| held == atom)
-                    .map_or(0, |(_, at)| *at);
+            Move::Broadcast { atoms } => {
+                let place = |atom: &Atom| before.held.iter().find(|(held, _)| held == atom);
+                let root = atoms.iter().fold(0, |root, atom| {
+                    root * self.size(*atom) + place(atom).map_or(0, |(_, at)| *at)
+                });
                 Collective::Broadcast {
-                    axis: one(atom)?,
+                    axes: axes(atoms),
                     root,
                 }
             }
+            Move::Part {
+                dim,
+                atom,
+                reduction,
+            } => Collective::Part {
+                dim: *dim,
+                axes: axes(&[*atom]),
+                reduction: *reduction,
+            },
             Move::Permute { .. } => {
                 let (before, after) = (self.sharding_of(before)?, self.sharding_of(after)?);
                 Collective::Permute {
@@ -443,60 +613,86 @@ impl Space {
         })
     }
 
-    /// Always possible where anything is: reduce, broadcast, gather everything, then cut.
-    pub(crate) fn fallback(&self, start: &State, goal: &State) -> Result<Vec<Move>> {
+    /// Always possible: reduce, broadcast, gather everything, then cut and part.
+    pub(crate) fn fallback(&self, start: &State, goal: &State) -> Vec<Move> {
         let mut moves = Vec::new();
-        let kept: Vec<Atom> = goal.partial.iter().map(|(atom, _)| *atom).collect();
-        for (atom, _) in start
+        for part in start
             .partial
             .iter()
-            .filter(|(atom, _)| !kept.contains(atom))
+            .filter(|part| !goal.partial.contains(part))
         {
-            moves.push(Move::Reduce { atoms: vec![*atom] });
+            moves.push(Move::Reduce {
+                atoms: vec![part.0],
+            });
         }
-        for (atom, _) in start.held.iter().filter(|held| !goal.held.contains(held)) {
-            moves.push(Move::Broadcast { atom: *atom });
+        let held = start.held.iter().filter(|held| !goal.held.contains(held));
+        let atoms: Vec<Atom> = held.map(|(atom, _)| *atom).collect();
+        if !atoms.is_empty() {
+            moves.push(Move::Broadcast { atoms });
         }
+        let common = |have: &[Atom], want: &[Atom]| {
+            have.iter().zip(want).take_while(|(a, b)| a == b).count()
+        };
         for (dim, (have, want)) in start.dims.iter().zip(&goal.dims).enumerate() {
-            let common = have.iter().zip(want).take_while(|(a, b)| a == b).count();
-            if have.len() > common {
-                moves.push(Move::Gather {
-                    dim,
-                    count: have.len() - common,
-                });
+            let count = have.len() - common(have, want);
+            if count > 0 {
+                moves.push(Move::Gather { dim, count });
             }
         }
         for (dim, (have, want)) in start.dims.iter().zip(&goal.dims).enumerate() {
-            let common = have.iter().zip(want).take_while(|(a, b)| a == b).count();
-            moves.extend(
-                want.iter()
-                    .skip(common)
-                    .map(|atom| Move::Slice { dim, atom: *atom }),
-            );
+            let new = want.iter().skip(common(have, want));
+            moves.extend(new.map(|&atom| Move::Slice { dim, atom }));
         }
-        for (atom, at) in goal.held.iter().filter(|held| !start.held.contains(held)) {
-            moves.push(Move::Drop {
-                atom: *atom,
-                at: *at,
+        for &(atom, at) in goal.held.iter().filter(|held| !start.held.contains(held)) {
+            moves.push(Move::Drop { atom, at });
+        }
+        for &(atom, reduction) in goal
+            .partial
+            .iter()
+            .filter(|part| !start.partial.contains(part))
+        {
+            moves.push(Move::Part {
+                dim: None,
+                atom,
+                reduction,
             });
         }
-        Ok(moves)
+        moves
     }
+}
+
+/// Subsets of at least one digit; single ones and all of them when there are many.
+fn subsets(atoms: &[Atom]) -> Vec<Vec<Atom>> {
+    if atoms.len() > 6 {
+        let each = atoms.iter().map(|atom| vec![*atom]);
+        return each.chain([atoms.to_vec()]).collect();
+    }
+    let chosen = |subset: usize| {
+        let chosen = atoms
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| subset >> i & 1 == 1);
+        chosen.map(|(_, atom)| *atom).collect()
+    };
+    (1..1usize << atoms.len()).map(chosen).collect()
+}
+
+/// Digits in their order, those that continue each other as one.
+pub(crate) fn merged(digits: impl IntoIterator<Item = AxisRef>) -> Vec<AxisRef> {
+    let mut merged: Vec<AxisRef> = Vec::new();
+    for digit in digits {
+        match merged.last_mut() {
+            Some(last) if last.axis == digit.axis && last.pre * last.size == digit.pre => {
+                last.size *= digit.size;
+            }
+            _ => merged.push(digit),
+        }
+    }
+    merged
 }
 
 fn pop(state: &mut State, dim: usize, count: usize) -> Option<Vec<Atom>> {
     let atoms = state.dims.get_mut(dim)?;
     let keep = atoms.len().checked_sub(count)?;
     Some(atoms.split_off(keep))
-}
-
-fn swapped(dims: &[Vec<Atom>], a: Atom, b: Atom) -> Vec<Vec<Atom>> {
-    let swap = |atom: &Atom| match *atom {
-        atom if atom == a => b,
-        atom if atom == b => a,
-        atom => atom,
-    };
-    dims.iter()
-        .map(|atoms| atoms.iter().map(swap).collect())
-        .collect()
 }

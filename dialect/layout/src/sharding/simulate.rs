@@ -211,14 +211,45 @@ pub(crate) fn execute(mesh: &Mesh, machine: &Machine, step: &Collective) -> Mach
             .zip(machine)
             .map(|(c, tile)| tile.clone().filter(|_| axis.digit(mesh, &c) == *at))
             .collect(),
-        Collective::Broadcast { axis, root } => {
+        Collective::Broadcast { axes, root } => {
             let mut next = machine.clone();
-            for group in groups(mesh, &[*axis]) {
+            for group in groups(mesh, axes) {
                 for device in &group {
                     next[*device] = machine[group[*root as usize]].clone();
                 }
             }
             next
+        }
+        Collective::Part {
+            dim,
+            axes,
+            reduction,
+        } => {
+            let identity = match reduction {
+                Reduction::Max => i64::MIN,
+                Reduction::Min => i64::MAX,
+                _ => 0,
+            };
+            let none = |tile: &Tile| Tile {
+                shape: tile.shape.clone(),
+                data: vec![identity; tile.data.len()],
+            };
+            per_group(axes, &|tiles, index| match dim {
+                None if index > 0 => none(tiles[index]),
+                None => tiles[index].clone(),
+                Some(dim) => {
+                    let all: Vec<Tile> = (0..tiles.len())
+                        .map(|k| {
+                            if k == index {
+                                tiles[k].clone()
+                            } else {
+                                none(tiles[k])
+                            }
+                        })
+                        .collect();
+                    concat(&all.iter().collect::<Vec<_>>(), *dim)
+                }
+            })
         }
         Collective::Permute { pairs } => {
             let mut next = machine.clone();

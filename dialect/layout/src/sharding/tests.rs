@@ -201,6 +201,7 @@ fn check_plan(from: &Sharding, to: &Sharding) {
     let parts: Vec<(AxisRef, Reduction)> = parts.collect();
     let mut machine = load(from, &parts);
     let mut bytes = 0;
+    assert!(found.lower_bound <= found.bytes_per_device());
     for step in &found.steps {
         machine = execute(mesh, &machine, &step.collective);
         assert_eq!(
@@ -296,6 +297,9 @@ proptest! {
         if let Ok(text) = want.to_shard_dialect() {
             prop_assert_eq!(Sharding::from_shard_dialect(mesh(), shape(), &text).unwrap(), want.clone());
         }
+        if let Ok(text) = want.to_hlo() {
+            prop_assert_eq!(Sharding::from_hlo(mesh(), shape(), &text).unwrap(), want.clone(), "{}", text);
+        }
         let text = want.to_sdy().unwrap();
         prop_assert_eq!(Sharding::from_sdy(mesh(), shape(), &text).unwrap().0, want);
     }
@@ -310,6 +314,28 @@ proptest! {
         }
     }
 
+    /// A pending target holds parts whose sum is the tensor.
+    #[test]
+    fn plans_to_pending_sums_arrive((case, a, b) in (case(), choices(), choices())) {
+        let small = case.shape.iter().product::<i64>() * case.mesh.devices() <= 20_000;
+        let from = sharding(&case, &a.0, &a.1, false, true).filter(|_| small);
+        let to = sharding(&case, &b.0, &b.1, true, false);
+        if let (Some(from), Some(to)) = (from, to) {
+            let found = plan(&from, &to, 4).unwrap();
+            let mut machine = load(&from, &[]);
+            for step in &found.steps {
+                machine = execute(from.mesh(), &machine, &step.collective);
+            }
+            for (axis, reduction) in to.partial() {
+                let reduce = Collective::AllReduce { axes: vec![*axis], reduction: *reduction };
+                machine = execute(from.mesh(), &machine, &reduce);
+            }
+            let (mesh, shape) = (to.mesh().clone(), to.shape().to_vec());
+            let whole = Sharding::new(mesh, shape, to.dims().to_vec(), vec![], to.held().to_vec()).unwrap();
+            prop_assert_eq!(machine, load(&whole, &[]));
+        }
+    }
+
     #[test]
     fn readers_survive_any_text(text in "[#<>@{}()\\[\\]:=,?\"'a-zA-Z0-9 _.x-]{0,40}") {
         let mesh = || Mesh::linear("gpu", &[("x", 2), ("y", 4)]).unwrap();
@@ -318,6 +344,7 @@ proptest! {
         let _ = Sharding::from_partition_spec(mesh(), vec![8, 8], &text);
         let _ = Sharding::from_alpa(mesh(), vec![8, 8], &text);
         let _ = Sharding::from_sdy(mesh(), vec![8, 8], &text);
+        let _ = Sharding::from_hlo(mesh(), vec![8, 8], &format!("{{devices={text}}}"));
         let _ = Sharding::from_shard_dialect(mesh(), vec![8, 8], &text);
     }
 }
@@ -348,8 +375,8 @@ fn the_textbook_collectives() {
         (
             "S0S1",
             "S1S0",
-            &["all-to-all"; 3],
-            tile / 8 / 2 * 2 + tile / 8 * 7 / 8,
+            &["all-to-all", "permute"],
+            tile / 8 / 2 + tile / 8,
         ),
         ("S01R", "S0R", &["all-gather"], tile / 2 * 3 / 4),
     ];
@@ -377,7 +404,41 @@ fn pending_sums_are_scattered_when_the_target_is_split() {
     );
     let reduce = plan(&read("P"), &read("R"), 4).unwrap();
     assert_eq!(reduce.bytes_per_device(), 2 * tile * 3 / 4);
-    assert!(plan(&read("R"), &read("P"), 4).is_err());
+    // Copies and shards are parts of their sum, where the others hold zeros.
+    for from in ["R", "S(0)"] {
+        let found = plan(&read(from), &read("P"), 4).unwrap();
+        assert_eq!(
+            (names(&found), found.bytes_per_device()),
+            (vec!["to-partial"], 0)
+        );
+    }
+}
+
+/// The device that holds none of its new tile needs all of it, and prime digits give no more.
+#[test]
+fn mesh_axes_are_cut_into_primes() {
+    let mesh = Mesh::linear("gpu", &[("x", 2), ("y", 4)]).unwrap();
+    let read =
+        |text: &str| Sharding::from_partition_spec(mesh.clone(), vec![64, 64], text).unwrap();
+    let (from, to) = (read("P(\"x\", None)"), read("P(\"y\", \"x\")"));
+    let found = plan(&from, &to, 2).unwrap();
+    assert_eq!(
+        (found.bytes_per_device(), found.lower_bound, found.minimal),
+        (1024, 1024, true)
+    );
+    check_plan(&from, &to);
+    // A digit of 6 is cut as 2 by 3 or as 3 by 2, whichever is cheaper.
+    let mesh = Mesh::linear("gpu", &[("x", 6), ("y", 2)]).unwrap();
+    let read =
+        |text: &str| Sharding::from_partition_spec(mesh.clone(), vec![36, 36], text).unwrap();
+    for (from, to) in [
+        ("P('x', None)", "P('y', 'x')"),
+        ("P(None, 'x')", "P(('y', 'x'), None)"),
+    ] {
+        let found = plan(&read(from), &read(to), 1).unwrap();
+        assert!(found.minimal && found.lower_bound <= found.bytes_per_device());
+        check_plan(&read(from), &read(to));
+    }
 }
 
 #[test]

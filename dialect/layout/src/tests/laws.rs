@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{axis, check};
 use crate::analysis::{alias, overlap};
-use crate::{Axis, Coord, Kind, Layout, oracle};
+use crate::{Axis, Coord, DYNAMIC, Iter, Kind, Layout, oracle};
 
 #[test]
 fn group_then_flatten_is_the_layout() {
@@ -177,4 +177,106 @@ fn slices_of_tiles_are_moved_tiles() {
             assert_eq!(piece.origin(y).unwrap(), want, "{a} (x) {b} at {at}");
         }
     });
+}
+
+/// Answers about a dynamic extent are those about every extent: inverses, overlaps, intersections, factors.
+#[test]
+fn dynamic_extents_are_every_extent() {
+    check(400, |c| {
+        let (inner, other) = (c.plain_layout(), c.layout());
+        if inner.size() > 64
+            || other.size() > 256
+            || inner.replica_count() * other.replica_count() > 64
+        {
+            return;
+        }
+        let first = Iter::new(
+            DYNAMIC,
+            i64::from(c.below(40)) - 20,
+            c.pick(Axis::M, &[axis("lane")]),
+        );
+        let shard = std::iter::once(first).chain(inner.shard().iter().copied());
+        let any = Layout::new(
+            shard,
+            inner.replica().iter().copied(),
+            inner.offset().clone(),
+            other.swizzle(),
+        );
+        let any = any.unwrap();
+        let sized = any.with_outermost(40).unwrap();
+        let point = sized
+            .points(i64::from(c.below(128)) % sized.size())
+            .unwrap()[0]
+            .clone();
+        if first.stride != 0 {
+            let all = any.invert(&point).unwrap();
+            let some = sized.invert(&point).unwrap();
+            let inside: Vec<i64> = all.into_iter().filter(|&x| x < sized.size()).collect();
+            assert_eq!(inside, some, "{any} at {point}");
+        }
+        let met = overlap(&any, &other).unwrap();
+        let places = |l: &Layout| {
+            oracle::map(l)
+                .into_iter()
+                .flatten()
+                .collect::<std::collections::BTreeSet<_>>()
+        };
+        let both: std::collections::BTreeSet<_> = places(&other)
+            .intersection(&places(&sized))
+            .cloned()
+            .collect();
+        assert!(met.is_some() || both.is_empty(), "{any} and {other}");
+        if let Some(met) = met {
+            assert!(
+                any.with_outermost(met.first / inner.size() + 1)
+                    .unwrap()
+                    .points(met.first)
+                    .unwrap()
+                    .contains(&met.point)
+            );
+            assert!(other.points(met.second).unwrap().contains(&met.point));
+        }
+        // Forty steps of 8 and more leave the other layout behind.
+        if let Ok(shared) = any.intersect(&other) {
+            let long = any.with_outermost(3000).unwrap();
+            let here: std::collections::BTreeSet<_> = places(&other)
+                .into_iter()
+                .filter(|p| !long.invert(&super::coord(p)).unwrap().is_empty())
+                .collect();
+            assert_eq!(places(&shared), here, "{any} and {other}");
+        }
+        let plain = any.with_swizzle(None);
+        let outer = Layout::from_shard([
+            Iter::new(DYNAMIC, first.stride, first.axis),
+            Iter::new(3, 1, axis("warp")),
+        ])
+        .unwrap();
+        let tiled = Layout::tile(&outer, &[DYNAMIC, 3], &inner, &[inner.size(), 1]).unwrap();
+        let found = tiled
+            .tile_of(&[DYNAMIC, 3], &inner, &[inner.size(), 1])
+            .unwrap();
+        let again = Layout::tile(&found, &[DYNAMIC, 3], &inner, &[inner.size(), 1]).unwrap();
+        assert!(again.equivalent(&tiled).unwrap(), "{plain}");
+    });
+}
+
+/// The reason that is given is the reason: a shape that does not group may have slices all the same.
+#[test]
+fn slices_say_why_there_is_none() {
+    let layout = super::parse("S[(4, 6) : (7, 1)]");
+    let error = layout
+        .slice(&[6, 4], &[1..4, 0..3])
+        .unwrap_err()
+        .to_string();
+    assert!(!error.contains("no grouping"), "{error}");
+    assert!(layout.slice(&[6, 4], &[0..3, 0..4]).is_ok());
+    let swizzled = super::parse("Sw<1,0,2> o S[(4, 6) : (7, 1)]");
+    let error = swizzled
+        .slice(&[6, 4], &[1..4, 0..3])
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("under Sw<1,0,2>, ") && error.contains("; without it, "),
+        "{error}"
+    );
 }

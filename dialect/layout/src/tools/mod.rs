@@ -9,6 +9,7 @@ pub mod eval;
 pub mod grid;
 pub mod html;
 pub mod palette;
+pub(crate) mod relayout;
 pub mod svg;
 pub mod table;
 

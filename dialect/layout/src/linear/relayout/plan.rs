@@ -21,8 +21,11 @@
 //! one of the classes is its own, which saves `2^(n-k)` rounds, exactly those with `Y t = 0`. In the
 //! second case there is a lane whose own class is not among them, and it needs all `2^n`.
 //!
-//! If the destination holds only a part of the tile, `[E]` may not be onto, and there may be no such
-//! `L`: a few source lanes are asked for too much. Then the general method plans.
+//! If the destination holds only a part of the tile, `[E]` may not be onto, and there is such an `L` only
+//! if the lanes of one class suffice for what is asked of them: `rank E - rank [E]` is at most the
+//! dimension of the lanes of class 0. A search looks for a `phi` that makes it so. In the second case
+//! still some lane's own class is not among those that it needs, so that `2^n` rounds are the fewest. Where
+//! the search finds none, a few source lanes are asked for too much, and the general method plans.
 //!
 //! **Narrow elements.** The rounds of one `Y t` share their lanes, and so up to `32 / elem_bits` of them
 //! share a word; see `stages` for going by more than one hop when there are fewer.
@@ -36,11 +39,14 @@ use crate::error::{Error, Result};
 use crate::linear::basis::Basis;
 use crate::linear::columns::Columns;
 
+/// Most steps of the search for a choice of registers.
+const MAX_STEPS: usize = 1 << 14;
+
 /// The steps that turn the distribution `src` into `dst`, with the fewest shuffles.
 ///
 /// Either side may broadcast: a source element is read wherever it is, and all copies are filled. The
 /// number of shuffles is proven minimal for elements of 32 bits or more if `dst` holds the whole tile
-/// that `src` holds; for narrower elements it is the least over one or more hops of this scheme.
+/// that `src` holds, and where the linear scheme reaches a part of it; for narrower elements it is the least over one or more hops of this scheme.
 ///
 /// # Errors
 /// `Invalid` when the numbers of lanes differ or `elem_bits` is no power of two up to 128; `None` when
@@ -184,8 +190,16 @@ impl<'a> Problem<'a> {
 
     /// None when the readers of a source class ask for more elements at once than it has lanes.
     fn rounds(&self) -> Option<Rounds> {
+        match self.stationary() {
+            Some(phi) => self.rounds_with(phi),
+            None => self
+                .rounds_with(self.spreading())
+                .or_else(|| self.rounds_with(self.fitting()?)),
+        }
+    }
+
+    fn rounds_with(&self, phi: Vec<u64>) -> Option<Rounds> {
         let turn = composed(|element| self.lane_of(self.class(element)), &self.wanted);
-        let phi = self.stationary().unwrap_or_else(|| self.spreading());
         let lanes = self.dst.lane.as_slice().iter();
         let first: Vec<u64> = lanes
             .zip(&phi)
@@ -249,6 +263,19 @@ impl<'a> Problem<'a> {
         fresh.iter().map(move_by).collect()
     }
 
+    /// `phi` that asks no class for more than its lanes can send, if the search finds one.
+    fn fitting(&self) -> Option<Vec<u64>> {
+        let mut search = Fitting {
+            problem: self,
+            steps: 0,
+            phi: Vec::new(),
+        };
+        let spare = self.same_class.len();
+        search
+            .extend(&Basis::default(), &Basis::default(), spare)
+            .then_some(search.phi)
+    }
+
     /// `L` with `[S_l] L = [E]` and `ker L` in `ker E`.
     fn source_lanes(&self, first: &[u64]) -> Option<Vec<u64>> {
         // Lane bits with independent classes, and the element that each is the first to ask for.
@@ -302,6 +329,56 @@ impl<'a> Problem<'a> {
             reg: self.copied.clone(),
             lane: rounds.phi.clone(),
         }
+    }
+}
+
+/// The search for `phi`, a lane bit after the other.
+struct Fitting<'a> {
+    problem: &'a Problem<'a>,
+    steps: usize,
+    phi: Vec<u64>,
+}
+
+impl Fitting<'_> {
+    /// Whether the lane bits from here on can be chosen, with `asked` and `classes` the spans of `E` and
+    /// `[E]` so far, when `spare` more elements may be asked of classes that are asked already.
+    fn extend(&mut self, asked: &Basis, classes: &Basis, spare: usize) -> bool {
+        let problem = self.problem;
+        let Some(&own) = problem.dst.lane.as_slice().get(self.phi.len()) else {
+            return true;
+        };
+        let element = |t: u64| own ^ apply(&problem.wanted, t);
+        let all = 0..1_u64 << problem.wanted.len();
+        if let Some(t) = all.clone().find(|&t| asked.contains(element(t))) {
+            return self.choose(t, asked, classes, spare);
+        }
+        let fresh = |t: &u64| !classes.contains(problem.class(element(*t)));
+        let others = all
+            .clone()
+            .filter(|t| !fresh(t))
+            .take(if spare > 0 { usize::MAX } else { 0 });
+        for t in all.filter(fresh).chain(others) {
+            self.steps += 1;
+            if self.steps > MAX_STEPS {
+                return false;
+            }
+            let (mut asked, mut classes) = (asked.clone(), classes.clone());
+            asked.insert(element(t), 0);
+            let fresh = classes.insert(problem.class(element(t)), 0);
+            if self.choose(t, &asked, &classes, spare - usize::from(!fresh)) {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn choose(&mut self, t: u64, asked: &Basis, classes: &Basis, spare: usize) -> bool {
+        self.phi.push(t);
+        let found = self.extend(asked, classes, spare);
+        if !found {
+            self.phi.pop();
+        }
+        found
     }
 }
 

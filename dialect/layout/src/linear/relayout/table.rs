@@ -146,10 +146,117 @@ fn rounds(words: &[Word], lanes: usize) -> Vec<usize> {
         return coloured;
     }
     let shared = first_fit(words, lanes);
-    if count(&shared) < count(&coloured) {
+    let best = if count(&shared) < count(&coloured) {
         shared
     } else {
         coloured
+    };
+    let fewer = (fewest_rounds(words, lanes)..count(&best))
+        .find_map(|target| Search::run(words, lanes, target));
+    fewer.unwrap_or(best)
+}
+
+/// Words that are few enough for a search.
+const MAX_SEARCHED: usize = 96;
+/// Most steps of a search.
+const MAX_STEPS: usize = 1 << 12;
+
+/// A search for rounds with equal words of a lane shared: the word with the fewest rounds left goes first.
+struct Search<'a> {
+    words: &'a [Word],
+    target: usize,
+    /// The word that a lane sends in a round, and how many receive it: `[lane * target + round]`.
+    sent: Vec<Option<(usize, usize)>>,
+    received: Vec<bool>,
+    rounds: Vec<Option<usize>>,
+    steps: usize,
+}
+
+impl<'a> Search<'a> {
+    /// Rounds below `target`, if they are found.
+    fn run(words: &'a [Word], lanes: usize, target: usize) -> Option<Vec<usize>> {
+        if words.len() > MAX_SEARCHED {
+            return None;
+        }
+        let mut search = Self {
+            words,
+            target,
+            sent: vec![None; lanes * target],
+            received: vec![false; lanes * target],
+            rounds: vec![None; words.len()],
+            steps: 0,
+        };
+        if search.place(words.len()) {
+            search.rounds.into_iter().collect()
+        } else {
+            None
+        }
+    }
+
+    /// Whether the word can go in the round; a lane sends one word, whoever receives it.
+    fn fits(&self, word: &Word, round: usize) -> bool {
+        let sent = self
+            .sent
+            .get(word.from * self.target + round)
+            .copied()
+            .flatten();
+        let same = |(other, _): (usize, usize)| {
+            self.words
+                .get(other)
+                .is_some_and(|other| other.elements == word.elements)
+        };
+        self.received.get(word.to * self.target + round) == Some(&false) && sent.is_none_or(same)
+    }
+
+    fn place(&mut self, left: usize) -> bool {
+        if left == 0 {
+            return true;
+        }
+        let choices = |at: usize| {
+            let word = self.words.get(at);
+            (0..self.target)
+                .filter(|&round| word.is_some_and(|word| self.fits(word, round)))
+                .count()
+        };
+        let waiting = (0..self.words.len()).filter(|&at| self.rounds.get(at) == Some(&None));
+        let Some((at, word)) = waiting
+            .min_by_key(|&at| choices(at))
+            .and_then(|at| Some((at, self.words.get(at)?)))
+        else {
+            return false;
+        };
+        for round in 0..self.target {
+            if !self.fits(word, round) {
+                continue;
+            }
+            self.steps += 1;
+            if self.steps > MAX_STEPS {
+                return false;
+            }
+            self.set(word, at, round, true);
+            if self.place(left - 1) {
+                return true;
+            }
+            self.set(word, at, round, false);
+        }
+        false
+    }
+
+    fn set(&mut self, word: &Word, at: usize, round: usize, placed: bool) {
+        if let Some(slot) = self.rounds.get_mut(at) {
+            *slot = placed.then_some(round);
+        }
+        if let Some(slot) = self.received.get_mut(word.to * self.target + round) {
+            *slot = placed;
+        }
+        if let Some(slot) = self.sent.get_mut(word.from * self.target + round) {
+            *slot = match (*slot, placed) {
+                (None, _) => Some((at, 1)),
+                (Some((first, count)), true) => Some((first, count + 1)),
+                (Some((_, 1)), false) => None,
+                (Some((first, count)), false) => Some((first, count - 1)),
+            };
+        }
     }
 }
 

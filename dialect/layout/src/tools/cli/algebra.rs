@@ -47,8 +47,19 @@ pub(super) enum AlgebraCommand {
     },
     /// Split and fuse iters into blocks of a shape.
     Group(Shaped),
-    /// Repeat an inner layout as an outer one says.
+    /// Repeat an inner layout (the second) as an outer one (the first) says; each copy is swizzled as the
+    /// inner layout is.
     Tile(Pair),
+    /// The swizzle of the inner layout (the second) over its tiling by an outer one (the first).
+    ComposeTile(Pair),
+    /// Repeat a layout in row-major order until it has a shape; its swizzle goes over the whole.
+    TileTo {
+        #[command(flatten)]
+        of: Shaped,
+        /// The shape to fill, such as 64,128.
+        #[arg(long, value_parser = parse_numbers)]
+        to: Numbers,
+    },
     /// Find the outer layout of a tiling, given the inner one.
     TileOf(Pair),
     /// Find the inner layout of a tiling, given the outer one.
@@ -85,8 +96,8 @@ pub(super) enum AlgebraCommand {
         #[arg(long = "at", value_parser = parse_numbers, required = true)]
         at: Vec<Numbers>,
     },
-    /// Plan the way from one register distribution to another: shuffles in a warp, shared memory across
-    /// warps.
+    /// Plan the way from one register distribution to another: shuffles where every warp holds what it
+    /// needs, else shared memory.
     Relayout {
         /// Source over the axes reg and lane, and warp.
         #[arg(value_parser = parse_layout)]
@@ -97,6 +108,9 @@ pub(super) enum AlgebraCommand {
         /// Bits of an element.
         #[arg(long, default_value_t = 32)]
         elem_bits: u32,
+        /// The answer of `eval`, as JSON.
+        #[arg(long)]
+        json: bool,
     },
     /// Any operation of the exchange format, with its inputs as JSON.
     Op {
@@ -176,7 +190,8 @@ pub(super) fn run(command: &AlgebraCommand) -> Result<String, CliError> {
             src,
             dst,
             elem_bits,
-        } => return super::relayout::run(src, dst, *elem_bits),
+            json,
+        } => return super::relayout::run(src, dst, *elem_bits, *json),
         AlgebraCommand::Canonicalize(One { layout }) => ("canonicalize", json!({"layout": layout})),
         AlgebraCommand::Equal(pair) => ("equal", json!({"a": pair.a, "b": pair.b})),
         AlgebraCommand::Intersect(pair) => ("intersect", json!({"a": pair.a, "b": pair.b})),
@@ -196,6 +211,14 @@ pub(super) fn run(command: &AlgebraCommand) -> Result<String, CliError> {
         AlgebraCommand::Tile(pair) => (
             "tile",
             pair.inputs(["outer", "inner", "outer_shape", "inner_shape"]),
+        ),
+        AlgebraCommand::ComposeTile(pair) => (
+            "compose_tile",
+            pair.inputs(["outer", "inner", "outer_shape", "inner_shape"]),
+        ),
+        AlgebraCommand::TileTo { of, to } => (
+            "tile_to",
+            json!({"layout": of.layout, "current_shape": of.shape, "to_shape": to}),
         ),
         AlgebraCommand::TileOf(pair) => (
             "tile_of",
@@ -226,7 +249,13 @@ pub(super) fn run(command: &AlgebraCommand) -> Result<String, CliError> {
         }
         AlgebraCommand::Op { op, inputs } => (op.as_str(), serde_json::from_str(inputs)?),
     };
-    let result = eval::evaluate(op, inputs).map_err(|failure| failure.to_string())?;
+    let mut result = eval::evaluate(op, inputs).map_err(|failure| failure.to_string())?;
+    let note = result
+        .as_object_mut()
+        .and_then(|fields| fields.remove("note"));
+    if let Some(note) = note.as_ref().and_then(Value::as_str) {
+        eprintln!("note: {note}");
+    }
     Ok(text_of(&result))
 }
 

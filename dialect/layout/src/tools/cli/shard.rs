@@ -4,8 +4,11 @@ use std::fmt::Write as _;
 
 use clap::Args;
 
-use super::{CliError, Numbers, parse_layout, parse_numbers};
-use crate::sharding::{Mesh, Sharding, ShardingError, parse_placements, plan};
+use serde_json::json;
+
+use super::{CliError, Numbers, parse_numbers};
+use crate::sharding::{Collective, Mesh, Sharding, ShardingError, plan};
+use crate::tools::eval;
 
 #[derive(Debug, Args)]
 pub(super) struct ShardArgs {
@@ -16,7 +19,7 @@ pub(super) struct ShardArgs {
     #[arg(long, short, value_parser = parse_numbers)]
     shape: Numbers,
     /// The sharding: '[Shard(0), Replicate()]', '(S(0), B)', 'P("x", None)', 'S0R', '<@m, [{"x"}, {}]>',
-    /// 'split_axes = [[0], []]', or an Axe layout.
+    /// '{devices=[2,1,4]<=[8] last_tile_dim_replicate}', 'split_axes = [[0], []]', or an Axe layout.
     sharding: String,
     /// Plan the collectives to this sharding.
     #[arg(long)]
@@ -24,73 +27,99 @@ pub(super) struct ShardArgs {
     /// Bytes of an element.
     #[arg(long, default_value_t = 2)]
     elem_bytes: u64,
+    /// The answer of `eval` (operations shard and reshard), as JSON.
+    #[arg(long)]
+    json: bool,
     /// The layout axis that numbers devices.
     #[arg(long, default_value = "gpu")]
     device: String,
 }
 
-/// Whatever notation the text is in.
-fn read(mesh: &Mesh, shape: &[i64], text: &str) -> Result<Sharding, CliError> {
-    let text = text.trim();
-    let (mesh, shape) = (mesh.clone(), shape.to_vec());
-    let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| text.starts_with(prefix));
-    let alpa = |c: char| matches!(c, 'R' | 'S' | ',' | ' ') || c.is_ascii_digit();
-    if starts(&["#sdy", "<"]) {
-        Ok(Sharding::from_sdy(mesh, shape, text)?.0)
-    } else if starts(&[
-        "P(\"",
-        "P('",
-        "P(N",
-        "P((",
-        "P()",
-        "PartitionSpec",
-        "NamedSharding",
-    ]) {
-        Ok(Sharding::from_partition_spec(mesh, shape, text)?)
-    } else if starts(&["shard.sharding", "split_axes", "%"]) {
-        Ok(Sharding::from_shard_dialect(mesh, shape, text)?)
-    } else if starts(&["S[", "Sw<", "#axe", "{"]) {
-        Ok(Sharding::from_layout(mesh, shape, &parse_layout(text)?, &[])?.sharding)
-    } else if text.chars().all(alpa) && !text.contains(", ") && text.len() >= shape.len() {
-        Ok(Sharding::from_alpa(mesh, shape, text)?)
-    } else {
-        Ok(Sharding::from_placements(
-            mesh,
-            shape,
-            &parse_placements(text)?,
-        )?)
-    }
-}
+/// Pairs of a permutation that are printed; JSON has all.
+const MAX_PAIRS: usize = 64;
 
 pub(super) fn run(args: &ShardArgs) -> Result<String, CliError> {
+    if args.json {
+        return as_json(args);
+    }
     let mesh = Mesh::parse(&args.device, &args.mesh)?;
-    let from = read(&mesh, &args.shape.0, &args.sharding)?;
+    let mut texts = vec![args.sharding.as_str()];
+    texts.extend(args.to.as_deref());
+    let (shape, read) = Sharding::parse_padded(&mesh, &args.shape.0, &texts)?;
     let mut out = String::new();
-    let Some(to) = &args.to else {
-        describe(&mut out, &from)?;
-        return Ok(out);
+    if shape != args.shape.0 {
+        writeln!(
+            out,
+            "uneven shards: padded from {:?} to {shape:?}",
+            args.shape.0
+        )?;
+    }
+    match &read[..] {
+        [from, to] => reshard(&mut out, from, to, args.elem_bytes)?,
+        [one] => describe(&mut out, one)?,
+        _ => {}
+    }
+    Ok(out)
+}
+
+fn as_json(args: &ShardArgs) -> Result<String, CliError> {
+    let mut inputs = json!({
+        "mesh": args.mesh, "shape": args.shape, "sharding": args.sharding, "device": args.device,
+    });
+    let op = match &args.to {
+        Some(to) => {
+            inputs["to"] = json!(to);
+            inputs["elem_bytes"] = json!(args.elem_bytes);
+            "reshard"
+        }
+        None => "shard",
     };
-    let to = read(&mesh, &args.shape.0, to)?;
-    let found = plan(&from, &to, args.elem_bytes)?;
+    let result = eval::evaluate(op, inputs).map_err(|failure| failure.to_string())?;
+    Ok(format!("{result}\n"))
+}
+
+fn reshard(
+    out: &mut String,
+    from: &Sharding,
+    to: &Sharding,
+    elem_bytes: u64,
+) -> Result<(), CliError> {
+    let found = plan(from, to, elem_bytes)?;
     writeln!(out, "from {}\nto   {}", from.to_layout()?, to.to_layout()?)?;
     if found.steps.is_empty() {
         writeln!(out, "nothing to do: both hold the same")?;
     }
     for (index, step) in found.steps.iter().enumerate() {
         writeln!(out, "{}. {step}", index + 1)?;
+        if let Collective::Permute { pairs } = &step.collective {
+            let shown = pairs.iter().take(MAX_PAIRS);
+            let shown: Vec<String> = shown.map(|(from, to)| format!("{from}->{to}")).collect();
+            let more = pairs.len().saturating_sub(MAX_PAIRS);
+            let more = if more > 0 {
+                format!(" and {more} more (--json has all)")
+            } else {
+                String::new()
+            };
+            writeln!(out, "   {}{more}", shown.join(" "))?;
+        }
         writeln!(out, "   -> {}", step.after.to_layout()?)?;
     }
-    let proof = if found.minimal {
-        "fewest possible"
+    let bytes = found.bytes_per_device();
+    let proof = if bytes == found.lower_bound {
+        "fewest possible".to_owned()
+    } else if found.minimal {
+        format!(
+            "fewest of these collectives; a device lacks {}",
+            found.lower_bound
+        )
     } else {
-        "not proven minimal: mesh too large"
+        format!(
+            "mesh too large to search; a device lacks {}",
+            found.lower_bound
+        )
     };
-    writeln!(
-        out,
-        "total: {} bytes per device ({proof})",
-        found.bytes_per_device()
-    )?;
-    Ok(out)
+    writeln!(out, "total: {bytes} bytes per device ({proof})")?;
+    Ok(())
 }
 
 fn describe(out: &mut String, sharding: &Sharding) -> Result<(), CliError> {
@@ -100,11 +129,7 @@ fn describe(out: &mut String, sharding: &Sharding) -> Result<(), CliError> {
     };
     writeln!(out, "axe            {}", sharding.to_layout()?)?;
     for (role, reduction) in sharding.partial() {
-        let axis = sharding
-            .mesh()
-            .axes()
-            .get(role.axis)
-            .map_or("", |axis| &axis.name);
+        let axis = role.name(sharding.mesh());
         writeln!(
             out,
             "partial        {} over {axis} ({} parts)",
@@ -113,11 +138,8 @@ fn describe(out: &mut String, sharding: &Sharding) -> Result<(), CliError> {
         )?;
     }
     writeln!(out, "tile           {:?}", sharding.local_shape())?;
-    writeln!(out, "DTensor        {}", line(sharding.to_dtensor()))?;
-    writeln!(out, "SBP            {}", line(sharding.to_sbp()))?;
-    writeln!(out, "PartitionSpec  {}", line(sharding.to_partition_spec()))?;
-    writeln!(out, "Alpa           {}", line(sharding.to_alpa()))?;
-    writeln!(out, "Shardy         {}", line(sharding.to_sdy()))?;
-    writeln!(out, "shard          {}", line(sharding.to_shard_dialect()))?;
+    for (name, text) in sharding.notations() {
+        writeln!(out, "{name:<14} {}", line(text))?;
+    }
     Ok(())
 }

@@ -8,7 +8,7 @@ use crate::analysis::{
     self, BankCost, SectorCost, TileAccess, WORD_BYTES, WarpAccess, choose_swizzle, tile_accesses,
 };
 use crate::json::{Extent, Extents};
-use crate::{Axis, Kind, Layout};
+use crate::{Axis, Kind, Layout, Swizzle};
 
 #[derive(Deserialize)]
 struct One {
@@ -161,8 +161,13 @@ fn bank_ways(
     value(analysis::bank_ways(words))
 }
 
-/// The accesses in element addresses of the tile without its swizzle.
-fn accesses(tile: &Tile, access: &Access) -> Result<Vec<TileAccess>, Failure> {
+/// The accesses in element addresses of the tile without its swizzle, which is `swizzle` unless that is
+/// still to be chosen.
+fn accesses(
+    tile: &Tile,
+    swizzle: Option<Swizzle>,
+    access: &Access,
+) -> Result<Vec<TileAccess>, Failure> {
     let plain = tile.layout.clone().with_swizzle(None);
     match (&access.threads, &access.coords) {
         (Some(threads), None) => {
@@ -174,14 +179,17 @@ fn accesses(tile: &Tile, access: &Access) -> Result<Vec<TileAccess>, Failure> {
                 None => plain,
             };
             let axes = (Axis::new("lane")?, Axis::new("reg")?);
-            let vector = access.vector;
-            Ok(tile_accesses(
-                threads,
-                axes,
-                &memory,
-                vector,
-                tile.elem_bytes,
-            )?)
+            let of = |vector| tile_accesses(threads, axes, &memory, vector, tile.elem_bytes);
+            Ok(match (access.vector, swizzle) {
+                (None, Some(swizzle)) => {
+                    // The widest vectors that the swizzle keeps together.
+                    let most = (16 / tile.elem_bytes.max(1)).min(1 << swizzle.base());
+                    let widths = (0..5).map(|k| most >> k).take_while(|&width| width > 1);
+                    let widest = { widths }.find_map(|width| of(Some(width)).ok());
+                    widest.map_or_else(|| of(Some(1)), Ok)?
+                }
+                (vector, _) => of(vector)?,
+            })
         }
         (None, Some(coords)) => {
             let dim = access.dim.unwrap_or(tile.shape.len().saturating_sub(1));
@@ -217,7 +225,7 @@ fn warps(asked: Asked) -> Result<Vec<WarpAccess>, Failure> {
                 shape,
                 elem_bytes,
             };
-            let of = accesses(&tile, &access)?;
+            let of = accesses(&tile, swizzle, &access)?;
             of.iter().map(|a| Ok(a.warp(swizzle)?)).collect()
         }
         _ => Err(Failure::invalid(
@@ -276,7 +284,7 @@ fn choose(
 ) -> Answer {
     let mut all = Vec::new();
     for access in &given {
-        all.extend(accesses(&tile, access)?);
+        all.extend(accesses(&tile, None, access)?);
     }
     let choice = choose_swizzle(&tile.layout, &all)?;
     Ok(json!({

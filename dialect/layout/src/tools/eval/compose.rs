@@ -7,9 +7,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::core::layout;
-use super::{Answer, Failure, inputs, named, unknown};
+use super::{Answer, inputs, named, unknown};
 use crate::json::{Extent, Extents};
-use crate::{Axis, Error, Kind, Layout};
+use crate::{Axis, Kind, Layout};
 
 type Shape = Extents;
 
@@ -124,12 +124,22 @@ pub(super) fn run(op: &str, given: Value) -> Answer {
                 outer_shape,
                 inner_shape,
             } = inputs(given)?;
-            let tile = if op == "tile" {
-                Layout::tile
-            } else {
-                Layout::compose_tile
-            };
-            layout(tile(&outer, &outer_shape, &inner, &inner_shape)?)
+            let composed = || Layout::compose_tile(&outer, &outer_shape, &inner, &inner_shape);
+            if op == "compose_tile" {
+                return layout(composed()?);
+            }
+            let tiled = Layout::tile(&outer, &outer_shape, &inner, &inner_shape)?;
+            let mut answer = layout(tiled.clone())?;
+            if inner.swizzle() != tiled.swizzle()
+                && let Some(swizzle) = inner.swizzle()
+                && !composed()?.equivalent(&tiled).unwrap_or(false)
+            {
+                let note = format!(
+                    "the copies are swizzled one by one, which is not {swizzle} over the whole: compose_tile gives that"
+                );
+                answer["note"] = json!(note);
+            }
+            Ok(answer)
         }
         "tile_to" => {
             let TileTo {
@@ -260,7 +270,8 @@ struct SplitRule {
     extent: i64,
 }
 
-/// As it is first; then with the axes of both sides split, then fused, as the rules say.
+/// As it is first; then with the axes of both sides, or of one, split or fused as the rules say, where
+/// they occur. The answer tiles to the layouts in those axes, which come with it.
 fn tile_of(
     TileOf {
         tiled,
@@ -271,34 +282,75 @@ fn tile_of(
         fuse,
     }: TileOf,
 ) -> Answer {
-    let attempt = |tiled: &Layout, inner: &Layout| tiled.tile_of(&tiled_shape, inner, &inner_shape);
-    let first = match attempt(&tiled, &inner) {
+    let first = match tiled.tile_of(&tiled_shape, &inner, &inner_shape) {
         Err(error) if error.kind() == Kind::None => error,
         other => return layout(other?),
     };
-    let mut ways: Vec<(Layout, Layout)> = Vec::new();
-    if let Some(split) = split {
-        let rules: Vec<SplitRule> = match split {
-            Value::Array(_) => inputs(split)?,
-            one => vec![inputs(one)?],
+    let rules: Vec<SplitRule> = match split {
+        None | Some(Value::Null) => Vec::new(),
+        Some(rules @ Value::Array(_)) => inputs(rules)?,
+        Some(one) => vec![inputs(one)?],
+    };
+    let fused: BTreeMap<Axis, (Axis, i64)> = match fuse {
+        None | Some(Value::Null) => BTreeMap::new(),
+        Some(fuse) => inputs(fuse)?,
+    };
+    let spellings = |of: &Layout| {
+        [
+            Some(of.clone()),
+            split_by(of, &rules),
+            of.fuse_axes(&fused).ok(),
+        ]
+    };
+    let (whole, parts) = (spellings(&tiled), spellings(&inner));
+    // Both in the same axes first; as they are has been tried.
+    for (w, p) in [
+        (1, 1),
+        (2, 2),
+        (1, 0),
+        (0, 1),
+        (2, 0),
+        (0, 2),
+        (1, 2),
+        (2, 1),
+    ] {
+        let (Some(tiled), Some(inner)) = (&whole[w], &parts[p]) else {
+            continue;
         };
-        let apply = |of: &Layout| -> Result<Layout, Error> {
-            rules.iter().try_fold(of.clone(), |l, r| {
-                l.split_axes(r.axis, r.outer, r.inner, r.extent)
-            })
+        let Ok(outer) = tiled.tile_of(&tiled_shape, inner, &inner_shape) else {
+            continue;
         };
-        if let (Ok(tiled), Ok(inner)) = (apply(&tiled), apply(&inner)) {
-            ways.push((tiled, inner));
+        if tiles_to(&outer, (inner, &inner_shape), (tiled, &tiled_shape)) {
+            return Ok(json!({"layout": outer, "tiled": tiled, "inner": inner}));
         }
     }
-    if let Some(fuse) = fuse {
-        let rules: BTreeMap<Axis, (Axis, i64)> = inputs(fuse)?;
-        if let (Ok(tiled), Ok(inner)) = (tiled.fuse_axes(&rules), inner.fuse_axes(&rules)) {
-            ways.push((tiled, inner));
+    Err(first.into())
+}
+
+/// The layout with each axis split whose rule there is; `None` where one cannot be.
+fn split_by(of: &Layout, rules: &[SplitRule]) -> Option<Layout> {
+    rules.iter().try_fold(of.clone(), |layout, rule| {
+        if layout.axes().contains(&rule.axis) {
+            let split = layout.split_axes(rule.axis, rule.outer, rule.inner, rule.extent);
+            split.ok()
+        } else {
+            Some(layout)
         }
-    }
-    let found = ways
+    })
+}
+
+fn tiles_to(
+    outer: &Layout,
+    (inner, inner_shape): (&Layout, &[i64]),
+    (tiled, shape): (&Layout, &[i64]),
+) -> bool {
+    let counts: Vec<i64> = shape
         .iter()
-        .find_map(|(tiled, inner)| attempt(tiled, inner).ok());
-    found.map_or_else(|| Err(Failure::from(first)), layout)
+        .zip(inner_shape)
+        .map(|(whole, part)| whole / part.max(&1))
+        .collect();
+    let again = Layout::tile(outer, &counts, inner, inner_shape);
+    again
+        .and_then(|again| again.equivalent(tiled))
+        .unwrap_or(false)
 }

@@ -41,6 +41,39 @@ struct Complement {
     cotarget: i64,
 }
 
+#[derive(Deserialize)]
+struct Units {
+    a: CuteLayout,
+    n: i64,
+}
+
+#[derive(Deserialize)]
+struct Recast {
+    a: CuteLayout,
+    from_bits: i64,
+    to_bits: i64,
+}
+
+#[derive(Deserialize)]
+struct TileToShape {
+    a: CuteLayout,
+    shape: Vec<i64>,
+    order: Option<Vec<i64>>,
+}
+
+#[derive(Deserialize)]
+struct Tv {
+    threads: CuteLayout,
+    values: CuteLayout,
+}
+
+#[derive(Deserialize)]
+struct Partition {
+    a: CuteLayout,
+    tile: Vec<i64>,
+    tv: CuteLayout,
+}
+
 fn layout(found: crate::Result<CuteLayout>) -> Answer {
     let found = found?;
     Ok(json!({"shape": found.shape(), "stride": found.stride()}))
@@ -89,6 +122,36 @@ pub(super) fn run(op: &str, given: Value) -> Answer {
         "cute_complement" => {
             let Complement { a, cotarget } = inputs(given)?;
             layout(cute::complement(&a, cotarget))
+        }
+        "cute_filter" => layout(Ok(cute::filter(&inputs::<One>(given)?.a))),
+        "cute_upcast" | "cute_downcast" => {
+            let Units { a, n } = inputs(given)?;
+            layout(if op == "cute_upcast" {
+                cute::upcast(&a, n)
+            } else {
+                cute::downcast(&a, n)
+            })
+        }
+        "cute_recast" => {
+            let Recast {
+                a,
+                from_bits,
+                to_bits,
+            } = inputs(given)?;
+            layout(cute::recast(&a, from_bits, to_bits))
+        }
+        "cute_tile_to_shape" => {
+            let TileToShape { a, shape, order } = inputs(given)?;
+            layout(cute::tile_to_shape(&a, &shape, order.as_deref()))
+        }
+        "cute_layout_tv" => {
+            let Tv { threads, values } = inputs(given)?;
+            let (tile, tv) = cute::make_layout_tv(&threads, &values)?;
+            Ok(json!({"tile": tile, "shape": tv.shape(), "stride": tv.stride()}))
+        }
+        "cute_partition_tv" => {
+            let Partition { a, tile, tv } = inputs(given)?;
+            layout(cute::partition_tv(&a, &tile, &tv))
         }
         "cute_right_inverse" => layout(cute::right_inverse(&inputs::<One>(given)?.a)),
         "cute_left_inverse" => layout(cute::left_inverse(&inputs::<One>(given)?.a)),

@@ -49,8 +49,23 @@ struct Shuffle {
     elem_bits: u32,
 }
 
+#[derive(Deserialize)]
+struct Relayout {
+    src: Layout,
+    dst: Layout,
+    elem_bits: u32,
+}
+
 pub(super) fn run(op: &str, given: Value) -> Answer {
     match op {
+        "relayout" => {
+            let Relayout {
+                src,
+                dst,
+                elem_bits,
+            } = inputs(given)?;
+            Ok(crate::tools::relayout::relayout(&src, &dst, elem_bits)?.to_json())
+        }
         "linear_from_layout" => named(
             "columns",
             linear::columns_of_layout(&inputs::<OfLayout>(given)?.layout)?,

@@ -12,6 +12,7 @@ mod compose;
 mod core;
 mod cute;
 mod linear;
+mod shard;
 
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 
@@ -133,8 +134,11 @@ pub fn evaluate(op: &str, inputs: Value) -> Result<Value, Failure> {
     if op.starts_with("cute_") {
         return cute::run(op, inputs);
     }
-    if op.starts_with("linear_") || op == "warp_shuffle" {
+    if op.starts_with("linear_") || matches!(op, "warp_shuffle" | "relayout") {
         return linear::run(op, inputs);
+    }
+    if matches!(op, "shard" | "reshard") {
+        return shard::run(op, inputs);
     }
     core::run(op, inputs)
 }
