@@ -456,10 +456,7 @@ impl Space {
     pub(crate) fn apply(&self, state: &State, taken: &Move) -> Option<(State, u64)> {
         let mut next = state.clone();
         let tile = self.tile_bytes(state);
-        let share = |parts: i64| {
-            let parts = u64::try_from(parts).unwrap_or(1).max(1);
-            tile - tile / parts
-        };
+        let share = |parts: i64| tile - tile / u64::try_from(parts).unwrap_or(1).max(1);
         let bytes = match taken {
             Move::Slice { dim, atom } => {
                 self.push(&mut next, *dim, &[*atom])?;
@@ -532,69 +529,39 @@ impl Space {
         after: &State,
         taken: &Move,
     ) -> Result<Collective> {
-        let axes = |atoms: &[Atom]| -> Vec<AxisRef> {
-            merged(
-                atoms
-                    .iter()
-                    .filter_map(|atom| self.atoms.get(*atom).copied()),
-            )
-        };
-        let last = |dim: usize, count: usize| {
-            let atoms = before.dims.get(dim).map_or(&[][..], Vec::as_slice);
-            axes(
-                atoms
-                    .get(atoms.len().saturating_sub(count)..)
-                    .unwrap_or(&[]),
-            )
-        };
-        let kind = |atoms: &[Atom]| {
-            let found = before.partial.iter().find(|(atom, _)| atoms.contains(atom));
-            found.map_or(Reduction::Sum, |(_, kind)| *kind)
-        };
-        let one = |atom: &Atom| match self.atoms.get(*atom) {
-            Some(axis) => Ok(*axis),
-            None => invalid("a digit that the mesh lacks"),
-        };
+        let axes = |atoms: &[Atom]| self.axes(atoms);
+        let last = |dim: usize, count: usize| self.axes(last(before, dim, count));
         Ok(match taken {
             Move::Slice { dim, atom } => Collective::Slice {
                 dim: *dim,
                 axes: axes(&[*atom]),
             },
             Move::Drop { atom, at } => Collective::Drop {
-                axis: one(atom)?,
+                axis: self.axis(*atom)?,
                 at: *at,
             },
             Move::Gather { dim, count } => Collective::AllGather {
                 dim: *dim,
                 axes: last(*dim, *count),
             },
-            Move::Scatter { dim, atoms } => {
-                let reduction = kind(atoms);
-                Collective::ReduceScatter {
-                    dim: *dim,
-                    axes: axes(atoms),
-                    reduction,
-                }
-            }
+            Move::Scatter { dim, atoms } => Collective::ReduceScatter {
+                dim: *dim,
+                axes: axes(atoms),
+                reduction: pending(before, atoms),
+            },
             Move::Reduce { atoms } => Collective::AllReduce {
                 axes: axes(atoms),
-                reduction: kind(atoms),
+                reduction: pending(before, atoms),
             },
             Move::Exchange { from, to, count } => Collective::AllToAll {
                 split: *to,
                 concat: *from,
                 axes: last(*from, *count),
             },
-            Move::Broadcast { atoms } => {
-                let place = |atom: &Atom| before.held.iter().find(|(held, _)| held == atom);
-                let root = atoms.iter().fold(0, |root, atom| {
-                    root * self.size(*atom) + place(atom).map_or(0, |(_, at)| *at)
-                });
-                Collective::Broadcast {
-                    axes: axes(atoms),
-                    root,
-                }
-            }
+            Move::Broadcast { atoms } => Collective::Broadcast {
+                axes: axes(atoms),
+                root: self.holder(before, atoms),
+            },
             Move::Part {
                 dim,
                 atom,
@@ -610,6 +577,26 @@ impl Space {
                     pairs: super::permute::pairs(&before, &after)?,
                 }
             }
+        })
+    }
+
+    fn axis(&self, atom: Atom) -> Result<AxisRef> {
+        match self.atoms.get(atom) {
+            Some(axis) => Ok(*axis),
+            None => invalid("a digit that the mesh lacks"),
+        }
+    }
+
+    fn axes(&self, atoms: &[Atom]) -> Vec<AxisRef> {
+        let axis = |atom: &Atom| self.atoms.get(*atom).copied();
+        merged(atoms.iter().filter_map(axis))
+    }
+
+    /// The coordinate along some digits of the devices that hold the values.
+    fn holder(&self, state: &State, atoms: &[Atom]) -> i64 {
+        atoms.iter().fold(0, |root, atom| {
+            let place = state.held.iter().find(|(held, _)| held == atom);
+            root * self.size(*atom) + place.map_or(0, |(_, at)| *at)
         })
     }
 
@@ -689,6 +676,20 @@ pub(crate) fn merged(digits: impl IntoIterator<Item = AxisRef>) -> Vec<AxisRef> 
         }
     }
     merged
+}
+
+/// The last digits of a dimension.
+fn last(state: &State, dim: usize, count: usize) -> &[Atom] {
+    let atoms = state.dims.get(dim).map_or(&[][..], Vec::as_slice);
+    atoms
+        .get(atoms.len().saturating_sub(count)..)
+        .unwrap_or(&[])
+}
+
+/// The reduction that is pending over some digits.
+fn pending(state: &State, atoms: &[Atom]) -> Reduction {
+    let found = state.partial.iter().find(|(atom, _)| atoms.contains(atom));
+    found.map_or(Reduction::Sum, |(_, reduction)| *reduction)
 }
 
 fn pop(state: &mut State, dim: usize, count: usize) -> Option<Vec<Atom>> {

@@ -211,56 +211,57 @@ pub(crate) fn execute(mesh: &Mesh, machine: &Machine, step: &Collective) -> Mach
             .zip(machine)
             .map(|(c, tile)| tile.clone().filter(|_| axis.digit(mesh, &c) == *at))
             .collect(),
-        Collective::Broadcast { axes, root } => {
-            let mut next = machine.clone();
-            for group in groups(mesh, axes) {
-                for device in &group {
-                    next[*device] = machine[group[*root as usize]].clone();
-                }
-            }
-            next
-        }
+        Collective::Broadcast { axes, root } => broadcast(mesh, machine, axes, *root),
         Collective::Part {
             dim,
             axes,
             reduction,
-        } => {
-            let identity = match reduction {
-                Reduction::Max => i64::MIN,
-                Reduction::Min => i64::MAX,
-                _ => 0,
-            };
-            let none = |tile: &Tile| Tile {
-                shape: tile.shape.clone(),
-                data: vec![identity; tile.data.len()],
-            };
-            per_group(axes, &|tiles, index| match dim {
-                None if index > 0 => none(tiles[index]),
-                None => tiles[index].clone(),
-                Some(dim) => {
-                    let all: Vec<Tile> = (0..tiles.len())
-                        .map(|k| {
-                            if k == index {
-                                tiles[k].clone()
-                            } else {
-                                none(tiles[k])
-                            }
-                        })
-                        .collect();
-                    concat(&all.iter().collect::<Vec<_>>(), *dim)
-                }
-            })
-        }
-        Collective::Permute { pairs } => {
-            let mut next = machine.clone();
-            for (source, _) in pairs {
-                next[*source as usize] = None;
-            }
-            for (source, target) in pairs {
-                assert!(next[*target as usize].is_none() || pairs.iter().any(|p| p.0 == *target));
-                next[*target as usize] = machine[*source as usize].clone();
-            }
-            next
+        } => per_group(axes, &|tiles, index| part(tiles, index, *dim, *reduction)),
+        Collective::Permute { pairs } => permute(machine, pairs),
+    }
+}
+
+fn broadcast(mesh: &Mesh, machine: &Machine, axes: &[AxisRef], root: i64) -> Machine {
+    let mut next = machine.clone();
+    for group in groups(mesh, axes) {
+        for device in &group {
+            next[*device] = machine[group[root as usize]].clone();
         }
     }
+    next
+}
+
+/// Values become a pending reduction: each is kept by one device, the others hold the identity.
+fn part(tiles: &[&Tile], index: usize, dim: Option<usize>, reduction: Reduction) -> Tile {
+    let identity = match reduction {
+        Reduction::Max => i64::MIN,
+        Reduction::Min => i64::MAX,
+        _ => 0,
+    };
+    let keep = |tile: &Tile, kept: bool| match kept {
+        true => tile.clone(),
+        false => Tile {
+            shape: tile.shape.clone(),
+            data: vec![identity; tile.data.len()],
+        },
+    };
+    let Some(dim) = dim else {
+        return keep(tiles[index], index == 0);
+    };
+    let all: Vec<Tile> = (0..tiles.len())
+        .map(|k| keep(tiles[k], k == index))
+        .collect();
+    concat(&all.iter().collect::<Vec<_>>(), dim)
+}
+
+fn permute(machine: &Machine, pairs: &[(i64, i64)]) -> Machine {
+    let mut next = machine.clone();
+    for (source, _) in pairs {
+        next[*source as usize] = None;
+    }
+    for (source, target) in pairs {
+        assert!(next[*target as usize].is_none() || pairs.iter().any(|p| p.0 == *target));
+        next[*target as usize] = machine[*source as usize].clone();
+    }
+    next
 }

@@ -1,8 +1,8 @@
 //! Laws between operations: what one says, another confirms.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::{axis, check};
+use super::{Choices, axis, check};
 use crate::analysis::{alias, overlap};
 use crate::{Axis, Coord, DYNAMIC, Iter, Kind, Layout, oracle};
 
@@ -179,84 +179,91 @@ fn slices_of_tiles_are_moved_tiles() {
     });
 }
 
-/// Answers about a dynamic extent are those about every extent: inverses, overlaps, intersections, factors.
+/// A small layout with a dynamic outermost extent, a second layout whose swizzle it has, and the size of all but the
+/// outermost.
+fn dynamic_layout(c: &mut Choices<'_>) -> Option<(Layout, Layout, i64)> {
+    let (inner, other) = (c.plain_layout(), c.layout());
+    let copies = inner.replica_count() * other.replica_count();
+    if inner.size() > 64 || other.size() > 256 || copies > 64 {
+        return None;
+    }
+    let stride = i64::from(c.below(40)) - 20;
+    let first = Iter::new(DYNAMIC, stride, c.pick(Axis::M, &[axis("lane")]));
+    let shard = std::iter::once(first).chain(inner.shard().iter().copied());
+    let replica = inner.replica().iter().copied();
+    let any = Layout::new(shard, replica, inner.offset().clone(), other.swizzle());
+    Some((any.unwrap(), other, inner.size()))
+}
+
+fn places(layout: &Layout) -> BTreeSet<oracle::Point> {
+    oracle::map(layout).into_iter().flatten().collect()
+}
+
+/// The inverse under a dynamic extent has all indices of every extent.
 #[test]
-fn dynamic_extents_are_every_extent() {
+fn inverses_of_dynamic_extents() {
     check(400, |c| {
-        let (inner, other) = (c.plain_layout(), c.layout());
-        if inner.size() > 64
-            || other.size() > 256
-            || inner.replica_count() * other.replica_count() > 64
-        {
+        let Some((any, ..)) = dynamic_layout(c) else {
+            return;
+        };
+        if any.shard()[0].stride == 0 {
             return;
         }
-        let first = Iter::new(
-            DYNAMIC,
-            i64::from(c.below(40)) - 20,
-            c.pick(Axis::M, &[axis("lane")]),
-        );
-        let shard = std::iter::once(first).chain(inner.shard().iter().copied());
-        let any = Layout::new(
-            shard,
-            inner.replica().iter().copied(),
-            inner.offset().clone(),
-            other.swizzle(),
-        );
-        let any = any.unwrap();
         let sized = any.with_outermost(40).unwrap();
-        let point = sized
-            .points(i64::from(c.below(128)) % sized.size())
-            .unwrap()[0]
-            .clone();
-        if first.stride != 0 {
-            let all = any.invert(&point).unwrap();
-            let some = sized.invert(&point).unwrap();
-            let inside: Vec<i64> = all.into_iter().filter(|&x| x < sized.size()).collect();
-            assert_eq!(inside, some, "{any} at {point}");
-        }
-        let met = overlap(&any, &other).unwrap();
-        let places = |l: &Layout| {
-            oracle::map(l)
-                .into_iter()
-                .flatten()
-                .collect::<std::collections::BTreeSet<_>>()
+        let index = i64::from(c.below(128)) % sized.size();
+        let point = sized.points(index).unwrap()[0].clone();
+        let all = any.invert(&point).unwrap();
+        let inside: Vec<i64> = all.into_iter().filter(|&x| x < sized.size()).collect();
+        assert_eq!(inside, sized.invert(&point).unwrap(), "{any} at {point}");
+    });
+}
+
+/// Overlaps and intersections with a dynamic extent are those with an extent that reaches far enough.
+#[test]
+fn intersections_of_dynamic_extents() {
+    check(400, |c| {
+        let Some((any, other, inner)) = dynamic_layout(c) else {
+            return;
         };
-        let both: std::collections::BTreeSet<_> = places(&other)
-            .intersection(&places(&sized))
-            .cloned()
-            .collect();
-        assert!(met.is_some() || both.is_empty(), "{any} and {other}");
-        if let Some(met) = met {
-            assert!(
-                any.with_outermost(met.first / inner.size() + 1)
-                    .unwrap()
-                    .points(met.first)
-                    .unwrap()
-                    .contains(&met.point)
-            );
-            assert!(other.points(met.second).unwrap().contains(&met.point));
+        let sized = any.with_outermost(40).unwrap();
+        match overlap(&any, &other).unwrap() {
+            Some(met) => {
+                let reached = any.with_outermost(met.first / inner + 1).unwrap();
+                assert!(reached.points(met.first).unwrap().contains(&met.point));
+                assert!(other.points(met.second).unwrap().contains(&met.point));
+            }
+            None => assert!(
+                places(&other).is_disjoint(&places(&sized)),
+                "{any} and {other}"
+            ),
         }
-        // Forty steps of 8 and more leave the other layout behind.
-        if let Ok(shared) = any.intersect(&other) {
-            let long = any.with_outermost(3000).unwrap();
-            let here: std::collections::BTreeSet<_> = places(&other)
-                .into_iter()
-                .filter(|p| !long.invert(&super::coord(p)).unwrap().is_empty())
-                .collect();
-            assert_eq!(places(&shared), here, "{any} and {other}");
+        let Ok(shared) = any.intersect(&other) else {
+            return;
+        };
+        // As many steps leave the other layout behind.
+        let long = any.with_outermost(3000).unwrap();
+        let holds = |p: &oracle::Point| !long.invert(&super::coord(p)).unwrap().is_empty();
+        let here: BTreeSet<_> = places(&other).into_iter().filter(holds).collect();
+        assert_eq!(places(&shared), here, "{any} and {other}");
+    });
+}
+
+/// A tiling with a dynamic extent has the factor that it was made of.
+#[test]
+fn factors_of_dynamic_extents() {
+    check(400, |c| {
+        let inner = c.plain_layout();
+        if inner.size() > 64 {
+            return;
         }
-        let plain = any.with_swizzle(None);
-        let outer = Layout::from_shard([
-            Iter::new(DYNAMIC, first.stride, first.axis),
-            Iter::new(3, 1, axis("warp")),
-        ])
-        .unwrap();
-        let tiled = Layout::tile(&outer, &[DYNAMIC, 3], &inner, &[inner.size(), 1]).unwrap();
-        let found = tiled
-            .tile_of(&[DYNAMIC, 3], &inner, &[inner.size(), 1])
-            .unwrap();
-        let again = Layout::tile(&found, &[DYNAMIC, 3], &inner, &[inner.size(), 1]).unwrap();
-        assert!(again.equivalent(&tiled).unwrap(), "{plain}");
+        let stride = i64::from(c.below(40)) - 20;
+        let first = Iter::new(DYNAMIC, stride, c.pick(Axis::M, &[axis("lane")]));
+        let outer = Layout::from_shard([first, Iter::new(3, 1, axis("warp"))]).unwrap();
+        let (many, one) = (&[DYNAMIC, 3], &[inner.size(), 1]);
+        let tiled = Layout::tile(&outer, many, &inner, one).unwrap();
+        let found = tiled.tile_of(many, &inner, one).unwrap();
+        let again = Layout::tile(&found, many, &inner, one).unwrap();
+        assert!(again.equivalent(&tiled).unwrap(), "{outer} (x) {inner}");
     });
 }
 

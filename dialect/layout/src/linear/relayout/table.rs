@@ -318,13 +318,7 @@ fn steps(
 ) -> Vec<Step> {
     let lanes = src.len();
     let moving = count * per_word;
-    // Registers of its own that each lane still needs, after those that travel.
-    let mut marks = Marks::new(places.count());
-    let kept: Vec<Vec<usize>> = src
-        .iter()
-        .zip(dst)
-        .map(|(s, d)| kept_registers(places, &mut marks, s, d))
-        .collect();
+    let kept = all_kept(src, dst, places);
     let width = moving + kept.iter().map(Vec::len).max().unwrap_or(0);
     let mut gather = vec![vec![0; width]; lanes];
     let mut source = vec![(0..lanes).collect::<Vec<usize>>(); count];
@@ -339,26 +333,7 @@ fn steps(
     for (gather, kept) in gather.iter_mut().zip(&kept) {
         gather[moving..moving + kept.len()].copy_from_slice(kept);
     }
-    let mut arriving = words.iter().zip(rounds).peekable();
-    let mut scatter = Vec::with_capacity(lanes);
-    for (lane, wanted) in dst.iter().enumerate() {
-        marks.clear();
-        while let Some((word, &round)) = arriving.next_if(|(word, _)| word.to == lane) {
-            for (k, &(number, _)) in word.elements.iter().enumerate() {
-                marks.set(number, round * per_word + k);
-            }
-        }
-        for (k, &register) in kept[lane].iter().enumerate() {
-            if let Some(number) = src[lane][register].and_then(|e| places.number(e)) {
-                marks.set(number, moving + k);
-            }
-        }
-        let place = |element: &Option<u64>| {
-            let number = element.and_then(|e| places.number(e));
-            number.and_then(|n| marks.get(n)).unwrap_or(0)
-        };
-        scatter.push(wanted.iter().map(place).collect());
-    }
+    let scatter = scatter((src, dst), places, words, rounds, &kept, (moving, per_word));
     let shuffles = source
         .into_iter()
         .zip(size)
@@ -377,6 +352,48 @@ fn steps(
         .chain(shuffles)
         .chain([Step::Select { map: scatter }])
         .collect()
+}
+
+/// Registers of its own that each lane still needs; they come after those that travel.
+fn all_kept(src: &Table, dst: &Table, places: &Places) -> Vec<Vec<usize>> {
+    let mut marks = Marks::new(places.count());
+    src.iter()
+        .zip(dst)
+        .map(|(s, d)| kept_registers(places, &mut marks, s, d))
+        .collect()
+}
+
+/// The register after all shuffles that each register of `dst` is selected from.
+fn scatter(
+    (src, dst): (&Table, &Table),
+    places: &Places,
+    words: &[Word],
+    rounds: &[usize],
+    kept: &[Vec<usize>],
+    (moving, per_word): (usize, usize),
+) -> Vec<Vec<usize>> {
+    let mut marks = Marks::new(places.count());
+    let mut arriving = words.iter().zip(rounds).peekable();
+    let mut scatter = Vec::with_capacity(dst.len());
+    for (lane, wanted) in dst.iter().enumerate() {
+        marks.clear();
+        while let Some((word, &round)) = arriving.next_if(|(word, _)| word.to == lane) {
+            for (k, &(number, _)) in word.elements.iter().enumerate() {
+                marks.set(number, round * per_word + k);
+            }
+        }
+        for (k, &register) in kept[lane].iter().enumerate() {
+            if let Some(number) = src[lane][register].and_then(|e| places.number(e)) {
+                marks.set(number, moving + k);
+            }
+        }
+        let place = |element: &Option<u64>| {
+            let number = element.and_then(|e| places.number(e));
+            number.and_then(|n| marks.get(n)).unwrap_or(0)
+        };
+        scatter.push(wanted.iter().map(place).collect());
+    }
+    scatter
 }
 
 /// One register of `src` for each element that `dst` asks for and the lane has.
@@ -439,19 +456,8 @@ pub fn table_of_layout(
     })?;
     let mut table = vec![vec![None; registers]; lanes];
     for index in 0..total {
-        let (mut r, mut l) = (layout.offset().get(reg), layout.offset().get(lane));
-        let mut rest = index;
-        for iter in iters.iter().rev() {
-            // Inside the span of the layout, which fits.
-            let step = rest % iter.extent * iter.stride;
-            rest /= iter.extent;
-            if iter.axis == reg {
-                r += step;
-            }
-            if iter.axis == lane {
-                l += step;
-            }
-        }
+        let start = (layout.offset().get(reg), layout.offset().get(lane));
+        let (r, l) = register_at(&iters, index, start, (reg, lane));
         let element = (index % layout.size()) as u64;
         let slot = usize::try_from(l).ok().zip(usize::try_from(r).ok());
         let slot = slot.and_then(|(l, r)| table.get_mut(l)?.get_mut(r));
@@ -471,4 +477,26 @@ pub fn table_of_layout(
         }
     }
     Ok(table)
+}
+
+/// The register and the lane of one element or copy, counted row-major over all iters.
+fn register_at(
+    iters: &[Iter],
+    index: i64,
+    (mut r, mut l): (i64, i64),
+    (reg, lane): (Axis, Axis),
+) -> (i64, i64) {
+    let mut rest = index;
+    for iter in iters.iter().rev() {
+        // Inside the span of the layout, which fits.
+        let step = rest % iter.extent * iter.stride;
+        rest /= iter.extent;
+        if iter.axis == reg {
+            r += step;
+        }
+        if iter.axis == lane {
+            l += step;
+        }
+    }
+    (r, l)
 }
