@@ -174,7 +174,7 @@ pub(crate) fn of_points(points: &[i64]) -> Result<Option<Steps>> {
 /// The steps of a set whose numbers, in their order, count them as digits: no step reaches the next.
 fn nested(points: &[i64]) -> Option<Steps> {
     let mut steps = Steps::new();
-    let mut points = points.to_vec();
+    let mut points = Points::from_slice(points);
     while let [0, step, ..] = points[..] {
         let multiples = (0_i64..).map(|k| k.checked_mul(step));
         let run = points

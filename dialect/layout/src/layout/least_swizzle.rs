@@ -63,13 +63,11 @@ enum Piece {
 struct Inside<'a> {
     form: &'a Layout,
     swizzle: Swizzle,
-    pieces: Vec<Piece>,
+    pieces: SmallVec<[Piece; 6]>,
     /// The replica steps past the period, on `m`.
     past: Steps,
     /// The replica's points inside of the period, ascending from 0; one at least.
     points: SmallVec<[i64; 8]>,
-    /// The address of each index inside of the period, of its least replica, before the swizzle.
-    addresses: Vec<i64>,
 }
 
 /// `(extent, stride)` in steps of the period, and below it; the part inside is whole where a number of
@@ -90,7 +88,7 @@ fn cut(extent: i64, stride: i64, period: i64) -> (Option<(i64, i64)>, Option<(i6
 impl<'a> Inside<'a> {
     fn new(form: &'a Layout, swizzle: Swizzle) -> Option<Self> {
         let period = swizzle.period();
-        let mut pieces: Vec<Piece> = Vec::new();
+        let mut pieces = SmallVec::new();
         let mut count = 1_i64;
         for iter in &form.shard {
             if iter.axis != Axis::M || iter.stride == 0 {
@@ -116,33 +114,28 @@ impl<'a> Inside<'a> {
         }
         let points = sumset::points(&low, (MAX_POINTS / count).max(1))?;
         let points = SmallVec::from_slice(&points);
-        let mut inside = Self {
+        Some(Self {
             form,
             swizzle,
             pieces,
             past,
             points,
-            addresses: Vec::new(),
-        };
-        inside.addresses = inside.listed(form.offset.get(Axis::M));
-        Some(inside)
+        })
     }
 
-    /// The addresses from `origin` on, before the swizzle, in the order of the indices.
-    fn listed(&self, origin: i64) -> Vec<i64> {
-        let mut all = vec![origin];
-        for &(extent, stride) in self.segments().flat_map(|segment| &segment.digits) {
+    /// The address of an index inside of the period, of its least replica, before the swizzle. A small layout
+    /// stays off the heap: nothing is listed.
+    fn address(&self, mut index: i64) -> i64 {
+        let mut address = self.form.offset.get(Axis::M);
+        for &(extent, stride) in self.segments().rev().flat_map(|s| s.digits.iter().rev()) {
             // A sum of digits of a valid layout fits.
-            let digits = |at: &i64| {
-                let at = *at;
-                (0..extent).map(move |digit| at.wrapping_add(digit.wrapping_mul(stride)))
-            };
-            all = all.iter().flat_map(digits).collect();
+            address = address.wrapping_add((index % extent).wrapping_mul(stride));
+            index /= extent;
         }
-        all
+        address
     }
 
-    fn segments(&self) -> impl Iterator<Item = &Segment> {
+    fn segments(&self) -> impl DoubleEndedIterator<Item = &Segment> {
         self.pieces.iter().filter_map(|piece| match piece {
             Piece::Past(_) => None,
             Piece::Inside(segment) => Some(segment),
@@ -151,10 +144,7 @@ impl<'a> Inside<'a> {
 
     /// The least place of an index inside of the period under `candidate`.
     fn place(&self, index: i64, candidate: Option<Swizzle>) -> i64 {
-        let address = usize::try_from(index)
-            .ok()
-            .and_then(|index| self.addresses.get(index));
-        let address = address.copied().unwrap_or(0);
+        let address = self.address(index);
         let places = self.points.iter().map(|point| {
             let place = self.swizzle.apply(address.wrapping_add(*point));
             candidate.map_or(place, |candidate| candidate.apply(place))
@@ -165,10 +155,7 @@ impl<'a> Inside<'a> {
     /// The places of an index from the least one on, ascending.
     fn copies(&self, index: i64, candidate: Option<Swizzle>) -> SmallVec<[i64; 8]> {
         let least = self.place(index, candidate);
-        let address = usize::try_from(index)
-            .ok()
-            .and_then(|index| self.addresses.get(index));
-        let address = address.copied().unwrap_or(0);
+        let address = self.address(index);
         let places = self.points.iter().map(|point| {
             let place = self.swizzle.apply(address.wrapping_add(*point));
             candidate
@@ -187,7 +174,7 @@ impl<'a> Inside<'a> {
         let copies = self.copies(0, candidate);
         let mut weight: i64 = self.segments().map(|s| s.size).product();
         let size = weight;
-        let mut found: Vec<Shard> = Vec::new();
+        let mut found: SmallVec<[Shard; 4]> = SmallVec::new();
         for segment in self.segments() {
             weight /= segment.size;
             let place = |index: i64| self.place(index * weight, candidate).wrapping_sub(first);
@@ -213,7 +200,7 @@ impl<'a> Inside<'a> {
         &self,
         candidate: Option<Swizzle>,
         first: i64,
-        found: Vec<Shard>,
+        found: SmallVec<[Shard; 4]>,
         steps: &Steps,
     ) -> Option<Layout> {
         let mut found = found.into_iter();
@@ -239,7 +226,7 @@ impl<'a> Inside<'a> {
 }
 
 /// One more digit of the last segment, or of a new one.
-fn push(pieces: &mut Vec<Piece>, extent: i64, stride: i64) {
+fn push(pieces: &mut SmallVec<[Piece; 6]>, extent: i64, stride: i64) {
     match pieces.last_mut() {
         Some(Piece::Inside(segment)) => {
             segment.digits.push((extent, stride));
