@@ -43,6 +43,8 @@ mod named;
 mod relayout;
 mod shared;
 mod shared_tables;
+mod triton;
+mod triton_text;
 
 #[cfg(test)]
 mod tests;
@@ -56,3 +58,4 @@ pub use relayout::{
 };
 pub use shared::{Access, Distribution3, SharedPlan, shared_plan};
 pub use shared_tables::{SharedTablePlan, shared_tables};
+pub use triton::{TritonEncoding, layout_of_linear, linear_of_layout};

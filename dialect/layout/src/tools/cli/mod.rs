@@ -6,6 +6,7 @@ mod cute;
 mod picture;
 mod relayout;
 mod shard;
+mod triton;
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
@@ -37,6 +38,8 @@ enum Command {
     Cute(cute::CuteArgs),
     /// Shardings: translate between notations, and plan the collectives between two.
     Shard(shard::ShardArgs),
+    /// Triton's encodings as linear layouts and Axe layouts, and back.
+    Triton(triton::TritonArgs),
     #[command(flatten)]
     Algebra(Box<algebra::AlgebraCommand>),
     #[command(flatten)]
@@ -61,6 +64,7 @@ pub fn run(args: LayoutArgs) -> ExitCode {
         }
         Command::Cute(args) => cute::run(&args),
         Command::Shard(args) => shard::run(&args),
+        Command::Triton(args) => triton::run(&args),
         Command::Algebra(command) => algebra::run(&command),
         Command::Analysis(command) => analysis::run(&command),
     };

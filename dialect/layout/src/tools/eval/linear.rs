@@ -1,10 +1,11 @@
 //! The `linear_*` operations and `warp_shuffle`.
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Answer, Failure, inputs, named, unknown, value};
-use crate::linear::{self, Columns, Distribution};
+use crate::json::Extents;
+use crate::linear::{self, Columns, Distribution, TritonEncoding};
 use crate::{Layout, Swizzle};
 
 #[derive(Deserialize)]
@@ -50,6 +51,18 @@ struct Shuffle {
 }
 
 #[derive(Deserialize)]
+struct Triton {
+    encoding: String,
+    shape: Extents,
+}
+
+#[derive(Deserialize)]
+struct Shaped {
+    layout: Layout,
+    shape: Extents,
+}
+
+#[derive(Deserialize)]
 struct Relayout {
     src: Layout,
     dst: Layout,
@@ -65,6 +78,25 @@ pub(super) fn run(op: &str, given: Value) -> Answer {
                 elem_bits,
             } = inputs(given)?;
             Ok(crate::tools::relayout::relayout(&src, &dst, elem_bits)?.to_json())
+        }
+        "triton" => {
+            let Triton { encoding, shape } = inputs(given)?;
+            let encoding = TritonEncoding::parse(&encoding)?;
+            let linear = encoding.to_linear(&shape).ok();
+            let layout = encoding.to_layout(&shape).ok();
+            if linear.is_none() && layout.is_none() {
+                encoding.to_linear(&shape)?;
+            }
+            Ok(json!({
+                "text": linear.as_ref().map(|l| l.to_triton()),
+                "linear": linear.map(|l| l.to_ttg()),
+                "layout": layout,
+            }))
+        }
+        "triton_from_layout" => {
+            let Shaped { layout, shape } = inputs(given)?;
+            let linear = linear::linear_of_layout(&layout, &shape)?;
+            Ok(json!({"text": linear.to_triton(), "linear": linear.to_ttg()}))
         }
         "linear_from_layout" => named(
             "columns",

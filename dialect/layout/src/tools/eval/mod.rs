@@ -134,7 +134,12 @@ pub fn evaluate(op: &str, inputs: Value) -> Result<Value, Failure> {
     if op.starts_with("cute_") {
         return cute::run(op, inputs);
     }
-    if op.starts_with("linear_") || matches!(op, "warp_shuffle" | "relayout") {
+    if op.starts_with("linear_")
+        || matches!(
+            op,
+            "warp_shuffle" | "relayout" | "triton" | "triton_from_layout"
+        )
+    {
         return linear::run(op, inputs);
     }
     if matches!(op, "shard" | "reshard") {
