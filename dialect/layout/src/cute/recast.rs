@@ -17,8 +17,9 @@ fn shape_div(a: i64, b: i64) -> Option<i64> {
 /// coordinates inside of one unit are left out (CuTe's `upcast`).
 ///
 /// # Errors
-/// `Invalid` for `n < 1`; `None` where a stride is neither a multiple of `n` nor divides it, or a mode of
-/// consecutive elements ends inside of a unit.
+/// `Invalid` for `n < 1`; `None` where a stride is neither a multiple of `n` nor divides it, a mode of
+/// consecutive elements ends inside of a unit, or several modes run through one unit and leave it together,
+/// as those of `(8,2):(1,1)` by 2 do.
 ///
 /// ```
 /// use axe_layout::cute::{CuteLayout, upcast};
@@ -35,14 +36,32 @@ pub fn upcast(layout: &CuteLayout, n: i64) -> Result<CuteLayout> {
         let inside = shape_div(n, stride.checked_abs()?)?;
         Some((shape_div(extent, inside)?, shape_div(stride, n)?))
     };
-    CuteLayout::from_tree(each(&layout.tree, &|mode| {
+    let units = each(&layout.tree, &|mode| {
         unit(mode).ok_or_else(|| {
             let (extent, stride) = mode;
             Error::none(format!(
                 "CuTe upcast by {n}: the mode {extent}:{stride} does not consist of whole units"
             ))
         })
-    })?)
+    })?;
+    // Inside of a unit the steps of all modes add up; a carry would be lost.
+    let steps = |(extent, stride): Mode| {
+        let stride = stride.saturating_abs();
+        (extent.min(n / stride.max(1)) - 1)
+            .max(0)
+            .saturating_mul(stride)
+    };
+    let reach = layout
+        .leaves()
+        .into_iter()
+        .map(steps)
+        .fold(0, i64::saturating_add);
+    if reach >= n {
+        return Err(Error::none(format!(
+            "CuTe upcast by {n}: modes of {layout} leave a unit together"
+        )));
+    }
+    CuteLayout::from_tree(units)
 }
 
 /// `layout` in units of the `n`-th part of an element: each element becomes `n` consecutive ones, in the
@@ -142,5 +161,28 @@ impl ComposedLayout {
             offset: offset / wide,
             layout,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Kind;
+
+    #[test]
+    fn modes_that_leave_a_unit_together_have_no_upcast() {
+        let up = |text: &str, n| upcast(&text.parse().unwrap(), n);
+        for (text, n) in [
+            ("(8,2):(1,1)", 2),
+            ("(4,4):(1,2)", 4),
+            ("(2,2,2):(2,2,1)", 4),
+        ] {
+            assert_eq!(up(text, n).unwrap_err().kind(), Kind::None, "{text} by {n}");
+        }
+        assert_eq!(
+            up("(2,2,8):(1,2,4)", 4).unwrap().to_string(),
+            "(1,1,8):(1,1,1)"
+        );
+        assert_eq!(up("(4,2):(0,1)", 2).unwrap().to_string(), "(4,1):(0,1)");
     }
 }

@@ -17,6 +17,7 @@ mod slice_dynamic;
 mod split;
 mod tile;
 
+pub(crate) use canonical::steps_on;
 pub(crate) use dynamic::long_enough;
 pub(crate) use least_swizzle::layout_of;
 

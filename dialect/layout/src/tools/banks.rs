@@ -51,9 +51,24 @@ pub fn bank_grid(layout: &Layout, shape: &[i64], elem_bytes: i64) -> Result<Grid
         owners: 1,
         points: lines.values().flatten().flat_map(place).collect(),
         copies: vec![vec![0, 0]],
+        copy_count: 1,
+        extents: Vec::new(),
+        holes: lines.values().flatten().map(Option::is_none).collect(),
+        row_numbers: lines.keys().copied().collect(),
         colouring: Colouring::Owner,
-        note: "a row is 128 bytes of shared memory, a column is a bank; c: 16-byte chunk of the \
-               logical row r"
-            .into(),
+        note: note(&lines),
     })
+}
+
+/// The line under the title; rows without an element are not drawn, and counted here.
+fn note<T>(lines: &BTreeMap<i64, T>) -> String {
+    let mut note = "a row is 128 bytes of shared memory, a column is a bank; c: 16-byte chunk of the logical row r"
+        .to_owned();
+    let ends = lines.keys().next().zip(lines.keys().next_back());
+    let span = ends.map_or(0, |(low, high)| high.saturating_sub(*low).saturating_add(1));
+    let absent = span.saturating_sub(i64::try_from(lines.len()).unwrap_or(span));
+    if absent > 0 {
+        note += &format!("; {absent} rows between hold nothing and are left out");
+    }
+    note
 }

@@ -1,6 +1,7 @@
 //! What a picture shows: one cell for each logical index, its place on every axis, and its owner.
 
-use crate::{Axis, Error, Layout, Result};
+use crate::layout::steps_on;
+use crate::{Axis, Error, Layout, Result, sumset};
 
 /// Axes that count places inside one owner; an axis with another name names owners.
 const PLACES: [&str; 10] = [
@@ -9,6 +10,24 @@ const PLACES: [&str; 10] = [
 
 /// More cells than this are refused: no screen shows them.
 pub const MAX_CELLS: i64 = 1 << 22;
+
+/// Most copies that are listed; more are counted.
+pub const MAX_LISTED: usize = 64;
+/// Most places on one axis that copies are counted over.
+const MAX_PLACES: i64 = 1 << 22;
+
+/// The places of a layout on one axis, all copies included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AxisExtent {
+    /// The axis.
+    pub axis: Axis,
+    /// The least coordinate.
+    pub low: i64,
+    /// The greatest coordinate.
+    pub high: i64,
+    /// How many coordinates from `low` to `high` hold nothing.
+    pub holes: i64,
+}
 
 /// What colours a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,8 +59,17 @@ pub struct Grid {
     pub owners: usize,
     /// Coordinates of each cell, row-major; cell `k` has `axes.len()` entries from `k * axes.len()`.
     pub points: Vec<i64>,
-    /// Displacements of the copies, by axis; the first is 0 and the list is that when there is one copy.
+    /// Displacements of the copies, by axis, ascending: one of 0 when there is one copy, and at most
+    /// [`MAX_LISTED`] of them.
     pub copies: Vec<Vec<i64>>,
+    /// How many copies there are.
+    pub copy_count: usize,
+    /// What is used of each axis, in the order of [`Grid::axes`].
+    pub extents: Vec<AxisExtent>,
+    /// The cells that hold nothing; empty where all hold something.
+    pub holes: Vec<bool>,
+    /// The numbers of the rows where they are not 0, 1, 2, ...; else empty.
+    pub row_numbers: Vec<i64>,
     /// What colours a cell.
     pub colouring: Colouring,
     /// A remark for the line under the title.
@@ -99,11 +127,18 @@ impl Grid {
             owners: count,
             points: Vec::new(),
             copies: Vec::new(),
+            copy_count: 1,
+            extents: Vec::new(),
+            holes: Vec::new(),
+            row_numbers: Vec::new(),
             colouring,
             note: String::new(),
         };
         grid.points = grid.evaluate(layout)?;
-        grid.copies = grid.displacements(layout)?;
+        let by_axis = grid.displacements(layout)?;
+        grid.copy_count = by_axis.iter().map(Vec::len).product();
+        grid.copies = listed(&by_axis);
+        grid.extents = grid.measure(&by_axis)?;
         Ok(grid)
     }
 
@@ -118,30 +153,90 @@ impl Grid {
         Ok(points)
     }
 
+    /// The displacements of the copies on each axis, ascending. An iter moves along one axis, so that the
+    /// copies are all combinations of them.
     fn displacements(&self, layout: &Layout) -> Result<Vec<Vec<i64>>> {
-        let replicas = layout.replica();
-        let count = replicas
-            .iter()
-            .map(|iter| iter.extent)
-            .product::<i64>()
-            .min(64);
-        let mut copies = Vec::new();
-        for mut copy in 0..count {
-            let mut at = vec![0i64; self.axes.len()];
-            for iter in replicas.iter().rev() {
-                let digit = copy % iter.extent;
-                copy /= iter.extent;
-                for (slot, axis) in at.iter_mut().zip(&self.axes) {
-                    if *axis == iter.axis {
-                        *slot += digit * iter.stride;
-                    }
-                }
+        let mut count = 1_i64;
+        let on_axis = |axis: &Axis| {
+            let (steps, low) = steps_on(layout.replica(), *axis);
+            let points = sumset::points(&steps, MAX_PLACES / count.max(1));
+            let points = points.ok_or_else(|| {
+                Error::unsupported(format!("a picture of more than {MAX_PLACES} copies"))
+            })?;
+            count = count.saturating_mul(i64::try_from(points.len()).unwrap_or(i64::MAX));
+            Ok(points.iter().map(|at| low + at).collect())
+        };
+        self.axes.iter().map(on_axis).collect()
+    }
+
+    /// What is used of each axis.
+    fn measure(&self, by_axis: &[Vec<i64>]) -> Result<Vec<AxisExtent>> {
+        let width = self.axes.len();
+        let measure = |(at, (axis, moved)): (usize, (&Axis, &Vec<i64>))| {
+            let mut own: Vec<i64> = self
+                .points
+                .iter()
+                .skip(at)
+                .step_by(width)
+                .copied()
+                .collect();
+            own.sort_unstable();
+            own.dedup();
+            let pairs = own.len().saturating_mul(moved.len());
+            if pairs > 4 * MAX_CELLS as usize {
+                return Err(Error::unsupported(format!(
+                    "a picture of {pairs} copies of coordinates on {axis}"
+                )));
             }
-            copies.push(at);
-        }
-        copies.sort();
-        copies.dedup();
-        Ok(copies)
+            let sums = own
+                .iter()
+                .flat_map(|v| moved.iter().map(|m| v.saturating_add(*m)));
+            let mut all: Vec<i64> = sums.collect();
+            all.sort_unstable();
+            all.dedup();
+            let low = all.first().copied().unwrap_or(0);
+            let high = all.last().copied().unwrap_or(0);
+            let span = high.saturating_sub(low).saturating_add(1);
+            let used = i64::try_from(all.len()).unwrap_or(i64::MAX);
+            Ok(AxisExtent {
+                axis: *axis,
+                low,
+                high,
+                holes: span.saturating_sub(used),
+            })
+        };
+        self.axes
+            .iter()
+            .zip(by_axis)
+            .enumerate()
+            .map(measure)
+            .collect()
+    }
+
+    /// Axes with coordinates that hold nothing, or below 0: `reg 0..6, 3 of 7 unused`.
+    #[must_use]
+    pub fn gaps_text(&self) -> Option<String> {
+        let odd = self.extents.iter().filter(|e| e.holes > 0 || e.low < 0);
+        let words: Vec<String> = odd
+            .map(|e| {
+                let mut words = format!("{} {}..{}", e.axis, e.low, e.high);
+                if e.holes > 0 {
+                    let span = e.high.saturating_sub(e.low).saturating_add(1);
+                    words += &format!(", {} of {span} unused", e.holes);
+                }
+                if e.low < 0 {
+                    words += ", below 0";
+                }
+                words
+            })
+            .collect();
+        (!words.is_empty()).then(|| words.join("; "))
+    }
+
+    /// Whether the cell holds nothing.
+    #[must_use]
+    pub fn is_hole(&self, row: usize, col: usize) -> bool {
+        self.holes.get(row * self.cols + col) == Some(&true)
     }
 
     /// The coordinates of a cell, in the order of [`Grid::axes`].
@@ -191,6 +286,9 @@ impl Grid {
     /// The innermost owner's coordinate alone, with those of its copies where they are few.
     #[must_use]
     pub fn short_label(&self, row: usize, col: usize) -> String {
+        if self.is_hole(row, col) {
+            return String::new();
+        }
         let names = self.key_names();
         let key = self.key(row, col);
         let (Some(value), Some(name)) = (key.last(), names.last()) else {
@@ -219,7 +317,7 @@ impl Grid {
     /// `2 copies: +0, +4@warp`; the list is left out where it is long.
     #[must_use]
     pub fn copies_text(&self) -> String {
-        let count = self.copies.len();
+        let count = self.copy_count;
         if count > 4 {
             return format!("{count} copies");
         }
@@ -249,6 +347,9 @@ impl Grid {
     /// What is written into a cell: the owner's coordinates, then the place inside it.
     #[must_use]
     pub fn label(&self, row: usize, col: usize) -> (String, String) {
+        if self.is_hole(row, col) {
+            return (String::new(), String::new());
+        }
         let key = self.key(row, col);
         let point = self.point(row, col);
         let names = self.key_names();
@@ -291,6 +392,23 @@ impl Grid {
             }
         }
     }
+}
+
+/// The first combinations of displacements, the last axis fastest.
+fn listed(by_axis: &[Vec<i64>]) -> Vec<Vec<i64>> {
+    let mut copies = vec![Vec::new()];
+    for moved in by_axis {
+        let with = |copy: Vec<i64>| {
+            let more = moved.iter().map(move |m| {
+                let mut copy = copy.clone();
+                copy.push(*m);
+                copy
+            });
+            more.take(MAX_LISTED)
+        };
+        copies = copies.into_iter().flat_map(with).take(MAX_LISTED).collect();
+    }
+    copies
 }
 
 /// `D(x) + O`, swizzled: the first copy of a cell.

@@ -41,7 +41,8 @@ pub fn html(grid: &Grid, caption: &str) -> String {
     let data = json!({
         "title": grid.title, "caption": caption, "shape": grid.shape, "rows": grid.rows, "cols": grid.cols,
         "axes": names, "short": names.iter().map(|n| short(n, &names)).collect::<Vec<_>>(),
-        "owners": grid.owners, "points": grid.points, "copies": grid.copies, "palette": palette,
+        "owners": grid.owners, "points": grid.points, "copies": grid.copies,
+        "copyCount": grid.copy_count, "gaps": grid.gaps_text(), "palette": palette,
         "colour": colour, "owner": owner, "first": first, "second": second, "elemBytes": elem_bytes,
         "rowNames": (0..grid.rows).map(|row| row_name(grid, row)).collect::<Vec<_>>(),
     });

@@ -8,6 +8,7 @@ pub mod cli;
 pub mod eval;
 pub mod grid;
 pub mod html;
+mod legend;
 pub mod palette;
 pub(crate) mod relayout;
 pub mod svg;

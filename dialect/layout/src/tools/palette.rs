@@ -59,7 +59,9 @@ pub fn owner_colour(value: i64, count: i64, outer: i64) -> Rgb {
         LIGHTNESS.get(shade).copied().unwrap_or(0.8)
     };
     let degrees = 25.0 + 360.0 / HUES as f64 * hue as f64 + 14.0 * outer.rem_euclid(3) as f64;
-    oklch(lightness, 0.105, degrees)
+    // Nine outer owners in a row differ.
+    let chroma = 0.105 - 0.032 * outer.div_euclid(3).rem_euclid(3) as f64;
+    oklch(lightness, chroma, degrees)
 }
 
 /// A sequential scale from pale to deep, for addresses.

@@ -3,19 +3,21 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::grid::{Colouring, Grid, short};
+use super::grid::{Colouring, Grid};
+use super::legend::Legend;
 use super::palette::{Rgb, address_colour, owner_colour};
 
-const INK: &str = "#1f2933";
-const FAINT: &str = "#7b8794";
+pub(super) const INK: &str = "#1f2933";
+pub(super) const FAINT: &str = "#7b8794";
 const SANS: &str = "Inter,'Helvetica Neue',Helvetica,Arial,'DejaVu Sans',sans-serif";
-const MONO: &str = "'JetBrains Mono','SF Mono',Menlo,Consolas,'DejaVu Sans Mono',monospace";
-const MARGIN: f64 = 24.0;
+pub(super) const MONO: &str =
+    "'JetBrains Mono','SF Mono',Menlo,Consolas,'DejaVu Sans Mono',monospace";
+pub(super) const MARGIN: f64 = 24.0;
 const RULER: f64 = 34.0;
 
 /// The colour of every cell of a grid and what the colours stand for.
 pub(crate) struct Paint {
-    colours: BTreeMap<Vec<i64>, Rgb>,
+    pub(super) colours: BTreeMap<Vec<i64>, Rgb>,
 }
 
 impl Paint {
@@ -24,7 +26,7 @@ impl Paint {
         for row in 0..grid.rows {
             for col in 0..grid.cols {
                 let key = grid.key(row, col);
-                if keys.last() != Some(&key) {
+                if !grid.is_hole(row, col) && keys.last() != Some(&key) {
                     keys.push(key);
                 }
             }
@@ -97,19 +99,26 @@ fn cell_side(grid: &Grid) -> f64 {
     }
 }
 
-struct Canvas {
+pub(super) struct Canvas {
     body: String,
-    width: f64,
+    pub(super) width: f64,
     height: f64,
 }
 
 impl Canvas {
-    fn put(&mut self, piece: std::fmt::Arguments<'_>) {
+    pub(super) fn put(&mut self, piece: std::fmt::Arguments<'_>) {
         // Writing to a string cannot fail.
         let _ = self.body.write_fmt(piece);
     }
 
-    fn text(&mut self, (x, y): (f64, f64), size: f64, fill: &str, extra: &str, text: &str) {
+    pub(super) fn text(
+        &mut self,
+        (x, y): (f64, f64),
+        size: f64,
+        fill: &str,
+        extra: &str,
+        text: &str,
+    ) {
         let text = escape(text);
         self.put(format_args!(
             "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{size:.1}\" fill=\"{fill}\"{extra}>{text}</text>\n"
@@ -158,11 +167,11 @@ pub fn svg(grid: &Grid, caption: &str) -> String {
     let paint = Paint::new(grid);
     let side = cell_side(grid);
     let (left, top) = (
-        MARGIN + RULER,
+        MARGIN + ruler_width(grid),
         MARGIN + 44.0 + if caption.is_empty() { 0.0 } else { 18.0 },
     );
     let (wide, high) = (side * grid.cols as f64, side * grid.rows as f64);
-    let legend = legend_entries(grid, &paint);
+    let legend = Legend::new(grid, &paint);
     let title_width = grid.title.chars().count() as f64 * 8.5 + 2.0 * MARGIN;
     let band = row_bands(grid)
         .iter()
@@ -177,9 +186,9 @@ pub fn svg(grid: &Grid, caption: &str) -> String {
     let width = (left + wide + MARGIN + band.unwrap_or(0) as f64)
         .max(title_width.min(1400.0))
         .max(420.0);
-    let columns = ((width - 2.0 * MARGIN) / 74.0).floor().max(1.0);
-    let legend_rows = (legend.len() as f64 / columns).ceil();
-    let height = top + RULER * 0.6 + high + 34.0 + legend_rows * 22.0 + MARGIN + 4.0;
+    let facts_width = facts(grid).chars().count() as f64 * 5.6 + 2.0 * MARGIN;
+    let width = width.max(facts_width.min(1400.0));
+    let height = top + RULER * 0.6 + high + 34.0 + legend.height(width) + MARGIN + 4.0;
     let mut canvas = Canvas {
         body: String::new(),
         width,
@@ -191,7 +200,7 @@ pub fn svg(grid: &Grid, caption: &str) -> String {
     rulers(&mut canvas, grid, side, (left, top));
     borders(&mut canvas, grid, side, (left, top));
     brackets(&mut canvas, grid, side, (left + wide, top));
-    draw_legend(&mut canvas, grid, &legend, columns, top + high + 28.0);
+    legend.draw(&mut canvas, top + high + 28.0);
     canvas.finish()
 }
 
@@ -210,6 +219,11 @@ fn heading(canvas: &mut Canvas, grid: &Grid, caption: &str) {
         &format!(" font-family=\"{MONO}\""),
         &grid.title,
     );
+    canvas.text((MARGIN, y + 17.0), 11.0, FAINT, "", &facts(grid));
+}
+
+/// The line under the title.
+fn facts(grid: &Grid) -> String {
     let shape: Vec<String> = grid.shape.iter().map(i64::to_string).collect();
     let mut facts = format!("logical shape {}", shape.join(" \u{d7} "));
     match grid.colouring {
@@ -227,10 +241,13 @@ fn heading(canvas: &mut Canvas, grid: &Grid, caption: &str) {
     if grid.copies.len() > 1 {
         let _ = write!(facts, "; every element has {}", grid.copies_text());
     }
+    if let Some(gaps) = grid.gaps_text() {
+        let _ = write!(facts, "; {gaps}");
+    }
     if !grid.note.is_empty() {
         facts.clone_from(&grid.note);
     }
-    canvas.text((MARGIN, y + 17.0), 11.0, FAINT, "", &facts);
+    facts
 }
 
 /// One path a colour keeps large pictures small; neighbours of one colour are one run.
@@ -344,6 +361,12 @@ fn run_labels(canvas: &mut Canvas, grid: &Grid, side: f64, (left, top): (f64, f6
     canvas.put(format_args!("</g>\n"));
 }
 
+/// Room for the names of the rows.
+fn ruler_width(grid: &Grid) -> f64 {
+    let longest = (0..grid.rows).map(|row| row_name(grid, row).len()).max();
+    (longest.unwrap_or(0) as f64 * 6.2 + 8.0).max(RULER)
+}
+
 fn tick_step(count: usize, side: f64) -> usize {
     [1, 2, 4, 8, 16, 32, 64, 128, 256]
         .into_iter()
@@ -376,6 +399,9 @@ fn rulers(canvas: &mut Canvas, grid: &Grid, side: f64, (left, top): (f64, f64)) 
 
 /// Row numbers; with more than two dimensions, the coordinates on all but the last.
 pub(crate) fn row_name(grid: &Grid, row: usize) -> String {
+    if let Some(number) = grid.row_numbers.get(row) {
+        return number.to_string();
+    }
     if grid.shape.len() <= 2 {
         return row.to_string();
     }
@@ -492,92 +518,5 @@ fn brackets(canvas: &mut Canvas, grid: &Grid, side: f64, (right, top): (f64, f64
             };
             canvas.text(at, 11.0, INK, &turn, &words);
         }
-    }
-}
-
-/// At most 64 entries: colours by what they stand for.
-fn legend_entries(grid: &Grid, paint: &Paint) -> Vec<(String, Rgb)> {
-    let names = grid.key_names();
-    let mut entries: Vec<(String, Rgb)> = Vec::new();
-    let plain = grid.owners == 0 && grid.colouring == Colouring::Owner;
-    let fits = paint.colours.len() <= if plain { 9 } else { 64 };
-    for (key, colour) in &paint.colours {
-        let words = if fits {
-            let word = |(v, n): (&i64, &String)| format!("{}{v}", short(n, &names));
-            key.iter()
-                .zip(&names)
-                .map(word)
-                .collect::<Vec<_>>()
-                .join(" ")
-        } else {
-            continue;
-        };
-        entries.push((words, *colour));
-    }
-    if fits {
-        entries
-    } else {
-        by_last_name(grid, paint)
-    }
-}
-
-/// Too many owners: the legend shows the innermost coordinate alone, for the first outer owner.
-fn by_last_name(grid: &Grid, paint: &Paint) -> Vec<(String, Rgb)> {
-    if grid.owners == 0 {
-        let step = paint.colours.len().div_ceil(8).max(1);
-        let picked = paint.colours.iter().step_by(step).take(9);
-        return picked
-            .map(|(key, c)| (key.iter().map(i64::to_string).collect(), *c))
-            .collect();
-    }
-    let names = grid.key_names();
-    let first = paint.colours.keys().next().cloned().unwrap_or_default();
-    let outer = first.len().saturating_sub(1);
-    let same = |key: &&Vec<i64>| key.get(..outer) == first.get(..outer);
-    let name = names.last().map_or("", String::as_str);
-    let picked: Vec<&Vec<i64>> = paint.colours.keys().filter(same).collect();
-    picked
-        .into_iter()
-        .take(64)
-        .map(|key| {
-            (
-                format!("{}{}", short(name, &names), key.last().unwrap_or(&0)),
-                paint.of(key),
-            )
-        })
-        .collect()
-}
-
-fn draw_legend(
-    canvas: &mut Canvas,
-    grid: &Grid,
-    entries: &[(String, Rgb)],
-    columns: f64,
-    top: f64,
-) {
-    let names = grid.key_names();
-    let all: Vec<String> = names
-        .iter()
-        .map(|n| format!("{} = {n}", short(n, &names)))
-        .collect();
-    if entries.is_empty() {
-        canvas.text((MARGIN, top), 10.5, FAINT, "", &all.join(", "));
-        return;
-    }
-    for (at, (words, colour)) in entries.iter().enumerate() {
-        let x = MARGIN + (at as f64 % columns) * 74.0;
-        let y = top + (at as f64 / columns).floor() * 22.0;
-        let hex = colour.hex();
-        canvas.put(format_args!(
-            "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"14\" height=\"14\" rx=\"3\" fill=\"{hex}\"/>",
-            y - 11.0
-        ));
-        canvas.text(
-            (x + 19.0, y),
-            10.5,
-            INK,
-            &format!(" font-family=\"{MONO}\""),
-            words,
-        );
     }
 }

@@ -101,7 +101,10 @@ fn header(grid: &Grid) -> String {
         keys.join(" ")
     );
     if grid.copies.len() > 1 {
-        let _ = write!(out, "   copies: {}", grid.copies.len());
+        let _ = write!(out, "   copies: {}", grid.copy_count);
+    }
+    if let Some(gaps) = grid.gaps_text() {
+        let _ = write!(out, "   {gaps}");
     }
     out.push_str("\n\n");
     out

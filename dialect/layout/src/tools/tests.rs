@@ -70,6 +70,106 @@ fn pictures_escape_and_stay_small() {
     assert!(svg(&many, "").len() < 4_000_000);
 }
 
+/// Copies, holes and negative coordinates against the oracle's points.
+#[test]
+fn copies_and_holes_are_counted_and_named() {
+    let facts = |text: &str| {
+        let layout: Layout = text.parse().unwrap();
+        let shape = [layout.size()];
+        let grid = Grid::new(&layout, &shape, None, Colouring::Owner).unwrap();
+        let points: Vec<oracle::Point> = (0..layout.size())
+            .flat_map(|x| oracle::points(&layout, x))
+            .collect();
+        assert_eq!(oracle::points(&layout, 0).len(), grid.copy_count, "{text}");
+        for extent in &grid.extents {
+            let on_axis = |point: &oracle::Point| point.get(&extent.axis).copied().unwrap_or(0);
+            let mut at: Vec<i128> = points.iter().map(on_axis).collect();
+            at.sort_unstable();
+            at.dedup();
+            let (low, high) = (at[0], at[at.len() - 1]);
+            let found = (
+                i128::from(extent.low),
+                i128::from(extent.high),
+                i128::from(extent.holes),
+            );
+            assert_eq!(
+                found,
+                (low, high, high - low + 1 - at.len() as i128),
+                "{text}"
+            );
+        }
+        (grid, layout)
+    };
+    let (grid, _) = facts("S[4 : 1] + R[100 : 1@gpu]");
+    assert_eq!(
+        (grid.copies_text().as_str(), grid.copies.len()),
+        ("100 copies", 64)
+    );
+    assert!(svg(&grid, "").contains("every element has 100 copies"));
+    let options = TableOptions {
+        colour: false,
+        width: 80,
+        max_rows: 8,
+    };
+    assert!(table(&grid, options).contains("copies: 100"));
+    // Replica sets that overlap themselves count once.
+    let (grid, _) = facts("S[4 : 1] + R[(3, 2, 2) : (2, 3, 6)]");
+    assert_eq!(grid.copy_count, 10);
+    let (grid, _) = facts("S[(4, 4) : (-1@lane, 2@reg)]");
+    let want = "lane -3..0, below 0; reg 0..6, 3 of 7 unused";
+    assert_eq!(grid.gaps_text().as_deref(), Some(want));
+    assert!(svg(&grid, "").contains(want) && table(&grid, options).contains(want));
+    assert!(
+        facts("S[(8, 4) : (4@lane, 1@lane)] + R[2 : 1@warp]")
+            .0
+            .gaps_text()
+            .is_none()
+    );
+    facts("Sw<2,0,2> o S[(4, 3) : (4, 1)]");
+    facts("S[(3, 2) : (-5@lane, 3)] + R[(2, 3) : (7@lane, -2@warp)] + 4");
+}
+
+/// Rows of memory keep their numbers, and what holds nothing is no chunk.
+#[test]
+fn sparse_memory_keeps_its_rows() {
+    let grid = bank_grid(&"S[(3, 16) : (256, 1)]".parse().unwrap(), &[3, 16], 4).unwrap();
+    assert_eq!(grid.row_numbers, [0, 8, 16]);
+    assert!(grid.is_hole(0, 16) && !grid.is_hole(0, 15));
+    assert!(
+        grid.note
+            .ends_with("14 rows between hold nothing and are left out"),
+        "{}",
+        grid.note
+    );
+    let picture = svg(&grid, "");
+    assert!(picture.contains(">16</text>") && picture.contains(">unused</text>"));
+    assert!(!picture.contains("c-1") && !picture.contains("r-1"));
+    let below = bank_grid(&"S[(2, 32) : (-32, 1)]".parse().unwrap(), &[2, 32], 4).unwrap();
+    assert_eq!(below.row_numbers, [-1, 0]);
+}
+
+/// Each warp has a line of its own and colours of its own.
+#[test]
+fn legends_tell_warps_apart() {
+    let wgmma = grid(
+        "S[(4, 2, 8, 8, 4, 2) : (1@warp, 2@reg, 4@lane, 4@reg, 1@lane, 1@reg)]",
+        &[64, 64],
+    );
+    let picture = svg(&wgmma, "");
+    let first: Vec<&str> = (0..4)
+        .map(|warp| {
+            let name = format!(">warp {warp}</text>\n<rect ");
+            let at = picture.find(&name).unwrap_or_else(|| panic!("{name}"));
+            let fill = picture[at..].split_once("fill=\"#").unwrap().1;
+            &fill[..6]
+        })
+        .collect();
+    let distinct: std::collections::BTreeSet<_> = first.iter().collect();
+    assert_eq!(distinct.len(), 4, "{first:?}");
+    let many = grid("S[(40, 32) : (1@warp, 1@lane)]", &[40, 32]);
+    assert!(svg(&many, "").contains(">and 8 more</text>"));
+}
+
 #[test]
 fn tables_have_colours_only_when_wanted() {
     let grid = grid("S[(8, 4) : (4@lane, 1@reg)]", &[8, 4]);
