@@ -1,5 +1,5 @@
-//! Trainium programs as plain data: what the hardware is, what a program may be, what it does, and how long it takes. No
-//! MLIR, no LLVM.
+//! Trainium programs as plain data: what the hardware is, what a program may be, what it does, how long it takes, and how
+//! it is written in NKI. No MLIR, no LLVM.
 //!
 //! * [`facts`]: the hardware's numbers, each with its source;
 //! * [`program`]: kernels as data, and a builder for them;
@@ -9,10 +9,12 @@
 //! * [`run`]: its values, with every rule that only an execution can break;
 //! * [`sync`]: the semaphores between engines, and what is wrong without one;
 //! * [`time`]: how long it takes, and pictures of that;
+//! * [`nki`]: its source in both generations of NKI;
 //! * [`kernels`]: the vendor's matrix products, for which times are published.
 
 pub mod facts;
 pub mod kernels;
+pub mod nki;
 pub mod place;
 pub mod program;
 pub mod rules;

@@ -1,0 +1,213 @@
+//! Printed source: executed on the numpy stand-in (tests/nki), which refuses what the documentation refuses.
+
+mod common;
+
+use axe_trn::nki::{Generation, print};
+use axe_trn::program::{Program, Role};
+use common::{Sample, difference, samples};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/nki")
+}
+
+/// Python with numpy, as `make deps` sets it up; `None` where there is none.
+fn python() -> Option<Command> {
+    let dependencies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../.deps/python");
+    let command = || {
+        let mut command = Command::new("python3");
+        command
+            .env("PYTHONPATH", &dependencies)
+            .env("PYTHONDONTWRITEBYTECODE", "1");
+        command
+    };
+    let there = command()
+        .args(["-c", "import numpy"])
+        .output()
+        .is_ok_and(|out| out.status.success());
+    there.then(command)
+}
+
+const fn name(generation: Generation) -> &'static str {
+    match generation {
+        Generation::Old => "old",
+        Generation::New => "new",
+    }
+}
+
+/// The results of a source, or what it is refused for.
+fn run(
+    python: &mut Command,
+    source: &str,
+    generation: Generation,
+    sample: &Sample,
+) -> Result<Vec<Vec<u8>>, String> {
+    let work = tempfile::tempdir().unwrap();
+    let at = |file: String| work.path().join(file);
+    let program = &sample.program;
+    std::fs::write(at("kernel.py".into()), source).unwrap();
+    let argument = |role: Role| -> Vec<_> {
+        program
+            .with_role(role)
+            .enumerate()
+            .map(|(number, (_, buffer))| {
+                let file = at(format!("{role:?}{number}"));
+                json!({"file": file, "dtype": buffer.dtype, "shape": buffer.shape})
+            })
+            .collect()
+    };
+    let (inputs, outputs) = (argument(Role::Input), argument(Role::Output));
+    for (input, bytes) in inputs.iter().zip(&sample.inputs) {
+        std::fs::write(input["file"].as_str().unwrap(), bytes).unwrap();
+    }
+    let job = json!({
+        "source": at("kernel.py".into()), "generation": name(generation), "chip": program.chip, "kernel": program.name,
+        "inputs": inputs, "outputs": outputs,
+    });
+    std::fs::write(at("job.json".into()), job.to_string()).unwrap();
+    let out = python
+        .arg(folder().join("run.py"))
+        .arg(at("job.json".into()))
+        .output()
+        .unwrap();
+    match out.status.success() {
+        true => Ok(outputs
+            .iter()
+            .map(|output| std::fs::read(output["file"].as_str().unwrap()).unwrap())
+            .collect()),
+        false => Err(String::from_utf8_lossy(&out.stderr).into_owned()),
+    }
+}
+
+fn printed(program: &Program, generation: Generation) -> String {
+    print(program, generation).unwrap_or_else(|error| panic!("{}: {error}", program.name))
+}
+
+#[test]
+fn printed_source_computes_what_the_program_does() {
+    if python().is_none() {
+        eprintln!("skipped: python3 with numpy is not there (make deps)");
+        return;
+    }
+    for chip in ["trn1", "trn2"] {
+        for sample in samples(chip) {
+            for generation in [Generation::Old, Generation::New] {
+                let source = printed(&sample.program, generation);
+                let what = format!("{} on {chip}, {}", sample.program.name, name(generation));
+                let outputs = run(&mut python().unwrap(), &source, generation, &sample)
+                    .unwrap_or_else(|error| panic!("{what}: {error}\n{source}"));
+                let worst = difference(&sample, &outputs);
+                assert!(
+                    worst <= sample.tolerance.max(1e-6) * 2.0,
+                    "{what}: {worst}\n{source}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_stand_in_refuses_what_the_documentation_refuses() {
+    if python().is_none() {
+        eprintln!("skipped: python3 with numpy is not there (make deps)");
+        return;
+    }
+    let sample = common::product("trn1");
+    for (generation, from, to, reason) in [
+        (
+            Generation::New,
+            "buffer=nl.psum",
+            "buffer=nl.sbuf",
+            "a tile in sbuf",
+        ),
+        (
+            Generation::New,
+            "nisa.nc_matmul(dst=",
+            "nisa.nc_matmul(mask=None, dst=",
+            "mask",
+        ),
+        (
+            Generation::New,
+            "at = nl.ndarray((128, 64)",
+            "at = nl.ndarray((256, 64)",
+            "256 partitions",
+        ),
+        (
+            Generation::New,
+            "at[0:128, 0:64], moving",
+            "at[16:128, 0:64], moving",
+            "begin at 16",
+        ),
+        (Generation::New, "src=w[", "src=a[", "leaves|slice|shapes"),
+        (Generation::New, "return c", "return sums", "shared_hbm"),
+        (
+            Generation::New,
+            ", scale=0.5",
+            ", scale=\"0.5\"",
+            "parts of tiles and enums",
+        ),
+        (Generation::Old, "nl.par_dim(128), 64", "128, 64", "par_dim"),
+        (Generation::Old, "+= nisa", "= nisa", "never|"),
+        (Generation::Old, "nl.zeros", "nl.ndarray", "not written"),
+    ] {
+        let source = printed(&sample.program, generation);
+        assert!(source.contains(from), "{from} is not in\n{source}");
+        let result = run(
+            &mut python().unwrap(),
+            &source.replacen(from, to, 1),
+            generation,
+            &sample,
+        );
+        match result {
+            Err(message) => assert!(
+                reason.split('|').any(|part| message.contains(part)),
+                "{from}: {message}"
+            ),
+            // Without `+=` the sums are those of the last block alone: no refusal, other numbers.
+            Ok(outputs) => assert!(
+                reason == "never|" && difference(&sample, &outputs) > 0.1,
+                "{from} was taken"
+            ),
+        }
+    }
+}
+
+#[test]
+fn source_reads_as_one_would_write_it() {
+    let sample = common::product("trn2");
+    let expected = "\
+import nki
+import nki.isa as nisa
+import nki.language as nl
+
+
+@nki.jit
+def product(a, w):
+    \"\"\"For trn2. a: [256, 64] f32; w: [256, 96] f32; c: [64, 96] f32.\"\"\"
+    c = nl.ndarray((64, 96), dtype=nl.float32, buffer=nl.shared_hbm)
+    sums = nl.ndarray((64, 96), dtype=nl.float32, buffer=nl.psum)
+    for k in range(2):
+        at = nl.ndarray((128, 64), dtype=nl.float32, buffer=nl.sbuf)
+        wt = nl.ndarray((128, 96), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.dma_copy(dst=at[0:128, 0:64], src=a[k * 128:k * 128 + 128, 0:64])
+        nisa.dma_copy(dst=wt[0:128, 0:96], src=w[k * 128:k * 128 + 128, 0:96])
+        nisa.nc_matmul(dst=sums[0:64, 0:96], stationary=at[0:128, 0:64], moving=wt[0:128, 0:96])
+    out = nl.ndarray((64, 96), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.activation(dst=out[0:64, 0:96], op=nl.copy, data=sums[0:64, 0:96], scale=0.5)
+    nisa.dma_copy(dst=c[0:64, 0:96], src=out[0:64, 0:96])
+    return c
+";
+    assert_eq!(printed(&sample.program, Generation::New), expected);
+    let old = printed(&sample.program, Generation::Old);
+    for line in [
+        "for k in nl.affine_range(2):",
+        "at = nl.ndarray((nl.par_dim(128), 64), dtype=nl.float32, buffer=nl.sbuf)",
+        "at[0:128, 0:64] = nl.load(a[k * 128:k * 128 + 128, 0:64])",
+        "sums[0:64, 0:96] += nisa.nc_matmul(at[0:128, 0:64], wt[0:128, 0:96])",
+        "nl.store(c[0:64, 0:96], value=out[0:64, 0:96])",
+    ] {
+        assert!(old.contains(line), "{line} is not in\n{old}");
+    }
+}
