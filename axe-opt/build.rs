@@ -19,6 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .include(&cpp)
         .includes(env::var("DEP_AXE_DIALECT_INCLUDE")?.split(':'))
         .includes(env::var("DEP_AXE_PASSES_INCLUDE")?.split(':'))
+        .include(env::var("DEP_AXE_TRAINIUM_INCLUDE")?)
         .include(prefix.join("include"))
         .file(cpp.join("Driver.cpp"))
         .compile("axe_driver");

@@ -7,6 +7,7 @@ cd "$ROOT"
 # One page a line: mlir-tblgen's generator, its input, the page.
 PAGES=(
     "-gen-dialect-doc -dialect=axe|dialect/ir/AxeOps.td|docs/reference/dialect.md"
+    "-gen-dialect-doc -dialect=trn|targets/trainium/ir/TrnOps.td|docs/reference/trn.md"
     "-gen-pass-doc|passes/cpp/Passes.td|docs/reference/passes.md"
 )
 

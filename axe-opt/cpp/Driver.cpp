@@ -2,6 +2,7 @@
 
 #include "Axe.h"
 #include "Passes.h"
+#include "TrnRegister.h"
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -16,6 +17,7 @@ static void registerEverything(mlir::DialectRegistry &registry) {
   mlir::registerAllExtensions(registry);
   mlir::registerAllGPUToLLVMIRTranslations(registry);
   registry.insert<axe::AxeDialect>();
+  trn::registerDialect(registry);
 }
 
 /// Runs mlir-opt's main over all upstream dialects and passes, and axe's.

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Axe.h"
+#include "TrnRegister.h"
 #include "axe-c/Register.h"
 
 #include "mlir/Tools/Plugins/DialectPlugin.h"
@@ -20,6 +21,7 @@ extern "C" LLVM_ATTRIBUTE_WEAK
           [](mlir::DialectRegistry *registry) {
             axeRegisterTargets();
             registry->insert<axe::AxeDialect>();
+            trn::registerDialect(*registry);
           }};
 }
 

@@ -11,6 +11,8 @@ mod reference;
 mod run;
 mod sim;
 #[cfg(feature = "compiler")]
+mod trn;
+#[cfg(feature = "compiler")]
 mod tune;
 
 #[cfg(not(feature = "compiler"))]
@@ -51,6 +53,9 @@ enum Command {
     /// Say which schedule each operator gets, its plan, and why not another
     #[cfg(feature = "compiler")]
     Explain(compile::ExplainArgs),
+    /// Kernels for Trainium, written in the trn dialect: NKI source, the simulator, the cost model
+    #[cfg(feature = "compiler")]
+    Trn(trn::TrnArgs),
     /// Show what a kernel package holds
     Info(InfoArgs),
     /// Compare packages with NVIDIA's libraries on a GPU
@@ -91,6 +96,8 @@ fn main() -> ExitCode {
         Command::Compile(args) => return compile::compile(&args),
         #[cfg(feature = "compiler")]
         Command::Explain(args) => return compile::explain(&args),
+        #[cfg(feature = "compiler")]
+        Command::Trn(args) => return trn::main(&args),
         Command::Info(args) => axe_runtime::cli::info::main(&args),
         Command::Bench { bench, device } => axe_runtime::cli::bench::main(&bench, device),
         #[cfg(feature = "compiler")]

@@ -8,10 +8,12 @@
 mod error;
 mod host;
 mod results;
+mod trainium;
 pub mod tune;
 
 pub use axe_cpu::{Part, Source};
 pub use error::CompileError;
+pub use trainium::trainium_programs;
 
 use axe_package::{MANIFEST_VERSION, Manifest, Package, Target, Tensor};
 use axe_passes::ir::Op;

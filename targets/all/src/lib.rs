@@ -9,15 +9,21 @@ use std::sync::Once;
 struct Target {
     /// Declares its axes and memory spaces, and registers it with the passes.
     register: fn(),
-    /// How packages are made for it.
-    toolchain: &'static dyn Toolchain,
+    /// How packages are made for it, where they are.
+    toolchain: Option<&'static dyn Toolchain>,
 }
 
 /// All of them; passes without a chip take the first one's.
-const TARGETS: [Target; 1] = [Target {
-    register: axe_nvidia::register,
-    toolchain: axe_nvidia::TOOLCHAIN,
-}];
+const TARGETS: [Target; 2] = [
+    Target {
+        register: axe_nvidia::register,
+        toolchain: Some(axe_nvidia::TOOLCHAIN),
+    },
+    Target {
+        register: axe_trainium::register,
+        toolchain: None,
+    },
+];
 
 /// Registers the bodies of all passes and every target, before any IR is parsed. Calling it again does nothing.
 pub fn register() {
@@ -33,7 +39,7 @@ pub fn register() {
 /// The toolchain of the target that has the chip.
 #[must_use]
 pub fn toolchain(chip: &str) -> Option<&'static dyn Toolchain> {
-    let mut toolchains = TARGETS.into_iter().map(|target| target.toolchain);
+    let mut toolchains = TARGETS.into_iter().filter_map(|target| target.toolchain);
     toolchains.find(|toolchain| toolchain.chips().contains(&chip))
 }
 
@@ -47,6 +53,6 @@ pub fn default_chip() -> &'static str {
 /// The chips that packages are made for.
 #[must_use]
 pub fn chips() -> Vec<&'static str> {
-    let toolchains = TARGETS.into_iter().map(|target| target.toolchain);
+    let toolchains = TARGETS.into_iter().filter_map(|target| target.toolchain);
     toolchains.flat_map(|toolchain| toolchain.chips()).collect()
 }

@@ -1,0 +1,15 @@
+"""Makes arguments for examples/trainium/softmax.mlir, and checks what it gives."""
+
+import sys
+
+import numpy as np
+
+verb, x, *rest = sys.argv[1:]
+if verb == "inputs":
+    np.save(x, np.random.default_rng(1).normal(0, 3, (512, 1024)).astype(np.float32))
+else:
+    values = np.load(x).astype(np.float64)
+    exps = np.exp(values - values.max(1, keepdims=True))
+    difference = np.abs(np.load(rest[0]) - exps / exps.sum(1, keepdims=True)).max()
+    if not difference < 1e-6:
+        sys.exit(f"differs by {difference}")

@@ -1,0 +1,32 @@
+//! Trainium target: the `trn` dialect (ir/), its verifier, and its translation to programs.
+//!
+//! What an instruction may be is [`axe_trn::rules`]'; the verifier reads operations as that crate's data ([`read`]) and asks
+//! it. A kernel as a program ([`read::kernel`]) is what the simulator, the cost model and the NKI printer take.
+
+mod abi;
+mod instruction;
+pub mod read;
+mod scope;
+mod vocabulary;
+
+use melior::Context;
+use melior::dialect::{DialectHandle, DialectRegistry};
+
+/// Registers the target: its axes and memory spaces.
+pub fn register() {
+    vocabulary::declare();
+}
+
+/// The handle of the trn dialect.
+#[must_use]
+pub fn handle() -> DialectHandle {
+    // SAFETY: the function returns the handle of a dialect that is linked in.
+    unsafe { DialectHandle::from_raw(abi::mlirGetDialectHandle__trn__()) }
+}
+
+/// Adds the trn dialect to a context.
+pub fn add_to(context: &Context) {
+    let registry = DialectRegistry::new();
+    handle().insert_dialect(&registry);
+    context.append_dialect_registry(&registry);
+}
