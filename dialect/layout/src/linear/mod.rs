@@ -57,5 +57,5 @@ pub use relayout::{
     relayout_tables, table_of_layout, warp_shuffle,
 };
 pub use shared::{Access, Distribution3, SharedPlan, shared_plan};
-pub use shared_tables::{SharedTablePlan, shared_tables};
+pub use shared_tables::{SharedSide, SharedTablePlan, shared_tables};
 pub use triton::{TritonEncoding, layout_of_linear, linear_of_layout};

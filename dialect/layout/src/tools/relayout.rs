@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
 use crate::linear::{
-    Access, Columns, Distribution, Distribution3, RelayoutPlan, SharedPlan, SharedTablePlan, Table,
-    check_tables, distribution_of_layout, relayout_tables, shared_plan, shared_tables,
-    table_of_layout, warp_shuffle,
+    Access, Columns, Distribution, Distribution3, RelayoutPlan, SharedPlan, SharedSide,
+    SharedTablePlan, Table, check_tables, distribution_of_layout, relayout_tables, shared_plan,
+    shared_tables, table_of_layout, warp_shuffle,
 };
 use crate::{Axis, Layout};
 
@@ -198,6 +198,7 @@ impl Relayout {
             Self::SharedTables(plan) => json!({
                 "kind": "shared_tables", "bytes": plan.bytes,
                 "store": addresses(plan, &plan.store), "load": addresses(plan, &plan.load),
+                "store_accesses": plan.store.accesses, "load_accesses": plan.load.accesses,
             }),
         }
     }
@@ -210,14 +211,12 @@ fn access(of: &Access) -> Value {
     })
 }
 
-/// `[warp][register][lane]`: the byte address of each access, null where a lane has none.
-pub(crate) fn addresses(
-    plan: &SharedTablePlan,
-    side: &[Vec<Vec<Option<usize>>>],
-) -> Vec<Vec<Vec<Option<usize>>>> {
+/// `[warp][register][lane]`: the byte address of each register, null where it is not moved.
+pub(crate) fn addresses(plan: &SharedTablePlan, side: &SharedSide) -> Vec<Vec<Vec<Option<usize>>>> {
     let byte = |slot: &Option<usize>| slot.map(|slot| slot.saturating_mul(plan.slot_bytes));
     let lanes = |lanes: &Vec<Option<usize>>| lanes.iter().map(byte).collect();
-    side.iter()
+    side.slots
+        .iter()
         .map(|warp| warp.iter().map(lanes).collect())
         .collect()
 }

@@ -113,8 +113,8 @@ fn copies_and_holes_are_counted_and_named() {
     };
     assert!(table(&grid, options).contains("copies: 100"));
     // Replica sets that overlap themselves count once.
-    let (grid, _) = facts("S[4 : 1] + R[(3, 2, 2) : (2, 3, 6)]");
-    assert_eq!(grid.copy_count, 10);
+    let (grid, _) = facts("S[4 : 4] + R[(2, 2) : (1, 1)]");
+    assert_eq!(grid.copy_count, 3);
     let (grid, _) = facts("S[(4, 4) : (-1@lane, 2@reg)]");
     let want = "lane -3..0, below 0; reg 0..6, 3 of 7 unused";
     assert_eq!(grid.gaps_text().as_deref(), Some(want));
@@ -221,4 +221,46 @@ fn a_swizzle_spreads_a_column_over_the_banks() {
     };
     assert_eq!(banks("S[(8, 64) : (64, 1)]"), 4);
     assert_eq!(banks("Sw<3,3,3> o S[(8, 64) : (64, 1)]"), 32);
+}
+
+/// The table of operations lists what the evaluator answers, and the page shows the table.
+#[test]
+fn the_table_of_operations_is_complete() {
+    use super::eval::{OPERATIONS, evaluate};
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/layouts.md");
+    assert!(std::fs::read_to_string(page).unwrap().contains(OPERATIONS));
+    let listed: Vec<&str> = OPERATIONS
+        .lines()
+        .skip(2)
+        .filter_map(|line| line.split('|').nth(1))
+        .flat_map(|names| names.split('`').skip(1).step_by(2))
+        .collect();
+    for op in &listed {
+        let answer = evaluate(op, serde_json::json!({}));
+        let message = answer.err().map(|failure| failure.message);
+        assert!(
+            !message.unwrap_or_default().starts_with("no operation"),
+            "{op}"
+        );
+    }
+    // The evaluator's match arms.
+    let sources = [
+        include_str!("eval/analysis.rs"),
+        include_str!("eval/compose.rs"),
+        include_str!("eval/core.rs"),
+        include_str!("eval/cute.rs"),
+        include_str!("eval/linear.rs"),
+        include_str!("eval/shard.rs"),
+    ];
+    let arms = sources
+        .iter()
+        .flat_map(|source| source.lines())
+        .filter_map(|line| {
+            let line = line.strip_prefix("        \"")?;
+            Some(line.split_once("\" => ")?.0.split('"').step_by(2))
+        });
+    for op in arms.flatten() {
+        assert!(listed.contains(&op), "{op} is not in the table");
+    }
+    assert!(listed.len() > 50);
 }

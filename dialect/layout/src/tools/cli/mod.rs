@@ -32,7 +32,9 @@ enum Command {
     Svg(picture::DrawArgs),
     /// Draw a layout as an HTML page: zoom, hover for coordinates, click to light up an owner.
     Html(picture::DrawArgs),
-    /// Answer JSON Lines requests on standard input.
+    /// Answer JSON Lines requests on standard input, such as
+    /// {"id": "1", "op": "span", "inputs": {"layout": {"shard": [[8, 4, "lane"]]}, "axis": "lane"}}.
+    #[command(after_help = super::eval::OPERATIONS)]
     Eval,
     /// Compute with CuTe layouts.
     Cute(cute::CuteArgs),

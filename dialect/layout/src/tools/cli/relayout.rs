@@ -108,19 +108,39 @@ fn by_words(text: &mut String, plan: &SharedTablePlan) -> Result<(), CliError> {
             "{name}: {} passes, {} without conflicts",
             cost.passes, cost.ideal
         )?;
-        for (warp, registers) in addresses(plan, side).iter().enumerate() {
-            for (register, lanes) in registers.iter().enumerate() {
-                let lanes: Vec<String> = lanes
-                    .iter()
-                    .map(|a| a.map_or("-".into(), |a| a.to_string()))
-                    .collect();
-                writeln!(
-                    text,
-                    "  warp {warp} register {register}: {}",
-                    lanes.join(" ")
-                )?;
+        let addresses = addresses(plan, side);
+        for (warp, accesses) in side.accesses.iter().enumerate() {
+            for (number, access) in accesses.iter().enumerate() {
+                let at = |lane: usize, register: usize| {
+                    addresses.get(warp)?.get(register)?.get(lane).copied()?
+                };
+                writeln!(text, "  warp {warp} {}", one_access(number, access, at))?;
             }
         }
     }
     Ok(())
+}
+
+/// The byte address of each lane's word; its registers too where lanes move different ones.
+fn one_access(
+    number: usize,
+    access: &[Vec<usize>],
+    at: impl Fn(usize, usize) -> Option<usize>,
+) -> String {
+    let mut moving = access.iter().filter(|registers| !registers.is_empty());
+    let first = moving.next();
+    let same = moving.all(|registers| Some(registers) == first);
+    let lane = |(lane, registers): (usize, &Vec<usize>)| {
+        let addresses = registers.iter().filter_map(|&register| at(lane, register));
+        match addresses.min() {
+            None => "-".to_owned(),
+            Some(address) if same => address.to_string(),
+            Some(address) => format!("{address}:{registers:?}"),
+        }
+    };
+    let lanes: Vec<String> = access.iter().enumerate().map(lane).collect();
+    match first {
+        Some(registers) if same => format!("registers {registers:?}: {}", lanes.join(" ")),
+        _ => format!("access {number}: {}", lanes.join(" ")),
+    }
 }

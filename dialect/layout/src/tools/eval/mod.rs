@@ -126,6 +126,9 @@ fn dispatch(request: &mut Map<String, Value>) -> Answer {
     evaluate(&op, inputs)
 }
 
+/// The operations with their inputs and results, as a table.
+pub const OPERATIONS: &str = include_str!("operations.md");
+
 /// Answers one question: the fields of `result`.
 ///
 /// # Errors
