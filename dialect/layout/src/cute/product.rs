@@ -8,15 +8,21 @@ use crate::error::{Error, Result};
 
 /// `(A, complement(A, size(A) * cosize(B)) o B)`: the block, and how its copies lie.
 fn repeat(a: &CuteLayout, b: &CuteLayout) -> Result<CuteLayout> {
-    let copies = composition(&complement(a, room(a, b)?)?, b)?;
-    CuteLayout::concat([a.clone(), copies])
+    CuteLayout::concat([a.clone(), composition(&places(a, b)?, b)?])
 }
 
-/// How far the copies of `a` over `b` may reach.
-fn room(a: &CuteLayout, b: &CuteLayout) -> Result<i64> {
-    a.size()
-        .checked_mul(b.cosize())
-        .ok_or_else(|| Error::overflow("the cosize of a CuTe product"))
+/// Where copies of `a` may lie, as many as `b` reaches: `complement(A, size(A) * cosize(B))`, and further where
+/// padding inside of `a` takes room (CuTe's would overlap there).
+fn places(a: &CuteLayout, b: &CuteLayout) -> Result<CuteLayout> {
+    let overflow = || Error::overflow("the cosize of a CuTe product");
+    let mut room = a.size().checked_mul(b.cosize()).ok_or_else(overflow)?;
+    loop {
+        let places = complement(a, room)?;
+        if places.size() >= b.cosize() {
+            return Ok(places);
+        }
+        room = room.checked_mul(2).ok_or_else(overflow)?;
+    }
 }
 
 /// Each mode `M` of `a` that the tiler reaches becomes `(block, copies)`; with a layout as the tiler
@@ -79,7 +85,7 @@ pub fn raked_product(a: &CuteLayout, b: &CuteLayout) -> Result<CuteLayout> {
 
 fn paired_modes(a: &CuteLayout, b: &CuteLayout) -> Result<Vec<(CuteLayout, CuteLayout)>> {
     let rank = a.rank().max(b.rank());
-    let copies = compose_parts(&complement(a, room(a, b)?)?, &padded(b, rank)?)?;
+    let copies = compose_parts(&places(a, b)?, &padded(b, rank)?)?;
     Ok(padded(a, rank)?.into_iter().zip(copies).collect())
 }
 

@@ -371,3 +371,22 @@ fn bridges_to_axe_and_back() {
     );
     assert!(to_axe(&text.parse().unwrap(), lane).is_err());
 }
+
+/// Blocks with padding inside: the copies begin beyond it.
+#[test]
+fn copies_of_padded_blocks_do_not_overlap() {
+    for (a, b) in [
+        ("(4,1,2):(6,1,2)", "(2,1,1):(2,6,8)"),
+        ("(3,2,3):(8,3,33)", "(2):(3)"),
+        ("(32,8):(1,33)", "(2,2):(1,2)"),
+    ] {
+        let (a, b): (CuteLayout, CuteLayout) = (a.parse().unwrap(), b.parse().unwrap());
+        for product in [blocked_product, raked_product] {
+            let whole = product(&a, &b).unwrap();
+            let mut all: Vec<i64> = (0..whole.size()).map(|i| whole.apply(i).unwrap()).collect();
+            all.sort_unstable();
+            all.dedup();
+            assert_eq!(all.len() as i64, a.size() * b.size(), "{a} {b}: {whole}");
+        }
+    }
+}

@@ -14,15 +14,25 @@ fn cases(name: &str) -> Vec<&'static str> {
         assert_eq!(fields[1].trim(), index.to_string(), "{name}: {part}");
         fields[2].split('"').nth(1).unwrap()
     };
-    body.split("I32EnumAttrCase<").skip(1).enumerate().map(case).collect()
+    body.split("I32EnumAttrCase<")
+        .skip(1)
+        .enumerate()
+        .map(case)
+        .collect()
 }
 
 #[test]
 fn enums_of_the_dialect_are_those_of_programs() {
-    let names = |all: Vec<&'static str>| all;
-    assert_eq!(cases("Alu"), names(Alu::ALL.iter().map(|case| case.name()).collect()));
-    assert_eq!(cases("Function"), names(Function::ALL.iter().map(|case| case.name()).collect()));
-    assert_eq!(cases("Engine"), names(Engine::ALL.iter().map(|case| case.name()).collect()));
+    let same = |name, all: Vec<&str>| assert_eq!(cases(name), all);
+    same("Alu", Alu::ALL.iter().map(|case| case.name()).collect());
+    same(
+        "Function",
+        Function::ALL.iter().map(|case| case.name()).collect(),
+    );
+    same(
+        "Engine",
+        Engine::ALL.iter().map(|case| case.name()).collect(),
+    );
     let serialized = |value: serde_json::Value| value.as_str().unwrap().to_owned();
     let accumulate = [Accumulate::Auto, Accumulate::Always, Accumulate::Never];
     let accumulate = accumulate.map(|case| serialized(serde_json::to_value(case).unwrap()));
