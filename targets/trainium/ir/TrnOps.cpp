@@ -146,7 +146,13 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
                       builder.getI64IntegerAttr(inputs));
   result.addAttribute(getArgNamesAttrName(result.name),
                       builder.getStrArrayAttr(names));
-  return parser.parseRegion(*result.addRegion(), arguments);
+  Region *body = result.addRegion();
+  if (parser.parseRegion(*body, arguments))
+    return failure();
+  // `{}` without arguments is parsed as no block.
+  if (body->empty())
+    body->emplaceBlock();
+  return success();
 }
 
 void KernelOp::print(OpAsmPrinter &printer) {

@@ -30,7 +30,7 @@ pub fn svg(timing: &Timing) -> String {
     let colours = colours(timing);
     let height = TOP + ROW * Engine::ALL.len() as f64 + 66.0;
     let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{height}\" font-family=\"sans-serif\" font-size=\"12\">\n",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{height}\" font-family=\"'DejaVu Sans',Arial,sans-serif\" font-size=\"12\">\n",
         LEFT + WIDTH + 80.0
     );
     let _ = writeln!(
