@@ -3,6 +3,7 @@
 use crate::module::ModuleFile;
 use axe_package::{DType, Random, Tensor, npy};
 use axe_trn::nki::{self, Generation};
+use axe_trn::plan::{Matmul, Order};
 use axe_trn::program::{Program, Role};
 use axe_trn::{run, sync, time};
 use clap::{Args, Subcommand, ValueEnum};
@@ -58,6 +59,60 @@ enum Verb {
     },
     /// Print the kernel as data: what the other verbs take too, as FILE.json
     Program(KernelArgs),
+    /// Plan a matrix product of any size, and print it as data: tiles, loads that overlap, chosen by the cost model
+    Matmul(MatmulArgs),
+}
+
+#[derive(Debug, Args)]
+struct MatmulArgs {
+    /// M,K,N: `result[M, N] = lhs[M, K] rhs[K, N]`
+    #[arg(value_parser = sizes)]
+    sizes: [i64; 3],
+    /// The chip: trn1 or trn2
+    #[arg(long, default_value = "trn2")]
+    chip: String,
+    /// The type of both operands: f32, bf16 or f16
+    #[arg(long, default_value = "bf16")]
+    dtype: DType,
+    /// The type of the result; that of the operands where none is given
+    #[arg(long, value_name = "DTYPE")]
+    output: Option<DType>,
+    /// The left operand lies as [K, M]
+    #[arg(long)]
+    lhs_transposed: bool,
+    /// The right operand lies as [N, K]
+    #[arg(long)]
+    rhs_transposed: bool,
+}
+
+fn sizes(text: &str) -> Result<[i64; 3], String> {
+    let sizes: Result<Vec<i64>, _> = text.split(',').map(str::parse).collect();
+    let sizes = sizes
+        .ok()
+        .and_then(|sizes| <[i64; 3]>::try_from(sizes).ok());
+    sizes.ok_or_else(|| format!("expected M,K,N such as 2048,2048,2048, got {text}"))
+}
+
+impl MatmulArgs {
+    fn plan(&self) -> Result<Program, String> {
+        let order = |k_major| {
+            if k_major {
+                Order::KMajor
+            } else {
+                Order::KMinor
+            }
+        };
+        let matmul = Matmul {
+            sizes: self.sizes,
+            lhs: order(self.lhs_transposed),
+            rhs: order(!self.rhs_transposed),
+            inputs: self.dtype,
+            output: self.output.unwrap_or(self.dtype),
+        };
+        matmul
+            .plan("matmul", &self.chip)
+            .map_err(|error| error.to_string())
+    }
 }
 
 #[derive(Debug, Args)]
@@ -131,13 +186,15 @@ fn act(verb: &Verb) -> Result<bool, String> {
             }
             Ok(true)
         }
-        Verb::Program(kernel) => {
-            let text =
-                serde_json::to_string_pretty(&load(kernel)?).map_err(|error| error.to_string())?;
-            println!("{text}");
-            Ok(true)
-        }
+        Verb::Program(kernel) => as_data(&load(kernel)?),
+        Verb::Matmul(matmul) => as_data(&matmul.plan()?),
     }
+}
+
+fn as_data(program: &Program) -> Result<bool, String> {
+    let text = serde_json::to_string_pretty(program).map_err(|error| error.to_string())?;
+    println!("{text}");
+    Ok(true)
 }
 
 fn at(path: &Path, error: &impl std::fmt::Display) -> String {

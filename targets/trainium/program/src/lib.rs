@@ -4,6 +4,7 @@
 //! * [`facts`]: the hardware's numbers, each with its source;
 //! * [`program`]: kernels as data, and a builder for them;
 //! * [`rules`]: what the documentation forbids;
+//! * [`plan`]: programs for products of any size;
 //! * [`place`]: bytes of SBUF and banks of PSUM for buffers;
 //! * [`walk`]: a program as it executes;
 //! * [`run`]: its values, with every rule that only an execution can break;
@@ -16,6 +17,7 @@ pub mod facts;
 pub mod kernels;
 pub mod nki;
 pub mod place;
+pub mod plan;
 pub mod program;
 pub mod rules;
 pub mod run;

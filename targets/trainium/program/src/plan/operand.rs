@@ -1,0 +1,183 @@
+//! Operands of products: K must lie on the partitions of both.
+
+use super::{Part, parts};
+use crate::facts::chip::{Chip, Generation};
+use crate::facts::memory::PARTITIONS;
+use crate::program::build::Tile;
+use crate::program::{Builder, Expr, Op, Space};
+use axe_package::dtype::DType;
+
+/// How an operand lies in HBM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// `[K, M]` or `[K, N]`: as the tensor engine takes it.
+    KMajor,
+    /// `[M, K]` or `[N, K]`: transposed on the way.
+    KMinor,
+}
+
+impl Order {
+    /// The shape in HBM.
+    #[must_use]
+    pub fn shape(self, k: i64, columns: i64) -> [i64; 2] {
+        match self {
+            Order::KMajor => [k, columns],
+            Order::KMinor => [columns, k],
+        }
+    }
+}
+
+/// An operand of a product that is planned.
+pub(super) struct Operand {
+    pub name: &'static str,
+    pub tensor: Tile,
+    pub order: Order,
+    pub dtype: DType,
+}
+
+/// Transposes of one bank: as many columns as an f32 bank has, in tiles of 128.
+const TURNED: i64 = 4;
+
+impl Operand {
+    /// Whether the tensor engine transposes it: then its results take banks of PSUM.
+    pub fn turned_by_products(&self, chip: &Chip) -> bool {
+        self.order == Order::KMinor && !self.turned_by_dma(chip)
+    }
+
+    /// DMA transposes 16-bit elements, on trn2 (A2).
+    fn turned_by_dma(&self, chip: &Chip) -> bool {
+        chip.is_at_least(Generation::Gen3) && self.dtype.bytes() == 2
+    }
+
+    /// The tile of a block: `[128, chunks of K, columns]`.
+    pub fn tile(&self, b: &mut Builder, k: i64, columns: i64) -> Tile {
+        let chunks = (k + PARTITIONS - 1) / PARTITIONS;
+        let shape = [k.min(PARTITIONS), chunks, columns];
+        b.tile(
+            &format!("{}_tile", self.name),
+            Space::Sbuf,
+            &shape,
+            self.dtype,
+            2,
+        )
+    }
+
+    /// Loads one chunk of K where the operand needs no transpose.
+    pub fn load_chunk(&self, b: &mut Builder, to: &Tile, chunk: &Part, columns: (Expr, i64)) {
+        let into = to.part([
+            (0.into(), chunk.size),
+            (chunk.index.clone(), 1),
+            (0.into(), columns.1),
+        ]);
+        b.dma_copy(into, self.tensor.part([chunk.range(), columns]));
+    }
+
+    /// Loads and transposes a block of K.
+    pub fn load_turned(
+        &self,
+        b: &mut Builder,
+        chip: &Chip,
+        to: &Tile,
+        (k0, k): (&Expr, i64),
+        (begin, columns): (&Expr, i64),
+    ) {
+        let name = format!("{}_c", self.name);
+        let by_dma = self.turned_by_dma(chip);
+        parts(b, &name, (begin, columns, PARTITIONS), &mut |b, part| {
+            if by_dma {
+                self.turn_by_dma(b, to, (k0, k), &part);
+            } else {
+                self.turn_by_products(b, chip, to, (k0, k), &part);
+            }
+        });
+    }
+
+    /// One transposing transfer a chunk of K; each is a queue of its own, so that they are issued side by side.
+    fn turn_by_dma(&self, b: &mut Builder, to: &Tile, (k0, k): (&Expr, i64), part: &Part) {
+        for (chunk, begin) in (0..k).step_by(PARTITIONS as usize).enumerate() {
+            let rows = PARTITIONS.min(k - begin);
+            b.op(Op::DmaTranspose {
+                dst: place(to, (chunk as i64).into(), 1, rows, part),
+                src: self
+                    .tensor
+                    .part([part.range(), (k0.clone().plus(begin), rows)]),
+            });
+        }
+    }
+
+    /// Rows are loaded as they lie, and 128 x 128 of them at a time pass the tensor engine.
+    fn turn_by_products(
+        &self,
+        b: &mut Builder,
+        chip: &Chip,
+        to: &Tile,
+        (k0, k): (&Expr, i64),
+        part: &Part,
+    ) {
+        let rows = b.tile(
+            &format!("{}_rows", self.name),
+            Space::Sbuf,
+            &[part.size, k],
+            self.dtype,
+            2,
+        );
+        b.dma_copy(
+            rows.all(),
+            self.tensor.part([part.range(), (k0.clone(), k)]),
+        );
+        // PSUM holds transposes as f32 on trn1, in their own type later (ISA).
+        let dtype = match chip.generation {
+            Generation::Gen2 => DType::F32,
+            Generation::Gen3 => self.dtype,
+        };
+        let name = format!("{}_turned", self.name);
+        parts(
+            b,
+            &format!("{}_t", self.name),
+            (&0.into(), k, PARTITIONS * TURNED),
+            &mut |b, group| {
+                let chunks = (group.size + PARTITIONS - 1) / PARTITIONS;
+                let shape = [group.size.min(PARTITIONS), chunks, part.size];
+                let turned = b.tile(&name, Space::Psum, &shape, dtype, 2);
+                for chunk in 0..chunks {
+                    let size = PARTITIONS.min(group.size - chunk * PARTITIONS);
+                    b.op(Op::NcTranspose {
+                        dst: turned.part([
+                            (0.into(), size),
+                            (chunk.into(), 1),
+                            (0.into(), part.size),
+                        ]),
+                        data: rows.part([
+                            (0.into(), part.size),
+                            (group.at.clone().plus(chunk * PARTITIONS), size),
+                        ]),
+                    });
+                }
+                let (whole, tail) = (group.size / PARTITIONS, group.size % PARTITIONS);
+                let first = group.index.clone().times(TURNED);
+                for (begin, chunks, size) in [(0, whole, PARTITIONS), (whole, 1, tail)] {
+                    if chunks > 0 && size > 0 {
+                        let from = turned.part([
+                            (0.into(), size),
+                            (begin.into(), chunks),
+                            (0.into(), part.size),
+                        ]);
+                        b.copy(
+                            place(to, first.clone().plus(begin), chunks, size, part),
+                            from,
+                        );
+                    }
+                }
+            },
+        );
+    }
+}
+
+/// The place of `chunks` chunks of K with `rows` rows, and of a part of the columns.
+fn place(to: &Tile, chunk: Expr, chunks: i64, rows: i64, part: &Part) -> crate::program::View {
+    to.part([
+        (0.into(), rows),
+        (chunk, chunks),
+        (part.index.clone().times(PARTITIONS), part.size),
+    ])
+}
