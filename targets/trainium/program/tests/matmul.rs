@@ -86,6 +86,7 @@ fn blocks_and_their_tails_add_up() {
         m: 128,
         n: 512,
         k: 128,
+        peeled: true,
     };
     for (chip, orders) in [
         ("trn1", PLAIN),
@@ -95,16 +96,20 @@ fn blocks_and_their_tails_add_up() {
     ] {
         for depth in [128, 200, 300, 640, 650] {
             let matmul = problem([140, depth, 530], orders, DType::BF16, DType::F32);
-            check(
-                &matmul,
-                &matmul.with_blocks("matmul", chip, blocks).unwrap(),
-            );
+            for peeled in [true, false] {
+                let blocks = Blocks { peeled, ..blocks };
+                check(
+                    &matmul,
+                    &matmul.with_blocks("matmul", chip, blocks).unwrap(),
+                );
+            }
         }
     }
     let deep = Blocks {
         m: 256,
         n: 1024,
         k: 768,
+        peeled: true,
     };
     let matmul = problem([300, 1600, 40], PLAIN, DType::F32, DType::BF16);
     check(
@@ -137,8 +142,8 @@ fn products_reach_the_bound_of_the_tensor_engine() {
         ("trn2", PLAIN, 2048, 0.92),
         ("trn2", DIRECT, 4096, 0.95),
         ("trn2", PLAIN, 4096, 0.95),
-        ("trn1", DIRECT, 2048, 0.65),
-        ("trn1", DIRECT, 4096, 0.5),
+        ("trn1", DIRECT, 2048, 0.75),
+        ("trn1", DIRECT, 4096, 0.90),
         ("trn1", PLAIN, 4096, 0.5),
     ] {
         let ratio = reached(&bf16(size, orders), chip);
@@ -177,19 +182,18 @@ fn what_has_no_program_is_declined() {
         m: 8192,
         n: 2048,
         k: 8192,
+        peeled: true,
     };
     let why = problem([8192; 3], DIRECT, bf16, f32)
         .with_blocks("matmul", "trn1", huge)
         .unwrap_err()
         .to_string();
-    assert!(
-        why.contains("'lhs_tile': (B2)"),
-        "{why}"
-    );
+    assert!(why.contains("'lhs_tile': (B2)"), "{why}");
     let odd = Blocks {
         m: 100,
         n: 512,
         k: 128,
+        peeled: true,
     };
     assert!(
         problem([256; 3], DIRECT, bf16, f32)

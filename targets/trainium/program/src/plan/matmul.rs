@@ -9,7 +9,7 @@ use super::{Declined, Part, chip, parts};
 use crate::facts::chip::{Chip, Engine};
 use crate::facts::memory::{BANK_BYTES, MOVING_COLUMNS, PARTITIONS, PSUM_BYTES};
 use crate::program::build::Tile;
-use crate::program::{Alu, Builder, Expr, Program, Space};
+use crate::program::{Alu, Builder, Expr, Program, Space, View};
 use crate::{place, rules, time};
 use axe_package::dtype::DType;
 
@@ -44,6 +44,9 @@ pub struct Blocks {
     pub n: i64,
     /// Depth of a block of K: a multiple of 128.
     pub k: i64,
+    /// Where K has several blocks: whether the first and the last stand outside of the loop over them, which saves
+    /// setting sums to 0 and a copy of them, and takes operand tiles of their own.
+    pub peeled: bool,
 }
 
 /// The least seconds that the tensor engine needs: a pass of 128 x 128 for each tile, one column a cycle, 64 at least, and
@@ -109,7 +112,7 @@ impl Matmul {
     ) -> Result<Program, Declined> {
         let chip = chip(chip_name)?;
         self.check()?;
-        let Blocks { m, n, k } = blocks;
+        let Blocks { m, n, k, .. } = blocks;
         let multiple = |value: i64, unit: i64| value > 0 && value % unit == 0;
         if !multiple(m, PARTITIONS)
             || !multiple(k, PARTITIONS)
@@ -154,21 +157,33 @@ impl Matmul {
         Ok(())
     }
 
-    /// Blocks to compare; those that reach beyond the product are the same as the first that does.
+    /// Blocks to compare; of those that reach beyond the product in a dimension, the first alone.
     fn candidates(&self) -> Vec<Blocks> {
         let [rows, depth, columns] = self.sizes;
-        let upto = |size: i64, of: [i64; 4]| -> Vec<i64> {
-            let enough = of
-                .iter()
-                .position(|block| *block >= size)
-                .unwrap_or(of.len() - 1);
-            of.iter().take(enough + 1).copied().collect()
+        let upto = |size: i64, of: &[i64]| -> Vec<i64> {
+            let enough = of.iter().position(|block| *block >= size);
+            of.iter()
+                .take(enough.map_or(of.len(), |at| at + 1))
+                .copied()
+                .collect()
         };
         let mut all = Vec::new();
-        for m in upto(rows, [256, 512, 1024, 2048]) {
-            for n in upto(columns, [512, 1024, 1536, 2048]) {
-                for k in upto(depth, [512, 1024, 2048, 4096]) {
-                    all.push(Blocks { m, n, k });
+        for m in upto(rows, &[1024, 2048]) {
+            for n in upto(columns, &[1024, 2048]) {
+                for k in upto(depth, &[384, 512, 1024, 2048]) {
+                    let blocks = Blocks {
+                        m,
+                        n,
+                        k,
+                        peeled: true,
+                    };
+                    all.push(blocks);
+                    if k < depth {
+                        all.push(Blocks {
+                            peeled: false,
+                            ..blocks
+                        });
+                    }
                 }
             }
         }
@@ -247,19 +262,22 @@ impl Kernel {
         let tiles = (rows.size + PARTITIONS - 1) / PARTITIONS;
         let shape = [rows.size.min(PARTITIONS), tiles, columns.size];
         let sums = b.tile("sums", Space::Sbuf, &shape, DType::F32, 1);
-        self.products(b, (&0.into(), unit), rows, columns, Sums::First(&sums));
+        if self.blocks.peeled {
+            self.peeled(b, rows, columns, &sums);
+        } else {
+            self.rolled(b, rows, columns, &sums);
+        }
+    }
+
+    fn peeled(&self, b: &mut Builder, rows: &Part, columns: &Part, sums: &Tile) {
+        let (depth, unit) = (self.depth, self.blocks.k);
+        self.products(b, (&0.into(), unit), rows, columns, Sums::First(sums));
         let last = (depth - 1) / unit;
         match last {
             1 => {}
-            2 => self.products(b, (&unit.into(), unit), rows, columns, Sums::Middle(&sums)),
+            2 => self.products(b, (&unit.into(), unit), rows, columns, Sums::Middle(sums)),
             _ => b.repeat("k", 1, last, 1, |b, k| {
-                self.products(
-                    b,
-                    (&k.times(unit), unit),
-                    rows,
-                    columns,
-                    Sums::Middle(&sums),
-                );
+                self.products(b, (&k.times(unit), unit), rows, columns, Sums::Middle(sums));
             }),
         }
         let begin = last * unit;
@@ -268,8 +286,30 @@ impl Kernel {
             (&begin.into(), depth - begin),
             rows,
             columns,
-            Sums::Last(&sums),
+            Sums::Last(sums),
         );
+    }
+
+    fn rolled(&self, b: &mut Builder, rows: &Part, columns: &Part, sums: &Tile) {
+        let tiles = |b: &mut Builder, name: &str, fill: &mut dyn FnMut(&mut Builder, Part)| {
+            parts(b, name, (&0.into(), rows.size, PARTITIONS), fill);
+        };
+        tiles(b, "mz", &mut |b, tile| {
+            b.memset(kept(sums, &tile, columns), 0.0)
+        });
+        parts(
+            b,
+            "k",
+            (&0.into(), self.depth, self.blocks.k),
+            &mut |b, k| {
+                self.products(b, (&k.at, k.size), rows, columns, Sums::Middle(sums));
+            },
+        );
+        tiles(b, "ms", &mut |b, tile| {
+            let out = self.out(b, &tile, columns);
+            b.copy(out.all(), kept(sums, &tile, columns));
+            self.write(b, &out, &tile, rows, columns);
+        });
     }
 
     /// The products of a block of K.
@@ -353,34 +393,50 @@ impl Kernel {
         columns: &Part,
         sums: Sums<'_>,
     ) {
-        let kept = |sums: &Tile| {
-            sums.part([
-                (0.into(), tile.size),
-                (tile.index.clone(), 1),
-                (0.into(), columns.size),
-            ])
-        };
-        let out = match sums {
-            Sums::First(sums) => return b.copy(kept(sums), psum.all()),
-            Sums::Middle(sums) => {
-                return b.tensor_tensor(kept(sums), kept(sums), psum.all(), Alu::Add);
-            }
-            Sums::All | Sums::Last(_) => b.tile(
-                "out",
-                Space::Sbuf,
-                &[tile.size, columns.size],
-                self.output,
-                2,
-            ),
-        };
         match sums {
-            Sums::Last(sums) => b.tensor_tensor(out.all(), kept(sums), psum.all(), Alu::Add),
-            _ => b.copy(out.all(), psum.all()),
+            Sums::First(sums) => b.copy(kept(sums, tile, columns), psum.all()),
+            Sums::Middle(sums) => {
+                let into = || kept(sums, tile, columns);
+                b.tensor_tensor(into(), into(), psum.all(), Alu::Add);
+            }
+            Sums::All => {
+                let out = self.out(b, tile, columns);
+                b.copy(out.all(), psum.all());
+                self.write(b, &out, tile, rows, columns);
+            }
+            Sums::Last(sums) => {
+                let out = self.out(b, tile, columns);
+                b.tensor_tensor(out.all(), kept(sums, tile, columns), psum.all(), Alu::Add);
+                self.write(b, &out, tile, rows, columns);
+            }
         }
+    }
+
+    /// A tile of the result.
+    fn out(&self, b: &mut Builder, tile: &Part, columns: &Part) -> Tile {
+        b.tile(
+            "out",
+            Space::Sbuf,
+            &[tile.size, columns.size],
+            self.output,
+            2,
+        )
+    }
+
+    fn write(&self, b: &mut Builder, out: &Tile, tile: &Part, rows: &Part, columns: &Part) {
         let at = rows.at.clone().plus(tile.at.clone());
         b.dma_copy(
             self.result.part([(at, tile.size), columns.range()]),
             out.all(),
         );
     }
+}
+
+/// The sums of a tile of rows.
+fn kept(sums: &Tile, tile: &Part, columns: &Part) -> View {
+    sums.part([
+        (0.into(), tile.size),
+        (tile.index.clone(), 1),
+        (0.into(), columns.size),
+    ])
 }
