@@ -22,13 +22,12 @@ const MAX_POINTS: i64 = 1 << 16;
 /// map: the least one, `Some(None)` where `form` has it, `None` where that is not decided.
 pub(super) fn rewrite(form: &Layout, swizzle: Swizzle) -> Option<Option<Layout>> {
     let bits = address_bits(form, swizzle);
-    if bits.as_ref().is_some_and(|bits| is_whole(bits, swizzle)) {
+    if bits.is_some_and(|bits| is_whole(bits, swizzle)) {
         return Some(None);
     }
     let inside = Inside::new(form, swizzle)?;
     for candidate in std::iter::once(None).chain(smaller(swizzle).map(Some)) {
-        let sums = |bits: &Bits| are_digits(bits, swizzle, candidate);
-        if bits.as_ref().is_some_and(|bits| !sums(bits)) {
+        if bits.is_some_and(|bits| !are_digits(bits, swizzle, candidate)) {
             continue;
         }
         if let Some(found) = inside.under(candidate)? {
@@ -38,36 +37,30 @@ pub(super) fn rewrite(form: &Layout, swizzle: Swizzle) -> Option<Option<Layout>>
     Some(None)
 }
 
-/// Bits of addresses that a layout sets one by one, as powers of two below the period.
-type Bits = SmallVec<[i64; 16]>;
-
 /// The bits below the period that the shard sets, one for each bit of a digit, where addresses there are the
 /// offset with some of these bits set: extents and strides are powers of two, no two digits share a bit with
 /// each other or the offset, and no replica moves below the period.
 ///
 /// The swizzled address is then affine over F2 in the bits of the index.
-fn address_bits(form: &Layout, swizzle: Swizzle) -> Option<Bits> {
-    let period = swizzle.period();
-    let low = |iter: &&Iter| iter.axis == Axis::M && iter.stride % period != 0;
+fn address_bits(form: &Layout, swizzle: Swizzle) -> Option<i64> {
+    let below = swizzle.period() - 1;
+    let low = |iter: &&Iter| iter.axis == Axis::M && iter.stride & below != 0;
     if form.replica.iter().any(|iter| low(&iter)) {
         return None;
     }
-    let mut taken = form.offset.get(Axis::M).rem_euclid(period);
-    let mut bits = Bits::new();
+    let offset = form.offset.get(Axis::M) & below;
+    let mut bits = 0_i64;
     for iter in form.shard.iter().filter(low) {
         let (extent, stride) = (iter.extent, iter.stride);
         if extent < 1 || stride < 1 || extent & (extent - 1) != 0 || stride & (stride - 1) != 0 {
             return None;
         }
-        let mut bit = stride;
-        while bit < period && bit / stride < extent {
-            if taken & bit != 0 {
-                return None;
-            }
-            taken |= bit;
-            bits.push(bit);
-            bit *= 2;
+        // Places of a valid layout fit.
+        let digit = (extent - 1).wrapping_mul(stride) & below;
+        if (bits | offset) & digit != 0 {
+            return None;
         }
+        bits |= digit;
     }
     Some(bits)
 }
@@ -75,25 +68,27 @@ fn address_bits(form: &Layout, swizzle: Swizzle) -> Option<Bits> {
 /// Whether both bits of each pair that the swizzle combines are set one by one. The swizzle is the least one
 /// then: to part the images of such a pair, another one has to combine the same two bits, and one that does so
 /// for all pairs is no smaller.
-fn is_whole(bits: &Bits, swizzle: Swizzle) -> bool {
-    let all = bits.iter().fold(0, |all, bit| all | bit);
+fn is_whole(bits: i64, swizzle: Swizzle) -> bool {
     let field = ((1_i64 << swizzle.bits()) - 1) << swizzle.base();
     let pairs = field | field << swizzle.shift();
-    all & pairs == pairs
+    bits & pairs == pairs
 }
 
 /// Whether addresses that are affine over F2 are sums of digits when the candidate takes the swizzle back: if
 /// and only if no two bits of the index change the same bit of the address. (Where they do, setting both adds
 /// twice what they share, a sum of different powers of two with signs, which is not 0.)
-fn are_digits(bits: &Bits, swizzle: Swizzle, candidate: Option<Swizzle>) -> bool {
-    let mut taken = 0_i64;
-    bits.iter().all(|bit| {
-        let image = swizzle.apply(*bit);
+fn are_digits(bits: i64, swizzle: Swizzle, candidate: Option<Swizzle>) -> bool {
+    let (mut left, mut taken) = (bits, 0_i64);
+    while left != 0 {
+        let image = swizzle.apply(left & left.wrapping_neg());
         let image = candidate.map_or(image, |candidate| candidate.apply(image));
-        let apart = taken & image == 0;
+        if taken & image != 0 {
+            return false;
+        }
         taken |= image;
-        apart
-    })
+        left &= left - 1;
+    }
+    true
 }
 
 /// The swizzles of at most the period of `of`, in ascending order of period, bits and position, up to `of`.

@@ -2,8 +2,11 @@
 
 mod common;
 
+use axe_package::dtype::DType;
 use axe_trn::nki::{Generation, print};
+use axe_trn::plan::{Blocks, Matmul, Order};
 use axe_trn::program::{Program, Role};
+use axe_trn::run::memory;
 use common::{Sample, difference, samples};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -85,6 +88,41 @@ fn printed(program: &Program, generation: Generation) -> String {
     print(program, generation).unwrap_or_else(|error| panic!("{}: {error}", program.name))
 }
 
+/// A planned product with tails in all dimensions and several blocks of K.
+fn planned(chip: &str) -> Sample {
+    let (m, k, n) = (130, 140, 520);
+    let matmul = Matmul {
+        sizes: [m, k, n],
+        lhs: Order::KMinor,
+        rhs: Order::KMajor,
+        inputs: DType::F32,
+        output: DType::F32,
+    };
+    let blocks = Blocks {
+        m: 128,
+        n: 512,
+        k: 128,
+        peeled: chip == "trn1",
+    };
+    let program = matmul.with_blocks("matmul", chip, blocks).unwrap();
+    let [a, b] =
+        [(m * k, 1), (k * n, 2)].map(|(count, seed)| common::numbers(count as usize, seed));
+    let element = |at: i64| -> f64 {
+        let product = |x: i64| {
+            f64::from(a[(at / n * k + x) as usize]) * f64::from(b[(x * n + at % n) as usize])
+        };
+        (0..k).map(product).sum()
+    };
+    Sample {
+        program,
+        inputs: [&a, &b]
+            .map(|values| memory::encode(DType::F32, values))
+            .to_vec(),
+        expected: vec![(0..m * n).map(element).collect()],
+        tolerance: 1e-4,
+    }
+}
+
 #[test]
 fn printed_source_computes_what_the_program_does() {
     if python().is_none() {
@@ -92,7 +130,7 @@ fn printed_source_computes_what_the_program_does() {
         return;
     }
     for chip in ["trn1", "trn2"] {
-        for sample in samples(chip) {
+        for sample in samples(chip).into_iter().chain([planned(chip)]) {
             for generation in [Generation::Old, Generation::New] {
                 let source = printed(&sample.program, generation);
                 let what = format!("{} on {chip}, {}", sample.program.name, name(generation));
