@@ -18,8 +18,9 @@ pub struct Body {
 pub fn body(dtype: DType, random: &mut Random) -> Body {
     match dtype.unit_roundoff() {
         Some(_) => float(dtype, random),
-        None => match random.below(3) {
+        None => match random.below(4) {
             0 => bits(dtype, random),
+            3 => counts(dtype, random),
             1 => quotient_by_constant(dtype, random),
             _ => quotient(dtype, random),
         },
@@ -101,6 +102,25 @@ fn quotient(dtype: DType, random: &mut Random) -> Body {
     }
 }
 
+/// The absolute value, and counts of bits.
+fn counts(dtype: DType, random: &mut Random) -> Body {
+    let op = random.pick(&["absi", "ctpop", "ctlz", "cttz"]);
+    let bits = dtype.bytes() as u32 * 8;
+    Body {
+        constants: vec![],
+        lines: vec![format!("%s = math.{op} %e : {}", mlir(dtype))],
+        apply: Box::new(move |value| {
+            let own = unsigned(value as i64, dtype);
+            match op {
+                "absi" => value.abs(),
+                "ctpop" => f64::from(own.count_ones()),
+                "ctlz" => f64::from(own.leading_zeros() + bits - 64),
+                _ => f64::from(own.trailing_zeros().min(bits)),
+            }
+        }),
+    }
+}
+
 /// Bits, shifts, comparisons.
 fn bits(dtype: DType, random: &mut Random) -> Body {
     type Apply = fn(i64, i64, DType) -> i64;
@@ -155,43 +175,55 @@ fn bits(dtype: DType, random: &mut Random) -> Body {
 /// Operations whose results IEEE 754 defines to the last bit.
 fn float(dtype: DType, random: &mut Random) -> Body {
     let scalar = mlir(dtype);
-    // There is no absf of f64 on the target.
-    let wide = dtype == DType::F64;
     let line = |text: &str| vec![format!("%s = {text} : {scalar}")];
-    let choices = if wide { 5 } else { 7 };
-    let (constants, lines, apply): (Vec<f64>, _, Box<dyn Fn(f64) -> f64>) =
-        match random.below(choices) {
-            0 => (vec![], line("arith.negf %e"), Box::new(|x| -x)),
-            1 => (
-                vec![0.5],
-                line("arith.maximumf %e, {0}"),
-                Box::new(|x| x.max(0.5)),
-            ),
-            2 => (
-                vec![0.5],
-                line("arith.minimumf {0}, %e"),
-                Box::new(|x| x.min(0.5)),
-            ),
-            3 => (vec![3.0], line("arith.divf %e, {0}"), Box::new(|x| x / 3.0)),
-            4 => (
-                vec![-0.5, 2.0],
-                vec![
-                    format!("%q = arith.cmpf olt, %e, {{0}} : {scalar}"),
-                    format!("%s = arith.select %q, {{1}}, %e : {scalar}"),
-                ],
-                Box::new(|x| if x < -0.5 { 2.0 } else { x }),
-            ),
-            5 => (vec![], line("math.absf %e"), Box::new(f64::abs)),
-            _ => (
-                vec![1.0],
-                vec![
-                    format!("%m = math.absf %e : {scalar}"),
-                    format!("%d = arith.addf %m, {{0}} : {scalar}"),
-                    format!("%s = arith.divf {{0}}, %d : {scalar}"),
-                ],
-                Box::new(move |x| 1.0 / round(x.abs() + 1.0, dtype)),
-            ),
-        };
+    let (constants, lines, apply): (Vec<f64>, _, Box<dyn Fn(f64) -> f64>) = match random.below(10) {
+        0 => (vec![], line("arith.negf %e"), Box::new(|x| -x)),
+        1 => (
+            vec![0.5],
+            line("arith.maximumf %e, {0}"),
+            Box::new(|x| x.max(0.5)),
+        ),
+        2 => (
+            vec![0.5],
+            line("arith.minimumf {0}, %e"),
+            Box::new(|x| x.min(0.5)),
+        ),
+        3 => (vec![3.0], line("arith.divf %e, {0}"), Box::new(|x| x / 3.0)),
+        4 => (
+            vec![-0.5, 2.0],
+            vec![
+                format!("%q = arith.cmpf olt, %e, {{0}} : {scalar}"),
+                format!("%s = arith.select %q, {{1}}, %e : {scalar}"),
+            ],
+            Box::new(|x| if x < -0.5 { 2.0 } else { x }),
+        ),
+        5 => (vec![], line("math.absf %e"), Box::new(f64::abs)),
+        7 | 8 => {
+            type Apply = fn(f64) -> f64;
+            let (op, apply): (_, Apply) = random.pick(&[
+                ("floor", f64::floor as Apply),
+                ("ceil", f64::ceil),
+                ("trunc", f64::trunc),
+                ("round", f64::round),
+                ("roundeven", f64::round_ties_even),
+            ]);
+            (vec![], line(&format!("math.{op} %e")), Box::new(apply))
+        }
+        9 => (
+            vec![-2.5],
+            line("math.copysign {0}, %e"),
+            Box::new(|x| 2.5f64.copysign(x)),
+        ),
+        _ => (
+            vec![1.0],
+            vec![
+                format!("%m = math.absf %e : {scalar}"),
+                format!("%d = arith.addf %m, {{0}} : {scalar}"),
+                format!("%s = arith.divf {{0}}, %d : {scalar}"),
+            ],
+            Box::new(move |x| 1.0 / round(x.abs() + 1.0, dtype)),
+        ),
+    };
     Body {
         constants,
         lines,
