@@ -39,6 +39,11 @@ pub(super) fn convert<'c>(
     if result.len() != op.result_map(0).len() || !is_product(&left, &right, &result) {
         return Ok(None);
     }
+    // A reduction of rows forms what the body computes where it is summed up; a product would write it out first.
+    let whole = |term: &Term<'c>| term.loops.len() == op.reductions.len();
+    if !(left.is_operand() && right.is_operand()) && (whole(&left) || whole(&right)) {
+        return Ok(None);
+    }
     let formed = |term: &Term<'c>, counts: &mut Counts| term.formed(builder, op, counts);
     let (whole_left, whole_right) = (formed(&left, counts)?, formed(&right, counts)?);
     let (factor_left, factor_right) = fold(builder, &whole_left, &whole_right)?;

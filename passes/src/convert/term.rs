@@ -113,6 +113,11 @@ impl<'c> Term<'c> {
         }
     }
 
+    /// Whether it is an operand as it is, but for its width.
+    pub(super) const fn is_operand(&self) -> bool {
+        matches!(self.form, Form::Argument(_))
+    }
+
     /// What a product of its bytes lacks of a product of it.
     pub(super) fn shift(&self) -> Option<Shift<'c>> {
         match self.form {

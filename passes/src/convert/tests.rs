@@ -183,6 +183,23 @@ fn a_sum_that_would_be_written_out_is_refused() {
 }
 
 #[test]
+fn a_sum_of_rows_is_no_product_where_its_body_computes() {
+    let outcome = converted(
+        "func.func @f(%x: tensor<16x64xf32>, %w: tensor<64xf32>, %o: tensor<16xf32>) -> tensor<16xf32> {
+            %0 = linalg.generic {indexing_maps = [affine_map<(m, k) -> (m, k)>, affine_map<(m, k) -> (k)>, affine_map<(m, k) -> (m)>], iterator_types = [\"parallel\", \"reduction\"]} ins(%x, %w : tensor<16x64xf32>, tensor<64xf32>) outs(%o : tensor<16xf32>) {
+            ^bb0(%a: f32, %b: f32, %c: f32):
+                %e = math.exp %a : f32
+                %p = arith.mulf %e, %b : f32
+                %s = arith.addf %c, %p : f32
+                linalg.yield %s : f32
+            } -> tensor<16xf32>
+            return %0 : tensor<16xf32>
+        }",
+    );
+    assert_eq!(outcome.counts, [0, 2, 1]);
+}
+
+#[test]
 fn unsigned_bytes_are_signed_ones_and_sums() {
     let outcome = converted(
         "func.func @f(%x: tensor<16x64xi8>, %w: tensor<64x32xi8>, %o: tensor<16x32xi32>) -> tensor<16x32xi32> {

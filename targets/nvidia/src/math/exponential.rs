@@ -106,7 +106,7 @@ pub(crate) fn expm1<M: Machine>(x: Float<'_, M>) -> Float<'_, M> {
 }
 
 /// The exponent and the mantissa between the roots of 1/2 and 2 of a positive number.
-fn taken_apart<'m, M: Machine>(x: Float<'m, M>) -> (Float<'m, M>, Float<'m, M>) {
+pub(super) fn taken_apart<'m, M: Machine>(x: Float<'m, M>) -> (Float<'m, M>, Float<'m, M>) {
     let subnormal = x.less(f64::MIN_POSITIVE);
     let bits = subnormal.choose(x * 2f64.powi(54), x).bits();
     let root = (SQRT_2 / 2.0).to_bits() as i64;

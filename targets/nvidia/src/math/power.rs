@@ -1,6 +1,6 @@
 //! Powers, roots, and rounding.
 
-use super::exponential::{exp_of_sum, is_whole};
+use super::exponential::{exp_of_sum, is_whole, taken_apart};
 use super::machine::{Bit, Float, Machine};
 
 /// ln 2 in two parts: the first has 42 bits, so that its products with exponents are exact.
@@ -31,12 +31,8 @@ fn sum<'m, M: Machine>(a: Float<'m, M>, b: Float<'m, M>) -> [Float<'m, M>; 2] {
 
 /// ln of a positive number in two parts, of together about 64 bits.
 fn log_in_parts<M: Machine>(x: Float<'_, M>) -> [Float<'_, M>; 2] {
-    let subnormal = x.less(f64::MIN_POSITIVE);
-    let bits = subnormal.choose(x * 2f64.powi(54), x).bits();
-    let exponent = (bits - std::f64::consts::FRAC_1_SQRT_2.to_bits() as i64).sar(52);
-    let f = (bits - exponent.shl(52)).as_bits() - 1.0;
-    let k = exponent.to_float();
-    let k = subnormal.choose(k - 54.0, k);
+    let (k, mantissa) = taken_apart(x);
+    let f = mantissa - 1.0;
     // s = f / (2 + f), with what rounding loses of the sum and the quotient.
     let below = f + 2.0;
     let below_rest = f - (below - 2.0);
