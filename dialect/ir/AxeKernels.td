@@ -245,6 +245,77 @@ def Axe_BarrierOp : Axe_Op<"barrier", [MemoryEffects<[MemWrite]>]> {
   let hasVerifier = 1;
 }
 
+def Axe_OrderedBeginOp : Axe_Op<"ordered.begin", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Waits until it is this member's turn";
+  let description = [{
+    The members of the scope around it, at the level `level`, go on one after
+    another: the first one, the second one, ..., the last one, and the first one
+    again. A turn lasts until the `axe.ordered.end` of the token. Other members
+    execute meanwhile what is outside of their turns: of two warpgroups that
+    issue their products in turns, one multiplies while the other forms the
+    exponentials of its softmax ("ping-pong", FlashAttention-3; CUTLASS's
+    `OrderedSequenceBarrier`). It orders the members' execution, and no memory.
+
+    All `axe.ordered.begin` of a scope share one order, in loops and branches
+    too: every member takes as many turns as the others.
+
+    **Constraints**
+
+    * (OB1) the scope around it has several members of the level, which are warps or warpgroups;
+    * (OB2) the token has one use, an `axe.ordered.end` behind it in the same block;
+    * (OB3) no other turn lies between the two.
+
+    **Example**
+
+    ```mlir
+    axe.scope warpgroup [1, 3) {
+      scf.for ... {
+        %turn = axe.ordered.begin warpgroup : !axe.token
+        %s = axe.gemm async ...
+        axe.ordered.end %turn
+        ...
+      }
+    }
+    ```
+
+    **Errors**
+
+    ```mlir
+    axe.scope warpgroup [1, 2) { %t = axe.ordered.begin warpgroup : !axe.token ... }  // (OB1) expected a scope of several warpgroups around it
+    %t = axe.ordered.begin warpgroup : !axe.token                                     // (OB2) expected one axe.ordered.end of the token, in the same block, got 0
+    %t = axe.ordered.begin ... %u = axe.ordered.begin ... axe.ordered.end %t          // (OB3) expected no other turn within a turn
+    ```
+  }];
+  let arguments = (ins Axe_LevelAttr:$level);
+  let results = (outs Axe_TokenType:$turn);
+  let assemblyFormat = "$level attr-dict `:` type($turn)";
+  let hasVerifier = 1;
+}
+
+def Axe_OrderedEndOp : Axe_Op<"ordered.end", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Hands the turn on to the next member";
+  let description = [{
+    Ends the turn that `axe.ordered.begin` gave, and goes on: the next member
+    may begin its turn.
+
+    **Constraints**
+
+    * (OE1) the token is that of an `axe.ordered.begin`.
+
+    **Example**: `axe.ordered.end %turn`
+
+    **Errors**
+
+    ```mlir
+    %t = axe.commit : !axe.token
+    axe.ordered.end %t  // (OE1) expected the token of an axe.ordered.begin
+    ```
+  }];
+  let arguments = (ins Axe_TokenType:$turn);
+  let assemblyFormat = "$turn attr-dict";
+  let hasVerifier = 1;
+}
+
 def Axe_ForTilesOp : Axe_Op<"for_tiles", [
     SingleBlockImplicitTerminator<"EndOp">, RecursiveMemoryEffects]> {
   let summary = "Visits a grid of tiles, shared out among the blocks of the launch";

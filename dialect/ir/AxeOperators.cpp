@@ -166,6 +166,17 @@ LogicalResult MapOp::verify() {
   return success();
 }
 
+LogicalResult IndexOp::verify() {
+  auto map = (*this)->getParentOfType<MapOp>();
+  if (!map)
+    return emitOpError("(IX1) expected to be in the body of an axe.map");
+  size_t rank = shapeOf(map.getResult().getType()).size();
+  if (getDim() >= rank)
+    return emitOpError("(IX1) expected a dimension below ")
+           << rank << ", got " << getDim();
+  return success();
+}
+
 LogicalResult MaskOp::verify() {
   Type source = getSource().getType();
   size_t rank = shapeOf(source).size();

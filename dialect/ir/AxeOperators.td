@@ -226,6 +226,47 @@ def Axe_MapOp : Axe_Operator<"map", [Axe_Logical, Axe_Elementwise, Axe_Tileable,
   }];
 }
 
+def Axe_IndexOp : Axe_Op<"index", [Pure]> {
+  let summary = "The index of the element that a map's body computes";
+  let description = [{
+    In the body of an `axe.map`: the index of the element along the dimension
+    `dim` of the map's result, as `linalg.index` is for `linalg.generic`. Of a
+    tile it counts from the tile's first element: the body adds the tile's
+    origin to compare places in the whole tensor.
+
+    **Constraints**
+
+    * (IX1) it is in the body of an `axe.map`, and `dim` is below the rank of
+      the map's result.
+
+    **Example**: a causal mask of the tile at (%m, %n)
+
+    ```mlir
+    %y = axe.map ins(%s : tensor<128x64xf32, #acc>) -> tensor<128x64xf32, #acc> {
+    ^bb0(%u: f32):
+      %i = axe.index 0
+      %j = axe.index 1
+      %row = arith.addi %m, %i : index
+      %column = arith.addi %n, %j : index
+      %seen = arith.cmpi sle, %column, %row : index
+      %v = arith.select %seen, %u, %lowest : f32
+      axe.yield %v : f32
+    }
+    ```
+
+    **Errors**
+
+    ```mlir
+    func.func @f() { %i = axe.index 0 }                          // (IX1) expected to be in the body of an axe.map
+    %0 = axe.map ins(%x : tensor<4xf32>) -> tensor<4xf32> { ... %i = axe.index 1 ... }  // (IX1) expected a dimension below 1, got 1
+    ```
+  }];
+  let arguments = (ins ConfinedAttr<I64Attr, [IntNonNegative]>:$dim);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$dim attr-dict";
+  let hasVerifier = 1;
+}
+
 def Axe_YieldOp : Axe_Op<"yield", [Terminator, HasParent<"MapOp">, Pure, ReturnLike]> {
   let summary = "The value of a map's body";
   let description = [{

@@ -447,6 +447,53 @@ LogicalResult ScopeOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
+// OrderedBeginOp, OrderedEndOp
+//===----------------------------------------------------------------------===//
+
+/// (OB1)
+static LogicalResult verifyMembers(OrderedBeginOp op) {
+  Level level = op.getLevel();
+  bool ordered = level == Level::Warpgroup || level == Level::Warp;
+  std::optional<int64_t> members = ordered && op->getParentOfType<ScopeOp>()
+                                       ? membersAround(op, level)
+                                       : std::nullopt;
+  if (members && *members > 1)
+    return success();
+  return op.emitOpError("(OB1) expected a scope of several ")
+         << (ordered ? stringifyLevel(level) : "warp") << "s around it";
+}
+
+LogicalResult OrderedBeginOp::verify() {
+  if (failed(verifyMembers(*this)))
+    return failure();
+  auto users = getTurn().getUsers();
+  int64_t ends = llvm::count_if(users, [&](Operation *user) {
+    return isa<OrderedEndOp>(user) && user->getBlock() == (*this)->getBlock();
+  });
+  if (ends != 1 || !getTurn().hasOneUse())
+    return emitOpError("(OB2) expected one axe.ordered.end of the token, in "
+                       "the same block, got ")
+           << ends;
+  Operation *end = *users.begin();
+  for (Operation *op = (*this)->getNextNode(); op && op != end;
+       op = op->getNextNode()) {
+    auto other = [](Operation *inner) {
+      return isa<OrderedBeginOp>(inner) ? WalkResult::interrupt()
+                                        : WalkResult::advance();
+    };
+    if (op->walk(other).wasInterrupted())
+      return emitOpError("(OB3) expected no other turn within a turn");
+  }
+  return success();
+}
+
+LogicalResult OrderedEndOp::verify() {
+  if (!getTurn().getDefiningOp<OrderedBeginOp>())
+    return emitOpError("(OE1) expected the token of an axe.ordered.begin");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // TileAtOp
 //===----------------------------------------------------------------------===//
 

@@ -8,10 +8,10 @@ include "mlir/IR/BuiltinTypeInterfaces.td"
 
 def Axe_TokenType : TypeDef<Axe_Dialect, "Token"> {
   let mnemonic = "token";
-  let summary = "The completion of asynchronous copies";
+  let summary = "The order of operations";
   let description = [{
-    Stands for a group of asynchronous copies that `axe.commit` closed. A wait
-    names it; nothing else consumes it.
+    Stands for a group of asynchronous copies that `axe.commit` closed, or for
+    the turn that `axe.ordered.begin` gave: order alone, no value.
   }];
 }
 

@@ -9,6 +9,7 @@ use crate::ir::value::{defined_by, defining, identity, name, operands, replace_a
 use crate::ir::{Builder, DYNAMIC, Op, TensorType, Val, attribute, walk};
 use crate::remark::{self, Kind};
 use crate::{PassError, PassResult, error};
+use axe_dialect::ops;
 use melior::ir::ValueLike;
 use melior::ir::attribute::StringAttribute;
 use melior::ir::operation::OperationLike;
@@ -185,10 +186,22 @@ fn check<'c>(func: Op<'c>, ops: &[Op<'c>], refused: &mut Refused<'c>) {
             let what = "expected operators in the function's first block, and not in regions of it";
             refused.refuse(&[op], PassError::new(op.location(), what));
         } else if is_operator(op)
-            && let Err(why) = check_tensors(op)
+            && let Err(why) = check_tensors(op).and_then(|()| check_places(op))
         {
             refused.refuse(&[op], why);
         }
+    }
+}
+
+/// Refuses a map whose body asks for places.
+fn check_places<'c>(op: Op<'c>) -> PassResult<'c> {
+    let mut inner = walk::nested(op, &|_| true).into_iter();
+    match inner.find(|op| name(*op) == ops::INDEX) {
+        None => Ok(()),
+        Some(index) => Err(PassError::new(
+            index.location(),
+            "'axe.index' is for the maps of kernels: a planned kernel's tiles have other places than the tensor",
+        )),
     }
 }
 

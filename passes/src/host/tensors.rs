@@ -8,8 +8,9 @@ use crate::error::{PassError, PassResult};
 use crate::ir::value::{parts, replace_all_uses};
 use crate::ir::{Builder, Op, TensorType, Val, walk};
 use crate::speculation;
+use axe_dialect::Typed;
 use axe_dialect::ops::{
-    BroadcastOp, CastOp, ExtractSliceOp, FillOp, MapOp, MaskOp, ReduceOp, TransposeOp, YieldOp,
+    BroadcastOp, CastOp, ExtractSliceOp, FillOp, IndexOp, MapOp, MaskOp, ReduceOp, TransposeOp, YieldOp,
 };
 use melior::ir::operation::OperationLike;
 use melior::ir::{Type, ValueLike};
@@ -64,7 +65,12 @@ pub(super) fn map<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Val<'
     let Some(block) = walk::blocks(op).first().copied() else {
         return Err(PassError::new(op.location(), "a map without a body"));
     };
-    let body = walk::operations(block);
+    let indices: Vec<_> = walk::nested(op, &|_| true)
+        .into_iter()
+        .filter_map(|op| Some((op, IndexOp::of(op)?)))
+        .collect();
+    let mut body = walk::operations(block);
+    body.retain(|op| IndexOp::of(*op).is_none());
     let Some((last, scalars)) = body.split_last() else {
         return Err(PassError::new(op.location(), "a map with an empty body"));
     };
@@ -74,6 +80,12 @@ pub(super) fn map<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Val<'
             if let Some(argument) = walked::argument(block, number) {
                 replace_all_uses(argument, element);
             }
+        }
+        for (op, index) in indices {
+            let at = usize::try_from(index.dim).ok().and_then(|dim| at.get(dim));
+            let at = at.ok_or_else(|| PassError::new(op.location(), "expected a dimension"))?;
+            replace_all_uses(index.result, at.value(inner)?);
+            walk::erase(op);
         }
         for scalar in scalars {
             inner.take(*scalar);

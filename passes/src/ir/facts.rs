@@ -1,6 +1,7 @@
 //! What is known of an index value without running the kernel: a divisor and a range.
 
-use super::value::{argument_number, defining, identity, name, operands, parent};
+use super::value::{argument_number, defining, identity, name, operands, parent, results};
+use super::walk::{blocks, operations};
 use super::{DYNAMIC, Op, Val, attribute, types};
 use axe_dialect::Typed;
 use axe_dialect::ops::{self, ForTilesOp, TileAtOp, Trait};
@@ -8,6 +9,9 @@ use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
 use std::cell::RefCell;
 use std::collections::HashMap;
+
+/// The bounds of an `scf.for`, and its step, in front of what it carries.
+const BOUNDS: usize = 3;
 
 /// Multiples of `divisor` (0 for the number zero) from `low` to `high`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,6 +165,11 @@ impl Facts {
         }
         let fact = match defining(value) {
             Some(op) if name(op) == ops::TILE_AT => self.of_place(op, value),
+            Some(op) if name(op) == "scf.for" => {
+                let same = |result: &Val| identity(*result) == identity(value);
+                let at = results(op).iter().position(same);
+                at.map_or(Fact::UNKNOWN, |at| self.of_carried(op, at))
+            }
             Some(op) => self.of_result(op),
             None => self.of_argument(value),
         };
@@ -239,6 +248,16 @@ impl Facts {
         self.of_tile(Some(if is_row { place.rows } else { place.columns }))
     }
 
+    /// What a loop carries: what it begins with, or what a turn leaves.
+    fn of_carried(&self, op: Op, at: usize) -> Fact {
+        let first = operands(op).get(BOUNDS + at).copied();
+        let yielded = blocks(op).first().and_then(|body| operations(*body).pop());
+        let next = yielded.and_then(|op| operands(op).get(at).copied());
+        first.zip(next).map_or(Fact::UNKNOWN, |(first, next)| {
+            self.of(first).join(self.of(next))
+        })
+    }
+
     /// An induction variable runs from its lower bound by its step; another argument may be anything.
     fn of_argument(&self, value: Val) -> Fact {
         let Some(op) = parent(value) else {
@@ -250,11 +269,17 @@ impl Facts {
                 return self.of_tile(counts.unwrap_or_default().get(at).copied());
             }
             ("scf.for", Some(0)) => {}
+            ("scf.for", Some(at)) => {
+                // What a turn makes of it may depend on it: of which nothing is known meanwhile.
+                let meanwhile = (identity(value), Fact::UNKNOWN);
+                self.known.borrow_mut().extend([meanwhile]);
+                return self.of_carried(op, at - 1);
+            }
             _ => return Fact::UNKNOWN,
         }
         let bounds: Vec<_> = operands(op)
             .into_iter()
-            .take(3)
+            .take(BOUNDS)
             .map(|bound| self.of(bound))
             .collect();
         let &[low, high, step] = bounds.as_slice() else {

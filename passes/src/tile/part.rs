@@ -3,8 +3,10 @@
 use super::Options;
 use crate::error::{PassError, PassResult};
 use crate::ir::facts::Fact;
-use crate::ir::value::results;
-use crate::ir::{Builder, DYNAMIC, Op, Val};
+use crate::ir::value::{replace_all_uses, results};
+use crate::ir::{Builder, DYNAMIC, Op, Val, walk};
+use axe_dialect::Typed;
+use axe_dialect::ops::IndexOp;
 use melior::ir::{Type, ValueLike};
 use mlir_sys as sys;
 
@@ -168,6 +170,31 @@ fn part<'c>(
         extent,
         size,
     })
+}
+
+/// The tile of a map: a copy whose body asks for places in the whole tensor.
+pub(super) fn map_of<'c>(
+    builder: &Builder<'c>,
+    op: Op<'c>,
+    operands: &[Val<'c>],
+    (result, parts): (Type<'c>, &[Part<'c>]),
+) -> PassResult<'c, Op<'c>> {
+    let copy = copy_of(builder, op, operands, Some(result));
+    for op in walk::nested(copy, &|_| true) {
+        let Some(index) = IndexOp::of(op) else {
+            continue;
+        };
+        let part = usize::try_from(index.dim).ok().and_then(|dim| parts.get(dim));
+        let Some(begin) = part.and_then(|part| part.at) else {
+            continue;
+        };
+        let inner = Builder::before(op);
+        let own = inner.result_of(inner.clone_of(op))?;
+        let whole = inner.value("arith.addi", &[own, begin], inner.index_type(), &[])?;
+        replace_all_uses(index.result, whole);
+        walk::erase(op);
+    }
+    Ok(copy)
 }
 
 /// A copy of an operation, with its attributes and regions, on other operands; its result gets this type.

@@ -4,7 +4,7 @@
 
 use super::Options;
 use super::memory::{fail, slice};
-use super::part::{Part, along, copy_of, extents, nest};
+use super::part::{Part, along, copy_of, extents, map_of, nest};
 use super::product;
 use crate::boxes;
 use crate::error::PassResult;
@@ -101,12 +101,12 @@ impl<'c> Tiles<'_, 'c> {
             }
             ops::COPY | ops::CAST | ops::MAP => {
                 let tile = |operand: &Val<'c>| self.value(*operand, parts);
-                built(
-                    &operands
-                        .iter()
-                        .map(tile)
-                        .collect::<PassResult<'c, Vec<_>>>()?,
-                )
+                let tiles = operands
+                    .iter()
+                    .map(tile)
+                    .collect::<PassResult<'c, Vec<_>>>()?;
+                let copy = map_of(&self.builder, op, &tiles, (r#type, parts))?;
+                self.builder.result_of(copy)
             }
             ops::MASK => {
                 let mask: MaskOp = value::parts(op)?;

@@ -3,7 +3,7 @@
 
 use super::Options;
 use super::memory::fail;
-use super::part::{Along, Part, along, copy_of, extents, nest};
+use super::part::{Along, Part, along, copy_of, extents, map_of, nest};
 use super::product::{Product, zero};
 use super::registers::{mask_operands, source_parts};
 use crate::error::{PassError, PassResult};
@@ -205,7 +205,7 @@ fn one<'c>(
                 .iter()
                 .map(tile)
                 .collect::<PassResult<'c, Vec<_>>>()?;
-            built(builder, op, &tiles, r#type)
+            builder.result_of(map_of(builder, op, &tiles, (r#type, parts))?)
         }
     }
 }

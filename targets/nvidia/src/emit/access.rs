@@ -20,6 +20,12 @@ type Key = Vec<(usize, Option<i64>)>;
 /// Accesses of the same bounds, by their position in a plan.
 pub(crate) type Groups = BTreeMap<Key, Vec<usize>>;
 
+/// A register's part of a fragment's index along a dimension.
+pub(crate) fn register_index(dim: &[Digit], register: i64) -> i64 {
+    let own = dim.iter().filter(|digit| digit.source == Source::Register);
+    own.map(|digit| digit.value(0, register)).sum()
+}
+
 impl<'c> Emitter<'c> {
     /// What an operator reads: its first operand.
     pub(crate) fn source(&self, op: Op<'c>) -> PassResult<'c, Val<'c>> {
@@ -58,9 +64,8 @@ impl<'c> Emitter<'c> {
 
     /// The index along a dimension of a fragment that a register of this thread holds.
     pub(crate) fn index_along(&self, dim: &[Digit], register: i64) -> PassResult<'c, Int<'c>> {
-        let own = dim.iter().filter(|digit| digit.source == Source::Register);
-        let part = own.map(|digit| digit.value(0, register)).sum();
-        self.ints().add(self.thread_index(dim)?, Int::Known(part))
+        let part = Int::Known(register_index(dim, register));
+        self.ints().add(self.thread_index(dim)?, part)
     }
 
     /// The index that a register of this thread holds.

@@ -72,6 +72,8 @@ pub(crate) struct Emitter<'c> {
     pub loops: usize,
     /// Whether what is being emitted is the body of a map, which runs on registers without an element too.
     pub speculative: bool,
+    /// The element that a map's body computes: its index along each dimension, where the body asks for it.
+    pub element: Vec<Int<'c>>,
     /// The kernel's tensor maps.
     pub tensor_maps: Vec<TensorMapParameter<'c>>,
     /// The first block of the function, whose arguments are its parameters.
@@ -108,6 +110,7 @@ impl<'c> Emitter<'c> {
             staging: Staging::new(false),
             loops: 0,
             speculative: false,
+            element: Vec::new(),
             tensor_maps: Vec::new(),
             entry: None,
             shared,

@@ -4,6 +4,7 @@
 //! | function | form | error in f32 |
 //! | --- | --- | --- |
 //! | exp | `ex2(r log2 e) ex2(n)`, `x = n ln 2 + r` | 2^-21 relative (ex2.approx: 2^-22) |
+//! | exp2 | `ex2.approx`; with `fastmath<afn>` `ex2.approx.ftz`, which takes subnormal numbers for zero | 2^-22 relative |
 //! | log | `lg2(x) ln 2` | 2^-21 absolute |
 //! | tanh | odd series below 0.3, else `1 - 2 / (exp(2x) + 1)` | 2^-21 relative |
 //! | erf | series below 0.5, else Abramowitz and Stegun 7.1.26 | 2e-7 absolute |
@@ -26,6 +27,8 @@ use super::value::Bound;
 const SQRT: &str = "llvm.nvvm.sqrt.rn.f";
 /// `ex2.approx.f32` (PTX ISA 9.7.3.20).
 const EX2: &str = "llvm.nvvm.ex2.approx.f32";
+/// `ex2.approx.ftz.f32`: the instruction alone, without the scaling that keeps subnormal numbers.
+const EX2_FTZ: &str = "llvm.nvvm.ex2.approx.ftz.f32";
 /// `lg2.approx.f32` (PTX ISA 9.7.3.18).
 const LG2: &str = "llvm.nvvm.lg2.approx.f";
 
@@ -79,6 +82,7 @@ impl<'c> Emitter<'c> {
                 let root = f32.intrinsic(SQRT, &[x])?;
                 f32.apply("arith.divf", &[f32.number(1.0)?, root])?
             }
+            "math.exp2" if is_approximate(op) => f32.intrinsic(EX2_FTZ, &[x])?,
             "math.fma" => f32.intrinsic("llvm.fma.f32", &self.wide(&operands, f32.r#type)?)?,
             // `max` and `min` give the operand that is a number (PTX ISA 9.7.3.12).
             "arith.maxnumf" => {
@@ -125,6 +129,12 @@ impl<'c> Emitter<'c> {
                 ))
             })
     }
+}
+
+/// Whether `fastmath` lets a function be an approximation (`afn`, LLVM's "approximate functions").
+fn is_approximate(op: Op<'_>) -> bool {
+    let flags = op.attribute("fastmath").ok().map(|flags| flags.to_string());
+    flags.is_some_and(|flags| flags.contains("afn") || flags.contains("<fast>"))
 }
 
 /// Arithmetic in f32.

@@ -16,6 +16,7 @@ mod int;
 mod math;
 mod memory;
 mod module;
+mod order;
 mod pingpong;
 mod pipeline;
 mod progress;

@@ -5,9 +5,10 @@
 //! the turn on at named barriers.
 
 use super::emitter::Emitter;
-use super::int::{Int, Predicate};
+use super::int::Int;
+use super::order::{Order, after};
 use crate::state::rings::{RingKey, Side};
-use crate::state::threads::{NamedBarrier, ThreadGroup, is_pingpong};
+use crate::state::threads::is_pingpong;
 use axe_passes::PassResult;
 use axe_passes::ir::Op;
 use axe_passes::ir::value::{identity, name, operands};
@@ -41,13 +42,15 @@ impl<'c> Emitter<'c> {
 
     /// The last group lets the first one begin.
     pub(crate) fn begin_turns(&mut self, turns: Turns<'c>) -> PassResult<'c> {
-        let last = Int::Known(turns.count - 1);
-        let ends = self.ints().compare(Predicate::Equal, turns.number, last)?;
-        self.when(ends, &[], |emitter| {
-            emitter.arrive_for(0)?;
-            Ok(Vec::new())
-        })?;
-        Ok(())
+        self.hand_on(&self.tile_order(turns), &[(turns.count - 1, 0)])
+    }
+
+    /// The order of the groups that share the tiles.
+    fn tile_order(&self, turns: Turns<'c>) -> Order<'c> {
+        Order {
+            members: self.group.clone(),
+            number: turns.number,
+        }
     }
 
     /// The body of a loop over tiles. A group's turn lasts from before the first operation that takes stages until after
@@ -65,11 +68,11 @@ impl<'c> Emitter<'c> {
         };
         for (at, op) in operations.into_iter().enumerate() {
             if first == Some(at) {
-                self.await_turn(turns)?;
+                self.await_turn(&self.tile_order(turns))?;
             }
             self.operation(op)?;
             if last == Some(at) {
-                self.hand_on(turns)?;
+                self.hand_on(&self.tile_order(turns), &after(turns.count))?;
             }
         }
         Ok(())
@@ -83,60 +86,13 @@ impl<'c> Emitter<'c> {
         let next = ints.rem(tiles, turns.count)?;
         let waits = ints.less(ints.sub(next, Int::Known(1))?, turns.number)?;
         self.when(waits, &[], |emitter| {
-            emitter.await_turn(turns)?;
-            emitter.hand_to(turns, 1..turns.count)?;
+            let order = emitter.tile_order(turns);
+            emitter.await_turn(&order)?;
+            let mut pairs = after(turns.count);
+            pairs.pop();
+            emitter.hand_on(&order, &pairs)?;
             Ok(Vec::new())
         })?;
-        Ok(())
-    }
-
-    /// Waits until the group before has handed the turn on.
-    fn await_turn(&mut self, turns: Turns<'c>) -> PassResult<'c> {
-        let ThreadGroup { firsts, warps } = self.group.clone();
-        for (at, first) in (0..).zip(firsts) {
-            let own = self
-                .ints()
-                .compare(Predicate::Equal, turns.number, Int::Known(at))?;
-            self.when(own, &[], |emitter| {
-                emitter.meet(NamedBarrier::Turn { first }, 2 * warps)?;
-                Ok(Vec::new())
-            })?;
-        }
-        Ok(())
-    }
-
-    /// Lets the next group begin.
-    fn hand_on(&mut self, turns: Turns<'c>) -> PassResult<'c> {
-        self.hand_to(turns, (1..turns.count).chain([0]))
-    }
-
-    /// Lets the next group begin, where it is one of these: the first group's next one, the second's, ...
-    fn hand_to(&mut self, turns: Turns<'c>, next: impl IntoIterator<Item = i64>) -> PassResult<'c> {
-        for (at, next) in (0..).zip(next) {
-            let own = self
-                .ints()
-                .compare(Predicate::Equal, turns.number, Int::Known(at))?;
-            self.when(own, &[], |emitter| {
-                emitter.arrive_for(next)?;
-                Ok(Vec::new())
-            })?;
-        }
-        Ok(())
-    }
-
-    /// Arrives at the barrier of the group of this number, and goes on (PTX ISA 9.7.13.1, `bar.arrive`).
-    fn arrive_for(&mut self, number: i64) -> PassResult<'c> {
-        let first = usize::try_from(number)
-            .ok()
-            .and_then(|number| self.group.firsts.get(number).copied());
-        let first = first.ok_or_else(|| self.error("a turn of no thread group"))?;
-        let number = self.barrier_of(NamedBarrier::Turn { first })?;
-        let ints = self.ints();
-        let operands = [
-            ints.value(Int::Known(number))?,
-            ints.value(Int::Known(2 * self.group.threads()))?,
-        ];
-        self.effect("nvvm.barrier.arrive", &operands)?;
         Ok(())
     }
 

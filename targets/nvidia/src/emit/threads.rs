@@ -34,7 +34,9 @@ impl<'c> Emitter<'c> {
             if let Some(registers) = registers {
                 emitter.budget(registers)?;
             }
+            emitter.begin_orders(op)?;
             emitter.block(body)?;
+            emitter.end_orders(op)?;
             emitter.drain()?;
             emitter.leave(outside);
             emitter.cursor_values(&keys)

@@ -50,6 +50,9 @@ pub(crate) fn is_operator(name: &str) -> bool {
         "axe.view",
         "axe.peer",
         "axe.alloc",
+        "axe.index",
+        "axe.ordered.begin",
+        "axe.ordered.end",
     ];
     name.starts_with("axe.") && !name.starts_with("axe.pipeline.") && !structure.contains(&name)
 }
@@ -245,8 +248,12 @@ impl<'c> Reader<'_, 'c> {
                 self.registers(op);
                 Ok(())
             }
-            "memref.dim" | "memref.load" => {
+            "memref.dim" | "memref.load" | "axe.index" => {
                 self.scalars(op);
+                Ok(())
+            }
+            "axe.ordered.begin" | "axe.ordered.end" => {
+                self.registers(op);
                 Ok(())
             }
             _ if name.starts_with("axe.pipeline.") => {

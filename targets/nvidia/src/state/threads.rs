@@ -20,15 +20,20 @@ pub(crate) struct Selection {
 impl Selection {
     /// What a scope selects; `None` for a level that holds no whole warps.
     pub(crate) fn of(scope: Op<'_>) -> Option<Self> {
-        let unit = match scope.attribute("level").ok().and_then(Level::cast)? {
-            Level::Device | Level::Cluster | Level::Cta => 0,
-            Level::Warpgroup => WARPGROUP_WARPS,
-            Level::Warp => 1,
-            Level::Thread => return None,
-        };
+        let unit = Self::unit_of(scope.attribute("level").ok().and_then(Level::cast)?)?;
         let range = scope.attribute("range").ok().and_then(attribute::read_i64s);
         let range = range.and_then(|range| Some((*range.first()?, *range.get(1)?)));
         Some(Self { unit, range })
+    }
+
+    /// Warps of a member of a level; 0 for the CTA and what is around it, `None` for a level that holds no whole warps.
+    pub(crate) fn unit_of(level: Level) -> Option<i64> {
+        match level {
+            Level::Device | Level::Cluster | Level::Cta => Some(0),
+            Level::Warpgroup => Some(WARPGROUP_WARPS),
+            Level::Warp => Some(1),
+            Level::Thread => None,
+        }
     }
 }
 
@@ -127,6 +132,8 @@ pub(crate) enum NamedBarrier {
     Turn {
         /// The first warp of the one that waits.
         first: i64,
+        /// How many warps it has.
+        warps: i64,
     },
 }
 

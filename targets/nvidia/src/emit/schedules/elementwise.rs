@@ -2,21 +2,24 @@
 
 use super::text::Registers;
 use crate::emit::emitter::Emitter;
-use crate::emit::int::Int;
+use crate::emit::access::register_index;
+use crate::emit::int::{Int, Ints};
 use crate::emit::schedule::Emit;
 use crate::emit::value::Bound;
-use crate::fragment::Fragment;
+use crate::fragment::{Digit, Fragment};
 use crate::plan::Decline;
 use crate::state::site::Site;
 use crate::state::types;
-use axe_dialect::element_type;
+use axe_dialect::{Typed, element_type};
+use axe_dialect::ops::IndexOp;
 use axe_passes::PassResult;
 use axe_passes::dispatch::{Match, Schedule};
 use axe_passes::ir::types::{bits, is_float};
-use axe_passes::ir::value::{only_result, operands};
-use axe_passes::ir::walk::blocks;
-use axe_passes::ir::{Op, Val};
+use axe_passes::ir::value::{name, only_result, operands};
+use axe_passes::ir::walk::{blocks, nested};
+use axe_passes::ir::{Op, Val, attribute};
 use melior::ir::attribute::IntegerAttribute;
+use melior::ir::operation::OperationLike;
 use melior::ir::{Type, ValueLike};
 use std::rc::Rc;
 
@@ -134,6 +137,7 @@ impl<'c> Emit<'c> for Map {
             .copied()
             .ok_or_else(|| emitter.error("expected a body"))?;
         let arguments = axe_passes::ir::walk::block_arguments(body);
+        let places = Places::of(emitter, op)?;
         let mut values = Vec::new();
         for register in 0..inputs.first().map_or(0, |input| input.values.len()) {
             for (argument, input) in arguments.iter().zip(&inputs) {
@@ -142,6 +146,7 @@ impl<'c> Emit<'c> for Map {
                     .ok_or_else(|| emitter.error("an input has fewer registers than the result"))?;
                 emitter.bind(*argument, Bound::Scalar(value));
             }
+            emitter.element = places.of_register(emitter, register)?;
             emitter.speculative = true;
             let terminator = emitter.block(body);
             emitter.speculative = false;
@@ -151,6 +156,53 @@ impl<'c> Emit<'c> for Map {
             values.push(emitter.scalar(yielded)?);
         }
         Ok(values)
+    }
+}
+
+/// Where the elements of a map's result are that this thread holds.
+struct Places<'c> {
+    fragment: Rc<Fragment>,
+    /// The thread's part of the index along each dimension; of none where the body does not ask.
+    thread: Vec<Int<'c>>,
+}
+
+impl<'c> Places<'c> {
+    fn of(emitter: &Emitter<'c>, map: Op<'c>) -> PassResult<'c, Self> {
+        let fragment = emitter.result_fragment(map)?;
+        let asks = nested(map, &|_| true)
+            .into_iter()
+            .any(|op| name(op) == IndexOp::NAME);
+        let dims = fragment.dims().iter().filter(|_| asks);
+        let thread = dims
+            .map(|dim| emitter.thread_index(dim))
+            .collect::<PassResult<'c, _>>()?;
+        Ok(Self { fragment, thread })
+    }
+
+    /// The index, along each dimension, of the element in a register.
+    fn of_register(&self, emitter: &Emitter<'c>, register: usize) -> PassResult<'c, Vec<Int<'c>>> {
+        let register = i64::try_from(register).map_err(|_| emitter.error("too many registers"))?;
+        let along = |(dim, thread): (&Vec<Digit>, &Int<'c>)| {
+            let part = Int::Known(register_index(dim, register));
+            emitter.ints().add(*thread, part)
+        };
+        let dims = self.fragment.dims().iter();
+        dims.zip(&self.thread).map(along).collect()
+    }
+}
+
+impl<'c> Emitter<'c> {
+    /// `axe.index`: the index of the element that a map's body computes.
+    pub(in crate::emit) fn element_index(&mut self, op: Op<'c>) -> PassResult<'c> {
+        let dim = op.attribute("dim").ok().and_then(attribute::integer);
+        let at = dim.and_then(|dim| self.element.get(usize::try_from(dim).ok()?).copied());
+        let (Some(at), Some(result)) = (at, only_result(op)) else {
+            return Err(self.error("expected a dimension of the map's result"));
+        };
+        let index = Ints::index(self.builder);
+        let value = index.value(index.cast(at)?)?;
+        self.bind(result, Bound::Scalar(value));
+        Ok(())
     }
 }
 
