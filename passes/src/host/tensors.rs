@@ -10,7 +10,8 @@ use crate::ir::{Builder, Op, TensorType, Val, walk};
 use crate::speculation;
 use axe_dialect::Typed;
 use axe_dialect::ops::{
-    BroadcastOp, CastOp, ExtractSliceOp, FillOp, IndexOp, MapOp, MaskOp, ReduceOp, TransposeOp, YieldOp,
+    BroadcastOp, CastOp, ExtractSliceOp, FillOp, IndexOp, MapOp, MaskOp, ReduceOp, TransposeOp,
+    YieldOp,
 };
 use melior::ir::operation::OperationLike;
 use melior::ir::{Type, ValueLike};

@@ -173,6 +173,8 @@ impl Facts {
             Some(op) => self.of_result(op),
             None => self.of_argument(value),
         };
+        // A range of one number has that number's divisor too.
+        let fact = fact.known().map_or(fact, Fact::number);
         self.known.borrow_mut().insert(identity(value), fact);
         fact
     }

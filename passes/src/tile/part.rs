@@ -184,7 +184,9 @@ pub(super) fn map_of<'c>(
         let Some(index) = IndexOp::of(op) else {
             continue;
         };
-        let part = usize::try_from(index.dim).ok().and_then(|dim| parts.get(dim));
+        let part = usize::try_from(index.dim)
+            .ok()
+            .and_then(|dim| parts.get(dim));
         let Some(begin) = part.and_then(|part| part.at) else {
             continue;
         };

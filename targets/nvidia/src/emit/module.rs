@@ -153,7 +153,7 @@ fn emit<'c>(kernel: Op<'c>, target: Op<'c>, decided: Decided<'c>) -> PassResult<
     if has_roles {
         emitter.find_warp()?;
     }
-    emitter.block(body)?;
+    emitter.kernel_body(body)?;
     emitter.builder.location = location;
     emitter.drain()?;
     if emitter.cluster > 1 {

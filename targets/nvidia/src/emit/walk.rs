@@ -25,6 +25,22 @@ impl<'c> Emitter<'c> {
         Ok(terminator)
     }
 
+    /// Emits the body of a kernel, without its terminator.
+    ///
+    /// # Errors
+    /// As [`Emitter::block`].
+    pub(crate) fn kernel_body(&mut self, body: BlockRef<'c, 'c>) -> PassResult<'c> {
+        let mut operations = operations(body);
+        operations.pop();
+        let is_role = |op: &Op<'c>| name(*op) == "axe.scope" && op.attribute("registers").is_ok();
+        let others = operations.iter().rposition(|op| !is_role(op));
+        let roles = operations.split_off(others.map_or(0, |last| last + 1));
+        for op in operations {
+            self.operation(op)?;
+        }
+        self.roles(&roles)
+    }
+
     /// Emits an operation of the kernel.
     pub(crate) fn operation(&mut self, op: Op<'c>) -> PassResult<'c> {
         self.builder.location = op.location();

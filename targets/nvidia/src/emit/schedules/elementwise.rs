@@ -1,8 +1,8 @@
 //! Operators that work register by register: `axe.cast`, `axe.map`, `axe.mask`.
 
 use super::text::Registers;
-use crate::emit::emitter::Emitter;
 use crate::emit::access::register_index;
+use crate::emit::emitter::Emitter;
 use crate::emit::int::{Int, Ints};
 use crate::emit::schedule::Emit;
 use crate::emit::value::Bound;
@@ -10,8 +10,8 @@ use crate::fragment::{Digit, Fragment};
 use crate::plan::Decline;
 use crate::state::site::Site;
 use crate::state::types;
-use axe_dialect::{Typed, element_type};
 use axe_dialect::ops::IndexOp;
+use axe_dialect::{Typed, element_type};
 use axe_passes::PassResult;
 use axe_passes::dispatch::{Match, Schedule};
 use axe_passes::ir::types::{bits, is_float};
