@@ -287,17 +287,15 @@ axe.kernel @exchange(%x: memref<128xf32>, %y: memref<128xf32>) threads(32) clust
 // CHECK: %[[TILES:.*]] = arith.muli %[[TEAM]], %[[GRID:.*]] :
 // CHECK: %[[FIRST:.*]] = arith.addi %{{.*}}, %[[TILES]]
 // CHECK: arith.cmpi eq, %[[TEAM]], %c1_i32
-// CHECK: nvvm.barrier.arrive id = %{{.*}} number_of_threads = %{{.*}}
+// CHECK: llvm.inline_asm has_side_effects "@$0 bar.arrive 1, 256;
 // CHECK: %[[STEP:.*]] = arith.muli %[[GRID]], %c2_i32
 // CHECK: scf.for %{{.*}} = %[[FIRST]] to %{{.*}} step %[[STEP]]
-// CHECK: nvvm.barrier id = %c1_i32{{(_[0-9]+)?}} number_of_threads = %c256_i32
-// CHECK: nvvm.barrier id = %c2_i32{{(_[0-9]+)?}} number_of_threads = %c256_i32
-// CHECK: nvvm.mbarrier.try_wait.parity
-// CHECK: nvvm.barrier.arrive id = %{{.*}} number_of_threads = %{{.*}}
-// CHECK: nvvm.barrier.arrive id = %{{.*}} number_of_threads = %{{.*}}
+// CHECK: llvm.inline_asm has_side_effects "@$0 bar.sync 1, 256;\0A@$1 bar.sync 2, 256;
+// CHECK: mbarrier.try_wait
+// CHECK: llvm.inline_asm has_side_effects "@$0 bar.arrive 2, 256;\0A@$1 bar.arrive 1, 256;
 // CHECK: scf.yield
-// CHECK: nvvm.barrier id = %c1_i32
-// CHECK: nvvm.barrier id = %c2_i32
+// CHECK: bar.sync 1, 256;\0A@$1 bar.sync 2, 256;
+// CHECK: bar.arrive 2, 256;
 axe.kernel @turns(%x: memref<?x64xf32>, %n: index) threads(384) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
