@@ -6,7 +6,7 @@ use crate::vocabulary::WARP;
 use axe_layout::{Axis, Iter, Layout};
 use axe_passes::dispatch::sequence::{self, text};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 /// How a register tensor is combined along dimensions. After the plan every thread that held a part of a
@@ -159,47 +159,39 @@ impl ReducePlan {
     }
 
     /// Checks by enumeration: in every thread, each result register combines every element of its result
-    /// exactly once, and is where the result's layout says.
+    /// exactly once, and is where the result's layout says. Threads that combine the values of the same threads
+    /// are enumerated once.
     ///
     /// # Errors
     /// The first result for which that is not so.
     pub fn check(&self, source: &Fragment, dims: &[usize]) -> Result<(), Decline> {
-        let keep = |index: &[i64]| -> Vec<i64> {
-            let kept = index
-                .iter()
-                .enumerate()
-                .filter(|(dim, _)| !dims.contains(dim));
-            kept.map(|(_, &at)| at).collect()
-        };
-        let shape = keep(source.shape());
+        let shape = without(source.shape(), dims);
         let result = Fragment::new(&self.result, &shape, source.threads())?;
-        let each: i64 = dims
-            .iter()
-            .filter_map(|&dim| source.shape().get(dim))
-            .product();
+        let reduced = dims.iter().filter_map(|&dim| source.shape().get(dim));
+        let each: i64 = reduced.product();
+        let mut checked: HashMap<Vec<i64>, i64> = HashMap::new();
         for thread in 0..source.threads() {
-            for (register, group) in (0..).zip(&self.in_thread) {
-                let mut seen = Vec::new();
-                for partner in self.partners(thread) {
-                    for &from in group {
-                        let index = source.index(partner, from).unwrap_or_default();
-                        if Some(keep(&index)) != result.index(thread, register) {
-                            return Err(Decline::new(format!(
-                                "register {register} of thread {thread} would combine element {index:?}"
-                            )));
-                        }
-                        seen.push(index);
-                    }
-                }
-                seen.sort_unstable();
-                seen.dedup();
-                let combined = group.len() * self.partners(thread).len();
-                if seen.len() != combined || i64::try_from(combined) != Ok(each) {
+            let mut partners = self.partners(thread);
+            partners.sort_unstable();
+            if let Some(&like) = checked.get(&partners) {
+                let same =
+                    |register| result.index(thread, register) == result.index(like, register);
+                if let Some(register) = (0..result.registers()).find(|&register| !same(register)) {
                     return Err(Decline::new(format!(
-                        "register {register} of thread {thread} would combine {combined} values of {each}"
+                        "register {register} of thread {thread} would hold what thread {like} holds"
                     )));
                 }
+                continue;
             }
+            for (register, group) in (0..).zip(&self.in_thread) {
+                let to = result.index(thread, register);
+                combines(source, dims, (&partners, group), (to, each)).map_err(|what| {
+                    Decline::new(format!(
+                        "register {register} of thread {thread} would combine {what}"
+                    ))
+                })?;
+            }
+            checked.insert(partners, thread);
         }
         Ok(())
     }
@@ -271,6 +263,42 @@ impl ReducePlan {
         }
         partners
     }
+}
+
+/// An index or a shape without some of its dimensions.
+fn without(index: &[i64], dims: &[usize]) -> Vec<i64> {
+    let kept = index.iter().enumerate();
+    let kept = kept.filter(|(dim, _)| !dims.contains(dim));
+    kept.map(|(_, &at)| at).collect()
+}
+
+/// Checks that registers of threads hold the `each` elements of a result, each once.
+///
+/// # Errors
+/// What they hold instead.
+fn combines(
+    source: &Fragment,
+    dims: &[usize],
+    (threads, registers): (&[i64], &[i64]),
+    (to, each): (Option<Vec<i64>>, i64),
+) -> Result<(), String> {
+    let mut seen = Vec::new();
+    for &thread in threads {
+        for &register in registers {
+            let index = source.index(thread, register).unwrap_or_default();
+            if Some(without(&index, dims)) != to {
+                return Err(format!("element {index:?}"));
+            }
+            seen.push(index);
+        }
+    }
+    let combined = seen.len();
+    seen.sort_unstable();
+    seen.dedup();
+    if seen.len() != combined || i64::try_from(combined) != Ok(each) {
+        return Err(format!("{combined} values of {each}"));
+    }
+    Ok(())
 }
 
 /// Butterfly masks, and digits across warps.
