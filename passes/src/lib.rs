@@ -16,6 +16,7 @@ mod host;
 pub mod ir;
 mod layouts;
 pub mod pipeline;
+pub mod precision;
 pub mod registry;
 pub mod remark;
 mod slice;

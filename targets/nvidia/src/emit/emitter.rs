@@ -14,9 +14,10 @@ use crate::state::threads::{NamedBarrier, ThreadGroup};
 use axe_dialect::element_type;
 use axe_passes::ir::value::{identity, only_result};
 use axe_passes::ir::{Builder, Op, Val};
+use axe_passes::precision::Precision;
 use axe_passes::{PassError, PassResult};
 use melior::ir::{BlockRef, Type, ValueLike};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 /// What was decided for a kernel.
@@ -74,6 +75,10 @@ pub(crate) struct Emitter<'c> {
     pub speculative: bool,
     /// The element that a map's body computes: its index along each dimension, where the body asks for it.
     pub element: Vec<Int<'c>>,
+    /// How exact the kernel's values need be.
+    pub precision: Rc<Precision>,
+    /// Arguments of the map's body that is being emitted which are the same in many registers.
+    pub shared_arguments: HashSet<usize>,
     /// The kernel's tensor maps.
     pub tensor_maps: Vec<TensorMapParameter<'c>>,
     /// The first block of the function, whose arguments are its parameters.
@@ -111,6 +116,8 @@ impl<'c> Emitter<'c> {
             loops: 0,
             speculative: false,
             element: Vec::new(),
+            precision: Rc::new(Precision::of(kernel.op)),
+            shared_arguments: HashSet::new(),
             tensor_maps: Vec::new(),
             entry: None,
             shared,
@@ -163,6 +170,11 @@ impl<'c> Emitter<'c> {
             Bound::Scalar(scalar) => Ok(*scalar),
             _ => Err(self.error(format!("expected a scalar, got {}", value.r#type()))),
         }
+    }
+
+    /// Whether many registers have this argument of the map's body that is being emitted.
+    pub(crate) fn is_shared(&self, argument: Val<'c>) -> bool {
+        self.shared_arguments.contains(&identity(argument))
     }
 
     /// An index of the kernel, known where the kernel says so.

@@ -9,6 +9,9 @@
 //! | tanh | odd series below 0.3, else `1 - 2 / (exp(2x) + 1)` | 2^-21 relative |
 //! | erf | series below 0.5, else Abramowitz and Stegun 7.1.26 | 2e-7 absolute |
 //! | remf | the remainder of quotients of 50 bits, in f64 | none |
+//!
+//! Results that are rounded to f16 or bf16 wherever they are used, and those that `fastmath<afn>` allows it for, come from the
+//! chip's approximations instead: [`super::approximate`].
 
 use super::emitter::Emitter;
 use crate::state::types;
@@ -26,11 +29,9 @@ use super::value::Bound;
 /// `sqrt.rn.f32`.
 const SQRT: &str = "llvm.nvvm.sqrt.rn.f";
 /// `ex2.approx.f32` (PTX ISA 9.7.3.20).
-const EX2: &str = "llvm.nvvm.ex2.approx.f32";
-/// `ex2.approx.ftz.f32`: the instruction alone, without the scaling that keeps subnormal numbers.
-const EX2_FTZ: &str = "llvm.nvvm.ex2.approx.ftz.f32";
+pub(super) const EX2: &str = "llvm.nvvm.ex2.approx.f32";
 /// `lg2.approx.f32` (PTX ISA 9.7.3.18).
-const LG2: &str = "llvm.nvvm.lg2.approx.f";
+pub(super) const LG2: &str = "llvm.nvvm.lg2.approx.f";
 
 /// Functions that are one instruction.
 const INTRINSICS: [(&str, &str); 8] = [
@@ -51,6 +52,9 @@ impl<'c> Emitter<'c> {
     /// Emits an operation of the math dialect, or one of arith that would become a call of a device library; false for
     /// others.
     pub(crate) fn math(&mut self, op: Op<'c>, name: &str) -> PassResult<'c, bool> {
+        if self.by_need(op, name)? {
+            return Ok(true);
+        }
         let own = ["arith.maxnumf", "arith.minnumf", "arith.remf"].contains(&name);
         if !own && !name.starts_with("math.") {
             return Ok(false);
@@ -82,7 +86,6 @@ impl<'c> Emitter<'c> {
                 let root = f32.intrinsic(SQRT, &[x])?;
                 f32.apply("arith.divf", &[f32.number(1.0)?, root])?
             }
-            "math.exp2" if is_approximate(op) => f32.intrinsic(EX2_FTZ, &[x])?,
             "math.fma" => f32.intrinsic("llvm.fma.f32", &self.wide(&operands, f32.r#type)?)?,
             // `max` and `min` give the operand that is a number (PTX ISA 9.7.3.12).
             "arith.maxnumf" => {
@@ -108,7 +111,11 @@ impl<'c> Emitter<'c> {
     }
 
     /// Operands in a wider type.
-    fn wide(&self, operands: &[Val<'c>], r#type: Type<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+    pub(super) fn wide(
+        &self,
+        operands: &[Val<'c>],
+        r#type: Type<'c>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
         let wide = |operand: &Val<'c>| convert(self, self.scalar(*operand)?, r#type);
         operands.iter().map(wide).collect()
     }
@@ -131,39 +138,47 @@ impl<'c> Emitter<'c> {
     }
 }
 
-/// Whether `fastmath` lets a function be an approximation (`afn`, LLVM's "approximate functions").
-fn is_approximate(op: Op<'_>) -> bool {
-    let flags = op.attribute("fastmath").ok().map(|flags| flags.to_string());
-    flags.is_some_and(|flags| flags.contains("afn") || flags.contains("<fast>"))
-}
-
 /// Arithmetic in f32.
-struct Floats<'a, 'c> {
-    emitter: &'a Emitter<'c>,
-    r#type: Type<'c>,
+pub(super) struct Floats<'a, 'c> {
+    pub(super) emitter: &'a Emitter<'c>,
+    pub(super) r#type: Type<'c>,
 }
 
 impl<'a, 'c> Floats<'a, 'c> {
-    fn new(emitter: &'a Emitter<'c>) -> Self {
+    pub(super) fn new(emitter: &'a Emitter<'c>) -> Self {
         let r#type = emitter.builder.r#type(|context| Type::float32(context));
         Self { emitter, r#type }
     }
 
-    fn number(&self, value: f64) -> PassResult<'c, Val<'c>> {
+    pub(super) fn number(&self, value: f64) -> PassResult<'c, Val<'c>> {
         let builder = self.emitter.builder;
         builder.constant(builder.float(self.r#type, value))
     }
 
-    fn apply(&self, name: &str, operands: &[Val<'c>]) -> PassResult<'c, Val<'c>> {
+    pub(super) fn apply(&self, name: &str, operands: &[Val<'c>]) -> PassResult<'c, Val<'c>> {
         self.emitter.builder.value(name, operands, self.r#type, &[])
     }
 
     /// A call of LLVM's intrinsic: the conversion of `gpu` to `nvvm` would turn the operations of the same
     /// names into calls of a device library.
-    fn intrinsic(&self, name: &str, operands: &[Val<'c>]) -> PassResult<'c, Val<'c>> {
+    pub(super) fn intrinsic(&self, name: &str, operands: &[Val<'c>]) -> PassResult<'c, Val<'c>> {
+        self.flagged(name, operands, "none")
+    }
+
+    /// The same, with LLVM's flags of fast math.
+    pub(super) fn flagged(
+        &self,
+        name: &str,
+        operands: &[Val<'c>],
+        flags: &str,
+    ) -> PassResult<'c, Val<'c>> {
         let builder = self.emitter.builder;
         let count = i32::try_from(operands.len()).unwrap_or(0);
         let attributes = [
+            (
+                "fastmathFlags",
+                builder.parsed(&format!("#llvm.fastmath<{flags}>"))?,
+            ),
             ("intrin", builder.parsed(&format!("\"{name}\""))?),
             (
                 "op_bundle_sizes",
@@ -174,12 +189,12 @@ impl<'a, 'c> Floats<'a, 'c> {
         builder.value("llvm.call_intrinsic", operands, self.r#type, &attributes)
     }
 
-    fn mul(&self, a: Val<'c>, b: f64) -> PassResult<'c, Val<'c>> {
+    fn times(&self, a: Val<'c>, b: f64) -> PassResult<'c, Val<'c>> {
         self.apply("arith.mulf", &[a, self.number(b)?])
     }
 
     /// `a b + c`.
-    fn fma(&self, a: Val<'c>, b: Val<'c>, c: Val<'c>) -> PassResult<'c, Val<'c>> {
+    pub(super) fn fma(&self, a: Val<'c>, b: Val<'c>, c: Val<'c>) -> PassResult<'c, Val<'c>> {
         self.apply("llvm.intr.fma", &[a, b, c])
     }
 
@@ -194,7 +209,7 @@ impl<'a, 'c> Floats<'a, 'c> {
         })
     }
 
-    fn less(&self, a: Val<'c>, b: f64) -> PassResult<'c, Val<'c>> {
+    pub(super) fn less(&self, a: Val<'c>, b: f64) -> PassResult<'c, Val<'c>> {
         // `arith.cmpf olt`.
         self.compare(4, a, b)
     }
@@ -215,7 +230,7 @@ impl<'a, 'c> Floats<'a, 'c> {
         // Beyond these ends the result is 0 or infinite in f32; NaN stays.
         let clamped = self.apply("arith.maximumf", &[x, self.number(-150.0)?])?;
         let clamped = self.apply("arith.minimumf", &[clamped, self.number(150.0)?])?;
-        let turns = self.mul(clamped, std::f64::consts::LOG2_E)?;
+        let turns = self.times(clamped, std::f64::consts::LOG2_E)?;
         let whole = self.intrinsic("llvm.rint.f32", &[turns])?;
         // ln 2 in two parts, the first exact in 15 bits, so that its products with whole numbers are exact.
         let (high, low) = (
@@ -224,21 +239,21 @@ impl<'a, 'c> Floats<'a, 'c> {
         );
         let rest = self.fma(whole, high, clamped)?;
         let rest = self.fma(whole, low, rest)?;
-        let fraction = self.intrinsic(EX2, &[self.mul(rest, std::f64::consts::LOG2_E)?])?;
+        let fraction = self.intrinsic(EX2, &[self.times(rest, std::f64::consts::LOG2_E)?])?;
         let scale = self.intrinsic(EX2, &[whole])?;
         self.apply("arith.mulf", &[fraction, scale])
     }
 
     fn log(&self, x: Val<'c>) -> PassResult<'c, Val<'c>> {
         let logarithm = self.intrinsic(LG2, &[x])?;
-        self.mul(logarithm, std::f64::consts::LN_2)
+        self.times(logarithm, std::f64::consts::LN_2)
     }
 
     fn tanh(&self, x: Val<'c>) -> PassResult<'c, Val<'c>> {
         let square = self.apply("arith.mulf", &[x, x])?;
         let series = [62.0 / 2835.0, -17.0 / 315.0, 2.0 / 15.0, -1.0 / 3.0, 1.0];
         let small = self.apply("arith.mulf", &[x, self.polynomial(square, &series)?])?;
-        let power = self.exp(self.mul(x, 2.0)?)?;
+        let power = self.exp(self.times(x, 2.0)?)?;
         let below = self.apply("arith.addf", &[power, self.number(1.0)?])?;
         let quotient = self.apply("arith.divf", &[self.number(-2.0)?, below])?;
         let large = self.apply("arith.addf", &[quotient, self.number(1.0)?])?;
@@ -270,14 +285,19 @@ impl<'a, 'c> Floats<'a, 'c> {
             0.0,
         ];
         let tail = self.polynomial(t, &tail)?;
-        let decay = self.exp(self.mul(square, -1.0)?)?;
+        let decay = self.exp(self.times(square, -1.0)?)?;
         let product = self.apply("arith.mulf", &[tail, decay])?;
         let large = self.apply("arith.subf", &[self.number(1.0)?, product])?;
         let large = self.intrinsic("llvm.copysign.f32", &[large, x])?;
         self.choose(self.less(square, 0.25)?, small, large)
     }
 
-    fn choose(&self, condition: Val<'c>, yes: Val<'c>, no: Val<'c>) -> PassResult<'c, Val<'c>> {
+    pub(super) fn choose(
+        &self,
+        condition: Val<'c>,
+        yes: Val<'c>,
+        no: Val<'c>,
+    ) -> PassResult<'c, Val<'c>> {
         self.apply("arith.select", &[condition, yes, no])
     }
 
@@ -297,10 +317,10 @@ impl<'a, 'c> Floats<'a, 'c> {
         let (whole, by) = (magnitude(x)?, magnitude(y)?);
         let mut left = whole;
         for step in (0..6).rev() {
-            let by = wide.mul(by, 2f64.powi(50 * step))?;
+            let by = wide.times(by, 2f64.powi(50 * step))?;
             let quotient = wide.apply("arith.divf", &[left, by])?;
             let quotient = wide.intrinsic("llvm.trunc.f64", &[quotient])?;
-            left = wide.fma(wide.mul(quotient, -1.0)?, by, left)?;
+            left = wide.fma(wide.times(quotient, -1.0)?, by, left)?;
             let more = wide.apply("arith.addf", &[left, by])?;
             left = wide.choose(wide.less(left, 0.0)?, more, left)?;
         }

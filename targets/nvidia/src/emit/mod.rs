@@ -6,7 +6,9 @@
 //! layout of what it points to.
 
 mod access;
+mod approximate;
 mod assembly;
+mod by_need;
 mod control;
 mod decide;
 mod emitter;

@@ -1,11 +1,12 @@
 //! Operators that work register by register: `axe.cast`, `axe.map`, `axe.mask`.
 
+use super::packed;
 use super::text::Registers;
 use crate::emit::access::register_index;
 use crate::emit::emitter::Emitter;
 use crate::emit::int::{Int, Ints};
 use crate::emit::schedule::Emit;
-use crate::emit::value::Bound;
+use crate::emit::value::{Bound, Registers as Values};
 use crate::fragment::{Digit, Fragment};
 use crate::plan::Decline;
 use crate::state::site::Site;
@@ -15,12 +16,13 @@ use axe_dialect::{Typed, element_type};
 use axe_passes::PassResult;
 use axe_passes::dispatch::{Match, Schedule};
 use axe_passes::ir::types::{bits, is_float};
-use axe_passes::ir::value::{name, only_result, operands};
-use axe_passes::ir::walk::{blocks, nested};
+use axe_passes::ir::value::{identity, name, only_result, operands};
+use axe_passes::ir::walk::{block_arguments, blocks, nested};
 use axe_passes::ir::{Op, Val, attribute};
 use melior::ir::attribute::IntegerAttribute;
 use melior::ir::operation::OperationLike;
-use melior::ir::{Type, ValueLike};
+use melior::ir::{BlockRef, Type, ValueLike};
+use std::collections::HashSet;
 use std::rc::Rc;
 
 /// Conversions.
@@ -136,27 +138,64 @@ impl<'c> Emit<'c> for Map {
             .first()
             .copied()
             .ok_or_else(|| emitter.error("expected a body"))?;
-        let arguments = axe_passes::ir::walk::block_arguments(body);
-        let places = Places::of(emitter, op)?;
-        let mut values = Vec::new();
-        for register in 0..inputs.first().map_or(0, |input| input.values.len()) {
-            for (argument, input) in arguments.iter().zip(&inputs) {
-                let value = input.values.get(register).copied();
-                let value = value
-                    .ok_or_else(|| emitter.error("an input has fewer registers than the result"))?;
-                emitter.bind(*argument, Bound::Scalar(value));
+        emitter.shared_arguments = shared(body, &inputs);
+        emitter.speculative = true;
+        let values = on_registers(emitter, op, body, &inputs);
+        emitter.speculative = false;
+        emitter.shared_arguments.clear();
+        values
+    }
+}
+
+/// The arguments of a body that are the same in many registers.
+fn shared<'c>(body: BlockRef<'c, 'c>, inputs: &[Values<'c>]) -> HashSet<usize> {
+    let is_shared = |values: &[Val<'c>]| {
+        let distinct: HashSet<_> = values.iter().map(|value| identity(*value)).collect();
+        2 * distinct.len() <= values.len()
+    };
+    let arguments = block_arguments(body).into_iter().zip(inputs);
+    let shared = arguments.filter(|(_, input)| is_shared(&input.values));
+    shared.map(|(argument, _)| identity(argument)).collect()
+}
+
+/// The body of a map, register by register, or on two at once.
+fn on_registers<'c>(
+    emitter: &mut Emitter<'c>,
+    map: Op<'c>,
+    body: BlockRef<'c, 'c>,
+    inputs: &[Values<'c>],
+) -> PassResult<'c, Vec<Val<'c>>> {
+    let places = Places::of(emitter, map)?;
+    let arguments = block_arguments(body);
+    let count = inputs.first().map_or(0, |input| input.values.len());
+    if inputs.iter().any(|input| input.values.len() < count) {
+        return Err(emitter.error("an input has fewer registers than the result"));
+    }
+    let packed = packed::is_packed(emitter, body);
+    let mut values = Vec::new();
+    let registers: Vec<_> = (0..count).collect();
+    for registers in registers.chunks(if packed { 2 } else { 1 }) {
+        if let &[first, second] = registers {
+            let pairs = inputs
+                .iter()
+                .map(|input| [input.values[first], input.values[second]]);
+            let pairs = arguments.iter().copied().zip(pairs);
+            values.extend(packed::emit(emitter, body, pairs)?);
+            continue;
+        }
+        for &register in registers {
+            for (argument, input) in arguments.iter().zip(inputs) {
+                emitter.bind(*argument, Bound::Scalar(input.values[register]));
             }
             emitter.element = places.of_register(emitter, register)?;
-            emitter.speculative = true;
-            let terminator = emitter.block(body);
-            emitter.speculative = false;
-            let yielded = terminator?.and_then(|terminator| operands(terminator).first().copied());
+            let terminator = emitter.block(body)?;
+            let yielded = terminator.and_then(|terminator| operands(terminator).first().copied());
             let yielded =
                 yielded.ok_or_else(|| emitter.error("expected the body to yield a value"))?;
             values.push(emitter.scalar(yielded)?);
         }
-        Ok(values)
     }
+    Ok(values)
 }
 
 /// Where the elements of a map's result are that this thread holds.

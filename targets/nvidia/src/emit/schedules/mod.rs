@@ -12,6 +12,7 @@ mod load;
 mod matrix;
 mod mma;
 mod mma_async;
+mod packed;
 mod panels;
 mod reduce;
 mod rings;

@@ -1,0 +1,294 @@
+//! Elementary functions for results that are rounded to f16 or bf16, from the chip's approximations in f32.
+//!
+//! Each is at most 1 ulp of the 16-bit type from the correctly rounded result, for every input of the type. The formulas are
+//! written once, over what [`Arithmetic`] gives: operations for the GPU, or numbers on the host, where they are compared with
+//! f64 at all inputs, with every instruction as wrong as the PTX ISA allows (`tests`).
+//!
+//! | instruction | bound (PTX ISA 9.7.3) |
+//! | --- | --- |
+//! | `ex2.approx.f32` | 2^-22 relative |
+//! | `lg2.approx.f32` | 2^-22 absolute between 0.5 and 2, relative elsewhere |
+//! | `rcp.approx.ftz.f32` | 1 ulp |
+//! | `rsqrt.approx.f32` | 2^-22.9 relative |
+//! | `sqrt.approx.f32` | 2^-23 relative |
+//! | `div.full.f32` | 2 ulp |
+//! | `tanh.approx.f32` | 2^-11 relative |
+
+#[cfg(test)]
+mod tests;
+
+use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LOG2_E};
+
+/// An instruction that approximates a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Instruction {
+    /// `ex2.approx.f32`.
+    Ex2,
+    /// `lg2.approx.f32`.
+    Lg2,
+    /// `rcp.approx.f32`: with `.ftz` only.
+    Rcp,
+    /// `rsqrt.approx.f32`.
+    Rsqrt,
+    /// `sqrt.approx.f32`.
+    Sqrt,
+    /// `tanh.approx.f32`.
+    Tanh,
+}
+
+/// What formulas are written in: f32.
+pub(super) trait Arithmetic {
+    /// A number of f32.
+    type Value: Copy;
+    /// A condition.
+    type Bit: Copy;
+    /// Why there is no value.
+    type Error;
+
+    fn number(&self, value: f64) -> Result<Self::Value, Self::Error>;
+    fn add(&self, a: Self::Value, b: Self::Value) -> Result<Self::Value, Self::Error>;
+    fn mul(&self, a: Self::Value, b: Self::Value) -> Result<Self::Value, Self::Error>;
+    /// `a b + c`, rounded once.
+    fn fma(
+        &self,
+        a: Self::Value,
+        b: Self::Value,
+        c: Self::Value,
+    ) -> Result<Self::Value, Self::Error>;
+    /// `div.full.f32`.
+    fn quotient(&self, a: Self::Value, b: Self::Value) -> Result<Self::Value, Self::Error>;
+    /// An approximation; with `flush` numbers below 2^-126, operands and results, are zero.
+    fn approximate(
+        &self,
+        instruction: Instruction,
+        x: Self::Value,
+        flush: bool,
+    ) -> Result<Self::Value, Self::Error>;
+    fn abs(&self, x: Self::Value) -> Result<Self::Value, Self::Error>;
+    fn less(&self, a: Self::Value, b: f64) -> Result<Self::Bit, Self::Error>;
+    fn choose(
+        &self,
+        condition: Self::Bit,
+        yes: Self::Value,
+        no: Self::Value,
+    ) -> Result<Self::Value, Self::Error>;
+}
+
+type Formed<A> = Result<<A as Arithmetic>::Value, <A as Arithmetic>::Error>;
+
+/// What is asked of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Goal {
+    /// It is rounded to a type that has no numbers below 2^-126.
+    pub flush: bool,
+    /// Its operand is such a number too.
+    pub flush_operand: bool,
+    /// 2^-11 of it may be wrong: it is rounded to bf16, or to f16 at once and used as it is.
+    pub coarse: bool,
+    /// Only sums with numbers of magnitude 1/4 and more see it: 2^-20 may be wrong of 1.
+    pub absolute: bool,
+}
+
+/// A function with an approximation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Function {
+    Exp,
+    Exp2,
+    Log,
+    Log2,
+    /// `log(1 + x)`.
+    Log1p,
+    Sqrt,
+    Rsqrt,
+    Tanh,
+    /// `1 + tanh(x)`.
+    OnePlusTanh,
+    Erf,
+    /// `1 + erf(x)`.
+    OnePlusErf,
+}
+
+impl Function {
+    /// The function that an operation computes; `biased` as [`axe_passes::precision::Precision::is_biased`] has it.
+    pub(super) fn of(name: &str, biased: bool) -> Option<Self> {
+        Some(match (name, biased) {
+            ("math.exp", _) => Self::Exp,
+            ("math.exp2", _) => Self::Exp2,
+            ("math.log", false) => Self::Log,
+            ("math.log", true) | ("math.log1p", _) => Self::Log1p,
+            ("math.log2", _) => Self::Log2,
+            ("math.sqrt", _) => Self::Sqrt,
+            ("math.rsqrt", _) => Self::Rsqrt,
+            ("math.tanh", false) => Self::Tanh,
+            ("math.tanh", true) => Self::OnePlusTanh,
+            ("math.erf", false) => Self::Erf,
+            ("math.erf", true) => Self::OnePlusErf,
+            _ => return None,
+        })
+    }
+
+    /// The function's value.
+    pub(super) fn at<A: Arithmetic>(self, a: &A, x: A::Value, goal: Goal) -> Formed<A> {
+        match self {
+            Self::Exp => a.approximate(Instruction::Ex2, scaled(a, x, LOG2_E)?, goal.flush),
+            Self::Exp2 => a.approximate(Instruction::Ex2, x, goal.flush),
+            Self::Log => {
+                let log = a.approximate(Instruction::Lg2, x, goal.flush_operand)?;
+                scaled(a, log, LN_2)
+            }
+            Self::Log2 => a.approximate(Instruction::Lg2, x, goal.flush_operand),
+            Self::Log1p => log1p(a, x),
+            Self::Sqrt => a.approximate(Instruction::Sqrt, x, goal.flush),
+            Self::Rsqrt => a.approximate(Instruction::Rsqrt, x, goal.flush),
+            Self::Tanh if goal.coarse => a.approximate(Instruction::Tanh, x, false),
+            Self::Tanh => tanh(a, x, goal),
+            Self::OnePlusTanh => one_plus_tanh(a, x),
+            Self::Erf => erf(a, x, goal),
+            Self::OnePlusErf => {
+                let goal = Goal {
+                    absolute: false,
+                    ..goal
+                };
+                let rest = erfc_of_magnitude(a, x, goal)?;
+                let above = a.fma(rest, a.number(-1.0)?, a.number(2.0)?)?;
+                a.choose(a.less(x, 0.0)?, rest, above)
+            }
+        }
+    }
+}
+
+fn scaled<A: Arithmetic>(a: &A, x: A::Value, by: f64) -> Formed<A> {
+    a.mul(x, a.number(by)?)
+}
+
+/// A polynomial by Horner's rule, highest coefficient first.
+fn polynomial<A: Arithmetic>(a: &A, x: A::Value, coefficients: &[f64]) -> Formed<A> {
+    let Some((&first, rest)) = coefficients.split_first() else {
+        return a.number(0.0);
+    };
+    let first = a.number(first)?;
+    rest.iter()
+        .try_fold(first, |sum, next| a.fma(sum, x, a.number(*next)?))
+}
+
+/// Below 2^-5 three terms of the series, relative error 2^-17; else the logarithm, which is 2^-22 wrong.
+fn log1p<A: Arithmetic>(a: &A, x: A::Value) -> Formed<A> {
+    let sum = a.add(x, a.number(1.0)?)?;
+    // What is added to one is no subnormal number, and what is left of one is none.
+    let log = a.approximate(Instruction::Lg2, sum, true)?;
+    let log = scaled(a, log, LN_2)?;
+    let series = a.mul(x, polynomial(a, x, &[1.0 / 3.0, -0.5, 1.0])?)?;
+    a.choose(a.less(a.abs(x)?, 1.0 / 32.0)?, series, log)
+}
+
+/// `1 - 2 / (e^2x + 1)`: 2^-21 wrong; where that is much of the result, three terms of the series, relative error 2^-18.
+fn tanh<A: Arithmetic>(a: &A, x: A::Value, goal: Goal) -> Formed<A> {
+    let power = a.approximate(Instruction::Ex2, scaled(a, x, 2.0 * LOG2_E)?, true)?;
+    let part = a.approximate(Instruction::Rcp, a.add(power, a.number(1.0)?)?, true)?;
+    let large = a.fma(part, a.number(-2.0)?, a.number(1.0)?)?;
+    if goal.absolute {
+        return Ok(large);
+    }
+    let square = a.mul(x, x)?;
+    let small = a.mul(x, polynomial(a, square, &[2.0 / 15.0, -1.0 / 3.0, 1.0])?)?;
+    a.choose(a.less(square, 1.0 / 64.0)?, small, large)
+}
+
+/// `2 / (1 + e^-2x)`: nothing cancels, relative error 2^-18.
+fn one_plus_tanh<A: Arithmetic>(a: &A, x: A::Value) -> Formed<A> {
+    let power = a.approximate(Instruction::Ex2, scaled(a, x, -2.0 * LOG2_E)?, true)?;
+    let part = a.approximate(Instruction::Rcp, a.add(power, a.number(1.0)?)?, true)?;
+    scaled(a, part, 2.0)
+}
+
+/// `log2(erfc(x)) / x` to 4.2, beyond which erfc is nothing beside f16's numbers: relative error of erfc 2^-17.
+const LOG_ERFC: [f64; 7] = [
+    -2.027002119575627e-05,
+    0.00048551600775681436,
+    -0.005220968741923571,
+    0.033904362469911575,
+    -0.15242327749729156,
+    -0.917084813117981,
+    -1.6280627250671387,
+];
+/// The same to 9.6, for bf16: 2^-16 to 4.2, 2^-13 beyond.
+const LOG_ERFC_LONG: [f64; 9] = [
+    -4.911334627877295e-08,
+    2.4867749743862078e-06,
+    -5.5249234719667584e-05,
+    0.0007138740038499236,
+    -0.006018773186951876,
+    0.03544069081544876,
+    -0.15398460626602173,
+    -0.9163552522659302,
+    -1.6281708478927612,
+];
+
+/// The same where only sums see it: erfc is 2^-20 wrong of 1, for any x.
+const LOG_ERFC_SHORT: [f64; 5] = [
+    -0.002943917876109481,
+    0.02958924137055874,
+    -0.14866475760936737,
+    -0.9185097217559814,
+    -1.6278889179229736,
+];
+
+/// `erfc(|x|) = 2^(|x| p(|x|))`, after the form of CUDA's erff. The polynomials fall without bound.
+fn erfc_of_magnitude<A: Arithmetic>(a: &A, x: A::Value, goal: Goal) -> Formed<A> {
+    let magnitude = a.abs(x)?;
+    let terms: &[f64] = match goal {
+        Goal { absolute: true, .. } => &LOG_ERFC_SHORT,
+        Goal { flush: true, .. } => &LOG_ERFC,
+        Goal { flush: false, .. } => &LOG_ERFC_LONG,
+    };
+    let power = a.mul(magnitude, polynomial(a, magnitude, terms)?)?;
+    a.approximate(Instruction::Ex2, power, goal.flush)
+}
+
+/// `1 - erfc(|x|)` with the sign of x; below 1/2, where that loses digits, four terms of the series, relative error 2^-15.
+fn erf<A: Arithmetic>(a: &A, x: A::Value, goal: Goal) -> Formed<A> {
+    let rest = erfc_of_magnitude(a, x, goal)?;
+    let above = a.fma(rest, a.number(-1.0)?, a.number(1.0)?)?;
+    let below = a.add(rest, a.number(-1.0)?)?;
+    let large = a.choose(a.less(x, 0.0)?, below, above)?;
+    if goal.absolute {
+        return Ok(large);
+    }
+    let square = a.mul(x, x)?;
+    let series = [-1.0 / 42.0, 0.1, -1.0 / 3.0, 1.0].map(|term| term * FRAC_2_SQRT_PI);
+    let small = a.mul(x, polynomial(a, square, &series)?)?;
+    a.choose(a.less(square, 0.25)?, small, large)
+}
+
+/// What is known of a quotient's operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Divisor {
+    /// Operands or a result of f16: `a (1 / b)` leaves f32 where the quotient leaves f16.
+    Small,
+    /// Many quotients have it: what depends on it alone is formed once.
+    Shared,
+    /// Any number.
+    Any,
+}
+
+/// A quotient.
+pub(super) fn quotient<A: Arithmetic>(
+    a: &A,
+    (over, under): (A::Value, A::Value),
+    divisor: Divisor,
+) -> Formed<A> {
+    match divisor {
+        Divisor::Small => a.mul(over, a.approximate(Instruction::Rcp, under, true)?),
+        Divisor::Any => a.quotient(over, under),
+        Divisor::Shared => {
+            // Scaled so that neither the divisor nor its reciprocal is a number below 2^-126, which `.ftz` is zero for.
+            let magnitude = a.abs(under)?;
+            let (large, small) = (a.number(2f64.powi(-32))?, a.number(2f64.powi(32))?);
+            let one = a.number(1.0)?;
+            let scale = a.choose(a.less(magnitude, 2f64.powi(-100))?, small, one)?;
+            let scale = a.choose(a.less(magnitude, 2f64.powi(100))?, scale, large)?;
+            let part = a.approximate(Instruction::Rcp, a.mul(under, scale)?, true)?;
+            a.mul(a.mul(over, scale)?, part)
+        }
+    }
+}

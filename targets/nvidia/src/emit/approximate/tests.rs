@@ -1,0 +1,349 @@
+//! Every function at every input of f16 and bf16, with every instruction as wrong as it may be.
+
+use super::{Arithmetic, Divisor, Function, Goal, Instruction, quotient};
+use axe_sim::units::float::{Format, Round};
+use std::convert::Infallible;
+
+/// f32 on the host. An instruction that approximates is wrong by all that it may, up or down, or not at all.
+struct Host {
+    /// The errors of functions that are powers or logarithms, and of the others: parts of their bounds.
+    errors: [f64; 2],
+}
+
+/// The ends of all bounds, together and against each other, and none.
+const MACHINES: [[f64; 2]; 5] = [
+    [0.0, 0.0],
+    [1.0, 1.0],
+    [1.0, -1.0],
+    [-1.0, 1.0],
+    [-1.0, -1.0],
+];
+
+fn flushed(x: f32, flush: bool) -> f32 {
+    match flush && x.is_subnormal() {
+        true => 0.0f32.copysign(x),
+        false => x,
+    }
+}
+
+impl Host {
+    fn wrong(&self, exact: f64, relative: f64, kind: usize) -> f32 {
+        (exact * (1.0 + relative * self.errors[kind])) as f32
+    }
+}
+
+type Made<T> = Result<T, Infallible>;
+
+impl Arithmetic for Host {
+    type Value = f32;
+    type Bit = bool;
+    type Error = Infallible;
+
+    fn number(&self, value: f64) -> Made<f32> {
+        Ok(value as f32)
+    }
+    fn add(&self, a: f32, b: f32) -> Made<f32> {
+        Ok(a + b)
+    }
+    fn mul(&self, a: f32, b: f32) -> Made<f32> {
+        Ok(a * b)
+    }
+    fn fma(&self, a: f32, b: f32, c: f32) -> Made<f32> {
+        Ok(a.mul_add(b, c))
+    }
+    fn quotient(&self, a: f32, b: f32) -> Made<f32> {
+        Ok(self.wrong(f64::from(a) / f64::from(b), 2f64.powi(-22), 1))
+    }
+    fn approximate(&self, instruction: Instruction, x: f32, flush: bool) -> Made<f32> {
+        let x = f64::from(flushed(x, flush));
+        let y = match instruction {
+            Instruction::Ex2 => self.wrong(x.exp2(), 2f64.powi(-22), 0),
+            Instruction::Lg2 => {
+                let (log, error) = (x.log2(), 2f64.powi(-22) * self.errors[0]);
+                match (0.5..=2.0).contains(&x) {
+                    true => (log + error) as f32,
+                    false => (log * (1.0 + error)) as f32,
+                }
+            }
+            Instruction::Rcp => self.wrong(x.recip(), 2f64.powi(-23), 1),
+            Instruction::Rsqrt => self.wrong(x.sqrt().recip(), 2f64.powf(-22.9), 1),
+            Instruction::Sqrt => self.wrong(x.sqrt(), 2f64.powi(-23), 1),
+            Instruction::Tanh => self.wrong(x.tanh(), 2f64.powi(-11), 1),
+        };
+        Ok(flushed(y, flush))
+    }
+    fn abs(&self, x: f32) -> Made<f32> {
+        Ok(x.abs())
+    }
+    fn less(&self, a: f32, b: f64) -> Made<bool> {
+        Ok(a < b as f32)
+    }
+    fn choose(&self, condition: bool, yes: f32, no: f32) -> Made<f32> {
+        Ok(if condition { yes } else { no })
+    }
+}
+
+fn value<T>(made: Made<T>) -> T {
+    match made {
+        Ok(value) => value,
+        Err(never) => match never {},
+    }
+}
+
+/// The place of a 16-bit float among them, in order; `None` for a NaN.
+fn place(format: Format, x: f64) -> Option<i32> {
+    let bits = format.from_f64(x, Round::Nearest, false) as i32;
+    let magnitude = bits & 0x7fff;
+    (!x.is_nan()).then_some(if bits > 0x7fff { -magnitude } else { magnitude })
+}
+
+/// What is asked of a value that is rounded to a format and comes from it.
+fn goal(format: Format) -> Goal {
+    let f16 = format == Format::F16;
+    Goal {
+        flush: f16,
+        flush_operand: f16,
+        coarse: !f16,
+        absolute: false,
+    }
+}
+
+/// The most ulps between what a function gives and the correctly rounded result, over all inputs and machines.
+fn most_ulps(
+    format: Format,
+    exact: impl Fn(f64) -> f64,
+    made: impl Fn(&Host, f32) -> f32,
+) -> (i32, f64) {
+    let mut most = (0, 0.0);
+    for errors in MACHINES {
+        let host = Host { errors };
+        for bits in 0..=u16::MAX {
+            let x = format.to_f64(u64::from(bits));
+            let wanted = place(format, exact(x));
+            let got = place(format, f64::from(made(&host, x as f32)));
+            let distance = match (wanted, got) {
+                (None, None) => 0,
+                (Some(wanted), Some(got)) => (wanted - got).abs(),
+                _ => i32::MAX,
+            };
+            if distance > most.0 {
+                most = (distance, x);
+            }
+        }
+    }
+    most
+}
+
+const FORMATS: [Format; 2] = [Format::F16, Format::Bf16];
+
+fn at(function: Function, goal: Goal) -> impl Fn(&Host, f32) -> f32 {
+    move |host, x| value(function.at(host, x, goal))
+}
+
+#[test]
+fn functions_are_within_an_ulp_of_the_correctly_rounded_result() {
+    let functions: [(Function, fn(f64) -> f64); 9] = [
+        (Function::Exp, f64::exp),
+        (Function::Exp2, f64::exp2),
+        (Function::Log, f64::ln),
+        (Function::Log2, f64::log2),
+        (Function::Log1p, f64::ln_1p),
+        (Function::Sqrt, f64::sqrt),
+        (Function::Rsqrt, |x| x.sqrt().recip()),
+        (Function::Tanh, f64::tanh),
+        (Function::Erf, libm::erf),
+    ];
+    for format in FORMATS {
+        for (function, exact) in functions {
+            for coarse in [false, true] {
+                let goal = Goal {
+                    coarse,
+                    ..goal(format)
+                };
+                let made = at(function, goal);
+                // What is known of the logarithm of 1 is that it is at most 2^-22: the ISA's bound there.
+                let log = [Function::Log, Function::Log2].contains(&function);
+                let exact = |x: f64| if log && x == 1.0 { 0.0 } else { exact(x) };
+                let made = |host: &Host, x: f32| match made(host, x) {
+                    y if log && x == 1.0 && y.abs() <= 2f32.powi(-22) => 0.0,
+                    y => y,
+                };
+                let most = most_ulps(format, exact, made);
+                assert!(
+                    most.0 <= 1,
+                    "{function:?} of {format:?}, {goal:?}: {most:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn what_only_sums_see_is_exact_beside_one() {
+    for (function, exact) in [
+        (Function::Tanh, f64::tanh as fn(f64) -> f64),
+        (Function::Erf, libm::erf),
+    ] {
+        for errors in MACHINES {
+            let host = Host { errors };
+            for bits in 0..=u16::MAX {
+                let x = Format::F16.to_f64(u64::from(bits));
+                let goal = Goal {
+                    absolute: true,
+                    coarse: false,
+                    ..goal(Format::F16)
+                };
+                let got = f64::from(value(function.at(&host, x as f32, goal)));
+                let error = (got - exact(x)).abs();
+                assert!(
+                    error <= 2f64.powi(-16) || x.is_nan(),
+                    "{function:?} at {x}: {got}"
+                );
+            }
+        }
+    }
+}
+
+/// Sums with one keep a relative error where those of the rounded function have no digit left.
+#[test]
+fn sums_with_one_do_not_cancel() {
+    let erfc = |x: f64| libm::erfc(-x);
+    let functions: [(Function, &dyn Fn(f64) -> f64); 2] = [
+        (Function::OnePlusTanh, &|x| 2.0 / (1.0 + (-2.0 * x).exp())),
+        (Function::OnePlusErf, &erfc),
+    ];
+    for format in FORMATS {
+        for (function, exact) in functions {
+            for errors in MACHINES {
+                let host = Host { errors };
+                for bits in 0..=u16::MAX {
+                    let x = format.to_f64(u64::from(bits));
+                    let (wanted, got) =
+                        (exact(x), value(function.at(&host, x as f32, goal(format))));
+                    // Where 1 + f(x) of f32 is zero, so may this be.
+                    let relative = if wanted < 1e-8 { 1.0 } else { 2f64.powi(-13) };
+                    let within = (f64::from(got) - wanted).abs() <= wanted * relative;
+                    assert!(
+                        within || x.is_nan() && got.is_nan(),
+                        "{function:?} at {x}: {got}, {wanted}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn activations_are_within_an_ulp() {
+    let half = |x: f32| x * 0.5;
+    let sigmoid = |host: &Host, x: f32, goal: Goal| {
+        let below = 1.0 + value(Function::Exp.at(host, -x, goal));
+        let divisor = if goal.flush {
+            Divisor::Small
+        } else {
+            Divisor::Any
+        };
+        value(quotient(host, (1.0, below), divisor))
+    };
+    for format in FORMATS {
+        let goal = goal(format);
+        let tanh_gelu = |host: &Host, x: f32| {
+            let inner = (x + 0.044715 * (x * x * x)) * 0.797_884_56;
+            if (-1e30..-10.0).contains(&x) {
+                return -0.0;
+            }
+            x * half(value(Function::OnePlusTanh.at(host, inner, goal)))
+        };
+        let erf_gelu = |host: &Host, x: f32| {
+            let inner = x * std::f32::consts::FRAC_1_SQRT_2;
+            x * half(value(Function::OnePlusErf.at(host, inner, goal)))
+        };
+        let softplus = |host: &Host, x: f32| {
+            let power = value(Function::Exp.at(host, x, goal));
+            let log = value(Function::Log1p.at(host, power, goal));
+            if x > 20.0 { x } else { log }
+        };
+        let exact_sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
+        let exact_tanh_gelu = |x: f64| {
+            let inner = 0.797_884_56 * (x + 0.044715 * x * x * x);
+            if x == f64::NEG_INFINITY {
+                f64::NAN
+            } else if x < -10.0 {
+                // 1 + tanh(x) of f32 is zero long before, and this where e^-2x is infinite.
+                -0.0
+            } else {
+                x * exact_sigmoid(2.0 * inner)
+            }
+        };
+        let exact_erf_gelu = |x: f64| {
+            if x == f64::NEG_INFINITY {
+                f64::NAN
+            } else {
+                x * 0.5 * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2)
+            }
+        };
+        let most = [
+            // Beyond -88 e^-x is infinite in f32.
+            most_ulps(
+                format,
+                |x| if x < -88.0 { 0.0 } else { exact_sigmoid(x) },
+                |host, x| {
+                    if x < -88.0 {
+                        0.0
+                    } else {
+                        sigmoid(host, x, goal)
+                    }
+                },
+            ),
+            most_ulps(
+                format,
+                |x| if x < -88.0 { 0.0 } else { x * exact_sigmoid(x) },
+                |host, x| {
+                    if x < -88.0 {
+                        0.0
+                    } else {
+                        x * sigmoid(host, x, goal)
+                    }
+                },
+            ),
+            most_ulps(format, exact_tanh_gelu, tanh_gelu),
+            most_ulps(format, exact_erf_gelu, erf_gelu),
+            most_ulps(
+                format,
+                |x| if x > 20.0 { x } else { x.exp().ln_1p() },
+                softplus,
+            ),
+        ];
+        assert!(most.iter().all(|most| most.0 <= 1), "{format:?}: {most:?}");
+    }
+}
+
+#[test]
+fn quotients_are_within_an_ulp() {
+    // All divisors, for dividends of all magnitudes.
+    for format in FORMATS {
+        for over in [
+            1.0,
+            -3.0,
+            0.1,
+            65504.0,
+            6e-8,
+            1e-30,
+            1e30,
+            0.0,
+            f64::INFINITY,
+            f64::NAN,
+        ] {
+            let over = format.to_f64(format.from_f64(over, Round::Nearest, false));
+            let kinds: &[Divisor] = match format {
+                Format::F16 => &[Divisor::Small, Divisor::Shared, Divisor::Any],
+                _ => &[Divisor::Shared, Divisor::Any],
+            };
+            for kind in kinds {
+                let made = |host: &Host, under| value(quotient(host, (over as f32, under), *kind));
+                let most = most_ulps(format, |under| over / under, made);
+                assert!(most.0 <= 1, "{over} by {format:?}, {kind:?}: {most:?}");
+            }
+        }
+    }
+}
