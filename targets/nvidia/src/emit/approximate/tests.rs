@@ -196,7 +196,7 @@ fn what_only_sums_see_is_exact_beside_one() {
                 let got = f64::from(value(function.at(&host, x as f32, goal)));
                 let error = (got - exact(x)).abs();
                 assert!(
-                    error <= 2f64.powi(-16) || x.is_nan(),
+                    error <= 2f64.powi(-19) || x.is_nan(),
                     "{function:?} at {x}: {got}"
                 );
             }
