@@ -181,7 +181,7 @@ fn a_in_registers() {
             plan.instructions[2].a,
             InstructionA::Registers((2 * per..3 * per).collect())
         );
-        let block = plan.block(0..plan.steps, Start::Zero).unwrap();
+        let block = plan.block(Start::Zero);
         assert_eq!(block.a_words.len(), 16);
     }
 }
