@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -28,6 +29,7 @@ using namespace mlir;
 namespace axe {
 
 #define GEN_PASS_DEF_CONVERTLINALGTOAXE
+#define GEN_PASS_DEF_AXEGENERALIZE
 #define GEN_PASS_DEF_AXECANONICALIZELAYOUTS
 #define GEN_PASS_DEF_AXESLICE
 #define GEN_PASS_DEF_AXETILE
@@ -98,8 +100,14 @@ struct ConvertLinalgToAxePass
     : RustPass<impl::ConvertLinalgToAxeBase<ConvertLinalgToAxePass>> {
   using RustPass::RustPass;
   Options options() override {
-    return {{"allow-unsupported", text(allowUnsupported).str()}};
+    return {{"allow-unsupported", text(allowUnsupported).str()},
+            {"for-kernels", text(forKernels).str()}};
   }
+};
+
+struct AxeGeneralizePass
+    : RustPass<impl::AxeGeneralizeBase<AxeGeneralizePass>> {
+  using RustPass::RustPass;
 };
 
 struct AxeCanonicalizeLayoutsPass
@@ -180,6 +188,7 @@ template <typename PassType> static void registerOne() {
 
 void registerPasses() {
   registerOne<ConvertLinalgToAxePass>();
+  registerOne<AxeGeneralizePass>();
   registerOne<AxeCanonicalizeLayoutsPass>();
   registerOne<AxeSlicePass>();
   registerOne<AxeTilePass>();

@@ -21,16 +21,54 @@ def ConvertLinalgToAxe : Pass<"convert-linalg-to-axe", "::mlir::ModuleOp"> {
     scalar (`quantized_matmul`), are a product of signed bytes and sums beside it.
 
     Every operation of linalg that has no form in axe is an error at its location.
+
+    With `for-kernels`, what operators of axe do not say, or what kernels of them
+    cannot take (dimensions but the first that are dynamic, tensors without
+    elements), stays as it is: `--axe-generalize` makes `linalg.generic` of it, and
+    `--axe-plan-kernels` kernels of loops.
   }];
   let options = [
     Option<"allowUnsupported", "allow-unsupported", "bool", "false",
-           "Leave operations that have no form in axe as they are">];
+           "Leave operations that have no form in axe as they are">,
+    Option<"forKernels", "for-kernels", "bool", "false",
+           "Leave what kernels of axe operators cannot take to kernels of loops">];
   let statistics = [
     Statistic<"gemms", "num-gemms", "Number of axe.gemm created">,
     Statistic<"maps", "num-maps", "Number of axe.map created">,
     Statistic<"reductions", "num-reductions", "Number of axe.reduce created">];
   let dependentDialects = ["::axe::AxeDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def AxeGeneralize : Pass<"axe-generalize", "::mlir::ModuleOp"> {
+  let summary = "Make linalg.generic of what moves elements of tensors";
+  let description = [{
+    `tensor.extract_slice`, `insert_slice`, `insert`, `pad`, `concat`, `generate`,
+    `splat` and `from_elements` become `linalg.generic` over their result. The body
+    computes from `linalg.index` which element is wanted, and takes it by
+    `tensor.extract`. Reshapes stay, and so does what is on tensors with an encoding.
+
+    **Example**
+
+    ```mlir
+    %s = tensor.extract_slice %x[0, 3] [4, 5] [1, 2] : tensor<4x16xf32> to tensor<4x5xf32>
+    // becomes
+    %e = tensor.empty() : tensor<4x5xf32>
+    %s = linalg.generic {...} outs(%e : tensor<4x5xf32>) {
+    ^bb0(%o: f32):
+      %i = linalg.index 0 : index
+      %j = linalg.index 1 : index
+      %k = arith.muli %j, %c2 : index
+      %l = arith.addi %k, %c3 : index
+      %v = tensor.extract %x[%i, %l] : tensor<4x16xf32>
+      linalg.yield %v : f32
+    } -> tensor<4x5xf32>
+    ```
+  }];
+  let statistics = [
+    Statistic<"generalized", "num-generalized", "Number of operations that became linalg.generic">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def AxeCanonicalizeLayouts : Pass<"axe-canonicalize-layouts"> {
@@ -128,7 +166,8 @@ def AxePlanKernels : Pass<"axe-plan-kernels", "::mlir::ModuleOp"> {
     Statistic<"kernels", "num-kernels", "Number of kernels planned">];
   let dependentDialects = ["::axe::AxeDialect", "::mlir::arith::ArithDialect",
                            "::mlir::scf::SCFDialect", "::mlir::math::MathDialect",
-                           "::mlir::tensor::TensorDialect", "::mlir::memref::MemRefDialect"];
+                           "::mlir::tensor::TensorDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::linalg::LinalgDialect"];
 }
 
 def AxeDispatchSchedules : Pass<"axe-dispatch-schedules", "::mlir::ModuleOp"> {

@@ -12,6 +12,7 @@ pub mod convert;
 pub mod dispatch;
 pub mod error;
 pub mod fuse;
+mod generalize;
 mod host;
 pub mod ir;
 mod layouts;
@@ -29,6 +30,7 @@ pub use error::{PassError, PassResult};
 /// Registers the bodies of all target-neutral passes.
 pub fn register() {
     registry::register("convert-linalg-to-axe", convert::run);
+    registry::register("axe-generalize", generalize::run);
     registry::register("axe-canonicalize-layouts", layouts::canonicalize::run);
     registry::register("axe-print-layouts", layouts::print::run);
     registry::register("axe-slice", slice::run);

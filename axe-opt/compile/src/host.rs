@@ -326,25 +326,60 @@ impl Host {
     fn reshape<'c>(&self, op: Op<'c>, source: Val<'c>, result: Val<'c>) -> PassResult<'c, Known> {
         let place = self.tensor(op, source)?;
         let (extents, _) = tensor_type(op, result)?;
-        let fixed: i64 = extents
-            .iter()
-            .filter(|extent| **extent != DYNAMIC)
-            .product();
-        let total = place.shape.iter().cloned().fold(Expr::Const(1), product);
-        let mut left = Some(match fixed {
-            1 => total,
-            _ => total.floor_div(fixed.max(1)),
-        });
+        let dynamic = extents.iter().filter(|extent| **extent == DYNAMIC).count();
+        let known = match dynamic {
+            // One extent follows from the number of elements.
+            ..2 => remaining(&place.shape, &extents),
+            _ => self.reshaped(op, &place.shape)?,
+        };
+        let mut known = known.into_iter();
         let mut shape = Vec::new();
         for extent in extents {
             shape.push(match extent {
-                DYNAMIC => left
-                    .take()
-                    .ok_or_else(|| error(op, "expected one dynamic extent at most"))?,
+                DYNAMIC => known
+                    .next()
+                    .ok_or_else(|| error(op, "expected a size for each dynamic extent"))?,
                 extent => Expr::Const(extent),
             });
         }
         Ok(Known::Tensor(Place { shape, ..place }))
+    }
+
+    /// The dynamic extents of a reshape's result: those that an expansion names, those of a collapse's groups.
+    fn reshaped<'c>(&self, op: Op<'c>, from: &[Expr]) -> PassResult<'c, Vec<Expr>> {
+        let result = results(op).first().copied();
+        let extents = result
+            .and_then(TensorType::of_value)
+            .map(|found| found.shape);
+        let extents = extents.unwrap_or_default();
+        let dynamic = |at: &usize| extents.get(*at) == Some(&DYNAMIC);
+        match name(op).as_str() {
+            "tensor.expand_shape" => {
+                let sizes = operands(op).into_iter().skip(1);
+                sizes.map(|size| self.int(op, size)).collect()
+            }
+            "tensor.collapse_shape" => {
+                let groups = op.attribute("reassociation").ok();
+                let groups = groups.and_then(attribute::read_groups).unwrap_or_default();
+                let extent = |dim: &i64| {
+                    usize::try_from(*dim)
+                        .ok()
+                        .and_then(|dim| from.get(dim).cloned())
+                };
+                let product = |group: &Vec<i64>| {
+                    group
+                        .iter()
+                        .filter_map(extent)
+                        .fold(Expr::Const(1), product)
+                };
+                let found = groups.iter().enumerate().filter(|(at, _)| dynamic(at));
+                Ok(found.map(|(_, group)| product(group)).collect())
+            }
+            _ => Ok((0..extents.len())
+                .filter(dynamic)
+                .filter_map(|at| from.get(at).cloned())
+                .collect()),
+        }
     }
 
     fn launch<'c>(&mut self, op: Op<'c>) -> PassResult<'c> {
@@ -369,9 +404,11 @@ impl Host {
                         (None, false) => (Access::Read, self.reserve(&place)),
                         (None, true) => (Access::Write, self.reserve(&place)),
                     };
-                    let dynamic = TensorType::of_value(*value)
-                        .is_some_and(|found| found.shape.first() == Some(&DYNAMIC));
-                    call.tensor(at, &memory, access, place.shape.first().filter(|_| dynamic));
+                    let found = TensorType::of_value(*value).map(|found| found.shape);
+                    let extents = place.shape.iter().zip(found.unwrap_or_default());
+                    let dynamic = extents.filter(|(_, extent)| *extent == DYNAMIC);
+                    let dynamic: Vec<_> = dynamic.map(|(expr, _)| expr.clone()).collect();
+                    call.tensor(at, &memory, access, &dynamic);
                     let leading = place.shape.first().cloned();
                     call.memory.insert(
                         at,
@@ -600,16 +637,20 @@ impl Call {
         Ok(())
     }
 
-    /// A pointer to memory, and the leading extent where that is dynamic.
-    fn tensor(&mut self, at: usize, memory: &str, access: Access, extent: Option<&Expr>) {
+    /// A pointer to memory, and the extents that are dynamic.
+    fn tensor(&mut self, at: usize, memory: &str, access: Access, extents: &[Expr]) {
         self.push(
             format!("p{at}"),
             ParamKind::Pointer { access, align: 16 },
             Arg::Memory(MemRef::start_of(memory)),
         );
-        if let Some(extent) = extent {
+        for (number, extent) in extents.iter().enumerate() {
+            let name = match number {
+                0 => format!("p{at}_extent"),
+                _ => format!("p{at}_extent{number}"),
+            };
             self.push(
-                format!("p{at}_extent"),
+                name,
                 ParamKind::Scalar {
                     ty: ScalarType::I64,
                 },
@@ -673,6 +714,19 @@ fn binary(name: &str) -> Option<fn(Expr, Expr) -> Expr> {
         "arith.maxui" | "arith.maxsi" => |a, b| a.max(b),
         _ => return None,
     })
+}
+
+/// The dynamic one of `extents`, for as many elements as `shape` has.
+fn remaining(shape: &[Expr], extents: &[i64]) -> Vec<Expr> {
+    let fixed = extents.iter().filter(|extent| **extent != DYNAMIC);
+    let fixed = fixed.fold(1i64, |product, extent| product.saturating_mul(*extent));
+    let total = shape.iter().cloned().fold(Expr::Const(1), product);
+    match fixed {
+        1 => vec![total],
+        // Without elements there is no telling, and no need to.
+        0 => vec![Expr::Const(0)],
+        _ => vec![total.floor_div(fixed)],
+    }
 }
 
 /// `a b`, without factors of one.

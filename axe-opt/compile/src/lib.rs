@@ -179,8 +179,13 @@ pub fn explain<'s>(source: impl Into<Source<'s>>, chip: &str) -> Result<(), Comp
     register();
     let context = axe_cpu::context();
     let mut module = axe_cpu::parse(&context, source)?;
+    let Some(toolchain) = axe_targets::toolchain(chip) else {
+        let chips = axe_targets::chips().join(", ");
+        return Err(CompileError::Target(chip.to_owned(), chips));
+    };
+    let logical = toolchain.to_logical(chip);
     let passes = format!(
-        "convert-linalg-to-axe,canonicalize,cse,axe-plan-kernels{{target={chip} explain}},axe-dispatch-schedules{{target={chip} explain}}"
+        "{logical},axe-plan-kernels{{target={chip} explain}},axe-dispatch-schedules{{target={chip} explain}}"
     );
     Ok(axe_cpu::run_passes(&context, &mut module, &passes)?)
 }

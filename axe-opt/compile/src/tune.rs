@@ -94,7 +94,7 @@ pub fn products<'s>(
     axe_cpu::run_passes(
         &context,
         &mut module,
-        "convert-linalg-to-axe,canonicalize,cse",
+        "convert-linalg-to-axe{for-kernels=true},canonicalize,cse",
     )?;
     // SAFETY: the operation lives as long as the module.
     let op = unsafe { Op::from_raw(module.as_operation().to_raw()) };

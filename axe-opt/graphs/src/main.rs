@@ -6,6 +6,7 @@
 mod element;
 mod graph;
 mod judge;
+mod moves;
 mod products;
 mod refusals;
 mod sample;

@@ -62,13 +62,14 @@ fn stage(graph: &mut Graph<'_>, values: &[Value]) -> Value {
     }
     let rows = !(value.open && value.shape.len() == 1) && value.shape.last() != Some(&1);
     let float = value.element.is_float() && rows;
-    match graph.random.below(10) {
+    match graph.random.below(14) {
         0..=2 => graph.elementwise(&value),
         3..=5 => graph.reduction(&value),
         6 => graph.reshaped(&value),
         7 => graph.product(Some(&value)),
         8 if float => graph.softmax(&value),
         9 if float => graph.norm(&value),
+        10..=13 => graph.moved(&value),
         _ => graph.elementwise(&value),
     }
 }

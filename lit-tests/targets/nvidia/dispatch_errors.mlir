@@ -50,6 +50,8 @@ axe.kernel @large() threads(64) {
 // -----
 
 axe.kernel @dynamic(%x: memref<4x?xf32>) threads(64) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{only the outermost extent may be dynamic}}
+  %s = axe.slice %x[%c0, %c0] : memref<4x?xf32> to memref<4x8xf32>
   axe.return
 }
-// expected-error @-3 {{only the outermost extent may be dynamic}}

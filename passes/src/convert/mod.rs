@@ -5,6 +5,7 @@
 //! they belong, behind the operator before.
 
 mod contraction;
+mod control;
 mod elementwise;
 mod factor;
 mod named;
@@ -19,12 +20,12 @@ mod term;
 mod tests;
 
 use crate::error::{self, PassError, PassResult};
-use crate::ir::value::{is_used, name, replace_all_uses};
-use crate::ir::{Builder, Op, Val, walk};
+use crate::ir::value::{is_used, name, operands, replace_all_uses, results};
+use crate::ir::{Builder, DYNAMIC, Op, TensorType, Val, attribute, walk};
 use crate::registry::PassContext;
 use axe_dialect::ops::{self, Trait};
-use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
+use melior::ir::{AffineExpr, AffineMap, Attribute, ValueLike};
 use structured::Structured;
 
 /// What the pass has created.
@@ -40,6 +41,9 @@ type Replacements<'c> = Vec<Option<Val<'c>>>;
 
 /// The body of the pass.
 pub(crate) fn run<'c>(module: Op<'c>, pass: &mut PassContext<'_>) -> PassResult<'c> {
+    if pass.flag("for-kernels") {
+        control::flatten(module)?;
+    }
     walk::erase_dead(module, &entered, &removable);
     named::expand(module, &entered);
     let mut counts = Counts::default();
@@ -48,9 +52,12 @@ pub(crate) fn run<'c>(module: Op<'c>, pass: &mut PassContext<'_>) -> PassResult<
         if !name(op).starts_with("linalg.") {
             continue;
         }
+        if pass.flag("for-kernels") && !takes_kernels(op) {
+            continue;
+        }
         match convert(op, &mut counts) {
             Ok(replacements) => replace(op, &replacements)?,
-            Err(_) if pass.flag("allow-unsupported") => {}
+            Err(_) if pass.flag("allow-unsupported") || pass.flag("for-kernels") => {}
             Err(error) => failures.push(error),
         }
     }
@@ -59,6 +66,50 @@ pub(crate) fn run<'c>(module: Op<'c>, pass: &mut PassContext<'_>) -> PassResult<
     pass.count("num-maps", counts.maps);
     pass.count("num-reductions", counts.reductions);
     error::all(failures)
+}
+
+/// Whether kernels of operators take an operation's tensors: no dimension but the first is dynamic, and none is empty.
+fn takes_kernels(op: Op<'_>) -> bool {
+    let takes = |value: Val<'_>| {
+        let shape = TensorType::of_value(value).map(|tensor| tensor.shape);
+        let inner = |shape: &[i64]| shape.iter().skip(1).any(|extent| *extent == DYNAMIC);
+        shape.is_none_or(|shape| !shape.contains(&0) && !inner(&shape))
+    };
+    let mut values = operands(op).into_iter();
+    values.all(takes) && results(op).into_iter().all(takes) && !has_dynamic_depth(op)
+}
+
+/// Whether an operation on several tensors has a reduction whose extent is known at run time only.
+fn has_dynamic_depth(op: Op<'_>) -> bool {
+    // SAFETY: the operation is live; the attribute is null for one without linalg's interface, which is checked.
+    let maps = unsafe {
+        let maps = mlir_sys::mlirLinalgGetIndexingMapsAttribute(op.to_raw());
+        (!maps.ptr.is_null()).then(|| Attribute::from_raw(maps))
+    };
+    let maps = maps.and_then(attribute::elements).unwrap_or_default();
+    let maps: Vec<_> = maps.into_iter().filter_map(attribute::affine_map).collect();
+    let inputs = maps.len().saturating_sub(op.result_count());
+    let (ins, outs) = maps.split_at(inputs);
+    let kept = outs.iter().flat_map(indices);
+    let kept: Vec<_> = kept
+        .filter(|index| index.is_dim())
+        .map(|index| index.dim_position())
+        .collect();
+    let reduced = |(map, value): (&AffineMap<'_>, Val<'_>)| {
+        let shape = TensorType::of_value(value).map_or_else(Vec::new, |tensor| tensor.shape);
+        let mut dims = indices(map).into_iter().zip(shape);
+        dims.any(|(index, extent)| {
+            extent == DYNAMIC && index.is_dim() && !kept.contains(&index.dim_position())
+        })
+    };
+    inputs > 1 && ins.iter().zip(operands(op)).any(reduced)
+}
+
+/// What the dimensions of an operand are indexed with.
+fn indices<'c>(map: &AffineMap<'c>) -> Vec<AffineExpr<'c>> {
+    (0..map.result_count())
+        .filter_map(|at| map.result(at).ok())
+        .collect()
 }
 
 /// The axe operators for one operation of linalg, built in front of it.
@@ -84,7 +135,7 @@ fn convert<'c>(op: Op<'c>, counts: &mut Counts) -> PassResult<'c, Replacements<'
 /// Puts the replacements in the place of an operation's results and erases it.
 fn replace<'c>(op: Op<'c>, replacements: &Replacements<'c>) -> PassResult<'c> {
     let builder = Builder::before(op);
-    for (result, replacement) in crate::ir::value::results(op).into_iter().zip(replacements) {
+    for (result, replacement) in results(op).into_iter().zip(replacements) {
         match replacement {
             Some(value) => replace_all_uses(result, builder.with_type(*value, result.r#type())?),
             None if is_used(result) => {

@@ -3,8 +3,9 @@
 use super::frame::Frame;
 use super::group::Group;
 use super::groups::Groups;
+use super::nest::is_nest;
 use super::operators::{is_operator, is_reshape};
-use super::reshape::{check_tensors, leading};
+use super::reshape::{check_tensors, extent_of};
 use crate::ir::value::{defined_by, defining, identity, name, operands, replace_all_uses, results};
 use crate::ir::{Builder, DYNAMIC, Op, TensorType, Val, attribute, walk};
 use crate::remark::{self, Kind};
@@ -129,7 +130,7 @@ fn plan_function<'c>(
     };
     let ops = walk::operations(*block);
     check(func, &ops, refused);
-    let plannable = |op: &Op<'c>, refused: &Refused<'c>| is_operator(*op) && !refused.has(*op);
+    let plannable = |op: &Op<'c>, refused: &Refused<'c>| is_planned(*op) && !refused.has(*op);
     if !refused.failures.is_empty() || !ops.iter().any(|op| plannable(op, refused)) {
         return Ok(0);
     }
@@ -153,7 +154,7 @@ fn plan_function<'c>(
                 refused.refuse(&group.owned, why);
             }
         }
-        if !is_operator(op) && !is_reshape(op) {
+        if !is_planned(op) && !is_reshape(op) {
             read_stored(&mut frame, op)?;
         }
     }
@@ -161,14 +162,22 @@ fn plan_function<'c>(
         leave(&mut frame, &ops)?;
     }
     walk::erase_dead(func, &|_| false, &|op| {
-        is_operator(op) || name(op).starts_with("tensor.") || name(op) == "arith.constant"
+        let computes = ["tensor.", "arith.", "math.", "index."];
+        is_planned(op)
+            || (op.region_count() == 0
+                && computes.iter().any(|dialect| name(op).starts_with(dialect)))
     });
     Ok(frame.kernels)
 }
 
+/// Whether an operation becomes part of a kernel, or a kernel of its own.
+fn is_planned(op: Op<'_>) -> bool {
+    is_operator(op) || is_nest(op)
+}
+
 /// Gives the operators that stay what launches stored. What launches read of them stands in front of those.
 fn leave<'c>(frame: &mut Frame<'c>, ops: &[Op<'c>]) -> PassResult<'c> {
-    for &op in ops.iter().filter(|op| is_operator(**op)) {
+    for &op in ops.iter().filter(|op| is_planned(**op)) {
         let formed = results(op)
             .into_iter()
             .any(|result| frame.stored.contains_key(&identity(result)));
@@ -181,8 +190,8 @@ fn leave<'c>(frame: &mut Frame<'c>, ops: &[Op<'c>]) -> PassResult<'c> {
 
 /// Refuses operators that are not in the function's only block, or have tensors that no kernel can take.
 fn check<'c>(func: Op<'c>, ops: &[Op<'c>], refused: &mut Refused<'c>) {
-    for op in walk::nested(func, &|op| !name(op).starts_with("axe.")) {
-        if is_operator(op) && !ops.contains(&op) {
+    for op in walk::nested(func, &|op| !name(op).starts_with("axe.") && !is_nest(op)) {
+        if is_planned(op) && !ops.contains(&op) {
             let what = "expected operators in the function's first block, and not in regions of it";
             refused.refuse(&[op], PassError::new(op.location(), what));
         } else if is_operator(op)
@@ -212,15 +221,16 @@ fn extents<'c>(ops: &[Op<'c>]) -> PassResult<'c> {
         let (&[tensor, dim], &[result]) = (&operands(op)[..], &results(op)[..]) else {
             continue;
         };
-        let dynamic = TensorType::of_value(tensor)
-            .is_some_and(|tensor| tensor.shape.first() == Some(&DYNAMIC));
-        let made = defining(tensor).is_some_and(|op| is_operator(op) || is_reshape(op));
-        let zero = defined_by(dim, "arith.constant")
+        let at = defined_by(dim, "arith.constant")
             .and_then(|op| op.attribute("value").ok())
             .and_then(attribute::integer)
-            == Some(0);
-        if dynamic && made && zero {
-            replace_all_uses(result, leading(&Builder::before(op), tensor)?);
+            .and_then(|dim| usize::try_from(dim).ok());
+        let shape = TensorType::of_value(tensor).map(|tensor| tensor.shape);
+        let dynamic =
+            |at: &usize| shape.as_ref().and_then(|shape| shape.get(*at)) == Some(&DYNAMIC);
+        let made = defining(tensor).is_some_and(|op| is_planned(op) || is_reshape(op));
+        if let Some(at) = at.filter(|at| made && dynamic(at)) {
+            replace_all_uses(result, extent_of(&Builder::before(op), tensor, at)?);
         }
     }
     Ok(())

@@ -7,6 +7,7 @@
 //! group that reads them, and become a kernel only for a reader that cannot.
 
 use super::group::{Group, Root};
+use super::nest::{Nest, Start, is_nest};
 use super::operators::{bases, has, is_lazy, is_operator, is_product, is_reshape, start_of};
 use super::space::{Kind, Size, source};
 use crate::ir::value::{defining, identity, name, operands, results};
@@ -40,6 +41,8 @@ impl<'c> Groups<'c> {
                 // Formed by each reader.
             } else if is_operator(op) && has(op, Trait::Relayout) {
                 groups.single(op, number);
+            } else if is_nest(op) {
+                groups.nest(op, number);
             } else {
                 for operand in operands(op) {
                     groups.want(operand, number);
@@ -174,6 +177,30 @@ impl<'c> Groups<'c> {
         group.position = (number, usize::MAX);
         self.add(group.clone());
         self.place(self.groups.len() - 1, group, op, number);
+    }
+
+    /// A kernel of loops reads the tensors that its body does, and what its results start from.
+    fn nest(&mut self, op: Op<'c>, number: usize) {
+        let own = self.groups.len();
+        self.single(op, number);
+        let Ok(nest) = Nest::read(op) else {
+            // Said when the kernel is planned.
+            return;
+        };
+        let inits = nest.inits.iter().zip(&nest.starts);
+        let inits = inits.filter(|(_, start)| matches!(start, Start::Memory));
+        let read: Vec<_> = nest
+            .reads
+            .iter()
+            .chain(inits.map(|(init, _)| init))
+            .copied()
+            .collect();
+        for value in &read {
+            self.provide(*value, number);
+        }
+        if let Some(group) = self.groups.get_mut(own) {
+            group.inputs = read.into_iter().map(|value| (value, Kind::Full)).collect();
+        }
     }
 
     /// Something outside the groups reads a value.

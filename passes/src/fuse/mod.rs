@@ -5,6 +5,7 @@
 //! * [`group`], `groups`: which operators share a kernel;
 //! * [`fusion`]: a group, read: what its kernel takes, forms and gives;
 //! * [`fold`]: what is summed up over a streamed dimension, and how parts of it are merged;
+//! * [`nest`]: what no operator says, as loops;
 //! * [`registers`], [`arguments`], [`evaluate`]: the operators of a group on one tile;
 //! * [`frame`], [`reshape`], [`function`]: the function around the kernels.
 //!
@@ -18,6 +19,7 @@ pub mod function;
 pub mod fusion;
 pub mod group;
 mod groups;
+pub mod nest;
 pub mod operators;
 pub mod registers;
 pub mod reshape;

@@ -142,6 +142,7 @@ pub fn leading<'c>(builder: &Builder<'c>, value: Val<'c>) -> PassResult<'c, Val<
         ops::BROADCAST => leading(builder, from(0)?),
         ops::FILL => from(1),
         "tensor.empty" => from(0),
+        "linalg.generic" => extent_of(builder, value, 0),
         ops::GEMM | ops::SCALED_GEMM => {
             let dynamic = |value: Val<'c>| {
                 TensorType::of_value(value)
@@ -163,6 +164,53 @@ pub fn leading<'c>(builder: &Builder<'c>, value: Val<'c>) -> PassResult<'c, Val<
             scaled(builder, own, known(source), known(value))
         }
         _ => builder.extent(value, 0),
+    }
+}
+
+/// The extent of a dimension of a value of the logical function, from values that no operator makes.
+///
+/// # Errors
+/// As for [`leading`], or when the value has no such dimension.
+pub fn extent_of<'c>(builder: &Builder<'c>, value: Val<'c>, dim: usize) -> PassResult<'c, Val<'c>> {
+    let shape = builder.tensor_of(value)?.shape;
+    let Some(op) = defining(value).filter(|_| shape.get(dim) == Some(&DYNAMIC)) else {
+        return builder.extent(value, dim);
+    };
+    let values = operands(op);
+    match name(op).as_str() {
+        "linalg.generic" => {
+            let number = results(op).iter().position(|result| *result == value);
+            let first = values.len().saturating_sub(results(op).len());
+            match number.and_then(|number| values.get(first + number)) {
+                Some(init) => extent_of(builder, *init, dim),
+                None => builder.extent(value, dim),
+            }
+        }
+        "tensor.cast" | ops::MAP | ops::CAST => match values.first() {
+            Some(from) => extent_of(builder, *from, dim),
+            None => builder.extent(value, dim),
+        },
+        "tensor.expand_shape" => {
+            let before = shape.iter().take(dim).filter(|extent| **extent == DYNAMIC);
+            match values.get(1 + before.count()) {
+                Some(size) => Ok(*size),
+                None => builder.extent(value, dim),
+            }
+        }
+        "tensor.collapse_shape" => {
+            let groups = op.attribute("reassociation").ok();
+            let groups = groups.and_then(attribute::read_groups).unwrap_or_default();
+            let mut product = builder.index(1)?;
+            for from in groups.get(dim).into_iter().flatten() {
+                let from = usize::try_from(*from).unwrap_or(0);
+                let own = extent_of(builder, values.first().copied().unwrap_or(value), from)?;
+                product =
+                    builder.value("arith.muli", &[product, own], builder.index_type(), &[])?;
+            }
+            Ok(product)
+        }
+        _ if dim == 0 => leading(builder, value),
+        _ => builder.extent(value, dim),
     }
 }
 

@@ -1,8 +1,8 @@
 //! `axe.kernel` becomes a function of its arguments, its block and the grid; a launch calls it once a block.
 
-use super::Lowering;
 use super::ops::{memref, set_type};
 use super::walked::{add_argument, arguments};
+use super::{Lowering, nest};
 use crate::error::{PassError, PassResult};
 use crate::ir::value::{identity, name, parts, replace_all_uses};
 use crate::ir::{Builder, Op, Val, types, walk};
@@ -81,6 +81,7 @@ impl<'c> Lowering<'c> {
         let function = function(&builder, &symbol, &inputs, body)?;
         walk::erase(op);
         self.places(function, &kernel, &places)?;
+        nest::once(function, &places)?;
         self.kernels.insert(symbol, kernel);
         Ok(function)
     }

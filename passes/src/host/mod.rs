@@ -20,6 +20,7 @@ mod kernel;
 mod launch;
 mod libm;
 mod memory;
+mod nest;
 mod ops;
 pub(crate) mod pipeline;
 mod scalar;

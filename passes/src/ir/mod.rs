@@ -8,6 +8,7 @@ pub mod build;
 pub mod combiner;
 pub mod facts;
 pub mod float8;
+pub mod inline;
 pub mod pattern;
 pub mod reshape;
 pub mod types;

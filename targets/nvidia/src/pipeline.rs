@@ -56,15 +56,20 @@ impl Options<'_> {
     }
 }
 
+/// From functions of linalg to operators of axe, and `linalg.generic` for what they do not say. Calls are inlined, and
+/// extents are those of arguments, before anything is fused away.
+fn logical(leave: bool) -> String {
+    let leave = if leave { " allow-unsupported=true" } else { "" };
+    format!(
+        "inline,resolve-ranked-shaped-type-result-dims,func.func(convert-elementwise-to-linalg),\
+         convert-linalg-to-axe{{for-kernels=true{leave}}},\
+         func.func(linalg-generalize-named-ops),axe-generalize,canonicalize,cse"
+    )
+}
+
 /// The levels after which the pipeline can stop, each with the passes that reach it.
 const LEVELS: [(&str, Passes); 6] = [
-    ("logical", |options| {
-        let convert = match options.leave {
-            true => "convert-linalg-to-axe{allow-unsupported=true}",
-            false => "convert-linalg-to-axe",
-        };
-        format!("{convert},canonicalize,cse")
-    }),
+    ("logical", |options| logical(options.leave)),
     ("scheduled", |options| {
         let Options { chip, tuned, .. } = options;
         let leave = options.leaving();

@@ -79,6 +79,8 @@ pub(crate) struct Emitter<'c> {
     pub precision: Rc<Precision>,
     /// Arguments of the map's body that is being emitted which are the same in many registers.
     pub shared_arguments: HashSet<usize>,
+    /// The indices of the loops whose body is being emitted, for `linalg.index`.
+    pub nest: Option<Vec<Val<'c>>>,
     /// The kernel's tensor maps.
     pub tensor_maps: Vec<TensorMapParameter<'c>>,
     /// The first block of the function, whose arguments are its parameters.
@@ -118,6 +120,7 @@ impl<'c> Emitter<'c> {
             element: Vec::new(),
             precision: Rc::new(Precision::of(kernel.op)),
             shared_arguments: HashSet::new(),
+            nest: None,
             tensor_maps: Vec::new(),
             entry: None,
             shared,

@@ -28,11 +28,11 @@ impl<'c> Emitter<'c> {
         &self,
         argument: Val<'c>,
         base: Val<'c>,
-        extent: Option<Val<'c>>,
+        extents: Vec<Option<Val<'c>>>,
     ) -> PassResult<'c, Memory<'c>> {
         Ok(Memory {
             moved: Some(Int::ZERO),
-            extent,
+            extents,
             ..Memory::new(self.storage_of(argument)?, base)
         })
     }
@@ -63,7 +63,7 @@ impl<'c> Emitter<'c> {
         // Guards grow with the dimensions, as where the slice was read.
         let mut sliced = Memory {
             remaining: Vec::new(),
-            extent: None,
+            extents: Vec::new(),
             ..source.clone()
         };
         sliced.storage.guards.clear();
@@ -129,7 +129,7 @@ impl<'c> Emitter<'c> {
         let outer = source.remaining.get(dim).copied().flatten();
         let limit = match (outer, source.shape.get(dim).copied()) {
             (Some(remaining), _) => remaining,
-            (None, Some(DYNAMIC)) => source.extent.map_or(Int::ZERO, Int::Value),
+            (None, Some(DYNAMIC)) => source.extent_at(dim).map_or(Int::ZERO, Int::Value),
             (None, limit) => Int::Known(limit.unwrap_or(0)),
         };
         ints.sub(ints.cast(limit)?, ints.cast(origin)?)

@@ -46,6 +46,7 @@ pub(crate) fn lower<'c>(
     if kernels.is_empty() {
         return Ok(());
     }
+    own_lines(module);
     let target = gpu_module(module)?;
     let (mut emitted, mut failures) = (HashMap::new(), Vec::new());
     for &kernel in &kernels {
@@ -66,6 +67,21 @@ pub(crate) fn lower<'c>(
         unsafe { mlir_sys::mlirOperationDestroy(kernel.to_raw()) };
     }
     Ok(())
+}
+
+/// Gives what an inlined call brought along the lines of the function that was called: a scope of debug information has no
+/// other function's.
+fn own_lines(module: Op<'_>) {
+    for op in nested(module, &|_| true) {
+        // SAFETY: the operation is live; the kind of location is checked before its callee is read.
+        unsafe {
+            let mut location = mlir_sys::mlirOperationGetLocation(op.to_raw());
+            while mlir_sys::mlirLocationIsACallSite(location) {
+                location = mlir_sys::mlirLocationCallSiteGetCallee(location);
+            }
+            mlir_sys::mlirOperationSetLocation(op.to_raw(), location);
+        }
+    }
 }
 
 /// A new `gpu.module`, with the declaration of the CTA's shared memory.
@@ -109,7 +125,7 @@ fn gpu_module<'c>(module: OperationRef<'c, 'c>) -> PassResult<'c, Op<'c>> {
     Ok(made)
 }
 
-/// The types of a kernel's parameters: each memref is a pointer, followed by its extent when that is dynamic.
+/// The types of a kernel's parameters: each memref is a pointer, followed by its extents that are dynamic.
 fn parameters<'c>(builder: Builder<'c>, arguments: &[Val<'c>]) -> Vec<Type<'c>> {
     let i64 = types::integer(builder, 64);
     let mut parameters = Vec::new();
@@ -120,12 +136,8 @@ fn parameters<'c>(builder: Builder<'c>, arguments: &[Val<'c>]) -> Vec<Type<'c>> 
             None => parameters.push(r#type),
             Some(shape) => {
                 parameters.push(types::pointer(builder, 1));
-                parameters.extend(
-                    shape
-                        .first()
-                        .filter(|extent| **extent == DYNAMIC)
-                        .map(|_| i64),
-                );
+                let dynamic = shape.iter().filter(|extent| **extent == DYNAMIC);
+                parameters.extend(dynamic.map(|_| i64));
             }
         }
     }
@@ -336,11 +348,14 @@ fn bind_arguments<'c>(
             }
             None => Bound::Scalar(value),
             Some(shape) => {
-                let extent = match shape.first() {
-                    Some(&DYNAMIC) => Some(next(emitter)?),
-                    _ => None,
-                };
-                let memory = emitter.argument(*argument, value, extent)?;
+                let mut extents = Vec::new();
+                for extent in shape {
+                    extents.push(match extent {
+                        DYNAMIC => Some(next(emitter)?),
+                        _ => None,
+                    });
+                }
+                let memory = emitter.argument(*argument, value, extents)?;
                 Bound::Memory(Box::new(memory))
             }
         };

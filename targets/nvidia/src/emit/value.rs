@@ -49,8 +49,8 @@ pub(crate) struct Memory<'c> {
     pub pending: Int<'c>,
     /// For each dimension with a guard, the elements from the box's origin to the source's end, in 64 bits.
     pub remaining: Vec<Option<Int<'c>>>,
-    /// The argument's run-time extent, when its outermost is dynamic.
-    pub extent: Option<Val<'c>>,
+    /// The argument's extents, by dimension, that are known at run time only; none of other storage.
+    pub extents: Vec<Option<Val<'c>>>,
     /// The coordinates of the box's first element in the argument, 32 bits, where it has an origin.
     pub at: Vec<Int<'c>>,
 }
@@ -65,10 +65,17 @@ impl<'c> Memory<'c> {
             moved: None,
             pending: Int::ZERO,
             remaining: vec![None; storage.shape.len()],
-            extent: None,
+            extents: Vec::new(),
             at: vec![Int::ZERO; coordinates.unwrap_or(0)],
             storage,
         }
+    }
+}
+
+impl<'c> Memory<'c> {
+    /// The extent of a dimension, where it is known at run time only.
+    pub(crate) fn extent_at(&self, dim: usize) -> Option<Val<'c>> {
+        self.extents.get(dim).copied().flatten()
     }
 }
 

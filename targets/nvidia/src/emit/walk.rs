@@ -68,7 +68,9 @@ impl<'c> Emitter<'c> {
             "axe.peer" => self.peer(op)?,
             "axe.alloc" => self.alloc(op)?,
             "memref.dim" => return self.extent(op),
+            "memref.load" if self.nest.is_some() => return self.element_of_nest(op),
             "memref.load" => return self.element(op),
+            "linalg.index" => return self.loop_index(op),
             _ if is_operator(&name) => return self.operator(op),
             _ => return self.scalar_operation(op),
         };
@@ -113,11 +115,11 @@ impl<'c> Emitter<'c> {
             Some(extent) => self.builder.index(extent)?,
             None => {
                 let source = self.memory(operands.first().copied().unwrap_or(result))?;
-                let outermost = operands
+                let dim = operands
                     .get(1)
-                    .and_then(|dim| self.kernel.facts.of(*dim).high)
-                    == Some(0);
-                let extent = source.extent.filter(|_| outermost).ok_or_else(|| {
+                    .and_then(|dim| self.kernel.facts.of(*dim).known())
+                    .and_then(|dim| usize::try_from(dim).ok());
+                let extent = dim.and_then(|dim| source.extent_at(dim)).ok_or_else(|| {
                     self.error("expected the extent of a kernel's argument, at a known dimension")
                 })?;
                 let index = self.builder.index_type();
@@ -150,7 +152,8 @@ impl<'c> Emitter<'c> {
                 mlir_sys::mlirOperationSetOperand(copy.to_raw(), at as isize, operand.to_raw())
             };
         }
-        if self.speculative {
+        // A body of loops may compute both sides of what it chooses from.
+        if self.speculative || self.nest.is_some() {
             speculation::define(copy)?;
         }
         for (from, to) in results(op).into_iter().zip(results(copy)) {

@@ -5,6 +5,7 @@ pub mod copy;
 pub mod gather;
 pub mod ldmatrix;
 pub mod mma;
+pub mod nest;
 pub mod owner;
 pub mod reduce;
 pub mod shuffle;

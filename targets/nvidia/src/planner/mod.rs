@@ -12,7 +12,7 @@
 //! * [`model`]: how long a configuration takes on a chip;
 //! * [`scheduler`], [`mainloop`], [`epilogue`]: the three parts of a product's kernel;
 //! * [`family`]: what a kind of kernel gives; [`choose`]: plans, the database, the search and explanations, for all of them;
-//! * [`gemm`], [`rows`], [`single`]: the families.
+//! * [`gemm`], [`rows`], [`single`], [`loops`]: the families.
 
 mod choose;
 pub mod config;
@@ -21,6 +21,7 @@ mod family;
 mod gemm;
 pub mod knobs;
 pub mod layouts;
+mod loops;
 mod mainloop;
 mod model;
 pub mod problem;
@@ -35,6 +36,7 @@ use axe_passes::PassResult;
 use axe_passes::fuse::frame::Frame;
 use axe_passes::fuse::function::{self, Kernels};
 use axe_passes::fuse::group::{Group, Root};
+use axe_passes::fuse::nest::is_nest;
 use axe_passes::fuse::operators::is_product;
 use axe_passes::ir::{Builder, Op, Val, walk};
 use axe_passes::registry::PassContext;
@@ -42,6 +44,7 @@ use choose::tuned;
 use family::{Choosing, Family, plan};
 use gemm::Gemms;
 use gemm::product::Gemm;
+use loops::Loops;
 use melior::ir::OperationRef;
 use melior::ir::operation::OperationLike;
 use rows::Rows;
@@ -95,6 +98,9 @@ impl<'c> Kernels<'c> for Planner {
         match group.root {
             Root::Gemm(_) => plan::<Gemms>(&choosing, frame, builder, group, outputs),
             Root::Tiles => plan::<Rows>(&choosing, frame, builder, group, outputs),
+            Root::Single(op) if is_nest(op) => {
+                plan::<Loops>(&choosing, frame, builder, group, outputs)
+            }
             Root::Single(_) => plan::<Singles>(&choosing, frame, builder, group, outputs),
         }
     }

@@ -1,6 +1,7 @@
 //! A kernel as it is read before anything is decided: the form of each of its values.
 
 use super::form::{Form, Held, Origin, Space, Storage};
+use super::nest;
 use super::storage::{self, ARGUMENT_ALIGNMENT, SHARED_ALIGNMENT};
 use super::threads::{Selection, ThreadGroup};
 use super::types;
@@ -54,7 +55,8 @@ pub(crate) fn is_operator(name: &str) -> bool {
         "axe.ordered.begin",
         "axe.ordered.end",
     ];
-    name.starts_with("axe.") && !name.starts_with("axe.pipeline.") && !structure.contains(&name)
+    let own = name.starts_with("axe.") && !name.starts_with("axe.pipeline.");
+    own && !structure.contains(&name) || name == nest::NEST
 }
 
 impl<'c> Kernel<'c> {
@@ -232,6 +234,7 @@ impl<'c> Reader<'_, 'c> {
                 self.blocks(op)
             }
             "axe.scope" => self.scope(op),
+            nest::NEST => self.nest(op),
             "axe.slice" => self.memory(op, Self::slice),
             "axe.view" => self.memory(op, Self::view),
             "axe.peer" => self.memory(op, Self::peer),
@@ -248,7 +251,13 @@ impl<'c> Reader<'_, 'c> {
                 self.registers(op);
                 Ok(())
             }
-            "memref.dim" | "memref.load" | "axe.index" => {
+            "memref.load" => {
+                let regular = self.regular(op);
+                regular.map_err(|reason| PassError::new(op.location(), reason))?;
+                self.scalars(op);
+                Ok(())
+            }
+            "memref.dim" | "axe.index" => {
                 self.scalars(op);
                 Ok(())
             }
@@ -338,9 +347,30 @@ impl<'c> Reader<'_, 'c> {
         Ok(())
     }
 
+    /// What a slice, a view or a load reads.
     fn source(&self, op: Op<'c>) -> Result<&Storage<'c>, String> {
-        let source = operands(op).first().copied();
-        self.kernel.storage(source.ok_or("expected a source")?)
+        let source = operands(op).first().copied().ok_or("expected a source")?;
+        let storage = self.kernel.storage(source)?;
+        match storage::is_ragged(&storage.shape) {
+            false => Ok(storage),
+            true => Err(format!(
+                "only the outermost extent may be dynamic, got {}",
+                source.r#type()
+            )),
+        }
+    }
+
+    fn regular(&self, op: Op<'c>) -> Result<(), String> {
+        self.source(op).map(drop)
+    }
+
+    /// Loops: their body is on scalars, in any order of operations and regions.
+    fn nest(&mut self, op: Op<'c>) -> PassResult<'c> {
+        self.scalars(op);
+        for inner in nested(op, &|_| true) {
+            self.scalars(inner);
+        }
+        Ok(())
     }
 
     fn slice(&self, op: Op<'c>) -> Result<Storage<'c>, String> {

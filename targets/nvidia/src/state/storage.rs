@@ -74,13 +74,32 @@ pub(crate) fn addressable(r#type: Type<'_>, shape: &[i64], bytes: i64) -> Result
     }
 }
 
-fn places(r#type: Type<'_>, shape: &[i64]) -> Result<Places, String> {
-    if shape.iter().skip(1).any(|&extent| extent == DYNAMIC) {
-        return Err(format!(
-            "only the outermost extent may be dynamic, got {type}"
-        ));
+/// Whether an extent but the outermost is known at run time only.
+pub(crate) fn is_ragged(shape: &[i64]) -> bool {
+    shape.iter().skip(1).any(|&extent| extent == DYNAMIC)
+}
+
+/// Whether a memref has no layout but its extents.
+pub(crate) fn is_row_major(r#type: Type<'_>) -> bool {
+    // SAFETY: the accessors are called on a memref's type.
+    unsafe {
+        let raw = melior::ir::TypeLike::to_raw(&r#type);
+        mlir_sys::mlirTypeIsAMemRef(raw)
+            && mlir_sys::mlirAffineMapIsIdentity(mlir_sys::mlirMemRefTypeGetAffineMap(raw))
+            && layout_of(r#type).is_none()
     }
+}
+
+fn places(r#type: Type<'_>, shape: &[i64]) -> Result<Places, String> {
     let Some(attribute) = layout_of(r#type) else {
+        if is_ragged(shape) && is_row_major(r#type) {
+            // Loops alone execute what has such extents: they compute its places.
+            return Ok(Places {
+                dims: vec![Vec::new(); shape.len()],
+                offset: 0,
+                swizzle: None,
+            });
+        }
         let (strides, offset) = strides_of(r#type)
             .filter(|(strides, _)| !strides.contains(&DYNAMIC))
             .ok_or_else(|| format!("expected static strides, got {type}"))?;

@@ -41,6 +41,10 @@ impl Toolchain for Nvidia {
         format!("axe-nvidia{{chip={chip}}}")
     }
 
+    fn to_logical(&self, chip: &str) -> String {
+        format!("axe-nvidia{{chip={chip} until=logical}}")
+    }
+
     fn code(&self, module: &Module<'_>) -> Result<Option<String>, String> {
         // SAFETY: the operations live as long as the module, which the caller keeps.
         let module = unsafe { Op::from_raw(module.as_operation().to_raw()) };

@@ -12,6 +12,7 @@ mod load;
 mod matrix;
 mod mma;
 mod mma_async;
+mod nest;
 mod packed;
 mod panels;
 mod reduce;
@@ -34,6 +35,7 @@ pub(super) use scalar::load_at;
 
 use super::schedule::Candidate;
 use crate::state::form::Space;
+use crate::state::nest::NEST;
 use crate::state::site::Site;
 use axe_passes::ir::value::name;
 
@@ -55,6 +57,7 @@ pub(super) fn of<'c>(site: Site<'_, 'c>) -> Candidates<'c> {
             Box::new(mma::MmaSync),
             Box::new(fma::Fma),
         ],
+        NEST => vec![Box::new(nest::Threads)],
         "axe.commit" => vec![Box::new(groups::Commit)],
         "axe.wait" => vec![Box::new(groups::Wait), Box::new(wgmma::Wait)],
         "axe.barrier" => vec![Box::new(groups::Barrier)],

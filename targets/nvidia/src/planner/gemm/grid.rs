@@ -8,7 +8,12 @@ use axe_passes::fuse::reshape::leading;
 use axe_passes::ir::{Builder, DYNAMIC, Val};
 use axe_passes::{PassError, PassResult};
 
-/// CTAs along x, y and z: all tiles of a product along x, products along z.
+/// Whether the products of a batch follow each other along x, as there may be more of them than a grid has along z.
+pub(super) fn is_folded(batch: Option<i64>) -> bool {
+    batch.is_some_and(|batch| batch == DYNAMIC || batch > MOST_BLOCKS)
+}
+
+/// CTAs along x, y and z: all tiles of a product along x, products along z, or behind each other along x.
 ///
 /// # Errors
 /// At the builder's place, when there are more than a grid has.
@@ -35,14 +40,12 @@ pub(super) fn grid<'c>(
     let batch = match gemm.batch {
         // The shape `[?, M, N]` of a batch has the leading extent of its outermost dimension, times the others.
         Some(DYNAMIC) => batch_extent(builder, gemm)?,
-        Some(batch) if batch > MOST_BLOCKS => {
-            return Err(PassError::new(
-                builder.location,
-                format!("a batch of {batch} is more than the 65535 of a grid"),
-            ));
-        }
         batch => code.index(batch.unwrap_or(1))?,
     };
+    if is_folded(gemm.batch) {
+        let one = code.index(1)?;
+        return Ok([code.mul(tiles, batch)?, one, one]);
+    }
     Ok([tiles, code.index(1)?, batch])
 }
 

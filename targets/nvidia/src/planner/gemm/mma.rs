@@ -1,5 +1,6 @@
 //! A product whose warps all copy and multiply: `mma.sync`, and scalar multiply-adds.
 
+use super::grid;
 use super::product::Gemm;
 use crate::planner::config::Mma;
 use crate::planner::epilogue::Epilogue;
@@ -118,8 +119,8 @@ impl<'c> MmaKernel<'_, 'c> {
     /// The tile of this CTA. Tiles are taken in groups of [`RASTER_ROWS`] rows, column by column in a group.
     fn origin(&self, code: Code<'c>, a: &Argument<'c>) -> PassResult<'c, Origin<'c>> {
         let [bm, bn, _] = self.config.tile;
-        let block = code.block("x")?;
         let m = self.gemm.m;
+        let (block, batch) = self.place(code)?;
         let rows = code.leading(a.memref, m)?;
         let columns = count(self.gemm.n, bn);
         let (row, column) = if columns == 1 {
@@ -139,11 +140,25 @@ impl<'c> MmaKernel<'_, 'c> {
             )
         };
         Ok(Origin {
-            batch: self.gemm.batch.map(|_| code.block("z")).transpose()?,
+            batch,
             row: code.times(row, bm)?,
             column: code.times(column, bn)?,
             limit: [rows, code.index(self.gemm.n)?],
         })
+    }
+
+    /// The number of the CTA's tile in its product, and that of the product in its batch.
+    fn place(&self, code: Code<'c>) -> PassResult<'c, (Val<'c>, Option<Val<'c>>)> {
+        let [bm, bn, _] = self.config.tile;
+        let block = code.block("x")?;
+        if !grid::is_folded(self.gemm.batch) {
+            let batch = self.gemm.batch.map(|_| code.block("z")).transpose()?;
+            return Ok((block, batch));
+        }
+        // The products of a batch have a known number of rows.
+        let tiles = count(self.gemm.m, bm).saturating_mul(count(self.gemm.n, bn));
+        let tiles = code.index(tiles)?;
+        Ok((code.rem(block, tiles)?, Some(code.div(block, tiles)?)))
     }
 
     fn ring(

@@ -72,8 +72,7 @@ impl<'c> Single<'c> {
         let code = kernel.code;
         let failed = |error| layout_error(self.op.location(), error);
         let layout = tile.layout().map_err(failed)?;
-        let outer = to.get(..to.len().saturating_sub(2)).unwrap_or_default();
-        let at = places(code, outer, [tile.rows, tile.columns])?;
+        let at = places(code, &to, [tile.rows, tile.columns])?;
         let kept_at: Vec<_> = at
             .iter()
             .zip(runs)

@@ -189,13 +189,37 @@ struct Single<'c> {
     result: Val<'c>,
 }
 
+/// Whether blocks of outer dimensions follow each other along x, as there may be more of them than a grid has along z.
+fn is_folded(outer: &[i64]) -> bool {
+    outer.contains(&DYNAMIC) || product(outer) > MOST_BLOCKS
+}
+
+/// The product of the extents that are known.
+fn product(extents: &[i64]) -> i64 {
+    let known = extents.iter().filter(|extent| **extent != DYNAMIC);
+    known.fold(1, |product, extent| product.saturating_mul(*extent))
+}
+
+/// This block's number along x, and that of its outer dimensions, for so many blocks along x of each.
+fn folded<'c>(code: Code<'c>, outer: &[i64], along: i64) -> PassResult<'c, [Val<'c>; 2]> {
+    let block = code.block("x")?;
+    if !is_folded(outer) {
+        return Ok([block, code.block("z")?]);
+    }
+    let along = code.index(along.max(1))?;
+    Ok([code.rem(block, along)?, code.div(block, along)?])
+}
+
 /// The tile's place among blocks: rows along x, columns along y, the other dimensions along z.
-fn places<'c>(code: Code<'c>, outer: &[i64], tile: [i64; 2]) -> PassResult<'c, Vec<Val<'c>>> {
+fn places<'c>(code: Code<'c>, shape: &[i64], tile: [i64; 2]) -> PassResult<'c, Vec<Val<'c>>> {
+    let [outer @ .., rows, _] = shape else {
+        return Err(PassError::new(code.builder.location, "expected a matrix"));
+    };
+    let [row, mut rest] = folded(code, outer, count(*rows, tile[0]))?;
     let mut places = vec![
         code.times(code.block("y")?, tile[1])?,
-        code.times(code.block("x")?, tile[0])?,
+        code.times(row, tile[0])?,
     ];
-    let mut rest = code.block("z")?;
     for (at, &extent) in outer.iter().enumerate().rev() {
         if at == 0 {
             places.push(rest);
@@ -224,19 +248,21 @@ fn blocks<'c>(
         ([], Some(rows)) => code.ceil_div(rows, tile[0])?,
         _ => code.index(count(*rows, tile[0]))?,
     };
-    let known: i64 = outer.iter().filter(|extent| **extent != DYNAMIC).product();
+    let known = product(outer);
     let z = match (outer, leading) {
         ([_, ..], Some(leading)) => code.times(leading, known)?,
         _ => code.index(known)?,
     };
     let y = count(*columns, tile[1]);
-    if y > MOST_BLOCKS || known > MOST_BLOCKS {
-        return Err(PassError::new(
-            builder.location,
-            format!("{y} x {known} tiles are more than the 65535 x 65535 of a grid"),
-        ));
+    if y > MOST_BLOCKS {
+        let what = format!("{y} tiles along a row are more than the 65535 of a grid");
+        return Err(PassError::new(builder.location, what));
     }
-    Ok([x, code.index(y)?, z])
+    let one = code.index(1)?;
+    match is_folded(outer) {
+        true => Ok([code.mul(x, z)?, code.index(y)?, one]),
+        false => Ok([x, code.index(y)?, z]),
+    }
 }
 
 impl<'c> Single<'c> {

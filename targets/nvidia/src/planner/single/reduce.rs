@@ -1,7 +1,6 @@
 //! Reductions of the outer or the middle dimensions.
 
-use super::{Single, runs};
-use crate::facts::chip::MOST_BLOCKS;
+use super::{Single, folded, is_folded, runs};
 use crate::planner::problem::count;
 use crate::planner::row_tile::{RowTile, elementwise_tile};
 use axe_dialect::ops;
@@ -82,22 +81,15 @@ impl<'c> Single<'c> {
         let code = Code { builder: *builder };
         let z = match outer {
             Some(DYNAMIC) => leading_of(builder, self.from, &of)?,
-            Some(outer) if outer > MOST_BLOCKS => {
-                return Err(PassError::new(
-                    builder.location,
-                    format!("{outer} reductions are more than the 65535 of a grid"),
-                ));
-            }
             outer => code.index(outer.unwrap_or(1))?,
         };
         let x = code.index(count(columns, tile.columns))?;
-        frame.launch(
-            builder,
-            &name,
-            [x, code.index(1)?, z],
-            &[from.tensor],
-            &[(self.result, out)],
-        )?;
+        let one = code.index(1)?;
+        let grid = match is_folded(outer.as_slice()) {
+            true => [code.mul(x, z)?, one, one],
+            false => [x, one, z],
+        };
+        frame.launch(builder, &name, grid, &[from.tensor], &[(self.result, out)])?;
         Ok(name)
     }
 
@@ -115,11 +107,15 @@ impl<'c> Single<'c> {
         let (shape, layout) = ([tile.rows, tile.columns], tile.layout().map_err(failed)?);
         let whole = code.fragment(&shape, element, &layout)?;
         let vector = without(&layout, &shape, 0).map_err(failed)?;
-        let column = code.times(code.block("x")?, tile.columns)?;
-        let outer = match of {
-            [_, _, _] => Some(code.block("z")?),
-            _ => None,
+        let (column, outer) = match of {
+            [outer, _, columns] => {
+                let along = count(*columns, tile.columns);
+                let [column, outer] = folded(code, &[*outer], along)?;
+                (column, Some(outer))
+            }
+            _ => (code.block("x")?, None),
         };
+        let column = code.times(column, tile.columns)?;
         let rows = match of {
             [DYNAMIC, _] => code.leading(source, DYNAMIC)?,
             [.., rows, _] => code.index(*rows)?,

@@ -1,0 +1,84 @@
+// RUN: axe-opt %s --axe-plan-kernels=target=sm_90a --split-input-file | FileCheck %s
+// RUN: axe-opt %s --axe-plan-kernels=target=sm_90a --axe-dispatch-schedules=target=sm_90a --axe-verify-schedules --split-input-file | FileCheck %s --check-prefix=PLAN
+
+// Indices of a gather are brought into the table, unless they are a loop's that is inside.
+// CHECK-LABEL: func.func @gather
+// CHECK: axe.launch @gather_0_loops grid(
+// CHECK: axe.kernel @gather_0_loops(%[[AT:.*]]: memref<7xi64>, %[[T:.*]]: memref<30x16xf32>, %[[Y:.*]]: memref<7x16xf32>)
+// CHECK: linalg.generic
+// CHECK-SAME: ins(%[[AT]] : memref<7xi64>) outs(%[[Y]] : memref<7x16xf32>) attrs = {initial = [unit]}
+// CHECK-NOT: cf.assert
+// CHECK: %[[J:.*]] = linalg.index 1
+// CHECK: %[[H:.*]] = arith.minsi
+// CHECK: %[[L:.*]] = arith.maxsi %[[H]]
+// CHECK: memref.load %[[T]][%[[L]], %[[J]]]
+// PLAN-LABEL: func.func @gather
+// PLAN: plan = {bits = 32 : i64, parallel = [0, 1], reductions = []}
+// PLAN-SAME: schedule = "loops.threads"
+func.func @gather(%t: tensor<30x16xf32>, %at: tensor<7xi64>) -> tensor<7x16xf32> {
+  %true = arith.constant true
+  %e = tensor.empty() : tensor<7x16xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%at : tensor<7xi64>) outs(%e : tensor<7x16xf32>) {
+  ^bb0(%a: i64, %o: f32):
+    %i = arith.index_cast %a : i64 to index
+    cf.assert %true, "inside"
+    %j = linalg.index 1 : index
+    %v = tensor.extract %t[%i, %j] : tensor<30x16xf32>
+    linalg.yield %v : f32
+  } -> tensor<7x16xf32>
+  return %y : tensor<7x16xf32>
+}
+
+// -----
+
+// Two results of a reduction start from numbers, and are carried; threads have the parallel loop.
+// CHECK-LABEL: func.func @most
+// CHECK: attrs = {initial = [0xFF800000 : f32, 0 : i32]}
+// PLAN-LABEL: func.func @most
+// PLAN: plan = {bits = 32 : i64, parallel = [1], reductions = [0]}
+func.func @most(%x: tensor<9x40xf32>) -> (tensor<40xf32>, tensor<40xi32>) {
+  %low = arith.constant 0xFF800000 : f32
+  %c0 = arith.constant 0 : i32
+  %a = axe.fill %low : f32 -> tensor<40xf32>
+  %b = axe.fill %c0 : i32 -> tensor<40xi32>
+  %y:2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (j)>], iterator_types = ["reduction", "parallel"]}
+      ins(%x : tensor<9x40xf32>) outs(%a, %b : tensor<40xf32>, tensor<40xi32>) {
+  ^bb0(%v: f32, %m: f32, %p: i32):
+    %i = linalg.index 0 : index
+    %k = arith.index_cast %i : index to i32
+    %c = arith.cmpf ogt, %v, %m : f32
+    %n = arith.select %c, %v, %m : f32
+    %q = arith.select %c, %k, %p : i32
+    linalg.yield %n, %q : f32, i32
+  } -> (tensor<40xf32>, tensor<40xi32>)
+  return %y#0, %y#1 : tensor<40xf32>, tensor<40xi32>
+}
+
+// -----
+
+// Every extent may be dynamic; scalars of the function are passed, or computed again.
+// CHECK-LABEL: func.func @dynamic
+// CHECK: arith.ceildivui
+// CHECK: arith.minui
+// CHECK: axe.launch @dynamic_0_loops
+// CHECK: axe.kernel @dynamic_0_loops(%{{.*}}: memref<?x?xf32>, %[[P:.*]]: memref<1xi32>, %{{.*}}: memref<?x?xf32>)
+// CHECK: memref.load %[[P]]
+// PLAN-LABEL: func.func @dynamic
+// PLAN: plan = {bits = 64 : i64, parallel = [1, 0], reductions = []}
+func.func @dynamic(%x: tensor<?x?xf32>, %p: tensor<1xi32>) -> tensor<?x?xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = tensor.dim %x, %c0 : tensor<?x?xf32>
+  %m = tensor.dim %x, %c1 : tensor<?x?xf32>
+  %s = tensor.extract %p[%c0] : tensor<1xi32>
+  %f = arith.sitofp %s : i32 to f32
+  %e = tensor.empty(%m, %n) : tensor<?x?xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j, i)>], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<?x?xf32>) outs(%e : tensor<?x?xf32>) {
+  ^bb0(%v: f32, %o: f32):
+    %r = arith.mulf %v, %f : f32
+    linalg.yield %r : f32
+  } -> tensor<?x?xf32>
+  return %y : tensor<?x?xf32>
+}

@@ -1,0 +1,133 @@
+//! Loops that the threads of a grid share out: each point of the parallel loops is one thread's.
+
+use super::Decline;
+use axe_passes::dispatch::sequence;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Points up to which 32 bits count them, and the turns of a thread beyond the last: a grid has fewer threads than that.
+const MOST_OF_32_BITS: i64 = 1 << 30;
+
+/// How a nest of loops is executed. The number of a point counts the parallel loops with the last one fastest, so that
+/// neighbouring lanes have neighbouring elements; a thread has every so many points as the grid has threads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NestPlan {
+    /// The parallel loops, outermost first.
+    #[serde(with = "sequence")]
+    pub parallel: Vec<i64>,
+    /// The loops that each thread runs, outermost first.
+    #[serde(with = "sequence")]
+    pub reductions: Vec<i64>,
+    /// Bits that count points: 32 where their number is known to be small, else 64.
+    pub bits: i64,
+}
+
+impl NestPlan {
+    /// The plan of loops of which `parallel` are shared out in that order; `extents` has each loop's, where known.
+    #[must_use]
+    pub fn new(parallel: &[usize], extents: &[Option<i64>]) -> Self {
+        let number = |at: usize| i64::try_from(at).unwrap_or(i64::MAX);
+        let points = parallel.iter().try_fold(1i64, |points, at| {
+            points.checked_mul(extents.get(*at).copied().flatten()?)
+        });
+        let small = points.is_some_and(|points| points <= MOST_OF_32_BITS);
+        let reductions = (0..extents.len()).filter(|at| !parallel.contains(at));
+        Self {
+            parallel: parallel.iter().map(|at| number(*at)).collect(),
+            reductions: reductions.map(number).collect(),
+            bits: if small { 32 } else { 64 },
+        }
+    }
+
+    /// Checks that the plan runs each loop once, as what it is, and counts the points.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it.
+    pub fn check(&self, is_reduction: &[bool], expected: &Self) -> Result<(), Decline> {
+        let mut seen = vec![false; is_reduction.len()];
+        let parallel = self.parallel.iter().map(|at| (*at, false));
+        for (at, reduction) in parallel.chain(self.reductions.iter().map(|at| (*at, true))) {
+            let place = usize::try_from(at).ok();
+            let own = place.and_then(|at| is_reduction.get(at));
+            match (own, place.and_then(|at| seen.get_mut(at))) {
+                (Some(own), Some(seen)) if *own == reduction && !*seen => *seen = true,
+                (Some(_), Some(true)) => {
+                    return Err(Decline::new(format!("loop {at} is there twice")));
+                }
+                (Some(own), _) => {
+                    let kind = if *own { "a reduction" } else { "parallel" };
+                    return Err(Decline::new(format!("loop {at} is {kind}")));
+                }
+                (None, _) => return Err(Decline::new(format!("there is no loop {at}"))),
+            }
+        }
+        if let Some(at) = seen.iter().position(|seen| !seen) {
+            return Err(Decline::new(format!("loop {at} is missing")));
+        }
+        match self.bits == 64 || self.bits == expected.bits {
+            true => Ok(()),
+            false => Err(Decline::new(format!(
+                "{} bits do not count the points",
+                self.bits
+            ))),
+        }
+    }
+}
+
+impl fmt::Display for NestPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = |loops: &[i64]| {
+            let names: Vec<_> = loops.iter().map(|at| format!("d{at}")).collect();
+            names.join(", ")
+        };
+        writeln!(
+            f,
+            "for point of [{}] by the threads of the grid",
+            names(&self.parallel)
+        )?;
+        if !self.reductions.is_empty() {
+            writeln!(f, "  for [{}]", names(&self.reductions))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan() -> NestPlan {
+        NestPlan::new(&[2, 0], &[Some(8), Some(4), None])
+    }
+
+    #[test]
+    fn a_plan_is_read_as_it_was_written() {
+        assert!(super::super::written(&plan()).contains("\"bits\":64"));
+        assert_eq!(NestPlan::new(&[0], &[Some(8)]).bits, 32);
+        assert_eq!(
+            NestPlan::new(&[0, 1], &[Some(1 << 16), Some(1 << 15)]).bits,
+            64
+        );
+        assert_eq!(NestPlan::new(&[], &[Some(7)]).reductions, [0]);
+    }
+
+    #[test]
+    fn every_loop_is_run_once_as_what_it_is() {
+        let kinds = [false, true, false];
+        let expected = plan();
+        let reason = |plan: NestPlan| plan.check(&kinds, &expected).unwrap_err().to_string();
+        assert!(plan().check(&kinds, &expected).is_ok());
+        let with = |parallel: &[i64], reductions: &[i64]| NestPlan {
+            parallel: parallel.to_vec(),
+            reductions: reductions.to_vec(),
+            bits: 64,
+        };
+        assert!(reason(with(&[0, 2], &[])).contains("loop 1 is missing"));
+        assert!(reason(with(&[0, 1, 2], &[])).contains("loop 1 is a reduction"));
+        assert!(reason(with(&[0, 2, 0], &[1])).contains("loop 0 is there twice"));
+        assert!(reason(with(&[0, 2], &[1, 3])).contains("no loop 3"));
+        let narrow = NestPlan { bits: 32, ..plan() };
+        assert!(reason(narrow).contains("32 bits do not count"));
+    }
+}

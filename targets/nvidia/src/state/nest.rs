@@ -1,0 +1,139 @@
+//! A `linalg.generic` of a kernel: loops that the whole grid executes.
+
+use super::kernel::Kernel;
+use super::storage::is_row_major;
+use crate::plan::Decline;
+use crate::plan::nest::NestPlan;
+use crate::state::types;
+use axe_passes::fuse::nest::{INITIAL, maps, parallel, reductions};
+use axe_passes::ir::value::{identity, name, operands};
+use axe_passes::ir::walk::{block_arguments, blocks, nested};
+use axe_passes::ir::{DYNAMIC, Op, Val, attribute};
+use melior::ir::operation::OperationLike;
+use melior::ir::{AffineExpr, AffineMap, Attribute, ValueLike};
+
+/// The operation.
+pub(crate) const NEST: &str = "linalg.generic";
+
+/// Loops, read.
+pub(crate) struct Nest<'c> {
+    /// The memrefs, inputs first.
+    pub operands: Vec<Val<'c>>,
+    /// How many of them are inputs.
+    pub inputs: usize,
+    /// For each, what its dimensions are indexed with.
+    pub maps: Vec<Vec<AffineExpr<'c>>>,
+    /// For each loop, whether it is a reduction.
+    pub reductions: Vec<bool>,
+    /// For each loop, an operand and its dimension that has the extent.
+    pub sources: Vec<(usize, usize)>,
+    /// For each result, the number that it starts from; none where that is in memory.
+    pub initial: Vec<Option<Attribute<'c>>>,
+    order: Vec<usize>,
+}
+
+impl<'c> Nest<'c> {
+    /// Reads the loops of a kernel.
+    ///
+    /// # Errors
+    /// Why they cannot be executed.
+    pub(crate) fn of(kernel: &Kernel<'c>, op: Op<'c>) -> Result<Self, Decline> {
+        if op.result_count() > 0 {
+            return Err(Decline::new("expected loops on memrefs, without results"));
+        }
+        let operands = operands(op);
+        let body = blocks(kernel.op).first().copied();
+        let arguments = body.map(block_arguments).unwrap_or_default();
+        let is_argument = |value: &Val<'c>| {
+            arguments
+                .iter()
+                .any(|argument| identity(*argument) == identity(*value))
+        };
+        for value in operands.iter().chain(&loaded(op)) {
+            if !is_argument(value) || !is_row_major(value.r#type()) {
+                return Err(Decline::new(format!(
+                    "expected arguments of the kernel that are memrefs without layouts, got {}",
+                    value.r#type()
+                )));
+            }
+            kernel.storage(*value).map_err(Decline::new)?;
+        }
+        let maps =
+            maps(op).ok_or_else(|| Decline::new("expected indexing maps without symbols"))?;
+        let maps: Vec<Vec<_>> = maps.into_iter().map(results_of).collect();
+        let reductions = reductions(op);
+        let sources = (0..reductions.len()).map(|at| {
+            source(&operands, &maps, at)
+                .ok_or_else(|| Decline::new(format!("no operand has the extent of loop {at}")))
+        });
+        let sources = sources.collect::<Result<Vec<_>, _>>()?;
+        let segments = super::site::segment(op, 0);
+        let initial = op.attribute(INITIAL).ok().and_then(attribute::elements);
+        let initial = initial.unwrap_or_default().into_iter();
+        let number = |value: &Attribute<'c>| {
+            attribute::integer(*value).is_some() || attribute::float(*value).is_some()
+        };
+        let mut initial: Vec<_> = initial.map(|value| Some(value).filter(number)).collect();
+        initial.resize(operands.len().saturating_sub(segments), None);
+        Ok(Self {
+            order: parallel(op, &reductions),
+            inputs: segments,
+            operands,
+            maps,
+            reductions,
+            sources,
+            initial,
+        })
+    }
+
+    /// The plan of the loops.
+    pub(crate) fn plan(&self) -> NestPlan {
+        let extent = |(operand, dim): &(usize, usize)| {
+            let shape = types::memref_shape(self.operands.get(*operand)?.r#type())?;
+            shape.get(*dim).copied().filter(|extent| *extent != DYNAMIC)
+        };
+        let extents: Vec<_> = self.sources.iter().map(extent).collect();
+        NestPlan::new(&self.order, &extents)
+    }
+
+    /// Whether the results are carried in registers: none of them is indexed by a reduction.
+    pub(crate) fn carries(&self) -> bool {
+        let results = self.maps.get(self.inputs..).unwrap_or_default();
+        let reduced = |at: usize| self.reductions.get(at) == Some(&true);
+        !results.iter().flatten().any(|index| {
+            (0..self.reductions.len()).any(|at| reduced(at) && index.is_function_of_dim(at))
+        })
+    }
+}
+
+/// The memrefs that a body takes elements of.
+fn loaded<'c>(op: Op<'c>) -> Vec<Val<'c>> {
+    let all = nested(op, &|_| true).into_iter();
+    let loads = all.filter(|inner| name(*inner) == "memref.load");
+    loads
+        .filter_map(|load| operands(load).first().copied())
+        .collect()
+}
+
+fn results_of(map: AffineMap<'_>) -> Vec<AffineExpr<'_>> {
+    (0..map.result_count())
+        .filter_map(|at| map.result(at).ok())
+        .collect()
+}
+
+/// An operand and its dimension that has the extent of a loop, a static one where there is one.
+fn source(operands: &[Val<'_>], maps: &[Vec<AffineExpr<'_>>], at: usize) -> Option<(usize, usize)> {
+    let mut found = None;
+    for (operand, (value, map)) in operands.iter().zip(maps).enumerate() {
+        let shape = types::memref_shape(value.r#type())?;
+        for (dim, (index, extent)) in map.iter().zip(shape).enumerate() {
+            if index.is_dim() && index.dim_position() == at {
+                if extent != DYNAMIC {
+                    return Some((operand, dim));
+                }
+                found = found.or(Some((operand, dim)));
+            }
+        }
+    }
+    found
+}
