@@ -25,7 +25,9 @@ def ConvertLinalgToAxe : Pass<"convert-linalg-to-axe", "::mlir::ModuleOp"> {
     With `for-kernels`, what operators of axe do not say, or what kernels of them
     cannot take (dimensions but the first that are dynamic, tensors without
     elements), stays as it is: `--axe-generalize` makes `linalg.generic` of it, and
-    `--axe-plan-kernels` kernels of loops.
+    `--axe-plan-kernels` kernels of loops. Loops around tensors whose bounds are
+    known are unrolled, both sides of a branch are computed and chosen from, and
+    assertions in bodies are left out.
   }];
   let options = [
     Option<"allowUnsupported", "allow-unsupported", "bool", "false",

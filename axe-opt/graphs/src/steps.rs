@@ -109,7 +109,7 @@ fn comparison(body: &mut Body, a: &Scalar, random: &mut Random) -> Scalar {
     if a.element == Element::I1 {
         return a.clone();
     }
-    // LLVM 22 selects no instruction for some compares of vectors of bf16 (AVX-512), and aborts.
+    // As in `round_to_integer`.
     let a = &match a.element {
         Element::BF16 => body.cast(a, Element::F32),
         _ => a.clone(),

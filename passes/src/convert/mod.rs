@@ -43,6 +43,7 @@ type Replacements<'c> = Vec<Option<Val<'c>>>;
 pub(crate) fn run<'c>(module: Op<'c>, pass: &mut PassContext<'_>) -> PassResult<'c> {
     if pass.flag("for-kernels") {
         control::flatten(module)?;
+        control::forget_assertions(module);
     }
     walk::erase_dead(module, &entered, &removable);
     named::expand(module, &entered);
