@@ -81,7 +81,7 @@ impl<'c> Lowering<'c> {
         let function = function(&builder, &symbol, &inputs, body)?;
         walk::erase(op);
         self.places(function, &kernel, &places)?;
-        nest::once(function, &places)?;
+        nest::refuse(function)?;
         self.kernels.insert(symbol, kernel);
         Ok(function)
     }
