@@ -131,9 +131,12 @@ struct Inside<'a> {
     points: SmallVec<[i64; 8]>,
 }
 
+/// An extent and a stride.
+type Digit = (i64, i64);
+
 /// `(extent, stride)` in steps of the period, and below it; the part inside is whole where a number of
 /// steps that makes up the period does not divide the extent.
-fn cut(extent: i64, stride: i64, period: i64) -> (Option<(i64, i64)>, Option<(i64, i64)>) {
+fn cut(extent: i64, stride: i64, period: i64) -> (Option<Digit>, Option<Digit>) {
     if stride % period == 0 {
         return (Some((extent, stride)), None);
     }

@@ -535,7 +535,7 @@ mod tests {
             .to_layout(&[32, 16])
             .unwrap();
         for (row, column) in (0..16).flat_map(|row| (0..32).map(move |column| (row, column))) {
-            let want = row * 32 + (column / 4 ^ row / 2 % 4) * 4 + column % 4;
+            let want = row * 32 + ((column / 4) ^ (row / 2 % 4)) * 4 + column % 4;
             let at = layout.apply(&[32, 16], &[column, row]).unwrap();
             assert_eq!(at[0].get(Axis::M), want);
         }

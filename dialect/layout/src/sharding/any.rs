@@ -83,7 +83,6 @@ impl Sharding {
 
 impl Sharding {
     /// The sharding in each notation, with the notation's name; or why it has no words for it.
-    #[must_use]
     pub fn notations(&self) -> [(&'static str, Result<String>); 7] {
         [
             ("DTensor", self.to_dtensor()),

@@ -434,9 +434,13 @@ impl Space {
                 continue;
             };
             free.remove(at);
-            state.dims.get_mut(dim).map(|atoms| atoms.push(atom));
+            if let Some(atoms) = state.dims.get_mut(dim) {
+                atoms.push(atom);
+            }
             let all = self.arrange(parts, dim, free, state, limit, into);
-            state.dims.get_mut(dim).map(|atoms| atoms.pop());
+            if let Some(atoms) = state.dims.get_mut(dim) {
+                atoms.pop();
+            }
             free.insert(at, atom);
             if !all {
                 return false;

@@ -138,6 +138,9 @@ fn search(space: &Space, start: State, goal: &State) -> Result<Option<(Plan, boo
     }
 }
 
+/// What a permutation does not change, of a state.
+type Class = (Vec<i64>, Vec<(Atom, Reduction)>, i64);
+
 struct Search<'a> {
     space: &'a Space,
     goal: &'a State,
@@ -148,7 +151,7 @@ struct Search<'a> {
     best: Vec<Reached>,
     heap: BinaryHeap<Reverse<(Cost, usize)>>,
     /// The least cost at which a class of states was left by a permutation.
-    permuted: HashMap<(Vec<i64>, Vec<(Atom, Reduction)>, i64), Cost>,
+    permuted: HashMap<Class, Cost>,
     complete: bool,
 }
 

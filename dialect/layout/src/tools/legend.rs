@@ -22,10 +22,13 @@ pub(super) struct Legend {
     lines: Vec<Line>,
 }
 
+/// What a colour stands for.
+type Entry = (String, Rgb);
+
 struct Line {
     /// The outer owner, or what is left out.
     name: String,
-    entries: Vec<(String, Rgb)>,
+    entries: Vec<Entry>,
 }
 
 impl Legend {
@@ -124,7 +127,7 @@ fn by_outer_owner(grid: &Grid, paint: &Paint) -> Vec<Line> {
     let Some((inner_name, outer_names)) = names.split_last() else {
         return Vec::new();
     };
-    let mut owners: Vec<(&[i64], Vec<(String, Rgb)>)> = Vec::new();
+    let mut owners: Vec<(&[i64], Vec<Entry>)> = Vec::new();
     for (key, colour) in &paint.colours {
         let Some((inner, outer)) = key.split_last() else {
             continue;
@@ -136,7 +139,7 @@ fn by_outer_owner(grid: &Grid, paint: &Paint) -> Vec<Line> {
             entries.push((format!("{}{inner}", short(inner_name, &names)), *colour));
         }
     }
-    let line = |(outer, entries): &(&[i64], Vec<(String, Rgb)>)| {
+    let line = |(outer, entries): &(&[i64], Vec<Entry>)| {
         let word = |(v, n): (&i64, &String)| format!("{n} {v}");
         Line {
             name: outer

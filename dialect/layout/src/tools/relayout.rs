@@ -22,7 +22,7 @@ pub(crate) enum Relayout {
     /// Shuffles, warp by warp.
     Warps(Vec<RelayoutPlan>),
     /// Through shared memory, wide accesses.
-    Shared(SharedPlan),
+    Shared(Box<SharedPlan>),
     /// Through shared memory, word by word.
     SharedTables(SharedTablePlan),
 }
@@ -62,7 +62,7 @@ pub(crate) fn relayout(src: &Layout, dst: &Layout, elem_bits: u32) -> Result<Rel
         Err(error) => return Err(error),
     }
     if let Some(plan) = sides.linear_shared(elem_bits) {
-        return Ok(Relayout::Shared(plan));
+        return Ok(Relayout::Shared(Box::new(plan)));
     }
     Ok(Relayout::SharedTables(shared_tables(
         &src, &dst, elem_bits,
