@@ -12,5 +12,5 @@ pub fn trainium_programs<'s>(source: impl Into<Source<'s>>) -> Result<Vec<Progra
     let context = axe_cpu::context();
     axe_trainium::add_to(&context);
     let module = axe_cpu::parse(&context, source)?;
-    axe_trainium::read::kernels(&module).map_err(CompileError::from)
+    axe_trainium::read::kernels(&module).map_err(|failure| CompileError::host(&[failure]))
 }

@@ -172,6 +172,20 @@ fn the_end_of_a_shared_array_is_not_the_start_of_the_next() {
 }
 
 #[test]
+fn the_end_of_a_vector_that_nothing_reads_is_not_loaded() {
+    let found = |read: &str| {
+        let body = format!(
+            "ld.param.u64 d1, [O]; st.global.u32 [d1], r0; st.global.u32 [d1+4], r0; st.global.u32 [d1+8], r0;
+ld.global.v4.u32 {{r4, r5, r6, r7}}, [d1]; add.u32 r4, r4, r5; add.u32 r4, r4, {read}; st.global.u32 [d1], r4;"
+        );
+        let launch = Launch::new("k", 1, 1, vec![]);
+        kinds(&findings(&small(&body), &launch, vec![Given::Out(12)], 0))
+    };
+    assert_eq!(found("r6"), []);
+    assert_eq!(found("r7"), [Kind::OutOfBounds]);
+}
+
+#[test]
 fn local_arrays_have_bounds_and_unwritten_bytes() {
     let all = small_findings("st.local.u32 [d0+32], r0;");
     assert_eq!(kinds(&all), [Kind::OutOfBounds], "{all:?}");

@@ -40,8 +40,10 @@ pub struct Access {
     pub bytes: u8,
     /// Sign-extend what is loaded to this many bytes.
     pub sign_extend: Option<u8>,
-    /// Registers, one an element.
+    /// Registers, one an element. Elements at the end of a load whose registers nothing reads are not accessed.
     pub regs: Vec<Slot>,
+    /// Bytes of all elements as written, which the address is a multiple of.
+    pub align: u64,
     /// Address register.
     pub addr: Slot,
     /// Offset in bytes.

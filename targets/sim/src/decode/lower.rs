@@ -3,7 +3,7 @@
 use super::{Func, Inst, Param, Pred, PredSrc, Preload, Program, Slot, Special};
 use crate::ptx::PtxError;
 use crate::ptx::ast::{self, Operand, Space, Stmt, Variable};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 pub(super) type Decoded<T> = Result<T, PtxError>;
@@ -41,6 +41,8 @@ pub(super) struct Lower<'p> {
     /// Index in [`Program::locs`] of the last `.loc` of a place.
     locs: HashMap<ast::SourcePlace, u32>,
     names: HashMap<String, Arc<str>>,
+    /// Names that stand in one instruction, once.
+    pub(super) written_once: HashSet<String>,
     /// Operations that an instruction of several starts with.
     pub(super) before: Vec<super::Op>,
     line: u32,
@@ -95,6 +97,11 @@ impl<'p> Lower<'p> {
             loc: None,
             locs: HashMap::new(),
             names: HashMap::new(),
+            written_once: ast::mentions(function.body.as_deref().unwrap_or_default())
+                .into_iter()
+                .filter(|(_, count)| *count == 1)
+                .map(|(name, _)| name.to_owned())
+                .collect(),
             before: Vec::new(),
             line: function.line,
             column: 1,
@@ -635,7 +642,7 @@ fn communicates(op: &super::Op) -> bool {
 /// A plain load whose value is only the first guess of a compare-and-swap loop is no race: the
 /// swap checks it (CUDA C++ Programming Guide, "Atomic Functions", writes such loops this way).
 fn strengthen_guesses(func: &mut Func) {
-    let mut guesses = std::collections::HashSet::new();
+    let mut guesses = HashSet::new();
     for inst in &func.insts {
         if let super::Op::Atom(atom) = &inst.op
             && atom.op == super::AtomOp::Cas

@@ -161,7 +161,7 @@ impl Lower<'_> {
             // Parameters of functions and of calls live in the local frame.
             space = Space::Local;
         }
-        let regs = if store {
+        let mut regs = if store {
             self.sources(value, ty)?
         } else {
             self.destinations(value)?
@@ -186,16 +186,34 @@ impl Lower<'_> {
             sign_extend = Some(width).filter(|&w| w > bytes);
         }
         let order = order_of(mods);
+        let align = u64::from(bytes) * regs.len() as u64;
+        if !store && order == Order::Weak && halves == 1 {
+            regs.truncate(self.read_elements(value));
+        }
         Ok(Access {
             space,
             cluster,
             bytes,
             sign_extend,
             regs,
+            align,
             addr,
             offset,
             order,
         })
+    }
+
+    /// The elements of a load up to the last one that something reads, at least one. LLVM loads four elements where three are
+    /// wanted (LoadStoreVectorizer): an aligned vector lies on one page, so that the machine does not fault where the array ends in it.
+    fn read_elements(&self, value: &Operand) -> usize {
+        let elements = self.elements(value);
+        let unread = |operand: &&Operand| match operand {
+            Operand::Sink => true,
+            Operand::Name(name) => self.written_once.contains(name.as_str()),
+            _ => false,
+        };
+        let unread = elements.iter().rev().take_while(unread).count();
+        (elements.len() - unread).max(1)
     }
 
     fn store_async(&mut self, mods: &[&str], ops: &[Operand]) -> Decoded<Op> {

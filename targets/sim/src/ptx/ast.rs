@@ -1,5 +1,7 @@
 //! The syntax tree of a PTX module, as written.
 
+use std::collections::HashMap;
+
 /// A whole PTX module.
 #[derive(Debug, Clone, Default)]
 pub struct Module {
@@ -166,6 +168,49 @@ impl Inst {
     pub fn mnemonic(&self) -> String {
         self.op.join(".")
     }
+}
+
+impl Operand {
+    /// The names in it.
+    fn names<'o>(&'o self, seen: &mut dyn FnMut(&'o str)) {
+        match self {
+            Self::Name(name) | Self::Not(name) | Self::Offset(name, _) => seen(name),
+            Self::Int(_) | Self::F32(_) | Self::F64(_) | Self::Sink => {}
+            Self::Pair(a, b) => {
+                a.names(seen);
+                b.names(seen);
+            }
+            Self::Vector(all) | Self::List(all) => all.iter().for_each(|one| one.names(seen)),
+            Self::Memory(base, _, more) => {
+                base.names(seen);
+                more.iter().for_each(|one| one.names(seen));
+            }
+        }
+    }
+}
+
+/// How often each name stands in the instructions of a body.
+#[must_use]
+pub fn mentions(body: &[Stmt]) -> HashMap<&str, u32> {
+    let mut counts: HashMap<&str, u32> = HashMap::new();
+    let mut left = vec![body];
+    while let Some(body) = left.pop() {
+        for statement in body {
+            match statement {
+                Stmt::Block(inner) => left.push(inner),
+                Stmt::Inst(inst) => {
+                    if let Some((guard, _)) = &inst.guard {
+                        *counts.entry(guard).or_insert(0) += 1;
+                    }
+                    for operand in &inst.operands {
+                        operand.names(&mut |name| *counts.entry(name).or_insert(0) += 1);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    counts
 }
 
 /// An operand as written.

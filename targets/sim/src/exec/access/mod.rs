@@ -77,7 +77,7 @@ pub(super) fn load(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, access: &Access) -> S
     }
     for lane in lanes_of(ctx.mask) {
         let fail = |fault| LaneFault(lane as u32, fault);
-        aligned(addrs[lane], each * n).map_err(fail)?;
+        aligned(addrs[lane], access.align).map_err(fail)?;
         let place = target(ctx, access.space, addrs[lane], each * n).map_err(fail)?;
         see_own(ctx, warp, lane, place, each * n);
         for (i, &reg) in access.regs.iter().enumerate() {
