@@ -131,11 +131,10 @@ struct AxePlanKernelsPass
     : TargetPass<impl::AxePlanKernelsBase<AxePlanKernelsPass>> {
   using TargetPass::TargetPass;
   Options options() override {
-    return {
-        {"target", target},
-        {"tuned", tuned},
-        {"explain", text(explain).str()},
-        {"allow-unsupported", text(allowUnsupported).str()}};
+    return {{"target", target},
+            {"tuned", tuned},
+            {"explain", text(explain).str()},
+            {"allow-unsupported", text(allowUnsupported).str()}};
   }
 };
 
