@@ -444,7 +444,10 @@ fn what_is_wrong_is_located_in_the_file() {
         let lowers = !module.contains("f128");
         let commands: [(&[&str], bool); 4] = [
             (&["compile", source, "-o", package], true),
-            (&["compile", source, "--target", "cpu", "-o", package], lowers),
+            (
+                &["compile", source, "--target", "cpu", "-o", package],
+                lowers,
+            ),
             (&["explain", source], lowers),
             (&["tune", source, "--packages", package], lowers),
         ];

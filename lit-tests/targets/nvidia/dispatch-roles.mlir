@@ -35,7 +35,7 @@
 // A producer waits for the phase before the one it is in; all lanes have stored when one arrives.
 // CHECK: %[[PARITY:.*]] = arith.xori
 // CHECK: nvvm.bar.warp.sync
-// CHECK: nvvm.mbarrier.try_wait.parity %{{.*}}, %[[PARITY]], %{{.*}} :
+// CHECK: llvm.inline_asm has_side_effects {{.*}}mbarrier.try_wait.parity{{.*}} %{{.*}}, %[[PARITY]] :
 // CHECK-NOT: nvvm.mbarrier.arrive.expect_tx
 // CHECK: nvvm.bar.warp.sync
 // CHECK: %[[ARRIVES:.*]] = nvvm.elect.sync
@@ -45,7 +45,7 @@
 // CHECK: %[[CONSUMES:.*]] = arith.cmpi slt, %[[THREE]], %[[WARP]]
 // CHECK: scf.if %[[CONSUMES]]
 // CHECK: nvvm.setmaxregister increase 232
-// CHECK: nvvm.mbarrier.try_wait.parity
+// CHECK: mbarrier.try_wait.parity
 // CHECK: nvvm.bar.warp.sync
 // CHECK: @$1 mbarrier.arrive
 axe.kernel @stores(%x: memref<?x64xf32>, %n: index) threads(384) {

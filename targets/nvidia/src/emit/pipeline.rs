@@ -17,10 +17,6 @@ use axe_passes::PassResult;
 use axe_passes::ir::value::{defined_by, identity, operands, results};
 use axe_passes::ir::{Op, Val};
 
-/// How long a thread that waits for a barrier may sleep before it looks again, in nanoseconds, as CUTLASS has it
-/// (`ClusterBarrier::wait`): the copy that it waits for wakes it long before.
-const SUSPENDED_NS: i64 = 10_000_000;
-
 impl<'c> Emitter<'c> {
     fn cursor(&self, key: RingKey) -> Cursor<'c> {
         self.cursors.get(&key).copied().unwrap_or(Cursor::START)
@@ -115,7 +111,7 @@ impl<'c> Emitter<'c> {
             // the barrier is two phases on, and wait for ever. Consumers meet at each release.
             self.warp_barrier()?;
         }
-        self.wait_parity(barrier, parity)?;
+        self.assembly(&wait_loop(), &[barrier, parity], &[])?;
         let held = ints.value(cursor.stage)?;
         self.bind(slot, Bound::Scalar(held));
         let index = self.builder.index_type();
@@ -129,12 +125,6 @@ impl<'c> Emitter<'c> {
             Side::Consumer => Ok(()),
             Side::Producer => self.expect(&ring, slot, held),
         }
-    }
-
-    /// Waits until the phase of a parity is complete (PTX ISA 9.7.13.15.16, `mbarrier.try_wait`).
-    fn wait_parity(&self, barrier: Val<'c>, parity: Val<'c>) -> PassResult<'c> {
-        let ticks = self.ints().value(Int::Known(SUSPENDED_NS))?;
-        self.effect("nvvm.mbarrier.try_wait.parity", &[barrier, parity, ticks])
     }
 
     /// Tells a stage's barrier how many bytes are to come.
@@ -301,6 +291,16 @@ impl<'c> Emitter<'c> {
         self.builder
             .operation(name, operands, &[], &[], Vec::new())?;
         Ok(())
+    }
+}
+
+/// Waits until the phase of a parity is complete (PTX ISA 9.7.13.15.16, `mbarrier.try_wait`). NVVM's operation asks for a
+/// time to sleep, which costs the thread that wakes a detour; without one it sleeps as the hardware sees fit.
+fn wait_loop() -> Assembly {
+    let text = "{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [$0], $1;\n@!done bra again;\n}";
+    Assembly {
+        text: text.to_owned(),
+        constraints: "r,r,~{memory}".to_owned(),
     }
 }
 
