@@ -1,6 +1,5 @@
 //! A sample executed by stock MLIR, by the CPU target and in the simulator, and what comes of it.
 
-use crate::refusals;
 use crate::sample::Sample;
 use axe_package::Tensor;
 use axe_sim::{Options, Simulator, package::run_package};
@@ -19,18 +18,8 @@ convert-math-to-llvm,convert-math-to-libm,convert-to-llvm,reconcile-unrealized-c
 pub enum Verdict {
     /// Right.
     Right,
-    /// Refused, for the reason of this number in the documented list.
-    Refused(usize),
-    /// Wrong, crashed, or refused for another reason.
+    /// Wrong, refused or crashed: why.
     Wrong(String),
-}
-
-/// Why a target gave no right results.
-enum Failure {
-    /// The compiler refused the module: its message.
-    Refused(String),
-    /// Whatever else.
-    Broken(String),
 }
 
 /// What comes of a sample.
@@ -47,22 +36,16 @@ pub fn judge(sample: &Sample, targets: &[String]) -> Result<Judged, String> {
         let program = axe_cpu::Program::compile_through(sample.module.as_str(), "main", STOCK);
         program?.run(&sample.inputs)
     };
-    let want = guarded(|| stock().map_err(|error| Failure::Broken(error.to_string())));
-    let want = want.map_err(|failure| match failure {
-        Failure::Refused(message) | Failure::Broken(message) => format!("stock MLIR: {message}"),
-    })?;
+    let want = guarded(|| stock().map_err(|error| error.to_string()));
+    let want = want.map_err(|message| format!("stock MLIR: {message}"))?;
     let run = |target: &String| {
         let got = guarded(|| match target.as_str() {
             axe_compile::CPU => on_cpu(sample),
             chip => on_chip(sample, chip),
         });
-        match got.and_then(|got| compared(sample, &got, &want).map_err(Failure::Broken)) {
+        match got.and_then(|got| compared(sample, &got, &want)) {
             Ok(()) => Verdict::Right,
-            Err(Failure::Broken(message)) => Verdict::Wrong(message),
-            Err(Failure::Refused(message)) => match refusals::reason(&message) {
-                Some(number) => Verdict::Refused(number),
-                None => Verdict::Wrong(format!("refused: {message}")),
-            },
+            Err(message) => Verdict::Wrong(message),
         }
     };
     Ok(Judged {
@@ -72,28 +55,25 @@ pub fn judge(sample: &Sample, targets: &[String]) -> Result<Judged, String> {
 }
 
 /// A panic as an error.
-fn guarded<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
         let text = payload.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
-        Err(Failure::Broken(format!(
-            "a panic: {}",
-            text.unwrap_or("without a message")
-        )))
+        let text = text.unwrap_or("without a message");
+        Err(format!("a panic: {text}"))
     })
 }
 
-fn on_cpu(sample: &Sample) -> Result<Vec<Tensor>, Failure> {
+fn on_cpu(sample: &Sample) -> Result<Vec<Tensor>, String> {
     let program = axe_cpu::Program::compile(sample.module.as_str(), "main");
-    let program = program.map_err(|error| Failure::Refused(error.to_string()))?;
+    let program = program.map_err(|error| format!("refused: {error}"))?;
     let results = program.run(&sample.inputs);
-    results.map_err(|error| Failure::Broken(error.to_string()))
+    results.map_err(|error| error.to_string())
 }
 
-fn on_chip(sample: &Sample, chip: &str) -> Result<Vec<Tensor>, Failure> {
-    let broken = |message: String| Failure::Broken(message);
+fn on_chip(sample: &Sample, chip: &str) -> Result<Vec<Tensor>, String> {
     let package = axe_compile::translate(sample.module.as_str(), None, chip);
-    let package = package.map_err(|error| Failure::Refused(error.to_string()))?;
+    let package = package.map_err(|error| format!("refused: {error}"))?;
     let manifest = package.manifest();
     let names = manifest.inputs.iter().map(|input| input.name.clone());
     let inputs: BTreeMap<_, _> = names.zip(sample.inputs.iter().cloned()).collect();
@@ -103,24 +83,19 @@ fn on_chip(sample: &Sample, chip: &str) -> Result<Vec<Tensor>, Failure> {
         ..Options::default()
     };
     let run = run_package(&package, &inputs, &BTreeMap::new(), &Simulator { options });
-    let run = run.map_err(|error| broken(error.to_string()))?;
+    let run = run.map_err(|error| error.to_string())?;
     let mut findings = run.launches.iter().flat_map(|(_, launch)| &launch.findings);
     if let Some(finding) = findings.next() {
-        return Err(broken(format!("in the simulator: {finding}")));
+        return Err(format!("in the simulator: {finding}"));
     }
     let mut tensors = Vec::new();
     for spec in &manifest.outputs {
         let Some(output) = run.outputs.get(&spec.name) else {
-            return Err(broken(format!("output {} is missing", spec.name)));
+            return Err(format!("output {} is missing", spec.name));
         };
         match output.unwritten.count() {
             0 => tensors.push(output.tensor.clone()),
-            count => {
-                return Err(broken(format!(
-                    "{count} elements of {} never written",
-                    spec.name
-                )));
-            }
+            count => return Err(format!("{count} elements of {} never written", spec.name)),
         }
     }
     Ok(tensors)
