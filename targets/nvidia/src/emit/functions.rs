@@ -117,7 +117,9 @@ impl<'c> Emitter<'c> {
             .iter()
             .find(|(operation, _)| *operation == name)
         {
-            Some((_, instruction)) => intrinsic(self.builder, instruction, values, f64).map(Some),
+            Some((_, instruction)) => {
+                intrinsic(self.builder, instruction, values, f64, "none").map(Some)
+            }
             None => self.in_f64(name, values, f64),
         }
     }

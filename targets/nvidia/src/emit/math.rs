@@ -4,7 +4,7 @@
 //! | function | form | error in f32 |
 //! | --- | --- | --- |
 //! | exp | `ex2(r log2 e) ex2(n)`, `x = n ln 2 + r` | 2^-21 relative (ex2.approx: 2^-22) |
-//! | exp2 | `ex2.approx`; with `fastmath<afn>` `ex2.approx.ftz`, which takes subnormal numbers for zero | 2^-22 relative |
+//! | exp2 | `ex2.approx` | 2^-22 relative |
 //! | log | `lg2(x) ln 2` | 2^-21 absolute |
 //! | tanh | odd series below 0.3, else `1 - 2 / (exp(2x) + 1)` | 2^-21 relative |
 //! | erf | series below 0.5, else Abramowitz and Stegun 7.1.26 | 2e-7 absolute |
@@ -14,6 +14,7 @@
 //! chip's approximations instead: [`super::approximate`].
 
 use super::emitter::Emitter;
+use crate::math;
 use crate::state::types;
 use axe_passes::PassResult;
 use axe_passes::ir::types::{bits, is_float};
@@ -172,21 +173,7 @@ impl<'a, 'c> Floats<'a, 'c> {
         operands: &[Val<'c>],
         flags: &str,
     ) -> PassResult<'c, Val<'c>> {
-        let builder = self.emitter.builder;
-        let count = i32::try_from(operands.len()).unwrap_or(0);
-        let attributes = [
-            (
-                "fastmathFlags",
-                builder.parsed(&format!("#llvm.fastmath<{flags}>"))?,
-            ),
-            ("intrin", builder.parsed(&format!("\"{name}\""))?),
-            (
-                "op_bundle_sizes",
-                builder.attribute(|context| attribute::i32s(context, &[])),
-            ),
-            builder.segments(&[count, 0]),
-        ];
-        builder.value("llvm.call_intrinsic", operands, self.r#type, &attributes)
+        math::intrinsic(self.emitter.builder, name, operands, self.r#type, flags)
     }
 
     fn times(&self, a: Val<'c>, b: f64) -> PassResult<'c, Val<'c>> {

@@ -70,7 +70,13 @@ impl<'c> Emitted<'c> {
     /// A call of LLVM's intrinsic: the conversion of `gpu` to `nvvm` would turn the operations of math into calls of a
     /// device library.
     fn intrinsic(&self, name: &str, operands: &[Val<'c>]) -> Val<'c> {
-        self.keep(intrinsic(self.builder.get(), name, operands, self.f64()))
+        self.keep(intrinsic(
+            self.builder.get(),
+            name,
+            operands,
+            self.f64(),
+            "none",
+        ))
     }
 
     /// A region that yields what is built in it.
@@ -91,7 +97,7 @@ impl<'c> Emitted<'c> {
     }
 }
 
-/// A call of an intrinsic of LLVM.
+/// A call of an intrinsic of LLVM, with these of its flags of fast math.
 ///
 /// # Errors
 /// When it cannot be built.
@@ -100,9 +106,14 @@ pub(crate) fn intrinsic<'c>(
     name: &str,
     operands: &[Val<'c>],
     r#type: Type<'c>,
+    flags: &str,
 ) -> PassResult<'c, Val<'c>> {
     let count = i32::try_from(operands.len()).unwrap_or(0);
     let attributes = [
+        (
+            "fastmathFlags",
+            builder.parsed(&format!("#llvm.fastmath<{flags}>"))?,
+        ),
         ("intrin", builder.parsed(&format!("\"{name}\""))?),
         (
             "op_bundle_sizes",
