@@ -103,6 +103,7 @@ def Axe_CombinerAttr : EnumAttr<Axe_Dialect, Axe_Combiner, "combiner"> {
   let assemblyFormat = "`<` $value `>`";
 }
 
+// A warp is 32 threads and a warpgroup four warps, as everywhere in CUDA.
 def Axe_Level : I32EnumAttr<"Level", "a level of the execution hierarchy", [
     I32EnumAttrCase<"Device", 0, "device">,
     I32EnumAttrCase<"Cluster", 1, "cluster">,

@@ -48,7 +48,8 @@ def Axe_KernelOp : Axe_Op<"kernel", [
     The body runs once for every block of the launch grid, by `threads` threads
     together: an operator in it is executed by all threads of the enclosing
     scope, the whole CTA outside any `axe.scope`. Arguments are memrefs in
-    global memory and scalars; the leading extent of a memref may be dynamic.
+    global memory and scalars. Extents of a memref may be dynamic; operators on
+    registers take storage whose leading extent alone is.
 
     **Constraints**
 

@@ -394,7 +394,7 @@ def Axe_ExtractSliceOp : Axe_Operator<"extract_slice", [Axe_Relayout, Pure]> {
 
     **Example**: the second 64 columns of an accumulator
     ```mlir
-    %p = axe.extract_slice %sum [0, 64] : tensor<128x192xf32, #acc> -> tensor<128x64xf32, #panel>
+    %p = axe.extract_slice %sum [0, 64] : tensor<128x192xf32, #acc> -> tensor<128x64xf32, #subtile>
     ```
 
     **Errors**

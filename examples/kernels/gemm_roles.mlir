@@ -97,7 +97,7 @@ axe.kernel @gemm(%A: memref<8192x4096xf16>, %W: memref<4096x4096xf16>, %C: memre
       %done = axe.wait %last#0 : tensor<128x256xf32, #sums>
       axe.pipeline.release %ring, %last#1
 
-      // The results leave through panels of shared memory: stmatrix, then a store by TMA, which drops what lies outside of C.
+      // The results leave through subtiles of shared memory: stmatrix, then a store by TMA, which drops what lies outside of C.
       %half = axe.cast %done : tensor<128x256xf32, #sums> -> tensor<128x256xf16, #sums>
       %c = axe.slice %C[%m, %n] : memref<8192x4096xf16> to memref<128x256xf16, strided<[4096, 1]>>
       axe.copy %half to %c : tensor<128x256xf16, #sums> to memref<128x256xf16, strided<[4096, 1]>>

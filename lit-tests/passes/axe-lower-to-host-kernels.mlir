@@ -42,9 +42,9 @@ axe.kernel @tile(%x: memref<?x100xf16>, %bias: memref<100xf16>, %y: memref<?x100
   // CHECK: scf.yield %[[S]]
   // CHECK: %[[ROW:.*]] = arith.muli %[[I]]
   // CHECK: %[[LINEAR:.*]] = arith.addi %[[ROW]], %[[J]]
-  // CHECK: %[[BITS:.*]] = arith.andi %[[LINEAR]], %c448
-  // CHECK: %[[LOW:.*]] = arith.shrui %[[BITS]], %c3
-  // CHECK: %[[AT:.*]] = arith.xori %[[LINEAR]], %[[LOW]]
+  // CHECK: %[[LOW:.*]] = arith.divui %[[LINEAR]], %c8
+  // CHECK: %[[BITS:.*]] = arith.andi %[[LOW]], %c56
+  // CHECK: %[[AT:.*]] = arith.xori %[[LINEAR]], %[[BITS]]
   // CHECK: memref.store %[[E]], %[[ST]][%[[AT]]]
   %t = axe.slice %x[%m, %n] : memref<?x100xf16> to memref<16x64xf16, strided<[100, 1]>>
   axe.copy async %t to %st pad %s : f16 : memref<16x64xf16, strided<[100, 1]>> to memref<16x64xf16, #swizzled, #shared>

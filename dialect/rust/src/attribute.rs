@@ -248,6 +248,17 @@ impl Level {
         unsafe { Attribute::from_raw(ffi::axeLevelAttrGet(context.to_raw(), self as u32)) }
     }
 
+    /// Threads of one member of the level; `None` where a launch says how many there are.
+    #[must_use]
+    pub const fn threads(self) -> Option<i64> {
+        match self {
+            Self::Device | Self::Cluster | Self::Cta => None,
+            Self::Warpgroup => Some(128),
+            Self::Warp => Some(32),
+            Self::Thread => Some(1),
+        }
+    }
+
     /// The level of an attribute; `None` when it is another kind.
     #[must_use]
     pub fn cast(attribute: Attribute) -> Option<Self> {

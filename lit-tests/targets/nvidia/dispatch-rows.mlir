@@ -1,15 +1,15 @@
 // RUN: axe-opt %s --axe-dispatch-schedules="target=sm_90a explain" --axe-lower-schedules 2>&1 | FileCheck %s
 // RUN: axe-opt %s --axe-dispatch-schedules=target=sm_90a --axe-verify-schedules
 
-// Sums to rows that no tensor map takes: through panels that the threads read back along their rows.
+// Sums to rows that no tensor map takes: through subtiles that the threads read back along their rows.
 #sums = #axe.layout<S[(4, 2, 8, 8, 4, 2) : (1@warp, 2@reg, 4@lane, 4@reg, 1@lane, 1@reg)]>
-#panel = #axe.layout<S[(4, 2, 8, 1, 4, 2) : (1@warp, 2@reg, 4@lane, 4@reg, 1@lane, 1@reg)]>
+#subtile = #axe.layout<S[(4, 2, 8, 1, 4, 2) : (1@warp, 2@reg, 4@lane, 4@reg, 1@lane, 1@reg)]>
 
 // Rows of 4 bytes' multiples: a warp stores one of 64 columns at once, two of each thread's.
 // CHECK-LABEL: kernel @pairs
 // CHECK: axe.copy -> st.staged
 // CHECK-NEXT: not tma.store.staged: a stride of 2052 bytes: expected a positive multiple of 16 below 2^40
-// CHECK-NEXT: | 1 panels of 64 x 64 for each of 1 parts, through 2 slots
+// CHECK-NEXT: | 1 subtiles of 64 x 64 for each of 1 parts, through 2 slots
 // CHECK: m8n8.x4
 // CHECK: | by rows: address = (t / 32 mod 4) * 64 + (t / 1 mod 32) * 2
 // CHECK-NEXT: | r[0..2] <-> m[address + 0]
@@ -37,8 +37,8 @@
 
 // CHECK-LABEL: kernel @narrow
 // CHECK: axe.copy -> st.vector
-// CHECK-NEXT: not tma.store.staged: 8 columns: expected a multiple of 16, panels of 32 bytes or more
-// CHECK-NEXT: not st.staged: 8 columns: expected a multiple of 16, panels of 32 bytes or more
+// CHECK-NEXT: not tma.store.staged: 8 columns: expected a multiple of 16, subtiles of 32 bytes or more
+// CHECK-NEXT: not st.staged: 8 columns: expected a multiple of 16, subtiles of 32 bytes or more
 
 // Strides of columns; without roles; without room.
 // CHECK-LABEL: kernel @columns
@@ -49,9 +49,9 @@
 // CHECK: not st.staged: expected a kernel with roles
 // CHECK-LABEL: kernel @full
 // CHECK: axe.copy -> st.vector
-// CHECK: not st.staged: panels take 8192 bytes of shared memory, and {{[0-9]+}} are left
+// CHECK: not st.staged: subtiles take 8192 bytes of shared memory, and {{[0-9]+}} are left
 
-// No fence of the accelerator's proxy, and one barrier a panel. Rows and columns that do not exist leave nothing to store: one
+// No fence of the accelerator's proxy, and one barrier a subtile. Rows and columns that do not exist leave nothing to store: one
 // comparison a vector.
 // CHECK: gpu.func @pairs
 // CHECK-COUNT-4: nvvm.stmatrix
@@ -106,9 +106,9 @@ axe.kernel @words(%x: memref<64x64xf32>, %y: memref<1000x1026xf32>, %z: memref<1
 
 axe.kernel @narrow(%x: memref<64x8xf32>, %y: memref<64x8xf16, strided<[9, 1]>>) threads(256) {
   axe.scope warpgroup [1, 2) {
-    %v = axe.copy %x : memref<64x8xf32> -> tensor<64x8xf32, #panel>
-    %h = axe.cast %v : tensor<64x8xf32, #panel> -> tensor<64x8xf16, #panel>
-    axe.copy %h to %y : tensor<64x8xf16, #panel> to memref<64x8xf16, strided<[9, 1]>>
+    %v = axe.copy %x : memref<64x8xf32> -> tensor<64x8xf32, #subtile>
+    %h = axe.cast %v : tensor<64x8xf32, #subtile> -> tensor<64x8xf16, #subtile>
+    axe.copy %h to %y : tensor<64x8xf16, #subtile> to memref<64x8xf16, strided<[9, 1]>>
   }
   axe.return
 }

@@ -79,11 +79,11 @@ axe.kernel @synchronous(%x: memref<64x64xf16>) threads(64) {
 // -----
 
 #sums = #axe.layout<S[(4, 2, 8, 1, 4, 2) : (1@warp, 2@reg, 4@lane, 4@reg, 1@lane, 1@reg)]>
-axe.kernel @panels(%x: memref<64x8xf16>, %y: memref<64x8xf32>) threads(128) {
+axe.kernel @subtiles(%x: memref<64x8xf16>, %y: memref<64x8xf32>) threads(128) {
   axe.scope warpgroup [0, 1) {
     %v = axe.copy %y : memref<64x8xf32> -> tensor<64x8xf32, #sums>
     %h = axe.cast %v : tensor<64x8xf32, #sums> -> tensor<64x8xf16, #sums>
-    // expected-error @below {{tma.store.staged: 8 columns: expected a multiple of 16, panels of 32 bytes or more}}
+    // expected-error @below {{tma.store.staged: 8 columns: expected a multiple of 16, subtiles of 32 bytes or more}}
     axe.copy %h to %x schedule = "tma.store.staged" : tensor<64x8xf16, #sums> to memref<64x8xf16>
   }
   axe.return

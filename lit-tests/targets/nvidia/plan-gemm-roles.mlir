@@ -97,8 +97,8 @@ func.func @clusters(%a: tensor<8192x4096xf16>, %w: tensor<4096x4096xf16>) -> ten
   return %p : tensor<8192x4096xf32>
 }
 
-// What follows the product is formed and stored panel by panel, two of which fit in what a warpgroup stores through: the
-// residual's part for the next panel is loaded before one is formed, what belongs to rows once.
+// What follows the product is formed and stored subtile by subtile, two of which fit in what a warpgroup stores through: the
+// residual's part for the next subtile is loaded before one is formed, what belongs to rows once.
 // CHECK-LABEL: axe.kernel @epilogue_0_gemm
 // CHECK: axe.for_tiles {{.*}} pingpong {
 // CHECK: axe.wait {{.*}} {pending = 1 : i64}
@@ -137,14 +137,14 @@ func.func @epilogue(%a: tensor<8192x4096xf16>, %w: tensor<24576x4096xf16>, %r: t
   return %c : tensor<8192x24576xf16>
 }
 
-// Sums that are only converted take no registers beside them: whole panels are left to the store.
+// Sums that are only converted take no registers beside them: whole subtiles are left to the store.
 func.func @converted(%a: tensor<8192x4096xf16>, %w: tensor<24576x4096xf16>) -> tensor<8192x24576xf16> {
   %p = axe.gemm %a, %w {trans_b, axe.plan = {tile = array<i64: 128, 192, 64>, schedule = "pingpong"}} : tensor<8192x4096xf16>, tensor<24576x4096xf16> -> tensor<8192x24576xf32>
   %c = axe.cast %p : tensor<8192x24576xf32> -> tensor<8192x24576xf16>
   return %c : tensor<8192x24576xf16>
 }
 
-// Eight columns are too narrow for a panel: threads store these, and not the tile.
+// Eight columns are too narrow for a subtile: threads store these, and not the tile.
 func.func @rest(%a: tensor<8192x4096xf16>, %w: tensor<24576x4096xf16>) -> tensor<8192x24576xf16> {
   %p = axe.gemm %a, %w {trans_b, axe.plan = {tile = array<i64: 128, 72, 64>, schedule = "pingpong"}} : tensor<8192x4096xf16>, tensor<24576x4096xf16> -> tensor<8192x24576xf32>
   %c = axe.cast %p : tensor<8192x24576xf32> -> tensor<8192x24576xf16>

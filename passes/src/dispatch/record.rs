@@ -7,6 +7,7 @@ use crate::ir::attribute::entries;
 use crate::ir::value::name;
 use crate::ir::walk::nested;
 use crate::ir::{Builder, Op};
+use axe_dialect::ops;
 use melior::ir::attribute::StringAttribute;
 use melior::ir::operation::OperationLike;
 use melior::ir::{Attribute, AttributeLike, OperationRef};
@@ -23,7 +24,7 @@ const CHIP: &str = "chip";
 pub fn kernels<'c>(module: OperationRef<'c, 'c>) -> Vec<Op<'c>> {
     let all = nested(module, &|_| false);
     all.into_iter()
-        .filter(|op| name(*op) == "axe.kernel")
+        .filter(|op| name(*op) == ops::KERNEL)
         .collect()
 }
 

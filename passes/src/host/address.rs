@@ -1,7 +1,7 @@
 //! Where the layout of a memref puts an element: from coordinates to an address and back.
 
-use super::index::Ix;
 use crate::error::PassResult;
+use crate::ir::Int;
 use crate::ir::{Builder, DYNAMIC, types};
 use axe_dialect::{layout_of, strides_of};
 use axe_layout::{Axis, Layout, Swizzle};
@@ -105,19 +105,20 @@ impl Address {
     pub(super) fn linear<'c>(
         &self,
         builder: &Builder<'c>,
-        at: &[Ix<'c>],
-    ) -> PassResult<'c, Ix<'c>> {
-        let mut address = Ix::Fixed(self.offset);
+        at: &[Int<'c>],
+    ) -> PassResult<'c, Int<'c>> {
+        let ints = builder.ints();
+        let mut address = Int::Known(self.offset);
         for (index, digits) in at.iter().zip(&self.dims) {
             let mut inside = 1_i64;
             for (number, (extent, stride)) in digits.iter().enumerate().rev() {
-                let mut digit = index.over(builder, inside)?;
+                let mut digit = ints.div(*index, inside)?;
                 // The outermost digit is below its extent because the index is.
                 if number > 0 {
-                    digit = digit.modulo(builder, *extent)?;
+                    digit = ints.rem(digit, *extent)?;
                     inside = inside.saturating_mul(*extent);
                 }
-                address = address.add(builder, digit.times(builder, *stride)?)?;
+                address = ints.add(address, ints.mul(digit, *stride)?)?;
             }
         }
         Ok(address)
@@ -131,15 +132,16 @@ impl Address {
     pub(super) fn coordinates<'c>(
         &self,
         builder: &Builder<'c>,
-        address: Ix<'c>,
-    ) -> PassResult<'c, Vec<Ix<'c>>> {
-        let mut rest = address.add(builder, Ix::Fixed(-self.offset))?;
-        let mut coordinates = vec![Ix::Fixed(0); self.dims.len()];
+        address: Int<'c>,
+    ) -> PassResult<'c, Vec<Int<'c>>> {
+        let ints = builder.ints();
+        let mut rest = ints.sub(address, Int::Known(self.offset))?;
+        let mut coordinates = vec![Int::ZERO; self.dims.len()];
         for (dim, weight, stride) in self.by_stride() {
-            let digit = rest.over(builder, stride)?.times(builder, weight)?;
-            rest = rest.modulo(builder, stride)?;
+            let digit = ints.mul(ints.div(rest, stride)?, weight)?;
+            rest = ints.rem(rest, stride)?;
             if let Some(coordinate) = coordinates.get_mut(dim) {
-                *coordinate = coordinate.add(builder, digit)?;
+                *coordinate = ints.add(*coordinate, digit)?;
             }
         }
         Ok(coordinates)
@@ -213,14 +215,14 @@ mod tests {
         with_builder(|builder| {
             for index in 0..layout.size() {
                 let at = split(index, shape);
-                let fixed: Vec<_> = at.iter().copied().map(Ix::Fixed).collect();
+                let fixed: Vec<_> = at.iter().copied().map(Int::Known).collect();
                 let linear = address.linear(builder, &fixed).unwrap();
                 let place = match address.swizzle {
-                    Some(swizzle) => linear.swizzled(builder, swizzle).unwrap(),
+                    Some(swizzle) => builder.ints().swizzle(swizzle, linear).unwrap(),
                     None => linear,
                 };
                 let wanted = layout.apply(shape, &at).unwrap()[0].get(Axis::M);
-                assert_eq!(place, Ix::Fixed(wanted), "{layout} at {at:?} of {shape:?}");
+                assert_eq!(place, Int::Known(wanted), "{layout} at {at:?} of {shape:?}");
                 if let Ok(elements) = address.elements() {
                     assert!(
                         (0..elements).contains(&wanted),

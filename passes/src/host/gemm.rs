@@ -1,11 +1,11 @@
 //! `axe.gemm`: one sum over K for each element of the result, in f64 (integers in the result's type), rounded once.
 
 use super::Lowering;
-use super::index::Ix;
 use super::ops::{extents, extract, fold, generate, number, sharpen};
 use super::scalar::{convert, wide};
 use super::storage::Storage;
 use crate::error::{PassError, PassResult};
+use crate::ir::Int;
 use crate::ir::value::parts;
 use crate::ir::{Builder, Op, Val, types};
 use axe_dialect::ops::GemmOp;
@@ -29,7 +29,7 @@ impl<'c> Matrix<'c> {
         lowering: &Lowering<'c>,
         builder: &Builder<'c>,
         value: Val<'c>,
-    ) -> PassResult<'c, (Self, Vec<Ix<'c>>)> {
+    ) -> PassResult<'c, (Self, Vec<Int<'c>>)> {
         if types::is_memref(value.r#type()) {
             let storage = lowering.storage(builder, value)?;
             return Ok((Self::Memory(storage), lowering.extents(builder, value)?));
@@ -44,7 +44,7 @@ impl<'c> Matrix<'c> {
     pub(super) fn element(
         &self,
         builder: &Builder<'c>,
-        at: &[Ix<'c>],
+        at: &[Int<'c>],
         pad: Option<Val<'c>>,
     ) -> PassResult<'c, Val<'c>> {
         match self {
@@ -55,7 +55,7 @@ impl<'c> Matrix<'c> {
 }
 
 /// The batch indices with a row and a column, exchanged when the operand is transposed.
-fn place<'c>(batch: &[Ix<'c>], row: Ix<'c>, column: Ix<'c>, transposed: bool) -> Vec<Ix<'c>> {
+fn place<'c>(batch: &[Int<'c>], row: Int<'c>, column: Int<'c>, transposed: bool) -> Vec<Int<'c>> {
     let pair = if transposed {
         [column, row]
     } else {
@@ -65,7 +65,7 @@ fn place<'c>(batch: &[Ix<'c>], row: Ix<'c>, column: Ix<'c>, transposed: bool) ->
 }
 
 /// The extent of the rows or columns of a matrix operand.
-pub(super) fn side<'c>(extents: &[Ix<'c>], column: bool) -> Option<Ix<'c>> {
+pub(super) fn side<'c>(extents: &[Int<'c>], column: bool) -> Option<Int<'c>> {
     let back = if column { 1 } else { 2 };
     extents
         .len()
@@ -75,9 +75,9 @@ pub(super) fn side<'c>(extents: &[Ix<'c>], column: bool) -> Option<Ix<'c>> {
 }
 
 /// The extent that two operands share: the one that is known, when one is.
-pub(super) fn agreed<'c>(a: Option<Ix<'c>>, b: Option<Ix<'c>>) -> Option<Ix<'c>> {
+pub(super) fn agreed<'c>(a: Option<Int<'c>>, b: Option<Int<'c>>) -> Option<Int<'c>> {
     match (a, b) {
-        (Some(Ix::At(_)), Some(Ix::Fixed(known))) => Some(Ix::Fixed(known)),
+        (Some(Int::Value(_)), Some(Int::Known(known))) => Some(Int::Known(known)),
         (one, other) => one.or(other),
     }
 }
@@ -119,7 +119,7 @@ pub(super) fn gemm<'c>(
             ("arith.muli", "arith.addi")
         };
         let total = fold(inner, depth, &[start], |inner, k, carried| {
-            let k = Ix::At(k);
+            let k = Int::Value(k);
             let x = a.element(inner, &place(batch, *row, k, trans_a), None)?;
             let y = b.element(inner, &place(batch, k, *column, trans_b), None)?;
             let (x, y) = (convert(inner, x, sum)?, convert(inner, y, sum)?);

@@ -1,10 +1,10 @@
 //! `axe.launch`: loops over the grid that call the kernel's function, once a block.
 
 use super::Lowering;
-use super::index::Ix;
 use super::ops::{dynamic_sizes, extents, extract, nest};
 use super::scalar::poison;
 use crate::error::{PassError, PassResult};
+use crate::ir::Int;
 use crate::ir::value::{defined_by, parts, replace_all_uses};
 use crate::ir::{Builder, Op, TensorType, Val};
 use axe_dialect::element_type;
@@ -98,7 +98,7 @@ fn output<'c>(builder: &Builder<'c>, value: Val<'c>, wanted: Type<'c>) -> PassRe
         };
         let mut operands = vec![before, buffer];
         for index in at {
-            operands.push(index.value(inner)?);
+            operands.push(inner.ints().value(*index)?);
         }
         inner
             .operation("memref.store", &operands, &[], &[], Vec::new())
@@ -117,11 +117,11 @@ fn call<'c>(
     let callee = builder.attribute(|context| FlatSymbolRefAttribute::new(context, symbol).into());
     nest(
         builder,
-        &[Ix::of(z), Ix::of(y), Ix::of(x)],
+        &[Int::of(z), Int::of(y), Int::of(x)],
         &mut |inner, at| {
             let mut operands = passed.to_vec();
             for index in at.iter().rev() {
-                operands.push(index.value(inner)?);
+                operands.push(inner.ints().value(*index)?);
             }
             operands.extend([x, y, z]);
             inner

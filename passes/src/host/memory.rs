@@ -7,7 +7,7 @@ use super::storage::Storage;
 use super::{Lowering, address::Address};
 use crate::error::{PassError, PassResult};
 use crate::ir::value::{identity, operands, parts};
-use crate::ir::{Builder, Op, Val, types};
+use crate::ir::{Builder, Int, Op, Val, types};
 use axe_dialect::ops::{AllocOp, CopyOp, FillOp};
 use axe_dialect::{element_type, layout_of};
 use melior::ir::ValueLike;
@@ -32,13 +32,11 @@ impl<'c> Lowering<'c> {
         let element = element_type(r#type);
         let flat = memref(builder, &[elements], element)?;
         let buffer = builder.value("memref.alloc", &[], flat, &[builder.segments(&[0, 0])])?;
-        let storage = Storage::Whole(buffer, vec![super::index::Ix::Fixed(elements)]);
+        let storage = Storage::Whole(buffer, vec![Int::Known(elements)]);
         let pattern = poison(builder, element)?;
-        nest(
-            builder,
-            &[super::index::Ix::Fixed(elements)],
-            &mut |inner, at| storage.store(inner, at, pattern),
-        )?;
+        nest(builder, &[Int::Known(elements)], &mut |inner, at| {
+            storage.store(inner, at, pattern)
+        })?;
         self.buffers.insert(identity(result), (buffer, address));
         Ok(())
     }
@@ -110,12 +108,7 @@ impl<'c> Lowering<'c> {
             return Ok(false);
         };
         let builder = Builder::before(op);
-        let indices: Vec<_> = all
-            .iter()
-            .skip(at + 1)
-            .copied()
-            .map(super::index::Ix::of)
-            .collect();
+        let indices: Vec<_> = all.iter().skip(at + 1).copied().map(Int::of).collect();
         match name.as_str() {
             "memref.load" => {
                 let value = self
@@ -131,7 +124,7 @@ impl<'c> Lowering<'c> {
             "memref.dim" => {
                 let extents = self.extents(&builder, memref)?;
                 let extent = match indices.first() {
-                    Some(super::index::Ix::Fixed(dim)) => {
+                    Some(Int::Known(dim)) => {
                         usize::try_from(*dim).ok().and_then(|dim| extents.get(dim))
                     }
                     _ => None,
@@ -142,7 +135,10 @@ impl<'c> Lowering<'c> {
                         "expected a constant dimension of the memref",
                     ));
                 };
-                crate::ir::value::replace_all_uses(builder.result_of(op)?, extent.value(&builder)?);
+                crate::ir::value::replace_all_uses(
+                    builder.result_of(op)?,
+                    builder.ints().value(*extent)?,
+                );
             }
             _ => return Ok(false),
         }

@@ -15,7 +15,6 @@ mod address;
 mod expand;
 mod gemm;
 mod halves;
-mod index;
 mod kernel;
 mod launch;
 mod libm;

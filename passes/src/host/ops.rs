@@ -1,7 +1,7 @@
 //! Loops, conditions and tensors built element by element.
 
-use super::index::Ix;
 use crate::error::{PassError, PassResult};
+use crate::ir::Int;
 use crate::ir::value::results;
 use crate::ir::{Builder, DYNAMIC, Val, types};
 use axe_dialect::memref_type;
@@ -10,8 +10,6 @@ use melior::ir::r#type::IntegerType;
 use melior::ir::{Attribute, Type, TypeLike, ValueLike};
 use mlir_sys as sys;
 
-/// `arith.cmpi`'s predicate "unsigned less than".
-pub(super) const ULT: i64 = 6;
 /// `arith.cmpi`'s predicate "signed less than".
 pub(super) const SLT: i64 = 2;
 
@@ -91,11 +89,15 @@ pub(super) fn both<'c>(
 /// When building fails.
 pub(super) fn fold<'c>(
     builder: &Builder<'c>,
-    count: Ix<'c>,
+    count: Int<'c>,
     start: &[Val<'c>],
     body: impl FnOnce(&Builder<'c>, Val<'c>, &[Val<'c>]) -> PassResult<'c, Vec<Val<'c>>>,
 ) -> PassResult<'c, Vec<Val<'c>>> {
-    let bounds = [builder.index(0)?, count.value(builder)?, builder.index(1)?];
+    let bounds = [
+        builder.index(0)?,
+        builder.ints().value(count)?,
+        builder.index(1)?,
+    ];
     let carried: Vec<Type<'c>> = start.iter().map(|value| value.r#type()).collect();
     let arguments: Vec<_> = std::iter::once(builder.index_type())
         .chain(carried.iter().copied())
@@ -118,23 +120,23 @@ pub(super) fn fold<'c>(
 /// When building fails.
 pub(super) fn nest<'c>(
     builder: &Builder<'c>,
-    extents: &[Ix<'c>],
-    body: &mut dyn FnMut(&Builder<'c>, &[Ix<'c>]) -> PassResult<'c>,
+    extents: &[Int<'c>],
+    body: &mut dyn FnMut(&Builder<'c>, &[Int<'c>]) -> PassResult<'c>,
 ) -> PassResult<'c> {
     nest_from(builder, extents, &mut Vec::new(), body)
 }
 
 fn nest_from<'c>(
     builder: &Builder<'c>,
-    extents: &[Ix<'c>],
-    at: &mut Vec<Ix<'c>>,
-    body: &mut dyn FnMut(&Builder<'c>, &[Ix<'c>]) -> PassResult<'c>,
+    extents: &[Int<'c>],
+    at: &mut Vec<Int<'c>>,
+    body: &mut dyn FnMut(&Builder<'c>, &[Int<'c>]) -> PassResult<'c>,
 ) -> PassResult<'c> {
     let Some(extent) = extents.get(at.len()) else {
         return body(builder, at);
     };
     fold(builder, *extent, &[], |inner, index, _| {
-        at.push(Ix::At(index));
+        at.push(Int::Value(index));
         nest_from(inner, extents, at, body)?;
         at.pop();
         Ok(Vec::new())
@@ -188,12 +190,12 @@ pub(super) fn choose<'c>(
 pub(super) fn extract<'c>(
     builder: &Builder<'c>,
     tensor: Val<'c>,
-    at: &[Ix<'c>],
+    at: &[Int<'c>],
 ) -> PassResult<'c, Val<'c>> {
     let element = builder.tensor_of(tensor)?.element;
     let mut operands = vec![tensor];
     for index in at {
-        operands.push(index.value(builder)?);
+        operands.push(builder.ints().value(*index)?);
     }
     builder.value("tensor.extract", &operands, element, &[])
 }
@@ -205,8 +207,8 @@ pub(super) fn extract<'c>(
 pub(super) fn generate<'c>(
     builder: &Builder<'c>,
     result: Type<'c>,
-    extents: &[Ix<'c>],
-    body: impl FnOnce(&Builder<'c>, &[Ix<'c>]) -> PassResult<'c, Val<'c>>,
+    extents: &[Int<'c>],
+    body: impl FnOnce(&Builder<'c>, &[Int<'c>]) -> PassResult<'c, Val<'c>>,
 ) -> PassResult<'c, Val<'c>> {
     if extents.is_empty() {
         let value = body(builder, &[])?;
@@ -214,7 +216,7 @@ pub(super) fn generate<'c>(
     }
     let sizes = dynamic_sizes(builder, result, extents)?;
     let (region, indices, inner) = builder.region(&vec![builder.index_type(); extents.len()]);
-    let at: Vec<_> = indices.into_iter().map(Ix::At).collect();
+    let at: Vec<_> = indices.into_iter().map(Int::Value).collect();
     let value = body(&inner, &at)?;
     inner.operation("tensor.yield", &[value], &[], &[], Vec::new())?;
     let op = builder.operation("tensor.generate", &sizes, &[result], &[], vec![region])?;
@@ -228,13 +230,13 @@ pub(super) fn generate<'c>(
 pub(super) fn dynamic_sizes<'c>(
     builder: &Builder<'c>,
     r#type: Type<'c>,
-    extents: &[Ix<'c>],
+    extents: &[Int<'c>],
 ) -> PassResult<'c, Vec<Val<'c>>> {
     let shape = types::shape(r#type).unwrap_or_default();
     let dynamic = shape.iter().zip(extents);
     dynamic
         .filter(|(extent, _)| **extent == DYNAMIC)
-        .map(|(_, size)| size.value(builder))
+        .map(|(_, size)| builder.ints().value(*size))
         .collect()
 }
 
@@ -242,20 +244,20 @@ pub(super) fn dynamic_sizes<'c>(
 ///
 /// # Errors
 /// When the value is not a tensor.
-pub(super) fn extents<'c>(builder: &Builder<'c>, tensor: Val<'c>) -> PassResult<'c, Vec<Ix<'c>>> {
+pub(super) fn extents<'c>(builder: &Builder<'c>, tensor: Val<'c>) -> PassResult<'c, Vec<Int<'c>>> {
     let shape = builder.tensor_of(tensor)?.shape;
     let extent = |(dim, extent): (usize, &i64)| match *extent {
-        DYNAMIC => builder.extent(tensor, dim).map(Ix::At),
-        fixed => Ok(Ix::Fixed(fixed)),
+        DYNAMIC => builder.extent(tensor, dim).map(Int::Value),
+        fixed => Ok(Int::Known(fixed)),
     };
     shape.iter().enumerate().map(extent).collect()
 }
 
 /// `extents`, where `shape` does not say them.
-pub(super) fn sharpen<'c>(extents: Vec<Ix<'c>>, shape: &[i64]) -> Vec<Ix<'c>> {
-    let known = |(extent, shape): (Ix<'c>, &i64)| match *shape {
+pub(super) fn sharpen<'c>(extents: Vec<Int<'c>>, shape: &[i64]) -> Vec<Int<'c>> {
+    let known = |(extent, shape): (Int<'c>, &i64)| match *shape {
         DYNAMIC => extent,
-        fixed => Ix::Fixed(fixed),
+        fixed => Int::Known(fixed),
     };
     extents.into_iter().zip(shape).map(known).collect()
 }

@@ -3,10 +3,10 @@
 
 use super::Lowering;
 use super::gemm::{Matrix, agreed, side};
-use super::index::Ix;
 use super::ops::{f64, fold, generate, number, sharpen};
 use super::scalar::convert;
 use crate::error::{PassError, PassResult};
+use crate::ir::Int;
 use crate::ir::value::parts;
 use crate::ir::{Builder, Op, Val};
 use axe_dialect::ops::ScaledGemmOp;
@@ -35,8 +35,8 @@ pub(super) fn gemm<'c>(
         .into_iter()
         .flatten()
         .collect();
-    let blocks = depth.add(builder, Ix::Fixed(block_k - 1))?;
-    let blocks = blocks.over(builder, block_k)?;
+    let ints = builder.ints();
+    let blocks = ints.div(ints.add(depth, Int::Known(block_k - 1))?, block_k)?;
     let sum = f64(builder);
     generate(
         builder,
@@ -48,28 +48,28 @@ pub(super) fn gemm<'c>(
             };
             let zero = number(inner, sum, 0.0)?;
             let total = fold(inner, blocks, &[zero], |inner, block, carried| {
-                let first = Ix::At(block).times(inner, block_k)?;
+                let first = inner.ints().mul(Int::Value(block), block_k)?;
                 let sized = rest(inner, depth, first, block_k)?;
                 let part = fold(
                     inner,
                     sized,
                     &[number(inner, sum, 0.0)?],
                     |inner, k, carried| {
-                        let k = first.add(inner, Ix::At(k))?;
+                        let k = inner.ints().add(first, Int::Value(k))?;
                         let x = convert(inner, a.element(inner, &[row, k], None)?, sum)?;
                         let y = convert(inner, b.element(inner, &[column, k], None)?, sum)?;
                         let product = inner.value("arith.mulf", &[x, y], sum, &[])?;
                         add(inner, carried, product)
                     },
                 )?;
-                let block = Ix::At(block);
+                let block = Int::Value(block);
                 let of_row = if transposed {
                     [block, row]
                 } else {
                     [row, block]
                 };
                 let x = convert(inner, scale_a.element(inner, &of_row, None)?, sum)?;
-                let of_column = [column.over(inner, block_n)?, block];
+                let of_column = [inner.ints().div(column, block_n)?, block];
                 let y = convert(inner, scale_b.element(inner, &of_column, None)?, sum)?;
                 let scale = inner.value("arith.mulf", &[x, y], sum, &[])?;
                 let part = part.first().copied().unwrap_or(zero);
@@ -101,14 +101,14 @@ fn add<'c>(
 /// What is left of `depth` from `first` on, `block` at most.
 fn rest<'c>(
     builder: &Builder<'c>,
-    depth: Ix<'c>,
-    first: Ix<'c>,
+    depth: Int<'c>,
+    first: Int<'c>,
     block: i64,
-) -> PassResult<'c, Ix<'c>> {
+) -> PassResult<'c, Int<'c>> {
     let index = builder.index_type();
-    let operands = [depth.value(builder)?, first.value(builder)?];
+    let operands = [builder.ints().value(depth)?, builder.ints().value(first)?];
     let left = builder.value("arith.subi", &operands, index, &[])?;
     let operands = [left, builder.index(block)?];
     let rest = builder.value("arith.minui", &operands, index, &[])?;
-    Ok(Ix::At(rest))
+    Ok(Int::Value(rest))
 }

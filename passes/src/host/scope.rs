@@ -1,9 +1,9 @@
 //! `axe.scope` on one thread: a range is its body, done once; every member for itself is a loop over the members.
 
 use super::Lowering;
-use super::index::Ix;
 use super::ops::fold;
 use crate::error::{PassError, PassResult};
+use crate::ir::Int;
 use crate::ir::value::{name, parts};
 use crate::ir::{Builder, Op, walk};
 use axe_dialect::Level;
@@ -38,9 +38,7 @@ fn threads_of(level: Level, threads: i64) -> Option<i64> {
     match level {
         Level::Device | Level::Cluster => None,
         Level::Cta => Some(threads),
-        Level::Warpgroup => Some(128),
-        Level::Warp => Some(32),
-        Level::Thread => Some(1),
+        Level::Warpgroup | Level::Warp | Level::Thread => level.threads(),
     }
 }
 
@@ -62,7 +60,7 @@ fn scope<'c>(op: Op<'c>, threads: i64) -> PassResult<'c> {
     if range.is_some() || members <= 1 {
         unwrap(op, &builder);
     } else {
-        fold(&builder, Ix::Fixed(members), &[], |inner, _, _| {
+        fold(&builder, Int::Known(members), &[], |inner, _, _| {
             unwrap(op, inner);
             Ok(Vec::new())
         })?;

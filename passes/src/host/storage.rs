@@ -5,9 +5,9 @@
 
 use super::Lowering;
 use super::address::Address;
-use super::index::Ix;
 use super::ops::{both, choose, number, when};
 use crate::error::{PassError, PassResult};
+use crate::ir::Int;
 use crate::ir::value::{defining, identity, name, parts};
 use crate::ir::{Builder, DYNAMIC, Val, types};
 use axe_dialect::element_type;
@@ -19,14 +19,14 @@ use melior::ir::operation::OperationLike;
 #[derive(Clone, Debug)]
 pub(super) enum Storage<'c> {
     /// A host memref that is accessed by coordinates; its extents.
-    Whole(Val<'c>, Vec<Ix<'c>>),
+    Whole(Val<'c>, Vec<Int<'c>>),
     /// A flat buffer that is addressed through a layout.
     Flat(Val<'c>, Address),
     /// A box of its source, from an origin; the source's extents and the box's in the source's rank.
     Slice {
         source: Box<Storage<'c>>,
-        extents: Vec<Ix<'c>>,
-        origin: Vec<Ix<'c>>,
+        extents: Vec<Int<'c>>,
+        origin: Vec<Int<'c>>,
         shape: Vec<i64>,
         rank: usize,
     },
@@ -41,7 +41,7 @@ pub(super) enum Storage<'c> {
 /// One element's place in host memory.
 pub(super) struct Place<'c> {
     buffer: Val<'c>,
-    indices: Vec<Ix<'c>>,
+    indices: Vec<Int<'c>>,
     /// Whether the element exists; `None` when it always does.
     inside: Option<Val<'c>>,
 }
@@ -98,7 +98,7 @@ impl<'c> Lowering<'c> {
         Ok(Storage::Slice {
             extents: self.extents(builder, slice.source)?,
             source: Box::new(self.storage(builder, slice.source)?),
-            origin: slice.origin.into_iter().map(Ix::of).collect(),
+            origin: slice.origin.into_iter().map(Int::of).collect(),
             rank: shape.len(),
             shape,
         })
@@ -157,7 +157,7 @@ impl<'c> Lowering<'c> {
         &self,
         builder: &Builder<'c>,
         memref: Val<'c>,
-    ) -> PassResult<'c, Vec<Ix<'c>>> {
+    ) -> PassResult<'c, Vec<Int<'c>>> {
         let shape = types::shape(memref.r#type()).unwrap_or_default();
         let viewed = defining(memref).is_some_and(|op| name(op) == axe::VIEW);
         let extent = |(dim, extent): (i64, &i64)| match *extent {
@@ -170,9 +170,9 @@ impl<'c> Lowering<'c> {
                 let index = builder.index_type();
                 builder
                     .value("memref.dim", &operands, index, &[])
-                    .map(Ix::At)
+                    .map(Int::Value)
             }
-            fixed => Ok(Ix::Fixed(fixed)),
+            fixed => Ok(Int::Known(fixed)),
         };
         (0..).zip(&shape).map(extent).collect()
     }
@@ -186,14 +186,14 @@ impl<'c> Storage<'c> {
     fn locate(
         &self,
         builder: &Builder<'c>,
-        at: &[Ix<'c>],
+        at: &[Int<'c>],
         boxed: bool,
     ) -> PassResult<'c, Place<'c>> {
         let Self::Whole(_, extents) = self else {
             return self.checked(builder, at, None, boxed);
         };
-        let end = |extent: &Ix<'c>| match extent {
-            Ix::Fixed(extent) if boxed => *extent,
+        let end = |extent: &Int<'c>| match extent {
+            Int::Known(extent) if boxed => *extent,
             _ => 0,
         };
         let ends: Vec<_> = extents.iter().map(end).collect();
@@ -205,7 +205,7 @@ impl<'c> Storage<'c> {
     fn checked(
         &self,
         builder: &Builder<'c>,
-        at: &[Ix<'c>],
+        at: &[Int<'c>],
         inside: Option<Val<'c>>,
         boxed: bool,
     ) -> PassResult<'c, Place<'c>> {
@@ -218,7 +218,7 @@ impl<'c> Storage<'c> {
             Self::Flat(buffer, address) => {
                 let linear = address.linear(builder, at)?;
                 let swizzled = match address.swizzle {
-                    Some(swizzle) => linear.swizzled(builder, swizzle)?,
+                    Some(swizzle) => builder.ints().swizzle(swizzle, linear)?,
                     None => linear,
                 };
                 Ok(Place {
@@ -243,14 +243,14 @@ impl<'c> Storage<'c> {
                     .skip(dropped)
                     .zip(at.iter().zip(shape))
                 {
-                    *place = place.add(builder, *index)?;
+                    *place = builder.ints().add(*place, *index)?;
                     *extent = *size;
                 }
                 let ends: Vec<i64> = origin
                     .iter()
                     .zip(&sizes)
                     .map(|(origin, size)| match origin {
-                        Ix::Fixed(start) if *start >= 0 && boxed => start.saturating_add(*size),
+                        Int::Known(start) if *start >= 0 && boxed => start.saturating_add(*size),
                         _ => 0,
                     })
                     .collect();
@@ -276,7 +276,7 @@ impl<'c> Storage<'c> {
     pub(super) fn load(
         &self,
         builder: &Builder<'c>,
-        at: &[Ix<'c>],
+        at: &[Int<'c>],
         pad: Option<Val<'c>>,
     ) -> PassResult<'c, Val<'c>> {
         let place = self.locate(builder, at, true)?;
@@ -301,7 +301,7 @@ impl<'c> Storage<'c> {
     pub(super) fn store(
         &self,
         builder: &Builder<'c>,
-        at: &[Ix<'c>],
+        at: &[Int<'c>],
         value: Val<'c>,
     ) -> PassResult<'c> {
         let place = self.locate(builder, at, true)?;
@@ -322,7 +322,7 @@ impl<'c> Place<'c> {
     fn operands(&self, builder: &Builder<'c>, first: &[Val<'c>]) -> PassResult<'c, Vec<Val<'c>>> {
         let mut operands = first.to_vec();
         for index in &self.indices {
-            operands.push(index.value(builder)?);
+            operands.push(builder.ints().value(*index)?);
         }
         Ok(operands)
     }
@@ -331,19 +331,23 @@ impl<'c> Place<'c> {
 /// Whether `at` lies inside `extents`; `ends` bounds each coordinate from above where that is known (0 where not).
 fn within<'c>(
     builder: &Builder<'c>,
-    at: &[Ix<'c>],
-    extents: &[Ix<'c>],
+    at: &[Int<'c>],
+    extents: &[Int<'c>],
     ends: &[i64],
 ) -> PassResult<'c, Option<Val<'c>>> {
     let mut inside = None;
     for ((index, extent), end) in at.iter().zip(extents).zip(ends) {
         let known = match (extent, index) {
-            (Ix::Fixed(extent), Ix::Fixed(index)) => (0..*extent).contains(index),
-            (Ix::Fixed(extent), _) => *end > 0 && end <= extent,
+            (Int::Known(extent), Int::Known(index)) => (0..*extent).contains(index),
+            (Int::Known(extent), _) => *end > 0 && end <= extent,
             _ => false,
         };
         if !known {
-            inside = both(builder, inside, Some(index.below(builder, *extent)?))?;
+            inside = both(
+                builder,
+                inside,
+                Some(builder.ints().below(*index, *extent)?),
+            )?;
         }
     }
     Ok(inside)

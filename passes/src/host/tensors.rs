@@ -1,10 +1,10 @@
 //! Operators whose operands and results are tensors: each becomes one tensor, element by element.
 
-use super::index::Ix;
 use super::ops::{both, extents, extract, fold, generate, sharpen};
 use super::scalar::{combine, convert, identity_of, wide};
 use super::walked;
 use crate::error::{PassError, PassResult};
+use crate::ir::Int;
 use crate::ir::value::{parts, replace_all_uses};
 use crate::ir::{Builder, Op, TensorType, Val, walk};
 use crate::speculation;
@@ -43,13 +43,13 @@ pub(super) fn cast<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Val<
 pub(super) fn fill<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Val<'c>> {
     let (r#type, tensor) = result(builder, op)?;
     let FillOp { value, sizes, .. } = parts(op)?;
-    let mut sizes = sizes.into_iter().map(Ix::At);
+    let mut sizes = sizes.into_iter().map(Int::Value);
     let sizes: Vec<_> = tensor
         .shape
         .iter()
         .map(|extent| match *extent {
-            crate::ir::DYNAMIC => sizes.next().unwrap_or(Ix::Fixed(0)),
-            fixed => Ix::Fixed(fixed),
+            crate::ir::DYNAMIC => sizes.next().unwrap_or(Int::ZERO),
+            fixed => Int::Known(fixed),
         })
         .collect();
     generate(builder, r#type, &sizes, |_, _| Ok(value))
@@ -85,7 +85,7 @@ pub(super) fn map<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Val<'
         for (op, index) in indices {
             let at = usize::try_from(index.dim).ok().and_then(|dim| at.get(dim));
             let at = at.ok_or_else(|| PassError::new(op.location(), "expected a dimension"))?;
-            replace_all_uses(index.result, at.value(inner)?);
+            replace_all_uses(index.result, inner.ints().value(*at)?);
             walk::erase(op);
         }
         for scalar in scalars {
@@ -118,9 +118,9 @@ pub(super) fn broadcast<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c,
     let mut all = Vec::new();
     for (dim, extent) in tensor.shape.iter().enumerate() {
         all.push(match (*extent, new.contains(&dim)) {
-            (crate::ir::DYNAMIC, true) => sizes.next().map_or(Ix::Fixed(0), Ix::At),
-            (fixed, true) => Ix::Fixed(fixed),
-            (_, false) => kept.next().unwrap_or(Ix::Fixed(0)),
+            (crate::ir::DYNAMIC, true) => sizes.next().map_or(Int::ZERO, Int::Value),
+            (fixed, true) => Int::Known(fixed),
+            (_, false) => kept.next().unwrap_or(Int::ZERO),
         });
     }
     let all = sharpen(all, &tensor.shape);
@@ -148,7 +148,7 @@ pub(super) fn transpose<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c,
     let permuted = permutation.iter().filter_map(|dim| have.get(*dim).copied());
     let sizes = sharpen(permuted.collect(), &tensor.shape);
     generate(builder, r#type, &sizes, |inner, at| {
-        let mut from = vec![Ix::Fixed(0); at.len()];
+        let mut from = vec![Int::ZERO; at.len()];
         for (dim, index) in permutation.iter().zip(at) {
             if let Some(place) = from.get_mut(*dim) {
                 *place = *index;
@@ -162,11 +162,11 @@ pub(super) fn transpose<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c,
 pub(super) fn extract_slice<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Val<'c>> {
     let (r#type, tensor) = result(builder, op)?;
     let ExtractSliceOp { source, origin, .. } = parts(op)?;
-    let sizes: Vec<_> = tensor.shape.iter().copied().map(Ix::Fixed).collect();
+    let sizes: Vec<_> = tensor.shape.iter().copied().map(Int::Known).collect();
     generate(builder, r#type, &sizes, |inner, at| {
         let moved = at.iter().zip(&origin);
         let from = moved
-            .map(|(at, first)| Ix::Fixed(*first).add(inner, *at))
+            .map(|(at, first)| inner.ints().add(Int::Known(*first), *at))
             .collect::<PassResult<'c, Vec<_>>>()?;
         extract(inner, source, &from)
     })
@@ -181,7 +181,8 @@ pub(super) fn mask<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Val<
         let element = extract(inner, mask.source, at)?;
         let mut inside = None;
         for ((index, origin), limit) in at.iter().zip(&mask.origin).zip(&mask.limit) {
-            let place = Ix::of(*origin).add(inner, *index)?.value(inner)?;
+            let place = inner.ints().add(Int::of(*origin), *index)?;
+            let place = inner.ints().value(place)?;
             let below = super::ops::compare(inner, super::ops::SLT, place, *limit)?;
             inside = both(inner, inside, Some(below))?;
         }
@@ -221,7 +222,7 @@ pub(super) fn reduce<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Va
         &tensor.shape,
     );
     generate(builder, r#type, &sizes, |inner, at| {
-        let mut index = vec![Ix::Fixed(0); all.len()];
+        let mut index = vec![Int::ZERO; all.len()];
         for ((dim, _), here) in kept.iter().zip(at) {
             if let Some(place) = index.get_mut(*dim) {
                 *place = *here;
@@ -244,13 +245,13 @@ pub(super) fn reduce<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Va
 }
 
 /// The next value of a fold, at an index.
-type Step<'a, 'c> = dyn FnMut(&Builder<'c>, &[Ix<'c>], Val<'c>) -> PassResult<'c, Val<'c>> + 'a;
+type Step<'a, 'c> = dyn FnMut(&Builder<'c>, &[Int<'c>], Val<'c>) -> PassResult<'c, Val<'c>> + 'a;
 
 /// Folds over a box of dimensions, outermost first.
 fn over<'c>(
     builder: &Builder<'c>,
-    dims: &[(usize, Ix<'c>)],
-    index: &mut Vec<Ix<'c>>,
+    dims: &[(usize, Int<'c>)],
+    index: &mut Vec<Int<'c>>,
     start: Val<'c>,
     step: &mut Step<'_, 'c>,
 ) -> PassResult<'c, Val<'c>> {
@@ -259,7 +260,7 @@ fn over<'c>(
     };
     let folded = fold(builder, *extent, &[start], |inner, at, carried| {
         if let Some(place) = index.get_mut(*dim) {
-            *place = Ix::At(at);
+            *place = Int::Value(at);
         }
         let carried = carried.first().copied().unwrap_or(start);
         over(inner, rest, index, carried, step).map(|value| vec![value])

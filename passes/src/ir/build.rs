@@ -1,7 +1,7 @@
 //! Building operations at a place.
 
 use super::value::only_result;
-use super::{Op, Val, attribute};
+use super::{Ints, Op, Val, attribute};
 use crate::error::{PassError, PassResult};
 use axe_dialect::Operands;
 use melior::ir::attribute::{IntegerAttribute, TypeAttribute};
@@ -41,6 +41,12 @@ impl<'c> Builder<'c> {
             location: op.location(),
             place: Place::Before(op),
         }
+    }
+
+    /// Index arithmetic built here.
+    #[must_use]
+    pub fn ints(&self) -> Ints<'c> {
+        Ints::index(*self)
     }
 
     /// A builder at the end of `block`.

@@ -9,6 +9,7 @@ pub mod combiner;
 pub mod facts;
 pub mod float8;
 pub mod inline;
+pub mod int;
 pub mod pattern;
 pub mod reshape;
 pub mod types;
@@ -16,6 +17,7 @@ pub mod value;
 pub mod walk;
 
 pub use build::Builder;
+pub use int::{Int, Ints, Predicate};
 pub use types::{DYNAMIC, TensorType};
 
 pub use axe_dialect::{Op, Val};

@@ -9,6 +9,12 @@ pub const WARPGROUP_WARPS: i64 = 4;
 /// Threads in a warpgroup.
 pub const WARPGROUP: i64 = WARPGROUP_WARPS * WARP;
 
+const _: () = assert!(matches!(axe_dialect::Level::Warp.threads(), Some(WARP)));
+const _: () = assert!(matches!(
+    axe_dialect::Level::Warpgroup.threads(),
+    Some(WARPGROUP)
+));
+
 /// Declares the vocabulary to the dialect.
 pub(crate) fn declare() {
     let thread = |parent| AxisDeclaration {

@@ -1,15 +1,14 @@
 //! Addresses, bounds, and the loads and stores themselves.
 
 use super::emitter::Emitter;
-use super::int::{Int, Ints, Predicate};
 use super::value::Memory;
 use crate::fragment::{Digit, Fragment, Source};
 use crate::plan::copy::{CopyPlan, Term};
 use crate::plan::owner::Owner;
 use crate::state::types;
-use axe_layout::Swizzle;
 use axe_passes::PassResult;
 use axe_passes::ir::value::operands;
+use axe_passes::ir::{Int, Ints, Predicate};
 use axe_passes::ir::{Op, Val};
 use melior::ir::attribute::IntegerAttribute;
 use std::collections::{BTreeMap, HashMap};
@@ -78,27 +77,6 @@ impl<'c> Emitter<'c> {
         dims.map(|dim| self.index_along(dim, register)).collect()
     }
 
-    /// The swizzled address.
-    pub(crate) fn swizzle(
-        &self,
-        ints: Ints<'c>,
-        swizzle: Swizzle,
-        address: Int<'c>,
-    ) -> PassResult<'c, Int<'c>> {
-        let (shift, mask) = (
-            i64::from(swizzle.shift()),
-            ((1 << swizzle.bits()) - 1) << swizzle.base(),
-        );
-        if let Int::Known(known) = address {
-            return Ok(Int::Known(swizzle.apply(known)));
-        }
-        let bits = match swizzle.inner() {
-            true => ints.and(ints.shift(address, shift)?, mask)?,
-            false => ints.shift(ints.and(address, mask)?, -shift)?,
-        };
-        ints.xor(address, bits)
-    }
-
     /// The pointers of a plan's accesses by this thread.
     pub(crate) fn pointers(
         &self,
@@ -137,11 +115,11 @@ impl<'c> Emitter<'c> {
             let sum = ints.add(thread, memory.pending)?;
             let pointer = |&offset: &i64| {
                 let address = ints.add(sum, Int::Known(offset))?;
-                self.offset_pointer(memory, memory.base, self.swizzle(ints, swizzle, address)?)
+                self.offset_pointer(memory, memory.base, ints.swizzle(swizzle, address)?)
             };
             return offsets.iter().map(pointer).collect();
         }
-        let swizzled = self.swizzle(ints, swizzle, thread)?;
+        let swizzled = ints.swizzle(swizzle, thread)?;
         let mut rows: HashMap<i64, Val<'c>> = HashMap::new();
         let mut pointers = Vec::new();
         for &offset in offsets {
@@ -180,7 +158,7 @@ impl<'c> Emitter<'c> {
             }
         }
         match memory.swizzle {
-            Some(swizzle) => self.swizzle(ints, swizzle, address),
+            Some(swizzle) => ints.swizzle(swizzle, address),
             None => Ok(address),
         }
     }

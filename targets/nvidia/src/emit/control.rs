@@ -1,10 +1,10 @@
 //! Loops and branches: a register tensor that a loop carries is as many values as it has registers.
 
 use super::emitter::Emitter;
-use super::int::Int;
 use super::value::Bound;
 use crate::state::rings::{RingKey, rings_below};
 use crate::state::types;
+use axe_passes::ir::Int;
 use axe_passes::ir::value::{operands, results};
 use axe_passes::ir::walk::{block_arguments, blocks};
 use axe_passes::ir::{Builder, Op, Val};
@@ -76,25 +76,25 @@ impl<'c> Emitter<'c> {
         &mut self,
         block: melior::ir::BlockRef<'c, 'c>,
         into: Builder<'c>,
-        (rings, panels): (&[RingKey], bool),
+        (rings, subtiles): (&[RingKey], bool),
     ) -> PassResult<'c, Vec<Type<'c>>> {
         let outside = std::mem::replace(&mut self.builder, into);
         let terminator = self.block(block)?;
         let yielded = terminator.map(operands).unwrap_or_default();
         let mut yielded = self.expand_all(&yielded)?;
         yielded.extend(self.cursor_values(rings)?);
-        yielded.extend(self.panel_values(panels)?);
+        yielded.extend(self.subtile_values(subtiles)?);
         self.builder
             .operation("scf.yield", &yielded, &[], &[], Vec::new())?;
         self.builder = outside;
         Ok(yielded.iter().map(Val::r#type).collect())
     }
 
-    /// Sets the state of rings, and that of panels behind it where it is carried too.
+    /// Sets the state of rings, and that of subtiles behind it where it is carried too.
     pub(super) fn set_carried(&mut self, rings: &[RingKey], values: &[Val<'c>]) {
-        let (cursors, panels) = values.split_at((2 * rings.len()).min(values.len()));
+        let (cursors, subtiles) = values.split_at((2 * rings.len()).min(values.len()));
         self.set_cursors(rings, cursors);
-        self.set_panels(panels);
+        self.set_subtiles(subtiles);
     }
 
     /// Freezes what a map's body branches by.
@@ -119,11 +119,11 @@ impl<'c> Emitter<'c> {
             start.push(self.scalar(*bound)?);
         }
         let rings = rings_below(op);
-        let panels = self.carries_panels(op)?;
+        let subtiles = self.carries_subtiles(op)?;
         let mut initial = self.expand_all(carried)?;
         let own_count = initial.len();
         initial.extend(self.cursor_values(&rings)?);
-        initial.extend(self.panel_values(panels)?);
+        initial.extend(self.subtile_values(subtiles)?);
         let mut arguments = vec![bounds[0].r#type()];
         arguments.extend(initial.iter().map(Val::r#type));
         let (region, scalars, inner) = self.builder.region(&arguments);
@@ -133,7 +133,7 @@ impl<'c> Emitter<'c> {
         self.set_carried(&rings, cursors);
         let location = self.builder.location;
         self.loops += 1;
-        let types = self.region_body(block, inner, (&rings, panels))?;
+        let types = self.region_body(block, inner, (&rings, subtiles))?;
         self.loops -= 1;
         self.builder.location = location;
         start.extend(initial);
@@ -156,15 +156,15 @@ impl<'c> Emitter<'c> {
         let condition = self.scalar(condition)?;
         let location = self.builder.location;
         let rings = rings_below(op);
-        let panels = self.carries_panels(op)?;
+        let subtiles = self.carries_subtiles(op)?;
         let mut before = self.cursor_values(&rings)?;
-        before.extend(self.panel_values(panels)?);
+        before.extend(self.subtile_values(subtiles)?);
         let (mut regions, mut types) = (Vec::new(), Vec::new());
         for side in op.regions() {
             self.set_carried(&rings, &before);
             let region = self.builder.region(&[]);
             match first_block(side) {
-                Some(block) => types = self.region_body(block, region.2, (&rings, panels))?,
+                Some(block) => types = self.region_body(block, region.2, (&rings, subtiles))?,
                 // An absent `else` is a region without a block, unless a ring's state must come out of it.
                 None if before.is_empty() => {
                     regions.push(melior::ir::Region::new());

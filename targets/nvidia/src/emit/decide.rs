@@ -12,6 +12,7 @@ use crate::state::protocol;
 use crate::state::rings::RingCounts;
 use crate::state::site::Site;
 use crate::state::visit::visit;
+use axe_dialect::ops;
 use axe_passes::dispatch::schedule::{Declines, first, named};
 use axe_passes::dispatch::{Decision, record, report};
 use axe_passes::ir::Op;
@@ -107,7 +108,7 @@ fn choose<'c>(kernel: Op<'c>, chip: &'static Chip) -> PassResult<'c, Chosen<'c>>
     if let Some(text) = &places.text {
         decisions.push(Decision {
             location: kernel.location(),
-            operator: "axe.alloc".to_owned(),
+            operator: ops::ALLOC.to_owned(),
             schedule: "shared.lifetimes",
             plan: text.clone(),
             declines: Vec::new(),
@@ -200,7 +201,7 @@ fn check_rings<'c>(kernel: &Kernel<'c>) -> PassResult<'c> {
     let all = nested(kernel.op, &|_| true);
     for create in all
         .into_iter()
-        .filter(|op| name(*op) == "axe.pipeline.create")
+        .filter(|op| name(*op) == ops::PIPELINE_CREATE)
     {
         let counts = RingCounts::of(create, kernel.chip, kernel.threads, kernel.cluster_size())?;
         protocol::check(create, kernel.threads, counts)?;

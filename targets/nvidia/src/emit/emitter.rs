@@ -1,7 +1,6 @@
 //! The state of emission: where operations go, who executes them, what values are.
 
-use super::int::{Int, Ints};
-use super::progress::{Cursor, Ring, Staging};
+use super::progress::{Cursor, Ring, StorePipeline};
 use super::schedule::Planned;
 use super::value::{Bound, Memory, Registers, TensorMapParameter};
 use crate::facts::chip::Chip;
@@ -14,6 +13,7 @@ use crate::state::threads::{NamedBarrier, ThreadGroup};
 use axe_dialect::element_type;
 use axe_passes::ir::value::{identity, only_result};
 use axe_passes::ir::{Builder, Op, Val};
+use axe_passes::ir::{Int, Ints};
 use axe_passes::precision::Precision;
 use axe_passes::{PassError, PassResult};
 use melior::ir::{BlockRef, Type, ValueLike};
@@ -68,7 +68,7 @@ pub(crate) struct Emitter<'c> {
     /// Whether the group has issued bulk stores that may be under way.
     pub bulk_stores: bool,
     /// Where the scope's threads are in the slots through which they store.
-    pub staging: Staging<'c>,
+    pub store_pipeline: StorePipeline<'c>,
     /// Loops around what is being emitted.
     pub loops: usize,
     /// Whether what is being emitted is the body of a map, which runs on registers without an element too.
@@ -114,7 +114,7 @@ impl<'c> Emitter<'c> {
             rings: HashMap::new(),
             cursors: HashMap::new(),
             bulk_stores: false,
-            staging: Staging::new(false),
+            store_pipeline: StorePipeline::new(false),
             loops: 0,
             speculative: false,
             element: Vec::new(),

@@ -1,11 +1,11 @@
 //! Operations of math that are accurate functions in f64 ([`crate::math`]), or arithmetic on bits.
 
 use super::emitter::Emitter;
-use super::int::Int;
 use super::value::Bound;
 use crate::math::{self, Emitted, Float, intrinsic};
 use crate::state::types;
 use axe_passes::PassResult;
+use axe_passes::ir::Int;
 use axe_passes::ir::pattern;
 use axe_passes::ir::types::{bits, is_float};
 use axe_passes::ir::value::{operands, results};

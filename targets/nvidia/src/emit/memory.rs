@@ -1,7 +1,6 @@
 //! Storage at run time: kernel arguments, shared memory, and their slices and views.
 
 use super::emitter::Emitter;
-use super::int::{Int, Ints};
 use super::value::Memory;
 use crate::state::boxes;
 use crate::state::cursor::{Scratch, scratch_storage};
@@ -11,6 +10,7 @@ use crate::state::types;
 use axe_passes::PassResult;
 use axe_passes::ir::value::{only_result, operands};
 use axe_passes::ir::{DYNAMIC, Op, Val};
+use axe_passes::ir::{Int, Ints};
 use melior::ir::{Type, ValueLike};
 
 /// Bytes that descriptors of shared memory count in (PTX ISA 9.7.15.5.1.2.2, "matrix-descriptor-encode").

@@ -6,6 +6,7 @@ use super::value::{Bound, TensorMapParameter};
 use crate::facts::chip::Chip;
 use crate::state::storage::{ARGUMENT_ALIGNMENT, SHARED_ALIGNMENT};
 use crate::state::types;
+use axe_dialect::ops;
 use axe_passes::dispatch::record;
 use axe_passes::ir::value::name;
 use axe_passes::ir::walk::{block_arguments, blocks, nested, operations};
@@ -156,13 +157,13 @@ fn emit<'c>(kernel: Op<'c>, target: Op<'c>, decided: Decided<'c>) -> PassResult<
     let (region, values, builder) = outer.region(&parameters);
     let (threads, shared_bytes) = (decided.kernel.threads, decided.shared_bytes);
     let cluster = decided.kernel.cluster.clone();
-    let has_roles = decided.kernel.has_roles;
+    let is_warp_specialized = decided.kernel.is_warp_specialized;
     let thread = thread_number(builder, threads)?;
     let shared = shared_base(builder)?;
     let mut emitter = Emitter::new(builder, decided, thread, shared);
     emitter.entry = region.first_block();
     bind_arguments(&mut emitter, &arguments, &values)?;
-    if has_roles {
+    if is_warp_specialized {
         emitter.find_warp()?;
     }
     emitter.kernel_body(body)?;
@@ -195,7 +196,7 @@ fn emit<'c>(kernel: Op<'c>, target: Op<'c>, decided: Decided<'c>) -> PassResult<
 fn has_budgets(kernel: Op<'_>) -> bool {
     nested(kernel, &|_| true)
         .into_iter()
-        .any(|op| name(op) == "axe.scope" && op.attribute("registers").is_ok())
+        .any(|op| name(op) == ops::SCOPE && op.attribute("registers").is_ok())
 }
 
 /// What a function says of itself.
@@ -371,7 +372,7 @@ fn rename_launches<'c>(
 ) -> PassResult<'c> {
     for launch in nested(module, &|_| true)
         .into_iter()
-        .filter(|op| name(*op) == "axe.launch")
+        .filter(|op| name(*op) == ops::LAUNCH)
     {
         let builder = Builder::before(launch);
         let kernel = launch

@@ -6,14 +6,15 @@
 
 use super::assembly::Assembly;
 use super::emitter::Emitter;
-use super::int::{Int, Predicate};
 use crate::state::threads::{NamedBarrier, Selection, ThreadGroup, WARP_THREADS};
+use axe_dialect::ops;
 use axe_dialect::ops::OrderedBeginOp;
 use axe_dialect::{Level, Typed};
 use axe_passes::PassResult;
 use axe_passes::ir::Op;
 use axe_passes::ir::value::{defined_by, name, operands, results};
 use axe_passes::ir::walk::nested;
+use axe_passes::ir::{Int, Predicate};
 use melior::ir::operation::OperationLike;
 
 /// Thread groups in an order.
@@ -134,7 +135,7 @@ fn level_of<'c>(emitter: &Emitter<'c>, begin: Op<'c>) -> PassResult<'c, Level> {
 /// The levels of the turns in a scope, without those in scopes inside.
 fn levels<'c>(emitter: &Emitter<'c>, scope: Op<'c>) -> PassResult<'c, Vec<Level>> {
     let mut levels = Vec::new();
-    for op in nested(scope, &|op| name(op) != "axe.scope") {
+    for op in nested(scope, &|op| name(op) != ops::SCOPE) {
         if name(op) != OrderedBeginOp::NAME {
             continue;
         }

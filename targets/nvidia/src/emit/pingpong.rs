@@ -5,11 +5,12 @@
 //! the turn on at named barriers.
 
 use super::emitter::Emitter;
-use super::int::Int;
 use super::order::{Order, after};
 use crate::state::rings::{RingKey, Side};
 use crate::state::threads::is_pingpong;
+use axe_dialect::ops;
 use axe_passes::PassResult;
+use axe_passes::ir::Int;
 use axe_passes::ir::Op;
 use axe_passes::ir::value::{identity, name, operands};
 use axe_passes::ir::walk::{blocks, nested, operations};
@@ -104,8 +105,8 @@ impl<'c> Emitter<'c> {
         (ring, side): RingKey,
     ) -> PassResult<'c, i64> {
         let take = match side {
-            Side::Producer => "axe.pipeline.acquire",
-            Side::Consumer => "axe.pipeline.wait",
+            Side::Producer => ops::PIPELINE_ACQUIRE,
+            Side::Consumer => ops::PIPELINE_WAIT,
         };
         let count = Count {
             emitter: self,
@@ -125,7 +126,7 @@ fn takes_stages(op: Op<'_>) -> bool {
     let takes = |op: Op<'_>| {
         matches!(
             name(op).as_str(),
-            "axe.pipeline.acquire" | "axe.pipeline.wait"
+            ops::PIPELINE_ACQUIRE | ops::PIPELINE_WAIT
         )
     };
     takes(op) || nested(op, &|_| true).into_iter().any(takes)
@@ -185,11 +186,11 @@ impl<'c> Count<'_, 'c> {
                 let equal = arms.iter().all(|arm| *arm == first);
                 steady(most, equal, "one arm of a branch")
             }
-            "axe.scope" => {
+            ops::SCOPE => {
                 let whole = op.attribute("range").is_err();
                 steady(inside()?, whole, "a part of the thread group")
             }
-            "axe.for_tiles" => steady(inside()?, false, "another loop over tiles"),
+            ops::FOR_TILES => steady(inside()?, false, "another loop over tiles"),
             _ => Ok(0),
         }
     }

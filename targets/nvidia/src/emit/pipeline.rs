@@ -6,14 +6,15 @@
 
 use super::assembly::Assembly;
 use super::emitter::Emitter;
-use super::int::Int;
 use super::progress::{Cursor, Ring};
 use super::value::Bound;
 use crate::state::rings::{
     BARRIER_BYTES, RingCounts, RingKey, Side, committed_bytes, signalled_bytes,
 };
 use crate::state::threads::WARP_THREADS;
+use axe_dialect::ops;
 use axe_passes::PassResult;
+use axe_passes::ir::Int;
 use axe_passes::ir::value::{defined_by, identity, operands, results};
 use axe_passes::ir::{Op, Val};
 
@@ -146,7 +147,7 @@ impl<'c> Emitter<'c> {
 
     /// The barrier that a copy with `signal` completes.
     pub(crate) fn signal(&self, slot: Val<'c>) -> PassResult<'c, Val<'c>> {
-        let acquire = defined_by(slot, "axe.pipeline.acquire").ok_or_else(|| {
+        let acquire = defined_by(slot, ops::PIPELINE_ACQUIRE).ok_or_else(|| {
             self.error("expected the slot of an axe.pipeline.acquire in the same role")
         })?;
         let (_, ring) = self.ring(acquire)?;

@@ -1,6 +1,6 @@
 //! How far a thread has come: around rings of stages, and through the slots that its scope stores through.
 
-use super::int::Int;
+use axe_passes::ir::Int;
 use axe_passes::ir::Val;
 
 /// The next stage, and the parity of its phase.
@@ -33,14 +33,14 @@ pub(crate) struct Ring<'c> {
 
 /// Where the threads of a scope are in its slots.
 #[derive(Clone, Debug)]
-pub(crate) struct Staging<'c> {
-    /// The slot, of two, that the next panel goes to. The one before it went to the other.
+pub(crate) struct StorePipeline<'c> {
+    /// The slot, of two, that the next subtile goes to. The one before it went to the other.
     pub next: Int<'c>,
     /// Whether stores of an earlier turn of the scope may still read its slots.
     pub stale: bool,
 }
 
-impl Staging<'_> {
+impl StorePipeline<'_> {
     /// Slots that nothing was stored through, or, for a scope that is entered again, nothing that is known to be read.
     pub(crate) const fn new(stale: bool) -> Self {
         Self {

@@ -1,13 +1,13 @@
 //! Scopes: which threads execute operators, who of them issues, where they meet.
 
 use super::emitter::Emitter;
-use super::int::{Int, Ints, Predicate};
-use super::progress::Staging;
+use super::progress::StorePipeline;
 use crate::state::rings::rings_below;
 use crate::state::threads::{NamedBarrier, Selection, ThreadGroup, WARP_THREADS};
 use crate::state::types;
 use axe_passes::PassResult;
 use axe_passes::ir::walk::blocks;
+use axe_passes::ir::{Int, Ints, Predicate};
 use axe_passes::ir::{Op, Val, attribute};
 use melior::ir::attribute::IntegerAttribute;
 use melior::ir::operation::OperationLike;
@@ -107,7 +107,10 @@ impl<'c> Emitter<'c> {
             thread: self.thread,
             threads: self.threads,
             leader: self.leader,
-            staging: std::mem::replace(&mut self.staging, Staging::new(self.loops > 0)),
+            store_pipeline: std::mem::replace(
+                &mut self.store_pipeline,
+                StorePipeline::new(self.loops > 0),
+            ),
         };
         let ints = self.ints();
         let thread = Int::Value(self.thread);
@@ -131,7 +134,7 @@ impl<'c> Emitter<'c> {
         self.thread = outside.thread;
         self.threads = outside.threads;
         self.leader = outside.leader;
-        self.staging = outside.staging;
+        self.store_pipeline = outside.store_pipeline;
     }
 
     /// Finds the number of this thread's warp, in a form that ptxas knows to be uniform, and the leader.
@@ -329,5 +332,5 @@ pub(crate) struct Outside<'c> {
     thread: Val<'c>,
     threads: i64,
     leader: Option<Val<'c>>,
-    staging: Staging<'c>,
+    store_pipeline: StorePipeline<'c>,
 }

@@ -1,16 +1,16 @@
 //! `axe.for_tiles`: a grid of tiles, shared out among the blocks of the launch; `axe.tile_at`: the place of one.
 
 use super::emitter::Emitter;
-use super::int::{Int, Ints, Predicate};
 use super::value::Bound;
 use crate::state::rings::rings_below;
 use crate::state::site::pending;
 use crate::state::threads::parents;
 use crate::state::types;
-use axe_dialect::RasterOrder;
+use axe_dialect::{RasterOrder, ops};
 use axe_passes::PassResult;
 use axe_passes::ir::value::{name, operands, results};
 use axe_passes::ir::walk::{block_arguments, blocks, nested};
+use axe_passes::ir::{Int, Ints, Predicate};
 use axe_passes::ir::{Op, Val, attribute};
 use melior::ir::operation::OperationLike;
 
@@ -38,8 +38,8 @@ impl Raster {
 /// Whether a loop in the loop over tiles that an operator is, or is in, waits for all but the last products.
 fn products_stay_under_way(op: Op<'_>) -> bool {
     let tiles = std::iter::once(op).chain(parents(op));
-    let mut tiles = tiles.filter(|op| name(*op) == "axe.for_tiles");
-    let waits = |op: Op<'_>| name(op) == "axe.wait" && pending(op) > 0;
+    let mut tiles = tiles.filter(|op| name(*op) == ops::FOR_TILES);
+    let waits = |op: Op<'_>| name(op) == ops::WAIT && pending(op) > 0;
     tiles.any(|tiles| nested(tiles, &|_| true).into_iter().any(waits))
 }
 
@@ -74,9 +74,9 @@ impl<'c> Emitter<'c> {
             self.begin_turns(turns)?;
         }
         self.pass_tiles(op, &rings, turns.number)?;
-        let panels = self.carries_panels(op)?;
+        let subtiles = self.carries_subtiles(op)?;
         let mut carried = self.cursor_values(&rings)?;
-        carried.extend(self.panel_values(panels)?);
+        carried.extend(self.subtile_values(subtiles)?);
         let mut start = vec![
             ints.value(own)?,
             ints.value(total)?,
@@ -96,7 +96,7 @@ impl<'c> Emitter<'c> {
         self.loops -= 1;
         self.pass_tiles(op, &rings, Int::Known(turns.count - 1))?;
         let mut yielded = self.cursor_values(&rings)?;
-        yielded.extend(self.panel_values(panels)?);
+        yielded.extend(self.subtile_values(subtiles)?);
         self.builder
             .operation("scf.yield", &yielded, &[], &[], Vec::new())?;
         self.builder = outside;

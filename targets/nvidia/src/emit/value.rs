@@ -1,9 +1,9 @@
 //! What a value of an `axe.kernel` is in each thread, as SSA values.
 
-use super::int::Int;
 use crate::fragment::Fragment;
 use crate::plan::tma::TensorMap;
 use crate::state::form::Storage;
+use axe_passes::ir::Int;
 use axe_passes::ir::Val;
 use melior::ir::Type;
 use std::ops::{Deref, DerefMut};

@@ -4,6 +4,7 @@ use super::emitter::Emitter;
 use super::value::Bound;
 use crate::state::kernel::is_operator;
 use crate::state::rings::Side;
+use axe_dialect::ops;
 use axe_passes::ir::Op;
 use axe_passes::ir::value::{name, operands, results};
 use axe_passes::ir::walk::operations;
@@ -32,7 +33,7 @@ impl<'c> Emitter<'c> {
     pub(crate) fn kernel_body(&mut self, body: BlockRef<'c, 'c>) -> PassResult<'c> {
         let mut operations = operations(body);
         operations.pop();
-        let is_role = |op: &Op<'c>| name(*op) == "axe.scope" && op.attribute("registers").is_ok();
+        let is_role = |op: &Op<'c>| name(*op) == ops::SCOPE && op.attribute("registers").is_ok();
         let others = operations.iter().rposition(|op| !is_role(op));
         let roles = operations.split_off(others.map_or(0, |last| last + 1));
         for op in operations {
@@ -52,21 +53,21 @@ impl<'c> Emitter<'c> {
         let memory = match name.as_str() {
             "scf.for" => return self.for_loop(op),
             "scf.if" => return self.branch(op),
-            "axe.scope" => return self.scope(op),
-            "axe.for_tiles" => return self.for_tiles(op),
-            "axe.tile_at" => return self.tile_at(op),
-            "axe.pipeline.create" => return self.create_ring(op),
-            "axe.pipeline.acquire" => return self.take_slot(op, Side::Producer),
-            "axe.pipeline.wait" => return self.take_slot(op, Side::Consumer),
-            "axe.pipeline.commit" => return self.give_slot(op, Side::Producer),
-            "axe.pipeline.release" => return self.give_slot(op, Side::Consumer),
-            "axe.ordered.begin" => return self.begin_ordered(op),
-            "axe.ordered.end" => return self.end_ordered(op),
-            "axe.index" => return self.element_index(op),
-            "axe.slice" => self.slice(op)?,
-            "axe.view" => self.view(op)?,
-            "axe.peer" => self.peer(op)?,
-            "axe.alloc" => self.alloc(op)?,
+            ops::SCOPE => return self.scope(op),
+            ops::FOR_TILES => return self.for_tiles(op),
+            ops::TILE_AT => return self.tile_at(op),
+            ops::PIPELINE_CREATE => return self.create_ring(op),
+            ops::PIPELINE_ACQUIRE => return self.take_slot(op, Side::Producer),
+            ops::PIPELINE_WAIT => return self.take_slot(op, Side::Consumer),
+            ops::PIPELINE_COMMIT => return self.give_slot(op, Side::Producer),
+            ops::PIPELINE_RELEASE => return self.give_slot(op, Side::Consumer),
+            ops::ORDERED_BEGIN => return self.begin_ordered(op),
+            ops::ORDERED_END => return self.end_ordered(op),
+            ops::INDEX => return self.element_index(op),
+            ops::SLICE => self.slice(op)?,
+            ops::VIEW => self.view(op)?,
+            ops::PEER => self.peer(op)?,
+            ops::ALLOC => self.alloc(op)?,
             "memref.dim" => return self.extent(op),
             "memref.load" if self.nest.is_some() => return self.element_of_nest(op),
             "memref.load" => return self.element(op),

@@ -1,6 +1,6 @@
 //! What of shared memory is taken, operator after operator.
 //!
-//! An operator's own use, its scratch storage, begins behind the kernel's storage and ends with the operator; slots of panels
+//! An operator's own use, its scratch storage, begins behind the kernel's storage and ends with the operator; slots of subtiles
 //! stay. Scopes run side by side, also with what comes after them: each has its own.
 
 use super::form::Storage;
@@ -84,7 +84,7 @@ pub(crate) struct Cursor {
     scratch: i64,
     /// The most bytes that an operator takes there.
     used: i64,
-    /// The rings of panels of the scope.
+    /// The rings of subtiles of the scope.
     rings: Rings,
 }
 
@@ -98,7 +98,7 @@ impl Cursor {
         }
     }
 
-    /// The rings of panels of the scope.
+    /// The rings of subtiles of the scope.
     pub(crate) fn rings(&self) -> &Rings {
         &self.rings
     }

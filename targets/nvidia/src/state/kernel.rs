@@ -8,7 +8,7 @@ use super::types;
 use crate::facts::chip::Chip;
 use crate::fragment::Fragment;
 use crate::plan::Decline;
-use axe_dialect::{element_type, layout_of};
+use axe_dialect::{element_type, layout_of, ops};
 use axe_passes::ir::facts::Facts;
 use axe_passes::ir::value::{identity, name, only_result, operands, results};
 use axe_passes::ir::walk::{block_arguments, blocks, nested, operations};
@@ -34,7 +34,7 @@ pub(crate) struct Kernel<'c> {
     /// Extents of a cluster.
     pub cluster: Vec<i64>,
     /// Whether operators are executed by parts of the CTA, or issued by one thread.
-    pub has_roles: bool,
+    pub is_warp_specialized: bool,
     /// What is known of index values.
     pub facts: Facts,
     values: HashMap<usize, Form<'c>>,
@@ -44,16 +44,16 @@ pub(crate) struct Kernel<'c> {
 /// Whether an operation of axe in a kernel's body is an operator, which a schedule executes.
 pub(crate) fn is_operator(name: &str) -> bool {
     let structure = [
-        "axe.scope",
-        "axe.for_tiles",
-        "axe.tile_at",
-        "axe.slice",
-        "axe.view",
-        "axe.peer",
-        "axe.alloc",
-        "axe.index",
-        "axe.ordered.begin",
-        "axe.ordered.end",
+        ops::SCOPE,
+        ops::FOR_TILES,
+        ops::TILE_AT,
+        ops::SLICE,
+        ops::VIEW,
+        ops::PEER,
+        ops::ALLOC,
+        ops::INDEX,
+        ops::ORDERED_BEGIN,
+        ops::ORDERED_END,
     ];
     let own = name.starts_with("axe.") && !name.starts_with("axe.pipeline.");
     own && !structure.contains(&name) || name == nest::NEST
@@ -77,7 +77,7 @@ impl<'c> Kernel<'c> {
             chip,
             threads,
             cluster: cluster(op, chip)?,
-            has_roles: has_roles(op),
+            is_warp_specialized: is_warp_specialized(op),
             facts: Facts::default(),
             values: HashMap::new(),
             fragments: RefCell::default(),
@@ -181,13 +181,13 @@ fn cluster<'c>(kernel: Op<'c>, chip: &Chip) -> PassResult<'c, Vec<i64>> {
 }
 
 /// Whether a kernel's operators are executed by parts of the CTA, or issued by one thread.
-fn has_roles(kernel: Op<'_>) -> bool {
+fn is_warp_specialized(kernel: Op<'_>) -> bool {
     let all = nested(kernel, &|_| true);
     all.into_iter().any(|op| match name(op).as_str() {
-        "axe.scope" | "axe.pipeline.create" => true,
-        "axe.gemm" => op.attribute("isAsync").is_ok(),
+        ops::SCOPE | ops::PIPELINE_CREATE => true,
+        ops::GEMM => op.attribute("isAsync").is_ok(),
         // One thread issues what goes out of shared memory.
-        "axe.copy" => op.attribute("isAsync").is_ok() && !is_into_shared(op),
+        ops::COPY => op.attribute("isAsync").is_ok() && !is_into_shared(op),
         _ => false,
     })
 }
@@ -229,17 +229,17 @@ impl<'c> Reader<'_, 'c> {
         let name = name(op);
         match name.as_str() {
             "scf.for" | "scf.if" => self.control(op),
-            "axe.for_tiles" | "axe.tile_at" => {
+            ops::FOR_TILES | ops::TILE_AT => {
                 self.scalars(op);
                 self.blocks(op)
             }
-            "axe.scope" => self.scope(op),
+            ops::SCOPE => self.scope(op),
             nest::NEST => self.nest(op),
-            "axe.slice" => self.memory(op, Self::slice),
-            "axe.view" => self.memory(op, Self::view),
-            "axe.peer" => self.memory(op, Self::peer),
-            "axe.alloc" => self.memory(op, |_, op| alloc(op)),
-            "axe.map" => {
+            ops::SLICE => self.memory(op, Self::slice),
+            ops::VIEW => self.memory(op, Self::view),
+            ops::PEER => self.memory(op, Self::peer),
+            ops::ALLOC => self.memory(op, |_, op| alloc(op)),
+            ops::MAP => {
                 self.scalars(op);
                 self.registers(op);
                 self.speculative = true;
@@ -257,11 +257,11 @@ impl<'c> Reader<'_, 'c> {
                 self.scalars(op);
                 Ok(())
             }
-            "memref.dim" | "axe.index" => {
+            "memref.dim" | ops::INDEX => {
                 self.scalars(op);
                 Ok(())
             }
-            "axe.ordered.begin" | "axe.ordered.end" => {
+            ops::ORDERED_BEGIN | ops::ORDERED_END => {
                 self.registers(op);
                 Ok(())
             }

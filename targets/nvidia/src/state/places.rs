@@ -6,6 +6,7 @@
 use super::cursor::aligned;
 use super::rings::ring_bytes;
 use super::storage::{SHARED_ALIGNMENT, storage_bytes};
+use axe_dialect::ops;
 use axe_passes::check::lifetime::{Places, Request};
 use axe_passes::dispatch::record;
 use axe_passes::ir::value::{name, operands, results, users};
@@ -69,7 +70,7 @@ impl<'c> Wanted<'c> {
             );
             PassError::new(op.location(), message)
         };
-        let storage = of("axe.alloc");
+        let storage = of(ops::ALLOC);
         let times = Times::of(kernel, &all);
         let mut requests = Vec::new();
         for &(op, result) in &storage {
@@ -84,7 +85,7 @@ impl<'c> Wanted<'c> {
             });
         }
         let mut rings = Vec::new();
-        for (op, result) in of("axe.pipeline.create") {
+        for (op, result) in of(ops::PIPELINE_CREATE) {
             rings.push((op, ring_bytes(op).ok_or_else(|| unknown(op, result))?));
         }
         Ok(Self {
@@ -214,7 +215,7 @@ impl<'c> Times<'c> {
             }
         }
         let barriers = body.iter().enumerate();
-        let barriers = barriers.filter(|(_, op)| name(**op) == "axe.barrier");
+        let barriers = barriers.filter(|(_, op)| name(**op) == ops::BARRIER);
         let named = |wanted: &'static str| {
             let all = all.iter().copied();
             all.filter(move |op| name(*op) == wanted)
@@ -230,11 +231,11 @@ impl<'c> Times<'c> {
                 .enumerate()
                 .map(|(at, op)| (number(*op), at))
                 .collect(),
-            waits: named("axe.wait")
+            waits: named(ops::WAIT)
                 .filter(everything)
                 .map(|op| (op, operands(op).is_empty()))
                 .collect(),
-            commits: named("axe.commit").collect(),
+            commits: named(ops::COMMIT).collect(),
             top,
             body,
         }
@@ -257,7 +258,7 @@ impl<'c> Times<'c> {
         let mut views = vec![storage];
         while let Some(view) = views.pop() {
             for user in users(view) {
-                if matches!(name(user).as_str(), "axe.slice" | "axe.view") {
+                if matches!(name(user).as_str(), ops::SLICE | ops::VIEW) {
                     views.extend(results(user));
                     continue;
                 }
@@ -275,14 +276,14 @@ impl<'c> Times<'c> {
     /// The operation of the body with which an access is complete.
     fn end(&self, access: Op<'c>) -> usize {
         let kind = name(access);
-        if kind != "axe.gemm" && kind != "axe.copy" || access.attribute("isAsync").is_err() {
+        if kind != ops::GEMM && kind != ops::COPY || access.attribute("isAsync").is_err() {
             return self.top(access);
         }
         let slot = operands(access).last().copied();
         if let Some(slot) = slot.filter(|slot| slot.r#type().to_string() == "!axe.slot") {
             return self.signalled(slot);
         }
-        let copies = kind == "axe.copy";
+        let copies = kind == ops::COPY;
         let waits = self
             .waits
             .iter()

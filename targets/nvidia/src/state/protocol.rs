@@ -3,6 +3,7 @@
 use super::rings::{RingCounts, Side, signalled_bytes};
 use super::threads::{ThreadGroup, groups_of_a_tile};
 use super::types;
+use axe_dialect::ops;
 use axe_passes::check::ring::{Arm, Arrival, Carried, Name, PipelinePlan, Place, Step};
 use axe_passes::ir::value::{defined_by, identity, name, operands, results};
 use axe_passes::ir::walk::{blocks, operations};
@@ -93,23 +94,23 @@ impl<'c> Reader<'c> {
 
     fn operation(&mut self, op: Op<'c>) -> Vec<Step> {
         let (take, give) = match self.side {
-            Side::Producer => ("axe.pipeline.acquire", "axe.pipeline.commit"),
-            Side::Consumer => ("axe.pipeline.wait", "axe.pipeline.release"),
+            Side::Producer => (ops::PIPELINE_ACQUIRE, ops::PIPELINE_COMMIT),
+            Side::Consumer => (ops::PIPELINE_WAIT, ops::PIPELINE_RELEASE),
         };
         let name = name(op);
         match name.as_str() {
             _ if name == take && self.is_own(op) => self.take(op),
             _ if name == give && self.is_own(op) => self.give(op),
-            "axe.copy" => self.signal(op),
+            ops::COPY => self.signal(op),
             "scf.for" => self.turns(op),
             "scf.if" => self.branch(op),
-            "axe.for_tiles" => {
+            ops::FOR_TILES => {
                 let body = blocks(op).into_iter().flat_map(|block| self.block(block));
                 let body: Vec<_> = body.collect();
                 self.looped(op, Vec::new(), body)
             }
             // A scope's body is its warps' program.
-            "axe.scope" => blocks(op)
+            ops::SCOPE => blocks(op)
                 .into_iter()
                 .flat_map(|block| self.block(block))
                 .collect(),
@@ -141,7 +142,7 @@ impl<'c> Reader<'c> {
         let at = self.place(op);
         let group = ThreadGroup::around(op, self.threads);
         // The bytes of copies are announced, with an arrival, where the slot is acquired.
-        let acquire = defined_by(slot, "axe.pipeline.acquire");
+        let acquire = defined_by(slot, ops::PIPELINE_ACQUIRE);
         let made = match acquire.filter(|_| signalled_bytes(slot) > Some(0)) {
             Some(acquire) => groups_of_a_tile(acquire, self.threads),
             None => group.warps * groups_of_a_tile(op, self.threads),

@@ -3,6 +3,7 @@
 use super::threads::{ThreadGroup, groups_of_a_tile};
 use super::types;
 use crate::facts::chip::Chip;
+use axe_dialect::ops;
 use axe_passes::ir::value::{defined_by, identity, name, operands, results, users};
 use axe_passes::ir::walk::nested;
 use axe_passes::ir::{Op, Val, attribute};
@@ -76,11 +77,11 @@ impl RingCounts {
 fn is_multicast(ring: Val<'_>) -> bool {
     let acquires = users(ring)
         .into_iter()
-        .filter(|op| name(*op) == "axe.pipeline.acquire");
+        .filter(|op| name(*op) == ops::PIPELINE_ACQUIRE);
     acquires
         .filter_map(|acquire| results(acquire).first().copied())
         .flat_map(users)
-        .any(|op| name(op) == "axe.copy" && op.attribute("multicast").is_ok())
+        .any(|op| name(op) == ops::COPY && op.attribute("multicast").is_ok())
 }
 
 /// Bytes of a ring's barriers.
@@ -95,7 +96,7 @@ fn stages(create: Op<'_>) -> Option<i64> {
 /// Bytes that the copies signalling a slot bring.
 pub(crate) fn signalled_bytes(slot: Val<'_>) -> Option<i64> {
     let mut bytes = 0_i64;
-    for copy in users(slot).into_iter().filter(|op| name(*op) == "axe.copy") {
+    for copy in users(slot).into_iter().filter(|op| name(*op) == ops::COPY) {
         let target = operands(copy).get(1)?.r#type();
         let elements: i64 = types::memref_shape(target)?.iter().product();
         bytes += elements * types::bytes(axe_dialect::element_type(target))?;
@@ -109,7 +110,7 @@ pub(crate) fn signalled_bytes(slot: Val<'_>) -> Option<i64> {
 /// At a commit of a slot that is not acquired beside it, or of one with copies of unknown size.
 pub(crate) fn committed_bytes<'c>(commit: Op<'c>, at: Op<'c>) -> PassResult<'c, i64> {
     let slot = operands(commit).get(1).copied();
-    let acquired = slot.filter(|slot| defined_by(*slot, "axe.pipeline.acquire").is_some());
+    let acquired = slot.filter(|slot| defined_by(*slot, ops::PIPELINE_ACQUIRE).is_some());
     let failed = |message| PassError::new(at.location(), message);
     let slot = acquired.ok_or_else(|| {
         failed("a commit of a slot that is not acquired beside it: expected the result of axe.pipeline.acquire")
@@ -125,7 +126,7 @@ fn arrivals<'c>(ring: Val<'c>, threads: i64, create: Op<'c>) -> PassResult<'c, (
         let group = ThreadGroup::around(user, threads);
         let groups = groups_of_a_tile(user, threads);
         match name(user).as_str() {
-            "axe.pipeline.commit" => {
+            ops::PIPELINE_COMMIT => {
                 let bytes = committed_bytes(user, create)?;
                 if fill.insert(group.clone()) {
                     full += if bytes > 0 {
@@ -135,7 +136,7 @@ fn arrivals<'c>(ring: Val<'c>, threads: i64, create: Op<'c>) -> PassResult<'c, (
                     };
                 }
             }
-            "axe.pipeline.release" => {
+            ops::PIPELINE_RELEASE => {
                 let arrivals = group.warps * groups;
                 if drain.insert(group) {
                     empty += arrivals;
@@ -161,8 +162,8 @@ pub(crate) fn rings_below(op: Op<'_>) -> Vec<RingKey> {
         .into_iter()
         .filter_map(|op| {
             let side = match name(op).as_str() {
-                "axe.pipeline.acquire" => Side::Producer,
-                "axe.pipeline.wait" => Side::Consumer,
+                ops::PIPELINE_ACQUIRE => Side::Producer,
+                ops::PIPELINE_WAIT => Side::Consumer,
                 _ => return None,
             };
             Some((identity(*operands(op).first()?), side))

@@ -1,13 +1,13 @@
-//! Slots of shared memory through which register tensors leave, panel by panel: a ring of one or two for each thread group.
+//! Slots of shared memory through which register tensors leave, subtile by subtile: a ring of one or two for each thread group.
 
 use super::storage::SHARED_ALIGNMENT;
 use serde::{Deserialize, Serialize};
 
-/// Bytes of the panels of a warpgroup at the most, two of 64 rows, unless one panel takes more: planners leave so much
+/// Bytes of the subtiles of a warpgroup at the most, two of 64 rows, unless one subtile takes more: planners leave so much
 /// beside theirs, for two warpgroups at the least.
-pub(crate) const STAGING_BYTES: i64 = 16 * 1024;
+pub(crate) const STORE_PIPELINE_BYTES: i64 = 16 * 1024;
 
-/// Slots of panels for each part of each thread group.
+/// Slots of subtiles for each part of each thread group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Slots {
@@ -33,7 +33,7 @@ impl Slots {
 pub(crate) struct Rings(Vec<Slots>);
 
 impl Rings {
-    /// The slots for panels of so many bytes: those that there are, or new ones, that begin at `first`, in the bytes that are
+    /// The slots for subtiles of so many bytes: those that there are, or new ones, that begin at `first`, in the bytes that are
     /// left. Other rings' slots are not known to be free where another number of parts goes around.
     pub(crate) fn slots(
         &self,
@@ -45,7 +45,7 @@ impl Rings {
         let whole = (bytes + SHARED_ALIGNMENT - 1) / SHARED_ALIGNMENT * SHARED_ALIGNMENT;
         let fits = |ring: &&Slots| ring.parts == parts && ring.bytes >= whole;
         let rings = groups * parts;
-        let most = left.min(STAGING_BYTES * rings.max(2));
+        let most = left.min(STORE_PIPELINE_BYTES * rings.max(2));
         let both = 2 * rings * whole <= most && !self.is_foreign(parts);
         self.0.iter().find(fits).copied().unwrap_or(Slots {
             parts,
@@ -65,13 +65,13 @@ impl Rings {
         self.0.push(slots);
     }
 
-    /// Bytes of the slots that there are for such parts; `None` before the first panel.
+    /// Bytes of the slots that there are for such parts; `None` before the first subtile.
     pub(crate) fn room(&self, parts: i64) -> Option<i64> {
         let rings = self.0.iter().filter(|ring| ring.parts == parts);
         rings.map(|ring| ring.bytes).max()
     }
 
-    /// Whether the scope's first panels go around in other parts than these.
+    /// Whether the scope's first subtiles go around in other parts than these.
     pub(crate) fn is_foreign(&self, parts: i64) -> bool {
         self.0.first().is_some_and(|ring| ring.parts != parts)
     }
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn later_panels_use_the_slots_that_they_fit() {
+    fn later_subtiles_use_the_slots_that_they_fit() {
         let mut rings = Rings::default();
         let first = rings.slots(2, 64 * 128, 1, (0, 64 * 1024));
         assert!(!rings.has(first));

@@ -1,7 +1,7 @@
 //! The threads that execute an operator together: the CTA, or what an `axe.scope` selects of it.
 
 use crate::vocabulary::WARPGROUP_WARPS;
-use axe_dialect::Level;
+use axe_dialect::{Level, ops};
 use axe_passes::ir::value::name;
 use axe_passes::ir::{Op, attribute};
 use melior::ir::operation::OperationLike;
@@ -109,7 +109,7 @@ impl ThreadGroup {
 
     /// The group that executes an operator of a kernel of so many threads.
     pub(crate) fn around(op: Op<'_>, threads: i64) -> Self {
-        let scopes = parents(op).filter(|parent| name(*parent) == "axe.scope");
+        let scopes = parents(op).filter(|parent| name(*parent) == ops::SCOPE);
         let scopes: Vec<_> = scopes.filter_map(Selection::of).collect();
         scopes
             .iter()
@@ -146,7 +146,7 @@ pub(crate) fn is_pingpong(for_tiles: Op<'_>) -> bool {
 pub(crate) fn groups_of_a_tile(op: Op<'_>, threads: i64) -> i64 {
     let groups = ThreadGroup::around(op, threads).count();
     let mut loops =
-        parents(op).filter(|parent| name(*parent) == "axe.for_tiles" && is_pingpong(*parent));
+        parents(op).filter(|parent| name(*parent) == ops::FOR_TILES && is_pingpong(*parent));
     match loops.next() {
         Some(shared) => groups / ThreadGroup::around(shared, threads).count().max(1),
         None => groups,

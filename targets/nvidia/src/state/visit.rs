@@ -5,6 +5,7 @@ use super::kernel::{Kernel, is_operator};
 use super::places::KernelPlaces;
 use super::site::Site;
 use super::threads::{Selection, ThreadGroup};
+use axe_dialect::ops;
 use axe_passes::PassResult;
 use axe_passes::ir::Op;
 use axe_passes::ir::value::name;
@@ -65,8 +66,8 @@ impl<'c> Visitor<'_, 'c> {
             return Ok(());
         }
         match name.as_str() {
-            "scf.for" | "scf.if" | "axe.for_tiles" => self.blocks(op),
-            "axe.scope" => match Selection::of(op) {
+            "scf.for" | "scf.if" | ops::FOR_TILES => self.blocks(op),
+            ops::SCOPE => match Selection::of(op) {
                 None => Ok(()),
                 Some(selection) => {
                     let inner = self.group.select(&selection);

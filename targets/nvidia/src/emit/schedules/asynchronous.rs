@@ -2,7 +2,6 @@
 
 use super::transfer::{check, plan, sides};
 use crate::emit::emitter::Emitter;
-use crate::emit::int::{Int, Ints};
 use crate::emit::schedule::Emit;
 use crate::emit::value::Memory;
 use crate::plan::Decline;
@@ -12,6 +11,7 @@ use crate::state::site::Site;
 use crate::state::types;
 use axe_passes::PassResult;
 use axe_passes::dispatch::{Match, Schedule};
+use axe_passes::ir::{Int, Ints};
 use axe_passes::ir::{Op, Val};
 use melior::ir::attribute::IntegerAttribute;
 

@@ -3,7 +3,6 @@
 use super::traffic::Traffic;
 use super::transfer::sides;
 use crate::emit::emitter::Emitter;
-use crate::emit::int::Int;
 use crate::emit::schedule::Emit;
 use crate::emit::value::Memory;
 use crate::plan::Decline;
@@ -13,6 +12,7 @@ use crate::state::site::Site;
 use crate::state::types;
 use axe_passes::PassResult;
 use axe_passes::dispatch::{Match, Schedule};
+use axe_passes::ir::Int;
 use axe_passes::ir::value::operands;
 use axe_passes::ir::{Op, Val};
 

@@ -4,7 +4,6 @@ use super::packed;
 use super::text::Registers;
 use crate::emit::access::register_index;
 use crate::emit::emitter::Emitter;
-use crate::emit::int::{Int, Ints};
 use crate::emit::schedule::Emit;
 use crate::emit::value::{Bound, Registers as Values};
 use crate::fragment::{Digit, Fragment};
@@ -18,6 +17,7 @@ use axe_passes::dispatch::{Match, Schedule};
 use axe_passes::ir::types::{bits, is_float};
 use axe_passes::ir::value::{identity, name, only_result, operands};
 use axe_passes::ir::walk::{block_arguments, blocks, nested};
+use axe_passes::ir::{Int, Ints};
 use axe_passes::ir::{Op, Val, attribute};
 use melior::ir::attribute::IntegerAttribute;
 use melior::ir::operation::OperationLike;
@@ -264,7 +264,7 @@ impl<'c> Emit<'c> for Mask {
             return Err(emitter.error("expected one origin and one limit a dimension"));
         };
         let (source, other) = (emitter.registers(*source)?, emitter.scalar(*other)?);
-        let wide = crate::emit::int::Ints::new(emitter.builder, 64);
+        let wide = axe_passes::ir::Ints::new(emitter.builder, 64);
         let mut room = Vec::new();
         for (origin, limit) in origin.iter().zip(limit) {
             let left = wide.sub(

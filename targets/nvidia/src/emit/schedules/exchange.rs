@@ -17,6 +17,7 @@ use crate::state::form::Storage;
 use crate::state::site::Site;
 use crate::state::site::dims;
 use crate::state::storage::with_memory;
+use axe_dialect::ops;
 use axe_layout::{Axis, Iter};
 use axe_passes::PassResult;
 use axe_passes::dispatch::{Match, Schedule};
@@ -51,9 +52,9 @@ enum Map {
 impl Map {
     fn of(op: Op<'_>) -> Self {
         match name(op).as_str() {
-            "axe.broadcast" => Self::Broadcast(dims(op, "dims")),
-            "axe.transpose" => Self::Transpose(dims(op, "permutation")),
-            "axe.extract_slice" => Self::Box(dims(op, "origin")),
+            ops::BROADCAST => Self::Broadcast(dims(op, "dims")),
+            ops::TRANSPOSE => Self::Transpose(dims(op, "permutation")),
+            ops::EXTRACT_SLICE => Self::Box(dims(op, "origin")),
             _ => Self::Same,
         }
     }

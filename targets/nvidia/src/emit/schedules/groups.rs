@@ -7,6 +7,7 @@ use crate::plan::Decline;
 use crate::state::site::Site;
 use crate::state::site::{pending, segment};
 use crate::state::types;
+use axe_dialect::ops;
 use axe_passes::PassResult;
 use axe_passes::dispatch::{Match, Schedule};
 use axe_passes::ir::value::{name, operands};
@@ -45,12 +46,12 @@ impl Kinds {
         while let Some(parent) = root.parent_operation() {
             // SAFETY: the parent lives as long as the operation.
             root = unsafe { Op::from_raw(parent.to_raw()) };
-            if matches!(name(root).as_str(), "axe.scope" | "axe.kernel") {
+            if matches!(name(root).as_str(), ops::SCOPE | ops::KERNEL) {
                 break;
             }
         }
         let asynchronous = nested(root, &|_| true).into_iter().filter(|op| {
-            name(*op) == "axe.copy" && op.attribute("isAsync").is_ok() && segment(*op, 3) == 0
+            name(*op) == ops::COPY && op.attribute("isAsync").is_ok() && segment(*op, 3) == 0
         });
         let (mut copies, mut stores) = (false, false);
         for copy in asynchronous {

@@ -1,12 +1,12 @@
 //! Products with A in shared memory that add to sums, by NVVM's operation of `wgmma.mma_async` (PTX ISA 9.7.15.5).
 
 use crate::emit::emitter::Emitter;
-use crate::emit::int::{Int, Ints};
 use crate::facts::wgmma::{Element, Major, UNIT_BYTES, Wgmma};
 use crate::plan::wgmma::{Instruction, InstructionA, Source, WgmmaPlan};
 use crate::state::types;
 use axe_passes::PassResult;
 use axe_passes::ir::Val;
+use axe_passes::ir::{Int, Ints};
 use melior::ir::{Attribute, Type};
 use std::collections::BTreeMap;
 

@@ -14,7 +14,6 @@ mod mma;
 mod mma_async;
 mod nest;
 mod packed;
-mod panels;
 mod reduce;
 mod rings;
 mod rows;
@@ -22,16 +21,18 @@ mod scalar;
 mod shuffle;
 mod staged;
 mod store;
+mod subtiles;
 mod text;
 mod tma;
 mod traffic;
 mod transfer;
 mod wgmma;
 
+use axe_dialect::ops;
 pub(super) use elementwise::convert;
-pub(crate) use panels::PANEL_BYTES;
 use scalar::Write;
 pub(super) use scalar::load_at;
+pub(crate) use subtiles::SUBTILE_ROW_BYTES;
 
 use super::schedule::Candidate;
 use crate::state::form::Space;
@@ -44,23 +45,23 @@ type Candidates<'c> = Vec<Box<dyn Candidate<'c> + 'c>>;
 /// The schedules that may execute an operator, best first.
 pub(super) fn of<'c>(site: Site<'_, 'c>) -> Candidates<'c> {
     match name(site.op).as_str() {
-        "axe.copy" => of_copy(site),
-        "axe.broadcast" | "axe.transpose" | "axe.extract_slice" => between_registers(),
-        "axe.fill" if site.result().is_ok() => vec![Box::new(fill::Registers)],
-        "axe.fill" => vec![Box::new(fill::Memory)],
-        "axe.cast" => vec![Box::new(elementwise::Cast)],
-        "axe.map" => vec![Box::new(elementwise::Map)],
-        "axe.mask" => vec![Box::new(elementwise::Mask)],
-        "axe.reduce" => vec![Box::new(reduce::Shuffle), Box::new(reduce::Shared)],
-        "axe.gemm" => vec![
+        ops::COPY => of_copy(site),
+        ops::BROADCAST | ops::TRANSPOSE | ops::EXTRACT_SLICE => between_registers(),
+        ops::FILL if site.result().is_ok() => vec![Box::new(fill::Registers)],
+        ops::FILL => vec![Box::new(fill::Memory)],
+        ops::CAST => vec![Box::new(elementwise::Cast)],
+        ops::MAP => vec![Box::new(elementwise::Map)],
+        ops::MASK => vec![Box::new(elementwise::Mask)],
+        ops::REDUCE => vec![Box::new(reduce::Shuffle), Box::new(reduce::Shared)],
+        ops::GEMM => vec![
             Box::new(wgmma::Wgmma),
             Box::new(mma::MmaSync),
             Box::new(fma::Fma),
         ],
         NEST => vec![Box::new(nest::Threads)],
-        "axe.commit" => vec![Box::new(groups::Commit)],
-        "axe.wait" => vec![Box::new(groups::Wait), Box::new(wgmma::Wait)],
-        "axe.barrier" => vec![Box::new(groups::Barrier)],
+        ops::COMMIT => vec![Box::new(groups::Commit)],
+        ops::WAIT => vec![Box::new(groups::Wait), Box::new(wgmma::Wait)],
+        ops::BARRIER => vec![Box::new(groups::Barrier)],
         _ => Vec::new(),
     }
 }

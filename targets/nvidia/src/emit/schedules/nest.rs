@@ -1,7 +1,6 @@
 //! Loops: each point of the parallel ones by one thread of the grid, the reductions in that thread.
 
 use crate::emit::emitter::Emitter;
-use crate::emit::int::{Int, Ints};
 use crate::emit::schedule::Emit;
 use crate::emit::value::{Bound, Memory};
 use crate::plan::Decline;
@@ -13,6 +12,7 @@ use axe_passes::dispatch::{Match, Schedule};
 use axe_passes::ir::value::{operands, results};
 use axe_passes::ir::walk::{block_arguments, blocks};
 use axe_passes::ir::{DYNAMIC, Op, Val, attribute};
+use axe_passes::ir::{Int, Ints};
 use melior::ir::operation::OperationLike;
 use melior::ir::{AffineExpr, ValueLike};
 

@@ -1,15 +1,15 @@
-//! How panels of shared memory are written: panel by panel through the ring of slots that a scope's copies share, by the
+//! How subtiles of shared memory are written: subtile by subtile through the ring of slots that a scope's copies share, by the
 //! threads of each part of the group together.
 
 use super::matrix::store_matrices;
-use super::panels::{HeldPanels, Panels, Write};
 use super::store::store;
+use super::subtiles::{HeldSubtiles, Subtiles, Write};
 use crate::emit::emitter::Emitter;
-use crate::emit::int::{Int, Predicate};
 use crate::emit::value::{Memory, Registers};
 use crate::state::slots::Slots;
 use axe_passes::PassResult;
 use axe_passes::ir::Val;
+use axe_passes::ir::{Int, Predicate};
 
 /// The part of the group that a thread is in.
 #[derive(Clone, Copy)]
@@ -21,24 +21,24 @@ pub(super) struct Part<'c> {
     pub leads: Val<'c>,
 }
 
-/// A part's ring, while the panels of a tensor go through it.
+/// A part's ring, while the subtiles of a tensor go through it.
 pub(super) struct Ring<'c> {
     /// The part.
     pub part: Part<'c>,
     slots: Slots,
     base: Val<'c>,
-    /// The panels as the threads hold them.
-    held: HeldPanels,
-    /// Whether the tensor memory accelerator reads these panels.
+    /// The subtiles as the threads hold them.
+    held: HeldSubtiles,
+    /// Whether the tensor memory accelerator reads these subtiles.
     bulk: bool,
 }
 
-impl Panels {
-    /// Begins to go through the ring; `bulk` where the tensor memory accelerator reads the panels.
+impl Subtiles {
+    /// Begins to go through the ring; `bulk` where the tensor memory accelerator reads the subtiles.
     pub(super) fn enter<'c>(
         &self,
         emitter: &mut Emitter<'c>,
-        held: HeldPanels,
+        held: HeldSubtiles,
         bulk: bool,
     ) -> PassResult<'c, Ring<'c>> {
         let (slots, parts) = (self.slots, self.slots.parts);
@@ -73,7 +73,7 @@ impl Panels {
         })
     }
 
-    /// Writes a panel, in memory of the elements of `like`; then all threads of the part may read it. The slot is free
+    /// Writes a subtile, in memory of the elements of `like`; then all threads of the part may read it. The slot is free
     /// where there is another, which is free after this.
     pub(super) fn put<'c>(
         &self,
@@ -82,7 +82,7 @@ impl Panels {
         source: &Registers<'c>,
         (number, like): (i64, &Memory<'c>),
     ) -> PassResult<'c, Memory<'c>> {
-        let at = emitter.next_panel(ring.slots)?;
+        let at = emitter.next_subtile(ring.slots)?;
         let base = emitter.shared_address(ring.base, at)?;
         let slot = self.at(emitter, like, base)?;
         let registers = usize::try_from(number)
@@ -119,9 +119,9 @@ impl Panels {
         Ok(slot)
     }
 
-    /// Goes on to the next slot, once the panel's store has begun.
+    /// Goes on to the next slot, once the subtile's store has begun.
     pub(super) fn pass<'c>(&self, emitter: &mut Emitter<'c>, ring: &Ring<'c>) -> PassResult<'c> {
-        emitter.pass_panel(ring.slots)
+        emitter.pass_subtile(ring.slots)
     }
 
     /// Leaves the ring.

@@ -1,15 +1,14 @@
-//! Registers to global memory by way of shared memory, by stores of the threads: panels as those of `tma.store.staged`, which
+//! Registers to global memory by way of shared memory, by stores of the threads: subtiles as those of `tma.store.staged`, which
 //! the threads read back and store with the lanes of a warp along a row.
 //!
 //! Tensor maps take rows of whole 16 bytes only (PTX ISA 5.5.8, "globalStrides"). Where a thread stores the two adjacent
 //! sums that it holds, a warp's store is 8 rows of 16 bytes, halves of sectors; along a row it is whole sectors but at the
-//! ends of the panel.
+//! ends of the subtile.
 
-use super::panels::Panels;
 use super::rings::Ring;
 use super::store::sides;
+use super::subtiles::Subtiles;
 use crate::emit::emitter::Emitter;
-use crate::emit::int::{Int, Ints};
 use crate::emit::schedule::Emit;
 use crate::emit::value::Memory;
 use crate::fragment::Fragment;
@@ -23,6 +22,7 @@ use crate::state::threads::WARP_THREADS;
 use axe_layout::{Axis, Iter, Layout};
 use axe_passes::PassResult;
 use axe_passes::dispatch::{Match, Schedule};
+use axe_passes::ir::{Int, Ints};
 use axe_passes::ir::{Op, Val};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -39,11 +39,11 @@ const AHEAD: usize = 8;
 #[derive(Clone, Copy)]
 pub(super) struct Rows;
 
-/// Panels, and how their threads read and store them with the lanes along a row.
+/// Subtiles, and how their threads read and store them with the lanes along a row.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Copy {
-    panels: Panels,
+    subtiles: Subtiles,
     /// Elements of a vector along a row: which threads have them follows.
     width: i64,
     read: CopyPlan,
@@ -54,7 +54,7 @@ pub(super) struct Copy {
 
 impl fmt::Display for Copy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}by rows: {}{}", self.panels, self.read, self.write)
+        write!(f, "{}by rows: {}{}", self.subtiles, self.read, self.write)
     }
 }
 
@@ -78,7 +78,7 @@ fn destination<'a, 'c>(site: Site<'a, 'c>) -> Result<&'a Storage<'c>, Decline> {
 impl<'c> Match<Site<'_, 'c>> for Rows {
     fn plan(&self, site: Site<'_, 'c>) -> Result<Copy, Decline> {
         let storage = destination(site)?;
-        let panels = Panels::of(site)?;
+        let subtiles = Subtiles::of(site)?;
         let stride = row_stride(storage)?;
         let full = &site.registers(0)?.fragment;
         let direct = with_memory(storage, |memory| CopyPlan::new(full, memory))?;
@@ -87,20 +87,20 @@ impl<'c> Match<Site<'_, 'c>> for Rows {
                 "the threads' own elements fill whole sectors of 32 bytes",
             ));
         }
-        let threads = panels.threads(site.threads());
-        let (fragment, write) = along_rows(&panels, threads, storage, stride)?;
-        let shared = panels.shared(storage)?;
+        let threads = subtiles.threads(site.threads());
+        let (fragment, write) = along_rows(&subtiles, threads, storage, stride)?;
+        let shared = subtiles.shared(storage)?;
         let read = with_memory(&shared, |memory| {
             let widest = write.width;
             CopyPlan::new(&fragment, crate::plan::copy::Memory { widest, ..memory })
         })?;
         if read.accesses.len() != write.accesses.len() {
             return Err(Decline::new(
-                "the panel is not read in the vectors that are stored",
+                "the subtile is not read in the vectors that are stored",
             ));
         }
         Ok(Copy {
-            panels,
+            subtiles,
             width: write.width,
             read,
             write,
@@ -110,7 +110,7 @@ impl<'c> Match<Site<'_, 'c>> for Rows {
 
     fn check(&self, site: Site<'_, 'c>, plan: &Copy) -> Result<(), Decline> {
         let storage = destination(site)?;
-        plan.panels.check(site)?;
+        plan.subtiles.check(site)?;
         let stride = row_stride(storage)?;
         let widths = [plan.width, plan.read.width, plan.write.width];
         if plan.stride != stride || widths.iter().any(|width| *width != plan.width) {
@@ -119,11 +119,11 @@ impl<'c> Match<Site<'_, 'c>> for Rows {
                 plan.stride
             )));
         }
-        let threads = plan.panels.threads(site.threads());
+        let threads = plan.subtiles.threads(site.threads());
         let fragment = plan.fragment(threads)?;
-        let there = in_panels(&plan.panels, storage, stride);
+        let there = in_subtiles(&plan.subtiles, storage, stride);
         with_memory(&there, |memory| plan.write.verify(&fragment, memory))?;
-        let shared = plan.panels.shared(storage)?;
+        let shared = plan.subtiles.shared(storage)?;
         with_memory(&shared, |memory| plan.read.verify(&fragment, memory))
     }
 }
@@ -155,27 +155,27 @@ fn fills_sectors(fragment: &Fragment, width: i64, bytes: i64) -> bool {
     i64::try_from(sectors.len()).is_ok_and(|sectors| sectors * SECTOR_BYTES <= elements * bytes)
 }
 
-/// A panel in the destination.
-fn in_panels<'c>(panels: &Panels, storage: &Storage<'c>, stride: i64) -> Storage<'c> {
+/// A subtile in the destination.
+fn in_subtiles<'c>(subtiles: &Subtiles, storage: &Storage<'c>, stride: i64) -> Storage<'c> {
     let iter = |extent, stride| vec![Iter::new(extent, stride, Axis::M)];
     Storage {
-        dims: vec![iter(panels.rows, stride), iter(panels.columns, 1)],
-        shape: vec![panels.rows, panels.columns],
+        dims: vec![iter(subtiles.rows, stride), iter(subtiles.columns, 1)],
+        shape: vec![subtiles.rows, subtiles.columns],
         ..storage.clone()
     }
 }
 
-/// A panel in its threads with the lanes of a warp along a row, in the widest vectors that the destination takes.
+/// A subtile in its threads with the lanes of a warp along a row, in the widest vectors that the destination takes.
 fn along_rows(
-    panels: &Panels,
+    subtiles: &Subtiles,
     threads: i64,
     memory: &Storage<'_>,
     stride: i64,
 ) -> Result<(Fragment, CopyPlan), Decline> {
-    let there = in_panels(panels, memory, stride);
-    let mut width = (WIDEST_BYTES / memory.bytes).min(panels.columns);
+    let there = in_subtiles(subtiles, memory, stride);
+    let mut width = (WIDEST_BYTES / memory.bytes).min(subtiles.columns);
     loop {
-        let fragment = row_fragment([panels.rows, panels.columns], width, threads);
+        let fragment = row_fragment([subtiles.rows, subtiles.columns], width, threads);
         let plan = fragment.and_then(|fragment| {
             let plan = with_memory(&there, |memory| CopyPlan::new(&fragment, memory))?;
             Ok((fragment, plan))
@@ -189,7 +189,7 @@ fn along_rows(
     }
 }
 
-/// A panel whose warps have rows one after the other, and whose lanes have vectors of so many elements along them.
+/// A subtile whose warps have rows one after the other, and whose lanes have vectors of so many elements along them.
 fn row_fragment([rows, columns]: [i64; 2], width: i64, threads: i64) -> Result<Fragment, Decline> {
     if !(1..=WIDEST_BYTES).contains(&width) || width > columns || threads < WARP_THREADS {
         return Err(Decline::new(format!(
@@ -200,7 +200,7 @@ fn row_fragment([rows, columns]: [i64; 2], width: i64, threads: i64) -> Result<F
     let at_once = threads / lanes;
     if columns % (lanes * width) != 0 || threads % lanes != 0 || rows % at_once != 0 {
         return Err(Decline::new(format!(
-            "{threads} threads with {width} elements each do not divide panels of {rows} x {columns}"
+            "{threads} threads with {width} elements each do not divide subtiles of {rows} x {columns}"
         )));
     }
     let (turns, vectors) = (rows / at_once, columns / (lanes * width));
@@ -215,7 +215,7 @@ fn row_fragment([rows, columns]: [i64; 2], width: i64, threads: i64) -> Result<F
 
 impl<'c> Emit<'c> for Rows {
     fn taken(&self, plan: &Copy) -> Taken {
-        Taken::Slots(plan.panels.slots)
+        Taken::Slots(plan.subtiles.slots)
     }
 
     fn emit(
@@ -225,29 +225,29 @@ impl<'c> Emit<'c> for Rows {
         op: Op<'c>,
     ) -> PassResult<'c, Vec<Val<'c>>> {
         let (source, target) = sides(emitter, op)?;
-        let panels = &plan.panels;
-        let threads = panels.threads(emitter.threads);
+        let subtiles = &plan.subtiles;
+        let threads = subtiles.threads(emitter.threads);
         let failed = |decline: Decline| emitter.error(decline.to_string());
         let fragment = plan.fragment(threads).map_err(failed)?;
-        let held = panels.held(emitter, op, &source.fragment)?;
-        let ring = panels.enter(emitter, held, false)?;
+        let held = subtiles.held(emitter, op, &source.fragment)?;
+        let ring = subtiles.enter(emitter, held, false)?;
         let place = plan.place(emitter, &fragment, &target, &ring)?;
-        for number in 0..panels.count {
-            let slot = panels.put(emitter, &ring, &source, (number, &target))?;
-            let first = number * panels.columns;
+        for number in 0..subtiles.count {
+            let slot = subtiles.put(emitter, &ring, &source, (number, &target))?;
+            let first = number * subtiles.columns;
             emitter.as_part(threads, |emitter| {
                 plan.store(emitter, &fragment, &slot, (&target, &place, first))
             })?;
-            panels.pass(emitter, &ring)?;
+            subtiles.pass(emitter, &ring)?;
         }
-        panels.leave(emitter)?;
+        subtiles.leave(emitter)?;
         Ok(Vec::new())
     }
 }
 
-/// Where a thread stores what it has of each panel.
+/// Where a thread stores what it has of each subtile.
 struct Place<'c> {
-    /// Its first element of the first panel.
+    /// Its first element of the first subtile.
     pointer: Val<'c>,
     /// Rows that exist from its first one on, in 32 bits, where the tile may end before.
     rows: Option<Int<'c>>,
@@ -256,9 +256,13 @@ struct Place<'c> {
 }
 
 impl Copy {
-    /// A panel in its threads with the lanes of a warp along a row.
+    /// A subtile in its threads with the lanes of a warp along a row.
     fn fragment(&self, threads: i64) -> Result<Fragment, Decline> {
-        row_fragment([self.panels.rows, self.panels.columns], self.width, threads)
+        row_fragment(
+            [self.subtiles.rows, self.subtiles.columns],
+            self.width,
+            threads,
+        )
     }
 
     fn place<'c>(
@@ -268,7 +272,7 @@ impl Copy {
         target: &Memory<'c>,
         ring: &Ring<'c>,
     ) -> PassResult<'c, Place<'c>> {
-        let above = emitter.ints().mul(ring.part.number, self.panels.rows)?;
+        let above = emitter.ints().mul(ring.part.number, self.subtiles.rows)?;
         let (offset, index) = emitter.as_part(fragment.threads(), |emitter| {
             let index = emitter.index_of(fragment, 0)?;
             Ok((emitter.thread_part(&self.write.terms)?, index))
@@ -295,7 +299,7 @@ impl Copy {
         })
     }
 
-    /// Stores what exists of a panel whose first column is this one of the tile.
+    /// Stores what exists of a subtile whose first column is this one of the tile.
     fn store<'c>(
         &self,
         emitter: &mut Emitter<'c>,
@@ -409,7 +413,7 @@ mod tests {
         let reason = row_fragment([8, 16], 2, 128).unwrap_err().to_string();
         assert_eq!(
             reason,
-            "128 threads with 2 elements each do not divide panels of 8 x 16"
+            "128 threads with 2 elements each do not divide subtiles of 8 x 16"
         );
     }
 }

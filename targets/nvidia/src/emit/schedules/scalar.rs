@@ -4,7 +4,6 @@ use super::load::padding;
 use super::text::{Elements, Registers};
 use super::{accumulate, store, transfer};
 use crate::emit::emitter::Emitter;
-use crate::emit::int::Int;
 use crate::emit::schedule::Emit;
 use crate::emit::value::Memory;
 use crate::fragment::Fragment;
@@ -14,6 +13,7 @@ use crate::state::form::Storage;
 use crate::state::site::Site;
 use axe_passes::PassResult;
 use axe_passes::dispatch::{Match, Schedule};
+use axe_passes::ir::Int;
 use axe_passes::ir::{Op, Val};
 
 /// Memory to registers.

@@ -2,7 +2,6 @@
 
 use super::exchange::Shuffle;
 use crate::emit::emitter::Emitter;
-use crate::emit::int::{Int, Ints};
 use crate::emit::schedule::Emit;
 use crate::plan::shuffle::ShufflePlan;
 use crate::state::types;
@@ -10,6 +9,7 @@ use crate::vocabulary::WARP;
 use axe_layout::linear::{Columns, Lanes, Step};
 use axe_passes::PassResult;
 use axe_passes::ir::types::bits;
+use axe_passes::ir::{Int, Ints};
 use axe_passes::ir::{Op, Val};
 use melior::ir::ValueLike;
 

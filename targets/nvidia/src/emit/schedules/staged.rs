@@ -1,12 +1,11 @@
 //! Registers to global memory by way of shared memory: `stmatrix`, then a store by the tensor memory
-//! accelerator, column panel by column panel through a ring of panels (PTX ISA 9.7.9.27).
+//! accelerator, column subtile by column subtile through a ring of subtiles (PTX ISA 9.7.9.27).
 
-use super::panels::Panels;
 use super::store::sides;
+use super::subtiles::Subtiles;
 use super::tma::{check_tma, tma_plan};
 use super::traffic::{Traffic, accumulates, adds_in_bulk};
 use crate::emit::emitter::Emitter;
-use crate::emit::int::Int;
 use crate::emit::schedule::Emit;
 use crate::emit::value::Memory;
 use crate::plan::Decline;
@@ -16,6 +15,7 @@ use crate::state::form::{Space, Storage};
 use crate::state::site::Site;
 use axe_passes::PassResult;
 use axe_passes::dispatch::{Match, Schedule};
+use axe_passes::ir::Int;
 use axe_passes::ir::{Op, Val};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -24,17 +24,17 @@ use std::fmt;
 #[derive(Clone, Copy)]
 pub(super) struct Staged;
 
-/// Panels, and the boxes of one as the accelerator stores it.
+/// Subtiles, and the boxes of one as the accelerator stores it.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Boxes {
-    panels: Panels,
+    subtiles: Subtiles,
     tma: TmaPlan,
 }
 
 impl fmt::Display for Boxes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.panels, self.tma)
+        write!(f, "{}{}", self.subtiles, self.tma)
     }
 }
 
@@ -55,14 +55,17 @@ fn destination<'a, 'c>(site: Site<'a, 'c>) -> Result<&'a Storage<'c>, Decline> {
     Ok(storage)
 }
 
-/// A panel in global memory and in shared memory.
-fn ends<'c>(panels: &Panels, storage: &Storage<'c>) -> Result<(Storage<'c>, Storage<'c>), Decline> {
+/// A subtile in global memory and in shared memory.
+fn ends<'c>(
+    subtiles: &Subtiles,
+    storage: &Storage<'c>,
+) -> Result<(Storage<'c>, Storage<'c>), Decline> {
     if storage.origin.is_none() || storage.space != Space::Global {
         return Err(Decline::new(
             "the box is not one of a kernel's argument: its bounds are a slice's",
         ));
     }
-    let shared = panels.shared(storage)?;
+    let shared = subtiles.shared(storage)?;
     let global = Storage {
         shape: shared.shape.clone(),
         ..storage.clone()
@@ -73,23 +76,23 @@ fn ends<'c>(panels: &Panels, storage: &Storage<'c>) -> Result<(Storage<'c>, Stor
 impl<'c> Match<Site<'_, 'c>> for Staged {
     fn plan(&self, site: Site<'_, 'c>) -> Result<Boxes, Decline> {
         let storage = destination(site)?;
-        let panels = Panels::of(site)?;
-        let (global, shared) = ends(&panels, storage)?;
+        let subtiles = Subtiles::of(site)?;
+        let (global, shared) = ends(&subtiles, storage)?;
         let tma = tma_plan(&global, &shared)?;
-        Ok(Boxes { panels, tma })
+        Ok(Boxes { subtiles, tma })
     }
 
     fn check(&self, site: Site<'_, 'c>, plan: &Boxes) -> Result<(), Decline> {
         let storage = destination(site)?;
-        plan.panels.check(site)?;
-        let (global, shared) = ends(&plan.panels, storage)?;
+        plan.subtiles.check(site)?;
+        let (global, shared) = ends(&plan.subtiles, storage)?;
         check_tma(&global, &shared, &plan.tma)
     }
 }
 
 impl<'c> Emit<'c> for Staged {
     fn taken(&self, plan: &Boxes) -> Taken {
-        Taken::Slots(plan.panels.slots)
+        Taken::Slots(plan.subtiles.slots)
     }
 
     fn emit(
@@ -101,15 +104,20 @@ impl<'c> Emit<'c> for Staged {
         let (source, target) = sides(emitter, op)?;
         let traffic = Traffic::of(op);
         let map = emitter.map_of(&plan.tma, &target)?;
-        let panels = &plan.panels;
-        let held = panels.held(emitter, op, &source.fragment)?;
-        let ring = panels.enter(emitter, held, true)?;
-        let first = emitter.ints().mul(ring.part.number, panels.rows)?;
+        let subtiles = &plan.subtiles;
+        let held = subtiles.held(emitter, op, &source.fragment)?;
+        let ring = subtiles.enter(emitter, held, true)?;
+        let first = emitter.ints().mul(ring.part.number, subtiles.rows)?;
         let target = moved(emitter, target, first, 0)?;
-        for number in 0..panels.count {
-            let slot = panels.put(emitter, &ring, &source, (number, &target))?;
-            // Here, so that nothing keeps LLVM from joining this store with the wait of the next panel.
-            let there = moved(emitter, target.clone(), Int::ZERO, number * panels.columns)?;
+        for number in 0..subtiles.count {
+            let slot = subtiles.put(emitter, &ring, &source, (number, &target))?;
+            // Here, so that nothing keeps LLVM from joining this store with the wait of the next subtile.
+            let there = moved(
+                emitter,
+                target.clone(),
+                Int::ZERO,
+                number * subtiles.columns,
+            )?;
             emitter.when(ring.part.leads, &[], |emitter| {
                 for each in &plan.tma.boxes {
                     emitter.store_box(map, &there, &slot, each, traffic)?;
@@ -117,9 +125,9 @@ impl<'c> Emit<'c> for Staged {
                 emitter.effect("nvvm.cp.async.bulk.commit.group", &[])?;
                 Ok(Vec::new())
             })?;
-            panels.pass(emitter, &ring)?;
+            subtiles.pass(emitter, &ring)?;
         }
-        panels.leave(emitter)?;
+        subtiles.leave(emitter)?;
         Ok(Vec::new())
     }
 }

@@ -3,7 +3,6 @@
 use super::traffic::{Traffic, accumulates, adds_in_bulk};
 use super::transfer::sides;
 use crate::emit::emitter::Emitter;
-use crate::emit::int::{Int, Ints};
 use crate::emit::schedule::Emit;
 use crate::emit::value::Memory;
 use crate::plan::Decline;
@@ -14,6 +13,7 @@ use axe_layout::Layout;
 use axe_passes::PassResult;
 use axe_passes::dispatch::{Match, Schedule};
 use axe_passes::ir::value::operands;
+use axe_passes::ir::{Int, Ints};
 use axe_passes::ir::{Op, Val};
 use serde::{Deserialize, Serialize};
 use std::fmt;

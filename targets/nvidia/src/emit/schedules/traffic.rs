@@ -1,11 +1,11 @@
 //! What copies by one thread ask of global memory besides its elements: to be added to, and to be kept in L2.
 
 use crate::emit::emitter::Emitter;
-use crate::emit::int::{Int, Ints};
 use crate::plan::Decline;
 use crate::state::site::segment;
 use crate::state::types::entry;
 use axe_passes::PassResult;
+use axe_passes::ir::{Int, Ints};
 use axe_passes::ir::{Op, Val};
 use melior::ir::Type;
 use melior::ir::attribute::StringAttribute;

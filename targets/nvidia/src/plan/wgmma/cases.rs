@@ -45,8 +45,8 @@ impl Memory {
         }
     }
 
-    /// Panels of one swizzle span side by side, as TMA writes them.
-    pub fn panels(major: Major, swizzle: Swizzle, rows: i64, k: i64, bytes: i64) -> Self {
+    /// A swizzled operand tile: spans of the swizzle side by side, as TMA writes them.
+    pub fn swizzled(major: Major, swizzle: Swizzle, rows: i64, k: i64, bytes: i64) -> Self {
         let xor = swizzle.xor(bytes).unwrap();
         let (lines, along) = match major {
             Major::K => (rows, k),

@@ -333,8 +333,8 @@ fn every_swizzle_by_rows_of_k() {
         (Swizzle::B32, 8),
         (Swizzle::None, 16),
     ] {
-        let a = Memory::panels(Major::K, swizzle, 64, 128, 2);
-        let b = Memory::panels(Major::K, swizzle, n, 128, 2);
+        let a = Memory::swizzled(Major::K, swizzle, 64, 128, 2);
+        let b = Memory::swizzled(Major::K, swizzle, n, 128, 2);
         shared_product(F16, &a, &b, &accumulators(64, n, [1, 1]));
     }
 }
@@ -342,20 +342,20 @@ fn every_swizzle_by_rows_of_k() {
 #[test]
 fn every_swizzle_by_rows_of_m_and_n() {
     for swizzle in Swizzle::ALL {
-        let a = Memory::panels(Major::Mn, swizzle, 128, 32, 2);
-        let b = Memory::panels(Major::Mn, swizzle, 128, 32, 2);
+        let a = Memory::swizzled(Major::Mn, swizzle, 128, 32, 2);
+        let b = Memory::swizzled(Major::Mn, swizzle, 128, 32, 2);
         shared_product(BF16, &a, &b, &accumulators(128, 128, [2, 1]));
     }
 }
 
 #[test]
 fn the_widest_instruction_and_two_blocks() {
-    let a = Memory::panels(Major::K, Swizzle::B128, 128, 64, 2);
-    let b = Memory::panels(Major::K, Swizzle::B128, 256, 64, 2);
+    let a = Memory::swizzled(Major::K, Swizzle::B128, 128, 64, 2);
+    let b = Memory::swizzled(Major::K, Swizzle::B128, 256, 64, 2);
     let plan = shared_product(BF16, &a, &b, &accumulators(128, 256, [2, 1]));
     assert_eq!(plan.atom.n, 256);
-    let a = Memory::panels(Major::K, Swizzle::B128, 128, 64, 2);
-    let b = Memory::panels(Major::Mn, Swizzle::B128, 64, 64, 2);
+    let a = Memory::swizzled(Major::K, Swizzle::B128, 128, 64, 2);
+    let b = Memory::swizzled(Major::Mn, Swizzle::B128, 64, 64, 2);
     let plan = shared_product(F16, &a, &b, &accumulators(128, 64, [1, 1]));
     assert_eq!(plan.instructions.len(), 8);
 }
@@ -364,8 +364,8 @@ fn the_widest_instruction_and_two_blocks() {
 fn other_types() {
     for types in [HALF, TF32, E4M3, S8] {
         let (k, bytes) = (4 * types.k(), types.a.bytes());
-        let a = Memory::panels(Major::K, Swizzle::B128, 64, k, bytes);
-        let b = Memory::panels(Major::K, Swizzle::B64, 32, k, bytes);
+        let a = Memory::swizzled(Major::K, Swizzle::B128, 64, k, bytes);
+        let b = Memory::swizzled(Major::K, Swizzle::B64, 32, k, bytes);
         shared_product(types, &a, &b, &accumulators(64, 32, [1, 1]));
     }
     let mixed = [
@@ -373,7 +373,7 @@ fn other_types() {
         (Element::U8, Element::S8, Accumulator::S32),
     ];
     for (a, b, d) in mixed {
-        let tile = |rows| Memory::panels(Major::K, Swizzle::B32, rows, 64, 1);
+        let tile = |rows| Memory::swizzled(Major::K, Swizzle::B32, rows, 64, 1);
         shared_product(
             Types { a, b, d },
             &tile(64),
@@ -412,7 +412,7 @@ fn a_from_registers() {
         let k = 2 * types.k();
         let a = registers_of_a(types, 128, k, [2, 1]);
         let d = accumulators(128, 32, [2, 1]);
-        let b = Memory::panels(Major::K, Swizzle::B64, 32, k, types.a.bytes());
+        let b = Memory::swizzled(Major::K, Swizzle::B64, 32, k, types.a.bytes());
         right(Product {
             types,
             a: Operand::Registers(&a),
@@ -422,7 +422,7 @@ fn a_from_registers() {
     }
     let a = registers_of_a(F16, 128, 64, [1, 2]);
     let d = accumulators(128, 128, [1, 2]);
-    let b = Memory::panels(Major::Mn, Swizzle::B128, 128, 64, 2);
+    let b = Memory::swizzled(Major::Mn, Swizzle::B128, 128, 64, 2);
     right(Product {
         types: F16,
         a: Operand::Registers(&a),
@@ -433,8 +433,8 @@ fn a_from_registers() {
 
 #[test]
 fn a_wrong_stride_gives_wrong_sums() {
-    let a = Memory::panels(Major::K, Swizzle::B128, 64, 64, 2);
-    let b = Memory::panels(Major::K, Swizzle::B128, 64, 64, 2);
+    let a = Memory::swizzled(Major::K, Swizzle::B128, 64, 64, 2);
+    let b = Memory::swizzled(Major::K, Swizzle::B128, 64, 64, 2);
     let d = accumulators(64, 64, [1, 1]);
     let product = Product {
         types: F16,

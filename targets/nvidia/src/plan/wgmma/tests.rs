@@ -23,8 +23,8 @@ fn shared(plan: &WgmmaPlan) -> &Shared {
 
 #[test]
 fn the_tile_of_a_fast_gemm() {
-    let a = Memory::panels(Major::K, Swizzle::B128, 128, 64, 2);
-    let b = Memory::panels(Major::K, Swizzle::B128, 256, 64, 2);
+    let a = Memory::swizzled(Major::K, Swizzle::B128, 128, 64, 2);
+    let b = Memory::swizzled(Major::K, Swizzle::B128, 256, 64, 2);
     let plan = plan(BF16, &a, &b, &accumulators(128, 256, [2, 1])).unwrap();
     assert_eq!(
         (plan.atom.n, plan.steps, plan.instructions.len()),
@@ -46,16 +46,16 @@ fn the_tile_of_a_fast_gemm() {
 }
 
 #[test]
-fn several_blocks_and_panels() {
-    let a = Memory::panels(Major::K, Swizzle::B128, 256, 128, 2);
-    let b = Memory::panels(Major::K, Swizzle::B128, 64, 128, 2);
+fn several_blocks_and_spans() {
+    let a = Memory::swizzled(Major::K, Swizzle::B128, 256, 128, 2);
+    let b = Memory::swizzled(Major::K, Swizzle::B128, 64, 128, 2);
     let plan = plan(F16, &a, &b, &accumulators(256, 64, [2, 1])).unwrap();
     assert_eq!(
         (plan.atom.n, plan.steps, plan.instructions.len()),
         (64, 8, 16)
     );
     assert_eq!(shared(&plan).warpgroup(1), 128 * 128);
-    // The second block of 64 rows, and the second panel after four steps.
+    // The second block of 64 rows, and the second span after four steps.
     assert_eq!(plan.instructions[1].a, InstructionA::Offset(64 * 128));
     assert_eq!(plan.instructions[1].d[0], 32);
     assert_eq!(plan.instructions[8].a, InstructionA::Offset(256 * 128));
@@ -64,8 +64,8 @@ fn several_blocks_and_panels() {
 
 #[test]
 fn rows_of_m_and_n() {
-    let a = Memory::panels(Major::Mn, Swizzle::B128, 128, 32, 2);
-    let b = Memory::panels(Major::Mn, Swizzle::B64, 96, 32, 2);
+    let a = Memory::swizzled(Major::Mn, Swizzle::B128, 128, 32, 2);
+    let b = Memory::swizzled(Major::Mn, Swizzle::B64, 96, 32, 2);
     let plan = plan(F16, &a, &b, &accumulators(128, 96, [1, 1])).unwrap();
     assert_eq!((plan.atom.n, plan.instructions.len()), (96, 4));
     // One span is 64 rows: nothing depends on the leading offset of A.
@@ -118,7 +118,7 @@ fn a_stage_of_a_ring() {
         shape: [64, 64],
         k_first: false,
     };
-    let b = Memory::panels(Major::K, Swizzle::B128, 8, 64, 2);
+    let b = Memory::swizzled(Major::K, Swizzle::B128, 8, 64, 2);
     let plan = plan(F16, &a, &b, &accumulators(64, 8, [1, 1])).unwrap();
     assert_eq!(plan.instructions[0].a, InstructionA::Offset(2 * 8192));
     assert_eq!(plan.instructions[3].a, InstructionA::Offset(2 * 8192 + 96));
@@ -128,7 +128,7 @@ fn a_stage_of_a_ring() {
 fn b_that_changes_its_pitch_takes_narrower_instructions() {
     // Rows 0 to 63 and 64 to 127 are 1 KiB further apart than they would be in one run, and warpgroups split n.
     let b = Memory::of("Sw<3,3,3> o S[(2, 64, 64) : (4608, 64, 1)]", 128, 64);
-    let a = Memory::panels(Major::K, Swizzle::B128, 64, 64, 2);
+    let a = Memory::swizzled(Major::K, Swizzle::B128, 64, 64, 2);
     let alone = plan(F16, &a, &b, &accumulators(64, 128, [1, 1])).unwrap();
     assert_eq!((alone.atom.n, alone.instructions.len()), (64, 8));
     assert_eq!(alone.instructions[1].b, 9216);
@@ -142,15 +142,15 @@ fn b_that_changes_its_pitch_takes_narrower_instructions() {
 
 #[test]
 fn a_grid_of_warpgroups() {
-    let a = Memory::panels(Major::K, Swizzle::B64, 128, 32, 2);
-    let b = Memory::panels(Major::K, Swizzle::B64, 64, 32, 2);
+    let a = Memory::swizzled(Major::K, Swizzle::B64, 128, 32, 2);
+    let b = Memory::swizzled(Major::K, Swizzle::B64, 64, 32, 2);
     let plan = plan(F16, &a, &b, &accumulators(128, 64, [2, 2])).unwrap();
     let places: Vec<_> = (0..4)
         .map(|g| (shared(&plan).warpgroup(g), plan.b.warpgroup(g)))
         .collect();
     assert_eq!(places, [(0, 0), (0, 2048), (4096, 0), (4096, 2048)]);
     let three = accumulators(192, 64, [3, 1]);
-    let a = Memory::panels(Major::K, Swizzle::B64, 192, 32, 2);
+    let a = Memory::swizzled(Major::K, Swizzle::B64, 192, 32, 2);
     let plan = super::cases::plan(F16, &a, &b, &three).unwrap();
     assert_eq!(
         (0..3)
@@ -165,7 +165,7 @@ fn a_in_registers() {
     for types in [F16, HALF, TF32, E4M3, S8] {
         let k = 4 * types.k();
         let fragment = registers_of_a(types, 128, k, [2, 1]);
-        let b = Memory::panels(Major::K, Swizzle::B128, 64, k, types.a.bytes());
+        let b = Memory::swizzled(Major::K, Swizzle::B128, 64, k, types.a.bytes());
         let d = accumulators(128, 64, [2, 1]);
         let product = Product {
             types,
@@ -191,22 +191,22 @@ fn every_width_is_used() {
     for types in [F16, S8] {
         for n in types.columns() {
             let k = types.k();
-            let a = Memory::panels(Major::K, Swizzle::B32, 64, k, types.a.bytes());
-            let b = Memory::panels(Major::K, Swizzle::B32, n, k, types.a.bytes());
+            let a = Memory::swizzled(Major::K, Swizzle::B32, 64, k, types.a.bytes());
+            let b = Memory::swizzled(Major::K, Swizzle::B32, n, k, types.a.bytes());
             let plan = plan(types, &a, &b, &accumulators(64, n, [1, 1])).unwrap();
             assert_eq!(plan.atom.n, n);
         }
     }
     // 40 columns of integers take five instructions of 8.
-    let a = Memory::panels(Major::K, Swizzle::B32, 64, 32, 1);
-    let b = Memory::panels(Major::K, Swizzle::B32, 40, 32, 1);
+    let a = Memory::swizzled(Major::K, Swizzle::B32, 64, 32, 1);
+    let b = Memory::swizzled(Major::K, Swizzle::B32, 40, 32, 1);
     let plan = plan(S8, &a, &b, &accumulators(64, 40, [1, 1])).unwrap();
     assert_eq!((plan.atom.n, plan.instructions.len()), (8, 5));
 }
 
 #[test]
 fn declines_say_what_is_in_the_way() {
-    let good = Memory::panels(Major::K, Swizzle::B128, 64, 64, 2);
+    let good = Memory::swizzled(Major::K, Swizzle::B128, 64, 64, 2);
     let d = accumulators(64, 64, [1, 1]);
     let reason =
         |types, a: &Memory, d: &Fragment| plan(types, a, &good, d).unwrap_err().to_string();
@@ -243,7 +243,7 @@ fn declines_say_what_is_in_the_way() {
     expect(
         reason(
             BF16,
-            &Memory::panels(Major::K, Swizzle::B128, 128, 64, 2),
+            &Memory::swizzled(Major::K, Swizzle::B128, 128, 64, 2),
             &d,
         ),
         "expected D[m, n]",
@@ -254,8 +254,8 @@ fn declines_say_what_is_in_the_way() {
         d: Accumulator::F16,
     };
     expect(reason(wrong, &good, &d), "no wgmma of types f16.bf16.bf16");
-    let rows = Memory::panels(Major::Mn, Swizzle::B128, 64, 64, 1);
-    let bytes = Memory::panels(Major::K, Swizzle::B64, 64, 64, 1);
+    let rows = Memory::swizzled(Major::Mn, Swizzle::B128, 64, 64, 1);
+    let bytes = Memory::swizzled(Major::K, Swizzle::B64, 64, 64, 1);
     expect(
         plan(E4M3, &rows, &bytes, &d).unwrap_err().to_string(),
         "e4m3 allows rows of k alone",
@@ -290,8 +290,8 @@ fn declines_say_what_is_in_the_way() {
 
 #[test]
 fn a_wrong_plan_does_not_pass_the_check() {
-    let a = Memory::panels(Major::K, Swizzle::B128, 128, 64, 2);
-    let b = Memory::panels(Major::Mn, Swizzle::B128, 128, 64, 2);
+    let a = Memory::swizzled(Major::K, Swizzle::B128, 128, 64, 2);
+    let b = Memory::swizzled(Major::Mn, Swizzle::B128, 128, 64, 2);
     let d = accumulators(128, 128, [2, 1]);
     let product = Product {
         types: F16,
@@ -326,8 +326,8 @@ fn a_wrong_plan_does_not_pass_the_check() {
 
 #[test]
 fn blocks_name_their_operands() {
-    let a = Memory::panels(Major::K, Swizzle::B32, 64, 32, 2);
-    let b = Memory::panels(Major::Mn, Swizzle::None, 8, 32, 2);
+    let a = Memory::swizzled(Major::K, Swizzle::B32, 64, 32, 2);
+    let b = Memory::swizzled(Major::Mn, Swizzle::None, 8, 32, 2);
     let plan = plan(F16, &a, &b, &accumulators(64, 8, [1, 1])).unwrap();
     let block = plan.block(Start::Keep);
     assert_eq!(block.constraints, "=f,=f,=f,=f,0,1,2,3,l,l,~{memory}");
@@ -351,7 +351,7 @@ wgmma.commit_group.sync.aligned;
     assert!(zero.text.contains("$4, $5, first, 1, 1, 0, 1;"));
 }
 
-/// A layout that the descriptor expresses: panels or core matrices with gaps between them and an offset.
+/// A layout that the descriptor expresses: spans or core matrices with gaps between them and an offset.
 fn expressible(major: Major, swizzle: Swizzle, rows: i64, k: i64, bytes: i64, gap: i64) -> Memory {
     let pattern = swizzle.alignment() / bytes;
     let span = swizzle.span() / bytes;
@@ -419,7 +419,7 @@ fn what_a_descriptor_expresses_is_planned() {
 #[test]
 fn other_memory_declines() {
     let extents = [8i64, 8, 4, 8];
-    let b = Memory::panels(Major::K, Swizzle::B32, 8, 32, 2);
+    let b = Memory::swizzled(Major::K, Swizzle::B32, 8, 32, 2);
     let d = accumulators(64, 8, [1, 1]);
     let (mut planned, mut declined) = (0, 0);
     for number in 0..24 * 4 * 8 {

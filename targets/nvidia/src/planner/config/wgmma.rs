@@ -7,7 +7,7 @@ use crate::planner::knobs::{Mainloop, Plan, Schedule, Sharing};
 use crate::planner::layouts::ROW_BYTES;
 use crate::planner::problem::KFirst;
 use crate::planner::row_tile::RowTile;
-use crate::state::slots::STAGING_BYTES;
+use crate::state::slots::STORE_PIPELINE_BYTES;
 use crate::vocabulary::WARPGROUP;
 use axe_dialect::RasterOrder;
 use std::fmt;
@@ -345,8 +345,8 @@ impl Wgmma {
     /// Stages, with `more` bytes beside those of A and B, that fit beside what stores the results. A fourth is worth more
     /// than a second subtile for it.
     fn most_stages(self, more: i64, bytes: i64, chip: &Chip) -> i64 {
-        match self.stages_beside(STAGING_BYTES, more, bytes, chip) {
-            ..=3 => self.stages_beside(STAGING_BYTES / 2, more, bytes, chip),
+        match self.stages_beside(STORE_PIPELINE_BYTES, more, bytes, chip) {
+            ..=3 => self.stages_beside(STORE_PIPELINE_BYTES / 2, more, bytes, chip),
             enough => enough,
         }
     }
@@ -360,9 +360,9 @@ impl Wgmma {
             1 => (0, most),
             _ => (m * (n + PARTIAL_PADDING) * 4, most.max(m * ROW_BYTES)),
         };
-        let staging = partial + most.min(m * n / self.cluster_splits() * 4);
+        let pipelined = partial + most.min(m * n / self.cluster_splits() * 4);
         let stage = (m + n) * depth * bytes + more;
-        ((chip.shared_bytes - staging - RESERVED) / stage).min(8)
+        ((chip.shared_bytes - pipelined - RESERVED) / stage).min(8)
     }
 
     /// The tile whose depth so many CTAs of a cluster share; `None` when their parts of the result have no threads each,

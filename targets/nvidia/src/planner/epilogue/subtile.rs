@@ -1,9 +1,9 @@
 //! Epilogue subtiles: what follows a product is formed on one range of a tile's columns, stored, and formed on the next, so
 //! that beside the sums a thread keeps the values of one subtile, and what is loaded for another.
 
-use crate::emit::PANEL_BYTES;
+use crate::emit::SUBTILE_ROW_BYTES;
 use crate::planner::layouts::ROW_BYTES;
-use crate::state::slots::STAGING_BYTES;
+use crate::state::slots::STORE_PIPELINE_BYTES;
 use axe_passes::fuse::registers::Registers;
 
 /// A range of a tile's columns.
@@ -19,7 +19,7 @@ pub(in crate::planner) struct Subtile {
 /// formed while the other is stored. That is 32 elements of 16 bits a thread.
 fn row_bytes(rows: i64) -> i64 {
     let mut bytes = ROW_BYTES;
-    while bytes > PANEL_BYTES && 2 * rows * bytes > STAGING_BYTES {
+    while bytes > SUBTILE_ROW_BYTES && 2 * rows * bytes > STORE_PIPELINE_BYTES {
         bytes /= 2;
     }
     bytes
@@ -29,7 +29,7 @@ fn row_bytes(rows: i64) -> i64 {
 /// halves down to the narrowest that is stored at once, then the rest.
 fn widths(columns: i64, bytes: i64, widest: i64) -> Vec<i64> {
     let elements = |of: i64| (of / bytes.max(1)).max(1);
-    let (mut width, narrowest) = (elements(widest), elements(PANEL_BYTES));
+    let (mut width, narrowest) = (elements(widest), elements(SUBTILE_ROW_BYTES));
     let (mut widths, mut left) = (Vec::new(), columns);
     while left > 0 {
         while width > left && width > narrowest {

@@ -4,7 +4,7 @@
 //! ring take, whichever is longest, and a little longer where several are; then the tile's results are stored, behind the next
 //! tile's products in a ping-pong schedule. All waves together take no less than memory needs for the operands and the result.
 
-use crate::emit::PANEL_BYTES;
+use crate::emit::SUBTILE_ROW_BYTES;
 use crate::facts::chip::{Chip, LINE_BYTES};
 use crate::facts::rates::WgmmaRates;
 use crate::planner::config::{Cluster, Decomposition, Wgmma};
@@ -167,7 +167,7 @@ impl Model<'_> {
         // Two subtiles of more rows than 64 fit in what a warpgroup stores through where they are half as wide.
         let whole = config.swaps_ab() || m <= 64 * config.warpgroups() || row % ROW_BYTES == 0;
         let subtiles = count(row, if whole { ROW_BYTES } else { ROW_BYTES / 2 });
-        let uneven = if row % PANEL_BYTES == 0 {
+        let uneven = if row % SUBTILE_ROW_BYTES == 0 {
             0.0
         } else {
             self.rates.uneven

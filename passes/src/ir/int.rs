@@ -1,26 +1,39 @@
 //! Integer expressions that fold what is known when compiling.
 
-use axe_passes::ir::{Builder, Val};
-use axe_passes::{PassError, PassResult};
+use super::value::defined_by;
+use super::{Builder, Val, attribute, types};
+use crate::error::{PassError, PassResult};
+use axe_layout::Swizzle;
 use melior::ir::attribute::IntegerAttribute;
+use melior::ir::operation::OperationLike;
 use melior::ir::r#type::IntegerType;
 use melior::ir::{Type, TypeLike, ValueLike};
 
 /// An integer that is known now, or at run time.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Int<'c> {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Int<'c> {
     /// Known when compiling.
     Known(i64),
     /// Known at run time.
     Value(Val<'c>),
 }
 
-impl Int<'_> {
+impl<'c> Int<'c> {
     /// Zero.
-    pub(crate) const ZERO: Self = Int::Known(0);
+    pub const ZERO: Self = Int::Known(0);
+
+    /// What a value is: a number where a constant defines it.
+    #[must_use]
+    pub fn of(value: Val<'c>) -> Self {
+        let number = defined_by(value, "arith.constant")
+            .and_then(|op| op.attribute("value").ok())
+            .and_then(attribute::integer);
+        number.map_or(Int::Value(value), Int::Known)
+    }
 
     /// The number, when it is known.
-    pub(crate) fn known(&self) -> Option<i64> {
+    #[must_use]
+    pub fn known(&self) -> Option<i64> {
         match self {
             Int::Known(number) => Some(*number),
             Int::Value(_) => None,
@@ -32,7 +45,7 @@ impl Int<'_> {
 /// values that are not negative: that is what addresses and thread numbers are. What is known when compiling is
 /// checked; it is an error where the type does not hold it.
 #[derive(Clone, Copy)]
-pub(crate) struct Ints<'c> {
+pub struct Ints<'c> {
     builder: Builder<'c>,
     r#type: Type<'c>,
     bits: u32,
@@ -40,7 +53,8 @@ pub(crate) struct Ints<'c> {
 
 impl<'c> Ints<'c> {
     /// In integers of `bits` bits.
-    pub(crate) fn new(builder: Builder<'c>, bits: u32) -> Self {
+    #[must_use]
+    pub fn new(builder: Builder<'c>, bits: u32) -> Self {
         let r#type = builder.r#type(|context| IntegerType::new(context, bits).into());
         Self {
             builder,
@@ -50,7 +64,8 @@ impl<'c> Ints<'c> {
     }
 
     /// In `index`.
-    pub(crate) fn index(builder: Builder<'c>) -> Self {
+    #[must_use]
+    pub fn index(builder: Builder<'c>) -> Self {
         let r#type = builder.index_type();
         Self {
             builder,
@@ -76,7 +91,10 @@ impl<'c> Ints<'c> {
     }
 
     /// The number as an SSA value.
-    pub(crate) fn value(&self, number: Int<'c>) -> PassResult<'c, Val<'c>> {
+    ///
+    /// # Errors
+    /// For a number that the type does not hold, and when building fails.
+    pub fn value(&self, number: Int<'c>) -> PassResult<'c, Val<'c>> {
         match number {
             Int::Known(known) if !self.holds(known) => Err(self.too_large(known)),
             Int::Known(known) => self
@@ -94,7 +112,10 @@ impl<'c> Ints<'c> {
     }
 
     /// `a + b`.
-    pub(crate) fn add(&self, a: Int<'c>, b: Int<'c>) -> PassResult<'c, Int<'c>> {
+    ///
+    /// # Errors
+    /// As [`Self::value`].
+    pub fn add(&self, a: Int<'c>, b: Int<'c>) -> PassResult<'c, Int<'c>> {
         match (a, b) {
             (Int::Known(a), Int::Known(b)) => {
                 let result = a.checked_add(b);
@@ -107,7 +128,10 @@ impl<'c> Ints<'c> {
     }
 
     /// `a - b`.
-    pub(crate) fn sub(&self, a: Int<'c>, b: Int<'c>) -> PassResult<'c, Int<'c>> {
+    ///
+    /// # Errors
+    /// As [`Self::value`].
+    pub fn sub(&self, a: Int<'c>, b: Int<'c>) -> PassResult<'c, Int<'c>> {
         match (a, b) {
             (Int::Known(a), Int::Known(b)) => {
                 let result = a.checked_sub(b);
@@ -120,7 +144,10 @@ impl<'c> Ints<'c> {
     }
 
     /// `a * b`.
-    pub(crate) fn mul(&self, a: Int<'c>, b: i64) -> PassResult<'c, Int<'c>> {
+    ///
+    /// # Errors
+    /// As [`Self::value`].
+    pub fn mul(&self, a: Int<'c>, b: i64) -> PassResult<'c, Int<'c>> {
         match (a, b) {
             (Int::Known(a), b) => {
                 let error = || self.too_large(format_args!("{a} * {b}"));
@@ -133,25 +160,34 @@ impl<'c> Ints<'c> {
     }
 
     /// `a / b` for `a` at least 0 and `b` above.
-    pub(crate) fn div(&self, a: Int<'c>, b: i64) -> PassResult<'c, Int<'c>> {
+    ///
+    /// # Errors
+    /// As [`Self::value`].
+    pub fn div(&self, a: Int<'c>, b: i64) -> PassResult<'c, Int<'c>> {
         match (a, b) {
-            (Int::Known(a), b) => Ok(Int::Known(a / b)),
+            (Int::Known(a), b) => Ok(Int::Known(a.div_euclid(b))),
             (a, 1) => Ok(a),
             _ => self.operation("arith.divui", a, Int::Known(b)),
         }
     }
 
     /// `a mod b` for `a` at least 0 and `b` above.
-    pub(crate) fn rem(&self, a: Int<'c>, b: i64) -> PassResult<'c, Int<'c>> {
+    ///
+    /// # Errors
+    /// As [`Self::value`].
+    pub fn rem(&self, a: Int<'c>, b: i64) -> PassResult<'c, Int<'c>> {
         match (a, b) {
-            (Int::Known(a), b) => Ok(Int::Known(a % b)),
+            (Int::Known(a), b) => Ok(Int::Known(a.rem_euclid(b))),
             (_, 1) => Ok(Int::ZERO),
             _ => self.operation("arith.remui", a, Int::Known(b)),
         }
     }
 
     /// `a * b`.
-    pub(crate) fn times(&self, a: Int<'c>, b: Int<'c>) -> PassResult<'c, Int<'c>> {
+    ///
+    /// # Errors
+    /// As [`Self::value`].
+    pub fn times(&self, a: Int<'c>, b: Int<'c>) -> PassResult<'c, Int<'c>> {
         match (a, b) {
             (other, Int::Known(known)) | (Int::Known(known), other) => self.mul(other, known),
             _ => self.operation("arith.muli", a, b),
@@ -159,7 +195,10 @@ impl<'c> Ints<'c> {
     }
 
     /// `a / b` for `a` at least 0 and `b` above.
-    pub(crate) fn divide(&self, a: Int<'c>, b: Int<'c>) -> PassResult<'c, Int<'c>> {
+    ///
+    /// # Errors
+    /// As [`Self::value`].
+    pub fn divide(&self, a: Int<'c>, b: Int<'c>) -> PassResult<'c, Int<'c>> {
         match b {
             Int::Known(known) => self.div(a, known.max(1)),
             Int::Value(_) => self.operation("arith.divui", a, b),
@@ -167,7 +206,10 @@ impl<'c> Ints<'c> {
     }
 
     /// `a mod b` for `a` at least 0 and `b` above.
-    pub(crate) fn modulo(&self, a: Int<'c>, b: Int<'c>) -> PassResult<'c, Int<'c>> {
+    ///
+    /// # Errors
+    /// As [`Self::value`].
+    pub fn modulo(&self, a: Int<'c>, b: Int<'c>) -> PassResult<'c, Int<'c>> {
         match b {
             Int::Known(known) => self.rem(a, known.max(1)),
             Int::Value(_) => self.operation("arith.remui", a, b),
@@ -175,12 +217,10 @@ impl<'c> Ints<'c> {
     }
 
     /// `condition ? a : b`.
-    pub(crate) fn select(
-        &self,
-        condition: Val<'c>,
-        a: Int<'c>,
-        b: Int<'c>,
-    ) -> PassResult<'c, Int<'c>> {
+    ///
+    /// # Errors
+    /// As [`Self::value`].
+    pub fn select(&self, condition: Val<'c>, a: Int<'c>, b: Int<'c>) -> PassResult<'c, Int<'c>> {
         if let (Int::Known(a), Int::Known(b)) = (a, b)
             && a == b
         {
@@ -193,7 +233,10 @@ impl<'c> Ints<'c> {
     }
 
     /// Bitwise `a xor b`.
-    pub(crate) fn xor(&self, a: Int<'c>, b: Int<'c>) -> PassResult<'c, Int<'c>> {
+    ///
+    /// # Errors
+    /// As [`Self::value`].
+    pub fn xor(&self, a: Int<'c>, b: Int<'c>) -> PassResult<'c, Int<'c>> {
         match (a, b) {
             (Int::Known(a), Int::Known(b)) => Ok(Int::Known(a ^ b)),
             (Int::Known(0), other) | (other, Int::Known(0)) => Ok(other),
@@ -202,15 +245,38 @@ impl<'c> Ints<'c> {
     }
 
     /// Bitwise `a and b`.
-    pub(crate) fn and(&self, a: Int<'c>, b: i64) -> PassResult<'c, Int<'c>> {
+    ///
+    /// # Errors
+    /// As [`Self::value`].
+    pub fn and(&self, a: Int<'c>, b: i64) -> PassResult<'c, Int<'c>> {
         match a {
             Int::Known(a) => Ok(Int::Known(a & b)),
             _ => self.operation("arith.andi", a, Int::Known(b)),
         }
     }
 
+    /// Where a swizzle moves the address.
+    ///
+    /// # Errors
+    /// When building fails.
+    pub fn swizzle(&self, swizzle: Swizzle, address: Int<'c>) -> PassResult<'c, Int<'c>> {
+        if let Int::Known(known) = address {
+            return Ok(Int::Known(swizzle.apply(known)));
+        }
+        let shift = i64::from(swizzle.shift());
+        let mask = ((1 << swizzle.bits()) - 1) << swizzle.base();
+        let bits = match swizzle.inner() {
+            true => self.and(self.shift(address, shift)?, mask)?,
+            false => self.shift(self.and(address, mask)?, -shift)?,
+        };
+        self.xor(address, bits)
+    }
+
     /// The smaller one, signed.
-    pub(crate) fn min(&self, a: Int<'c>, b: Int<'c>) -> PassResult<'c, Int<'c>> {
+    ///
+    /// # Errors
+    /// As [`Self::value`].
+    pub fn min(&self, a: Int<'c>, b: Int<'c>) -> PassResult<'c, Int<'c>> {
         match (a, b) {
             (Int::Known(a), Int::Known(b)) => Ok(Int::Known(a.min(b))),
             _ => self.operation("arith.minsi", a, b),
@@ -218,7 +284,10 @@ impl<'c> Ints<'c> {
     }
 
     /// The greater one, signed.
-    pub(crate) fn max(&self, a: Int<'c>, b: Int<'c>) -> PassResult<'c, Int<'c>> {
+    ///
+    /// # Errors
+    /// As [`Self::value`].
+    pub fn max(&self, a: Int<'c>, b: Int<'c>) -> PassResult<'c, Int<'c>> {
         match (a, b) {
             (Int::Known(a), Int::Known(b)) => Ok(Int::Known(a.max(b))),
             _ => self.operation("arith.maxsi", a, b),
@@ -226,7 +295,10 @@ impl<'c> Ints<'c> {
     }
 
     /// `a` shifted by a signed number of bits, to the right when positive.
-    pub(crate) fn shift(&self, a: Int<'c>, right: i64) -> PassResult<'c, Int<'c>> {
+    ///
+    /// # Errors
+    /// As [`Self::value`].
+    pub fn shift(&self, a: Int<'c>, right: i64) -> PassResult<'c, Int<'c>> {
         match right {
             0 => Ok(a),
             1.. => self.div(a, 1 << right),
@@ -235,17 +307,26 @@ impl<'c> Ints<'c> {
     }
 
     /// `a < b`, signed, as an `i1`.
-    pub(crate) fn less(&self, a: Int<'c>, b: Int<'c>) -> PassResult<'c, Val<'c>> {
+    ///
+    /// # Errors
+    /// As [`Self::value`].
+    pub fn less(&self, a: Int<'c>, b: Int<'c>) -> PassResult<'c, Val<'c>> {
         self.compare(Predicate::Less, a, b)
     }
 
+    /// `a < b`, unsigned, so that what is negative is not below, as an `i1`.
+    ///
+    /// # Errors
+    /// As [`Self::value`].
+    pub fn below(&self, a: Int<'c>, b: Int<'c>) -> PassResult<'c, Val<'c>> {
+        self.compare(Predicate::Below, a, b)
+    }
+
     /// A comparison, as an `i1`.
-    pub(crate) fn compare(
-        &self,
-        predicate: Predicate,
-        a: Int<'c>,
-        b: Int<'c>,
-    ) -> PassResult<'c, Val<'c>> {
+    ///
+    /// # Errors
+    /// As [`Self::value`].
+    pub fn compare(&self, predicate: Predicate, a: Int<'c>, b: Int<'c>) -> PassResult<'c, Val<'c>> {
         let bool = self
             .builder
             .r#type(|context| IntegerType::new(context, 1).into());
@@ -259,7 +340,10 @@ impl<'c> Ints<'c> {
     }
 
     /// A value of another integer type, or an index, in this type; truncated or extended with its sign.
-    pub(crate) fn cast(&self, number: Int<'c>) -> PassResult<'c, Int<'c>> {
+    ///
+    /// # Errors
+    /// As [`Self::value`].
+    pub fn cast(&self, number: Int<'c>) -> PassResult<'c, Int<'c>> {
         let Int::Value(value) = number else {
             return Ok(number);
         };
@@ -283,14 +367,16 @@ impl<'c> Ints<'c> {
 }
 
 fn width(r#type: Type) -> Option<u32> {
-    axe_passes::ir::types::bits(r#type)
+    types::bits(r#type)
 }
 
 /// `arith.cmpi`'s predicates that are used here.
 #[derive(Clone, Copy)]
-pub(crate) enum Predicate {
+pub enum Predicate {
     /// Equal.
     Equal = 0,
     /// Signed less.
     Less = 2,
+    /// Unsigned less.
+    Below = 6,
 }

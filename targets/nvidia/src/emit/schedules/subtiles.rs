@@ -1,4 +1,4 @@
-//! Panels of shared memory through which matrices of registers leave, and how their threads write them: panel by panel
+//! Subtiles of shared memory through which matrices of registers leave, and how their threads write them: subtile by subtile
 //! through a ring of slots.
 
 use crate::emit::emitter::Emitter;
@@ -24,12 +24,12 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::rc::Rc;
 
-/// Bytes of a panel's row at the least: tiles whose rows are no multiple have no panels.
-pub(crate) const PANEL_BYTES: i64 = 32;
-/// Bytes of a panel's row: the spans of the swizzles, of which the widest that divides the tile's rows is taken.
-const ROW_BYTES: [i64; 3] = [128, 64, PANEL_BYTES];
+/// Bytes of a subtile's row at the least: tiles whose rows are no multiple have no subtiles.
+pub(crate) const SUBTILE_ROW_BYTES: i64 = 32;
+/// Bytes of a subtile's row: the spans of the swizzles, of which the widest that divides the tile's rows is taken.
+const ROW_BYTES: [i64; 3] = [128, 64, SUBTILE_ROW_BYTES];
 
-/// How the threads write a panel.
+/// How the threads write a subtile.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "lowercase")]
 pub(super) enum Write {
@@ -39,34 +39,34 @@ pub(super) enum Write {
     Vectors(CopyPlan),
 }
 
-/// The panels of a register tensor.
+/// The subtiles of a register tensor.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Panels {
+pub(super) struct Subtiles {
     /// How many there are for each part of the thread group: a part has rows, barriers and a ring of its own.
     pub count: i64,
-    /// Rows of a panel: those of a part.
+    /// Rows of a subtile: those of a part.
     pub rows: i64,
-    /// Columns of a panel.
+    /// Columns of a subtile.
     pub columns: i64,
     /// The rings that they go through.
     pub slots: Slots,
-    /// Whether the scope's other panels go around in other parts, so that all of them are waited for before and after.
+    /// Whether the scope's other subtiles go around in other parts, so that all of them are waited for before and after.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub foreign: bool,
     /// How they are written.
     pub write: Write,
 }
 
-/// A panel as its threads hold it, and the registers of each panel in the panel fragment's order.
-pub(super) struct HeldPanels {
+/// A subtile as its threads hold it, and the registers of each subtile in the subtile fragment's order.
+pub(super) struct HeldSubtiles {
     /// The first one.
     pub fragment: Rc<Fragment>,
     /// Of the whole tensor's.
     pub registers: Vec<Vec<usize>>,
 }
 
-/// What a copy by way of panels stores.
+/// What a copy by way of subtiles stores.
 struct Stored<'a, 'c> {
     site: Site<'a, 'c>,
     /// The destination.
@@ -80,7 +80,7 @@ struct Stored<'a, 'c> {
 
 impl<'a, 'c> Stored<'a, 'c> {
     fn of(site: Site<'a, 'c>) -> Result<Self, Decline> {
-        if !site.kernel.has_roles || !site.chip().has_tma {
+        if !site.kernel.is_warp_specialized || !site.chip().has_tma {
             return Err(Decline::new(
                 "expected a kernel with roles on a chip with a tensor memory accelerator",
             ));
@@ -90,7 +90,7 @@ impl<'a, 'c> Stored<'a, 'c> {
         let owner = Owner::new(full)?;
         if !owner.zero_digits.is_empty() || owner.first != 0 || owner.end < full.threads() {
             return Err(Decline::new(
-                "not every thread holds elements of its own, which it would write to a panel",
+                "not every thread holds elements of its own, which it would write to a subtile",
             ));
         }
         let &[rows, columns] = full.shape() else {
@@ -107,7 +107,7 @@ impl<'a, 'c> Stored<'a, 'c> {
         })
     }
 
-    /// The slots of panels of so many bytes: two for each ring where planners leave as much and it is there.
+    /// The slots of subtiles of so many bytes: two for each ring where planners leave as much and it is there.
     fn slots(&self, bytes: i64) -> Result<Slots, Decline> {
         let cursor = self.site.cursor;
         let free = cursor.free(self.site.chip().shared_bytes);
@@ -121,12 +121,12 @@ impl<'a, 'c> Stored<'a, 'c> {
         match more <= left {
             true => Ok(slots),
             false => Err(Decline::new(format!(
-                "panels take {more} bytes of shared memory, and {left} are left"
+                "subtiles take {more} bytes of shared memory, and {left} are left"
             ))),
         }
     }
 
-    /// Columns of a panel.
+    /// Columns of a subtile.
     fn width(&self) -> Result<i64, Decline> {
         let room = self.site.cursor.rings().room(self.parts);
         let row_bytes = row_bytes(
@@ -138,16 +138,16 @@ impl<'a, 'c> Stored<'a, 'c> {
         Ok(row_bytes / self.storage.bytes)
     }
 
-    fn held(&self, width: i64) -> Result<HeldPanels, Decline> {
+    fn held(&self, width: i64) -> Result<HeldSubtiles, Decline> {
         let r#type = operands(self.site.op).first().map(ValueLike::r#type);
         let source = r#type.ok_or_else(|| Decline::new("expected a source"))?;
         let threads = self.site.threads() / self.parts;
-        HeldPanels::of(source, self.full, [self.rows, width], threads)
+        HeldSubtiles::of(source, self.full, [self.rows, width], threads)
     }
 }
 
-impl HeldPanels {
-    /// The panels of `rows` x `columns` of a tensor, in so many threads of a part.
+impl HeldSubtiles {
+    /// The subtiles of `rows` x `columns` of a tensor, in so many threads of a part.
     fn of(
         source: Type<'_>,
         full: &Fragment,
@@ -155,8 +155,8 @@ impl HeldPanels {
         threads: i64,
     ) -> Result<Self, Decline> {
         let whole = full.shape().get(1).copied().unwrap_or(0);
-        let fragment = panel_fragment(source, full.shape(), [rows, columns], threads)?;
-        let registers = panel_registers(full, &fragment, whole / columns)?;
+        let fragment = subtile_fragment(source, full.shape(), [rows, columns], threads)?;
+        let registers = subtile_registers(full, &fragment, whole / columns)?;
         Ok(Self {
             fragment: Rc::new(fragment),
             registers,
@@ -164,8 +164,8 @@ impl HeldPanels {
     }
 }
 
-impl Panels {
-    /// The panels of what a copy stores.
+impl Subtiles {
+    /// The subtiles of what a copy stores.
     ///
     /// # Errors
     /// What they are not made for.
@@ -173,8 +173,8 @@ impl Panels {
         let stored = Stored::of(site)?;
         let width = stored.width()?;
         let held = stored.held(width)?;
-        let shared = panel(stored.storage, [stored.rows, width])
-            .map_err(|_| Decline::new("the panel has no place in shared memory"))?;
+        let shared = subtile(stored.storage, [stored.rows, width])
+            .map_err(|_| Decline::new("the subtile has no place in shared memory"))?;
         Ok(Self {
             count: stored.columns / width,
             rows: stored.rows,
@@ -185,7 +185,7 @@ impl Panels {
         })
     }
 
-    /// Checks panels that someone wrote.
+    /// Checks subtiles that someone wrote.
     ///
     /// # Errors
     /// The first thing that is wrong with them.
@@ -196,7 +196,7 @@ impl Panels {
             || stored.columns % self.columns != 0
         {
             return Err(Decline::new(format!(
-                "expected panels of rows of 32, 64 or 128 bytes that divide {} columns, got {} columns",
+                "expected subtiles of rows of 32, 64 or 128 bytes that divide {} columns, got {} columns",
                 stored.columns, self.columns
             )));
         }
@@ -214,14 +214,14 @@ impl Panels {
         };
         if planned.place() != self.place() {
             return Err(Decline::new(format!(
-                "expected {:?} (panels, rows, slots, foreign), got {:?}",
+                "expected {:?} (subtiles, rows, slots, foreign), got {:?}",
                 planned.place(),
                 self.place()
             )));
         }
         let held = stored.held(self.columns)?;
-        let shared = panel(stored.storage, [self.rows, self.columns])
-            .map_err(|_| Decline::new("the panel has no place in shared memory"))?;
+        let shared = subtile(stored.storage, [self.rows, self.columns])
+            .map_err(|_| Decline::new("the subtile has no place in shared memory"))?;
         match &self.write {
             Write::Matrices(plan) if bytes == 2 => {
                 with_memory(&shared, |memory| plan.verify(&held.fragment, memory))
@@ -242,27 +242,27 @@ impl Panels {
         group / self.slots.parts.max(1)
     }
 
-    /// The panels as the threads hold them.
+    /// The subtiles as the threads hold them.
     pub(super) fn held<'c>(
         &self,
         emitter: &Emitter<'c>,
         op: Op<'c>,
         full: &Fragment,
-    ) -> PassResult<'c, HeldPanels> {
+    ) -> PassResult<'c, HeldSubtiles> {
         let source = operands(op).first().map(ValueLike::r#type);
         let source = source.ok_or_else(|| emitter.error("expected a source"))?;
         let threads = self.threads(emitter.threads);
-        HeldPanels::of(source, full, [self.rows, self.columns], threads)
+        HeldSubtiles::of(source, full, [self.rows, self.columns], threads)
             .map_err(|decline| emitter.error(decline.to_string()))
     }
 
-    /// A panel of shared memory for elements like these.
+    /// A subtile of shared memory for elements like these.
     pub(super) fn shared<'c>(&self, like: &Storage<'c>) -> Result<Storage<'c>, Decline> {
-        panel(like, [self.rows, self.columns])
-            .map_err(|_| Decline::new("the panel has no place in shared memory"))
+        subtile(like, [self.rows, self.columns])
+            .map_err(|_| Decline::new("the subtile has no place in shared memory"))
     }
 
-    /// A panel of shared memory at an address.
+    /// A subtile of shared memory at an address.
     pub(super) fn at<'c>(
         &self,
         emitter: &Emitter<'c>,
@@ -275,11 +275,11 @@ impl Panels {
     }
 }
 
-impl fmt::Display for Panels {
+impl fmt::Display for Subtiles {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{} panels of {} x {} for each of {} parts, through {} slots",
+            "{} subtiles of {} x {} for each of {} parts, through {} slots",
             self.count, self.rows, self.columns, self.slots.parts, self.slots.count,
         )?;
         match &self.write {
@@ -289,7 +289,7 @@ impl fmt::Display for Panels {
     }
 }
 
-/// The widest rows of panels of so many columns: of those that fit the slots that there are, else of those that fit new ones.
+/// The widest rows of subtiles of so many columns: of those that fit the slots that there are, else of those that fit new ones.
 fn row_bytes(
     columns: i64,
     bytes: i64,
@@ -304,8 +304,8 @@ fn row_bytes(
         .or_else(|| rows().next());
     found.ok_or_else(|| {
         Decline::new(format!(
-            "{columns} columns: expected a multiple of {}, panels of 32 bytes or more",
-            PANEL_BYTES / bytes
+            "{columns} columns: expected a multiple of {}, subtiles of 32 bytes or more",
+            SUBTILE_ROW_BYTES / bytes
         ))
     })
 }
@@ -341,8 +341,8 @@ fn parts(full: &Fragment, warps: i64) -> i64 {
     }
 }
 
-/// The first panel of the first part, as its threads hold it.
-fn panel_fragment(
+/// The first subtile of the first part, as its threads hold it.
+fn subtile_fragment(
     source: Type<'_>,
     shape: &[i64],
     [rows, columns]: [i64; 2],
@@ -352,37 +352,37 @@ fn panel_fragment(
     let layout = layout
         .layout()
         .map_err(|error| Decline::new(error.to_string()))?;
-    let panel = part(&layout, shape, &[0..rows, 0..columns])
-        .map_err(|error| Decline::new(format!("a panel of the tensor has no layout: {error}")))?;
-    Fragment::new(&panel, &[rows, columns], threads)
+    let subtile = part(&layout, shape, &[0..rows, 0..columns])
+        .map_err(|error| Decline::new(format!("a subtile of the tensor has no layout: {error}")))?;
+    Fragment::new(&subtile, &[rows, columns], threads)
 }
 
-/// The registers of the whole fragment that hold what each panel's registers hold.
-fn panel_registers(
+/// The registers of the whole fragment that hold what each subtile's registers hold.
+fn subtile_registers(
     full: &Fragment,
-    panel: &Fragment,
-    panels: i64,
+    subtile: &Fragment,
+    subtiles: i64,
 ) -> Result<Vec<Vec<usize>>, Decline> {
-    let columns = panel.shape().get(1).copied().unwrap_or(0);
+    let columns = subtile.shape().get(1).copied().unwrap_or(0);
     let place = |row: i64, column: i64| {
         let found = (0..full.registers())
             .find(|register| full.index(0, *register).as_deref() == Some(&[row, column]));
         found.and_then(|register| usize::try_from(register).ok())
     };
-    let of_panel = |number: i64| {
-        (0..panel.registers())
-            .map(|register| match panel.index(0, register).as_deref() {
+    let of_subtile = |number: i64| {
+        (0..subtile.registers())
+            .map(|register| match subtile.index(0, register).as_deref() {
                 Some(&[row, column]) => place(row, column + number * columns),
                 _ => None,
             })
             .collect::<Option<Vec<_>>>()
-            .ok_or_else(|| Decline::new("the panels of the tensor are held in different ways"))
+            .ok_or_else(|| Decline::new("the subtiles of the tensor are held in different ways"))
     };
-    let all: Vec<_> = (0..panels).map(of_panel).collect::<Result<_, _>>()?;
+    let all: Vec<_> = (0..subtiles).map(of_subtile).collect::<Result<_, _>>()?;
     for (number, registers) in (0..).zip(&all) {
-        for thread in 0..panel.threads() {
+        for thread in 0..subtile.threads() {
             for (register, &whole) in (0..).zip(registers) {
-                let expected = panel.index(thread, register).map(|index| {
+                let expected = subtile.index(thread, register).map(|index| {
                     index
                         .iter()
                         .zip([0, number * columns])
@@ -392,7 +392,7 @@ fn panel_registers(
                 let whole = i64::try_from(whole).unwrap_or(-1);
                 if full.index(thread, whole) != expected {
                     return Err(Decline::new(
-                        "the panels of the tensor are held in different ways",
+                        "the subtiles of the tensor are held in different ways",
                     ));
                 }
             }
@@ -409,8 +409,8 @@ fn write_plan(fragment: &Fragment, shared: &Storage<'_>) -> Result<Write, Declin
     }
 }
 
-/// A panel of shared memory, with the swizzle of its rows.
-fn panel<'c>(like: &Storage<'c>, [rows, columns]: [i64; 2]) -> axe_layout::Result<Storage<'c>> {
+/// A subtile of shared memory, with the swizzle of its rows.
+fn subtile<'c>(like: &Storage<'c>, [rows, columns]: [i64; 2]) -> axe_layout::Result<Storage<'c>> {
     let log = |chunks: i64| u32::try_from(chunks).unwrap_or(1).trailing_zeros();
     let (chunk, span) = (log(16 / like.bytes), log(columns * like.bytes / 16));
     let iter = |extent, stride| vec![Iter::new(extent, stride, Axis::M)];
