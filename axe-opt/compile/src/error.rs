@@ -36,6 +36,11 @@ impl From<CpuError> for CompileError {
 }
 
 impl CompileError {
+    /// A target that this build does not have.
+    pub(crate) fn unknown_target(target: &str) -> Self {
+        Self::Target(target.to_owned(), axe_targets::chips().join(", "))
+    }
+
     /// The operations of a host function that a package cannot hold.
     pub(crate) fn host(failures: &[PassError<'_>]) -> Self {
         let text = |failure: &PassError<'_>| {

@@ -108,8 +108,7 @@ fn compile_with(
     let start = Instant::now();
     let toolchain = axe_targets::toolchain(target);
     if target != CPU && toolchain.is_none() {
-        let chips = axe_targets::chips().join(", ");
-        return Err(CompileError::Target(target.to_owned(), chips));
+        return Err(CompileError::unknown_target(target));
     }
     let context = axe_cpu::context();
     let mut module = axe_cpu::parse(&context, source)?;
@@ -180,8 +179,7 @@ pub fn explain<'s>(source: impl Into<Source<'s>>, chip: &str) -> Result<(), Comp
     let context = axe_cpu::context();
     let mut module = axe_cpu::parse(&context, source)?;
     let Some(toolchain) = axe_targets::toolchain(chip) else {
-        let chips = axe_targets::chips().join(", ");
-        return Err(CompileError::Target(chip.to_owned(), chips));
+        return Err(CompileError::unknown_target(chip));
     };
     let logical = toolchain.to_logical(chip);
     let passes = format!(

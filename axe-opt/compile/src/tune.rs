@@ -4,8 +4,6 @@
 //! so that whoever times the packages needs no compiler.
 
 use crate::{CompileError, Compiled, Source, compile_as, register};
-use axe_nvidia::facts::chip::chip;
-use axe_nvidia::planner::candidates;
 use axe_package::{DType, Key, OperandOrder, TunedOp};
 use axe_passes::ir::Op;
 
@@ -24,9 +22,8 @@ pub struct Job {
 pub fn jobs(keys: &[Key], limit: usize) -> (Vec<Job>, Vec<String>) {
     let (mut jobs, mut notes) = (Vec::new(), Vec::new());
     for key in keys {
-        let found = chip(&key.chip)
-            .map(|chip| candidates(key, chip, limit))
-            .unwrap_or_default();
+        let toolchain = axe_targets::toolchain(&key.chip);
+        let found = toolchain.map_or_else(Vec::new, |of| of.candidates(key, limit));
         if found.is_empty() {
             notes.push(format!(
                 "{}: there are no kernels to choose from",
@@ -79,15 +76,14 @@ fn order(layout: OperandOrder) -> &'static str {
 /// The products of a module, as keys of the database, and why others have none.
 ///
 /// # Errors
-/// A target that is no chip of NVIDIA's, and the diagnostics of MLIR.
+/// An unknown target, and the diagnostics of MLIR.
 pub fn products<'s>(
     source: impl Into<Source<'s>>,
     target: &str,
 ) -> Result<(Vec<Key>, Vec<String>), CompileError> {
     register();
-    let Some(chip) = chip(target) else {
-        let known = axe_nvidia::facts::chip::CHIPS.map(|chip| chip.name);
-        return Err(CompileError::Target(target.to_owned(), known.join(", ")));
+    let Some(toolchain) = axe_targets::toolchain(target) else {
+        return Err(CompileError::unknown_target(target));
     };
     let context = axe_cpu::context();
     let mut module = axe_cpu::parse(&context, source)?;
@@ -98,7 +94,7 @@ pub fn products<'s>(
     )?;
     // SAFETY: the operation lives as long as the module.
     let op = unsafe { Op::from_raw(module.as_operation().to_raw()) };
-    Ok(axe_nvidia::planner::products(op, chip))
+    Ok(toolchain.tunable(op, target))
 }
 
 impl Job {

@@ -1,7 +1,7 @@
 //! What a target gives to those who make kernel packages of modules: its pipeline, the parameters of its launches, its
 //! assembler. `axe compile` knows targets by this trait alone; `axe-targets` lists them.
 
-use axe_package::{Access, Arg, Expr, Kernel, Param};
+use axe_package::{Access, Arg, Expr, Kernel, Key, Param};
 use axe_passes::PassResult;
 use axe_passes::ir::Op;
 use melior::ir::Module;
@@ -58,6 +58,20 @@ pub trait Toolchain: Sync {
         chip: &str,
         kernels: &mut [Kernel],
     ) -> Result<Assembled, Box<dyn Error + Send + Sync>>;
+
+    /// At most `limit` plans that are worth timing for a key of the database of plans, as `axe.plan` takes them, the cost
+    /// model's own choice first; none where the target is not tuned.
+    fn candidates(&self, key: &Key, limit: usize) -> Vec<String> {
+        let _ = (key, limit);
+        Vec::new()
+    }
+
+    /// The operators of a logical module that the chip's database can have entries for, each once, in order; and why it
+    /// cannot for the others.
+    fn tunable(&self, module: Op<'_>, chip: &str) -> (Vec<Key>, Vec<String>) {
+        let _ = (module, chip);
+        (Vec::new(), Vec::new())
+    }
 }
 
 /// An operand of a launch in memory, by its place among the kernel's arguments.

@@ -107,8 +107,7 @@ impl<'c> Kernels<'c> for Planner {
 }
 
 /// At most `limit` plans that are worth timing for a key of the database, the cost model's own choice first.
-#[must_use]
-pub fn candidates(key: &Key, chip: &Chip, limit: usize) -> Vec<String> {
+pub(crate) fn candidates(key: &Key, chip: &Chip, limit: usize) -> Vec<String> {
     fn of<F: Family>(key: &Key, chip: &Chip, limit: usize) -> Option<Vec<String>> {
         let found = F::candidates(F::of_key(key)?, chip, limit);
         Some(found.iter().map(|found| found.config.to_string()).collect())
@@ -121,8 +120,7 @@ pub fn candidates(key: &Key, chip: &Chip, limit: usize) -> Vec<String> {
 
 /// The products of a module of logical operators that the database can have entries for, each once, in order;
 /// and why it cannot for the others.
-#[must_use]
-pub fn products(module: OperationRef<'_, '_>, chip: &Chip) -> (Vec<Key>, Vec<String>) {
+pub(crate) fn products(module: OperationRef<'_, '_>, chip: &Chip) -> (Vec<Key>, Vec<String>) {
     let (mut keys, mut others) = (Vec::new(), Vec::new());
     let all = walk::nested(module, &|_| true).into_iter();
     for op in all.filter(|op| is_product(*op)) {

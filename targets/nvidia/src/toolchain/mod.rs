@@ -6,9 +6,10 @@ mod miscompiled;
 mod ptxas;
 mod tensor_maps;
 
-use crate::facts::chip::CHIPS;
+use crate::facts::chip::{CHIPS, chip};
+use crate::planner;
 use axe_dialect::ops;
-use axe_package::{Arg, Kernel, Param};
+use axe_package::{Arg, Kernel, Key, Param};
 use axe_passes::dispatch::record;
 use axe_passes::ir::value::name;
 use axe_passes::ir::walk;
@@ -97,6 +98,16 @@ impl Toolchain for Nvidia {
         }
         made.files.insert(CUBIN.to_owned(), assembled.cubin);
         Ok(made)
+    }
+
+    fn candidates(&self, key: &Key, limit: usize) -> Vec<String> {
+        let chip = chip(&key.chip);
+        chip.map_or_else(Vec::new, |chip| planner::candidates(key, chip, limit))
+    }
+
+    fn tunable(&self, module: Op<'_>, name: &str) -> (Vec<Key>, Vec<String>) {
+        let chip = chip(name);
+        chip.map_or_else(Default::default, |chip| planner::products(module, chip))
     }
 }
 
