@@ -262,6 +262,22 @@ impl Device {
         Ok(())
     }
 
+    /// Address and size in bytes of a module's `.global` or `.const` variable, which keeps its value between
+    /// launches; `None` if the module has none of this name.
+    ///
+    /// # Errors
+    /// [`SimError::Launch`] if the module's variables do not fit into memory.
+    pub fn variable(
+        &mut self,
+        module: &Module,
+        name: &str,
+    ) -> Result<Option<(u64, u64)>, SimError> {
+        let addresses = self.load_globals(module)?;
+        let all = module.program.globals.iter().zip(addresses);
+        let mut found = all.filter(|(v, _)| v.name == name);
+        Ok(found.next().map(|(v, at)| (at, v.bytes())))
+    }
+
     /// Memory for cooperative groups' grid barrier: its size and a counter (`driver_abi.h` of the CUDA
     /// toolkit, `grid_workspace`), where a program reads its address; else 0.
     fn grid_workspace(&mut self, program: &Program) -> Result<u64, SimError> {
@@ -392,6 +408,10 @@ impl Simulator {
         let shared = SharedLayout::new(program, kernel, launch.smem);
         launch::check_shared(shared.used)?;
         let workspace = device.grid_workspace(program)?;
+        if program.by_name.contains_key("malloc") {
+            let made = device.memory.make_heap();
+            made.map_err(|f| SimError::Launch(f.to_string()))?;
+        }
         let state = LaunchState {
             program,
             kernel,

@@ -140,6 +140,28 @@ fn waits_and_commits_are_missed() {
     found("last", FindingKind::Race, "tensor memory", none);
 }
 
+/// LLVM moves arithmetic above the wait of Triton's kernels; the assembler keeps the order of the registers.
+#[test]
+fn a_use_before_a_wait_that_follows_is_a_note() {
+    let late = blackwell::one_cta().replace(
+        "bar.sync 0; // @last",
+        "tcgen05.wait::ld.sync.aligned; bar.sync 0;",
+    );
+    let none = |_: &str| String::new();
+    let found = broken(&late, 1, "wait_ld", none);
+    assert!(found.is_empty(), "{}", found[0]);
+    // The next load into the same registers is too late for it.
+    let again = late.replace(" // @wait_ld", " // @ld_again");
+    let twice = broken(&again, 1, "ld", |line| {
+        let used = "add.f32 %acc0, %acc0, %acc0;";
+        format!("{line}\n{used}\n{line}")
+    });
+    assert!(
+        twice.iter().all(|f| f.kind == FindingKind::WgmmaRegisters) && !twice.is_empty(),
+        "{twice:?}"
+    );
+}
+
 #[test]
 fn misuse_of_tensor_memory_is_found() {
     found(

@@ -124,7 +124,7 @@ fn memory_that_nothing_wrote() {
         Kind::Unwritten,
         good,
     );
-    let text = kernel("ld.global.u32 %r3, [%d1];");
+    let text = kernel("ld.global.u32 %r3, [%d1]; st.global.u32 [%d1], %r3;");
     let all = findings(
         &text,
         &Launch::new("k", 1, 32, vec![]),

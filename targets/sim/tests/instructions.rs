@@ -235,6 +235,26 @@ proptest! {
 }
 
 #[test]
+fn floats_reduce_over_a_warp() {
+    let of = |op: &str, values: [f32; 4]| {
+        let a = values.map(f32::to_bits);
+        let body = format!("redux.sync.{op} %f3, %f0, 0xf; mov.b32 %r9, %f3;");
+        let all = eval(&body, &a, &a, &a);
+        assert_eq!(all, vec![all[0]; 4]);
+        f32::from_bits(all[0])
+    };
+    let values = [1.5, f32::NAN, -7.0, 3.0];
+    assert_eq!(of("max.f32", values), 3.0);
+    assert_eq!(of("min.f32", values), -7.0);
+    assert_eq!(of("max.abs.f32", values), 7.0);
+    assert!(of("min.NaN.f32", values).is_nan());
+    assert!(of("max.f32", [f32::NAN; 4]).is_nan());
+    let zeros = [0.0, -0.0, 0.0, -0.0];
+    assert!(of("max.f32", zeros).is_sign_positive());
+    assert!(of("min.f32", zeros).is_sign_negative());
+}
+
+#[test]
 fn diverged_lanes_meet_at_a_shuffle() {
     // Both sides of the branch run to the shuffle of all lanes before either goes on.
     let body = "setp.lt.u32 %p0, %r20, 7; @%p0 bra small; add.u32 %r5, %r0, 100; bra both;
@@ -363,6 +383,18 @@ fn three_operands_packed_and_video_integers() {
     assert_eq!(r("vadd.s32.s32.s32.add %r9, %r1, %r2, %r2;"), 584);
     assert_eq!(r("vshl.u32.u32.u32.clamp.add %r9, %r2, 2, %r2;"), 1500);
     assert_eq!(r("vmin2.s32.s32.s32 %r9, %r1, %r2, %r4;"), 0xffff_fff0);
+    // What a part of d gets is saturated to it, the rest is c's.
+    assert_eq!(r("vadd.u32.u32.u32.sat %r9.b1, %r1, 0, %r4;"), 0x0403_ff01);
+    assert_eq!(r("vset.s32.s32.gt %r9, %r2, %r1;"), 1);
+    assert_eq!(r("vset.u32.u32.gt.add %r9, %r1, %r2, %r2;"), 301);
+    assert_eq!(r("vset4.u32.u32.lt %r9, %r3, %r4, 0;"), 0x0101_0000);
+    assert_eq!(r("vmad.s32.s32.s32 %r9, %r1, %r2, 7;") as i32, -4793);
+    // 300's low byte is 44.
+    assert_eq!(
+        r("vmad.s32.s32.s32.po.shr7 %r9, %r2.b0, 4, %r2;"),
+        (44 * 4 + 300 + 1) >> 7
+    );
+    assert_eq!(r("vmad.u32.u32.u32.sat %r9, %r1, %r1, 0;"), u32::MAX);
 }
 
 #[test]

@@ -56,6 +56,7 @@ max.NaN.f32 f0, f0, f1, f1; | min.s32 a, b, c, d; | fma.rz.f64 g0, g0, g1, g0; |
 vabsdiff4.u32.u32.u32.add a, b, c, d; | vsub2.s32.s32.s32.sat a, b, c, d; | vsub.s32.s32.s32.sat a, b, c; | vmax.u32.u32.u32 a, b, c; | vavrg2.s32.s32.s32 a, b, c, d; | vabsdiff.u32.s32.s32 a, b, c; | vmin.s32.u32.s32.max a, b.h1, c, d; | vmax4.u32.u32.u32 a, b, c, d;
 vshr.u32.u32.u32.wrap a, b, c; | vavrg4.u32.u32.u32 a, b, c, d; | vshl.u32.u32.u32.clamp.add a, b, c, d; | mov.b128 w, {x, y}; | mov.b128 {x, y}, v; | ld.global.b128 w, [x]; | st.relaxed.gpu.global.b128 [x], w;
 atom.relaxed.gpu.global.cas.b128 w, [x], v, w; | tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [a], 1, b; | tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [x], [y], 128; | mov.u32 a, %envreg2;
+alloca.u64 x, y, 16; | stacksave.u64 x; | stackrestore.u64 x; | vset.u32.s32.lt.add a, b.h1, c, d; | vset4.u32.u32.ne a, b, c, d; | vmad.u32.u32.s32.sat.shr15 a, b.b2, c, d; | vsub.s32.s32.s32.sat a.h1, b, c, d; | redux.sync.max.abs.NaN.f32 f0, f1, -1;
 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [a], 64; | tcgen05.dealloc.cta_group::2.sync.aligned.b32 a, b; | tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;
 tcgen05.mma.cta_group::1.kind::tf32.collector::a::use [a], [b], y, c, {a, b, c, d}, p, 3; | tcgen05.mma.cta_group::2.kind::i8 [a+4], x, y, c, p;
 tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16 [a], x, y, c, [b], [d], p; | tcgen05.cp.cta_group::2.64x128b.warpx2::01_23 [a], x;
@@ -132,6 +133,7 @@ fn what_the_table_excludes_stops_the_kernel_by_name() {
         "tcgen05.mma.sp.cta_group::1.kind::f16 [a], x, y, [b], c, p;",
         "tex.2d.v4.f32.f32 {f0}, [x, {f1}];",
         "mov.u32 a, %pm0;",
+        "vadd4.u32.u32.u32.add a, b.b3210, c, d;",
     ] {
         let module = module(line).unwrap();
         let errors: Vec<String> = module.unsupported().map(ToString::to_string).collect();

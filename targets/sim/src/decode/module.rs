@@ -51,6 +51,11 @@ pub fn decode(module: &Module) -> Result<Program, PtxError> {
             order[index] = function;
         }
     }
+    for (alias, function) in &module.aliases {
+        if let Some(&index) = program.by_name.get(function) {
+            names.insert(alias.clone(), Symbol::Function(index));
+        }
+    }
     for function in order {
         let lower = Lower::new(&mut program, Scoped(names.clone()), function)?;
         let func = match &function.body {

@@ -163,6 +163,8 @@ pub enum Op {
         a: Slot,
         mask: Slot,
         abs: bool,
+        /// Whether a NaN of binary32 is the result.
+        nan: bool,
     },
     /// Mask of active lanes.
     ActiveMask { d: Slot },
@@ -265,6 +267,12 @@ pub enum Op {
     Exit,
     /// `trap` or `brkpt`.
     Trap,
+    /// `alloca`: address, bytes, alignment.
+    Alloca { d: Slot, bytes: Slot, align: u64 },
+    /// `stacksave`.
+    StackSave { d: Slot },
+    /// `stackrestore`.
+    StackRestore { a: Slot },
     /// An instruction that is not supported, and why.
     Unsupported(std::sync::Arc<str>),
     /// `tensormap.replace`: space and address of the map, the field, the register of its value.
@@ -323,6 +331,8 @@ impl Op {
         match self {
             Self::Alu { s, .. } => read(s),
             Self::Mov { a, .. }
+            | Self::Alloca { bytes: a, .. }
+            | Self::StackRestore { a }
             | Self::Cvt { a, .. }
             | Self::CvtUnpack { a, .. }
             | Self::Unpack { a, .. }
@@ -355,6 +365,8 @@ impl Op {
         match self {
             Self::Alu { d, .. }
             | Self::Mov { d, .. }
+            | Self::Alloca { d, .. }
+            | Self::StackSave { d }
             | Self::Cvt { d, .. }
             | Self::CvtPack { d, .. }
             | Self::CvtUnpack { d, .. }

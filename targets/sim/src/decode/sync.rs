@@ -4,6 +4,7 @@ use super::lower::{Decoded, Lower, Symbol};
 use super::memory::{kind_of, reduce_op};
 use super::{Callee, MbarOp, Op, Order, Passed, ShflMode};
 use crate::ptx::ast::Operand;
+use crate::units::reduce::{Kind, Op as ReduceOp};
 
 impl Lower<'_> {
     pub(super) fn control(&mut self, parts: &[&str], ops: &[Operand]) -> Decoded<Option<Op>> {
@@ -35,6 +36,17 @@ impl Lower<'_> {
             "ret" => Op::Ret,
             "exit" => Op::Exit,
             "trap" | "brkpt" => Op::Trap,
+            "alloca" => Op::Alloca {
+                d: self.dst(self.nth(ops, 0)?)?,
+                bytes: self.src(self.nth(ops, 1)?, "u64")?,
+                align: ops.get(2).map_or(Ok(8), |n| self.constant_of(n))?,
+            },
+            "stacksave" => Op::StackSave {
+                d: self.dst(self.nth(ops, 0)?)?,
+            },
+            "stackrestore" => Op::StackRestore {
+                a: self.src(self.nth(ops, 0)?, "u64")?,
+            },
             "nanosleep" => Op::Sleep,
             "griddepcontrol" | "pmevent" => Op::Nop,
             "setmaxnreg" => {
@@ -159,6 +171,9 @@ impl Lower<'_> {
                 let (Some(op), Some((kind, _))) = (reduce_op(mods), kind_of(ty)) else {
                     return Err(self.error("unsupported redux"));
                 };
+                if kind == Kind::F32 && !matches!(op, ReduceOp::Min | ReduceOp::Max) {
+                    return Err(self.error("redux of f32 is min or max"));
+                }
                 let d = self.dst(self.nth(ops, 0)?)?;
                 let a = self.src(self.nth(ops, 1)?, ty)?;
                 let mask = self.src(self.nth(ops, 2)?, "b32")?;
@@ -169,6 +184,7 @@ impl Lower<'_> {
                     a,
                     mask,
                     abs: has("abs"),
+                    nan: has("NaN"),
                 }
             }
             "activemask" => Op::ActiveMask {

@@ -14,6 +14,11 @@ pub struct Int {
     signed: bool,
 }
 
+const UNSIGNED: Int = Int {
+    bits: 32,
+    signed: false,
+};
+
 impl Int {
     fn parse(ty: &str) -> Option<Self> {
         let (sign, bits) = ty.split_at_checked(1)?;
@@ -88,6 +93,49 @@ enum Act {
     /// Shifts clamp or wrap the amount.
     Shl(bool),
     Shr(bool),
+    /// 1 where the comparison holds.
+    Set(Compare),
+    /// The product plus c, plus one (`.po`), shifted right.
+    Mad {
+        one: bool,
+        shift: u32,
+    },
+}
+
+/// Comparisons of `vset`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Compare {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+}
+
+impl Compare {
+    fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "eq" => Self::Eq,
+            "ne" => Self::Ne,
+            "lt" => Self::Lt,
+            "le" => Self::Le,
+            "gt" => Self::Gt,
+            "ge" => Self::Ge,
+            _ => return None,
+        })
+    }
+
+    const fn holds(self, a: i64, b: i64) -> bool {
+        match self {
+            Self::Eq => a == b,
+            Self::Ne => a != b,
+            Self::Lt => a < b,
+            Self::Le => a <= b,
+            Self::Gt => a > b,
+            Self::Ge => a >= b,
+        }
+    }
 }
 
 /// `vadd`, `vadd2`, `vadd4` and their kin.
@@ -107,6 +155,8 @@ pub struct Video {
     saturate: bool,
     /// What is done with the result and c.
     second: Option<Act>,
+    /// First bit and width of the part of d that gets the result; the rest is c's.
+    merge: Option<(u32, u32)>,
 }
 
 impl Act {
@@ -128,6 +178,8 @@ impl Act {
                 i64::try_from(i128::from(a) << amount(clamp)).unwrap_or(i64::MAX << 32)
             }
             Self::Shr(clamp) => a >> amount(clamp),
+            Self::Set(compare) => i64::from(compare.holds(a, b)),
+            Self::Mad { .. } => a.wrapping_mul(b),
         }
     }
 }
@@ -139,7 +191,11 @@ impl Video {
 
     fn one(&self, a: u64, b: u64, c: u64) -> u64 {
         let [d, ta, tb] = self.types;
+        if let Act::Mad { one, shift } = self.act {
+            return self.multiply_add([a, b, c], one, shift);
+        }
         let width = 32 / self.parts;
+        let limit = self.merge.map_or(width, |(_, bits)| bits);
         let mut out = 0;
         let mut sum = d.get(c);
         for part in 0..self.parts {
@@ -147,10 +203,14 @@ impl Video {
             let (x, y) = (ta.get(at(a, self.select[0])), tb.get(at(b, self.select[1])));
             let mut value = self.act.apply(x, y);
             if self.saturate {
-                value = Int { bits: width, ..d }.saturate(value);
+                value = Int { bits: limit, ..d }.saturate(value);
             }
             sum += value;
             out |= (value as u64 & ((1 << width) - 1)) << (part * width);
+        }
+        if let Some((first, bits)) = self.merge {
+            let mask = ((1 << bits) - 1) << first;
+            return c & !mask | out << first & mask;
         }
         match self.second {
             None => out,
@@ -160,9 +220,51 @@ impl Video {
     }
 }
 
-/// Whether an operand is a part of a register.
-fn is_part(operand: Option<&Operand>) -> bool {
-    matches!(operand, Some(Operand::Name(name)) if name.contains('.'))
+impl Video {
+    /// `vmad`: the sum has more than 64 bits, and is signed where a factor is (PTX ISA `vmad`).
+    fn multiply_add(&self, [a, b, c]: [u64; 3], one: bool, shift: u32) -> u64 {
+        let [_, ta, tb] = self.types;
+        let part = |ty: Int, v: u64, i: usize| i128::from(ty.get(v >> self.select[i]));
+        let signed = ta.signed || tb.signed;
+        let c = Int { bits: 32, signed }.get(c);
+        let sum = part(ta, a, 0) * part(tb, b, 1) + i128::from(c) + i128::from(one);
+        let value = sum >> shift;
+        if !self.saturate {
+            return value as u64;
+        }
+        let (low, high) = if signed {
+            (i32::MIN.into(), i32::MAX.into())
+        } else {
+            (0, u32::MAX.into())
+        };
+        value.clamp(low, high) as u64
+    }
+}
+
+/// The register that an operand is a part of, the part's first bit, and its width.
+fn part_of(operand: &Operand) -> Option<(Operand, u32, u32)> {
+    let Operand::Name(name) = operand else {
+        return None;
+    };
+    let (base, part) = name.rsplit_once('.')?;
+    let (kind, n) = part.split_at_checked(1)?;
+    let n = n.parse::<u32>().ok()?;
+    let width = match (kind, n) {
+        ("b", 0..4) => 8,
+        ("h", 0..2) => 16,
+        _ => return None,
+    };
+    Some((Operand::Name(base.into()), n * width, width))
+}
+
+/// Whether an operand selects numbers of a register, such as `.b3210`.
+fn selects(operand: &Operand) -> bool {
+    let Operand::Name(name) = operand else {
+        return false;
+    };
+    let part = name.rsplit_once('.').map_or("", |(_, part)| part);
+    let digits = part.strip_prefix(['b', 'h']).unwrap_or("");
+    !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
 fn act(name: &str, clamp: bool) -> Option<Act> {
@@ -201,20 +303,33 @@ impl Lower<'_> {
 
     /// An operand, and the first bit of what `.b0` to `.b3`, `.h0`, `.h1` select, with its width.
     fn selected(&mut self, operand: &Operand) -> Decoded<(Slot, u32, Option<u32>)> {
-        if let Operand::Name(name) = operand
-            && let Some((base, part)) = name.rsplit_once('.')
-            && let Some((kind @ ("b" | "h"), n)) = part.split_at_checked(1)
-            && let Ok(n @ 0..4) = n.parse::<u32>()
-            && (kind == "b" || n < 2)
-        {
-            let width = if kind == "b" { 8 } else { 16 };
-            let slot = self.src(&Operand::Name(base.into()), "b32")?;
-            return Ok((slot, n * width, Some(width)));
+        match part_of(operand) {
+            Some((base, first, width)) => Ok((self.src(&base, "b32")?, first, Some(width))),
+            None => Ok((self.src(operand, "b32")?, 0, None)),
         }
-        Ok((self.src(operand, "b32")?, 0, None))
     }
 
-    /// Video instructions that name no part of the destination.
+    /// What the name and the modifiers of a video instruction say that it computes.
+    fn video_act(&self, name: &str, mods: &[&str]) -> Decoded<Option<Act>> {
+        Ok(match name {
+            "set" => {
+                let compare = mods.iter().find_map(|m| Compare::parse(m));
+                let missing = || self.error("vset needs a comparison");
+                Some(Act::Set(compare.ok_or_else(missing)?))
+            }
+            "mad" => Some(Act::Mad {
+                one: mods.contains(&"po"),
+                shift: match mods {
+                    _ if mods.contains(&"shr7") => 7,
+                    _ if mods.contains(&"shr15") => 15,
+                    _ => 0,
+                },
+            }),
+            _ => act(name, mods.contains(&"clamp")),
+        })
+    }
+
+    /// Video instructions; those of several numbers select and merge no parts.
     pub(super) fn video(
         &mut self,
         name: &str,
@@ -226,30 +341,32 @@ impl Lower<'_> {
         };
         let digits = base.trim_end_matches(['2', '4']);
         let parts = base[digits.len()..].parse().unwrap_or(1);
-        let clamp = mods.contains(&"clamp");
-        let Some(first) = act(digits, clamp) else {
+        let Some(first) = self.video_act(digits, mods)? else {
             return Ok(None);
         };
         let types: Vec<Int> = mods.iter().filter_map(|m| Int::parse(m)).collect();
-        let &[mut d, mut ta, mut tb] = types.as_slice() else {
-            return Err(self.error("a video instruction takes three types"));
+        let (mut d, mut ta, mut tb) = match (first, types.as_slice()) {
+            // What vset gives has no type of its own.
+            (Act::Set(_), &[ta, tb]) => (UNSIGNED, ta, tb),
+            (_, &[d, ta, tb]) => (d, ta, tb),
+            _ => return Err(self.error(format!("`{name}` takes a type for each operand"))),
         };
+        if parts > 1 && ops.iter().any(selects) {
+            return Err(self.error(format!("unsupported form of `{name}`, which selects parts")));
+        }
         let (a, at_a, width_a) = self.selected(self.nth(ops, 1)?)?;
         let (b, at_b, width_b) = self.selected(self.nth(ops, 2)?)?;
         let whole = 32 / parts;
         (d.bits, ta.bits, tb.bits) = (32, width_a.unwrap_or(whole), width_b.unwrap_or(whole));
-        let second = mods.last().and_then(|m| act(m, clamp));
+        let second = mods.last().and_then(|m| act(m, false));
+        let merge = part_of(self.nth(ops, 0)?);
+        let takes_c = second.is_some() || merge.is_some() || matches!(first, Act::Mad { .. });
         // Those of several parts always name c, which only parts of d that a mask leaves out are taken from.
-        if ops.len() != 3 + usize::from(second.is_some() || parts > 1) || is_part(ops.first()) {
-            return Err(self.error(format!(
-                "unsupported form of `{name}`, which merges into a part of d"
-            )));
-        }
-        if parts > 1 && ops.iter().any(|o| is_part(Some(o))) {
-            return Err(self.error(format!("unsupported form of `{name}`, which selects parts")));
+        if ops.len() != 3 + usize::from(takes_c || parts > 1) {
+            return Err(self.error(format!("`{name}` has {} operands", ops.len())));
         }
         Ok(Some(Op::Video(Box::new(Video {
-            d: self.dst(self.nth(ops, 0)?)?,
+            d: self.dst(merge.as_ref().map_or(&ops[0], |(base, ..)| base))?,
             a,
             b,
             c: match ops.get(3) {
@@ -262,6 +379,7 @@ impl Lower<'_> {
             parts,
             saturate: mods.contains(&"sat"),
             second,
+            merge: merge.map(|(_, first, width)| (first, width)),
         }))))
     }
 }

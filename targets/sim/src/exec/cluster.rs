@@ -419,6 +419,7 @@ fn new_warp(
         return_pc: NONE,
         caller: NONE,
         lanes: live,
+        dynamic: Vec::new(),
     };
     let id = warp.new_frame(launch.kernel, func, frame);
     warp.fragments.push(Fragment {

@@ -1,5 +1,6 @@
 //! Global memory: allocations with guard gaps, shared by all CTAs of a launch.
 
+use super::heap::{HEAP, Heap};
 use crate::check::clock::Foreign;
 use crate::check::shadow::{Actor, Conflict, Shadow};
 use crate::fault::Fault;
@@ -23,6 +24,8 @@ pub(crate) struct Allocation {
     words: Vec<AtomicU32>,
     written: Vec<AtomicU32>,
     freed: AtomicBool,
+    /// The blocks of kernels' `malloc`, if this is their heap.
+    pub(crate) heap: Option<Heap>,
 }
 
 impl Allocation {
@@ -41,7 +44,12 @@ impl Allocation {
             words: filled(bytes.div_ceil(4), u32::from_ne_bytes([POISON; 4]))?,
             written: filled(bytes.div_ceil(32), 0)?,
             freed: AtomicBool::new(false),
+            heap: None,
         })
+    }
+
+    const fn heap(&self) -> Option<&Heap> {
+        self.heap.as_ref()
     }
 
     fn word(&self, index: u64) -> u32 {
@@ -147,6 +155,24 @@ pub(crate) struct GlobalMemory {
 
 impl GlobalMemory {
     pub(crate) fn alloc(&mut self, bytes: u64, name: String) -> Result<u64, Fault> {
+        self.add(bytes, name, None)
+    }
+
+    /// Makes the heap of kernels' `malloc`, unless there is one.
+    pub(crate) fn make_heap(&mut self) -> Result<(), Fault> {
+        if self.heap().is_none() {
+            self.add(HEAP, "heap".into(), Some(Heap::default()))?;
+        }
+        Ok(())
+    }
+
+    /// The heap and its allocation.
+    pub(crate) fn heap(&self) -> Option<(&Allocation, &Heap)> {
+        let heap = |a| Option::zip(Some(a), Allocation::heap(a));
+        self.allocations.iter().find_map(|a| heap(a.as_ref()))
+    }
+
+    fn add(&mut self, bytes: u64, name: String, heap: Option<Heap>) -> Result<u64, Fault> {
         let base = self
             .allocations
             .last()
@@ -155,7 +181,8 @@ impl GlobalMemory {
         if bytes > 1 << 40 {
             return Err(too_large());
         }
-        let made = Allocation::new(base, bytes, name).ok_or_else(too_large)?;
+        let mut made = Allocation::new(base, bytes, name).ok_or_else(too_large)?;
+        made.heap = heap;
         self.allocations.push(Arc::new(made));
         Ok(base)
     }
@@ -191,7 +218,13 @@ impl GlobalMemory {
             && n <= a.bytes - (addr - a.base)
             && !a.freed.load(Relaxed)
         {
-            return Ok(i);
+            let outside = a.heap.as_ref().and_then(|h| h.outside(addr - a.base, n));
+            let fault = |detail| Fault::OutOfBounds {
+                addr,
+                bytes: n,
+                detail,
+            };
+            return outside.map_or(Ok(i), |detail| Err(fault(detail)));
         }
         Err(self.out_of_bounds(addr, n, at.map(|(_, a)| a.as_ref())))
     }
@@ -221,7 +254,10 @@ impl GlobalMemory {
     /// What lies at an address, for reports.
     pub(crate) fn describe(&self, addr: u64) -> String {
         match self.find(addr, 1).ok().and_then(|i| self.get(i)) {
-            Some(a) => format!("`{}` + {}", a.name, addr - a.base),
+            Some(a) => match &a.heap {
+                Some(heap) => heap.describe(addr - a.base),
+                None => format!("`{}` + {}", a.name, addr - a.base),
+            },
             None => format!("{addr:#x}"),
         }
     }

@@ -4,10 +4,12 @@
 //! immediate post-dominator of the branch that split them.
 
 use super::livelock::LastPoll;
+use super::undefined::Undefined;
 use crate::check::clock::WarpClocks;
 use crate::check::init::Written;
 use crate::decode::lanes::Lanes;
 use crate::decode::{Func, Pred, PredSrc, Slot};
+use crate::report::Finding;
 
 pub(crate) const FULL: u32 = u32::MAX;
 pub(crate) const NONE: u32 = u32::MAX;
@@ -72,6 +74,27 @@ pub(crate) struct Frame {
     pub(crate) return_pc: u32,
     pub(crate) caller: u32,
     pub(crate) lanes: u32,
+    /// What `alloca` gave its lanes.
+    pub(crate) dynamic: Vec<Dynamic>,
+}
+
+/// A piece of local memory that `alloca` gave to some lanes: its address and size in bytes.
+#[derive(Debug, Clone)]
+pub(crate) struct Dynamic {
+    pub(crate) lanes: u32,
+    pub(crate) at: u64,
+    pub(crate) bytes: u64,
+    /// Bytes behind it that nothing gets.
+    pub(crate) gap: u64,
+}
+
+impl Frame {
+    /// The end of the local memory of these lanes in a frame with `fixed` bytes of variables.
+    pub(crate) fn top(&self, fixed: u64, lanes: u32) -> u64 {
+        let theirs = self.dynamic.iter().filter(|p| p.lanes & lanes != 0);
+        let end = theirs.map(|p| p.at + p.bytes + p.gap).max();
+        end.unwrap_or(self.local + fixed)
+    }
 }
 
 /// State of a warp.
@@ -108,6 +131,10 @@ pub(crate) struct Warp {
     pub(crate) wgmma_open: Vec<(usize, u8)>,
     /// Registers that `tcgen05.ld` loads since the last wait.
     pub(crate) loaded: Vec<usize>,
+    /// The first use of one of them: an error unless a wait follows.
+    pub(crate) early_use: Option<Box<Finding>>,
+    /// Values that were loaded from memory that nothing wrote.
+    pub(crate) undefined: Option<Box<Undefined>>,
     /// Index of the allocation of the last global access.
     pub(crate) last_alloc: usize,
     /// Strong loads, atomics and sleeps since lanes last parked at a join: signs of a polling loop.
@@ -153,6 +180,8 @@ impl Warp {
             wgmma_groups: std::collections::VecDeque::new(),
             wgmma_open: Vec::new(),
             loaded: Vec::new(),
+            early_use: None,
+            undefined: None,
         }
     }
 

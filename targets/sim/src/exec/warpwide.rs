@@ -6,8 +6,9 @@ use crate::decode::lanes::Lanes;
 use crate::decode::{MmaForm, MmaUnit, Op, ShflMode};
 use crate::fault::Fault;
 use crate::report::FindingKind;
+use crate::units::float::canonical_f32;
 use crate::units::mma::Accumulator;
-use crate::units::reduce::reduce;
+use crate::units::reduce::{Kind, Op as ReduceOp, reduce};
 use crate::units::scaled::Scales;
 use crate::units::tensor_core::Generation;
 
@@ -113,6 +114,7 @@ pub(super) fn execute(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, lanes: u32) -> Ste
             d,
             a,
             abs,
+            nan,
             ..
         } => {
             let x = *warp.reg(ctx.base, *a);
@@ -120,7 +122,10 @@ pub(super) fn execute(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, lanes: u32) -> Ste
             let mut all = lanes_of(group);
             let mut value = all.next().map_or(0, get);
             for lane in all {
-                value = reduce(*op, *kind, value, get(lane))?;
+                value = match kind {
+                    Kind::F32 => extreme(*op, *nan, value, get(lane)),
+                    _ => reduce(*op, *kind, value, get(lane))?,
+                };
             }
             warp.write(ctx.base, *d, &[value; 32], union);
         }
@@ -170,7 +175,40 @@ fn member_groups(masks: &Lanes, executing: u32) -> Vec<(u32, u32)> {
     groups
 }
 
-/// The source lane of each lane and whether it lies in its segment (PTX ISA `shfl.sync`).
+/// `redux.sync.min` and `.max` of binary32: as `min` and `max` have it, +0 is above -0 and a number beats a
+/// NaN, unless `.NaN` is given.
+fn extreme(op: ReduceOp, nan: bool, a: u64, b: u64) -> u64 {
+    let [x, y] = [a, b].map(|v| f32::from_bits(v as u32));
+    let value = match (x.is_nan(), y.is_nan()) {
+        (true, true) => f32::NAN,
+        (true, false) | (false, true) if nan => f32::NAN,
+        (true, false) => y,
+        (false, true) => x,
+        // Zeros of both signs.
+        _ if x == y && op == ReduceOp::Min => return a | b,
+        _ if x == y => return a & b,
+        _ if op == ReduceOp::Min => x.min(y),
+        _ => x.max(y),
+    };
+    u64::from(canonical_f32(value).to_bits())
+}
+
+/// The source lane of a lane, and whether it lies in its segment (PTX ISA `shfl.sync`).
+pub(super) fn shuffle_source(mode: ShflMode, lane: usize, b: u64, c: u64) -> (i64, bool) {
+    let me = lane as i64;
+    let (bval, cval) = ((b & 31) as i64, (c & 31) as i64);
+    let segment = (c >> 8 & 31) as i64;
+    let max = (me & segment) | (cval & !segment);
+    let min = me & segment;
+    let (from, ok) = match mode {
+        ShflMode::Up => (me - bval, me - bval >= max),
+        ShflMode::Down => (me + bval, me + bval <= max),
+        ShflMode::Bfly => (me ^ bval, (me ^ bval) <= max),
+        ShflMode::Idx => (min | (bval & !segment), (min | (bval & !segment)) <= max),
+    };
+    (if ok { from } else { me }, ok)
+}
+
 fn shuffle(
     ctx: &Ctx<'_, '_>,
     warp: &mut Warp,
@@ -187,18 +225,7 @@ fn shuffle(
     let mut out: Lanes = [0; 32];
     let mut inside = 0u32;
     for lane in lanes_of(union) {
-        let me = lane as i64;
-        let (bval, cval) = ((y[lane] & 31) as i64, (z[lane] & 31) as i64);
-        let segment = (z[lane] >> 8 & 31) as i64;
-        let max = (me & segment) | (cval & !segment);
-        let min = me & segment;
-        let (from, ok) = match mode {
-            ShflMode::Up => (me - bval, me - bval >= max),
-            ShflMode::Down => (me + bval, me + bval <= max),
-            ShflMode::Bfly => (me ^ bval, (me ^ bval) <= max),
-            ShflMode::Idx => (min | (bval & !segment), (min | (bval & !segment)) <= max),
-        };
-        let from = if ok { from } else { me };
+        let (from, ok) = shuffle_source(mode, lane, y[lane], z[lane]);
         out[lane] = x.get(from as usize).copied().unwrap_or(0);
         inside |= u32::from(ok) << lane;
         if union >> (from & 31) & 1 == 0 {

@@ -17,6 +17,8 @@ pub struct Module {
     pub variables: Vec<Variable>,
     /// Kernels and functions, declarations included.
     pub functions: Vec<Function>,
+    /// `.alias`: a function's other name, and its name.
+    pub aliases: Vec<(String, String)>,
 }
 
 /// State space of a variable (PTX ISA 5.1).

@@ -98,8 +98,12 @@ pub(in crate::exec) fn describe_entity(
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Doing<'a> {
     Read,
+    /// Reads registers of the thread alone: [`unwritten`] tells what of it nothing wrote.
+    Load,
     /// With the registers that are written, an element each, where they are.
     Write(&'a [Slot]),
+    /// With the bytes that are written.
+    WriteBytes(&'a [u8]),
 }
 
 /// Checks of one lane's access: initialisation and races.
@@ -139,8 +143,15 @@ fn same_value(
     (place, bytes): (Target, u64),
     doing: Doing<'_>,
 ) -> bool {
-    let Doing::Write(regs) = doing else {
-        return false;
+    let regs = match doing {
+        Doing::Read | Doing::Load => return false,
+        Doing::Write(regs) => regs,
+        Doing::WriteBytes(data) => {
+            return data
+                .iter()
+                .zip(0..)
+                .all(|(&byte, i)| peek(ctx, step_target(place, i), 1) == Some(byte.into()));
+        }
     };
     let Some(each) = bytes.checked_div(regs.len() as u64) else {
         return false;
@@ -152,6 +163,25 @@ fn same_value(
     })
 }
 
+/// What a read takes from global or shared memory that nothing wrote, in words.
+pub(super) fn unwritten(ctx: &Ctx<'_, '_>, place: Target, bytes: u64) -> Option<String> {
+    let what = match place {
+        Target::Shared { rank, offset } => {
+            let written = &ctx.cluster.ctas[rank].written;
+            let at = written.first_unwritten(offset as usize, bytes as usize)?;
+            ctx.launch.describe_shared(at as u64) + " in shared memory"
+        }
+        Target::Global(addr) => {
+            let memory = ctx.launch.memory;
+            let a = memory.get(memory.find(addr, bytes).ok()?)?;
+            let at = a.first_unwritten(addr - a.base, bytes)?;
+            memory.describe(a.base + at)
+        }
+        Target::Local(_) | Target::Param(_) => return None,
+    };
+    Some(format!("read of {what}, which nothing has written"))
+}
+
 fn check_shared(
     ctx: &mut Ctx<'_, '_>,
     warp: &Warp,
@@ -160,13 +190,13 @@ fn check_shared(
     doing: Doing<'_>,
     actor: &Actor<'_>,
 ) {
-    let write = !matches!(doing, Doing::Read);
+    let write = !matches!(doing, Doing::Read | Doing::Load);
     let cta = &mut ctx.cluster.ctas[rank];
     if write {
         cta.written.set(offset as usize, bytes as usize);
-    } else if let Some(at) = cta.written.first_unwritten(offset as usize, bytes as usize) {
-        let what = ctx.launch.describe_shared(at as u64);
-        let message = format!("read of {what} in shared memory, which nothing has written");
+    } else if matches!(doing, Doing::Read)
+        && let Some(message) = unwritten(ctx, Target::Shared { rank, offset }, bytes)
+    {
         ctx.find(warp, FindingKind::Unwritten, lane as u32, message, None);
     }
     if ctx.cta != rank {
@@ -205,7 +235,7 @@ fn check_global(
     actor: &Actor<'_>,
 ) {
     let memory = ctx.launch.memory;
-    let write = !matches!(doing, Doing::Read);
+    let write = !matches!(doing, Doing::Read | Doing::Load);
     let Ok(index) = memory.find(addr, bytes) else {
         return;
     };
@@ -213,9 +243,9 @@ fn check_global(
         return;
     };
     let offset = addr - allocation.base;
-    if !write && let Some(at) = allocation.first_unwritten(offset, bytes) {
-        let what = memory.describe(allocation.base + at);
-        let message = format!("read of {what}, which nothing has written");
+    if matches!(doing, Doing::Read)
+        && let Some(message) = unwritten(ctx, Target::Global(addr), bytes)
+    {
         ctx.find(warp, FindingKind::Unwritten, lane as u32, message, None);
     }
     if let Some(conflict) = checks.access(index, offset, bytes, write, actor) {

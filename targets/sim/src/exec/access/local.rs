@@ -6,7 +6,7 @@ use crate::fault::Fault;
 use crate::report::FindingKind;
 
 /// Local memory of a thread is at most 512 KiB (CUDA C++ Programming Guide, technical specifications).
-const MAX_LOCAL: u64 = 512 * 1024;
+pub(in crate::exec) const MAX_LOCAL: u64 = 512 * 1024;
 
 /// A variable that an address lies in: its name, and the offset in it.
 struct Found<'a> {
@@ -22,6 +22,15 @@ fn variable<'a>(ctx: &Ctx<'a, '_>, warp: &Warp, addr: u64) -> Option<Found<'a>> 
     while id != NONE {
         let frame = &warp.frames[id as usize];
         let func = &ctx.launch.program.functions[frame.func];
+        let piece = (frame.dynamic.iter()).find(|p| addr.wrapping_sub(p.at) < p.bytes.max(1));
+        if let Some(piece) = piece {
+            return Some(Found {
+                name: "alloca",
+                offset: addr - piece.at,
+                bytes: piece.bytes,
+                param: false,
+            });
+        }
         if let Some(offset) = addr.checked_sub(frame.local) {
             // The variable there, or the one that ends before.
             let before = func.locals.iter().filter(|v| v.offset <= offset);

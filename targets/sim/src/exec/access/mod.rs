@@ -7,18 +7,20 @@ mod place;
 mod whole;
 
 pub(super) use check::{Racing, describe_entity, race_message, report_race};
+pub(super) use local::MAX_LOCAL;
 pub(super) use maps::{copy_map, replace_map};
 pub(super) use place::{SharedBytes, shared_place};
 pub(super) use whole::{matrix, read_bytes, store_word, write_bytes};
 
 use super::delayed::{catch_up, keep_back};
 use super::step::{Ctx, LaneFault, Step, generic_space, lanes_of};
+use super::undefined;
 use super::warp::Warp;
 use crate::decode::{Access, Atom, AtomOp, Order, RANK_SHIFT};
 use crate::fault::Fault;
 use crate::ptx::ast::Space;
 use crate::units::reduce::reduce_bytes;
-use check::{Doing, acquire, check, release};
+use check::{Doing, acquire, check, release, unwritten};
 use place::{Target, aligned, read, step_target, target, write};
 
 /// Address by lane of an access, for counters.
@@ -96,13 +98,26 @@ pub(super) fn load(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, access: &Access) -> S
                 warp,
                 lane,
                 (place, each * n),
-                Doing::Read,
+                Doing::Load,
                 access.order,
             );
+            if unwritten(ctx, place, each * n).is_some() {
+                mark_unwritten(ctx, warp, lane, place, access);
+            }
             acquire(ctx, warp, lane, place, access.order);
         }
     }
     Ok(())
+}
+
+/// Marks the registers whose elements nothing wrote.
+fn mark_unwritten(ctx: &Ctx<'_, '_>, warp: &mut Warp, lane: usize, place: Target, access: &Access) {
+    let each = u64::from(access.bytes);
+    for (&reg, i) in access.regs.iter().zip(0..) {
+        if let Some(message) = unwritten(ctx, step_target(place, i * each), each) {
+            undefined::mark(ctx, warp, lane, ctx.base + reg as usize, message);
+        }
+    }
 }
 
 pub(super) fn store(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, access: &Access) -> Step<()> {

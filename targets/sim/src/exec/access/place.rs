@@ -94,6 +94,7 @@ fn find_global(ctx: &Ctx<'_, '_>, warp: &mut Warp, addr: u64, bytes: u64) -> Res
     if let Some(a) = ctx.launch.memory.get(warp.last_alloc)
         && addr.wrapping_sub(a.base) < a.bytes
         && bytes <= a.bytes - (addr - a.base)
+        && a.heap.is_none()
     {
         // The index of a freed allocation is never cached: frees happen between launches.
         return Ok(warp.last_alloc);

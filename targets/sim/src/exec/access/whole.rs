@@ -11,6 +11,7 @@ use crate::exec::warp::Warp;
 use crate::fault::Fault;
 use crate::ptx::ast::Space;
 use crate::report::FindingKind;
+use crate::units::Bytes;
 
 fn doing(write: bool) -> Doing<'static> {
     if write {
@@ -136,24 +137,53 @@ pub(in crate::exec) fn matrix(
         let fail = |fault| LaneFault(lane as u32, fault);
         aligned(addr, 16).map_err(fail)?;
         let (rank, offset) = shared_place(ctx.cluster, addr, 16).map_err(fail)?;
-        if ctx.checking() {
+        if !store && ctx.checking() {
             let place = Target::Shared { rank, offset };
-            check(ctx, warp, lane, (place, 16), doing(store), Order::Weak);
+            check(ctx, warp, lane, (place, 16), Doing::Read, Order::Weak);
         }
     }
-    let mut memory = SharedBytes(ctx.cluster);
     if store {
-        let regs: Vec<[u32; 32]> = form
-            .regs
-            .iter()
-            .map(|&r| warp.reg(ctx.base, r).map(|v| v as u32))
-            .collect();
-        form.unit.store(&mut memory, &addrs, &regs)?;
-    } else {
-        let out = form.unit.load(&mut memory, &addrs)?;
-        for (&reg, value) in form.regs.iter().zip(&out) {
-            warp.write(ctx.base, reg, &value.map(u64::from), ctx.mask);
+        return store_rows(ctx, warp, form, &addrs);
+    }
+    let out = form.unit.load(&mut SharedBytes(ctx.cluster), &addrs)?;
+    for (&reg, value) in form.regs.iter().zip(&out) {
+        warp.write(ctx.base, reg, &value.map(u64::from), ctx.mask);
+    }
+    Ok(())
+}
+
+/// The rows that a `stmatrix` writes, in order of their lanes.
+#[derive(Default)]
+struct Rows(Vec<(u64, Vec<u8>)>);
+
+impl Bytes for Rows {
+    fn read(&mut self, _: u64, out: &mut [u8]) -> Result<(), Fault> {
+        out.fill(0);
+        Ok(())
+    }
+
+    fn write(&mut self, addr: u64, data: &[u8]) -> Result<(), Fault> {
+        self.0.push((addr, data.to_vec()));
+        Ok(())
+    }
+}
+
+/// `stmatrix`, row by row: small tiles of Triton's are in several lanes, which all write them.
+fn store_rows(ctx: &mut Ctx<'_, '_>, warp: &Warp, form: &Ldmatrix, addrs: &[u64; 32]) -> Step<()> {
+    let words = |&r: &u32| warp.reg(ctx.base, r).map(|v| v as u32);
+    let regs: Vec<[u32; 32]> = form.regs.iter().map(words).collect();
+    let mut rows = Rows::default();
+    form.unit.store(&mut rows, addrs, &regs)?;
+    for (lane, (addr, row)) in rows.0.iter().enumerate() {
+        let fail = |fault| LaneFault(lane as u32, fault);
+        let bytes = row.len() as u64;
+        if ctx.checking() {
+            let (rank, offset) = shared_place(ctx.cluster, *addr, bytes).map_err(fail)?;
+            let place = Target::Shared { rank, offset };
+            let written = Doing::WriteBytes(row);
+            check(ctx, warp, lane, (place, bytes), written, Order::Weak);
         }
+        SharedBytes(ctx.cluster).write(*addr, row).map_err(fail)?;
     }
     Ok(())
 }

@@ -206,10 +206,11 @@ pub(super) fn execute(ctx: &mut Ctx<'_, '_>, warp: &mut Warp) -> Step<Flow> {
     }
 }
 
-pub(super) fn check_outstanding(ctx: &Ctx<'_, '_>, warp: &Warp) {
+pub(super) fn check_outstanding(ctx: &Ctx<'_, '_>, warp: &mut Warp) {
     if !ctx.checking() {
         return;
     }
+    tcgen05::report_early_use(ctx, warp);
     let first = warp.index as u32 * 32;
     for lane in lanes_of(ctx.mask) {
         for (bulk, what) in [(true, "bulk copies"), (false, "cp.async copies")] {

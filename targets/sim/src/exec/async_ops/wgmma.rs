@@ -7,7 +7,7 @@ use crate::decode::{Op, Wgmma, WgmmaA};
 use crate::exec::cluster::WGMMA_AGENTS;
 use crate::exec::step::{Ctx, Flow, Step};
 use crate::exec::warp::{LOADED, Wait, Warp};
-use crate::report::FindingKind;
+use crate::report::{Finding, FindingKind};
 
 /// One warp's part of a wgmma, or the end of a group.
 #[derive(Debug, Clone)]
@@ -125,6 +125,14 @@ pub(in crate::exec) fn watch_registers(ctx: &Ctx<'_, '_>, warp: &mut Warp) -> bo
     if let Op::Mov { d, a } = ctx.inst.op {
         return copy_in_flight(ctx, warp, ctx.base + a as usize, ctx.base + d as usize);
     }
+    // As Triton takes accumulators of two halves apart before it waits.
+    if let Op::Unpack { parts, a, .. } = &ctx.inst.op
+        && warp.in_flight[ctx.base + *a as usize] & 1 != 0
+    {
+        let from = ctx.base + *a as usize;
+        let mut copies = parts.iter().map(|&d| ctx.base + d as usize);
+        return copies.any(|to| copy_in_flight(ctx, warp, from, to));
+    }
     if !ctx.checking() || matches!(ctx.inst.op, Op::Wgmma(_)) || loads(&ctx.inst.op) {
         return false;
     }
@@ -149,7 +157,9 @@ pub(in crate::exec) fn watch_registers(ctx: &Ctx<'_, '_>, warp: &mut Warp) -> bo
         if flags & LOADED != 0 {
             let message =
                 format!("a register that tcgen05.ld loads is {verb} before tcgen05.wait::ld");
-            ctx.find(warp, FindingKind::WgmmaRegisters, 32, message, None);
+            let place = ctx.place(warp, 32);
+            let found = || Box::new(Finding::new(FindingKind::WgmmaRegisters, place, message));
+            warp.early_use.get_or_insert_with(found);
             return false;
         }
         let what = if flags & 1 != 0 {

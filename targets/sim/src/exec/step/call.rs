@@ -59,10 +59,11 @@ fn enter_frame(ctx: &Ctx<'_, '_>, warp: &mut Warp, caller: u32, index: usize) ->
         func: index,
         regs: 0,
         preds: 0,
-        local: (below.local + functions[below.func].frame_bytes).next_multiple_of(16),
+        local: (below.top(functions[below.func].frame_bytes, ctx.mask)).next_multiple_of(16),
         return_pc: ctx.pc + 1,
         caller,
         lanes: ctx.mask,
+        dynamic: Vec::new(),
     };
     let id = warp.new_frame(index, &functions[index], frame);
     let cta = &ctx.cluster.ctas[ctx.cta];

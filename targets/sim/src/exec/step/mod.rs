@@ -4,6 +4,7 @@ mod call;
 mod control;
 mod print;
 mod registers;
+mod stack;
 mod system;
 
 use super::cluster::Cluster;
@@ -190,7 +191,7 @@ fn run_block(
             lanes & warp.pred(preds, inst.guard)
         };
         turn.left -= 1;
-        let watched = func.has_wgmma && mask != 0;
+        let watched = (func.has_wgmma && mask != 0) || warp.undefined.is_some();
         if !watched && registers::simple(warp, inst, base, preds, mask) {
             count(cluster, func_index, pc, mask);
             if !turn.ran {
@@ -244,7 +245,11 @@ fn run_one(
             }
         }
     }
-    let flow = if watched && super::async_ops::watch_registers(ctx, warp) {
+    if warp.undefined.is_some() {
+        super::undefined::watch(ctx, warp);
+    }
+    let asynchronous = ctx.launch.program.functions[ctx.func].has_wgmma && ctx.mask != 0;
+    let flow = if asynchronous && super::async_ops::watch_registers(ctx, warp) {
         Flow::Block(Wait::Async("wgmma results that it copies"))
     } else if watched && registers::simple(warp, ctx.inst, ctx.base, ctx.preds, ctx.mask) {
         Flow::Next
@@ -331,7 +336,7 @@ fn execute(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, lanes: u32) -> Step<Flow> {
             Err(Fault::Invalid("the kernel executed a trap".into()).into())
         }
         Op::Unsupported(why) if ctx.mask != 0 => Err(Fault::Unsupported(why.to_string()).into()),
-        Op::Trap | Op::Unsupported(_) => Ok(Flow::Next),
+        _ if ctx.mask == 0 => Ok(Flow::Next),
         Op::MapReplace {
             space,
             addr,
@@ -353,7 +358,17 @@ fn execute(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, lanes: u32) -> Step<Flow> {
             warp.write(ctx.base, *d, &[now & keep; 32], ctx.mask);
             Ok(Flow::Next)
         }
-        _ if ctx.mask == 0 => Ok(Flow::Next),
+        Op::Alloca { d, bytes, align } => {
+            stack::allocate(ctx, warp, (*d, *bytes, *align)).map(|()| Flow::Next)
+        }
+        Op::StackSave { d } => {
+            stack::save(ctx, warp, *d);
+            Ok(Flow::Next)
+        }
+        Op::StackRestore { a } => {
+            stack::restore(ctx, warp, *a);
+            Ok(Flow::Next)
+        }
         Op::Ld(access) => super::access::load(ctx, warp, access).map(|()| Flow::Next),
         Op::St(access) => super::access::store(ctx, warp, access).map(|()| Flow::Next),
         Op::Atom(atom) => super::access::atomic(ctx, warp, atom).map(|()| Flow::Next),

@@ -1,5 +1,5 @@
-//! Functions that the CUDA runtime provides: `vprintf` and `__assertfail` (CUDA C++ Programming Guide,
-//! "Formatted Output" and "Assertion"; their declarations are those of `crt/device_functions.h`).
+//! Functions that the CUDA runtime provides: `vprintf`, `__assertfail`, `malloc` and `free` (CUDA C++ Programming
+//! Guide, "Formatted Output", "Assertion", "Dynamic Global Memory Allocation"; their declarations are those of `crt/device_functions.h`).
 
 use super::call::{peek_local, poke_local};
 use super::print::{Argument, format};
@@ -82,20 +82,46 @@ fn print(
     args: &[Passed],
     results: &[Passed],
 ) -> Step<Flow> {
-    let local = warp.frames[warp.fragments[ctx.at].frame as usize].local;
     for lane in lanes_of(ctx.mask) {
         let text = text(ctx, warp, lane, args).map_err(|fault| LaneFault(lane as u32, fault))?;
         let mut output = (ctx.launch.output.lock()).unwrap_or_else(PoisonError::into_inner);
         output.push_str(&text);
         drop(output);
-        match results.first() {
-            Some(Passed::Local(offset, bytes)) => {
-                poke_local(warp, lane, local + offset, *bytes, text.len() as u64);
-            }
-            Some(Passed::Slot(slot)) => {
-                warp.regs[ctx.base + *slot as usize][lane] = text.len() as u64;
-            }
-            None => {}
+        give(ctx, warp, lane, results, text.len() as u64);
+    }
+    Ok(Flow::Next)
+}
+
+/// Sets the result of a call.
+fn give(ctx: &Ctx<'_, '_>, warp: &mut Warp, lane: usize, results: &[Passed], value: u64) {
+    let local = warp.frames[warp.fragments[ctx.at].frame as usize].local;
+    match results.first() {
+        Some(Passed::Local(offset, bytes)) => {
+            poke_local(warp, lane, local + offset, *bytes, value);
+        }
+        Some(Passed::Slot(slot)) => warp.regs[ctx.base + *slot as usize][lane] = value,
+        None => {}
+    }
+}
+
+/// `malloc(bytes)`: null when the heap is full, as in CUDA.
+fn allocate(ctx: &Ctx<'_, '_>, warp: &mut Warp, args: &[Passed], results: &[Passed]) -> Step<Flow> {
+    for lane in lanes_of(ctx.mask) {
+        let bytes = argument(ctx, warp, lane, args, 0);
+        let heap = ctx.launch.memory.heap();
+        let at = heap.and_then(|(a, heap)| Some(a.base + heap.take(bytes)?));
+        give(ctx, warp, lane, results, at.unwrap_or(0));
+    }
+    Ok(Flow::Next)
+}
+
+/// `free(address)`: of null it does nothing.
+fn free(ctx: &Ctx<'_, '_>, warp: &Warp, args: &[Passed]) -> Step<Flow> {
+    for lane in lanes_of(ctx.mask) {
+        let addr = argument(ctx, warp, lane, args, 0);
+        if let (1.., Some((a, heap))) = (addr, ctx.launch.memory.heap()) {
+            let freed = heap.give(addr.wrapping_sub(a.base));
+            freed.map_err(|fault| LaneFault(lane as u32, fault))?;
         }
     }
     Ok(Flow::Next)
@@ -122,6 +148,8 @@ pub(super) fn call(
     match name {
         "vprintf" => print(ctx, warp, args, results),
         "__assertfail" => Err(assertion(ctx, warp, args)),
+        "malloc" => allocate(ctx, warp, args, results),
+        "free" => free(ctx, warp, args),
         _ => Err(Fault::Unsupported(format!(
             "call of `{name}`, which the module does not define"
         ))

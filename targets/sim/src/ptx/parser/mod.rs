@@ -146,9 +146,7 @@ impl<'a> Parser<'a> {
                     module.strings.extend(strings);
                 }
                 Tok::Dot("pragma") => self.pragma()?,
-                Tok::Dot("alias") => {
-                    return Err(self.error("`.alias` is not supported"));
-                }
+                Tok::Dot("alias") => module.aliases.push(self.alias()?),
                 _ => self.declaration(&mut module)?,
             }
         }
@@ -166,6 +164,16 @@ impl<'a> Parser<'a> {
                 Err(self.unexpected("a version such as `9.0`"))
             }
         }
+    }
+
+    /// `.alias name, function;`
+    fn alias(&mut self) -> Parsed<(String, String)> {
+        self.at += 1;
+        let alias = self.word("a function's other name")?.to_string();
+        self.expect(b',')?;
+        let function = self.word("a function's name")?.to_string();
+        self.expect(b';')?;
+        Ok((alias, function))
     }
 
     fn file(&mut self) -> Parsed<(u32, String)> {

@@ -160,13 +160,16 @@ impl Instruction {
         let d = descriptor(bits)?;
         let (element, trans) = ([self.a, self.b][which], self.trans[which]);
         let per = self.unit_elements();
+        // What pads the unit is not read.
+        let used = (per * element.bits() as usize / 8).min(16);
         let k = self.kind.k();
         let mut out = vec![0; rows * k];
         let (lines, along) = if trans { (k, rows) } else { (rows, k) };
         for line in 0..lines {
             for u in 0..along / per {
                 let mut unit = [0u8; 16];
-                shared.read(d.address(trans, line as u64, u as u64), &mut unit)?;
+                let at = d.address(trans, line as u64, u as u64);
+                shared.read(at, &mut unit[..used])?;
                 for (i, x) in unpack(&unit, element, per).into_iter().enumerate() {
                     let (row, column) = if trans {
                         (u * per + i, line)

@@ -1,4 +1,5 @@
 use super::*;
+use crate::units::Bytes;
 use crate::units::float::Round;
 use crate::units::tensor_memory::TensorMemory;
 use crate::units::testing::Flat;
@@ -95,6 +96,45 @@ fn one_cta_products_of_every_kind() {
                 }
             }
         }
+    }
+}
+
+/// Memory in which only the first `used` bytes of each 16 may be read.
+struct Padded(Flat, usize);
+
+impl Bytes for Padded {
+    fn read(&mut self, addr: u64, out: &mut [u8]) -> Result<(), crate::fault::Fault> {
+        assert!(addr as usize % 16 + out.len() <= self.1, "{addr}");
+        self.0.read(addr, out)
+    }
+
+    fn write(&mut self, addr: u64, data: &[u8]) -> Result<(), crate::fault::Fault> {
+        self.0.write(addr, data)
+    }
+}
+
+#[test]
+fn padding_of_narrow_elements_is_not_read() {
+    for (code, format, used) in [
+        (0, Format::E4m3, 16),
+        (4, Format::E3m2, 12),
+        (5, Format::E2m1, 8),
+    ] {
+        let i = Instruction::decode(Kind::F8f6f4, idesc(128, 32, code, code, 1), 1).unwrap();
+        let mut tensor = TensorMemory::default();
+        tensor.allocate(64).unwrap();
+        let mut shared = Padded(Flat::new(1 << 16), used);
+        place(&mut shared.0, 0, 128, 0, format, 16);
+        place(&mut shared.0, 8192, 32, 1000, format, 16);
+        let mut ctas = [Cta {
+            tensor: &mut tensor,
+            shared: &mut shared,
+        }];
+        let a = OperandA::Shared(plain(0, 128 * 16));
+        i.execute(&mut ctas, &operands(16, a, plain(8192, 512), false))
+            .unwrap();
+        let got = f32::from_bits(tensor.get(17, 16 + 5).unwrap());
+        assert_eq!(f64::from(got), dot(17, 5, Kind::F8f6f4.k(), format));
     }
 }
 

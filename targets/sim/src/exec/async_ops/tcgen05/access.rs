@@ -6,6 +6,7 @@ use crate::decode::{Kind32, TensorAccess, TensorReduce};
 use crate::exec::step::Ctx;
 use crate::exec::warp::{LOADED, Warp};
 use crate::fault::Fault;
+use crate::report::Severity;
 use crate::units::tcgen05::Touch;
 
 /// Checks the access and returns its address.
@@ -49,6 +50,10 @@ pub(super) fn load(
     if let Some(reduce) = &form.reduce {
         let all = std::array::from_fn(|lane| reduced(reduce, words.iter().map(|w| w[lane])));
         warp.write(ctx.base, reduce.d, &all, ctx.mask);
+    }
+    let again = |slot: u32| warp.in_flight[ctx.base + slot as usize] & LOADED != 0;
+    if form.written().any(again) {
+        report_early_use(ctx, warp);
     }
     for slot in form.written() {
         let reg = ctx.base + slot as usize;
@@ -102,6 +107,13 @@ pub(super) fn store(
     memory(ctx.cluster, ctx.cta)?.store(form.shape, form.packed, warp.index, address, &words)
 }
 
+/// Reports that a loaded register was used, and no wait came.
+pub(in crate::exec::async_ops) fn report_early_use(ctx: &Ctx<'_, '_>, warp: &mut Warp) {
+    if let Some(finding) = warp.early_use.take() {
+        ctx.launch.record(*finding);
+    }
+}
+
 /// What the warp loaded or stored is complete.
 pub(super) fn wait(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, store: bool) {
     let local = if store {
@@ -109,6 +121,11 @@ pub(super) fn wait(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, store: bool) {
     } else {
         for reg in std::mem::take(&mut warp.loaded) {
             warp.in_flight[reg] &= !LOADED;
+        }
+        // LLVM moves arithmetic above the wait of Triton's kernels, and the assembler knows better.
+        if let Some(mut finding) = warp.early_use.take() {
+            finding.severity = Severity::Note;
+            ctx.launch.record(*finding);
         }
         load_agent(warp)
     };

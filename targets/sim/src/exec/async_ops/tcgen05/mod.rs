@@ -9,6 +9,8 @@ mod access;
 mod complete;
 mod issue;
 
+pub(super) use access::report_early_use;
+
 use super::memory::record;
 use super::{Agent, Place};
 use crate::check::shadow::{Actor, Conflict, Epoch, Shadow};
