@@ -295,3 +295,27 @@ fn what_the_cuda_runtime_provides() {
     let sum = (0..6 * 64).step_by(7).sum::<u32>();
     assert_eq!(to_words(&out[1]), vec![sum; 6 * 64]);
 }
+
+/// CUB's sums of half a warp: lanes of both halves may be apart from the rest of theirs.
+#[test]
+fn groups_that_are_in_pieces_reduce_on_their_own() {
+    for op in [
+        "redux.sync.add.u32 r4, r0, r5;",
+        "vote.sync.ballot.b32 r4, p, r5; popc.b32 r4, r4; mul.lo.u32 r4, r4, r6;",
+        "shfl.sync.bfly.b32 r4, r0, 8, 0x101f, r5; add.u32 r4, r4, r0; shfl.sync.bfly.b32 r7, r4, 4, 0x101f, r5; add.u32 r4, r4, r7; mul.lo.u32 r4, r4, r6;",
+    ] {
+        // Lanes 4 to 19 take the other way round.
+        let body = format!(
+            "and.b32 r5, r0, 16; shl.b32 r5, 0xffff, r5; mov.u32 r6, 1; setp.lt.u32 p, r0, 4; @p bra here; setp.gt.u32 p, r0, 19; @p bra here; mov.u32 r7, 2; bra here;
+here: setp.ne.u32 p, r0, 3; {op} ld.param.u64 d1, [O]; cvt.u64.u32 d2, r1; add.s64 d1, d1, d2; st.global.u32 [d1], r4;"
+        );
+        let launch = Launch::new("k", 1, 32, vec![]);
+        for seed in 0..16 {
+            let all = findings(&small(&body), &launch, vec![Given::Out(128)], seed);
+            assert!(all.is_empty(), "{op} seed {seed}: {}", all[0]);
+        }
+        let out = clean(&small(&body), &launch, || vec![Given::Out(128)]);
+        let words = to_words(&out[0]);
+        assert!(words[..16].iter().any(|&w| w != words[16]), "{op}");
+    }
+}

@@ -69,7 +69,11 @@ wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {{%r5, %r6}}, %d2, %d2, 1, 1, 
     };
     let apart = "mov.b32 {%h0, %h1}, %r5;";
     let start = Launch::new("k", 1, 128, vec![]);
-    for text in [body(apart, ""), body("", apart)] {
+    let longer = body(
+        &format!("{apart} cvt.u32.u16 %r8, %h1;"),
+        "cvt.u16.u32 %h1, %r8;",
+    );
+    for text in [body(apart, ""), body("", apart), longer] {
         // 16 products of ones.
         let out = clean(&text, &start, || vec![Given::Out(512)]);
         assert_eq!(to_words(&out[0]), [0x4c00_4c00; 128]);

@@ -38,6 +38,12 @@ pub(super) fn execute(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, lanes: u32) -> Ste
         ctx.mask = whole;
         return Ok(Flow::Next);
     }
+    let disjoint = |&(members, lanes): &(u32, u32)| lanes & !members == 0;
+    if groups.len() > 1 && groups.iter().all(disjoint) {
+        // A group whose other lanes are elsewhere waits for them; the rest does not.
+        split(ctx, warp, groups[0].1);
+        return Ok(Flow::Moved);
+    }
     let first = ctx.mask.trailing_zeros() as usize;
     let members = warp.reg(ctx.base, slot)[first] as u32;
     if ctx.mask & !members != 0 {
@@ -173,6 +179,15 @@ fn member_groups(masks: &Lanes, executing: u32) -> Vec<(u32, u32)> {
         }
     }
     groups
+}
+
+/// The lanes of `part` execute the instruction apart from the rest of their fragment.
+fn split(ctx: &Ctx<'_, '_>, warp: &mut Warp, part: u32) {
+    let here = &mut warp.fragments[ctx.at];
+    let mut rest = here.clone();
+    (here.mask, rest.mask) = (part, here.mask & !part);
+    rest.wait = None;
+    warp.fragments.push(rest);
 }
 
 /// `redux.sync.min` and `.max` of binary32: as `min` and `max` have it, +0 is above -0 and a number beats a

@@ -35,6 +35,13 @@ pub struct Convert {
 }
 
 impl Convert {
+    /// Whether integers keep their low bits: the conversion only moves them.
+    #[must_use]
+    pub const fn moves(&self) -> bool {
+        let float = matches!(self.from, Type::Float(_)) || matches!(self.to, Type::Float(_));
+        !float && !self.sat
+    }
+
     /// A conversion without modifiers.
     #[must_use]
     pub const fn plain(from: Type, to: Type) -> Self {

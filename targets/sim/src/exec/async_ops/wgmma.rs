@@ -125,6 +125,12 @@ pub(in crate::exec) fn watch_registers(ctx: &Ctx<'_, '_>, warp: &mut Warp) -> bo
     if let Op::Mov { d, a } = ctx.inst.op {
         return copy_in_flight(ctx, warp, ctx.base + a as usize, ctx.base + d as usize);
     }
+    if let Op::Cvt { convert, d, a, .. } = &ctx.inst.op
+        && convert.moves()
+        && warp.in_flight[ctx.base + *a as usize] & 1 != 0
+    {
+        return copy_in_flight(ctx, warp, ctx.base + *a as usize, ctx.base + *d as usize);
+    }
     // As Triton takes accumulators of two halves apart before it waits.
     if let Op::Unpack { parts, a, .. } = &ctx.inst.op
         && warp.in_flight[ctx.base + *a as usize] & 1 != 0

@@ -147,8 +147,11 @@ fn one(
         }
         MbarOp::Inval => {
             with_mbarrier(ctx.cluster, place, |_| Ok(()))?;
-            let at = place.1 as usize;
-            ctx.cluster.ctas[place.0].shared[at..at + 8].fill(0);
+            touch(ctx, warp, lane, place, true);
+            let cta = &mut ctx.cluster.ctas[place.0];
+            // The memory is free for any use, also by the async proxy, which knows mbarriers.
+            cta.shadow.forget(place.1, 8);
+            cta.shared[place.1 as usize..][..8].fill(0);
         }
         MbarOp::ExpectTx(bytes) => {
             let bytes = value(*bytes, warp);

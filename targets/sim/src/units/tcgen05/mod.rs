@@ -158,15 +158,16 @@ fn element(kind: Kind, code: u32) -> Option<Element> {
     Some(Element::Float(float))
 }
 
-/// Decodes a Blackwell shared-memory descriptor: as Hopper's, but bits 46-48 hold 1 and bits 61-63
-/// the swizzle (PTX ISA 9.7.16.4.1).
+/// Decodes a Blackwell shared-memory descriptor: as Hopper's, but bits 46-48 hold 1 (or 0, which runs) and
+/// bits 61-63 the swizzle (PTX ISA 9.7.16.4.1).
 ///
 /// # Errors
 /// [`Fault::Invalid`] for a wrong constant or swizzle code, [`Fault::Unsupported`] for the 32-byte
 /// atoms and absolute leading offsets.
 pub fn descriptor(bits: u64) -> Result<Descriptor, Fault> {
     let invalid = |what: &str| Fault::Invalid(format!("matrix descriptor {bits:#018x}: {what}"));
-    if (bits >> 46) & 7 != 1 {
+    // Triton up to 3.5 leaves them 0, and its kernels run.
+    if (bits >> 46) & 7 > 1 {
         return Err(invalid("bits 46-48 must hold 1"));
     }
     let swizzle = match bits >> 61 {
