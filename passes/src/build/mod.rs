@@ -18,7 +18,7 @@ use crate::{PassError, PassResult};
 use axe_dialect::ops::{
     self, CopyOp, ExtractSliceOp, FillOp, GemmOp, PeerOp, SliceOp, TransposeOp, ViewOp,
 };
-use axe_dialect::{LayoutAttribute, SpaceAttribute, element_type, memref_type};
+use axe_dialect::{Combiner, LayoutAttribute, SpaceAttribute, element_type, memref_type};
 use axe_layout::Layout;
 use melior::ir::attribute::IntegerAttribute;
 use melior::ir::r#type::IntegerType;
@@ -346,6 +346,53 @@ impl<'c> Code<'c> {
     pub fn fill(&self, value: Val<'c>, r#type: Type<'c>) -> PassResult<'c, Val<'c>> {
         let operands = FillOp::operands(value, None, &[]);
         self.builder.operator_value(&operands, r#type, &[])
+    }
+
+    /// `axe.map`: what `body` gives of an element of each input, element by element.
+    pub fn map(
+        &self,
+        inputs: &[Val<'c>],
+        r#type: Type<'c>,
+        body: impl FnOnce(Self, &[Val<'c>]) -> PassResult<'c, Val<'c>>,
+    ) -> PassResult<'c, Val<'c>> {
+        let elements: Vec<_> = inputs
+            .iter()
+            .map(|input| element_type(input.r#type()))
+            .collect();
+        let (region, arguments, inner) = self.builder.region(&elements);
+        let value = body(Self { builder: inner }, &arguments)?;
+        inner.operation(ops::YIELD, &[value], &[], &[], Vec::new())?;
+        let op = self
+            .builder
+            .operation(ops::MAP, inputs, &[r#type], &[], vec![region])?;
+        self.builder.result_of(op)
+    }
+
+    /// `axe.reduce` of a dimension.
+    pub fn reduce(
+        &self,
+        combiner: Combiner,
+        value: Val<'c>,
+        dim: i64,
+        r#type: Type<'c>,
+    ) -> PassResult<'c, Val<'c>> {
+        let combiner = self
+            .builder
+            .attribute(|context| combiner.attribute(context));
+        let attributes = [("combiner", combiner), ("dims", self.builder.i64s(&[dim]))];
+        self.builder
+            .value(ops::REDUCE, &[value], r#type, &attributes)
+    }
+
+    /// `axe.broadcast` along a dimension.
+    pub fn broadcast(&self, value: Val<'c>, dim: i64, r#type: Type<'c>) -> PassResult<'c, Val<'c>> {
+        let dims = [("dims", self.builder.i64s(&[dim]))];
+        self.builder.value(ops::BROADCAST, &[value], r#type, &dims)
+    }
+
+    /// `axe.cast`.
+    pub fn cast(&self, value: Val<'c>, r#type: Type<'c>) -> PassResult<'c, Val<'c>> {
+        self.builder.value(ops::CAST, &[value], r#type, &[])
     }
 
     /// A matrix product; `flags` are `trans_a` and `trans_b`.

@@ -1,5 +1,6 @@
 //! A function whose operators become kernels.
 
+use super::attention::{Attention, Declined, Found};
 use super::frame::Frame;
 use super::group::Group;
 use super::groups::Groups;
@@ -28,6 +29,15 @@ pub trait Kernels<'c> {
     /// # Errors
     /// At an operator that is not supported.
     fn prepare(&self, ops: &[Op<'c>]) -> PassResult<'c>;
+
+    /// Whether there is a kernel of attention; it is asked for each that is found.
+    ///
+    /// # Errors
+    /// Why there is none, for people.
+    fn takes(&self, attention: &Attention<'c>) -> Result<(), String>;
+
+    /// Says why operators that look like attention are planned one by one.
+    fn declined(&self, declined: &Declined<'c>);
 
     /// Adds the kernels of a group, and launches them at the builder's place.
     ///
@@ -135,10 +145,18 @@ fn plan_function<'c>(
         return Ok(0);
     }
     let own: Vec<_> = ops.into_iter().filter(|op| !refused.has(*op)).collect();
+    let attention = |ops: &[Op<'c>]| Found::of(ops, &|found| kernels.takes(found));
+    let found = attention(&own);
+    let own: Vec<_> = own.into_iter().filter(|op| !found.has(*op)).collect();
     kernels.prepare(&own)?;
     let ops = walk::operations(*block);
     extents(&ops)?;
-    let mut launches = Groups::of(&ops, &|op| refused.has(op))
+    // Operators were rewritten, and what read them reads others.
+    let found = attention(&ops);
+    for declined in &found.declined {
+        kernels.declined(declined);
+    }
+    let mut launches = Groups::of(&ops, &found, &|op| refused.has(op))
         .launches()
         .into_iter()
         .peekable();

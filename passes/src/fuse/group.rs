@@ -1,11 +1,13 @@
 //! A group: operators that become one kernel, and how they lie in its space.
 
+use super::attention::Attention;
 use super::operators::{bases, is_reshape, is_widening, splat};
 use super::space::{Kind, Place, Size, place_of, source};
 use crate::ir::value::{defining, identity, name, operands, results};
 use crate::ir::{Op, Val};
 use axe_dialect::ops;
 use std::collections::HashSet;
+use std::rc::Rc;
 
 /// What a group is built around.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +16,8 @@ pub enum Root<'c> {
     Gemm(Op<'c>),
     /// Elementwise operators and reductions of rows.
     Tiles,
+    /// Attention, whose result this operator forms.
+    Attention(Op<'c>),
     /// One operator by itself.
     Single(Op<'c>),
 }
@@ -36,6 +40,8 @@ pub struct Group<'c> {
     pub formed: HashSet<(usize, Kind)>,
     /// The operators whose results the kernel may store.
     pub owned: Vec<Op<'c>>,
+    /// What it computes, where it is attention.
+    pub attention: Option<Rc<Attention<'c>>>,
     /// Where its launch goes.
     pub position: Position,
     pub(super) sealed: bool,
@@ -50,6 +56,7 @@ impl<'c> Group<'c> {
             inputs: Vec::new(),
             formed: HashSet::new(),
             owned: Vec::new(),
+            attention: None,
             position: (0, 0),
             sealed: false,
         }

@@ -6,6 +6,7 @@
 //! fills, reshapes and conversions to a wider type cost nothing in registers: they are formed again in every
 //! group that reads them, and become a kernel only for a reader that cannot.
 
+use super::attention::{Attention, Found};
 use super::group::{Group, Root};
 use super::nest::{Nest, Start, is_nest};
 use super::operators::{bases, has, is_lazy, is_operator, is_product, is_reshape, start_of};
@@ -14,6 +15,7 @@ use crate::ir::value::{defining, identity, name, operands, results};
 use crate::ir::{Op, TensorType, Val};
 use axe_dialect::ops::Trait;
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 /// The groups of a block.
 #[derive(Debug, Default)]
@@ -25,11 +27,14 @@ pub(super) struct Groups<'c> {
 }
 
 impl<'c> Groups<'c> {
-    /// The groups of these operations, in program order, but for those that are `left` to the host.
-    pub(super) fn of(ops: &[Op<'c>], left: &impl Fn(Op<'c>) -> bool) -> Self {
+    /// The groups of these operations, in program order, but for those that are `left` to the host. Operators inside of
+    /// attention get groups too, for others may read them; nothing reads most of those, and they are dropped.
+    pub(super) fn of(ops: &[Op<'c>], found: &Found<'c>, left: &impl Fn(Op<'c>) -> bool) -> Self {
         let mut groups = Self::default();
         for (number, &op) in ops.iter().enumerate() {
-            if left(op) {
+            if let Some(attention) = found.of_result(op) {
+                groups.attention(op, attention, number);
+            } else if left(op) {
                 for operand in operands(op) {
                     groups.want(operand, number);
                 }
@@ -172,6 +177,26 @@ impl<'c> Groups<'c> {
             .filter(|operand| TensorType::of_value(*operand).is_some())
             .map(|operand| (operand, Kind::Full))
             .collect();
+        group.owned.push(op);
+        group.sealed = true;
+        group.position = (number, usize::MAX);
+        self.add(group.clone());
+        self.place(self.groups.len() - 1, group, op, number);
+    }
+
+    /// Attention reads its operands where they lie.
+    fn attention(&mut self, op: Op<'c>, attention: Rc<Attention<'c>>, number: usize) {
+        let total = Size {
+            dynamic: false,
+            known: 1,
+        };
+        let mut group = Group::new(Root::Attention(op), total, None);
+        for value in attention.reads() {
+            if !group.inputs.contains(&(value, Kind::Full)) {
+                group.inputs.push((value, Kind::Full));
+            }
+        }
+        group.attention = Some(attention);
         group.owned.push(op);
         group.sealed = true;
         group.position = (number, usize::MAX);

@@ -4,6 +4,7 @@
 //! * [`space`]: how tensors lie in the matrix that a kernel works on;
 //! * [`group`], `groups`: which operators share a kernel;
 //! * [`fusion`]: a group, read: what its kernel takes, forms and gives;
+//! * [`attention`]: products of weights that are formed of products;
 //! * [`fold`]: what is summed up over a streamed dimension, and how parts of it are merged;
 //! * [`nest`]: what no operator says, as loops;
 //! * [`registers`], [`arguments`], [`evaluate`]: the operators of a group on one tile;
@@ -12,6 +13,7 @@
 //! Nothing here knows a target: a target's planner gives each group its kernel, in a closure of [`function::plan`].
 
 pub mod arguments;
+pub mod attention;
 pub mod evaluate;
 pub mod fold;
 pub mod frame;

@@ -12,8 +12,9 @@
 //! * [`model`]: how long a configuration takes on a chip;
 //! * [`scheduler`], [`mainloop`], [`epilogue`]: the three parts of a product's kernel;
 //! * [`family`]: what a kind of kernel gives; [`choose`]: plans, the database, the search and explanations, for all of them;
-//! * [`gemm`], [`rows`], [`single`], [`loops`]: the families.
+//! * [`attention`], [`gemm`], [`rows`], [`single`], [`loops`]: the families.
 
+mod attention;
 mod choose;
 pub mod config;
 mod epilogue;
@@ -31,8 +32,10 @@ mod scheduler;
 mod single;
 
 use crate::facts::chip::Chip;
+use attention::Attentions;
 use axe_package::{Key, TunedDb};
 use axe_passes::PassResult;
+use axe_passes::fuse::attention::{Attention, Declined};
 use axe_passes::fuse::frame::Frame;
 use axe_passes::fuse::function::{self, Kernels};
 use axe_passes::fuse::group::{Group, Root};
@@ -40,7 +43,8 @@ use axe_passes::fuse::nest::is_nest;
 use axe_passes::fuse::operators::is_product;
 use axe_passes::ir::{Builder, Op, Val, walk};
 use axe_passes::registry::PassContext;
-use choose::tuned;
+use axe_passes::remark::{self, Kind};
+use choose::{CATEGORY, tuned};
 use family::{Choosing, Family, plan};
 use gemm::Gemms;
 use gemm::product::Gemm;
@@ -83,6 +87,19 @@ impl<'c> Kernels<'c> for Planner {
         gemm::widen::widen(ops, self.chip)
     }
 
+    fn takes(&self, attention: &Attention<'c>) -> Result<(), String> {
+        attention::takes(attention, self.chip)
+    }
+
+    fn declined(&self, declined: &Declined<'c>) {
+        let Declined { location, why } = declined;
+        let message = format!("no attention in one kernel: {why}");
+        remark::emit(*location, Kind::Missed, CATEGORY, "attention", "", &message);
+        if self.explain {
+            eprintln!("plan {location}: {message}");
+        }
+    }
+
     fn plan(
         &self,
         frame: &mut Frame<'c>,
@@ -97,6 +114,7 @@ impl<'c> Kernels<'c> for Planner {
         };
         match group.root {
             Root::Gemm(_) => plan::<Gemms>(&choosing, frame, builder, group, outputs),
+            Root::Attention(_) => plan::<Attentions>(&choosing, frame, builder, group, outputs),
             Root::Tiles => plan::<Rows>(&choosing, frame, builder, group, outputs),
             Root::Single(op) if is_nest(op) => {
                 plan::<Loops>(&choosing, frame, builder, group, outputs)

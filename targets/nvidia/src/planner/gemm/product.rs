@@ -358,7 +358,10 @@ impl<'c> Gemm<'c> {
 }
 
 /// What the `axe.plan` of an operator asks for: nothing, where it has none.
-fn asked(op: Op<'_>) -> PassResult<'_, Plan> {
+///
+/// # Errors
+/// At a plan that cannot be read.
+pub(in crate::planner) fn asked(op: Op<'_>) -> PassResult<'_, Plan> {
     let Ok(plan) = op.attribute("axe.plan") else {
         return Ok(Plan::default());
     };

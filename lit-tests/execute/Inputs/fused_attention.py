@@ -1,0 +1,288 @@
+"""Attention in linalg, as frameworks write it, with inputs and what numpy makes of them in f64.
+
+    python3 fused_attention.py FOLDER [--length 300 ...]     # module.mlir, arg0.npy, ..., out0.npy
+    python3 fused_attention.py FOLDER --draw SEED            # the same, of options that are drawn
+"""
+import argparse
+import random
+from pathlib import Path
+
+import numpy as np
+
+MASKS = ["none", "additive", "boolean", "guarded", "padding", "causal", "triangle", "added_causal", "window", "causal_bias"]
+
+
+def options(arguments=None):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    for name, default in dict(batch=1, length=0, keys=0, heads=1, kv_heads=0, dim=64, values=0, window=20, seed=7).items():
+        parser.add_argument("--" + name.replace("_", "-"), type=int, default=default)
+    parser.add_argument("--draw", type=int)
+    parser.add_argument("--dtype", choices=["f16", "bf16"], default="f16")
+    parser.add_argument("--layout", choices=["bhsd", "bshd"], default="bhsd")
+    parser.add_argument("--mask", choices=MASKS, default="none")
+    parser.add_argument("--scale", choices=["operands", "scores", "divided"], default="scores")
+    parser.add_argument("--divide", choices=["before", "after", "reciprocal"], default="before")
+    parser.add_argument("--round", action="store_true", help="scores and weights go through 16 bits, as torch rounds them")
+    parser.add_argument("--no-maximum", action="store_true", help="the row's maximum is not subtracted")
+    parser.add_argument("--exp2", action="store_true", help="weights are powers of two")
+    a = parser.parse_args(arguments)
+    if a.draw is not None:
+        draw(a)
+    a.keys, a.kv_heads, a.values = a.keys or a.length, a.kv_heads or a.heads, a.values or a.dim
+    return a
+
+
+def draw(a):
+    r = random.Random(a.draw)
+    a.batch, a.kv_heads = r.choice([1, 2]), r.choice([1, 1, 2])
+    a.heads = a.kv_heads * r.choice([1, 1, 2, 3])
+    a.length, a.keys = r.choice([1, 16, 77, 130, 200]), r.choice([8, 33, 100, 257])
+    a.dim = r.choice([16, 32, 64, 80, 96])
+    a.values = r.choice([a.dim, a.dim, 48])
+    a.dtype, a.layout = r.choice(["f16", "bf16"]), r.choice(["bhsd", "bshd"])
+    a.mask, a.scale = r.choice(MASKS), r.choice(["operands", "scores", "divided"])
+    a.divide, a.round, a.exp2 = r.choice(["before", "after", "reciprocal"]), r.random() < 0.3, r.random() < 0.3
+    a.no_maximum = a.mask in ("none", "causal") and a.dim <= 32 and r.random() < 0.3
+    a.seed = a.draw
+    print("drawn:", {key: value for key, value in vars(a).items() if key not in ("folder", "draw")})
+
+
+class Module:
+    """The text of a function, value by value."""
+
+    def __init__(self):
+        self.lines, self.number = [], 0
+
+    def add(self, text):
+        self.number += 1
+        self.lines.append(f"  %v{self.number} = {text}")
+        return f"%v{self.number}"
+
+    def generic(self, ins, shape, element, body, loops=None, reduced=0, init=None):
+        """`ins` are (value, its indices, shape, element type); `body` names them %a0, %a1, ..."""
+        loops = loops or len(shape) + reduced
+        dims = ", ".join(f"d{at}" for at in range(loops))
+        maps = [f"affine_map<({dims}) -> ({', '.join(index)})>" for _, index, _, _ in ins]
+        maps.append(f"affine_map<({dims}) -> ({', '.join(f'd{at}' for at in range(len(shape)))})>")
+        kinds = ", ".join(['"parallel"'] * (loops - reduced) + ['"reduction"'] * reduced)
+        result = tensor(shape, element)
+        out = self.add(f"tensor.empty() : {result}")
+        if init is not None:
+            constant = self.add(f"arith.constant {init}" + (f" : {element}" if element != "i1" else ""))
+            out = self.add(f"linalg.fill ins({constant} : {element}) outs({out} : {result}) -> {result}")
+        given = f"ins({', '.join(v for v, *_ in ins)} : {', '.join(tensor(s, e) for _, _, s, e in ins)}) " if ins else ""
+        arguments = ", ".join([f"%a{at}: {e}" for at, (*_, e) in enumerate(ins)] + [f"%acc: {element}"])
+        return self.add(
+            f"linalg.generic {{indexing_maps = [{', '.join(maps)}], iterator_types = [{kinds}]}} {given}outs({out} : {result}) {{\n"
+            f"  ^bb0({arguments}):\n    {body}\n  }} -> {result}")
+
+
+def tensor(shape, element):
+    return f"tensor<{'x'.join(map(str, shape))}{'x' if shape else ''}{element}>"
+
+
+def all_dims(rank):
+    return [f"d{at}" for at in range(rank)]
+
+
+def module(a):
+    """The module's text, and the types of a mask's tensor."""
+    m, t, group = Module(), a.dtype, a.heads // a.kv_heads
+    b, h, s, k, d, v = a.batch, a.heads, a.length, a.keys, a.dim, a.values
+    stored = lambda heads, length, dim: (b, heads, length, dim) if a.layout == "bhsd" else (b, length, heads, dim)
+    arguments = [(stored(h, s, d), t), (stored(a.kv_heads, k, d), t), (stored(a.kv_heads, k, v), t)]
+    operands = []
+    for number, (heads, length, dim) in enumerate([(h, s, d), (a.kv_heads, k, d), (a.kv_heads, k, v)]):
+        value, shape = f"%arg{number}", (b, heads, length, dim)
+        if a.layout == "bshd":
+            out = m.add(f"tensor.empty() : {tensor(shape, t)}")
+            value = m.add(f"linalg.transpose ins({value} : {tensor(stored(heads, length, dim), t)}) outs({out} : {tensor(shape, t)}) permutation = [0, 2, 1, 3]")
+        if number and group > 1:
+            wide = (b, heads, group, length, dim)
+            value = m.generic([(value, ["d0", "d1", "d3", "d4"], shape, t)], wide, t, f"linalg.yield %a0 : {t}")
+            shape = (b, h, length, dim)
+            value = m.add(f"tensor.collapse_shape {value} [[0], [1, 2], [3], [4]] : {tensor(wide, t)} into {tensor(shape, t)}")
+        if not a.round:
+            value = m.generic([(value, all_dims(4), shape, t)], shape, "f32", f"%0 = arith.extf %a0 : {t} to f32\n    linalg.yield %0 : f32")
+        operands.append((value, shape))
+    e = t if a.round else "f32"
+    scale, each = d ** -0.5, d ** -0.25
+    if a.scale == "operands":
+        for number in (0, 1):
+            value, shape = operands[number]
+            body = f"%c = arith.constant {each!r} : {e}\n    %0 = arith.mulf %a0, %c : {e}\n    linalg.yield %0 : {e}"
+            operands[number] = m.generic([(value, all_dims(4), shape, e)], shape, e, body), shape
+    (q, _), (key, _), (value, _) = operands
+    key_t = (b, h, d, k)
+    out = m.add(f"tensor.empty() : {tensor(key_t, e)}")
+    key = m.add(f"linalg.transpose ins({key} : {tensor((b, h, k, d), e)}) outs({out} : {tensor(key_t, e)}) permutation = [0, 1, 3, 2]")
+    flat = lambda value, shape, element: m.add(f"tensor.collapse_shape {value} [[0, 1], [2], [3]] : {tensor(shape, element)} into {tensor((b * h, *shape[2:]), element)}")
+
+    def product(x, xs, y, ys, shape):
+        x, y = flat(x, xs, e), flat(y, ys, e)
+        low = (b * h, *shape[2:])
+        zero, out = m.add(f"arith.constant 0.0 : {e}"), m.add(f"tensor.empty() : {tensor(low, e)}")
+        out = m.add(f"linalg.fill ins({zero} : {e}) outs({out} : {tensor(low, e)}) -> {tensor(low, e)}")
+        flat_types = f"{tensor((b * h, *xs[2:]), e)}, {tensor((b * h, *ys[2:]), e)}"
+        z = m.add(f"linalg.batch_matmul ins({x}, {y} : {flat_types}) outs({out} : {tensor(low, e)}) -> {tensor(low, e)}")
+        return m.add(f"tensor.expand_shape {z} [[0, 1], [2], [3]] output_shape {list(shape)} : {tensor(low, e)} into {tensor(shape, e)}")
+
+    full = (b, h, s, k)
+    x = product(q, (b, h, s, d), key, key_t, full)
+    each = lambda ins, element, body: m.generic(ins, full, element, body)
+    of = lambda value, element=e: (value, all_dims(4), full, element)
+    if a.scale == "scores":
+        x = each([of(x)], e, f"%c = arith.constant {scale!r} : {e}\n    %0 = arith.mulf %a0, %c : {e}\n    linalg.yield %0 : {e}")
+    if a.scale == "divided":
+        x = each([of(x)], e, f"%c = arith.constant {1 / scale!r} : {e}\n    %0 = arith.divf %a0, %c : {e}\n    linalg.yield %0 : {e}")
+    if a.round:
+        x = each([of(x)], "f32", f"%0 = arith.extf %a0 : {t} to f32\n    linalg.yield %0 : f32")
+    x, hidden = masked(m, a, x, arguments)
+    if a.exp2:
+        x = each([of(x, "f32")], "f32", f"%c = arith.constant {float(np.log2(np.e))!r} : f32\n    %0 = arith.mulf %a0, %c : f32\n    linalg.yield %0 : f32")
+    p = x
+    rows = ["d0", "d1", "d2"]
+    if not a.no_maximum:
+        top = m.generic([of(x, "f32")], full[:3], "f32", "%0 = arith.maximumf %a0, %acc : f32\n    linalg.yield %0 : f32", 4, 1, "0xFF800000")
+        p = each([of(x, "f32"), (top, rows, full[:3], "f32")], "f32", "%0 = arith.subf %a0, %a1 : f32\n    linalg.yield %0 : f32")
+    p = each([of(p, "f32")], "f32", f"%0 = math.{'exp2' if a.exp2 else 'exp'} %a0 : f32\n    linalg.yield %0 : f32")
+    total = m.generic([of(p, "f32")], full[:3], "f32", "%0 = arith.addf %a0, %acc : f32\n    linalg.yield %0 : f32", 4, 1, "0.0")
+    if a.divide == "before":
+        p = each([of(p, "f32"), (total, rows, full[:3], "f32")], "f32", "%0 = arith.divf %a0, %a1 : f32\n    linalg.yield %0 : f32")
+    if a.divide == "reciprocal":
+        body = "%c = arith.constant 1.0 : f32\n    %0 = arith.divf %c, %a0 : f32\n    linalg.yield %0 : f32"
+        inverse = m.generic([(total, rows, full[:3], "f32")], full[:3], "f32", body)
+        p = each([of(p, "f32"), (inverse, rows, full[:3], "f32")], "f32", "%0 = arith.mulf %a0, %a1 : f32\n    linalg.yield %0 : f32")
+    if a.mask == "guarded":
+        body = "%c = arith.constant 0xFFF0000000000000 : f64\n    %0 = arith.extf %a0 : f32 to f64\n    %1 = arith.cmpf oeq, %0, %c : f64\n    linalg.yield %1 : i1"
+        bits = each([of(hidden, "f32")], "i1", body)
+        every = m.generic([(bits, all_dims(4), full, "i1")], full[:3], "i1", "%0 = arith.andi %a0, %acc : i1\n    linalg.yield %0 : i1", 4, 1, "true")
+        body = "%c = arith.constant 0.0 : f32\n    %0 = arith.select %a0, %c, %a1 : f32\n    linalg.yield %0 : f32"
+        p = each([(every, rows, full[:3], "i1"), of(p, "f32")], "f32", body)
+    if a.round:
+        p = each([of(p, "f32")], t, f"%0 = arith.truncf %a0 : f32 to {t}\n    linalg.yield %0 : {t}")
+    o_shape = (b, h, s, v)
+    o = product(p, full, value, (b, h, k, v), o_shape)
+    if a.divide == "after":
+        e_of = lambda value: (value, all_dims(4), o_shape, e)
+        body = f"%0 = arith.divf %a0, %a1 : f32\n    linalg.yield %0 : f32"
+        if a.round:
+            body = f"%0 = arith.truncf %a1 : f32 to {t}\n    %1 = arith.divf %a0, %0 : {t}\n    linalg.yield %1 : {t}"
+        o = m.generic([e_of(o), (total, rows, full[:3], "f32")], o_shape, e, body)
+    if not a.round:
+        o = m.generic([(o, all_dims(4), o_shape, "f32")], o_shape, t, f"%0 = arith.truncf %a0 : f32 to {t}\n    linalg.yield %0 : {t}")
+    result = stored(h, s, v)
+    if a.layout == "bshd":
+        out = m.add(f"tensor.empty() : {tensor(result, t)}")
+        o = m.add(f"linalg.transpose ins({o} : {tensor(o_shape, t)}) outs({out} : {tensor(result, t)}) permutation = [0, 2, 1, 3]")
+    given = ", ".join(f"%arg{at}: {tensor(*argument)}" for at, argument in enumerate(arguments))
+    lines = "\n".join(m.lines)
+    return f"func.func @main({given}) -> {tensor(result, t)} {{\n{lines}\n  return {o} : {tensor(result, t)}\n}}\n", arguments
+
+
+def masked(m, a, x, arguments):
+    """Scores with their mask, and what a guard looks at."""
+    b, h, s, k = a.batch, a.heads, a.length, a.keys
+    full = (b, h, s, k)
+    at = (x, all_dims(4), full, "f32")
+    none = "%none = arith.constant 0xFF800000 : f32\n    "
+    if a.mask == "additive":
+        arguments.append(((b, 1, s, k), a.dtype))
+        body = f"%0 = arith.extf %a1 : {a.dtype} to f32\n    %1 = arith.addf %a0, %0 : f32\n    linalg.yield %1 : f32"
+        x = m.generic([at, ("%arg3", ["d0", "0", "d2", "d3"], (b, 1, s, k), a.dtype)], full, "f32", body)
+    if a.mask in ("boolean", "guarded"):
+        arguments.append(((s, k), "i1"))
+        body = none + "%0 = arith.select %a1, %a0, %none : f32\n    linalg.yield %0 : f32"
+        x = m.generic([at, ("%arg3", ["d2", "d3"], (s, k), "i1")], full, "f32", body)
+    if a.mask == "padding":
+        arguments.append(((b, k), "i1"))
+        body = none + "%0 = arith.select %a1, %none, %a0 : f32\n    linalg.yield %0 : f32"
+        x = m.generic([at, ("%arg3", ["d0", "d3"], (b, k), "i1")], full, "f32", body)
+    if a.mask in ("causal", "window", "causal_bias"):
+        body = none + "%i = linalg.index 2 : index\n    %j = linalg.index 3 : index\n    %y = arith.addf %a0, %none : f32\n    %0 = arith.cmpi ule, %j, %i : index\n    "
+        if a.mask == "window":
+            body += f"%w = arith.constant {a.window} : i64\n    %d = arith.subi %i, %j : index\n    %e = arith.index_cast %d : index to i64\n    %n = arith.cmpi slt, %e, %w : i64\n    %both = arith.andi %0, %n : i1\n    "
+        seen = "%both" if a.mask == "window" else "%0"
+        x = m.generic([at], full, "f32", body + f"%1 = arith.select {seen}, %a0, %none : f32\n    linalg.yield %1 : f32")
+    if a.mask == "causal_bias":
+        arguments.append(((h, s, k), "f32"))
+        body = "%1 = arith.addf %a0, %a1 : f32\n    linalg.yield %1 : f32"
+        x = m.generic([(x, all_dims(4), full, "f32"), ("%arg3", ["d1", "d2", "d3"], (h, s, k), "f32")], full, "f32", body)
+    if a.mask == "triangle":
+        rows = ", ".join("[" + ", ".join("true" if j <= i else "false" for j in range(k)) + "]" for i in range(s))
+        triangle = m.add(f"arith.constant dense<[{rows}]> : {tensor((s, k), 'i1')}")
+        body = none + "%0 = arith.select %a1, %a0, %none : f32\n    linalg.yield %0 : f32"
+        x = m.generic([at, (triangle, ["d2", "d3"], (s, k), "i1")], full, "f32", body)
+    if a.mask == "added_causal":
+        body = none + "%i = linalg.index 0 : index\n    %j = linalg.index 1 : index\n    %z = arith.constant 0.0 : f32\n    %0 = arith.cmpi sgt, %j, %i : index\n    %1 = arith.select %0, %none, %z : f32\n    linalg.yield %1 : f32"
+        bias = m.generic([], (s, k), "f32", body)
+        x = m.generic([at, (bias, ["d2", "d3"], (s, k), "f32")], full, "f32", "%0 = arith.addf %a0, %a1 : f32\n    linalg.yield %0 : f32")
+    return x, x
+
+
+def drawn(r, shape):
+    """Numbers that both types have: 8 bits of mantissa."""
+    x = r.standard_normal(shape).astype(np.float32)
+    return (x.view(np.uint32) & 0xFFFF0000).view(np.float32)
+
+
+def stored(a, x):
+    """As the type's file: bf16 is f32 without its lower half."""
+    if a.dtype == "f16":
+        return x.astype(np.float16)
+    bits = np.ascontiguousarray(x, np.float32).view(np.uint32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+
+
+def inputs(a, arguments):
+    r = np.random.default_rng(a.seed)
+    given = [drawn(r, shape) for shape, _ in arguments[:3]]
+    for shape, element in arguments[3:]:
+        if element == "i1":
+            bits = r.random(shape) < (0.2 if a.mask == "padding" else 0.7)
+            if a.mask == "guarded":
+                bits[::3] = False
+            elif a.mask == "boolean":
+                bits[:, 0] = True
+            else:
+                bits[:, 0] = False
+            given.append(bits)
+        else:
+            given.append(drawn(r, shape))
+    return given
+
+
+def expected(a, given):
+    q, k, v = (x.astype(np.float64) if a.layout == "bhsd" else x.astype(np.float64).transpose(0, 2, 1, 3) for x in given[:3])
+    k, v = (np.repeat(x, a.heads // a.kv_heads, 1) for x in (k, v))
+    x = q @ k.swapaxes(2, 3) / np.sqrt(a.dim)
+    i, j = np.arange(a.length)[:, None], np.arange(a.keys)
+    if a.mask in ("additive", "causal_bias"):
+        x = x + given[3]
+    if a.mask in ("boolean", "guarded"):
+        x = np.where(given[3], x, -np.inf)
+    if a.mask == "padding":
+        x = np.where(given[3][:, None, None, :], -np.inf, x)
+    if a.mask in ("causal", "triangle", "added_causal", "window", "causal_bias"):
+        x = np.where(j <= i, x, -np.inf)
+    if a.mask == "window":
+        x = np.where(i - j < a.window, x, -np.inf)
+    with np.errstate(invalid="ignore"):
+        p = np.exp(x - x.max(-1, keepdims=True))
+        p = p / p.sum(-1, keepdims=True)
+    if a.mask == "guarded":
+        p = np.nan_to_num(p)
+    o = p @ v
+    return o if a.layout == "bhsd" else o.transpose(0, 2, 1, 3)
+
+
+if __name__ == "__main__":
+    a = options()
+    a.folder.mkdir(parents=True, exist_ok=True)
+    text, arguments = module(a)
+    (a.folder / "module.mlir").write_text(text)
+    given = inputs(a, arguments)
+    for number, (x, (_, element)) in enumerate(zip(given, arguments)):
+        np.save(a.folder / f"arg{number}.npy", stored(a, x) if element == a.dtype else x)
+    np.save(a.folder / "out0.npy", np.ascontiguousarray(stored(a, expected(a, given))))

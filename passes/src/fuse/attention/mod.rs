@@ -1,0 +1,354 @@
+//! Attention, found by algebra: a matrix product whose operand is weights that are formed of another product, row by row.
+//!
+//! The result is read as a term of elements ([`read`], [`term`]), through whatever operators lie between, with each index as
+//! digits of the kernel's variables ([`index`]), so that views, transposes and repeated heads are steps in memory; the term is
+//! factored into exponentials and factors of a row ([`weights`]), and its mask into edges of blocks ([`visible`]). The streamed
+//! dimension is that of keys: the first product and the scores are inner, maximum, sum and second product are folds.
+//!
+//! Values inside have excess precision: rounding to f16 or bf16 and back, as programs write it between operators, is left out,
+//! and the weights are rounded to the type of the values once, before they are multiplied and before they are divided by
+//! their sum. Results are those of a result that is rounded to 16 bits; others are not taken.
+
+pub mod index;
+mod read;
+pub mod term;
+mod triangle;
+pub mod visible;
+pub mod weights;
+
+pub use read::{Extents, Operand, Read};
+
+use super::operators::{is_product, is_reshape};
+use crate::ir::value::{defining, name, only_result, operands, users};
+use crate::ir::{DYNAMIC, Op, TensorType, Val};
+use axe_dialect::ops;
+use index::{Step, Var};
+use melior::ir::operation::OperationLike;
+use melior::ir::{Location, Type};
+use read::{Reader, Stop};
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+use term::{Id, Term, Terms};
+use visible::Visible;
+use weights::Weights;
+
+/// Attention: `result = scale * sum_key w(row, key) values(key, column)`, weights by [`Weights`].
+#[derive(Clone, Debug)]
+pub struct Attention<'c> {
+    /// The extents of its variables.
+    pub extents: Extents,
+    /// What the first product sums over.
+    pub depth: i64,
+    /// The operands of the first product, and that of the second.
+    pub queries: Read<'c>,
+    /// Keys.
+    pub keys: Read<'c>,
+    /// Values.
+    pub values: Read<'c>,
+    /// The result, and its steps in memory.
+    pub result: Read<'c>,
+    /// The type of the values' elements, and of the queries' and keys'.
+    pub element: Type<'c>,
+    /// The weights.
+    pub weights: Weights,
+    /// What the terms of the score are.
+    pub terms: Terms,
+    /// Tensors that the score reads: its [`Term::Input`]s.
+    pub inputs: Vec<Read<'c>>,
+    /// The keys that rows see, as far as indices say it.
+    pub visible: Visible,
+    /// The score without what indices say of keys.
+    pub bare: Id,
+    /// The second product.
+    pub op: Op<'c>,
+    /// The operators that it takes the place of.
+    pub inner: HashSet<usize>,
+}
+
+impl<'c> Attention<'c> {
+    /// The tensors that it reads: queries, keys, values, and those of the score.
+    pub fn reads(&self) -> impl Iterator<Item = Val<'c>> {
+        let own = [&self.queries, &self.keys, &self.values].into_iter();
+        own.chain(&self.inputs).map(|read| read.tensor)
+    }
+}
+
+/// Why a group of operators that looks like attention is none.
+#[derive(Clone, Debug)]
+pub struct Declined<'c> {
+    /// The operator that stopped it.
+    pub location: Location<'c>,
+    /// Why.
+    pub why: String,
+}
+
+/// What was found in a block.
+#[derive(Clone, Debug, Default)]
+pub struct Found<'c> {
+    /// By the operator that forms the result.
+    pub taken: HashMap<usize, Rc<Attention<'c>>>,
+    /// What was not taken.
+    pub declined: Vec<Declined<'c>>,
+}
+
+impl<'c> Found<'c> {
+    /// Looks at the operators of a block; a target says why it has no kernel.
+    pub fn of(ops: &[Op<'c>], takes: &impl Fn(&Attention<'c>) -> Result<(), String>) -> Self {
+        let mut found = Self::default();
+        for &op in ops.iter().filter(|op| name(**op) == ops::GEMM) {
+            let mut declined = None;
+            for chain in chains(op) {
+                let read = attention(op, &chain).and_then(|attention| match takes(&attention) {
+                    Ok(()) => Ok(attention),
+                    Err(why) => Err(Some(Stop {
+                        location: op.location(),
+                        why,
+                    })),
+                });
+                match (read, chain.first().and_then(|value| defining(*value))) {
+                    (Ok(attention), Some(last)) => {
+                        let number = last.to_raw().ptr as usize;
+                        found.taken.insert(number, Rc::new(attention));
+                        declined = None;
+                        break;
+                    }
+                    (Ok(_), None) => {}
+                    // The longest chain is the one that says why.
+                    (Err(stopped), _) => declined = declined.or(stopped),
+                }
+            }
+            found
+                .declined
+                .extend(declined.map(|Stop { location, why }| Declined { location, why }));
+        }
+        found
+    }
+
+    /// The attention whose result an operator forms.
+    #[must_use]
+    pub fn of_result(&self, op: Op<'c>) -> Option<Rc<Attention<'c>>> {
+        self.taken.get(&(op.to_raw().ptr as usize)).cloned()
+    }
+
+    /// Whether attention takes the place of an operator.
+    #[must_use]
+    pub fn has(&self, op: Op<'c>) -> bool {
+        let number = op.to_raw().ptr as usize;
+        self.taken
+            .values()
+            .any(|attention| attention.inner.contains(&number))
+    }
+}
+
+/// The values that may be the result of a second product: what it gives through operators that nothing else reads, the longest
+/// chain first. Each ends with the product's own result.
+fn chains<'c>(op: Op<'c>) -> Vec<Vec<Val<'c>>> {
+    let Some(own) = only_result(op) else {
+        return Vec::new();
+    };
+    let mut chain = vec![own];
+    let mut all = vec![chain.clone()];
+    while let Some(&last) = chain.first() {
+        let users = users(last);
+        let &[user] = users.as_slice() else { break };
+        let through = is_reshape(user)
+            || [ops::TRANSPOSE, ops::CAST, ops::MAP].contains(&name(user).as_str());
+        let Some(next) = only_result(user).filter(|_| through) else {
+            break;
+        };
+        chain.insert(0, next);
+        // A view of a result is formed outside of the kernel.
+        if !is_reshape(user) {
+            all.push(chain.clone());
+        }
+    }
+    all.reverse();
+    all
+}
+
+/// Reads a chain as attention. The error is none where it is nothing like it.
+fn attention<'c>(op: Op<'c>, chain: &[Val<'c>]) -> Result<Attention<'c>, Option<Stop<'c>>> {
+    let result = *chain.first().ok_or(None)?;
+    let tensor = TensorType::of_value(result).ok_or(None)?;
+    if tensor.shape.contains(&DYNAMIC) {
+        return Err(is_like(op).then(|| Stop {
+            location: op.location(),
+            why: "extents of attention are static so far".to_owned(),
+        }));
+    }
+    let mut last = None;
+    for swapped in [false, true] {
+        let Some((extents, place, steps)) = places(op, chain, &tensor.shape, swapped) else {
+            continue;
+        };
+        let mut reader = Reader::new(op, extents);
+        match settle(&mut reader, result, &place, steps) {
+            Ok(attention) => return Ok(attention),
+            Err(stopped) => last = last.or(stopped),
+        }
+    }
+    Err(last.filter(|_| is_like(op)))
+}
+
+/// Whether an operand of a product is formed of another product by an exponential and a reduction.
+fn is_like(op: Op<'_>) -> bool {
+    let (mut next, mut seen) = (operands(op), HashSet::new());
+    let (mut product, mut fold, mut exponential) = (false, false, false);
+    while let Some(value) = next.pop() {
+        let Some(own) = defining(value).filter(|own| seen.insert(own.to_raw().ptr as usize)) else {
+            continue;
+        };
+        product |= is_product(own);
+        fold |= name(own) == ops::REDUCE;
+        let body = crate::ir::walk::nested(own, &|_| true);
+        exponential |= body.into_iter().any(|op| name(op).starts_with("math.exp"));
+        if !is_product(own) {
+            next.extend(operands(own));
+        }
+    }
+    product && fold && exponential
+}
+
+/// The extents of a second product, and its result's place and steps; `swapped`, where its rows are the result's columns.
+fn places<'c>(
+    op: Op<'c>,
+    chain: &[Val<'c>],
+    shape: &[i64],
+    swapped: bool,
+) -> Option<(Extents, index::Place, Vec<Step>)> {
+    let place = read::place_in(chain)?;
+    let (last, batch) = place
+        .split_last_chunk::<2>()
+        .map(|(rest, last)| (last, rest))?;
+    let [rows, columns] = if swapped {
+        [&last[1], &last[0]]
+    } else {
+        [&last[0], &last[1]]
+    };
+    let batch = index::canonical(batch.iter().flatten().copied());
+    let extent = |index: &index::Index| index.iter().map(|digit| digit.extent).product();
+    let own = TensorType::of_value(*operands(op).first()?)?;
+    let depth_at = own
+        .shape
+        .len()
+        .checked_sub(if op.has_attribute("trans_a") { 2 } else { 1 })?;
+    let extents = Extents {
+        batch: extent(&batch),
+        rows: extent(rows),
+        keys: *own.shape.get(depth_at)?,
+        columns: extent(columns),
+    };
+    let named = read::named(
+        &[
+            (Var::Batch, batch),
+            (Var::Row, rows.clone()),
+            (Var::Column, columns.clone()),
+        ],
+        shape,
+    )?;
+    let steps = index::access(&named, shape)?;
+    Some((extents, named, steps))
+}
+
+fn settle<'c>(
+    reader: &mut Reader<'c>,
+    result: Val<'c>,
+    place: &index::Place,
+    steps: Vec<Step>,
+) -> Result<Attention<'c>, Option<Stop<'c>>> {
+    let id = reader.element(result, place).map_err(Some)?;
+    let (Some(product), Some(scores)) = (reader.product.clone(), reader.scores.clone()) else {
+        return Err(None);
+    };
+    let stop = |why: String| {
+        Some(Stop {
+            location: product.op.location(),
+            why,
+        })
+    };
+    let mut terms = std::mem::take(&mut reader.terms);
+    let read = weights::read(&mut terms, id).map_err(stop)?;
+    let [queries, keys] =
+        <[Operand<'c>; 2]>::try_from(scores.operands.clone()).map_err(|_| None)?;
+    let [values] = <[Operand<'c>; 1]>::try_from(product.operands.clone()).map_err(|_| None)?;
+    let types = [&queries, &keys, &values]
+        .map(|operand| TensorType::of_value(operand.read.tensor).map(|tensor| tensor.element));
+    let [Some(element), ref others @ ..] = types else {
+        return Err(None);
+    };
+    let own = TensorType::of_value(result).map(|tensor| tensor.element);
+    if others.iter().any(|other| *other != Some(element)) || own != Some(element) {
+        let why = "expected queries, keys, values and result of one type, f16 or bf16: weights are rounded to it";
+        return Err(stop(why.to_owned()));
+    }
+    let (mut terms, inputs, score) = compact(&terms, read.score, &reader.inputs);
+    let visible = visible::visible(&terms, score);
+    let bare = visible::bare(&mut terms, score);
+    Ok(Attention {
+        extents: reader.extents,
+        depth: scores.depth,
+        queries: queries.read,
+        keys: keys.read,
+        values: values.read.clone(),
+        result: Read {
+            tensor: result,
+            steps,
+        },
+        element,
+        weights: Weights {
+            score,
+            scale: read.scale * values.scale,
+            ..read
+        },
+        terms,
+        inputs,
+        visible,
+        bare,
+        op: product.op,
+        inner: std::mem::take(&mut reader.inner),
+    })
+}
+
+/// The terms of a score alone, and the tensors that it reads.
+fn compact<'c>(terms: &Terms, score: Id, inputs: &[Read<'c>]) -> (Terms, Vec<Read<'c>>, Id) {
+    fn copy<'c>(
+        from: &Terms,
+        id: Id,
+        inputs: &[Read<'c>],
+        to: &mut (Terms, Vec<Read<'c>>),
+        known: &mut HashMap<Id, Id>,
+    ) -> Id {
+        if let Some(own) = known.get(&id) {
+            return *own;
+        }
+        let scalar = from.scalar(id);
+        let own = match from.get(id) {
+            Term::Input(number) => {
+                let at = to.1.len();
+                to.1.extend(inputs.get(*number).cloned());
+                to.0.add(Term::Input(at), scalar)
+            }
+            Term::Apply(name, predicate, of) => {
+                let operands: Vec<_> = of
+                    .iter()
+                    .map(|id| copy(from, *id, inputs, to, known))
+                    .collect();
+                to.0.add(Term::Apply(name.clone(), *predicate, operands), scalar)
+            }
+            Term::Fold(combiner, of) => {
+                let of = copy(from, *of, inputs, to, known);
+                to.0.add(Term::Fold(*combiner, of), scalar)
+            }
+            Term::Product(of) => {
+                let of = copy(from, *of, inputs, to, known);
+                to.0.add(Term::Product(of), scalar)
+            }
+            other => to.0.add(other.clone(), scalar),
+        };
+        known.insert(id, own);
+        own
+    }
+    let mut to = (Terms::default(), Vec::new());
+    let score = copy(terms, score, inputs, &mut to, &mut HashMap::new());
+    (to.0, to.1, score)
+}

@@ -1,0 +1,422 @@
+//! Which keys a row can see, as far as indices say it: a mask that compares rows with keys hides whole blocks of keys, which are
+//! skipped, and leaves others whole, in which nothing has to be compared.
+
+use super::index::Var;
+use super::term::{Id, Term, Terms};
+
+/// `row * per_row + start`: where the keys that a row sees begin, or where they end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// -1, 0 or 1.
+    pub per_row: i64,
+    /// The edge of row 0.
+    pub start: i64,
+}
+
+impl Edge {
+    /// The least and the greatest edge of `count` rows from `first` on.
+    #[must_use]
+    pub fn over(self, first: i64, count: i64) -> [i64; 2] {
+        let of = |row: i64| self.per_row.saturating_mul(row).saturating_add(self.start);
+        let (a, b) = (of(first), of(first.saturating_add(count - 1)));
+        [a.min(b), a.max(b)]
+    }
+}
+
+/// The keys that rows see, as far as indices say it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Visible {
+    /// Keys begin here or later, all of them.
+    pub from: Vec<Edge>,
+    /// Keys end here or earlier, all of them.
+    pub to: Vec<Edge>,
+}
+
+impl Visible {
+    /// Whether indices hide nothing.
+    #[must_use]
+    pub fn is_all(&self) -> bool {
+        self.from.is_empty() && self.to.is_empty()
+    }
+
+    /// The keys `[first, end)` that some of `count` rows from `row` on see, of `keys`.
+    #[must_use]
+    pub fn some(&self, row: i64, count: i64, keys: i64) -> [i64; 2] {
+        let from = self.from.iter().map(|edge| edge.over(row, count)[0]);
+        let to = self.to.iter().map(|edge| edge.over(row, count)[1]);
+        [from.fold(0, i64::max), to.fold(keys, i64::min)]
+    }
+
+    /// The keys `[first, end)` that all of those rows see.
+    #[must_use]
+    pub fn all(&self, row: i64, count: i64, keys: i64) -> [i64; 2] {
+        let from = self.from.iter().map(|edge| edge.over(row, count)[1]);
+        let to = self.to.iter().map(|edge| edge.over(row, count)[0]);
+        [from.fold(0, i64::max), to.fold(keys, i64::min)]
+    }
+}
+
+/// `rows * row + keys * key + constant`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Affine {
+    /// The factor of the row.
+    pub rows: i64,
+    /// The factor of the key.
+    pub keys: i64,
+    /// What is added.
+    pub constant: i64,
+}
+
+impl Affine {
+    fn sum(self, other: Self, sign: i64) -> Option<Self> {
+        let add = |a: i64, b: i64| a.checked_add(b.checked_mul(sign)?);
+        Some(Self {
+            rows: add(self.rows, other.rows)?,
+            keys: add(self.keys, other.keys)?,
+            constant: add(self.constant, other.constant)?,
+        })
+    }
+
+    fn times(self, factor: i64) -> Option<Self> {
+        Some(Self {
+            rows: self.rows.checked_mul(factor)?,
+            keys: self.keys.checked_mul(factor)?,
+            constant: self.constant.checked_mul(factor)?,
+        })
+    }
+}
+
+/// The term as a sum of indices.
+#[must_use]
+pub fn affine(terms: &Terms, id: Id) -> Option<Affine> {
+    let constant = |constant| Affine {
+        rows: 0,
+        keys: 0,
+        constant,
+    };
+    match terms.get(id) {
+        Term::Int(value) => Some(constant(*value)),
+        Term::Index(Var::Row) => Some(Affine {
+            rows: 1,
+            ..constant(0)
+        }),
+        Term::Index(Var::Key) => Some(Affine {
+            keys: 1,
+            ..constant(0)
+        }),
+        Term::Apply(name, _, operands) => match (name.as_str(), operands.as_slice()) {
+            ("arith.addi", &[a, b]) => affine(terms, a)?.sum(affine(terms, b)?, 1),
+            ("arith.subi", &[a, b]) => affine(terms, a)?.sum(affine(terms, b)?, -1),
+            ("arith.muli", &[a, b]) => match (affine(terms, a)?, affine(terms, b)?) {
+                (a, factor) | (factor, a) if factor.rows == 0 && factor.keys == 0 => {
+                    a.times(factor.constant)
+                }
+                _ => None,
+            },
+            ("arith.extsi" | "arith.trunci", &[a]) => affine(terms, a),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A comparison of indices as sums that are not negative where it holds: all of them.
+#[must_use]
+pub fn not_negative(terms: &Terms, id: Id) -> Option<Vec<Affine>> {
+    let Term::Apply(name, Some(predicate), operands) = terms.get(id) else {
+        return None;
+    };
+    let &[a, b] = operands.as_slice() else {
+        return None;
+    };
+    if name != "arith.cmpi" {
+        return None;
+    }
+    let difference = affine(terms, a)?.sum(affine(terms, b)?, -1)?;
+    if difference.rows == 0 && difference.keys == 0 {
+        return None;
+    }
+    let one = Affine {
+        rows: 0,
+        keys: 0,
+        constant: 1,
+    };
+    // Indices have no sign, but sums of them may: what is compared without one is taken for compared with one only where it
+    // is an index itself.
+    let plain = |id| matches!(terms.get(id), Term::Index(_)) || terms.as_int(id) >= Some(0);
+    let predicate = match predicate {
+        6..=9 if plain(a) && plain(b) => predicate - 4,
+        6..=9 => return None,
+        other => *other,
+    };
+    let negated = difference.times(-1)?;
+    Some(match predicate {
+        0 => vec![difference, negated],
+        2 => vec![negated.sum(one, -1)?],
+        3 => vec![negated],
+        4 => vec![difference.sum(one, -1)?],
+        5 => vec![difference],
+        _ => return None,
+    })
+}
+
+/// The keys outside of which a score is minus infinity.
+#[must_use]
+pub fn visible(terms: &Terms, score: Id) -> Visible {
+    let mut found = Visible::default();
+    restrict(terms, score, &mut found);
+    found
+}
+
+fn is_hidden(terms: &Terms, id: Id) -> bool {
+    terms.as_float(id) == Some(f64::NEG_INFINITY)
+}
+
+fn restrict(terms: &Terms, score: Id, found: &mut Visible) {
+    let Some(&[condition, seen, other]) = terms.operands(score, "arith.select") else {
+        return;
+    };
+    if is_hidden(terms, other) {
+        holds(terms, condition, found);
+        restrict(terms, seen, found);
+    } else if is_hidden(terms, seen) {
+        fails(terms, condition, found);
+        restrict(terms, other, found);
+    }
+}
+
+/// Adds what follows of a condition that holds for every key that is seen.
+fn holds(terms: &Terms, condition: Id, found: &mut Visible) {
+    if let Some(&[a, b]) = terms.operands(condition, "arith.andi") {
+        holds(terms, a, found);
+        holds(terms, b, found);
+        return;
+    }
+    if let Some(&[a, b]) = terms.operands(condition, "arith.xori")
+        && terms.as_int(b) == Some(1)
+    {
+        fails(terms, a, found);
+        return;
+    }
+    for sum in not_negative(terms, condition).into_iter().flatten() {
+        add(sum, found);
+    }
+}
+
+/// Adds what follows of a condition that fails for every key that is seen.
+fn fails(terms: &Terms, condition: Id, found: &mut Visible) {
+    if let Some(&[a, b]) = terms.operands(condition, "arith.ori") {
+        fails(terms, a, found);
+        fails(terms, b, found);
+        return;
+    }
+    if let Some(&[a, b]) = terms.operands(condition, "arith.xori")
+        && terms.as_int(b) == Some(1)
+    {
+        holds(terms, a, found);
+        return;
+    }
+    // What does not hold of `x >= 0` is `-x - 1 >= 0`.
+    if let Some([sum]) = not_negative(terms, condition).as_deref()
+        && let Some(negated) = sum.times(-1)
+    {
+        let one = Affine {
+            rows: 0,
+            keys: 0,
+            constant: 1,
+        };
+        if let Some(sum) = negated.sum(one, -1) {
+            add(sum, found);
+        }
+    }
+}
+
+fn add(sum: Affine, found: &mut Visible) {
+    let Affine {
+        rows,
+        keys,
+        constant,
+    } = sum;
+    if !(-1..=1).contains(&rows) {
+        return;
+    }
+    match keys {
+        // rows * row + constant >= key
+        -1 => found.to.push(Edge {
+            per_row: rows,
+            start: constant.saturating_add(1),
+        }),
+        // key >= -rows * row - constant
+        1 => found.from.push(Edge {
+            per_row: -rows,
+            start: constant.saturating_neg(),
+        }),
+        _ => {}
+    }
+}
+
+/// The score without what the edges of [`visible`] say: what is left to be formed of keys that all rows of a block see.
+#[must_use]
+pub fn bare(terms: &mut Terms, score: Id) -> Id {
+    let Some(&[condition, a, b]) = terms.operands(score, "arith.select") else {
+        return score;
+    };
+    let (seen, hidden, holding) = match (is_hidden(terms, a), is_hidden(terms, b)) {
+        (false, true) => (a, b, true),
+        (true, false) => (b, a, false),
+        _ => return score,
+    };
+    let own = bare(terms, seen);
+    if is_said(terms, condition, holding) {
+        return own;
+    }
+    let operands = if holding {
+        [condition, own, hidden]
+    } else {
+        [condition, hidden, own]
+    };
+    terms.with_operands(score, &operands)
+}
+
+/// Whether edges say all of that a condition holds (or fails).
+fn is_said(terms: &Terms, condition: Id, holding: bool) -> bool {
+    let both = if holding { "arith.andi" } else { "arith.ori" };
+    if let Some(&[a, b]) = terms.operands(condition, both) {
+        return is_said(terms, a, holding) && is_said(terms, b, holding);
+    }
+    if let Some(&[a, b]) = terms.operands(condition, "arith.xori") {
+        return terms.as_int(b) == Some(1) && is_said(terms, a, !holding);
+    }
+    let sums = not_negative(terms, condition).unwrap_or_default();
+    let edge = |sum: &Affine| sum.keys.abs() == 1 && sum.rows.abs() <= 1;
+    !sums.is_empty() && sums.iter().all(edge) && (holding || sums.len() == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::term::Scalar;
+    use super::*;
+
+    /// The value of a condition of indices.
+    fn value(terms: &Terms, id: Id, row: i64, key: i64) -> i64 {
+        match terms.get(id) {
+            Term::Int(value) => *value,
+            Term::Index(Var::Row) => row,
+            Term::Index(_) => key,
+            Term::Apply(name, predicate, operands) => {
+                let of: Vec<_> = operands
+                    .iter()
+                    .map(|id| value(terms, *id, row, key))
+                    .collect();
+                match (name.as_str(), of.as_slice()) {
+                    ("arith.addi", [a, b]) => a + b,
+                    ("arith.subi", [a, b]) => a - b,
+                    ("arith.andi", [a, b]) => a & b,
+                    ("arith.ori", [a, b]) => a | b,
+                    ("arith.xori", [a, b]) => a ^ b,
+                    ("arith.cmpi", [a, b]) => i64::from(match predicate {
+                        Some(2) => a < b,
+                        Some(3) => a <= b,
+                        Some(4) => a > b,
+                        _ => a >= b,
+                    }),
+                    _ => unreachable!("{name}"),
+                }
+            }
+            other => unreachable!("{other:?}"),
+        }
+    }
+
+    /// Whether a key is seen that the analysis has outside of some, and whether one is hidden that it has in all.
+    fn check(terms: &Terms, condition: Id, hidden_where_it_holds: bool) {
+        let mut terms = terms.clone();
+        let score = terms.add(Term::Score, Scalar::Float);
+        let hidden = terms.float(f64::NEG_INFINITY);
+        let (a, b) = if hidden_where_it_holds {
+            (hidden, score)
+        } else {
+            (score, hidden)
+        };
+        let masked = terms.apply("arith.select", None, &[condition, a, b], Scalar::Float);
+        let found = visible(&terms, masked);
+        assert!(!found.is_all());
+        assert_eq!(bare(&mut terms, masked), score);
+        let (rows, keys) = (13, 17);
+        for first in 0..rows {
+            for count in 1..=rows - first {
+                let some = found.some(first, count, keys);
+                let all = found.all(first, count, keys);
+                for key in 0..keys {
+                    let sees =
+                        |row| (value(&terms, condition, row, key) == 1) != hidden_where_it_holds;
+                    let (any, every) = (
+                        (first..first + count).any(sees),
+                        (first..first + count).all(sees),
+                    );
+                    assert!(
+                        !any || (some[0]..some[1]).contains(&key),
+                        "{first} {count} {key}"
+                    );
+                    assert!(
+                        every || !(all[0]..all[1]).contains(&key),
+                        "{first} {count} {key}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn comparisons_bound_what_rows_see() {
+        for predicate in [2, 3, 4, 5] {
+            for offset in [-3, 0, 4] {
+                for by_key in [false, true] {
+                    let mut terms = Terms::default();
+                    let row = terms.add(Term::Index(Var::Row), Scalar::Int(64));
+                    let key = terms.add(Term::Index(Var::Key), Scalar::Int(64));
+                    let offset = terms.int(offset, 64);
+                    let moved = terms.apply("arith.addi", None, &[row, offset], Scalar::Int(64));
+                    let pair = if by_key { [key, moved] } else { [moved, key] };
+                    let condition =
+                        terms.apply("arith.cmpi", Some(predicate), &pair, Scalar::Int(1));
+                    check(&terms, condition, false);
+                    check(&terms, condition, true);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_window_has_both_edges() {
+        let mut terms = Terms::default();
+        let row = terms.add(Term::Index(Var::Row), Scalar::Int(64));
+        let key = terms.add(Term::Index(Var::Key), Scalar::Int(64));
+        let behind = terms.apply("arith.subi", None, &[row, key], Scalar::Int(64));
+        let (zero, width) = (terms.int(0, 64), terms.int(5, 64));
+        let causal = terms.apply("arith.cmpi", Some(5), &[behind, zero], Scalar::Int(1));
+        let near = terms.apply("arith.cmpi", Some(2), &[behind, width], Scalar::Int(1));
+        let both = terms.apply("arith.andi", None, &[causal, near], Scalar::Int(1));
+        check(&terms, both, false);
+        let one = terms.int(1, 1);
+        let neither = terms.apply("arith.xori", None, &[both, one], Scalar::Int(1));
+        check(&terms, neither, true);
+        let score = terms.add(Term::Score, Scalar::Float);
+        let hidden = terms.float(f64::NEG_INFINITY);
+        let masked = terms.apply("arith.select", None, &[both, score, hidden], Scalar::Float);
+        let found = visible(&terms, masked);
+        assert_eq!(
+            found.to,
+            [Edge {
+                per_row: 1,
+                start: 1
+            }]
+        );
+        assert_eq!(
+            found.from,
+            [Edge {
+                per_row: 1,
+                start: -4
+            }]
+        );
+    }
+}

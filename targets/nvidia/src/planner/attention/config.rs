@@ -1,0 +1,358 @@
+//! Attention as data, the configurations of its kernel, and how long they take.
+
+use crate::facts::chip::{Chip, THREAD_REGISTERS};
+use crate::planner::knobs::Plan;
+use crate::planner::problem::count;
+use axe_passes::fuse::attention::visible::Visible;
+use std::fmt;
+
+/// Bytes of an element of queries, keys and values.
+pub const BYTES: i64 = 2;
+/// Rows of an instruction, which are a warpgroup's.
+pub const ROWS: i64 = 64;
+/// Bytes of shared memory that barriers and alignment take.
+const SPARE: i64 = 2048;
+/// Registers of a thread beside scores, weights and results: addresses, row values, and what exponentials need.
+const OTHER_REGISTERS: i64 = 32;
+
+/// What is computed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Problem {
+    /// Independent problems: batch and heads.
+    pub batch: i64,
+    /// Queries of one.
+    pub rows: i64,
+    /// Its keys.
+    pub keys: i64,
+    /// What scores are summed over.
+    pub depth: i64,
+    /// Columns of values and result.
+    pub columns: i64,
+    /// Registers that a mask takes for a row of 4 keys of a thread: tensors that scores read at rows and keys.
+    pub masks: i64,
+    /// Keys behind the diagonal that rows see at most, where a mask is causal: blocks above are skipped.
+    pub causal: Option<i64>,
+    /// Part of all pairs of row and key that some row of a tile sees.
+    pub seen: f64,
+}
+
+/// One way to compute it: a producer warp and consumer warpgroups, each of which has 64 rows of queries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Warpgroups that multiply.
+    pub consumers: i64,
+    /// Keys of a block.
+    pub keys: i64,
+    /// Blocks of keys, and of values, in flight.
+    pub stages: i64,
+    /// Columns of the result.
+    pub columns: i64,
+}
+
+impl fmt::Display for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plan = Plan {
+            tile: Some([self.rows(), self.keys, self.columns]),
+            consumers: Some(self.consumers),
+            stages: Some(self.stages),
+            ..Plan::default()
+        };
+        plan.fmt(f)
+    }
+}
+
+impl Config {
+    /// Rows of a tile.
+    #[must_use]
+    pub const fn rows(self) -> i64 {
+        self.consumers * ROWS
+    }
+
+    /// Threads of a CTA.
+    #[must_use]
+    pub const fn threads(self) -> i64 {
+        (self.consumers + 1) * 128
+    }
+
+    /// Registers of a thread of the producer's warpgroup, and of a consumer.
+    #[must_use]
+    pub const fn registers(self) -> [i64; 2] {
+        match self.consumers {
+            1 => [56, 256 - 16],
+            2 => [24, 240],
+            _ => [32, 160],
+        }
+    }
+
+    /// Bytes of shared memory: queries, the rings, and what the result leaves through.
+    #[must_use]
+    pub const fn shared_bytes(self, problem: &Problem) -> i64 {
+        let queries = self.rows() * problem.depth * BYTES;
+        let block = self.keys * (problem.depth + problem.columns) * BYTES;
+        // A row of 128 bytes, or of what there is.
+        let width = if problem.columns * BYTES < 128 {
+            problem.columns * BYTES
+        } else {
+            128
+        };
+        queries + self.stages * block + self.rows() * width + SPARE
+    }
+
+    /// Registers of a consumer's thread: scores in f32, weights in 16 bits, results in f32, and masks.
+    #[must_use]
+    pub const fn thread_registers(self, problem: &Problem) -> i64 {
+        self.keys / 2
+            + self.keys / 4
+            + problem.columns / 2
+            + problem.masks * self.keys / 4
+            + OTHER_REGISTERS
+    }
+
+    /// Whether a chip has the memory and the registers.
+    #[must_use]
+    pub fn fits(self, problem: &Problem, chip: &Chip) -> bool {
+        self.shared_bytes(problem) <= chip.shared_bytes
+            && self.thread_registers(problem) <= self.registers()[1].min(THREAD_REGISTERS)
+    }
+
+    /// Clocks that it is predicted to take.
+    ///
+    /// A block takes as long as its products, its exponentials and sums, or its reads, whichever is longest, and some of the
+    /// others beside: two consumers hide each other's work in part.
+    #[must_use]
+    pub fn clocks(self, problem: &Problem, chip: &Chip) -> f64 {
+        let (rows, keys) = (self.rows() as f64, self.keys as f64);
+        let width = (problem.depth + problem.columns) as f64;
+        let products = rows * keys * width / PRODUCTS;
+        let scores = rows
+            * keys
+            * (1.0 / EXPONENTIALS + (INSTRUCTIONS + 2.0 * problem.masks as f64) / LANES);
+        let results = rows * problem.columns as f64 / LANES;
+        let reads = keys * width * BYTES as f64 / L2_BYTES;
+        let others = scores + results;
+        // A consumer that is alone multiplies, and then forms exponentials; several do so in turns.
+        let exposed = match self.consumers {
+            1 => 0.6,
+            2 => 0.12,
+            _ => 0.08,
+        };
+        let block = products.max(others).max(reads) + exposed * others.min(products) + BLOCK;
+        let tiles = problem.batch * count(problem.rows, self.rows());
+        let mut blocks = (problem.keys as f64 * problem.seen / keys).ceil().max(1.0);
+        if let Some(offset) = problem.causal
+            && (self.keys % self.rows() != 0 || (offset - 1) % self.keys != 0)
+        {
+            // More of the blocks along the diagonal is computed than is seen, and all but the last are masked in a loop of their own.
+            blocks += 2.0;
+        }
+        let waves = match problem.causal {
+            Some(_) => (tiles as f64 / chip.multiprocessors as f64).max(1.0),
+            None => count(tiles, chip.multiprocessors) as f64,
+        };
+        waves * (blocks * block + TILE) + chip.mma.overhead
+    }
+}
+
+/// Products of 16-bit floats that a multiprocessor forms in a clock by wgmma (H100 white paper: 512 for each of 4 tensor cores),
+/// less what it loses to its power.
+const PRODUCTS: f64 = 1850.0;
+/// `ex2` of a multiprocessor in a clock (CUDA C++ Programming Guide, "Arithmetic Instructions": 16).
+const EXPONENTIALS: f64 = 16.0;
+/// Other instructions for a score: scale, maximum, sum, conversion.
+const INSTRUCTIONS: f64 = 3.5;
+/// Lanes of a multiprocessor.
+const LANES: f64 = 128.0;
+/// Bytes that a multiprocessor reads from L2 in a clock.
+const L2_BYTES: f64 = 40.0;
+/// Clocks of a block beside that: barriers, and waits for the first scores.
+const BLOCK: f64 = 700.0;
+/// Clocks between kernels that wait for each other.
+const GAP: f64 = 2500.0;
+/// Clocks of a tile beside its blocks: the first scores, the last product, the store.
+const TILE: f64 = 2500.0;
+
+/// The configurations of a problem that a chip has, the quickest first.
+#[must_use]
+pub fn offered(problem: &Problem, chip: &Chip) -> Vec<Config> {
+    let consumers = 1..=3;
+    let all = consumers.flat_map(|consumers| {
+        (2..=16).map(move |keys| Config {
+            consumers,
+            keys: keys * 16,
+            stages: 2,
+            columns: problem.columns,
+        })
+    });
+    let mut fits: Vec<_> = all.filter(|config| config.fits(problem, chip)).collect();
+    fits.sort_by(|a, b| a.clocks(problem, chip).total_cmp(&b.clocks(problem, chip)));
+    fits
+}
+
+/// The configuration of a plan; what it leaves out is the cost model's.
+///
+/// # Errors
+/// What a plan asks for that there is not.
+pub fn configure(problem: &Problem, plan: &Plan, chip: &Chip) -> Result<Config, String> {
+    let own = offered(problem, chip).first().copied();
+    let mut config = own.ok_or("no block of keys fits in shared memory and registers")?;
+    let known = Plan {
+        tile: None,
+        consumers: None,
+        stages: None,
+        ..*plan
+    };
+    if let Some((key, _)) = known.entries().first() {
+        return Err(format!(
+            "expected tile, consumers and stages in axe.plan of attention, got '{key}'"
+        ));
+    }
+    if let Some([rows, keys, columns]) = plan.tile {
+        config = Config {
+            consumers: rows / ROWS,
+            keys,
+            ..config
+        };
+        let right = rows % ROWS == 0
+            && (1..=3).contains(&config.consumers)
+            && plan.consumers.is_none_or(|own| own == config.consumers);
+        if !right || keys % 16 != 0 || !(16..=256).contains(&keys) || columns != problem.columns {
+            return Err(format!(
+                "expected tile = [rows, keys, columns] in axe.plan of attention with 64 rows for each of 1 to 3 consumers, 16 to 256 keys in sixteens, and the values' {} columns, got [{rows}, {keys}, {columns}]",
+                problem.columns
+            ));
+        }
+    }
+    config.stages = plan.stages.unwrap_or(config.stages);
+    let checked = (2..=8).contains(&config.stages) && config.fits(problem, chip);
+    checked.then_some(config).ok_or_else(|| {
+        format!(
+            "expected a tile and 2 stages or more in axe.plan of attention that fit in {} bytes of shared memory and {} registers, got {config} with {} and {}",
+            chip.shared_bytes,
+            config.registers()[1],
+            config.shared_bytes(problem),
+            config.thread_registers(problem)
+        )
+    })
+}
+
+/// Clocks of the three kernels that take its place: two products and rows between them, whose scores go through memory.
+#[must_use]
+pub fn apart(problem: &Problem, chip: &Chip) -> f64 {
+    let tiles = problem.batch * count(problem.rows, 128);
+    let busy = (tiles * count(problem.keys, 128)).min(chip.multiprocessors) as f64;
+    let scores = problem.batch as f64 * problem.rows as f64 * problem.keys as f64;
+    let width = (problem.depth + problem.columns) as f64;
+    let padded = count(problem.rows, ROWS) as f64 * ROWS as f64 / problem.rows.max(1) as f64;
+    let products = scores * padded * width / PRODUCTS / busy;
+    // f32 scores are written and read, weights written and read.
+    let moved = scores * (2 * 4 + 2 * BYTES) as f64 / (L2_BYTES / 2.0) / busy;
+    products + moved + 3.0 * (chip.mma.overhead + GAP)
+}
+
+/// The part of all pairs of row and key that some row of a tile of 128 sees, and the diagonal of a causal mask.
+#[must_use]
+pub fn seen(visible: &Visible, rows: i64, keys: i64) -> (f64, Option<i64>) {
+    let causal = match (visible.from.as_slice(), visible.to.as_slice()) {
+        ([], [edge]) if edge.per_row == 1 => Some(edge.start),
+        _ => None,
+    };
+    if visible.is_all() || rows < 1 || keys < 1 {
+        return (1.0, causal);
+    }
+    // Tiles far apart stand for those between.
+    let tiles = count(rows, 128);
+    let step = count(tiles, 256);
+    let sampled = (0..tiles).step_by(usize::try_from(step).unwrap_or(1));
+    let of = |tile: i64| {
+        let [first, end] = visible.some(tile * 128, 128, keys);
+        (end - first).max(0) as f64
+    };
+    let (sum, number) = sampled.fold((0.0, 0), |(sum, number), tile| (sum + of(tile), number + 1));
+    (sum / (f64::from(number) * keys as f64), causal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::chip::chip;
+    use axe_passes::fuse::attention::visible::Edge;
+
+    fn problem(rows: i64, columns: i64) -> Problem {
+        Problem {
+            batch: 64,
+            rows,
+            keys: rows,
+            depth: columns,
+            columns,
+            masks: 0,
+            causal: None,
+            seen: 1.0,
+        }
+    }
+
+    #[test]
+    fn tiles_are_those_that_are_fast() {
+        let chip = chip("sm_90a").expect("a chip");
+        for (columns, rows, least) in [(64, 192, 112), (128, 128, 160), (256, 128, 64)] {
+            let own = configure(&problem(8192, columns), &Plan::default(), chip).expect("fits");
+            assert_eq!(own.rows(), rows, "{columns}: {own}");
+            assert!(own.keys >= least, "{columns}: {own}");
+        }
+    }
+
+    #[test]
+    fn few_rows_are_one_consumers() {
+        let chip = chip("sm_90a").expect("a chip");
+        let own = configure(
+            &Problem {
+                keys: 4096,
+                ..problem(16, 128)
+            },
+            &Plan::default(),
+            chip,
+        );
+        assert_eq!(own.map(|own| own.consumers), Ok(1));
+    }
+
+    #[test]
+    fn a_plan_is_taken_or_says_why() {
+        let chip = chip("sm_90a").expect("a chip");
+        let problem = problem(1024, 128);
+        let plan = |text: &str| Plan::of_text(text).expect("a dictionary").expect("a plan");
+        let asked = plan("{tile = array<i64: 128, 96, 128>, stages = 3 : i64}");
+        let own = configure(&problem, &asked, chip).expect("fits");
+        assert_eq!((own.consumers, own.keys, own.stages), (2, 96, 3));
+        assert_eq!(
+            Plan::of_text(&own.to_string())
+                .expect("a dictionary")
+                .map(|plan| configure(&problem, &plan, chip)),
+            Ok(Ok(own))
+        );
+        for wrong in [
+            "{tile = array<i64: 100, 96, 128>}",
+            "{tile = array<i64: 128, 90, 128>}",
+            "{tile = array<i64: 128, 96, 64>}",
+            "{tile = array<i64: 128, 256, 128>}",
+            "{tile = array<i64: 128, 96, 128>, consumers = 1 : i64}",
+            "{stages = 8 : i64}",
+            "{cluster = array<i64: 2, 1>}",
+        ] {
+            assert!(configure(&problem, &plan(wrong), chip).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn half_of_the_pairs_are_seen_below_a_diagonal() {
+        let causal = Visible {
+            from: Vec::new(),
+            to: vec![Edge {
+                per_row: 1,
+                start: 1,
+            }],
+        };
+        let (part, offset) = seen(&causal, 8192, 8192);
+        assert!((part - 0.5).abs() < 0.02, "{part}");
+        assert_eq!(offset, Some(1));
+        assert_eq!(seen(&Visible::default(), 100, 100), (1.0, None));
+    }
+}

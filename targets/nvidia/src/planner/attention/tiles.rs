@@ -1,0 +1,258 @@
+//! What a CTA goes through: tiles of rows of each problem, and the blocks of keys of a tile.
+
+use super::config::Config;
+use crate::planner::problem::count;
+use axe_dialect::RasterOrder;
+use axe_passes::PassResult;
+use axe_passes::build::{Code, layout_error};
+use axe_passes::fuse::attention::Attention;
+use axe_passes::fuse::attention::visible::{Edge, Visible};
+use axe_passes::ir::Val;
+
+/// Tiles for which the blocks of a mask are counted when the kernel is planned.
+const MOST_COUNTED: i64 = 1 << 16;
+
+/// A tile of rows.
+#[derive(Clone, Copy)]
+pub(super) struct Tile<'c> {
+    /// The problem of the batch.
+    pub batch: Val<'c>,
+    /// Its first row.
+    pub row: Val<'c>,
+}
+
+/// Blocks of keys that a tile goes through from the last to the first: those before `masked` have keys that rows do not see, then
+/// come whole ones, then those before `below` again have hidden keys.
+#[derive(Clone, Copy)]
+pub(super) struct Blocks<'c> {
+    /// The last block.
+    pub top: Val<'c>,
+    /// How many blocks there are beside it.
+    pub rest: Val<'c>,
+    /// Of those, in this order: masked, whole, masked; none where it is known that there are none.
+    pub runs: [Option<Val<'c>>; 3],
+}
+
+/// The tiles of a problem, and their blocks.
+pub(super) struct Tiles<'a> {
+    visible: &'a Visible,
+    config: Config,
+    batch: i64,
+    rows: i64,
+    keys: i64,
+}
+
+impl<'a> Tiles<'a> {
+    pub(super) fn new(attention: &'a Attention<'_>, config: Config) -> Self {
+        let extents = attention.extents;
+        Self {
+            visible: &attention.visible,
+            config,
+            batch: extents.batch,
+            rows: extents.rows,
+            keys: extents.keys,
+        }
+    }
+
+    /// Tiles of a problem.
+    pub(super) fn count(&self) -> i64 {
+        count(self.rows, self.config.rows())
+    }
+
+    /// Goes through the tiles of a CTA.
+    pub(super) fn visit<'c>(
+        &self,
+        code: Code<'c>,
+        body: impl FnOnce(Code<'c>, Tile<'c>) -> PassResult<'c>,
+    ) -> PassResult<'c> {
+        let rows = self.config.rows();
+        let (batch, tiles) = (code.index(self.batch)?, code.index(self.count())?);
+        let lost = || layout_error(code.builder.location, "a tile has a problem and rows");
+        if self.visible.is_all() {
+            return code.for_tiles(
+                &[batch, tiles],
+                (RasterOrder::Rows, 1),
+                false,
+                |code, at| {
+                    let &[batch, tile] = at else {
+                        return Err(lost());
+                    };
+                    body(
+                        code,
+                        Tile {
+                            batch,
+                            row: code.times(tile, rows)?,
+                        },
+                    )
+                },
+            );
+        }
+        self.longest_first(code, [batch, tiles], body)
+    }
+
+    /// Long tiles first, and every other round of the CTAs backwards: each CTA gets long and short ones.
+    fn longest_first<'c>(
+        &self,
+        code: Code<'c>,
+        [batch, tiles]: [Val<'c>; 2],
+        body: impl FnOnce(Code<'c>, Tile<'c>) -> PassResult<'c>,
+    ) -> PassResult<'c> {
+        let one = code.index(1)?;
+        let dimension = [("dimension", code.builder.parsed("#gpu<dim x>")?)];
+        let ctas =
+            code.builder
+                .value("gpu.grid_dim", &[], code.builder.index_type(), &dimension)?;
+        let cta = code.block("x")?;
+        let backwards = code.sub(code.sub(ctas, one)?, cta)?;
+        let all = code.mul(batch, tiles)?;
+        let (whole, rest) = (code.div(all, ctas)?, code.rem(all, ctas)?);
+        let place = turned(code, whole, [cta, backwards])?;
+        // place < rest, as place + 1 <= rest.
+        let more = code.where_at_most([code.add(place, one)?, rest], [one, code.index(0)?])?;
+        let rounds = code.add(whole, more)?;
+        code.for_each(rounds, 1, &[], |code, round, _| {
+            let own = turned(code, round, [cta, backwards])?;
+            let number = code.add(code.mul(round, ctas)?, own)?;
+            let [tile, batch] = code.tile_at(number, [tiles, batch], (RasterOrder::Rows, 1))?;
+            let last = code.index(self.count() - 1)?;
+            let row = code.times(code.sub(last, tile)?, self.config.rows())?;
+            body(code, Tile { batch, row })?;
+            Ok(Vec::new())
+        })?;
+        Ok(())
+    }
+
+    /// The blocks of a tile.
+    pub(super) fn blocks<'c>(&self, code: Code<'c>, tile: Tile<'c>) -> PassResult<'c, Blocks<'c>> {
+        let keys = self.config.keys;
+        let one = code.index(1)?;
+        if self.visible.is_all() {
+            let top = code.index(count(self.keys, keys) - 1)?;
+            return Ok(Blocks {
+                top,
+                rest: top,
+                runs: [None, Some(top), None],
+            });
+        }
+        let block = code.index(keys)?;
+        let [first, end] = self.some(code, tile)?;
+        // A tile that sees no key goes through one block, in which all are hidden.
+        let end = code.builder.value(
+            "arith.maxsi",
+            &[code.ceil_div(end, keys)?, one],
+            code.builder.index_type(),
+            &[],
+        )?;
+        let top = code.sub(end, one)?;
+        let first = code.min(code.div(first, block)?, top)?;
+        let rest = code.sub(top, first)?;
+        let [whole_first, whole_end] = self.all(code, tile)?;
+        let whole_end = clamp(code, code.div(whole_end, block)?, [first, top])?;
+        let whole_first = clamp(code, code.ceil_div(whole_first, keys)?, [first, whole_end])?;
+        let known = self.known();
+        let run = |is: bool, from, to| is.then(|| code.sub(from, to)).transpose();
+        Ok(Blocks {
+            top,
+            rest,
+            runs: [
+                run(known[0], top, whole_end)?,
+                run(true, whole_end, whole_first)?,
+                run(known[1], whole_first, first)?,
+            ],
+        })
+    }
+
+    /// Whether some tile has masked blocks beside its last one: after it, and before the first whole one.
+    fn known(&self) -> [bool; 2] {
+        let (rows, keys) = (self.config.rows(), self.config.keys);
+        let tiles = self.count();
+        if tiles > MOST_COUNTED {
+            return [true, true];
+        }
+        let mut found = [false, !self.visible.from.is_empty()];
+        for tile in 0..tiles {
+            let [first, end] = self.visible.some(tile * rows, rows, self.keys);
+            let top = count(end.max(0), keys).max(1) - 1;
+            let first = (first.max(0) / keys).min(top);
+            let [_, whole_end] = self.visible.all(tile * rows, rows, self.keys);
+            found[0] |= (whole_end.max(0) / keys).clamp(first, top) < top;
+        }
+        found
+    }
+
+    /// The keys that some row of a tile sees.
+    fn some<'c>(&self, code: Code<'c>, tile: Tile<'c>) -> PassResult<'c, [Val<'c>; 2]> {
+        self.edges(code, tile, [false, true])
+    }
+
+    /// The keys that all rows of a tile see.
+    fn all<'c>(&self, code: Code<'c>, tile: Tile<'c>) -> PassResult<'c, [Val<'c>; 2]> {
+        self.edges(code, tile, [true, false])
+    }
+
+    /// Where keys begin and end, of the greatest or the least edges of the tile's rows, within all keys.
+    fn edges<'c>(
+        &self,
+        code: Code<'c>,
+        tile: Tile<'c>,
+        greatest: [bool; 2],
+    ) -> PassResult<'c, [Val<'c>; 2]> {
+        let index = code.builder.index_type();
+        let (zero, keys) = (code.index(0)?, code.index(self.keys)?);
+        let mut found = [zero, keys];
+        let sides = [
+            (&self.visible.from, "arith.maxsi"),
+            (&self.visible.to, "arith.minsi"),
+        ];
+        for (at, (edges, combine)) in sides.into_iter().enumerate() {
+            for edge in edges {
+                let own = self.edge(code, tile, *edge, greatest[at])?;
+                found[at] = code.builder.value(combine, &[found[at], own], index, &[])?;
+            }
+            let above = code
+                .builder
+                .value("arith.maxsi", &[found[at], zero], index, &[])?;
+            found[at] = code
+                .builder
+                .value("arith.minsi", &[above, keys], index, &[])?;
+        }
+        Ok(found)
+    }
+
+    fn edge<'c>(
+        &self,
+        code: Code<'c>,
+        tile: Tile<'c>,
+        edge: Edge,
+        greatest: bool,
+    ) -> PassResult<'c, Val<'c>> {
+        // The edge of the tile's first row, and by how much the others' is greater or less.
+        let [least, most] = edge.over(0, self.config.rows());
+        let constant = if greatest { most } else { least };
+        code.add(code.times(tile.row, edge.per_row)?, code.index(constant)?)
+    }
+}
+
+/// The second of two values in odd rounds.
+fn turned<'c>(
+    code: Code<'c>,
+    round: Val<'c>,
+    [even, odd]: [Val<'c>; 2],
+) -> PassResult<'c, Val<'c>> {
+    let parity = code.rem(round, code.index(2)?)?;
+    code.where_at_most([code.index(1)?, parity], [odd, even])
+}
+
+/// A value between two others.
+fn clamp<'c>(
+    code: Code<'c>,
+    value: Val<'c>,
+    [least, most]: [Val<'c>; 2],
+) -> PassResult<'c, Val<'c>> {
+    let index = code.builder.index_type();
+    let above = code
+        .builder
+        .value("arith.maxsi", &[value, least], index, &[])?;
+    code.builder
+        .value("arith.minsi", &[above, most], index, &[])
+}
