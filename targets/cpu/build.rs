@@ -18,8 +18,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         .opt_level(1)
         .warnings(false)
         .include(prefix.join("include"))
+        .file(cpp.join("Protect.cpp"))
         .file(cpp.join("Slices.cpp"))
-        .compile("axe_cpu_slices");
+        .compile("axe_cpu");
     println!("cargo:rerun-if-changed={}", cpp.display());
     Ok(())
 }

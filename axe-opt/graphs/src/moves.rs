@@ -25,9 +25,7 @@ impl Graph<'_> {
             2 => self.joined(value),
             3 => self.inserted(value),
             4 => self.windowed(value),
-            5 if value.error == 0.0 && ![Element::I1, Element::BF16].contains(&value.element) => {
-                self.place_of_most(value)
-            }
+            5 if value.error == 0.0 && value.element != Element::I1 => self.place_of_most(value),
             _ => self.gathered(value),
         }
     }

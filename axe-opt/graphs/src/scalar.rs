@@ -183,12 +183,7 @@ impl Body {
 
     /// The integer of a float whose value is certain, or else whether it is above an input's reach.
     fn round_to_integer(&mut self, x: &Scalar, to: Element) -> Scalar {
-        use Element::{BF16, F32, I1, I32, Index};
-        if x.element == BF16 {
-            // LLVM 22 selects no instruction for some compares of vectors of bf16 (AVX-512), and aborts.
-            let wide = self.cast(x, F32);
-            return self.round_to_integer(&wide, to);
-        }
+        use Element::{I1, I32, Index};
         if to == I1 || x.error > 0.0 || x.bound >= to.limit() {
             // A comparison that no rounding can turn.
             let far = self.constant(

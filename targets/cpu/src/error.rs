@@ -70,6 +70,16 @@ pub enum CpuError {
         /// The functions that the module declares and does not define.
         undefined: Vec<String>,
     },
+    /// LLVM's backend of the host has no instructions for it.
+    #[error("{place}: error: LLVM makes no machine code of '{function}' for this host: {reason}")]
+    Backend {
+        /// Where the function is.
+        place: String,
+        /// The function.
+        function: String,
+        /// What LLVM says.
+        reason: String,
+    },
     /// A `cf.assert` did not hold.
     #[error("assertion failed in '{function}': {message}")]
     Assertion {

@@ -10,6 +10,7 @@
 mod assertion;
 mod compile;
 mod descriptor;
+mod engine;
 mod error;
 mod kernel;
 mod part;

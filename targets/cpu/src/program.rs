@@ -3,13 +3,12 @@
 use crate::assertion::{self, Failed};
 use crate::compile::{PIPELINE, assert_dimensions, context, find, parse, run_passes, undefined};
 use crate::descriptor::{Argument, Results};
+use crate::engine::{self, Packed};
 use crate::error::CpuError;
 use crate::signature::Signature;
-use crate::symbols;
 use axe_dialect::Source;
 use axe_package::Tensor;
 use melior::Context;
-use melior::StringRef;
 use melior::ir::Module;
 use melior::ir::attribute::TypeAttribute;
 use melior::ir::operation::OperationLike;
@@ -17,12 +16,6 @@ use mlir_sys as sys;
 use std::collections::BTreeSet;
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-
-/// The packed form of a function: an array of pointers to arguments and results.
-type Packed = unsafe extern "C-unwind" fn(*mut *mut c_void);
-
-/// LLVM's optimisation level: scalar loops profit from the common passes, and compile fast.
-const OPTIMIZATION: i32 = 2;
 
 /// A compiled function, which can be run many times.
 pub struct Program {
@@ -85,18 +78,23 @@ impl Program {
             return Err(CpuError::Parse(format!("'{function}' has no type")));
         };
         let signature = Signature::of(function, r#type.value())?;
+        let place = axe_dialect::place(op.location());
         let undefined = undefined(&module);
         let assertions =
             assertion::replace(&module).map_err(|error| CpuError::Compile(error.message))?;
         run_passes(context, &mut module, passes)?;
         let fail = || CpuError::Engine {
             function: function.to_owned(),
-            undefined: undefined.clone(),
+            undefined,
         };
-        let engine = Engine::new(&module).ok_or_else(fail)?;
-        let entry = engine.entry(function).ok_or_else(fail)?;
+        let compiled = engine::compile(&module, function).map_err(|reason| CpuError::Backend {
+            place,
+            function: function.to_owned(),
+            reason,
+        })?;
+        let (engine, entry) = compiled.ok_or_else(fail)?;
         Ok(Self {
-            engine: engine.into_raw(),
+            engine,
             entry,
             function: function.to_owned(),
             signature,
@@ -185,57 +183,6 @@ impl Drop for Program {
 
 unsafe extern "C" {
     fn free(memory: *mut c_void);
-}
-
-/// An engine until a program owns it.
-struct Engine(sys::MlirExecutionEngine);
-
-impl Engine {
-    fn new(module: &Module<'_>) -> Option<Self> {
-        // SAFETY: the module is live and in LLVM's dialect; symbols are functions that outlive the process's code.
-        unsafe {
-            let raw = sys::mlirExecutionEngineCreate(
-                module.to_raw(),
-                OPTIMIZATION,
-                0,
-                std::ptr::null(),
-                false,
-                false,
-            );
-            if raw.ptr.is_null() {
-                return None;
-            }
-            for (name, pointer) in symbols::all() {
-                let name = StringRef::new(&name);
-                sys::mlirExecutionEngineRegisterSymbol(raw, name.to_raw(), pointer.cast());
-            }
-            Some(Self(raw))
-        }
-    }
-
-    /// The packed form of a function.
-    fn entry(&self, function: &str) -> Option<Packed> {
-        let name = format!("_mlir_ciface_{function}");
-        // SAFETY: the engine is live; a packed function takes one array of pointers.
-        unsafe {
-            let found =
-                sys::mlirExecutionEngineLookupPacked(self.0, StringRef::new(&name).to_raw());
-            (!found.is_null()).then(|| std::mem::transmute::<*mut c_void, Packed>(found))
-        }
-    }
-
-    fn into_raw(self) -> sys::MlirExecutionEngine {
-        let raw = self.0;
-        std::mem::forget(self);
-        raw
-    }
-}
-
-impl Drop for Engine {
-    fn drop(&mut self) {
-        // SAFETY: the engine is owned here and not used again.
-        unsafe { sys::mlirExecutionEngineDestroy(self.0) };
-    }
 }
 
 /// Compiles a module and runs one of its functions once.

@@ -42,6 +42,23 @@ fn inputs_that_do_not_fit() {
 }
 
 #[test]
+fn instructions_that_the_host_has_not() {
+    // LLVM ends the process where a backend cannot select an instruction.
+    let text = "func.func @wait(%x: tensor<4xf32>) -> tensor<4xf32> {
+        nvvm.barrier0
+        return %x : tensor<4xf32>
+    }";
+    for _ in 0..2 {
+        let error = message(Program::compile(text, "wait").err().unwrap());
+        let expected =
+            "-:1:1: error: LLVM makes no machine code of 'wait' for this host: Cannot select";
+        assert!(error.starts_with(expected), "{error}");
+    }
+    // The process compiles as before.
+    assert!(Program::compile(DOUBLE, "double").is_ok());
+}
+
+#[test]
 fn names_and_types_that_are_not_there() {
     let fail = |text: &str, name: &str| message(Program::compile(text, name).err().unwrap());
     assert_eq!(
