@@ -101,7 +101,8 @@ struct ConvertLinalgToAxePass
   using RustPass::RustPass;
   Options options() override {
     return {{"allow-unsupported", text(allowUnsupported).str()},
-            {"for-kernels", text(forKernels).str()}};
+            {"for-kernels", text(forKernels).str()},
+            {"explain", text(explain).str()}};
   }
 };
 

@@ -27,13 +27,17 @@ def ConvertLinalgToAxe : Pass<"convert-linalg-to-axe", "::mlir::ModuleOp"> {
     elements), stays as it is: `--axe-generalize` makes `linalg.generic` of it, and
     `--axe-plan-kernels` kernels of loops. Loops around tensors whose bounds are
     known are unrolled, both sides of a branch are computed and chosen from, and
-    assertions in bodies are left out.
+    assertions in bodies are left out. A convolution becomes a product where that
+    is less work: of its operands as they are where its windows have one element,
+    else of a copy in which each element of a window has a place of its own. A
+    remark says for each which it is, and `explain` prints it.
   }];
   let options = [
     Option<"allowUnsupported", "allow-unsupported", "bool", "false",
            "Leave operations that have no form in axe as they are">,
     Option<"forKernels", "for-kernels", "bool", "false",
-           "Leave what kernels of axe operators cannot take to kernels of loops">];
+           "Leave what kernels of axe operators cannot take to kernels of loops">,
+    Option<"explain", "explain", "bool", "false", "Print what becomes of each convolution">];
   let statistics = [
     Statistic<"gemms", "num-gemms", "Number of axe.gemm created">,
     Statistic<"maps", "num-maps", "Number of axe.map created">,

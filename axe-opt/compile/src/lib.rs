@@ -181,7 +181,7 @@ pub fn explain<'s>(source: impl Into<Source<'s>>, chip: &str) -> Result<(), Comp
     let Some(toolchain) = axe_targets::toolchain(chip) else {
         return Err(CompileError::unknown_target(chip));
     };
-    let logical = toolchain.to_logical(chip);
+    let logical = toolchain.explained_to_logical(chip);
     let passes = format!(
         "{logical},axe-plan-kernels{{target={chip} explain}},axe-dispatch-schedules{{target={chip} explain}}"
     );

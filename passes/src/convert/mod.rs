@@ -6,6 +6,7 @@
 
 mod contraction;
 mod control;
+mod convolution;
 mod elementwise;
 mod factor;
 mod named;
@@ -23,10 +24,14 @@ use crate::error::{self, PassError, PassResult};
 use crate::ir::value::{is_used, name, operands, replace_all_uses, results};
 use crate::ir::{Builder, DYNAMIC, Op, TensorType, Val, attribute, walk};
 use crate::registry::PassContext;
+use crate::remark::{self, Kind};
 use axe_dialect::ops::{self, Trait};
 use melior::ir::operation::OperationLike;
 use melior::ir::{AffineExpr, AffineMap, Attribute, ValueLike};
 use structured::Structured;
+
+/// The category of this pass's remarks.
+const CATEGORY: &str = "axe-convert";
 
 /// What the pass has created.
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,6 +52,12 @@ pub(crate) fn run<'c>(module: Op<'c>, pass: &mut PassContext<'_>) -> PassResult<
     }
     walk::erase_dead(module, &entered, &removable);
     named::expand(module, &entered);
+    if pass.flag("for-kernels") {
+        let explain = pass.flag("explain");
+        convolution::expand(module, &entered, &mut |op, decision| {
+            say(op, &decision.to_string(), explain);
+        })?;
+    }
     let mut counts = Counts::default();
     let mut failures = Vec::new();
     for op in walk::nested(module, &entered) {
@@ -69,6 +80,22 @@ pub(crate) fn run<'c>(module: Op<'c>, pass: &mut PassContext<'_>) -> PassResult<
     error::all(failures)
 }
 
+/// Says what becomes of a convolution: as a remark, and on standard error when asked to explain.
+fn say(op: Op<'_>, decision: &str, explain: bool) {
+    let message = format!("convolution {decision}");
+    remark::emit(
+        op.location(),
+        Kind::Passed,
+        CATEGORY,
+        "convolution",
+        "",
+        &message,
+    );
+    if explain {
+        eprintln!("{message}    {}", op.location());
+    }
+}
+
 /// Whether kernels of operators take an operation's tensors: no dimension but the first is dynamic, and none is empty.
 fn takes_kernels(op: Op<'_>) -> bool {
     let takes = |value: Val<'_>| {
@@ -82,13 +109,7 @@ fn takes_kernels(op: Op<'_>) -> bool {
 
 /// Whether an operation on several tensors has a reduction whose extent is known at run time only.
 fn has_dynamic_depth(op: Op<'_>) -> bool {
-    // SAFETY: the operation is live; the attribute is null for one without linalg's interface, which is checked.
-    let maps = unsafe {
-        let maps = mlir_sys::mlirLinalgGetIndexingMapsAttribute(op.to_raw());
-        (!maps.ptr.is_null()).then(|| Attribute::from_raw(maps))
-    };
-    let maps = maps.and_then(attribute::elements).unwrap_or_default();
-    let maps: Vec<_> = maps.into_iter().filter_map(attribute::affine_map).collect();
+    let maps = maps_of(op).unwrap_or_default();
     let inputs = maps.len().saturating_sub(op.result_count());
     let (ins, outs) = maps.split_at(inputs);
     let kept = outs.iter().flat_map(indices);
@@ -104,6 +125,17 @@ fn has_dynamic_depth(op: Op<'_>) -> bool {
         })
     };
     inputs > 1 && ins.iter().zip(operands(op)).any(reduced)
+}
+
+/// The indexing maps of a structured operation, named ones included.
+fn maps_of<'c>(op: Op<'c>) -> Option<Vec<AffineMap<'c>>> {
+    // SAFETY: the operation is live; the attribute is null for one without linalg's interface, which is checked.
+    let maps = unsafe {
+        let maps = mlir_sys::mlirLinalgGetIndexingMapsAttribute(op.to_raw());
+        (!maps.ptr.is_null()).then(|| Attribute::from_raw(maps))
+    };
+    let maps = attribute::elements(maps?)?;
+    maps.into_iter().map(attribute::affine_map).collect()
 }
 
 /// What the dimensions of an operand are indexed with.

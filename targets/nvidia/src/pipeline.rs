@@ -57,19 +57,18 @@ impl Options<'_> {
 }
 
 /// From functions of linalg to operators of axe, and `linalg.generic` for what they do not say. Calls are inlined, and
-/// extents are those of arguments, before anything is fused away.
-fn logical(leave: bool) -> String {
-    let leave = if leave { " allow-unsupported=true" } else { "" };
+/// extents are those of arguments, before anything is fused away. `options` are more of the conversion's.
+pub(crate) fn logical(options: &str) -> String {
     format!(
         "inline,resolve-ranked-shaped-type-result-dims,func.func(convert-elementwise-to-linalg),\
-         convert-linalg-to-axe{{for-kernels=true{leave}}},\
+         convert-linalg-to-axe{{for-kernels=true{options}}},\
          func.func(linalg-generalize-named-ops),axe-generalize,canonicalize,cse"
     )
 }
 
 /// The levels after which the pipeline can stop, each with the passes that reach it.
 const LEVELS: [(&str, Passes); 6] = [
-    ("logical", |options| logical(options.leave)),
+    ("logical", |options| logical(options.leaving())),
     ("scheduled", |options| {
         let Options { chip, tuned, .. } = options;
         let leave = options.leaving();

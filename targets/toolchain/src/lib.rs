@@ -20,8 +20,8 @@ pub trait Toolchain: Sync {
     /// The passes from linalg on tensors to the target's code, as `--pass-pipeline` takes them.
     fn pipeline(&self, chip: &str) -> String;
 
-    /// The first of them: from linalg on tensors to logical operators.
-    fn to_logical(&self, chip: &str) -> String;
+    /// The first of them: from linalg on tensors to logical operators, printing what is decided.
+    fn explained_to_logical(&self, chip: &str) -> String;
 
     /// The code that the pipeline left in the module; `None` when it has no kernels.
     ///

@@ -42,8 +42,8 @@ impl Toolchain for Nvidia {
         format!("axe-nvidia{{chip={chip}}}")
     }
 
-    fn to_logical(&self, chip: &str) -> String {
-        format!("axe-nvidia{{chip={chip} until=logical}}")
+    fn explained_to_logical(&self, _: &str) -> String {
+        crate::pipeline::logical(" explain=true")
     }
 
     fn code(&self, module: &Module<'_>) -> Result<Option<String>, String> {
