@@ -1,10 +1,9 @@
 //! `axe compile` and `axe explain`.
 
 use crate::module::ModuleFile;
-use axe_compile::{CompileError, Elapsed};
+use axe_compile::{CompileError, Elapsed, Options};
 use clap::Args;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// A module or what came of it is wrong: the exit code of other wrong files.
 const WRONG_FILE: u8 = 3;
@@ -23,6 +22,9 @@ pub struct CompileArgs {
     /// The function to compile, when there are several public ones
     #[arg(long, value_name = "NAME")]
     function: Option<String>,
+    /// The assembler [default: $AXE_PTXAS, or ptxas on the PATH; without one the package has PTX alone]
+    #[arg(long, value_name = "PATH")]
+    ptxas: Option<PathBuf>,
     /// Print how long the compiler and the assembler took
     #[arg(long)]
     timing: bool,
@@ -42,26 +44,30 @@ fn read(path: &Path) -> Result<ModuleFile, String> {
     ModuleFile::read(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-fn finish(result: Result<(), String>) -> ExitCode {
+fn finish(result: Result<(), String>) -> u8 {
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => axe_runtime::exit_code::OK,
         Err(message) => {
             eprintln!("axe: {message}");
-            ExitCode::from(WRONG_FILE)
+            WRONG_FILE
         }
     }
 }
 
 /// Compiles and writes the package.
-pub fn compile(args: &CompileArgs) -> ExitCode {
+pub fn compile(args: &CompileArgs) -> u8 {
     finish(write(args))
 }
 
 fn write(args: &CompileArgs) -> Result<(), String> {
     let said = |error: CompileError| format!("{}: {error}", args.input.display());
     let module = read(&args.input)?;
-    let compiled = axe_compile::compile(module.source(), args.function.as_deref(), &args.target)
-        .map_err(said)?;
+    let options = Options {
+        function: args.function.as_deref(),
+        assembler: args.ptxas.as_deref(),
+        ..Options::for_target(&args.target)
+    };
+    let compiled = axe_compile::compile_with(module.source(), options).map_err(said)?;
     for warning in &compiled.warnings {
         eprintln!("axe: warning: {warning}");
     }
@@ -92,7 +98,7 @@ fn write(args: &CompileArgs) -> Result<(), String> {
 }
 
 /// Explains the decisions of a module.
-pub fn explain(args: &ExplainArgs) -> ExitCode {
+pub fn explain(args: &ExplainArgs) -> u8 {
     let said = |error: CompileError| format!("{}: {error}", args.input.display());
     finish(
         read(&args.input)

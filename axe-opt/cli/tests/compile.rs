@@ -488,3 +488,49 @@ fn a_module_comes_through_standard_input() {
     let tuned = axe(&["tune", "-", "--packages", text(&package)]);
     assert_eq!(tuned.status.code(), Some(2), "{}", said(&tuned));
 }
+
+#[test]
+fn the_assembler_is_the_one_that_is_named() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    // An assembler that says so and fails: whoever is asked is seen.
+    let assembler = |name: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, format!("#!/bin/sh\necho asked {name}\nexit 1\n")).unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        path
+    };
+    let (option, environment) = (assembler("by-option"), assembler("by-environment"));
+    assembler("ptxas");
+    let run = |arguments: &[&str], axe_ptxas: Option<&Path>, path: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_axe"));
+        command.current_dir(folder.path()).env("PATH", path);
+        command.env_remove("PTXAS").env_remove("AXE_PTXAS");
+        if let Some(assembler) = axe_ptxas {
+            command.env("AXE_PTXAS", assembler);
+        }
+        let source = std::path::absolute(model("mm_f16.mlir")).unwrap();
+        command.args([
+            "compile",
+            text(&source),
+            "--target",
+            "sm_80",
+            "-o",
+            "out.axe",
+        ]);
+        let output = command.args(arguments).output().unwrap();
+        let written = folder.path().join("out.axe").exists();
+        assert_eq!(output.status.success(), written);
+        said(&output)
+    };
+    let by_option = ["--ptxas", text(&option)];
+    assert!(run(&by_option, Some(&environment), "/bin").contains("asked by-option"));
+    assert!(run(&[], Some(&environment), "/bin").contains("asked by-environment"));
+    let missing = run(&["--ptxas", "nowhere/ptxas"], None, "/bin");
+    assert!(
+        missing.contains("the option names the assembler `nowhere/ptxas`"),
+        "{missing}"
+    );
+    // The one in the current directory is nobody's choice.
+    assert!(!run(&[], None, ".:/bin").contains("asked"));
+}

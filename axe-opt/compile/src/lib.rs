@@ -7,18 +7,24 @@
 
 mod error;
 mod host;
+mod module;
+mod options;
 mod results;
 mod trainium;
 pub mod tune;
 
 pub use axe_cpu::{Part, Source};
+pub use axe_passes::remark::{Kind as RemarkKind, Remark};
 pub use error::CompileError;
+pub use module::compile_module;
+pub use options::Options;
 pub use trainium::trainium_programs;
 
 use axe_package::{MANIFEST_VERSION, Manifest, Package, Target, Tensor};
 use axe_passes::ir::Op;
 use axe_passes::ir::value::name;
 use axe_passes::ir::walk;
+use axe_passes::remark;
 use axe_toolchain::Toolchain;
 use melior::ir::Module;
 use melior::ir::attribute::StringAttribute;
@@ -38,6 +44,9 @@ pub struct Compiled {
     pub package: Package,
     /// Warnings of the assembler, or that there is none.
     pub warnings: Vec<String>,
+    /// What was chosen and what was declined, in order: configurations of kernels, schedules of operators with their
+    /// plans.
+    pub decisions: Vec<Remark>,
     /// How long it took.
     pub elapsed: Elapsed,
 }
@@ -62,6 +71,12 @@ pub fn default_target() -> &'static str {
     axe_targets::default_chip()
 }
 
+/// The targets that there are: `cpu` and the chips.
+#[must_use]
+pub fn targets() -> Vec<&'static str> {
+    std::iter::once(CPU).chain(axe_targets::chips()).collect()
+}
+
 /// Compiles the function `function` (or the only one, or the only public one) of a module for a target: a chip, or `cpu`.
 ///
 /// # Errors
@@ -71,7 +86,28 @@ pub fn compile<'s>(
     function: Option<&str>,
     target: &str,
 ) -> Result<Compiled, CompileError> {
-    compile_as(None, source.into(), function, target)
+    compile_with(
+        source,
+        Options {
+            function,
+            ..Options::for_target(target)
+        },
+    )
+}
+
+/// [`compile`] with all that can be asked for.
+///
+/// # Errors
+/// As [`compile`]; an assembler that is named and is not there.
+pub fn compile_with<'s>(
+    source: impl Into<Source<'s>>,
+    options: Options<'_>,
+) -> Result<Compiled, CompileError> {
+    let (compiled, decisions) = remark::collect(|| compiled(source.into(), options));
+    compiled.map(|compiled| Compiled {
+        decisions,
+        ..compiled
+    })
 }
 
 /// [`compile`] for a chip without an assembler: the package has the code alone, as text.
@@ -83,36 +119,25 @@ pub fn translate<'s>(
     function: Option<&str>,
     chip: &str,
 ) -> Result<Package, CompileError> {
-    let compiled = compile_with(None, source.into(), function, chip, false)?;
-    Ok(compiled.package)
+    let options = Options {
+        function,
+        assemble: false,
+        ..Options::for_target(chip)
+    };
+    compile_with(source, options).map(|compiled| compiled.package)
 }
 
-/// [`compile`], as a candidate of a tuner with this plan.
-fn compile_as(
-    candidate: Option<&str>,
-    source: Source<'_>,
-    function: Option<&str>,
-    target: &str,
-) -> Result<Compiled, CompileError> {
-    compile_with(candidate, source, function, target, true)
-}
-
-fn compile_with(
-    candidate: Option<&str>,
-    source: Source<'_>,
-    function: Option<&str>,
-    target: &str,
-    assemble: bool,
-) -> Result<Compiled, CompileError> {
+fn compiled(source: Source<'_>, options: Options<'_>) -> Result<Compiled, CompileError> {
     register();
     let start = Instant::now();
+    let target = options.target;
     let toolchain = axe_targets::toolchain(target);
     if target != CPU && toolchain.is_none() {
         return Err(CompileError::unknown_target(target));
     }
     let context = axe_cpu::context();
     let mut module = axe_cpu::parse(&context, source)?;
-    let main = main_name(&module, function)?;
+    let main = main_name(&module, options.function)?;
     let Some(toolchain) = toolchain else {
         let mut compiled = for_cpu(source, &main)?;
         compiled.elapsed.compiler = start.elapsed();
@@ -127,9 +152,9 @@ fn compile_with(
         complete.map_err(CompileError::Assembler)?;
     }
     let mut manifest = empty_manifest(source.text, &main, toolchain.kind(), target);
-    manifest.candidate = candidate.map(str::to_owned);
+    manifest.candidate = options.candidate.map(str::to_owned);
     let compiler = start.elapsed();
-    let mut compiled = for_chip(toolchain, assemble, manifest, source.text, host, code)?;
+    let mut compiled = for_chip(toolchain, options, manifest, source.text, host, code)?;
     compiled.elapsed.compiler = compiler;
     Ok(compiled)
 }
@@ -197,6 +222,7 @@ fn for_cpu(source: Source<'_>, main: &str) -> Result<Compiled, CompileError> {
     Ok(Compiled {
         package: Package::new(manifest, files)?,
         warnings: Vec::new(),
+        decisions: Vec::new(),
         elapsed: Elapsed::default(),
     })
 }
@@ -233,7 +259,7 @@ fn cpu_manifest(
 
 fn for_chip(
     toolchain: &dyn Toolchain,
-    assemble: bool,
+    options: Options<'_>,
     mut manifest: Manifest,
     text: &str,
     host: host::Host,
@@ -245,8 +271,9 @@ fn for_chip(
     let mut elapsed = Elapsed::default();
     let mut kernels = host.kernels;
     if let Some(code) = code.filter(|_| !kernels.is_empty()) {
-        if assemble {
-            let assembled = toolchain.assemble(&code, &manifest.target.chip, &mut kernels);
+        if options.assemble {
+            let chip = &manifest.target.chip;
+            let assembled = toolchain.assemble(&code, chip, &mut kernels, options.assembler);
             let assembled = assembled.map_err(CompileError::Assembler)?;
             elapsed.assembler = assembled.elapsed;
             warnings.extend(assembled.warnings);
@@ -263,6 +290,7 @@ fn for_chip(
     Ok(Compiled {
         package: Package::new(manifest, files)?,
         warnings,
+        decisions: Vec::new(),
         elapsed,
     })
 }

@@ -3,7 +3,7 @@
 //! A candidate's manifest names its plan (`Manifest::candidate`), as `axe.plan` and the database of plans take it,
 //! so that whoever times the packages needs no compiler.
 
-use crate::{CompileError, Compiled, Source, compile_as, register};
+use crate::{CompileError, Compiled, Options, Source, compile_with, register};
 use axe_package::{DType, Key, OperandOrder, TunedOp};
 use axe_passes::ir::Op;
 
@@ -218,7 +218,11 @@ impl Job {
     /// # Errors
     /// As [`crate::compile`]; a plan may ask for more than the assembler can give.
     pub fn compile(&self) -> Result<Compiled, CompileError> {
-        compile_as(self.plan(), (&self.source()).into(), None, &self.key.chip)
+        let options = Options {
+            candidate: self.plan(),
+            ..Options::for_target(&self.key.chip)
+        };
+        compile_with(&self.source(), options)
     }
 }
 

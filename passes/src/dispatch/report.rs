@@ -37,13 +37,14 @@ pub fn remarks(kernel: &str, decisions: &[Decision]) {
                 &format!("{schedule}: {decline}"),
             );
         }
-        remark::emit(
+        remark::emit_plan(
             decision.location,
             Kind::Passed,
             CATEGORY,
             decision.schedule,
             kernel,
             &format!("{}: {}", decision.operator, decision.schedule),
+            &decision.plan,
         );
     }
 }

@@ -7,6 +7,7 @@ use axe_passes::ir::Op;
 use melior::ir::Module;
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::path::Path;
 use std::time::Duration;
 
 /// How a target's kernels come into a package.
@@ -48,15 +49,17 @@ pub trait Toolchain: Sync {
         memory: &BTreeMap<usize, Memory>,
     ) -> PassResult<'c, Vec<(Param, Arg)>>;
 
-    /// Machine code for the kernels: tells each where its code is and what it uses.
+    /// Machine code for the kernels: tells each where its code is and what it uses. `assembler` is the program to ask;
+    /// without one the target looks for its own.
     ///
     /// # Errors
-    /// What the assembler says.
+    /// What the assembler says, or that the one that is asked for is not there.
     fn assemble(
         &self,
         code: &str,
         chip: &str,
         kernels: &mut [Kernel],
+        assembler: Option<&Path>,
     ) -> Result<Assembled, Box<dyn Error + Send + Sync>>;
 
     /// At most `limit` plans that are worth timing for a key of the database of plans, as `axe.plan` takes them, the cost

@@ -21,6 +21,7 @@ use melior::ir::operation::OperationLike;
 use melior::ir::{Attribute, AttributeLike, Module};
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::path::Path;
 use std::time::Instant;
 
 /// The package's file of machine code.
@@ -79,11 +80,12 @@ impl Toolchain for Nvidia {
         code: &str,
         chip: &str,
         kernels: &mut [Kernel],
+        assembler: Option<&Path>,
     ) -> Result<Assembled, Box<dyn Error + Send + Sync>> {
         let mut made = Assembled::default();
-        let Some(path) = ptxas::find() else {
+        let Some(path) = ptxas::find(assembler)? else {
             made.warnings.push(
-                "ptxas was not found: the package holds PTX only, which the driver compiles"
+                "ptxas was not found (--ptxas, AXE_PTXAS, PATH): the package holds PTX only, which the driver compiles"
                     .to_owned(),
             );
             return Ok(made);

@@ -12,6 +12,14 @@ use thiserror::Error;
 /// Why there is no machine code.
 #[derive(Debug, Error)]
 pub(crate) enum PtxasError {
+    /// The assembler that was asked for is not there.
+    #[error("{by} names the assembler `{}`: expected a file", named.display())]
+    Missing {
+        /// The assembler.
+        named: PathBuf,
+        /// Who asked for it.
+        by: String,
+    },
     /// ptxas refused the code.
     #[error("ptxas: {0}")]
     Refused(String),
@@ -35,29 +43,62 @@ pub(crate) struct Assembled {
     pub warnings: Vec<String>,
 }
 
-/// The assembler: `$PTXAS`, else that of the workspace that the program was built in (`.deps/bin` above it), else the path's.
+/// Who names an assembler, the first of them that does: the environment.
+const VARIABLES: [&str; 2] = ["AXE_PTXAS", "PTXAS"];
+
+/// The assembler: `named` where the caller names one, else what the environment names (`AXE_PTXAS`, then `PTXAS`), else
+/// that of the workspace that the program was built in (`.deps/bin` above it), else the path's; `None` when there is
+/// none.
 ///
-/// Nothing is taken from the current directory, whoever wrote it there: folders of the path that are no absolute ones are passed over.
-pub(crate) fn find() -> Option<PathBuf> {
-    if let Some(named) = std::env::var_os("PTXAS") {
-        return Some(named.into());
-    }
+/// Nothing is taken from the current directory, whoever wrote it there: folders of the path that are no absolute ones
+/// are passed over. A name without a slash is looked up on the path.
+///
+/// # Errors
+/// One that is named and is not there: another one is no substitute.
+pub(crate) fn find(named: Option<&Path>) -> Result<Option<PathBuf>, PtxasError> {
     let path = std::env::var_os("PATH").unwrap_or_default();
+    if let Some(named) = named {
+        return located(named, "the option", &path).map(Some);
+    }
+    for variable in VARIABLES {
+        let value = std::env::var_os(variable).filter(|value| !value.is_empty());
+        if let Some(value) = value {
+            return located(Path::new(&value), variable, &path).map(Some);
+        }
+    }
     let program = std::env::current_exe().unwrap_or_default();
-    candidates(&path, &program).find(|path| path.is_file())
+    let found = candidates(&path, &program).find(|path| path.is_file());
+    Ok(found)
+}
+
+/// The file that `named` stands for; `by` says it.
+fn located(named: &Path, by: &str, path: &OsStr) -> Result<PathBuf, PtxasError> {
+    let bare = named.file_name() == Some(named.as_os_str());
+    let found = match bare {
+        true => folders(path)
+            .map(|folder| folder.join(named))
+            .find(|file| file.is_file()),
+        false => Some(named.to_owned()).filter(|file| file.is_file()),
+    };
+    found.ok_or_else(|| PtxasError::Missing {
+        named: named.to_owned(),
+        by: by.to_owned(),
+    })
+}
+
+/// The absolute folders of the path.
+fn folders(path: &OsStr) -> impl Iterator<Item = PathBuf> + '_ {
+    std::env::split_paths(path).filter(|folder| folder.is_absolute())
 }
 
 fn candidates<'a>(path: &'a OsStr, program: &'a Path) -> impl Iterator<Item = PathBuf> + 'a {
-    let on_path = std::env::split_paths(path)
-        .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join("ptxas"));
     let above = program
         .ancestors()
         .skip(1)
         .filter(|folder| folder.is_absolute());
     above
         .map(|folder| folder.join(".deps/bin/ptxas"))
-        .chain(on_path)
+        .chain(folders(path).map(|folder| folder.join("ptxas")))
 }
 
 /// Assembles PTX for a chip.
@@ -149,6 +190,26 @@ mod tests {
         let mut found = candidates(OsStr::new(""), Path::new("/src/target/axe"));
         assert_eq!(found.next(), Some("/src/target/.deps/bin/ptxas".into()));
         assert_eq!(found.next(), Some("/src/.deps/bin/ptxas".into()));
+    }
+
+    #[test]
+    fn an_assembler_that_is_named_is_the_one_or_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let there = folder.path().join("my-ptxas");
+        std::fs::write(&there, "").unwrap();
+        let path = std::env::join_paths([Path::new("."), folder.path()]).unwrap();
+        assert_eq!(located(&there, "AXE_PTXAS", &path).unwrap(), there);
+        assert_eq!(
+            located(Path::new("my-ptxas"), "AXE_PTXAS", &path).unwrap(),
+            there
+        );
+        let missing = located(Path::new("./my-ptxas"), "AXE_PTXAS", &path).unwrap_err();
+        assert_eq!(
+            missing.to_string(),
+            "AXE_PTXAS names the assembler `./my-ptxas`: expected a file"
+        );
+        assert!(located(Path::new("my-ptxas"), "PTXAS", OsStr::new(".")).is_err());
+        assert!(find(Some(&there)).unwrap() == Some(there));
     }
 
     #[test]
