@@ -20,6 +20,9 @@ use crate::validate::{ManifestError, check_file_name};
 /// The manifest's name in a package.
 pub const MANIFEST_FILE: &str = "manifest.json";
 
+/// What messages call a package that is no file.
+const IN_MEMORY: &str = "package in memory";
+
 /// The largest manifest that is read, in bytes.
 const MAX_MANIFEST_BYTES: u64 = 64 << 20;
 
@@ -194,8 +197,16 @@ impl Package {
         let (manifest, files) = if metadata.is_dir() {
             read_dir(path)?
         } else {
-            read_tar(path)?
+            open_tar(path)?
         };
+        Self::check_files(manifest, files)
+    }
+
+    /// Checks that the files are those that the manifest lists.
+    fn check_files(
+        manifest: Manifest,
+        files: BTreeMap<String, Vec<u8>>,
+    ) -> Result<Self, PackageError> {
         for (name, info) in &manifest.files {
             let bytes = files
                 .get(name)
@@ -233,15 +244,9 @@ impl Package {
             .prefix(".axe-package-")
             .tempfile_in(parent(path))
             .map_err(|e| io_error(path, e))?;
-        let mut tar = tar::Builder::new(BufWriter::new(temp));
-        let manifest = self.manifest_json(path)?;
-        append(&mut tar, MANIFEST_FILE, &manifest).map_err(|e| io_error(path, e))?;
-        for (name, bytes) in &self.files {
-            append(&mut tar, name, bytes).map_err(|e| io_error(path, e))?;
-        }
+        let written = self.write_tar(BufWriter::new(temp), path)?;
         let finish = || -> io::Result<()> {
-            let temp = tar
-                .into_inner()?
+            let temp = written
                 .into_inner()
                 .map_err(io::IntoInnerError::into_error)?;
             set_mode(temp.as_file(), 0o644)?;
@@ -283,6 +288,39 @@ impl Package {
             Ok(())
         };
         fill().map_err(|e| io_error(path, e))
+    }
+
+    /// The package as the bytes of one tar file: what [`Package::write_file`] writes.
+    ///
+    /// # Errors
+    /// A manifest that JSON cannot hold.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, PackageError> {
+        self.write_tar(Vec::new(), Path::new(IN_MEMORY))
+    }
+
+    /// Reads the package that [`Package::to_bytes`] or [`Package::write_file`] wrote.
+    ///
+    /// # Errors
+    /// As [`Package::open`].
+    ///
+    /// ```
+    /// # use axe_package::{Package, PackageError};
+    /// assert!(matches!(Package::from_bytes(b"ELF"), Err(PackageError::NotAPackage { .. })));
+    /// ```
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, PackageError> {
+        let (manifest, files) = read_tar(bytes, Path::new(IN_MEMORY))?;
+        Self::check_files(manifest, files)
+    }
+
+    /// Writes the tar file to `out`; `path` is for messages.
+    fn write_tar<W: io::Write>(&self, out: W, path: &Path) -> Result<W, PackageError> {
+        let mut tar = tar::Builder::new(out);
+        let manifest = self.manifest_json(path)?;
+        append(&mut tar, MANIFEST_FILE, &manifest).map_err(|e| io_error(path, e))?;
+        for (name, bytes) in &self.files {
+            append(&mut tar, name, bytes).map_err(|e| io_error(path, e))?;
+        }
+        tar.into_inner().map_err(|e| io_error(path, e))
     }
 
     fn manifest_json(&self, path: &Path) -> Result<Vec<u8>, PackageError> {
@@ -355,11 +393,18 @@ fn is_empty_dir(path: &Path) -> bool {
     fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }
 
+/// The bytes that say what a tar file starts with: the manifest's name and the zero behind it.
+const NAME_START: usize = MANIFEST_FILE.len() + 1;
+
 /// A tar file of ours has the manifest's name in its first bytes, the first header's name field.
+fn names_manifest(start: &[u8; NAME_START]) -> bool {
+    start.strip_prefix(MANIFEST_FILE.as_bytes()) == Some(&[0])
+}
+
 fn starts_with_manifest(path: &Path) -> bool {
-    let mut start = [0; MANIFEST_FILE.len() + 1];
+    let mut start = [0; NAME_START];
     let read = File::open(path).and_then(|mut f| f.read_exact(&mut start));
-    read.is_ok() && start.strip_prefix(MANIFEST_FILE.as_bytes()) == Some(&[0])
+    read.is_ok() && names_manifest(&start)
 }
 
 fn parse_manifest(path: &Path, json: &[u8]) -> Result<Manifest, PackageError> {
@@ -384,16 +429,23 @@ fn parse_manifest(path: &Path, json: &[u8]) -> Result<Manifest, PackageError> {
 
 type Content = (Manifest, BTreeMap<String, Vec<u8>>);
 
-fn read_tar(path: &Path) -> Result<Content, PackageError> {
+fn open_tar(path: &Path) -> Result<Content, PackageError> {
+    let file = File::open(path).map_err(|e| io_error(path, e))?;
+    read_tar(BufReader::new(file), path)
+}
+
+/// Reads a tar file; `path` is for messages.
+fn read_tar(mut tar: impl Read, path: &Path) -> Result<Content, PackageError> {
     let foreign = |reason: &str| PackageError::NotAPackage {
         path: path.to_owned(),
         reason: reason.to_owned(),
     };
-    let file = File::open(path).map_err(|e| io_error(path, e))?;
-    if !starts_with_manifest(path) {
+    let mut start = [0; NAME_START];
+    let begins = tar.read_exact(&mut start).is_ok() && names_manifest(&start);
+    if !begins {
         return Err(foreign("it does not start with a manifest"));
     }
-    let mut archive = tar::Archive::new(BufReader::new(file));
+    let mut archive = tar::Archive::new(start.chain(tar));
     let mut manifest = None;
     let mut files = BTreeMap::new();
     for entry in archive.entries().map_err(|e| io_error(path, e))? {

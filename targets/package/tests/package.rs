@@ -65,6 +65,24 @@ fn other_peoples_files_are_not_replaced() {
 }
 
 #[test]
+fn bytes_in_memory_are_those_of_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("p.axe");
+    package().write_file(&path).unwrap();
+    let bytes = package().to_bytes().unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), bytes);
+    assert_eq!(Package::from_bytes(&bytes).unwrap(), package());
+    for cut in 0..bytes.len() - 1024 {
+        assert!(Package::from_bytes(&bytes[..cut]).is_err(), "{cut}");
+    }
+    let error = Package::from_bytes(b"not a tar file at all").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "package in memory: not a kernel package: it does not start with a manifest"
+    );
+}
+
+#[test]
 fn a_cut_off_file_is_an_error_at_every_length() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("p.axe");
