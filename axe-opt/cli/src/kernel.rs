@@ -135,12 +135,15 @@ fn tolerance(text: &str) -> Result<Tolerance, String> {
 
 /// The command line of `axe sim`, if it names a bare kernel: a PTX file, or a folder that holds one and is
 /// no package.
-pub fn bare_command() -> Option<Vec<std::ffi::OsString>> {
-    let mut all = std::env::args_os();
-    let (_, command) = (all.next()?, all.next()?);
-    let rest: Vec<_> = all.collect();
-    (command == "sim" && rest.iter().any(|a| is_bare(Path::new(a))))
-        .then(|| std::iter::once("axe sim".into()).chain(rest).collect())
+pub fn bare_command(arguments: &[std::ffi::OsString]) -> Option<Vec<std::ffi::OsString>> {
+    let [_, command, rest @ ..] = arguments else {
+        return None;
+    };
+    (command == "sim" && rest.iter().any(|a| is_bare(Path::new(a)))).then(|| {
+        std::iter::once("axe sim".into())
+            .chain(rest.iter().cloned())
+            .collect()
+    })
 }
 
 fn is_bare(path: &Path) -> bool {

@@ -8,7 +8,6 @@ use axe_trn::program::{Program, Role};
 use axe_trn::{run, sync, time};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// A check found something, or a result is wrong.
 const FOUND: u8 = 1;
@@ -139,13 +138,13 @@ fn binding(text: &str) -> Result<(String, PathBuf), String> {
 }
 
 /// Does it; the exit code says whether all was well.
-pub fn main(args: &TrnArgs) -> ExitCode {
+pub fn main(args: &TrnArgs) -> u8 {
     match act(&args.verb) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(FOUND),
+        Ok(true) => axe_runtime::exit_code::OK,
+        Ok(false) => FOUND,
         Err(message) => {
             eprintln!("axe: {message}");
-            ExitCode::from(WRONG_FILE)
+            WRONG_FILE
         }
     }
 }

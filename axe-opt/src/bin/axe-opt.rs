@@ -1,4 +1,5 @@
 //! mlir-opt's whole command line over all upstream dialects and axe.
 fn main() {
-    std::process::exit(axe_opt::opt_main());
+    let arguments: Vec<_> = std::env::args_os().collect();
+    std::process::exit(axe_opt::opt_main(&arguments));
 }

@@ -14,5 +14,5 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    cli::run(Cli::parse().layout)
+    ExitCode::from(cli::run(Cli::parse().layout))
 }

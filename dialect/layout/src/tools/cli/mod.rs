@@ -9,7 +9,6 @@ mod shard;
 mod triton;
 
 use std::io::{self, IsTerminal, Write};
-use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use serde::{Serialize, Serializer};
@@ -52,8 +51,9 @@ enum Command {
 pub type CliError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Runs a subcommand. Results go to standard output, failures to standard error with exit status 1.
+/// Gives the exit status.
 #[must_use]
-pub fn run(args: LayoutArgs) -> ExitCode {
+pub fn run(args: LayoutArgs) -> u8 {
     let outcome = match args.command {
         Command::Show(args) => picture::show(&args),
         Command::Svg(args) => picture::svg(&args),
@@ -61,7 +61,7 @@ pub fn run(args: LayoutArgs) -> ExitCode {
         Command::Eval => {
             return match super::eval::serve(io::stdin().lock(), io::stdout().lock()) {
                 Err(error) if error.kind() != io::ErrorKind::BrokenPipe => fail(&error.into()),
-                _ => ExitCode::SUCCESS,
+                _ => 0,
             };
         }
         Command::Cute(args) => cute::run(&args),
@@ -78,12 +78,12 @@ pub fn run(args: LayoutArgs) -> ExitCode {
             _ => Ok(()),
         }
     });
-    written.map_or_else(|error| fail(&error), |()| ExitCode::SUCCESS)
+    written.map_or_else(|error| fail(&error), |()| 0)
 }
 
-fn fail(error: &CliError) -> ExitCode {
+fn fail(error: &CliError) -> u8 {
     eprintln!("error: {error}");
-    ExitCode::FAILURE
+    1
 }
 
 /// A layout in the textual form, in `#axe.layout<...>`, or in JSON.
