@@ -1,13 +1,15 @@
 //! The GPU: finding it, its properties, its memory.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use cudarc::driver::sys::{self, CUdevice_attribute_enum as Attribute};
 use cudarc::driver::{CudaContext, CudaStream, result};
 
 use crate::error::{Doing, RuntimeError};
+use crate::foreign;
 
 /// The oldest CUDA version of a driver that has all calls used here (`cuFuncGetParamInfo`).
 const OLDEST_CUDA: i32 = 12_040;
@@ -44,16 +46,7 @@ impl Device {
     /// # Errors
     /// No driver, one that is too old, no such GPU, or one that the driver cannot open.
     pub fn open(ordinal: usize) -> Result<Self, RuntimeError> {
-        // SAFETY: loads libcuda.so by its system name and unloads it; its constructors have no
-        // preconditions.
-        if !unsafe { sys::is_culib_present() } {
-            return Err(RuntimeError::NoDriver);
-        }
-        let driver_cuda = driver_version()?;
-        if driver_cuda < OLDEST_CUDA {
-            let (major, minor) = (driver_cuda / 1000, driver_cuda % 1000 / 10);
-            return Err(RuntimeError::OldDriver { major, minor });
-        }
+        let driver_cuda = usable_driver()?;
         let count = match result::init().and_then(|()| result::device::get_count()) {
             Ok(count) => count,
             Err(e) if e.0 == sys::CUresult::CUDA_ERROR_NO_DEVICE => 0,
@@ -66,6 +59,44 @@ impl Device {
             });
         }
         let context = CudaContext::new(ordinal).doing(|| format!("opening GPU {ordinal}"))?;
+        Self::in_context(context, driver_cuda)
+    }
+
+    /// [`Device::open`] for callers with contexts of their own: the context that is current on the thread stays. A GPU is
+    /// opened once in a process.
+    ///
+    /// # Errors
+    /// As [`Device::open`].
+    pub fn shared(ordinal: usize) -> Result<Self, RuntimeError> {
+        static OPEN: Mutex<BTreeMap<usize, Device>> = Mutex::new(BTreeMap::new());
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(device) = open.get(&ordinal) {
+            return Ok(device.clone());
+        }
+        usable_driver()?;
+        result::init().doing(|| "starting the driver".into())?;
+        let _keep = foreign::Keep::new()?;
+        let device = Self::open(ordinal)?;
+        open.insert(ordinal, device.clone());
+        Ok(device)
+    }
+
+    /// The device of the context that is current on the calling thread: code and memory go there, whoever made it.
+    ///
+    /// # Errors
+    /// As [`Device::open`]; [`RuntimeError::NoContext`].
+    ///
+    /// # Safety
+    /// A context that is not its device's primary one lives as long as this process uses Axe.
+    pub unsafe fn current() -> Result<Self, RuntimeError> {
+        let driver_cuda = usable_driver()?;
+        // SAFETY: by this function's contract.
+        let context = unsafe { foreign::current_context() }?;
+        let _keep = foreign::Keep::new()?;
+        Self::in_context(context, driver_cuda)
+    }
+
+    fn in_context(context: Arc<CudaContext>, driver_cuda: i32) -> Result<Self, RuntimeError> {
         let stream = context.new_stream().doing(|| "creating a stream".into())?;
         let properties =
             properties(&context, driver_cuda).doing(|| "asking for the GPU's properties".into())?;
@@ -145,6 +176,21 @@ impl Device {
             .new_event(flags)
             .doing(|| "creating an event".into())
     }
+}
+
+/// The CUDA version of the driver, if it has all that is needed.
+fn usable_driver() -> Result<i32, RuntimeError> {
+    // SAFETY: loads libcuda.so by its system name and unloads it; its constructors have no
+    // preconditions.
+    if !unsafe { sys::is_culib_present() } {
+        return Err(RuntimeError::NoDriver);
+    }
+    let driver_cuda = driver_version()?;
+    if driver_cuda < OLDEST_CUDA {
+        let (major, minor) = (driver_cuda / 1000, driver_cuda % 1000 / 10);
+        return Err(RuntimeError::OldDriver { major, minor });
+    }
+    Ok(driver_cuda)
 }
 
 fn driver_version() -> Result<i32, RuntimeError> {

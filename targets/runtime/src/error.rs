@@ -28,6 +28,11 @@ pub enum RuntimeError {
         /// The number of devices.
         count: i32,
     },
+    /// The calling thread has no CUDA context.
+    #[error(
+        "no CUDA context is current on this thread: make one current, or open a device by its number"
+    )]
+    NoContext,
     /// The package is for another machine.
     #[error("the package is for {chip}, this GPU is {device}: {reason}")]
     Unfit {
@@ -88,6 +93,14 @@ pub enum RuntimeError {
     /// The package cannot be read.
     #[error(transparent)]
     Package(#[from] PackageError),
+    /// Memory of a caller that a call cannot use.
+    #[error("`{memory}`: {problem}")]
+    Memory {
+        /// The input or output.
+        memory: String,
+        /// What is wrong.
+        problem: String,
+    },
     /// The arguments do not fit the package.
     #[error(transparent)]
     Bind(#[from] BindError),
@@ -154,6 +167,7 @@ impl RuntimeError {
             RuntimeError::NoDriver
             | RuntimeError::OldDriver { .. }
             | RuntimeError::NoDevice { .. }
+            | RuntimeError::NoContext
             | RuntimeError::Unfit { .. } => exit_code::NO_DEVICE,
             RuntimeError::Cuda { .. } | RuntimeError::Hangs { .. } | RuntimeError::CublasLt(_) => {
                 exit_code::CUDA

@@ -2,7 +2,8 @@
 //!
 //! [`Device`] is a GPU, [`Loaded`] a package's code on it, [`Prepared`] a set of memory and
 //! arguments that launches; [`run::Job`] does all of it for one request, and [`bench`] compares a
-//! GEMM with cuBLASLt. The driver and cuBLASLt are loaded when first used, so programs start
+//! GEMM with cuBLASLt. Inside of another program, [`Executable`] launches on that program's memory, streams and
+//! context. The driver and cuBLASLt are loaded when first used, so programs start
 //! without a GPU and get a [`RuntimeError`] that says so.
 
 pub mod bench;
@@ -11,13 +12,19 @@ pub mod cli;
 pub mod device;
 pub mod encode;
 pub mod error;
+pub mod executable;
+mod foreign;
 pub mod loaded;
 pub mod prepared;
 pub mod run;
+mod step;
 pub mod timing;
+mod workspace;
 
 pub use device::{Device, DeviceMemory, Properties};
 pub use error::{RuntimeError, exit_code};
+pub use executable::{Executable, Specialization};
+pub use foreign::Stream;
 pub use loaded::{Code, Loaded};
 pub use prepared::Prepared;
 pub use timing::Times;

@@ -109,6 +109,8 @@ pub struct Loaded {
 
 // SAFETY: function handles belong to the modules that travel with them; see `Module`.
 unsafe impl Send for Loaded {}
+// SAFETY: nothing changes once it is loaded.
+unsafe impl Sync for Loaded {}
 
 /// Which of a package's code to load.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

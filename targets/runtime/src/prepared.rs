@@ -1,51 +1,21 @@
 //! A loaded package with memory and arguments, ready to launch again and again.
 
 use std::collections::BTreeMap;
-use std::ffi::c_void;
 use std::sync::Arc;
 
-use axe_package::{
-    BufferInit, ConcreteArg, ConcreteStep, Env, Instance, POISON, ParamKind, Place, Role,
-};
-use cudarc::driver::{result, sys};
+use axe_package::{BufferInit, Env, Instance, POISON, Role};
 
 use crate::device::DeviceMemory;
-use crate::encode::encode;
-use crate::error::{Doing, RuntimeError};
+use crate::error::RuntimeError;
 use crate::loaded::Loaded;
-
-/// The bytes of one argument, aligned for the largest, a tensor map.
-#[repr(C, align(128))]
-struct ArgBytes([u8; 128]);
-
-enum Ready {
-    Launch {
-        name: String,
-        function: sys::CUfunction,
-        grid: [u32; 3],
-        block: [u32; 3],
-        shared_bytes: u32,
-        attributes: Vec<sys::CUlaunchAttribute>,
-        args: Vec<ArgBytes>,
-    },
-    Fill {
-        address: u64,
-        bytes: usize,
-        value: u8,
-    },
-    Copy {
-        from: u64,
-        to: u64,
-        bytes: usize,
-    },
-}
+use crate::step::Step;
 
 /// One set of memory for a package and the steps that use it.
 pub struct Prepared<'a> {
     loaded: &'a Loaded,
     instance: Instance,
     memory: Vec<Arc<DeviceMemory>>,
-    steps: Vec<Ready>,
+    steps: Vec<Step>,
 }
 
 impl<'a> Prepared<'a> {
@@ -92,10 +62,10 @@ impl<'a> Prepared<'a> {
             }
             memory.push(Arc::new(device_memory));
         }
-        let mut steps = Vec::new();
-        for step in &instance.steps {
-            steps.push(ready(loaded, &memory, step)?);
-        }
+        let addresses: Vec<u64> = memory.iter().map(|m| m.address()).collect();
+        let steps = instance.steps.iter();
+        let steps = steps.map(|step| Step::new(loaded, &addresses, step));
+        let steps = steps.collect::<Result<_, _>>()?;
         Ok(Prepared {
             loaded,
             instance,
@@ -154,15 +124,8 @@ impl<'a> Prepared<'a> {
         self.zero()?;
         for (i, step) in self.steps.iter().enumerate() {
             self.enqueue(step)?;
-            self.loaded.device().synchronize(|| match step {
-                Ready::Launch {
-                    name, grid, block, ..
-                } => {
-                    format!("running kernel `{name}` (step {i}, grid {grid:?}, block {block:?})")
-                }
-                Ready::Fill { .. } => format!("filling memory (step {i})"),
-                Ready::Copy { .. } => format!("copying memory (step {i})"),
-            })?;
+            let device = self.loaded.device();
+            device.synchronize(|| step.describe(i))?;
         }
         Ok(())
     }
@@ -174,23 +137,9 @@ impl<'a> Prepared<'a> {
         zeros.into_iter().try_for_each(|(_, device)| device.fill(0))
     }
 
-    fn enqueue(&self, step: &Ready) -> Result<(), RuntimeError> {
-        let stream = self.loaded.device().stream().cu_stream();
-        match step {
-            Ready::Launch { .. } => launch_kernel(step, stream),
-            // SAFETY: instantiation checked that it lies inside its memory.
-            Ready::Fill {
-                address,
-                bytes,
-                value,
-            } => unsafe { result::memset_d8_async(*address, *value, *bytes, stream) }
-                .doing(|| "filling memory".into()),
-            // SAFETY: as above for both, and that they do not overlap.
-            Ready::Copy { from, to, bytes } => {
-                unsafe { result::memcpy_dtod_async(*to, *from, *bytes, stream) }
-                    .doing(|| "copying memory".into())
-            }
-        }
+    fn enqueue(&self, step: &Step) -> Result<(), RuntimeError> {
+        // SAFETY: the memory of the steps is this value's, and the stream is its device's.
+        unsafe { step.enqueue(self.loaded.device().stream().cu_stream()) }
     }
 
     /// Checks that nothing was written outside any memory.
@@ -203,171 +152,4 @@ impl<'a> Prepared<'a> {
             .into_iter()
             .try_for_each(|(m, device)| device.check_guards(&m.name))
     }
-}
-
-fn address(memory: &[Arc<DeviceMemory>], place: Place) -> Result<u64, RuntimeError> {
-    let base = memory.get(place.memory).map(|m| m.address());
-    base.map(|a| a + place.offset)
-        .ok_or_else(|| RuntimeError::Usage("memory that does not exist".into()))
-}
-
-fn ready(
-    loaded: &Loaded,
-    memory: &[Arc<DeviceMemory>],
-    step: &ConcreteStep,
-) -> Result<Ready, RuntimeError> {
-    Ok(match step {
-        ConcreteStep::Fill { to, bytes, value } => Ready::Fill {
-            address: address(memory, *to)?,
-            bytes: *bytes as usize,
-            value: *value,
-        },
-        ConcreteStep::Copy { from, to, bytes } => Ready::Copy {
-            from: address(memory, *from)?,
-            to: address(memory, *to)?,
-            bytes: *bytes as usize,
-        },
-        ConcreteStep::Launch {
-            kernel,
-            grid,
-            args,
-            overlaps_previous,
-        } => {
-            let missing = || RuntimeError::Usage(format!("there is no kernel {kernel}"));
-            let function = loaded.function(*kernel).ok_or_else(missing)?;
-            let kernel = loaded
-                .package()
-                .manifest()
-                .kernels
-                .get(*kernel)
-                .ok_or_else(missing)?;
-            let mut bytes = Vec::new();
-            for (param, arg) in kernel.params.iter().zip(args) {
-                let doing = || format!("kernel `{}`, parameter `{}`", kernel.name, param.name);
-                bytes.push(arg_bytes(memory, &param.kind, arg, &doing)?);
-            }
-            Ready::Launch {
-                name: kernel.name.clone(),
-                function,
-                grid: *grid,
-                block: kernel.block,
-                shared_bytes: kernel.dynamic_shared_bytes,
-                attributes: attributes(kernel.cluster, *overlaps_previous),
-                args: bytes,
-            }
-        }
-    })
-}
-
-fn arg_bytes(
-    memory: &[Arc<DeviceMemory>],
-    kind: &ParamKind,
-    arg: &ConcreteArg,
-    doing: &dyn Fn() -> String,
-) -> Result<ArgBytes, RuntimeError> {
-    let mut out = ArgBytes([0; 128]);
-    let mut put = |bytes: &[u8]| out.0.iter_mut().zip(bytes).for_each(|(o, b)| *o = *b);
-    match (kind, arg) {
-        (ParamKind::Pointer { align, .. }, ConcreteArg::Address(place)) => {
-            let address = address(memory, *place)?;
-            if !address.is_multiple_of(*align) {
-                let problem = format!("the address {address:#x} is no multiple of {align}");
-                return Err(RuntimeError::Kernel {
-                    kernel: doing(),
-                    problem,
-                });
-            }
-            put(&address.to_le_bytes());
-        }
-        (
-            ParamKind::TensorMap { map, .. },
-            ConcreteArg::Tensor {
-                at,
-                dims,
-                strides_bytes,
-            },
-        ) => {
-            let encoded = encode(map, address(memory, *at)?, dims, strides_bytes, doing)?;
-            let words: Vec<u8> = encoded
-                .opaque
-                .iter()
-                .flat_map(|w| w.to_le_bytes())
-                .collect();
-            put(&words);
-        }
-        (_, ConcreteArg::Scalar(bytes)) => put(bytes),
-        _ => {
-            let problem = "the argument does not fit the parameter".into();
-            return Err(RuntimeError::Kernel {
-                kernel: doing(),
-                problem,
-            });
-        }
-    }
-    Ok(out)
-}
-
-fn attributes(cluster: Option<[u32; 3]>, overlaps_previous: bool) -> Vec<sys::CUlaunchAttribute> {
-    use sys::CUlaunchAttributeID_enum as Id;
-    let mut attributes = Vec::new();
-    let mut push = |id, value| {
-        attributes.push(sys::CUlaunchAttribute {
-            id,
-            pad: [0; 4],
-            value,
-        })
-    };
-    if let Some([x, y, z]) = cluster {
-        let dims = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x, y, z };
-        let mut value = sys::CUlaunchAttributeValue { pad: [0; 64] };
-        value.clusterDim = dims;
-        push(Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, value);
-    }
-    if overlaps_previous {
-        let mut value = sys::CUlaunchAttributeValue { pad: [0; 64] };
-        value.programmaticStreamSerializationAllowed = 1;
-        push(
-            Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
-            value,
-        );
-    }
-    attributes
-}
-
-fn launch_kernel(step: &Ready, stream: sys::CUstream) -> Result<(), RuntimeError> {
-    let Ready::Launch {
-        name,
-        function,
-        grid,
-        block,
-        shared_bytes,
-        attributes,
-        args,
-    } = step
-    else {
-        return Ok(());
-    };
-    let mut pointers: Vec<*mut c_void> = args
-        .iter()
-        .map(|a| std::ptr::from_ref(a).cast_mut().cast::<c_void>())
-        .collect();
-    let config = sys::CUlaunchConfig {
-        gridDimX: grid[0],
-        gridDimY: grid[1],
-        gridDimZ: grid[2],
-        blockDimX: block[0],
-        blockDimY: block[1],
-        blockDimZ: block[2],
-        sharedMemBytes: *shared_bytes,
-        hStream: stream,
-        attrs: attributes.as_ptr().cast_mut(),
-        numAttrs: attributes.len() as u32,
-    };
-    // SAFETY: the number and sizes of parameters were compared with the code when it was loaded;
-    // the driver copies arguments and attributes before it returns.
-    unsafe { sys::cuLaunchKernelEx(&raw const config, *function, pointers.as_mut_ptr(), std::ptr::null_mut()) }
-        .result()
-        .doing(|| {
-            format!("launching kernel `{name}` (grid {grid:?}, block {block:?}, {shared_bytes} bytes shared)")
-        })
 }
