@@ -1,0 +1,128 @@
+"""From a module to a package."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from axe import _axe
+from axe._package import Decision, Package
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One line of what the compiler says: `file:line:column: severity: message`."""
+
+    severity: str
+    """error, warning, remark or note."""
+    message: str
+    file: str | None = None
+    """As the module's locations name it; None where the place is in no file."""
+    line: int | None = None
+    column: int | None = None
+
+    def __str__(self) -> str:
+        place = "" if self.file is None else f"{self.file}:{self.line}:{self.column}: "
+        return f"{place}{self.severity}: {self.message}"
+
+
+class CompileError(_axe.AxeError):
+    """A module that was not compiled."""
+
+    diagnostics: list[Diagnostic]
+    """What is wrong, and where."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.diagnostics = _diagnostics(message)
+
+
+_LINE = re.compile(r"^(?:(?P<file>.*?):(?P<line>\d+):(?P<column>\d+)|(?P<place>\S.*?)): (?P<severity>error|warning|remark|note): (?P<message>.*)$")
+
+
+def _diagnostics(text: str) -> list[Diagnostic]:
+    """The diagnostics of a text. Lines without a severity belong to the one before; text before the first is an error."""
+    found: list[list[Any]] = []
+    for line in text.splitlines():
+        match = _LINE.match(line)
+        if match:
+            place = (match["file"], int(match["line"]), int(match["column"])) if match["file"] else (None, None, None)
+            found.append([match["severity"], match["message"], *place])
+        elif found:
+            found[-1][1] += "\n" + line
+        else:
+            found.append(["error", line, None, None, None])
+    if len(found) > 1 and found[0][1].endswith(":") and found[0][2] is None:
+        # A heading of what follows.
+        del found[0]
+    return [Diagnostic(*each) for each in found]
+
+
+def targets() -> list[str]:
+    """What there is a compiler for: `cpu` and chips."""
+    return _axe.targets()[0]
+
+
+def default_target() -> str:
+    """The chip that is compiled for where none is named."""
+    return _axe.targets()[1]
+
+
+def compile(
+    module: Any,
+    *,
+    target: str | None = None,
+    function: str | None = None,
+    name: str | None = None,
+    ptxas: str | os.PathLike[str] | None = None,
+    assemble: bool = True,
+) -> Package:
+    """Compiles a module into a kernel package.
+
+    `module` is the text of one (linalg on tensors, axe operators, or kernels with their launches), a path to it, a module
+    of any build of MLIR's Python bindings, or a `torch.export.ExportedProgram` (which needs `torch-mlir`). `target` is a
+    chip such as `sm_90a`, or `cpu`; `function` the function to compile when there are several public ones; `name` what
+    diagnostics call text that is from no file. `ptxas` is NVIDIA's assembler; without, it is `$AXE_PTXAS`, or that of the
+    PATH; where there is none, and with `assemble=False`, the package has PTX alone, which the driver compiles.
+
+    Raises `CompileError`, whose `diagnostics` are located, and `PackageError`.
+    """
+    text, found = _text(module)
+    name = name or found
+    if re.search(r"\bstablehlo\.", text):
+        from axe import jax
+
+        text = jax.linalg(text)
+    try:
+        made, warnings, decisions = _axe.compile(
+            text, name, target or default_target(), function, None if ptxas is None else os.fspath(ptxas), assemble
+        )
+    except _axe.CompileFailed as error:
+        raise CompileError(str(error)) from None
+    return Package._of(made, warnings, [Decision(*each) for each in decisions])
+
+
+def _text(module: Any) -> tuple[str, str]:
+    """A module's text, and the name for places in it."""
+    if isinstance(module, str):
+        return module, "-"
+    if isinstance(module, os.PathLike):
+        with open(module, encoding="utf-8") as file:
+            return file.read(), os.fspath(module)
+    operation = getattr(module, "operation", None)
+    if hasattr(operation, "get_asm"):
+        # The text is what two builds of MLIR share; its locations come along.
+        return operation.get_asm(enable_debug_info=True), "-"
+    if type(module).__module__.startswith("torch.") and type(module).__name__ == "ExportedProgram":
+        from axe import torch
+
+        return torch.linalg(module), "-"
+    lowered = getattr(module, "compiler_ir", None)
+    if callable(lowered):
+        return str(module.compiler_ir("stablehlo")), "-"
+    raise TypeError(
+        f"expected a module's text, a path, a module of MLIR's Python bindings, a torch.export.ExportedProgram or what "
+        f"jax.jit(...).lower gives, got {type(module).__name__}"
+    )

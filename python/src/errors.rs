@@ -1,0 +1,93 @@
+//! Errors as exceptions. None carries a panic: whatever the libraries refuse is a value there.
+
+use axe_compile::CompileError;
+use axe_layout::Kind;
+use axe_runtime::RuntimeError;
+use pyo3::create_exception;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+
+create_exception!(
+    axe,
+    AxeError,
+    PyException,
+    "What Axe refuses; the base of its other exceptions."
+);
+create_exception!(
+    axe,
+    CompileFailed,
+    AxeError,
+    "A module that was not compiled: its diagnostics, one a line."
+);
+create_exception!(
+    axe,
+    LayoutError,
+    AxeError,
+    "A question about layouts that has no answer; `kind` is none, invalid, overflow or unsupported."
+);
+create_exception!(
+    axe,
+    PackageError,
+    AxeError,
+    "A package that cannot be read, written or called so."
+);
+create_exception!(
+    axe,
+    DeviceError,
+    AxeError,
+    "The GPU or its driver: missing, unfit, or failing."
+);
+
+/// Adds the exceptions.
+pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("AxeError", py.get_type::<AxeError>())?;
+    module.add("CompileFailed", py.get_type::<CompileFailed>())?;
+    module.add("LayoutError", py.get_type::<LayoutError>())?;
+    module.add("PackageError", py.get_type::<PackageError>())?;
+    module.add("DeviceError", py.get_type::<DeviceError>())
+}
+
+/// A layout's error, with its kind.
+pub(crate) fn layout(error: axe_layout::Error) -> PyErr {
+    let kind = match error.kind() {
+        Kind::None => "none",
+        Kind::Invalid => "invalid",
+        Kind::Overflow => "overflow",
+        Kind::Unsupported => "unsupported",
+    };
+    let raised = LayoutError::new_err(error.to_string());
+    Python::attach(|py| {
+        // The message says it all where the attribute cannot be set.
+        let _ = raised.value(py).setattr("kind", kind);
+    });
+    raised
+}
+
+/// A compilation's error.
+pub(crate) fn compile(error: CompileError) -> PyErr {
+    match error {
+        CompileError::Package(error) => package(error),
+        error => CompileFailed::new_err(error.to_string()),
+    }
+}
+
+/// A package's error.
+pub(crate) fn package(error: axe_package::PackageError) -> PyErr {
+    PackageError::new_err(error.to_string())
+}
+
+/// A call that does not fit its package.
+pub(crate) fn call(error: impl std::fmt::Display) -> PyErr {
+    PackageError::new_err(error.to_string())
+}
+
+/// The runtime's error.
+pub(crate) fn runtime(error: RuntimeError) -> PyErr {
+    match error.exit_code() {
+        axe_runtime::exit_code::NO_DEVICE | axe_runtime::exit_code::CUDA => {
+            DeviceError::new_err(error.to_string())
+        }
+        _ => call(error),
+    }
+}
