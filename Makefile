@@ -6,7 +6,7 @@
 SHELL := /bin/bash
 export PROFILE ?= dev
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test unit lit lit-stock capi lint docs plugin bench format clean
+.PHONY: help deps build demo test unit lit lit-stock capi python lint docs site wheel plugin bench format clean
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 20
@@ -20,7 +20,7 @@ build: deps ## build axe-opt, axe and axe-run
 demo: deps ## an MLP from PyTorch: decisions, machine code, a run, a picture
 	@tools/demo.sh
 
-test: deps ## every test: Rust, lit through axe-opt and through mlir-opt, the C API
+test: deps ## every test: Rust, lit through axe-opt and through mlir-opt, the C API, Python
 	@tools/test.sh
 
 unit: deps ## the Rust tests alone
@@ -35,11 +35,20 @@ lit-stock: deps ## the lit tests alone, through a stock mlir-opt with the plugin
 capi: deps ## the C API's tests and the CMake package alone
 	@tools/test.sh capi
 
+python: deps ## the Python package's tests alone, from a wheel, and the snippets of docs/
+	@tools/test.sh python
+
 lint: deps ## formatting, clippy, generated docs, house rules
 	@tools/lint.sh
 
 docs: deps ## write docs/ from ODS and Passes.td
 	@tools/docs.sh
+
+site: deps ## the documentation as a site: build/site
+	@tools/site.sh
+
+wheel: deps ## the Python package: build/wheels
+	@tools/wheel.sh
 
 plugin: deps ## one shared library for a stock mlir-opt: build/lib/libAxePlugin.so
 	@tools/plugin.sh

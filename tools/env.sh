@@ -35,3 +35,15 @@ die() {
     for line in "$@"; do printf '       %s\n' "$line" >&2; done
     exit 1
 }
+
+# The first Python that has pip; the one on the PATH wins.
+python_with_pip() {
+    local python
+    for python in python3 /usr/bin/python3; do
+        if "$python" -m pip --version >/dev/null 2>&1; then
+            printf '%s' "$python"
+            return
+        fi
+    done
+    return 1
+}

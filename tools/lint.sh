@@ -54,6 +54,7 @@ try "C++ is formatted" "run 'make format'" clang_format --dry-run -Werror
 try "clippy has no warning" "see the lint's page that clippy names" \
     cargo clippy --workspace --all-targets --profile "$PROFILE" -- -D warnings
 try "generated docs are current" "run 'make docs' and commit the result" tools/docs.sh --check
+try "links of docs/ lead somewhere" "the message names the page" python3 tools/check_docs.py links
 try "shell scripts parse" "bash -n names the line" shell_parses
 try "Python parses" "the message names the line" python_parses
 try "no notes to self" "finish it, or open an issue" forbidden '\b(FIXME|TODO|XXX|HACK)\b'

@@ -80,22 +80,10 @@ write_linker_script() {
     fi
 }
 
-# The first Python that has pip; the one on the PATH wins.
-python_with_pip() {
-    local python
-    for python in python3 /usr/bin/python3; do
-        if "$python" -m pip --version >/dev/null 2>&1; then
-            printf '%s' "$python"
-            return
-        fi
-    done
-    return 1
-}
-
 unpack_wheels() {
     local stamp=.deps/python.stamp want python downloads
     want="$(sha256sum <tools/deps/python.txt) $(python3 -c 'import sys; print(sys.version_info[:2])')"
-    if [ -x .deps/bin/ptxas ] && [ -x .deps/bin/nvdisasm ] && [ -d .deps/python/numpy ] &&
+    if [ -x .deps/bin/ptxas ] && [ -x .deps/bin/nvdisasm ] && [ -x .deps/bin/maturin ] && [ -x .deps/bin/mdbook ] && [ -d .deps/python/numpy ] &&
         [ "$(cat "$stamp" 2>/dev/null)" = "$want" ]; then
         say "      all there"
         return
@@ -106,7 +94,7 @@ unpack_wheels() {
             >>"$ROOT/.deps/apt.log" 2>&1 || die "no python3 with pip, and python3-pip could not be installed"
         python="$(python_with_pip)" || die "python3 -m pip does not start"
     }
-    say "      downloading about 65 MB"
+    say "      downloading about 80 MB"
     downloads="$(mktemp -d "$ROOT/.deps/wheels.XXXXXX")"
     "$python" -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: \
         --require-hashes -r tools/deps/python.txt -d "$downloads" || {
@@ -136,7 +124,7 @@ step 2/5 "system packages"
 install_packages
 step 3/5 "linker script for MLIR's C API"
 write_linker_script
-step 4/5 "ptxas, nvdisasm and numpy in .deps"
+step 4/5 "ptxas, nvdisasm, maturin, mdbook and numpy in .deps"
 unpack_wheels
 step 5/5 "check"
 check_tools

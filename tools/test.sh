@@ -4,6 +4,7 @@
 #   lit     lit-tests/ through axe-opt
 #   stock   lit-tests/ through a stock mlir-opt that loads the plugin
 #   capi    the C API compiled as C, and a project that finds the CMake package
+#   python  the wheel in a fresh environment, and the snippets of docs/ that are marked as executed
 # A suite that fails does not stop the others; the exit status does say so.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/env.sh"
@@ -14,7 +15,7 @@ cd "$ROOT"
 export AXE_CARGO_SELECTION="--workspace --all-targets"
 CARGO_SELECTION="$AXE_CARGO_SELECTION"
 
-ALL=(rust lit stock capi)
+ALL=(rust lit stock capi python)
 passed=0 failed=0 skipped=0 broken=()
 mkdir -p "$BUILD_DIR/logs"
 
@@ -77,6 +78,33 @@ suite_capi() {
     count failed '.* ([0-9]+) tests? failed out of [0-9]+.*' "$log"
     count passed '.* tests? failed out of ([0-9]+).*' "$log"
     passed=$((passed - $(sed -nE 's/.* ([0-9]+) tests? failed out of [0-9]+.*/\1/p' "$log" | tail -n 1 | grep . || echo 0)))
+    return "$status"
+}
+
+# A fresh environment with the wheel, NumPy (of .deps), and a driver that writes down what it is asked for.
+python_environment() {
+    local venv="$1"
+    rm -rf "$venv"
+    python3 -m venv --without-pip "$venv" || return 1
+    "$(python_with_pip)" -m pip --python "$venv/bin/python" install --quiet --no-index --no-deps \
+        "$BUILD_DIR"/wheels/axe_mlir-*.whl || return 1
+    mkdir -p "$venv/driver"
+    "$LLVM_PREFIX/bin/clang" -shared -fPIC -w targets/runtime/capi/test/fake_cuda.c -o "$venv/driver/libcuda.so.1"
+}
+
+suite_python() {
+    local log="$BUILD_DIR/logs/python.log" docs="$BUILD_DIR/logs/docs.log" venv="$BUILD_DIR/venv" status=0
+    { tools/wheel.sh && python_environment "$venv"; } || return 1
+    AXE_FAKE_CUDA="$venv/driver" run_logged "$log" "$venv/bin/python" -m unittest discover -s python/tests || status=1
+    local ran=0 bad=0 left=0
+    count ran '^Ran ([0-9]+) tests? in .*' "$log"
+    count bad '^FAILED \(.*failures=([0-9]+).*' "$log"
+    count bad '^FAILED \(.*errors=([0-9]+).*' "$log"
+    count left '.*skipped=([0-9]+)\)$' "$log"
+    passed=$((passed + ran - bad - left)) failed=$((failed + bad)) skipped=$((skipped + left))
+    run_logged "$docs" "$venv/bin/python" tools/check_docs.py run || status=1
+    passed=$((passed + $(grep -c '^ok ' "$docs" || true)))
+    failed=$((failed + $(grep -c '^FAILED ' "$docs" || true)))
     return "$status"
 }
 

@@ -45,9 +45,8 @@ fn compile(
         assembler: ptxas.as_deref(),
         ..Options::for_target(target)
     };
-    let compiled = py
-        .detach(|| axe_compile::compile_with(Source { name, text }, options))
-        .map_err(errors::compile)?;
+    let work = || axe_compile::compile_with(Source { name, text }, options);
+    let compiled = errors::detached(py, work, errors::compile)?;
     let decisions = compiled.decisions.into_iter().map(decision).collect();
     Ok((Package::of(compiled.package), compiled.warnings, decisions))
 }

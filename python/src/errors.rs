@@ -6,6 +6,7 @@ use axe_runtime::RuntimeError;
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 create_exception!(
     axe,
@@ -46,6 +47,24 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("LayoutError", py.get_type::<LayoutError>())?;
     module.add("PackageError", py.get_type::<PackageError>())?;
     module.add("DeviceError", py.get_type::<DeviceError>())
+}
+
+/// Does `work` without the interpreter's lock. A panic, which is a defect, is an exception like others: none crosses.
+pub(crate) fn detached<T: Send, E: Send>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T, E> + Send,
+    error: impl FnOnce(E) -> PyErr,
+) -> PyResult<T> {
+    let done = py.detach(|| catch_unwind(AssertUnwindSafe(work)));
+    match done {
+        Ok(done) => done.map_err(error),
+        Err(panic) => {
+            let said = panic.downcast_ref::<String>().map(String::as_str);
+            let said = said.or_else(|| panic.downcast_ref::<&str>().copied());
+            let said = said.unwrap_or("no message");
+            Err(AxeError::new_err(format!("a defect of Axe: {said}")))
+        }
+    }
 }
 
 /// A layout's error, with its kind.

