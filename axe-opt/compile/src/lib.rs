@@ -9,6 +9,7 @@ mod error;
 mod host;
 mod module;
 mod options;
+mod pipeline;
 mod results;
 mod trainium;
 pub mod tune;
@@ -18,6 +19,7 @@ pub use axe_passes::remark::{Kind as RemarkKind, Remark};
 pub use error::CompileError;
 pub use module::compile_module;
 pub use options::Options;
+pub use pipeline::{context, parse, run_passes};
 pub use trainium::trainium_programs;
 
 use axe_package::{MANIFEST_VERSION, Manifest, Package, Target, Tensor};
