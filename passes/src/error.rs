@@ -1,5 +1,6 @@
 //! Why a pass failed, and where.
 
+use axe_dialect::{Diagnostic, Diagnostics};
 use melior::ir::Location;
 
 /// A failure at a place in the IR.
@@ -42,6 +43,16 @@ impl<'c> PassError<'c> {
         };
         // SAFETY: the location is valid and the message is terminated.
         unsafe { mlir_sys::mlirEmitError(self.location.to_raw(), text.as_ptr()) };
+    }
+}
+
+impl From<PassError<'_>> for Diagnostics {
+    /// The error, and its notes at the same place.
+    fn from(error: PassError<'_>) -> Self {
+        let notes = error.notes.into_iter();
+        let notes = notes.map(|note| Diagnostic::note(error.location, note));
+        let first = Diagnostic::error(error.location, error.message);
+        Self(std::iter::once(first).chain(notes).collect())
     }
 }
 

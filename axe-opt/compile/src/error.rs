@@ -1,7 +1,7 @@
 //! Why a module did not become a package.
 
 use axe_cpu::CpuError;
-use axe_dialect::place;
+use axe_dialect::{Diagnostic, Diagnostics};
 use axe_package::PackageError;
 use axe_passes::PassError;
 use thiserror::Error;
@@ -13,26 +13,20 @@ pub enum CompileError {
     #[error("unknown target `{0}`: expected cpu or one of {1}")]
     Target(String, String),
     /// The module does not parse or verify, or a pass failed: the diagnostics.
-    #[error("{0}")]
-    Module(String),
+    #[error(transparent)]
+    Module(#[from] CpuError),
     /// The module has no function of that name, or several and none was named.
     #[error("{0}")]
     Function(String),
     /// The host function has operations that a package cannot hold: where each is, and what was expected.
-    #[error("the module has no form as a package:{0}")]
-    Host(String),
+    #[error("the module has no form as a package:\n{0}")]
+    Host(Diagnostics),
     /// The target's assembler refused the code, or gave up what the code is written for.
     #[error(transparent)]
     Assembler(Box<dyn std::error::Error + Send + Sync>),
     /// What was put together is not a package.
     #[error(transparent)]
     Package(#[from] PackageError),
-}
-
-impl From<CpuError> for CompileError {
-    fn from(error: CpuError) -> Self {
-        Self::Module(error.to_string())
-    }
 }
 
 impl CompileError {
@@ -43,9 +37,17 @@ impl CompileError {
 
     /// The operations of a host function that a package cannot hold.
     pub(crate) fn host(failures: &[PassError<'_>]) -> Self {
-        let text = |failure: &PassError<'_>| {
-            format!("\n{}: error: {}", place(failure.location), failure.message)
-        };
-        Self::Host(failures.iter().map(text).collect())
+        let all = failures.iter().cloned().map(Diagnostics::from);
+        Self::Host(Diagnostics(all.flat_map(|each| each.0).collect()))
+    }
+
+    /// What was reported of places in the module; nothing for failures that have none.
+    #[must_use]
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        match self {
+            Self::Module(error) => error.diagnostics(),
+            Self::Host(all) => &all.0,
+            _ => &[],
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Modules of a caller's context.
 
 use crate::{CompileError, Compiled, Options, Source, compile_with};
+use axe_cpu::CpuError;
 use melior::ir::Module;
 use melior::ir::operation::{OperationLike, OperationPrintingFlags};
 
@@ -19,14 +20,12 @@ pub fn compile_module(
     let operation = module.as_operation();
     // Printing an operation that does not verify may read what is not there.
     if !operation.verify() {
-        return Err(CompileError::Module(format!(
-            "{name}: the module does not verify"
-        )));
+        return Err(CpuError::Parse(format!("{name}: the module does not verify").into()).into());
     }
     let flags = OperationPrintingFlags::new().enable_debug_info(true, false);
     let text = operation
         .to_string_with_flags(flags)
-        .map_err(|error| CompileError::Module(error.to_string()))?;
+        .map_err(|error| CpuError::Parse(error.to_string().into()))?;
     compile_with(Source { name, text: &text }, options)
 }
 

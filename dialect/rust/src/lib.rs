@@ -13,6 +13,7 @@
 
 pub mod abi;
 mod attribute;
+pub mod diagnostic;
 mod ffi;
 mod memref;
 mod operation;
@@ -23,9 +24,10 @@ pub use attribute::{
     Combiner, LayoutAttribute, Level, RasterOrder, SpaceAttribute, pipeline_type, slot_type,
     token_type,
 };
+pub use diagnostic::{Diagnostic, Diagnostics};
 pub use memref::{element_type, layout_of, memory_space, memref_type, strides_of, tensor_type};
 pub use operation::{Op, Operands, Typed, Val};
-pub use source::{Source, place};
+pub use source::{Source, file_position, place};
 
 use melior::dialect::{DialectHandle, DialectRegistry};
 

@@ -1,5 +1,6 @@
 //! Modules as text: where they are from, and how places in them are written.
 
+use crate::diagnostic::FilePosition;
 use crate::ffi;
 use melior::ir::{Location, Module};
 use melior::{Context, StringRef};
@@ -45,31 +46,33 @@ impl Source<'_> {
 /// `file.mlir:3:5`, as editors take it; in MLIR's form for what is in no file.
 #[must_use]
 pub fn place(location: Location<'_>) -> String {
-    in_file(location).unwrap_or_else(|| location.to_string())
+    file_position(location).map_or_else(
+        || location.to_string(),
+        |FilePosition { file, line, column }| format!("{file}:{line}:{column}"),
+    )
 }
 
-/// A call is where its callee is, and fused operations are where the first of them is.
-fn in_file(location: Location<'_>) -> Option<String> {
+/// Where a location is in a file. A call is where its callee is, and fused operations are where the first of them is.
+#[must_use]
+pub fn file_position(location: Location<'_>) -> Option<FilePosition> {
     if location.is_file_line_col_range() {
         let file = location.file_line_col_range_filename();
-        let (line, column) = (
-            location.file_line_col_range_start_line(),
-            location.file_line_col_range_start_column(),
-        );
-        return Some(format!(
-            "{}:{line}:{column}",
-            file.as_string_ref().as_str().ok()?
-        ));
+        let number = |number| u32::try_from(number).unwrap_or(0);
+        return Some(FilePosition {
+            file: file.as_string_ref().as_str().ok()?.to_owned(),
+            line: number(location.file_line_col_range_start_line()),
+            column: number(location.file_line_col_range_start_column()),
+        });
     }
     if location.is_name() {
-        return in_file(location.name_child_location());
+        return file_position(location.name_child_location());
     }
     if location.is_call_site() {
-        return in_file(location.call_site_callee());
+        return file_position(location.call_site_callee());
     }
     let count = match location.is_fused() {
         true => location.fused_num_locations(),
         false => 0,
     };
-    (0..count).find_map(|at| in_file(location.fused_location(at)))
+    (0..count).find_map(|at| file_position(location.fused_location(at)))
 }

@@ -1,11 +1,11 @@
 //! Text to a module, a module to LLVM's dialect, with diagnostics as text.
 
 use crate::error::CpuError;
-use axe_dialect::{Source, place};
+use axe_dialect::Source;
+use axe_dialect::diagnostic::reported;
 use axe_passes::ir::value::name;
 use axe_passes::ir::{Op, walk};
 use melior::Context;
-use melior::diagnostic::{Diagnostic, DiagnosticSeverity};
 use melior::dialect::DialectRegistry;
 use melior::ir::Module;
 use melior::ir::operation::OperationLike;
@@ -13,8 +13,6 @@ use melior::pass::PassManager;
 use melior::utility::{
     parse_pass_pipeline, register_all_dialects, register_all_llvm_translations, register_all_passes,
 };
-use std::cell::RefCell;
-use std::rc::Rc;
 use std::sync::Once;
 
 /// A context with all dialects and with axe, loaded.
@@ -35,33 +33,6 @@ pub fn context() -> Context {
     context
 }
 
-/// `file.mlir:3:5: error: what is wrong`.
-fn line(diagnostic: &Diagnostic<'_>) -> String {
-    let severity = match diagnostic.severity() {
-        DiagnosticSeverity::Error => "error",
-        DiagnosticSeverity::Warning => "warning",
-        DiagnosticSeverity::Remark => "remark",
-        DiagnosticSeverity::Note => "note",
-    };
-    format!("{}: {severity}: {diagnostic}", place(diagnostic.location()))
-}
-
-/// Does `work` and gives what it reports as text, one diagnostic a line.
-fn reported<T>(context: &Context, work: impl FnOnce() -> Option<T>) -> Result<T, String> {
-    let lines = Rc::new(RefCell::new(Vec::<String>::new()));
-    let sink = Rc::clone(&lines);
-    let handler = context.attach_diagnostic_handler(move |diagnostic| {
-        let mut lines = sink.borrow_mut();
-        lines.push(line(&diagnostic));
-        let notes = (0..diagnostic.note_count()).filter_map(|at| diagnostic.note(at).ok());
-        lines.extend(notes.map(|note| line(&note)));
-        true
-    });
-    let done = work();
-    context.detach_diagnostic_handler(handler);
-    done.ok_or_else(|| lines.borrow().join("\n"))
-}
-
 /// The module of a text.
 ///
 /// # Errors
@@ -72,7 +43,9 @@ pub fn parse<'c, 's>(
 ) -> Result<Module<'c>, CpuError> {
     let source = source.into();
     if source.text.contains('\0') {
-        return Err(CpuError::Parse("the text contains a NUL character".into()));
+        return Err(CpuError::Parse(
+            "the text contains a NUL character".to_owned().into(),
+        ));
     }
     reported(context, || source.parse(context)).map_err(CpuError::Parse)
 }
@@ -92,7 +65,7 @@ pub fn run_passes(
     let manager = PassManager::new(context);
     let pipeline = format!("builtin.module({})", passes.replace('\0', " "));
     parse_pass_pipeline(manager.as_operation_pass_manager(), &pipeline)
-        .map_err(|error| CpuError::Compile(error.to_string()))?;
+        .map_err(|error| CpuError::Compile(error.to_string().into()))?;
     reported(context, || manager.run(module).ok()).map_err(CpuError::Compile)
 }
 
@@ -104,7 +77,7 @@ pub fn run_passes(
 pub fn assert_dimensions(module: &Module<'_>) -> Result<(), CpuError> {
     // SAFETY: the operations live as long as the module, which the caller keeps.
     let root = unsafe { Op::from_raw(module.as_operation().to_raw()) };
-    axe_passes::agreement::assert_dimensions(root).map_err(|error| CpuError::Compile(error.message))
+    axe_passes::agreement::assert_dimensions(root).map_err(|error| CpuError::Compile(error.into()))
 }
 
 /// The text of a module after passes, separated by commas: `convert-linalg-to-axe,axe-plan-kernels`.

@@ -1,5 +1,6 @@
 //! Why a module could not be compiled or run.
 
+use axe_dialect::{Diagnostic, Diagnostics};
 use axe_package::DType;
 use thiserror::Error;
 
@@ -7,12 +8,12 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum CpuError {
-    /// The text is no module; the diagnostics, one a line.
+    /// The text is no module; the diagnostics.
     #[error("the module does not parse:\n{0}")]
-    Parse(String),
-    /// A pass failed; its diagnostics, one a line.
+    Parse(Diagnostics),
+    /// A pass failed; its diagnostics.
     #[error("the module does not compile:\n{0}")]
-    Compile(String),
+    Compile(Diagnostics),
     /// The module has no such function or kernel.
     #[error("no {kind} '{name}' in the module; it has: {}", if .found.is_empty() { "none".into() } else { .found.join(", ") })]
     Unknown {
@@ -100,4 +101,15 @@ pub enum CpuError {
         /// The sizes that the function gave.
         sizes: Vec<i64>,
     },
+}
+
+impl CpuError {
+    /// What MLIR and the passes reported; nothing for other failures.
+    #[must_use]
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        match self {
+            Self::Parse(all) | Self::Compile(all) => &all.0,
+            _ => &[],
+        }
+    }
 }

@@ -33,7 +33,7 @@ pub fn launch(
     let op = find(&module, ops::KERNEL, ops::KERNEL, kernel)?;
     let function = format!("axe_cpu_launch_{kernel}");
     launcher(&module, op, kernel, &function, blocks)
-        .map_err(|error| CpuError::Compile(error.message))?;
+        .map_err(|error| CpuError::Compile(error.into()))?;
     Program::of(&context, module, &function)?.run(arguments)
 }
 

@@ -43,11 +43,11 @@ pub fn run_parts<'s>(
     let module = parse(&context, source)?;
     assert_dimensions(&module)?;
     let op = find(&module, "func.func", "function", function)?;
-    narrow(op, parts).map_err(|error| CpuError::Compile(error.message))?;
+    narrow(op, parts).map_err(|error| CpuError::Compile(error.into()))?;
     // SAFETY: the operation is live, and nothing holds on to what is below it.
     if !unsafe { axeBubbleUpSlices(op.to_raw()) } {
         let message = format!("the slices of '{function}' move without an end");
-        return Err(CpuError::Compile(message));
+        return Err(CpuError::Compile(message.into()));
     }
     let program = Program::lowered(&context, module, function, PIPELINE)?;
     let mut results = program.run(inputs)?.into_iter();

@@ -75,13 +75,13 @@ impl Program {
             .ok()
             .and_then(|attribute| TypeAttribute::try_from(attribute).ok());
         let Some(r#type) = r#type else {
-            return Err(CpuError::Parse(format!("'{function}' has no type")));
+            return Err(CpuError::Parse(format!("'{function}' has no type").into()));
         };
         let signature = Signature::of(function, r#type.value())?;
         let place = axe_dialect::place(op.location());
         let undefined = undefined(&module);
         let assertions =
-            assertion::replace(&module).map_err(|error| CpuError::Compile(error.message))?;
+            assertion::replace(&module).map_err(|error| CpuError::Compile(error.into()))?;
         run_passes(context, &mut module, passes)?;
         let fail = || CpuError::Engine {
             function: function.to_owned(),
