@@ -2,6 +2,7 @@
  * returns is checked. Exits with 1 when a check fails. No assert(): it would
  * vanish in a release build. */
 #include "axe-c/Axe.h"
+#include "axe-c/Compile.h"
 #include "axe-c/Register.h"
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
@@ -159,6 +160,132 @@ static void testOthers(MlirContext context, Log *log) {
   CHECK(!axeTypeIsAToken(mlirNoneTypeGet(context)));
 }
 
+/* What no function takes: none crashes, each gives nothing. */
+static void testHostile(MlirContext context, Log *log) {
+  MlirLocation here = mlirLocationUnknownGet(context);
+  MlirLocation nowhere = {NULL};
+  MlirContext none = {NULL};
+  MlirAttribute wrong[] = {{NULL}, mlirUnitAttrGet(context)};
+  MlirStringRef unreadable = {NULL, 7};
+  const AxeLayoutIter iter[] = {{4, 1, text("m")}};
+  const AxeLayoutIter noAxis[] = {{4, 1, {NULL, 3}}};
+  const AxeLayoutOffset noOffset[] = {{{NULL, 3}, 1}};
+
+#define REFUSED(attribute, words)                                              \
+  CHECK(mlirAttributeIsNull(attribute) && said(log, words))
+  REFUSED(axeLayoutAttrGet(here, -1, iter, 0, NULL, 0, NULL, NULL), "got -1");
+  REFUSED(axeLayoutAttrGet(here, 1, iter, -2, iter, 0, NULL, NULL), "got -2");
+  REFUSED(axeLayoutAttrGet(here, 1, iter, 0, NULL, -3, NULL, NULL), "got -3");
+  REFUSED(axeLayoutAttrGet(here, 2, NULL, 0, NULL, 0, NULL, NULL), "got null");
+  REFUSED(axeLayoutAttrGet(here, 1, iter, 1, NULL, 0, NULL, NULL), "got null");
+  REFUSED(axeLayoutAttrGet(here, 1, iter, 0, NULL, 1, NULL, NULL), "got null");
+  REFUSED(axeLayoutAttrGet(here, 1, noAxis, 0, NULL, 0, NULL, NULL), "null");
+  REFUSED(axeLayoutAttrGet(here, 1, iter, 0, NULL, 1, noOffset, NULL), "null");
+#undef REFUSED
+  CHECK(mlirAttributeIsNull(
+      axeLayoutAttrGet(nowhere, 1, iter, 0, NULL, 0, NULL, NULL)));
+  CHECK(mlirAttributeIsNull(axeSpaceAttrGet(nowhere, text("shared"))));
+  CHECK(mlirAttributeIsNull(axeSpaceAttrGet(here, unreadable)));
+  CHECK(mlirAttributeIsNull(axeCombinerAttrGet(none, AxeCombinerAdd)));
+  CHECK(mlirAttributeIsNull(axeLevelAttrGet(none, AxeLevelCta)));
+  CHECK(mlirAttributeIsNull(axeRasterOrderAttrGet(none, AxeRasterOrderRows)));
+  CHECK(
+      mlirAttributeIsNull(axeRasterOrderAttrGet(context, (AxeRasterOrder)99)));
+  CHECK(mlirTypeIsNull(axeTokenTypeGet(none)));
+  CHECK(mlirTypeIsNull(axePipelineTypeGet(none)));
+  CHECK(mlirTypeIsNull(axeSlotTypeGet(none)));
+  CHECK(mlirModuleIsNull(axeModuleCreateParse(none, text(""), text("x"))));
+  CHECK(mlirModuleIsNull(axeModuleCreateParse(context, unreadable, text("x"))));
+  CHECK(mlirModuleIsNull(axeModuleCreateParse(context, text(""), unreadable)));
+
+  for (int i = 0; i < 2; i++) {
+    AxeLayoutSwizzle swizzle = {9, 9, 9};
+    CHECK(!axeAttributeIsALayout(wrong[i]));
+    CHECK(!axeAttributeIsASpace(wrong[i]));
+    CHECK(!axeAttributeIsACombiner(wrong[i]));
+    CHECK(!axeAttributeIsALevel(wrong[i]));
+    CHECK(!axeAttributeIsARasterOrder(wrong[i]));
+    CHECK(axeLayoutAttrGetShardCount(wrong[i]) == 0);
+    CHECK(axeLayoutAttrGetShard(wrong[i], 0).extent == 0);
+    CHECK(axeLayoutAttrGetReplicaCount(wrong[i]) == 0);
+    CHECK(axeLayoutAttrGetReplica(wrong[i], 0).extent == 0);
+    CHECK(axeLayoutAttrGetOffsetCount(wrong[i]) == 0);
+    CHECK(axeLayoutAttrGetOffset(wrong[i], 0).value == 0);
+    CHECK(!axeLayoutAttrGetSwizzle(wrong[i], &swizzle) && swizzle.bits == 9);
+    CHECK(axeSpaceAttrGetName(wrong[i]).length == 0);
+    CHECK((int)axeCombinerAttrGetValue(wrong[i]) == -1);
+    CHECK((int)axeLevelAttrGetValue(wrong[i]) == -1);
+    CHECK((int)axeRasterOrderAttrGetValue(wrong[i]) == -1);
+  }
+  MlirAttribute layout =
+      axeLayoutAttrGet(here, 1, iter, 0, NULL, 0, NULL, NULL);
+  const intptr_t outside[] = {-1, 1, INTPTR_MIN, INTPTR_MAX};
+  for (int i = 0; i < 4; i++) {
+    CHECK(axeLayoutAttrGetShard(layout, outside[i]).extent == 0);
+    CHECK(axeLayoutAttrGetReplica(layout, outside[i]).extent == 0);
+    CHECK(axeLayoutAttrGetOffset(layout, outside[i]).value == 0);
+  }
+  const AxeLayoutSwizzle swizzle = {1, 0, 1};
+  MlirAttribute swizzled =
+      axeLayoutAttrGet(here, 1, iter, 0, NULL, 0, NULL, &swizzle);
+  CHECK(axeLayoutAttrGetSwizzle(swizzled, NULL));
+  CHECK(log->count == 0);
+}
+
+/* Attributes and types load the dialect, where nobody has. */
+static void testUnloaded(void) {
+  MlirDialectRegistry registry = mlirDialectRegistryCreate();
+  for (int i = 0; i < 6; i++) {
+    MlirContext context = mlirContextCreateWithRegistry(registry, false);
+    MlirLocation here = mlirLocationUnknownGet(context);
+    CHECK(i != 0 || axeAttributeIsARasterOrder(
+                        axeRasterOrderAttrGet(context, AxeRasterOrderSnake)));
+    CHECK(i != 1 ||
+          axeAttributeIsALevel(axeLevelAttrGet(context, AxeLevelCta)));
+    CHECK(i != 2 ||
+          axeAttributeIsACombiner(axeCombinerAttrGet(context, AxeCombinerMax)));
+    CHECK(i != 3 || axeTypeIsAPipeline(axePipelineTypeGet(context)));
+    CHECK(i != 4 || axeTypeIsASlot(axeSlotTypeGet(context)));
+    CHECK(i != 5 ||
+          axeAttributeIsASpace(axeSpaceAttrGet(here, text("shared"))));
+    mlirContextDestroy(context);
+  }
+  mlirDialectRegistryDestroy(registry);
+}
+
+/* A module of this program's own MLIR becomes a package, and stays. */
+static void testCompile(MlirContext context) {
+  MlirModule module = axeModuleCreateParse(
+      context,
+      text("func.func @twice(%x: tensor<64xf32>) -> tensor<64xf32> {\n"
+           "  %y = axe.map ins(%x : tensor<64xf32>) -> tensor<64xf32> {\n"
+           "  ^bb0(%a: f32):\n"
+           "    %s = arith.addf %a, %a : f32\n"
+           "    axe.yield %s : f32\n"
+           "  }\n"
+           "  return %y : tensor<64xf32>\n"
+           "}\n"),
+      text("host.mlir"));
+  CHECK(!mlirModuleIsNull(module));
+  axe_compile_options options = AXE_COMPILE_OPTIONS_INIT;
+  options.no_assembler = true;
+  axe_package *package = NULL;
+  axe_error *error = NULL;
+  CHECK(axeCompileModule(module, &options, &package, &error) == AXE_OK);
+  if (error)
+    fprintf(stderr, "%s\n", axe_error_message(error));
+  CHECK(axe_package_ptx(package, NULL) != NULL);
+  CHECK(mlirOperationVerify(mlirModuleGetOperation(module)));
+  axe_package_free(package);
+  CHECK(axeCompileModule((MlirModule){NULL}, NULL, &package, &error) ==
+        AXE_ERROR_INVALID_ARGUMENT);
+  CHECK(package == NULL && error != NULL);
+  axe_error_free(error);
+  CHECK(axeCompileModule(module, NULL, NULL, NULL) ==
+        AXE_ERROR_INVALID_ARGUMENT);
+  mlirModuleDestroy(module);
+}
+
 /* A module is parsed, and refused, through the registered dialect. */
 static void testModule(MlirContext context, Log *log) {
   MlirModule good = mlirModuleCreateParse(
@@ -206,6 +333,17 @@ static void testNamedModule(MlirContext context, Log *log) {
   mlirContextDetachDiagnosticHandler(context, handler);
 }
 
+/* One call registers what a compilation needs. */
+static void testEverything(void) {
+  MlirDialectRegistry registry = mlirDialectRegistryCreate();
+  axeRegisterAll((MlirDialectRegistry){NULL});
+  axeRegisterAll(registry);
+  MlirContext context = mlirContextCreateWithRegistry(registry, false);
+  testCompile(context);
+  mlirContextDestroy(context);
+  mlirDialectRegistryDestroy(registry);
+}
+
 int main(void) {
   axeRegisterTargets();
   axeRegisterTargets(); /* a second call does nothing */
@@ -224,10 +362,13 @@ int main(void) {
   testOthers(context, &log);
   testModule(context, &log);
   testNamedModule(context, &log);
+  testHostile(context, &log);
   mlirContextDetachDiagnosticHandler(context, handler);
 
   mlirContextDestroy(context);
   mlirDialectRegistryDestroy(registry);
+  testUnloaded();
+  testEverything();
   if (failures == 0)
     printf("C API: all checks passed\n");
   return failures == 0 ? 0 : 1;

@@ -3,6 +3,12 @@
 |* Registration, and every attribute and type that operations need; the      *|
 |* operations themselves are built with mlir-c/IR.h.                          *|
 |*                                                                            *|
+|* Attributes and types belong to their context, and so do the strings that   *|
+|* are read from them. Functions load the dialect where it is needed. What a  *|
+|* function does not take (null, an attribute of another kind, an index that  *|
+|* is out of range, a negative count) gives null, false, 0, or a structure of *|
+|* zeros; where there is a location, with a diagnostic.                       *|
+|*                                                                            *|
 \*===----------------------------------------------------------------------===*/
 #ifndef AXE_C_AXE_H
 #define AXE_C_AXE_H
@@ -17,8 +23,7 @@ MLIR_DECLARE_CAPI_DIALECT_REGISTRATION(Axe, axe);
 
 /* Parses `module`, whose diagnostics and operations are located in a file of
  * this name: mlirModuleCreateParse knows none and says "-". Null, with
- * diagnostics, when it does not parse or verify. `module` must end in a NUL
- * that its length does not count. */
+ * diagnostics, when it does not parse or verify. */
 MLIR_CAPI_EXPORTED MlirModule axeModuleCreateParse(MlirContext context,
                                                    MlirStringRef module,
                                                    MlirStringRef name);
@@ -93,6 +98,7 @@ typedef enum {
 MLIR_CAPI_EXPORTED MlirAttribute axeCombinerAttrGet(MlirContext context,
                                                     AxeCombiner combiner);
 MLIR_CAPI_EXPORTED bool axeAttributeIsACombiner(MlirAttribute attribute);
+/* -1 for another attribute; so are the values below. */
 MLIR_CAPI_EXPORTED AxeCombiner axeCombinerAttrGetValue(MlirAttribute combiner);
 
 typedef enum {
@@ -126,12 +132,13 @@ MLIR_CAPI_EXPORTED bool axeAttributeIsARasterOrder(MlirAttribute attribute);
 MLIR_CAPI_EXPORTED AxeRasterOrder
 axeRasterOrderAttrGetValue(MlirAttribute order);
 
+/* `!axe.token`, `!axe.pipeline` and `!axe.slot`. */
 MLIR_CAPI_EXPORTED MlirType axeTokenTypeGet(MlirContext context);
-
-/* `!axe.pipeline` and `!axe.slot`. */
-MLIR_CAPI_EXPORTED MlirType axePipelineTypeGet(MlirContext context);
-MLIR_CAPI_EXPORTED MlirType axeSlotTypeGet(MlirContext context);
 MLIR_CAPI_EXPORTED bool axeTypeIsAToken(MlirType type);
+MLIR_CAPI_EXPORTED MlirType axePipelineTypeGet(MlirContext context);
+MLIR_CAPI_EXPORTED bool axeTypeIsAPipeline(MlirType type);
+MLIR_CAPI_EXPORTED MlirType axeSlotTypeGet(MlirContext context);
+MLIR_CAPI_EXPORTED bool axeTypeIsASlot(MlirType type);
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,8 @@
 #ifndef AXE_C_REGISTER_H
 #define AXE_C_REGISTER_H
 
+#include "mlir-c/IR.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -15,9 +17,15 @@ extern "C" {
  * again does nothing. */
 void axeRegisterTargets(void);
 
-/* Registers the passes for textual pipelines.
- * Call it once, after axeRegisterTargets. */
+/* Registers the passes for textual pipelines, after axeRegisterTargets, which
+ * registers the pipelines. Calling it again does nothing. */
 void axeRegisterPasses(void);
+
+/* All of it in one call: the targets, the passes and pipelines, MLIR's own
+ * passes, and in the registry the dialects axe and trn, MLIR's dialects, and
+ * the external models and translations that the pipelines down to PTX and to
+ * the host need. From C++: axe::registerAll of axe/Register.h. */
+void axeRegisterAll(MlirDialectRegistry registry);
 
 #ifdef __cplusplus
 }
