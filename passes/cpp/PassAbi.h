@@ -40,7 +40,8 @@ bool axeRunPass(MlirStringRef name, MlirOperation operation,
                 intptr_t optionCount, const AxePassOption *options,
                 AxeStatisticSink statistics, void *pass);
 
-/* Inserts the dialects that the registered targets build operations of. */
+/* Inserts the dialects that the registered targets build operations of, and
+ * the external models that their pipelines need. */
 void axeTargetDialects(MlirDialectRegistry registry);
 
 /* Emits an optimization remark when its category is enabled. `kind`: 0 passed,

@@ -9,6 +9,7 @@
 #include "PassAbi.h"
 
 #include "Axe.h"
+#include "axe-c/Register.h"
 
 #include "mlir/CAPI/IR.h"
 #include "mlir/CAPI/Support.h"
@@ -28,18 +29,18 @@ using namespace mlir;
 
 namespace axe {
 
-#define GEN_PASS_DEF_CONVERTLINALGTOAXE
-#define GEN_PASS_DEF_AXEGENERALIZE
-#define GEN_PASS_DEF_AXECANONICALIZELAYOUTS
-#define GEN_PASS_DEF_AXESLICE
-#define GEN_PASS_DEF_AXETILE
-#define GEN_PASS_DEF_AXEPLANKERNELS
-#define GEN_PASS_DEF_AXEDISPATCHSCHEDULES
-#define GEN_PASS_DEF_AXELOWERSCHEDULES
-#define GEN_PASS_DEF_AXEVERIFYSCHEDULES
-#define GEN_PASS_DEF_AXEVERIFYCODE
-#define GEN_PASS_DEF_AXEPRINTLAYOUTS
-#define GEN_PASS_DEF_AXELOWERTOHOST
+#define GEN_PASS_DEF_CONVERTLINALGTOAXEPASS
+#define GEN_PASS_DEF_AXEGENERALIZEPASS
+#define GEN_PASS_DEF_AXECANONICALIZELAYOUTSPASS
+#define GEN_PASS_DEF_AXESLICEPASS
+#define GEN_PASS_DEF_AXETILEPASS
+#define GEN_PASS_DEF_AXEPLANKERNELSPASS
+#define GEN_PASS_DEF_AXEDISPATCHSCHEDULESPASS
+#define GEN_PASS_DEF_AXELOWERSCHEDULESPASS
+#define GEN_PASS_DEF_AXEVERIFYSCHEDULESPASS
+#define GEN_PASS_DEF_AXEVERIFYCODEPASS
+#define GEN_PASS_DEF_AXEPRINTLAYOUTSPASS
+#define GEN_PASS_DEF_AXELOWERTOHOSTPASS
 #include "AxePasses.h.inc"
 
 namespace {
@@ -97,7 +98,7 @@ template <typename Base> struct TargetPass : RustPass<Base> {
 };
 
 struct ConvertLinalgToAxePass
-    : RustPass<impl::ConvertLinalgToAxeBase<ConvertLinalgToAxePass>> {
+    : RustPass<impl::ConvertLinalgToAxePassBase<ConvertLinalgToAxePass>> {
   using RustPass::RustPass;
   Options options() override {
     return {{"allow-unsupported", text(allowUnsupported).str()},
@@ -107,20 +108,21 @@ struct ConvertLinalgToAxePass
 };
 
 struct AxeGeneralizePass
-    : RustPass<impl::AxeGeneralizeBase<AxeGeneralizePass>> {
+    : RustPass<impl::AxeGeneralizePassBase<AxeGeneralizePass>> {
   using RustPass::RustPass;
 };
 
 struct AxeCanonicalizeLayoutsPass
-    : RustPass<impl::AxeCanonicalizeLayoutsBase<AxeCanonicalizeLayoutsPass>> {
+    : RustPass<
+          impl::AxeCanonicalizeLayoutsPassBase<AxeCanonicalizeLayoutsPass>> {
   using RustPass::RustPass;
 };
 
-struct AxeSlicePass : RustPass<impl::AxeSliceBase<AxeSlicePass>> {
+struct AxeSlicePass : RustPass<impl::AxeSlicePassBase<AxeSlicePass>> {
   using RustPass::RustPass;
 };
 
-struct AxeTilePass : RustPass<impl::AxeTileBase<AxeTilePass>> {
+struct AxeTilePass : RustPass<impl::AxeTilePassBase<AxeTilePass>> {
   using RustPass::RustPass;
   Options options() override {
     return {{"sizes", text(ArrayRef<int64_t>(sizes))},
@@ -129,7 +131,7 @@ struct AxeTilePass : RustPass<impl::AxeTileBase<AxeTilePass>> {
 };
 
 struct AxePlanKernelsPass
-    : TargetPass<impl::AxePlanKernelsBase<AxePlanKernelsPass>> {
+    : TargetPass<impl::AxePlanKernelsPassBase<AxePlanKernelsPass>> {
   using TargetPass::TargetPass;
   Options options() override {
     return {{"target", target},
@@ -140,7 +142,7 @@ struct AxePlanKernelsPass
 };
 
 struct AxeDispatchSchedulesPass
-    : RustPass<impl::AxeDispatchSchedulesBase<AxeDispatchSchedulesPass>> {
+    : RustPass<impl::AxeDispatchSchedulesPassBase<AxeDispatchSchedulesPass>> {
   using RustPass::RustPass;
   Options options() override {
     return {{"target", target},
@@ -150,7 +152,7 @@ struct AxeDispatchSchedulesPass
 };
 
 struct AxeLowerSchedulesPass
-    : TargetPass<impl::AxeLowerSchedulesBase<AxeLowerSchedulesPass>> {
+    : TargetPass<impl::AxeLowerSchedulesPassBase<AxeLowerSchedulesPass>> {
   using TargetPass::TargetPass;
   Options options() override {
     return {{"target", target},
@@ -160,23 +162,23 @@ struct AxeLowerSchedulesPass
 };
 
 struct AxeVerifySchedulesPass
-    : TargetPass<impl::AxeVerifySchedulesBase<AxeVerifySchedulesPass>> {
+    : TargetPass<impl::AxeVerifySchedulesPassBase<AxeVerifySchedulesPass>> {
   using TargetPass::TargetPass;
   Options options() override { return {{"target", target}}; }
 };
 
 struct AxeVerifyCodePass
-    : RustPass<impl::AxeVerifyCodeBase<AxeVerifyCodePass>> {
+    : RustPass<impl::AxeVerifyCodePassBase<AxeVerifyCodePass>> {
   using RustPass::RustPass;
 };
 
 struct AxePrintLayoutsPass
-    : RustPass<impl::AxePrintLayoutsBase<AxePrintLayoutsPass>> {
+    : RustPass<impl::AxePrintLayoutsPassBase<AxePrintLayoutsPass>> {
   using RustPass::RustPass;
 };
 
 struct AxeLowerToHostPass
-    : RustPass<impl::AxeLowerToHostBase<AxeLowerToHostPass>> {
+    : RustPass<impl::AxeLowerToHostPassBase<AxeLowerToHostPass>> {
   using RustPass::RustPass;
 };
 

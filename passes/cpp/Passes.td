@@ -4,7 +4,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def ConvertLinalgToAxe : Pass<"convert-linalg-to-axe", "::mlir::ModuleOp"> {
+def ConvertLinalgToAxePass : Pass<"convert-linalg-to-axe", "::mlir::ModuleOp"> {
   let summary = "Convert linalg on tensors to logical axe operators";
   let description = [{
     Matrix products (named or generic, any transposition, batched), elementwise
@@ -46,7 +46,7 @@ def ConvertLinalgToAxe : Pass<"convert-linalg-to-axe", "::mlir::ModuleOp"> {
                            "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
 }
 
-def AxeGeneralize : Pass<"axe-generalize", "::mlir::ModuleOp"> {
+def AxeGeneralizePass : Pass<"axe-generalize", "::mlir::ModuleOp"> {
   let summary = "Make linalg.generic of what moves elements of tensors";
   let description = [{
     `tensor.extract_slice`, `insert_slice`, `insert`, `pad`, `concat`, `generate`,
@@ -77,7 +77,7 @@ def AxeGeneralize : Pass<"axe-generalize", "::mlir::ModuleOp"> {
                            "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
 }
 
-def AxeCanonicalizeLayouts : Pass<"axe-canonicalize-layouts"> {
+def AxeCanonicalizeLayoutsPass : Pass<"axe-canonicalize-layouts"> {
   let summary = "Replace every layout by its canonical representative";
   let description = [{
     Layouts that induce the same map become the same attribute, in the types of
@@ -87,7 +87,7 @@ def AxeCanonicalizeLayouts : Pass<"axe-canonicalize-layouts"> {
     Statistic<"changed", "num-changed", "Number of distinct layouts changed">];
 }
 
-def AxeSlice : Pass<"axe-slice", "::mlir::ModuleOp"> {
+def AxeSlicePass : Pass<"axe-slice", "::mlir::ModuleOp"> {
   let summary = "Resolve slices and views of storage as far as they are known";
   let description = [{
     * A slice of a slice becomes one slice of the storage, with the origins added.
@@ -109,7 +109,7 @@ def AxeSlice : Pass<"axe-slice", "::mlir::ModuleOp"> {
   let dependentDialects = ["::axe::AxeDialect", "::mlir::arith::ArithDialect"];
 }
 
-def AxeTile : Pass<"axe-tile", "::mlir::ModuleOp"> {
+def AxeTilePass : Pass<"axe-tile", "::mlir::ModuleOp"> {
   let summary = "Split operators into loops over tiles";
   let description = [{
     An operator larger than a tile becomes an `scf.for` nest over tiles. `sizes`
@@ -139,7 +139,7 @@ def AxeTile : Pass<"axe-tile", "::mlir::ModuleOp"> {
                            "::mlir::memref::MemRefDialect"];
 }
 
-def AxePlanKernels : Pass<"axe-plan-kernels", "::mlir::ModuleOp"> {
+def AxePlanKernelsPass : Pass<"axe-plan-kernels", "::mlir::ModuleOp"> {
   let summary = "Group logical operators into kernels and choose their tiles";
   let description = [{
     Elementwise operators join the matrix product or reduction that feeds them;
@@ -176,7 +176,7 @@ def AxePlanKernels : Pass<"axe-plan-kernels", "::mlir::ModuleOp"> {
                            "::mlir::linalg::LinalgDialect"];
 }
 
-def AxeDispatchSchedules : Pass<"axe-dispatch-schedules", "::mlir::ModuleOp"> {
+def AxeDispatchSchedulesPass : Pass<"axe-dispatch-schedules", "::mlir::ModuleOp"> {
   let summary = "Decide for every operator of a kernel which schedule executes it, and how";
   let description = [{
     For each operator the target's schedules are tried in order of priority,
@@ -201,7 +201,7 @@ def AxeDispatchSchedules : Pass<"axe-dispatch-schedules", "::mlir::ModuleOp"> {
   let dependentDialects = ["::axe::AxeDialect"];
 }
 
-def AxeLowerSchedules : Pass<"axe-lower-schedules", "::mlir::ModuleOp"> {
+def AxeLowerSchedulesPass : Pass<"axe-lower-schedules", "::mlir::ModuleOp"> {
   let summary = "Lower kernels as their plans say";
   let description = [{
     Reads the `schedule` and the `plan` of every operator, checks them as
@@ -220,7 +220,7 @@ def AxeLowerSchedules : Pass<"axe-lower-schedules", "::mlir::ModuleOp"> {
                            "::mlir::scf::SCFDialect", "::mlir::math::MathDialect"];
 }
 
-def AxeVerifySchedules : Pass<"axe-verify-schedules", "::mlir::ModuleOp"> {
+def AxeVerifySchedulesPass : Pass<"axe-verify-schedules", "::mlir::ModuleOp"> {
   let summary = "Check the plans that stand in the IR against the layouts by enumeration";
   let description = [{
     Enumerates the plan of each operator of each kernel, and checks that every
@@ -238,7 +238,7 @@ def AxeVerifySchedules : Pass<"axe-verify-schedules", "::mlir::ModuleOp"> {
   let dependentDialects = ["::axe::AxeDialect"];
 }
 
-def AxeVerifyCode : Pass<"axe-verify-code", "::mlir::ModuleOp"> {
+def AxeVerifyCodePass : Pass<"axe-verify-code", "::mlir::ModuleOp"> {
   let summary = "Check that generated code is complete";
   let description = [{
     Reads the code of every binary for a chip of a registered target: every
@@ -248,7 +248,7 @@ def AxeVerifyCode : Pass<"axe-verify-code", "::mlir::ModuleOp"> {
   }];
 }
 
-def AxePrintLayouts : Pass<"axe-print-layouts"> {
+def AxePrintLayoutsPass : Pass<"axe-print-layouts"> {
   let summary = "Print a picture of every layout to standard error";
   let description = [{
     Each distinct layout of a type below the operation, with the first location
@@ -256,7 +256,7 @@ def AxePrintLayouts : Pass<"axe-print-layouts"> {
   }];
 }
 
-def AxeLowerToHost : Pass<"axe-lower-to-host", "::mlir::ModuleOp"> {
+def AxeLowerToHostPass : Pass<"axe-lower-to-host", "::mlir::ModuleOp"> {
   let summary = "Lower axe operators and kernels to host loops";
   let description = [{
     The CPU target: storage and register tensors become host buffers, addressed

@@ -74,7 +74,11 @@ void build(OpPassManager &manager, StringRef name,
   }
   if (failed(parsePassPipeline(text, manager)))
     manager.addPass(std::make_unique<RefusePass>(
-        (name + ": cannot build the pipeline: " + text).str()));
+        (name +
+         ": cannot build the pipeline: it names a pass that is not "
+         "registered (axe::registerAll registers all): " +
+         text)
+            .str()));
 }
 
 } // namespace

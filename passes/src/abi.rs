@@ -7,10 +7,7 @@ use crate::target;
 use melior::StringRef;
 use melior::ir::operation::OperationLike;
 use melior::ir::{Location, OperationRef};
-use mlir_sys::{
-    MlirDialectRegistry, MlirOperation, MlirStringCallback, MlirStringRef,
-    mlirDialectHandleInsertDialect,
-};
+use mlir_sys::{MlirDialectRegistry, MlirOperation, MlirStringCallback, MlirStringRef};
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -67,16 +64,13 @@ unsafe fn options<'a>(options: *const PassOption, count: isize) -> Vec<(&'a str,
     }
 }
 
-/// Inserts the dialects that the registered targets build operations of.
+/// Inserts the dialects that the registered targets build operations of, and the models that their pipelines need.
 ///
 /// # Safety
 /// The registry is valid for the duration of the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn axeTargetDialects(registry: MlirDialectRegistry) {
-    for dialect in target::dialects() {
-        // SAFETY: promised by the caller; the handle is of a dialect that is linked in.
-        unsafe { mlirDialectHandleInsertDialect(dialect.to_raw(), registry) };
-    }
+    target::add_dialects(registry);
 }
 
 /// Runs the body of a pass; false after an error diagnostic.
@@ -108,7 +102,9 @@ pub unsafe extern "C" fn axeRunPass(
         Some(body) => body(operation, &mut PassContext::new(options, &mut add)),
         None => Err(PassError::new(
             location,
-            format!("pass '{name}' has no body in this build"),
+            format!(
+                "pass '{name}' has no body: register the targets first (axe::registerAll, axeRegisterTargets)"
+            ),
         )),
     });
     let result = catch_unwind(run).unwrap_or_else(|_| {

@@ -6,6 +6,7 @@ use crate::registry::PassContext;
 use melior::dialect::DialectHandle;
 use melior::ir::OperationRef;
 use melior::ir::operation::OperationLike;
+use mlir_sys::MlirDialectRegistry;
 use std::sync::{PoisonError, RwLock};
 
 /// A family of chips: how kernels are planned for it, and how operators are bound to its schedules.
@@ -28,6 +29,9 @@ pub trait Target: Sync {
     fn dialects(&self) -> Vec<DialectHandle> {
         Vec::new()
     }
+
+    /// Adds the models of interfaces by which the passes of the target's pipeline find what to do with dialects of MLIR.
+    fn models(&self, _registry: MlirDialectRegistry) {}
 
     /// The target's page of the reference (`docs/reference/NAME.md`), in Markdown: its keys of `axe.plan`. Empty for none.
     fn documentation(&self) -> String {
@@ -120,13 +124,15 @@ pub fn default_chip() -> &'static str {
         .map_or("", |target| target.default_chip())
 }
 
-/// The dialects of all registered targets.
-#[must_use]
-pub fn dialects() -> Vec<DialectHandle> {
-    registered()
-        .into_iter()
-        .flat_map(Target::dialects)
-        .collect()
+/// Adds the dialects of all registered targets to a registry, and the models that their pipelines need.
+pub(crate) fn add_dialects(registry: MlirDialectRegistry) {
+    for target in registered() {
+        for dialect in target.dialects() {
+            // SAFETY: the registry is live, and the dialect linked in.
+            unsafe { mlir_sys::mlirDialectHandleInsertDialect(dialect.to_raw(), registry) };
+        }
+        target.models(registry);
+    }
 }
 
 /// The target that has the chip.

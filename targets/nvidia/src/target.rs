@@ -13,6 +13,11 @@ use mlir_sys as sys;
 /// The chip that passes and pipelines take where none is named.
 pub(crate) const DEFAULT_CHIP: &str = "sm_90a";
 
+unsafe extern "C" {
+    /// Adds what passes find by interfaces; cpp/Models.cpp.
+    fn axeNvidiaModels(registry: sys::MlirDialectRegistry);
+}
+
 /// The family of NVIDIA GPUs.
 pub(crate) struct Nvidia;
 
@@ -50,6 +55,11 @@ impl Target for Nvidia {
         let mut all = vec![DialectHandle::gpu(), DialectHandle::llvm()];
         all.extend(linked);
         all
+    }
+
+    fn models(&self, registry: sys::MlirDialectRegistry) {
+        // SAFETY: the registry is live.
+        unsafe { axeNvidiaModels(registry) };
     }
 
     fn documentation(&self) -> String {
