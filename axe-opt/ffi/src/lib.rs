@@ -1,9 +1,46 @@
-//! The static library behind the C API, the CMake package and the plugin: the dialect and the passes
-//! with their C++, and every target. `axe-c/Register.h` declares what it adds.
+//! The C API, in two libraries of this one crate:
+//!
+//! * `libaxe.so` (`axe.h`): the compiler, the layout algebra and the simulator for any program, with an MLIR of its own
+//!   inside that nobody sees. It exports `axe_*` alone;
+//! * `libaxe_ffi.a` (`axe-c/`, `axe/`): the same and the dialect and the passes with their C++, for programs that have
+//!   MLIR already and share it. The plugin for `mlir-opt` and the CMake package are made of it.
+//!
+//! Functions are documented for their callers in the headers.
+
+mod compile;
+mod failure;
+mod handle;
+mod layout;
+mod package;
+mod simulate;
+mod text;
+mod version;
 
 /// Declares the axes and memory spaces of every target and the bodies of all passes. Calling it again
 /// does nothing.
 #[unsafe(export_name = "axeRegisterTargets")]
 pub extern "C" fn register_targets() {
     axe_targets::register();
+}
+
+/// Registers all that a program needs that compiles with Axe.
+///
+/// # Safety
+/// The registry is null, which does nothing, or live.
+#[unsafe(export_name = "axeRegisterAll")]
+pub unsafe extern "C" fn register_all(registry: mlir_sys::MlirDialectRegistry) {
+    if registry.ptr.is_null() {
+        return;
+    }
+    axe_targets::register();
+    melior::utility::register_all_passes();
+    axe_passes::abi::register_passes();
+    // SAFETY: promised by the caller; the handles are of dialects that are linked in.
+    unsafe {
+        mlir_sys::mlirRegisterAllDialects(registry);
+        for dialect in [axe_dialect::handle(), axe_trainium::handle()] {
+            mlir_sys::mlirDialectHandleInsertDialect(dialect.to_raw(), registry);
+        }
+        axe_passes::abi::axeTargetDialects(registry);
+    }
 }
