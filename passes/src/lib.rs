@@ -16,6 +16,7 @@ mod generalize;
 mod host;
 pub mod ir;
 mod layouts;
+mod nested;
 pub mod pipeline;
 pub mod precision;
 pub mod registry;

@@ -15,6 +15,8 @@ pub struct Pipeline {
     pub name: &'static str,
     /// What it does, for `--help`.
     pub summary: &'static str,
+    /// What it takes and leaves, for the reference, as Markdown.
+    pub description: &'static str,
     /// Its options.
     pub options: &'static [PipelineOption],
     /// Writes the passes for values of all options.
@@ -49,7 +51,7 @@ unsafe extern "C" {
     );
 }
 
-static PIPELINES: RwLock<BTreeMap<&'static str, Text>> = RwLock::new(BTreeMap::new());
+static PIPELINES: RwLock<BTreeMap<&'static str, Pipeline>> = RwLock::new(BTreeMap::new());
 
 /// Registers a pipeline, here and with MLIR; a second registration under the same name is ignored.
 pub fn register(pipeline: &Pipeline) {
@@ -57,7 +59,7 @@ pub fn register(pipeline: &Pipeline) {
     if pipelines.contains_key(pipeline.name) {
         return;
     }
-    pipelines.insert(pipeline.name, pipeline.text);
+    pipelines.insert(pipeline.name, *pipeline);
     let raw = |text: &'static str| StringRef::new(text).to_raw();
     let options: Vec<_> = pipeline
         .options
@@ -89,5 +91,63 @@ pub fn text(name: &str, options: &[(&str, &str)]) -> Result<String, String> {
         .unwrap_or_else(PoisonError::into_inner)
         .get(name)
         .copied();
-    found.ok_or_else(|| format!("no registered target has a pipeline '{name}'"))?(options)
+    let found = found.ok_or_else(|| format!("no registered target has a pipeline '{name}'"))?;
+    (found.text)(options)
+}
+
+/// The page of the reference on pipelines, as Markdown: of each what it takes and leaves, its options, and its passes with
+/// their defaults.
+#[must_use]
+pub fn documentation() -> String {
+    let pipelines = PIPELINES.read().unwrap_or_else(PoisonError::into_inner);
+    let mut page = "<!-- Written by tools/docs.sh from the registered pipelines. Do not edit. -->\n# Pipelines\n\n\
+         A pipeline is a list of passes under one name: `axe-opt --NAME=\"option=value\"`, and `NAME{option=value}` inside \
+         `--pass-pipeline=\"builtin.module(...)\"`.\n"
+        .to_owned();
+    for pipeline in pipelines.values() {
+        page += &section(pipeline);
+    }
+    page
+}
+
+fn section(pipeline: &Pipeline) -> String {
+    let Pipeline {
+        name,
+        summary,
+        description,
+        ..
+    } = pipeline;
+    let mut text = format!("\n## `--{name}`\n\n_{summary}_\n\n{}\n", description.trim());
+    if !pipeline.options.is_empty() {
+        text += "\n| option | default | |\n| --- | --- | --- |\n";
+    }
+    for PipelineOption { name, help, value } in pipeline.options {
+        let value = match *value {
+            "" => String::new(),
+            value => format!("`{value}`"),
+        };
+        text += &format!("| `{name}` | {value} | {help} |\n");
+    }
+    let defaults: Vec<_> = (pipeline.options.iter())
+        .map(|option| (option.name, option.value))
+        .collect();
+    let passes = (pipeline.text)(&defaults).unwrap_or_else(|reason| reason);
+    text + "\nIts passes:\n\n```\n" + &one_a_line(&passes) + "```\n"
+}
+
+/// The passes of a list, one a line.
+fn one_a_line(passes: &str) -> String {
+    let (mut lines, mut depth) = (String::new(), 0_i32);
+    for character in passes.chars() {
+        match character {
+            '(' | '{' => depth += 1,
+            ')' | '}' => depth -= 1,
+            _ => {}
+        }
+        lines.push(character);
+        if character == ',' && depth == 0 {
+            lines.push('\n');
+        }
+    }
+    lines + "\n"
 }

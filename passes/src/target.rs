@@ -2,6 +2,7 @@
 
 use crate::dispatch::record;
 use crate::error::{PassError, PassResult};
+use crate::nested;
 use crate::registry::PassContext;
 use melior::dialect::DialectHandle;
 use melior::ir::OperationRef;
@@ -159,6 +160,7 @@ fn chosen<'c, 'a>(
     module: OperationRef<'c, 'c>,
     pass: &PassContext<'a>,
 ) -> PassResult<'c, (&'static dyn Target, &'a str)> {
+    nested::refuse(module)?;
     let chip = match pass.option("target") {
         "" => default_chip(),
         chip => chip,
@@ -174,6 +176,7 @@ fn recorded<'c>(
     module: OperationRef<'c, 'c>,
     pass: &PassContext,
 ) -> PassResult<'c, Option<(&'static dyn Target, String)>> {
+    nested::refuse(module)?;
     let Some(chip) = record::common_chip(
         module,
         pass.option("target"),

@@ -68,7 +68,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         .compile("axe_dialect");
 
     println!("cargo:rerun-if-changed={}", ir.display());
-    println!("cargo:rerun-if-changed={}", dialect.join("capi").display());
+    for part in ["capi/Axe.cpp", "capi/include"] {
+        println!("cargo:rerun-if-changed={}", dialect.join(part).display());
+    }
     println!(
         "cargo:include={}:{}:{}",
         ir.display(),

@@ -6,6 +6,9 @@ use crate::pipeline::Pipeline;
 pub(crate) const PIPELINE: Pipeline = Pipeline {
     name: "axe-cpu",
     summary: "From linalg on tensors to LLVM for the host, through the axe dialect",
+    description: "Takes functions on tensors (linalg, logical operators, kernels with their launches) and leaves LLVM's dialect. \
+        Tensors are memrefs with an identity layout, and each function has the wrapper of MLIR's C interface \
+        (`_mlir_ciface_NAME`), which takes a descriptor a tensor.",
     options: &[],
     text,
 };

@@ -7,8 +7,9 @@ use std::path::Path;
 fn pages_of_targets_are_current() {
     axe_targets::register();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference");
-    let pages = axe_passes::target::documentation();
+    let mut pages = axe_passes::target::documentation();
     assert!(pages.iter().any(|(name, _)| *name == "nvidia"));
+    pages.push(("pipelines", axe_passes::pipeline::documentation()));
     for (name, page) in pages {
         let path = folder.join(format!("{name}.md"));
         if std::env::var_os("AXE_WRITE_DOCS").is_some() {

@@ -4,15 +4,37 @@ use crate::facts::chip::{CHIPS, chip};
 use crate::target::DEFAULT_CHIP;
 use axe_passes::pipeline::{Pipeline, PipelineOption};
 
+const DESCRIPTION: &str = "
+Takes a module whose functions compute on tensors: linalg, logical operators, or kernels with their launches. Modules inside
+the module are refused. What it leaves depends on `until`:
+
+| `until` | the functions | the kernels |
+| --- | --- | --- |
+| `logical` | operators of axe; `linalg.generic` for what they do not say | |
+| `scheduled` | an `axe.launch` a kernel, `tensor.empty` for its results, sizes as `arith` on `index` | `axe.kernel`, operators on storage and registers |
+| `dispatched` | the same | the same, with a `schedule` and a `plan` on each operator |
+| `target` | launches of `@kernels::@NAME` with what a host needs to know | `gpu.func` in the `gpu.module @kernels`: gpu, nvvm, arith, scf |
+| `nvvm` | the same | `llvm.func` with `nvvm` |
+| `ptx` | the same | PTX in the `gpu.binary @kernels` |
+
+The function that is left is a list of launches, and [the page on launches](../launch.md) says what a launch asks of the host.
+";
+
 /// `--axe-nvidia`.
 pub(crate) const PIPELINE: Pipeline = Pipeline {
     name: "axe-nvidia",
     summary: "From linalg on tensors to PTX, through the axe dialect",
+    description: DESCRIPTION,
     options: &[
         PipelineOption {
+            name: "target",
+            help: "The chip to compile for (default: the target's own)",
+            value: "",
+        },
+        PipelineOption {
             name: "chip",
-            help: "The chip to compile for",
-            value: DEFAULT_CHIP,
+            help: "Another name of target",
+            value: "",
         },
         PipelineOption {
             name: "until",
@@ -115,7 +137,19 @@ fn to_ptx(name: &str) -> String {
     )
 }
 
-/// The passes for the options `chip`, `until`, `tuned` and `allow-unsupported`.
+/// The chip that the options name, by `target` or by its other name.
+fn named<'a>(target: &'a str, chip: &'a str) -> Result<&'a str, String> {
+    match (target, chip) {
+        ("", "") => Ok(DEFAULT_CHIP),
+        ("", one) | (one, "") => Ok(one),
+        (one, other) if one == other => Ok(one),
+        _ => Err(format!(
+            "expected one chip, got target={target} and chip={chip}"
+        )),
+    }
+}
+
+/// The passes for the options `target` (or `chip`), `until`, `tuned` and `allow-unsupported`.
 ///
 /// # Errors
 /// A message that lists what the option takes.
@@ -126,7 +160,11 @@ fn text(options: &[(&str, &str)]) -> Result<String, String> {
             .find(|(key, _)| *key == name)
             .map_or("", |(_, value)| *value)
     };
-    let (name, until) = (option("chip"), option("until"));
+    let name = named(option("target"), option("chip"))?;
+    let until = match option("until") {
+        "" => "ptx",
+        until => until,
+    };
     if chip(name).is_none() {
         let known: Vec<_> = CHIPS.iter().map(|chip| chip.name).collect();
         return Err(format!(
@@ -175,7 +213,7 @@ mod tests {
 
     #[test]
     fn the_pipeline_stops_where_it_is_told() {
-        let passes = text(&[("chip", "sm_90a"), ("until", "scheduled")]).unwrap();
+        let passes = text(&[("target", "sm_90a"), ("until", "scheduled")]).unwrap();
         assert!(passes.contains("axe-plan-kernels{target=sm_90a}") && !passes.contains("dispatch"));
         let passes = text(&[("chip", "sm_90a"), ("until", "dispatched")]).unwrap();
         assert!(passes.ends_with("axe-dispatch-schedules{target=sm_90a}"));
@@ -210,6 +248,20 @@ mod tests {
         assert!(passed.contains("axe-plan-kernels{target=sm_90a tuned=my/plans.json}"));
         assert!(!passes("").unwrap().contains("tuned"));
         assert!(passes("a} b").unwrap_err().contains("without blanks"));
+    }
+
+    #[test]
+    fn the_chip_has_two_names() {
+        let passes = |target, chip| text(&[("target", target), ("chip", chip), ("until", "ptx")]);
+        assert!(passes("sm_80", "").unwrap().contains("chip=sm_80"));
+        assert_eq!(passes("", "sm_80"), passes("sm_80", ""));
+        assert_eq!(passes("sm_80", "sm_80"), passes("sm_80", ""));
+        assert_eq!(passes("", ""), passes(DEFAULT_CHIP, ""));
+        assert!(
+            passes("sm_80", "sm_90a")
+                .unwrap_err()
+                .contains("chip=sm_90a")
+        );
     }
 
     #[test]

@@ -40,7 +40,7 @@ impl Toolchain for Nvidia {
     }
 
     fn pipeline(&self, chip: &str) -> String {
-        format!("axe-nvidia{{chip={chip}}}")
+        format!("axe-nvidia{{target={chip}}}")
     }
 
     fn explained_to_logical(&self, _: &str) -> String {
