@@ -183,6 +183,9 @@ typedef struct axe_tensor_type {
   size_t rank;
 } axe_tensor_type;
 
+/* Bytes of an element; 0 for what is no type. */
+size_t axe_dtype_size(const char *dtype);
+
 size_t axe_package_input_count(const axe_package *package);
 axe_status axe_package_input(const axe_package *package, size_t index,
                              axe_tensor_type *type);

@@ -195,6 +195,18 @@ fn run(
     })
 }
 
+/// The size of an element in bytes; 0 for what is no type.
+///
+/// # Safety
+/// `dtype` is null or a text that a NUL ends.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn axe_dtype_size(dtype: *const c_char) -> usize {
+    // SAFETY: promised by the caller.
+    let name = unsafe { option(dtype, "dtype") };
+    let dtype = name.ok().flatten().and_then(|name| name.parse().ok());
+    dtype.map_or(0, DType::bytes)
+}
+
 /// Runs a package in the simulator.
 ///
 /// # Safety

@@ -162,6 +162,8 @@ static void arguments(void) {
   REFUSED(axe_package_open("\xff", &none, &error));
   REFUSED(axe_package_from_bytes(NULL, 1, &none, &error));
   REFUSED(axe_package_save(package, NULL, &error));
+  CHECK(!axe_dtype_size(NULL) && !axe_dtype_size("") && !axe_dtype_size("f"));
+  CHECK(!axe_dtype_size("\xff"));
   CHECK(!axe_package_file(package, NULL, NULL));
   CHECK(!axe_package_file(package, "\xff", NULL));
   CHECK(!made && !points && !indices && !none);

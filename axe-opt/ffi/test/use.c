@@ -57,6 +57,7 @@ static void signature(const axe_package *package) {
   CHECK(axe_package_input(package, 0, &type) == AXE_OK);
   CHECK(type.rank == 2 && type.shape[0] == 8 && type.shape[1] == 64);
   CHECK(equals(type.dtype, "f32"));
+  CHECK(axe_dtype_size(type.dtype) == 4 && axe_dtype_size("bf16") == 2);
   CHECK(axe_package_output_count(package) == 1);
   CHECK(axe_package_output(package, 0, &type) == AXE_OK);
   CHECK(type.rank == 2 && type.shape[0] == 8 && type.shape[1] == 64);
