@@ -6,7 +6,7 @@
 SHELL := /bin/bash
 export PROFILE ?= dev
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test unit lit lit-stock capi python lint docs site wheel plugin bench format clean
+.PHONY: help deps build demo test unit lit lit-stock capi python lint docs site wheel plugin install dist bench format clean
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 20
@@ -52,6 +52,12 @@ wheel: deps ## the Python package: build/wheels
 
 plugin: deps ## one shared library for a stock mlir-opt: build/lib/libAxePlugin.so
 	@tools/plugin.sh
+
+install: deps ## install libraries, headers, drivers and man pages: PREFIX=DIR
+	@tools/install.sh "$(PREFIX)"
+
+dist: deps ## a Debian package and a tarball, in build/dist
+	@tools/dist.sh
 
 bench: deps ## time the drivers and, where there is a GPU, the kernels
 	@tools/bench.sh

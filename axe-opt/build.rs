@@ -14,6 +14,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .flag("-fno-exceptions")
         // As libMLIR was built: the size of a pass depends on it.
         .define("NDEBUG", None)
+        .define("AXE_VERSION", format!("\"{}\"", axe_version::LONG).as_str())
         .opt_level(0)
         .warnings(false)
         .include(&cpp)

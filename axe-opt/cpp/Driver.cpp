@@ -10,9 +10,15 @@
 #include "mlir/Target/LLVMIR/Dialect/All.h"
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/raw_ostream.h"
+
+/// Adds a line of ours to --version, which LLVM prints.
+static void sayVersion(llvm::raw_ostream &os) { os << "Axe " AXE_VERSION "\n"; }
 
 static void registerEverything(mlir::DialectRegistry &registry) {
+  llvm::cl::AddExtraVersionPrinter(sayVersion);
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   mlir::registerAllGPUToLLVMIRTranslations(registry);

@@ -3,6 +3,7 @@
 #include "Host.h"
 
 #include "mlir/Pass/PassRegistry.h"
+#include "llvm/ADT/StringRef.h"
 
 #include <cstdio>
 #include <dlfcn.h>
@@ -53,13 +54,25 @@ void axe::complain(const char *message) {
                message);
 }
 
+/// Whether an object is the shared libMLIR of this plugin's release. A program
+/// may hold MLIR itself, of any release, and lend its symbols.
+static bool isSharedMlir(const char *path) {
+  llvm::StringRef name = llvm::StringRef(path).rsplit('/').second;
+  if (name.empty())
+    name = path;
+  return name == "libMLIR.so" || name == "libMLIR.so." AXE_LLVM_RELEASE;
+}
+
 bool axe::hostSharesMlir() {
   // The address is that of the definition that the loader bound.
-  auto *bound = &mlir::registerPass;
-  Order order = {addressOf(reinterpret_cast<void *>(bound)),
-                 addressOf(reinterpret_cast<void *>(&axe::complain))};
+  auto *bound = reinterpret_cast<void *>(&mlir::registerPass);
+  auto *own = reinterpret_cast<void *>(&axe::complain);
+  Order order = {addressOf(bound), addressOf(own)};
   dl_iterate_phdr(visit, &order);
-  if (order.firstAt != 0 && order.firstAt < order.secondAt)
+  Dl_info holder;
+  if (order.firstAt != 0 && order.firstAt < order.secondAt &&
+      dladdr(bound, &holder) && holder.dli_fname &&
+      isSharedMlir(holder.dli_fname))
     return true;
   complain(
       "this program does not use the shared libMLIR of LLVM " AXE_LLVM_RELEASE

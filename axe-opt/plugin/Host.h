@@ -4,9 +4,9 @@
 
 namespace axe {
 
-/// Whether the MLIR that the plugin calls was in the process before the plugin
-/// was. Where loading the plugin brought it, the host has another, whose
-/// registries this one must not touch; says so on standard error.
+/// Whether the MLIR that the plugin calls is the shared library of its release,
+/// and was in the process before the plugin was. Where the host has another,
+/// its registries must not be touched; says so on standard error.
 bool hostSharesMlir();
 
 /// Prints a message of the plugin, with its path.

@@ -10,6 +10,7 @@ mod module;
 mod part;
 mod reference;
 mod run;
+mod shell;
 mod sim;
 #[cfg(feature = "compiler")]
 mod trn;
@@ -19,12 +20,12 @@ mod tune;
 #[cfg(not(feature = "compiler"))]
 use axe_runtime::cli::tune::TuneArgs;
 use axe_runtime::cli::{DeviceArgs, bench::BenchArgs, info::InfoArgs};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
 
 /// Axe: layouts over named hardware axes, and the kernels that they give.
 #[derive(Debug, Parser)]
-#[command(name = "axe", version, arg_required_else_help = true)]
+#[command(name = "axe", version = axe_version::LONG, arg_required_else_help = true)]
 #[command(
     after_help = "Exit codes: 0 all right; 1 a result is wrong or a check found something; \
     2 the command line is wrong; 3 a package, argument or file is wrong; 4 no driver, no GPU or not one \
@@ -82,6 +83,11 @@ enum Command {
         #[command(flatten)]
         device: DeviceArgs,
     },
+    /// Print what a shell completes of this command: bash, zsh, fish, elvish, powershell
+    Completions(shell::CompletionsArgs),
+    /// Write manual pages
+    #[command(hide = true)]
+    Manual(shell::ManualArgs),
 }
 
 /// Runs a command line, the program's name first; the exit code.
@@ -113,6 +119,10 @@ fn run_command(command: Command) -> Result<u8, axe_runtime::RuntimeError> {
         Command::Explain(args) => Ok(compile::explain(&args)),
         #[cfg(feature = "compiler")]
         Command::Trn(args) => Ok(trn::main(&args)),
+        Command::Completions(args) => shell::completions(&args, Cli::command()),
+        Command::Manual(args) => {
+            shell::manual(&args, vec![Cli::command(), axe_runtime::cli::command()])
+        }
         Command::Info(args) => axe_runtime::cli::info::main(&args),
         Command::Bench { bench, device } => axe_runtime::cli::bench::main(&bench, device),
         #[cfg(feature = "compiler")]

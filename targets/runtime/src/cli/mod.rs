@@ -55,6 +55,12 @@ impl DeviceArgs {
     }
 }
 
+/// The command line, for manual pages.
+#[must_use]
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Show what a package holds; needs no GPU
