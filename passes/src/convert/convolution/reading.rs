@@ -152,6 +152,11 @@ impl<'c> Reading<'c> {
             (true, false) => (second, first),
             _ => return None,
         };
+        // A window runs along a dimension where it starts at a place and has an element at a step from there.
+        let is_window = |index: &Index| index.factors.len() > 1;
+        if !all.get(windows)?.map.iter().any(is_window) {
+            return None;
+        }
         let mut reading = Self {
             op,
             inputs: all,
@@ -303,11 +308,13 @@ impl<'c> Reading<'c> {
     }
 }
 
-/// Whether the body multiplies, which that of a pooling does not, and does not ask for the place of a point.
+/// Whether the body multiplies and adds, which that of a pooling does not, and does not ask for the place of a point.
 fn is_product(op: Op<'_>) -> bool {
     let names: Vec<_> = walk::nested(op, &|_| true).into_iter().map(name).collect();
     let has = |wanted: &str| names.iter().any(|name| name == wanted);
-    (has("arith.mulf") || has("arith.muli")) && !has("linalg.index")
+    let is_sum =
+        (has("arith.mulf") && has("arith.addf")) || (has("arith.muli") && has("arith.addi"));
+    is_sum && !has("linalg.index")
 }
 
 /// The extent of a loop: that of a dimension that it alone indexes, static where there is one.
