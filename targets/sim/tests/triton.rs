@@ -54,6 +54,48 @@ fn a_copy_of_a_tensor_map_that_no_lane_makes_touches_nothing() {
     assert_eq!(to_words(&out[0]), (0..32).collect::<Vec<_>>());
 }
 
+/// A copy by TMA with a map that one thread makes; `ACQUIRE` stands where it is acquired.
+const MAP: &str = "setp.eq.u32 %p1, %r0, 0; cvt.u64.u32 %d2, %r1; shl.b32 %r2, %r0, 2; add.u32 %r2, %r1, %r2; st.shared.u32 [%r2], 0; bar.warp.sync -1;
+@!%p1 bra made;
+tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%d2], %d0; tensormap.replace.tile.rank.shared::cta.b1024.b32 [%d2], 0;
+tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%d2], 0, 32; tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%d2], 0, 32;
+tensormap.replace.tile.element_stride.shared::cta.b1024.b32 [%d2], 0, 1; tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [%d2], 2;
+made: bar.warp.sync -1; add.s64 %d3, %d0, 128;
+tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%d3], [%d2], 128;
+ACQUIRE
+st.shared.u32 [%r2+512], %r0; fence.proxy.async.shared::cta; bar.warp.sync -1; add.u32 %r3, %r1, 512; mov.u32 %r4, 0;
+@%p1 cp.async.bulk.tensor.1d.global.shared::cta.tile.bulk_group [%d3, {%r4}], [%r3]; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;";
+
+#[test]
+fn a_map_that_a_kernel_makes_is_acquired_before_its_use() {
+    let text = |acquire: &str| kernel("sm_90a", "", &MAP.replace("ACQUIRE", acquire));
+    let acquired = text("fence.proxy.tensormap::generic.acquire.gpu [%d3], 128;");
+    let start = Launch::new("k", 1, 32, vec![]);
+    let out = clean(&acquired, &start, || vec![Given::Out(256)]);
+    assert_eq!(to_words(&out[0])[..32], (0..32).collect::<Vec<_>>());
+    let all = findings(&text(""), &start, vec![Given::Out(256)], 0);
+    assert_eq!(kinds(&all), [FindingKind::MissingProxyFence], "{all:?}");
+}
+
+/// One attempt may end before the phase does.
+#[test]
+fn a_wait_that_does_not_try_again_is_found() {
+    let body = |again: &str| {
+        let body = format!(
+            "setp.eq.u32 %p1, %r0, 0; @%p1 mbarrier.init.shared.b64 [%r1], 1; bar.sync 0; setp.ge.u32 %p2, %r0, 32; @%p2 bra wait;
+add.u32 %r2, %r1, 64; @%p1 st.shared.u32 [%r2], 5; @%p1 mbarrier.arrive.shared.b64 %d2, [%r1];
+wait: mbarrier.try_wait.parity.shared.b64 %p3, [%r1], 0; {again} ld.shared.u32 %r3, [%r1+64]; st.global.u32 [%d1], %r3;"
+        );
+        kernel("sm_90a", "", &body)
+    };
+    let start = Launch::new("k", 1, 64, vec![]);
+    let out = clean(&body("@!%p3 bra wait;"), &start, || vec![Given::Out(256)]);
+    assert_eq!(to_words(&out[0]), [5; 64]);
+    let found =
+        (1..8).any(|seed| !findings(&body(""), &start, vec![Given::Out(256)], seed).is_empty());
+    assert!(found);
+}
+
 /// LLVM takes an accumulator of halves apart before the wait; the assembler waits for the value.
 #[test]
 fn an_accumulator_may_be_taken_apart_before_its_wait() {
@@ -69,11 +111,13 @@ wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {{%r5, %r6}}, %d2, %d2, 1, 1, 
     };
     let apart = "mov.b32 {%h0, %h1}, %r5;";
     let start = Launch::new("k", 1, 128, vec![]);
+    let together = "mov.b32 %r8, {%h0, %h1};";
+    let packed = body(&format!("{apart} {together}"), "mov.b32 {%h0, %h1}, %r8;");
     let longer = body(
         &format!("{apart} cvt.u32.u16 %r8, %h1;"),
         "cvt.u16.u32 %h1, %r8;",
     );
-    for text in [body(apart, ""), body("", apart), longer] {
+    for text in [body(apart, ""), body("", apart), longer, packed] {
         // 16 products of ones.
         let out = clean(&text, &start, || vec![Given::Out(512)]);
         assert_eq!(to_words(&out[0]), [0x4c00_4c00; 128]);

@@ -188,6 +188,8 @@ pub enum Op {
     Fence { order: Order },
     /// `fence.proxy.async` and its kin.
     ProxyFence,
+    /// `fence.proxy.tensormap::generic.acquire` of the map at `[addr + offset]`.
+    MapFence { addr: Slot, offset: i64 },
     /// Operation on the mbarrier at `[addr + offset]`.
     Mbar {
         op: Box<MbarOp>,

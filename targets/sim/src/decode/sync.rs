@@ -140,6 +140,10 @@ impl Lower<'_> {
                     }
                 }
             }
+            "fence" if has("acquire") && has("tensormap::generic") => {
+                let (addr, offset, _) = self.address(self.nth(ops, 0)?)?;
+                Op::MapFence { addr, offset }
+            }
             "fence" if mods.iter().any(|m| m.starts_with("proxy")) => Op::ProxyFence,
             "fence" => Op::Fence {
                 order: if has("acquire") {

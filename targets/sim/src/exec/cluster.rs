@@ -57,6 +57,9 @@ pub(crate) struct Cluster {
     pub(crate) pending: Vec<AsyncOp>,
     /// Relaxed stores that nobody sees yet, in order of issue.
     pub(crate) delayed: VecDeque<Delayed>,
+    /// Tensor maps in global memory that its warps made and that no `fence.proxy.tensormap` acquired: address
+    /// and PTX line.
+    pub(crate) new_maps: HashMap<u64, u32>,
     pub(crate) tick: u64,
     pub(crate) seq: u64,
     pub(crate) arrived: u32,
@@ -100,6 +103,7 @@ impl Cluster {
             ctas: Vec::new(),
             pending: Vec::new(),
             delayed: VecDeque::new(),
+            new_maps: HashMap::new(),
             tick: 0,
             seq: 0,
             arrived: 0,

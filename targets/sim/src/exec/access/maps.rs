@@ -99,6 +99,7 @@ pub(in crate::exec) fn copy_map(
     let (to, from) = (at(dst, warp), at(src, warp));
     let from = place(ctx, warp, lane, (Space::Shared, from), Doing::Read)?;
     let bytes = bytes_at(ctx, warp, lane, from)?;
+    ctx.cluster.new_maps.insert(to, ctx.inst.line);
     let to = place(ctx, warp, lane, (Space::Global, to), Doing::Write(&[]))?;
     Ok(put_bytes(ctx, warp, lane, to, &bytes)?)
 }

@@ -7,6 +7,7 @@ use crate::exec::step::{Ctx, Flow, LaneFault, Step, generic_space, lanes_of};
 use crate::exec::warp::Warp;
 use crate::fault::Fault;
 use crate::ptx::ast::Space;
+use crate::report::FindingKind;
 use crate::units::tensor_map::TensorMap;
 use crate::units::tma;
 
@@ -97,7 +98,13 @@ fn tensor_work(
     lane: usize,
 ) -> Result<TensorWork, Fault> {
     let get = |slot: u32| warp.reg(ctx.base, slot)[lane];
-    let bytes = map_bytes(ctx, get(form.map).wrapping_add_signed(form.map_offset))?;
+    let at = get(form.map).wrapping_add_signed(form.map_offset);
+    if let (Some(&line), true) = (ctx.cluster.new_maps.get(&at), ctx.checking()) {
+        let message = "the tensor map was made in this kernel, and no fence.proxy.tensormap::generic.acquire of it came since";
+        let kind = FindingKind::MissingProxyFence;
+        ctx.find(warp, kind, lane as u32, message.into(), Some(line));
+    }
+    let bytes = map_bytes(ctx, at)?;
     let map = TensorMap::decode(&bytes).map_err(|e| Fault::Invalid(format!("tensor map: {e}")))?;
     let shared = shared_address(get(form.shared).wrapping_add_signed(form.shared_offset));
     let mbar = mbarrier(ctx, warp, form.mbar, lane)?;

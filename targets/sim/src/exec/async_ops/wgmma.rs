@@ -131,13 +131,16 @@ pub(in crate::exec) fn watch_registers(ctx: &Ctx<'_, '_>, warp: &mut Warp) -> bo
     {
         return copy_in_flight(ctx, warp, ctx.base + *a as usize, ctx.base + *d as usize);
     }
-    // As Triton takes accumulators of two halves apart before it waits.
-    if let Op::Unpack { parts, a, .. } = &ctx.inst.op
-        && warp.in_flight[ctx.base + *a as usize] & 1 != 0
-    {
-        let from = ctx.base + *a as usize;
-        let mut copies = parts.iter().map(|&d| ctx.base + d as usize);
-        return copies.any(|to| copy_in_flight(ctx, warp, from, to));
+    // As Triton takes accumulators of two halves apart, and puts them together, before it waits.
+    let (from, to) = match &ctx.inst.op {
+        Op::Unpack { parts, a, .. } => (std::slice::from_ref(a), parts.as_slice()),
+        Op::Pack { d, parts, .. } => (parts.as_slice(), std::slice::from_ref(d)),
+        _ => (&[][..], &[][..]),
+    };
+    let flying = |slot: &&u32| warp.in_flight[ctx.base + **slot as usize] & 1 != 0;
+    if let Some(&from) = from.iter().find(flying) {
+        let mut copies = to.iter().map(|&d| ctx.base + d as usize);
+        return copies.any(|to| copy_in_flight(ctx, warp, ctx.base + from as usize, to));
     }
     if !ctx.checking() || matches!(ctx.inst.op, Op::Wgmma(_)) || loads(&ctx.inst.op) {
         return false;

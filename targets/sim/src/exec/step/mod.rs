@@ -358,6 +358,13 @@ fn execute(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, lanes: u32) -> Step<Flow> {
             warp.write(ctx.base, *d, &[now & keep; 32], ctx.mask);
             Ok(Flow::Next)
         }
+        Op::MapFence { addr, offset } => {
+            for lane in lanes_of(ctx.mask) {
+                let at = warp.reg(ctx.base, *addr)[lane].wrapping_add_signed(*offset);
+                ctx.cluster.new_maps.remove(&at);
+            }
+            Ok(Flow::Next)
+        }
         Op::Alloca { d, bytes, align } => {
             stack::allocate(ctx, warp, (*d, *bytes, *align)).map(|()| Flow::Next)
         }
