@@ -83,7 +83,7 @@ fn a_wait_that_does_not_try_again_is_found() {
     let body = |again: &str| {
         let body = format!(
             "setp.eq.u32 %p1, %r0, 0; @%p1 mbarrier.init.shared.b64 [%r1], 1; bar.sync 0; setp.ge.u32 %p2, %r0, 32; @%p2 bra wait;
-add.u32 %r2, %r1, 64; @%p1 st.shared.u32 [%r2], 5; @%p1 mbarrier.arrive.shared.b64 %d2, [%r1];
+nanosleep.u32 20; nanosleep.u32 20; nanosleep.u32 20; add.u32 %r2, %r1, 64; @%p1 st.shared.u32 [%r2], 5; @%p1 mbarrier.arrive.shared.b64 %d2, [%r1];
 wait: mbarrier.try_wait.parity.shared.b64 %p3, [%r1], 0; {again} ld.shared.u32 %r3, [%r1+64]; st.global.u32 [%d1], %r3;"
         );
         kernel("sm_90a", "", &body)

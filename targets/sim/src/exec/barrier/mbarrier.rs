@@ -254,11 +254,15 @@ fn wait(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, op: &MbarOp, addrs: &[u64; 32]) 
                 ..
             })
         );
-        // The suspension of try_wait ends at the latest when the system's time limit expires, in other
-        // schedules than the first at times at once: code that does not try again shows it.
+        // The suspension of try_wait ends at the latest when the system's time limit expires. In every
+        // second schedule that is at once for all warps: code that does not try again shows it.
         let begun = warp.fragments[ctx.at].wait.is_some();
-        let expired =
-            !begun && ctx.launch.options.seed != 0 && ctx.cluster.random().is_multiple_of(4);
+        let seed = ctx.launch.options.seed;
+        let chosen = seed != 0 && (seed + u64::from(ctx.inst.line)).is_multiple_of(2);
+        let expired = chosen && !begun && warp.expired != Some(ctx.inst.line);
+        if expired {
+            warp.expired = Some(ctx.inst.line);
+        }
         if !timed && !expired {
             return Ok(Flow::Block(Wait::Mbarrier {
                 rank: rank as u32,
@@ -284,7 +288,9 @@ fn wait(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, op: &MbarOp, addrs: &[u64; 32]) 
         }
     }
     warp.write_pred(ctx.preds, *d, done, ctx.mask);
-    if done != ctx.mask {
+    if done == ctx.mask {
+        warp.expired = None;
+    } else {
         let at = addrs[ctx.mask.trailing_zeros().min(31) as usize];
         warp.poll(true, at & ((1 << RANK_SHIFT) - 1));
         return Ok(Flow::Yield);
