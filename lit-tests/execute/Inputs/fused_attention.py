@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-MASKS = ["none", "additive", "boolean", "guarded", "padding", "causal", "triangle", "added_causal", "window", "causal_bias"]
+MASKS = ["none", "additive", "boolean", "guarded", "padding", "causal", "triangle", "added_causal", "window", "causal_bias", "jax", "capped", "segments"]
 
 
 def options(arguments=None):
@@ -209,6 +209,18 @@ def masked(m, a, x, arguments):
         arguments.append(((h, s, k), "f32"))
         body = "%1 = arith.addf %a0, %a1 : f32\n    linalg.yield %1 : f32"
         x = m.generic([(x, all_dims(4), full, "f32"), ("%arg3", ["d1", "d2", "d3"], (h, s, k), "f32")], full, "f32", body)
+    if a.mask == "jax":
+        # As jax.nn.dot_product_attention hides keys: indices of 32 bits, and seven tenths of the lowest number.
+        body = "%i = linalg.index 2 : index\n    %j = linalg.index 3 : index\n    %r = arith.index_cast %i : index to i32\n    %c = arith.index_cast %j : index to i32\n    "
+        body += "%low = arith.constant -2.38197633E+38 : f32\n    %0 = arith.cmpi sge, %r, %c : i32\n    %1 = arith.select %0, %a0, %low : f32\n    linalg.yield %1 : f32"
+        x = m.generic([at], full, "f32", body)
+    if a.mask == "capped":
+        body = "%c = arith.constant 5.0 : f32\n    %0 = arith.divf %a0, %c : f32\n    %1 = math.tanh %0 : f32\n    %2 = arith.mulf %1, %c : f32\n    linalg.yield %2 : f32"
+        x = m.generic([at], full, "f32", body)
+    if a.mask == "segments":
+        arguments += [((b, s), "i32"), ((b, k), "i32")]
+        body = none + "%0 = arith.cmpi eq, %a1, %a2 : i32\n    %1 = arith.select %0, %a0, %none : f32\n    linalg.yield %1 : f32"
+        x = m.generic([at, ("%arg3", ["d0", "d2"], (b, s), "i32"), ("%arg4", ["d0", "d3"], (b, k), "i32")], full, "f32", body)
     if a.mask == "triangle":
         rows = ", ".join("[" + ", ".join("true" if j <= i else "false" for j in range(k)) + "]" for i in range(s))
         triangle = m.add(f"arith.constant dense<[{rows}]> : {tensor((s, k), 'i1')}")
@@ -248,6 +260,9 @@ def inputs(a, arguments):
             else:
                 bits[:, 0] = False
             given.append(bits)
+        elif element == "i32":
+            # Each query's segment has a key.
+            given.append((np.arange(np.prod(shape)).reshape(shape) % shape[-1] * 4 // shape[-1]).astype(np.int32) if shape[-1] > 4 else np.zeros(shape, np.int32))
         else:
             given.append(drawn(r, shape))
     return given
@@ -264,7 +279,11 @@ def expected(a, given):
         x = np.where(given[3], x, -np.inf)
     if a.mask == "padding":
         x = np.where(given[3][:, None, None, :], -np.inf, x)
-    if a.mask in ("causal", "triangle", "added_causal", "window", "causal_bias"):
+    if a.mask == "capped":
+        x = 5 * np.tanh(x / 5)
+    if a.mask == "segments":
+        x = np.where(given[3][:, None, :, None] == given[4][:, None, None, :], x, -np.inf)
+    if a.mask in ("causal", "triangle", "added_causal", "window", "causal_bias", "jax"):
         x = np.where(j <= i, x, -np.inf)
     if a.mask == "window":
         x = np.where(i - j < a.window, x, -np.inf)

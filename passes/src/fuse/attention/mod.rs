@@ -9,7 +9,9 @@
 //! and the weights are rounded to the type of the values once, before they are multiplied and before they are divided by
 //! their sum. Results are those of a result that is rounded to 16 bits; others are not taken.
 
+mod body;
 pub mod index;
+mod product;
 mod read;
 pub mod term;
 mod triangle;
@@ -216,7 +218,7 @@ fn places<'c>(
     shape: &[i64],
     swapped: bool,
 ) -> Option<(Extents, index::Place, Vec<Step>)> {
-    let place = read::place_in(chain)?;
+    let place = product::place_in(chain)?;
     let (last, batch) = place
         .split_last_chunk::<2>()
         .map(|(rest, last)| (last, rest))?;
@@ -238,7 +240,7 @@ fn places<'c>(
         keys: *own.shape.get(depth_at)?,
         columns: extent(columns),
     };
-    let named = read::named(
+    let named = product::named(
         &[
             (Var::Batch, batch),
             (Var::Row, rows.clone()),
@@ -267,6 +269,7 @@ fn settle<'c>(
         })
     };
     let mut terms = std::mem::take(&mut reader.terms);
+    let id = visible::with_infinity(&mut terms, id, reader.extents.rows, reader.extents.keys);
     let read = weights::read(&mut terms, id).map_err(stop)?;
     let [queries, keys] =
         <[Operand<'c>; 2]>::try_from(scores.operands.clone()).map_err(|_| None)?;

@@ -3,6 +3,7 @@
 
 use super::index::Var;
 use axe_dialect::Combiner;
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 /// The number of a term.
@@ -218,7 +219,11 @@ impl Terms {
             ("arith.ori", &[a, b]) => a | b,
             ("arith.xori", &[a, b]) => a ^ b,
             ("arith.cmpi", &[a, b]) => i64::from(compare(predicate?, a, b)?),
-            ("arith.extsi" | "arith.extui", &[a]) if a >= 0 => a,
+            ("arith.extsi" | "arith.extui" | "arith.trunci", &[a])
+                if (0..=i64::from(i32::MAX)).contains(&a) && bits >= 32 =>
+            {
+                a
+            }
             _ => return None,
         };
         Some(self.int(value, bits))
@@ -236,8 +241,21 @@ impl Terms {
         let int = |at: usize| operands.get(at).and_then(|id| self.as_int(*id));
         let bit = scalar == Scalar::Int(1);
         match (name, operands) {
-            ("arith.extf" | "arith.truncf" | "arith.index_cast" | "arith.index_castui", &[a]) => {
-                Some(a)
+            ("arith.extf" | "arith.truncf", &[a]) => Some(a),
+            // Indices are integers of 64 bits.
+            ("arith.index_cast" | "arith.index_castui", &[a]) => {
+                let bits = |scalar| match scalar {
+                    Scalar::Int(bits) => bits,
+                    Scalar::Float => 0,
+                };
+                Some(match bits(self.scalar(a)).cmp(&bits(scalar)) {
+                    Ordering::Equal => a,
+                    Ordering::Greater => self.apply("arith.trunci", None, &[a], scalar),
+                    Ordering::Less if name == "arith.index_cast" => {
+                        self.apply("arith.extsi", None, &[a], scalar)
+                    }
+                    Ordering::Less => self.apply("arith.extui", None, &[a], scalar),
+                })
             }
             ("arith.mulf", &[a, b]) if float(0) == Some(1.0) || float(1) == Some(1.0) => {
                 Some(if float(0) == Some(1.0) { b } else { a })

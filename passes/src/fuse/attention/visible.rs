@@ -3,6 +3,7 @@
 
 use super::index::Var;
 use super::term::{Id, Term, Terms};
+use std::collections::HashMap;
 
 /// `row * per_row + start`: where the keys that a row sees begin, or where they end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -255,6 +256,77 @@ fn add(sum: Affine, found: &mut Visible) {
     }
 }
 
+/// What programs hide keys with that write no minus infinity: beside any score of 16-bit operands, the exponential of such a
+/// number is 0.
+const LOWEST: f64 = -1e30;
+
+/// A term in which keys that indices hide by a very low number are hidden by minus infinity. That is the same where each row sees
+/// a key; masks that leave a row none are kept.
+#[must_use]
+pub fn with_infinity(terms: &mut Terms, id: Id, rows: i64, keys: i64) -> Id {
+    let mut known = HashMap::new();
+    lowered(terms, id, [rows, keys], &mut known)
+}
+
+fn lowered(terms: &mut Terms, id: Id, extents: [i64; 2], known: &mut HashMap<Id, Id>) -> Id {
+    if let Some(own) = known.get(&id) {
+        return *own;
+    }
+    let own = match terms.get(id).clone() {
+        Term::Apply(name, ..) => {
+            let mut operands: Vec<_> = terms
+                .parts(id)
+                .into_iter()
+                .map(|part| lowered(terms, part, extents, known))
+                .collect();
+            if let ("arith.select", &[condition, a, b]) = (name.as_str(), operands.as_slice()) {
+                let low = |id| {
+                    terms
+                        .as_float(id)
+                        .is_some_and(|value| value <= LOWEST && value.is_finite())
+                };
+                let (low_a, low_b) = (low(a), low(b));
+                if low_a != low_b && leaves_a_key(terms, condition, low_b, extents) {
+                    operands[if low_a { 1 } else { 2 }] = terms.float(f64::NEG_INFINITY);
+                }
+            }
+            terms.with_operands(id, &operands)
+        }
+        Term::Fold(combiner, of) => {
+            let of = lowered(terms, of, extents, known);
+            let scalar = terms.scalar(id);
+            terms.add(Term::Fold(combiner, of), scalar)
+        }
+        Term::Product(of) => {
+            let of = lowered(terms, of, extents, known);
+            let scalar = terms.scalar(id);
+            terms.add(Term::Product(of), scalar)
+        }
+        _ => id,
+    };
+    known.insert(id, own);
+    own
+}
+
+/// Whether a condition of indices that holds (or fails) of what is seen leaves each row a key.
+fn leaves_a_key(terms: &Terms, condition: Id, holding: bool, [rows, keys]: [i64; 2]) -> bool {
+    if !is_said(terms, condition, holding) || rows > MOST_ROWS {
+        return false;
+    }
+    let mut found = Visible::default();
+    match holding {
+        true => holds(terms, condition, &mut found),
+        false => fails(terms, condition, &mut found),
+    }
+    (0..rows).all(|row| {
+        let [first, end] = found.some(row, 1, keys);
+        first < end
+    })
+}
+
+/// Rows that are looked at one by one, at most.
+const MOST_ROWS: i64 = 1 << 22;
+
 /// The score without what the edges of [`visible`] say: what is left to be formed of keys that all rows of a block see.
 #[must_use]
 pub fn bare(terms: &mut Terms, score: Id) -> Id {
@@ -418,5 +490,30 @@ mod tests {
                 start: -4
             }]
         );
+    }
+
+    #[test]
+    fn low_numbers_hide_keys_where_each_row_sees_one() {
+        for (offset, seen) in [(0, true), (3, true), (-1, false)] {
+            let mut terms = Terms::default();
+            let row = terms.add(Term::Index(Var::Row), Scalar::Int(64));
+            let key = terms.add(Term::Index(Var::Key), Scalar::Int(64));
+            let offset = terms.int(offset, 64);
+            let moved = terms.apply("arith.addi", None, &[row, offset], Scalar::Int(64));
+            let condition = terms.apply("arith.cmpi", Some(5), &[moved, key], Scalar::Int(1));
+            let score = terms.add(Term::Score, Scalar::Float);
+            let (low, none) = (terms.float(-2.4e38), terms.float(f64::NEG_INFINITY));
+            let by = |terms: &mut Terms, hidden| {
+                terms.apply(
+                    "arith.select",
+                    None,
+                    &[condition, score, hidden],
+                    Scalar::Float,
+                )
+            };
+            let (given, expected) = (by(&mut terms, low), by(&mut terms, none));
+            let found = with_infinity(&mut terms, given, 9, 5);
+            assert_eq!(found, if seen { expected } else { given });
+        }
     }
 }

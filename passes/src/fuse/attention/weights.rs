@@ -61,6 +61,23 @@ struct Factors {
     guards: Vec<Id>,
 }
 
+impl Factors {
+    /// Takes an exponential: what of its exponent is one value a row is a factor of the row.
+    fn take(&mut self, terms: &Terms, exponent: Linear) {
+        for (term, factor) in exponent.terms {
+            let own = Linear {
+                terms: BTreeMap::from([(term, factor)]),
+                constant: 0.0,
+            };
+            match is_row(terms, term) {
+                true => self.row.add(&own, 1.0),
+                false => self.exponent.add(&own, 1.0),
+            }
+        }
+        self.row.constant += exponent.constant;
+    }
+}
+
 /// Why a term is no such result.
 pub type Why = String;
 
@@ -88,19 +105,7 @@ pub fn read(terms: &mut Terms, result: Id) -> Result<Weights, Why> {
 /// Takes the factors of a term; the product that is left, where one is.
 fn split(terms: &mut Terms, id: Id, factors: &mut Factors) -> Result<Option<Id>, Why> {
     if let Some(exponent) = exponent(terms, id) {
-        for (term, factor) in exponent.terms {
-            let own = Linear {
-                terms: BTreeMap::from([(term, factor)]),
-                constant: 0.0,
-            };
-            let side = if is_row(terms, term) {
-                &mut factors.row
-            } else {
-                &mut factors.exponent
-            };
-            side.add(&own, 1.0);
-        }
-        factors.row.constant += exponent.constant;
+        factors.take(terms, exponent);
         return Ok(None);
     }
     let Term::Apply(name, _, operands) = terms.get(id).clone() else {

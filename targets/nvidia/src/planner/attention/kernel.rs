@@ -5,10 +5,11 @@
 //! The loop issues the scores of a block before the second product of the block before it, so that the tensor cores work while
 //! exponentials are formed. examples/kernels/attention.mlir is such a kernel, written by hand.
 
-use super::config::Config;
-use super::memory::{Ring, Strides, View, swizzled};
+use super::config::{BYTES, Config};
+use super::memory::{Ring, Strides, View};
 use super::score::{Block, Hidden, Input, Scores};
 use super::tiles::{Blocks, Tile, Tiles};
+use crate::planner::mainloop::operand::swizzled;
 use axe_dialect::{Combiner, Level, ops};
 use axe_layout::{Axis, Iter, Layout};
 use axe_passes::PassResult;
@@ -17,6 +18,7 @@ use axe_passes::fuse::attention::Attention;
 use axe_passes::fuse::registers::{Registers, registers};
 use axe_passes::fuse::space::Kind;
 use axe_passes::ir::{Val, value};
+use melior::ir::r#type::IntegerType;
 use melior::ir::{Type, ValueLike};
 use std::f64::consts::LOG2_E;
 
@@ -132,7 +134,7 @@ pub(super) fn emit<'c>(
     let (scores, results) = (tile(config.keys)?, tile(attention.extents.columns)?);
     let inputs = tensors.inputs.iter().zip(&arguments.inputs);
     let inputs = inputs.map(|(strides, argument)| Input::new(code, strides, *argument));
-    let own = swizzled(None, [rows, attention.depth]).map_err(failed)?;
+    let own = swizzled(None, [rows, attention.depth], BYTES).map_err(failed)?;
     let parts = Parts {
         attention,
         config,
@@ -160,27 +162,25 @@ pub(super) fn emit<'c>(
         ],
         f32: code.builder.r#type(|context| Type::float32(context)),
     };
-    let [producer, consumer] = config.registers();
-    code.scope(Level::Warpgroup, [0, 1], Some(producer), |code| {
-        code.scope(Level::Warp, [0, 1], None, |code| {
-            parts
-                .tiles
-                .visit(code, |code, tile| parts.produce(code, tile))
-        })
-    })?;
-    code.scope(
-        Level::Warpgroup,
-        [1, 1 + config.consumers],
-        Some(consumer),
-        |code| {
-            parts
-                .tiles
-                .visit(code, |code, tile| parts.consume(code, tile))
-        },
-    )
+    parts.run(code)
 }
 
 impl<'c> Parts<'_, 'c> {
+    /// Puts producer and consumers in their warps.
+    fn run(&self, code: Code<'c>) -> PassResult<'c> {
+        let [producer, consumer] = self.config.registers();
+        let tiles = &self.tiles;
+        code.scope(Level::Warpgroup, [0, 1], Some(producer), |code| {
+            code.scope(Level::Warp, [0, 1], None, |code| {
+                tiles.visit(code, |code, tile| self.produce(code, tile))
+            })
+        })?;
+        let consumers = [1, 1 + self.config.consumers];
+        code.scope(Level::Warpgroup, consumers, Some(consumer), |code| {
+            tiles.visit(code, |code, tile| self.consume(code, tile))
+        })
+    }
+
     /// Brings the queries of a tile, and its keys and values block by block.
     fn produce(&self, code: Code<'c>, tile: Tile<'c>) -> PassResult<'c> {
         let [queries, keys, values, _] = &self.views;
@@ -232,13 +232,7 @@ impl<'c> Parts<'_, 'c> {
             above = code.sub(above, count)?;
         }
         code.release_slot(self.query_ring, slot)?;
-        let values = self.values.stage(code, state.stage)?;
-        let results = code.gemm_async(
-            [state.weights, values],
-            Some(state.results),
-            state.results.r#type(),
-            [false, false],
-        )?;
+        let results = self.accumulate(code, state)?;
         let results = code.wait_products(results, 0)?;
         code.release_slot(self.values.pipeline, state.slot)?;
         self.store(code, tile, results, state.sum)
@@ -313,13 +307,7 @@ impl<'c> Parts<'_, 'c> {
         let block = self.block(code, tile, number)?;
         let inputs = self.scores.load(code, block)?;
         let [issued, slot] = self.issue(code)?;
-        let values = self.values.stage(code, state.stage)?;
-        let product = code.gemm_async(
-            [state.weights, values],
-            Some(state.results),
-            state.results.r#type(),
-            [false, false],
-        )?;
+        let product = self.accumulate(code, state)?;
         let products = code.wait_products(issued, 1)?;
         code.release_slot(self.keys.pipeline, slot)?;
         let scores = self.scores.of(code, products, &inputs, block, hidden)?;
@@ -353,10 +341,7 @@ impl<'c> Parts<'_, 'c> {
         };
         code.release_slot(self.values.pipeline, state.slot)?;
         let weights = code.cast(exponentials, state.weights.r#type())?;
-        let wide = code.broadcast(factor, 1, results.r#type())?;
-        let results = code.map(&[results, wide], results.r#type(), |code, arguments| {
-            code.builder.value("arith.mulf", arguments, self.f32, &[])
-        })?;
+        let results = self.times(code, results, factor)?;
         Ok(State {
             results,
             weights,
@@ -373,20 +358,44 @@ impl<'c> Parts<'_, 'c> {
             return Ok(maximum);
         }
         code.map(&[maximum], maximum.r#type(), |code, arguments| {
-            let builder = code.builder;
             let none = code.scalar(self.f32, Number::Least)?;
-            let zero = code.scalar(self.f32, Number::Of(0))?;
-            let bit =
-                builder.r#type(|context| melior::ir::r#type::IntegerType::new(context, 1).into());
-            let equal = [("predicate", builder.parsed("1 : i64")?)];
-            let is_none = builder.value("arith.cmpf", &[arguments[0], none], bit, &equal)?;
-            builder.value(
-                "arith.select",
-                &[is_none, zero, arguments[0]],
-                self.f32,
-                &[],
-            )
+            self.zero_where(code, [arguments[0], none], arguments[0])
         })
+    }
+
+    /// A value, or 0 where two others are equal.
+    fn zero_where(
+        &self,
+        code: Code<'c>,
+        equal: [Val<'c>; 2],
+        value: Val<'c>,
+    ) -> PassResult<'c, Val<'c>> {
+        let builder = code.builder;
+        let zero = code.scalar(self.f32, Number::Of(0))?;
+        let bit = builder.r#type(|context| IntegerType::new(context, 1).into());
+        let predicate = [("predicate", builder.parsed("1 : i64")?)];
+        let equal = builder.value("arith.cmpf", &equal, bit, &predicate)?;
+        builder.value("arith.select", &[equal, zero, value], self.f32, &[])
+    }
+
+    /// Results times a factor of each row.
+    fn times(&self, code: Code<'c>, results: Val<'c>, factor: Val<'c>) -> PassResult<'c, Val<'c>> {
+        let wide = code.broadcast(factor, 1, results.r#type())?;
+        code.map(&[results, wide], results.r#type(), |code, arguments| {
+            code.builder.value("arith.mulf", arguments, self.f32, &[])
+        })
+    }
+
+    /// Issues the second product of the block before.
+    fn accumulate(&self, code: Code<'c>, state: State<'c>) -> PassResult<'c, Val<'c>> {
+        let values = self.values.stage(code, state.stage)?;
+        let sums = state.results.r#type();
+        code.gemm_async(
+            [state.weights, values],
+            Some(state.results),
+            sums,
+            [false, false],
+        )
     }
 
     /// `exp(slope * (score - maximum))` of a block.
@@ -431,10 +440,7 @@ impl<'c> Parts<'_, 'c> {
         let factor = code.map(&[sum], sum.r#type(), |code, arguments| {
             self.factor(code, arguments[0])
         })?;
-        let wide = code.broadcast(factor, 1, results.r#type())?;
-        let scaled = code.map(&[results, wide], results.r#type(), |code, arguments| {
-            code.builder.value("arith.mulf", arguments, self.f32, &[])
-        })?;
+        let scaled = self.times(code, results, factor)?;
         let narrow = code.cast(
             scaled,
             self.results
@@ -459,9 +465,6 @@ impl<'c> Parts<'_, 'c> {
         }
         // The sum of a row all of whose keys are hidden is 0, and that of no other.
         let zero = code.scalar(self.f32, Number::Of(0))?;
-        let bit = builder.r#type(|context| melior::ir::r#type::IntegerType::new(context, 1).into());
-        let equal = [("predicate", builder.parsed("1 : i64")?)];
-        let empty = builder.value("arith.cmpf", &[sum, zero], bit, &equal)?;
-        builder.value("arith.select", &[empty, zero, factor], self.f32, &[])
+        self.zero_where(code, [sum, zero], factor)
     }
 }

@@ -1,7 +1,9 @@
 //! Tensors of attention in memory: views by their strides, one dimension for each digit of the batch, and boxes of rows or keys.
 
+use super::config::BYTES;
+use crate::planner::mainloop::operand::swizzled;
 use axe_dialect::element_type;
-use axe_layout::{Axis, Iter, Layout, Offset, Swizzle};
+use axe_layout::Layout;
 use axe_passes::PassResult;
 use axe_passes::build::{Code, layout_error};
 use axe_passes::fuse::attention::Read;
@@ -156,39 +158,6 @@ fn digit<'c>(
     }
 }
 
-/// Elements of a panel of columns: as many as the widest swizzle takes, which divide the columns.
-fn panel(columns: i64) -> i64 {
-    [64, 32]
-        .into_iter()
-        .find(|width| columns % width == 0)
-        .unwrap_or(16)
-}
-
-/// Swizzled shared memory of rows in panels of columns; of `stages` of them.
-pub(super) fn swizzled(
-    stages: Option<i64>,
-    [rows, columns]: [i64; 2],
-) -> axe_layout::Result<Layout> {
-    let width = panel(columns);
-    let iter = |extent, stride| Iter::new(extent, stride, Axis::M);
-    let mut iters: Vec<_> = stages
-        .map(|stages| iter(stages, rows * columns))
-        .into_iter()
-        .collect();
-    iters.extend([
-        iter(rows, width),
-        iter(columns / width, rows * width),
-        iter(width, 1),
-    ]);
-    let span = (width / 8).trailing_zeros();
-    Layout::new(
-        iters,
-        [],
-        Offset::new(),
-        Some(Swizzle::new(span, 3, 3, true)?),
-    )
-}
-
 /// Stages of blocks in shared memory.
 #[derive(Clone, Debug)]
 pub(super) struct Ring<'c> {
@@ -209,8 +178,8 @@ impl<'c> Ring<'c> {
         element: Type<'c>,
     ) -> PassResult<'c, Self> {
         let failed = |error| layout_error(code.builder.location, error);
-        let all = swizzled(Some(stages), shape).map_err(failed)?;
-        let one = swizzled(None, shape).map_err(failed)?;
+        let all = swizzled(Some(stages), shape, BYTES).map_err(failed)?;
+        let one = swizzled(None, shape, BYTES).map_err(failed)?;
         Ok(Self {
             storage: code.alloc(&[stages, shape[0], shape[1]], element, &all)?,
             stage: code.memref(&shape, element, &one, Some("shared"))?,

@@ -21,14 +21,20 @@ pub(in crate::planner) struct OperandTile<'c> {
     k_first: bool,
 }
 
-/// A swizzled operand tile `[rows, columns]`: pieces of 128 bytes, each row after row; `stages` of them when
-/// there are several.
-fn swizzled(
+/// A swizzled operand tile `[rows, columns]`: pieces of 128 bytes, or of 64 or 32 where those divide the columns, each row after
+/// row; `stages` of them when there are several.
+///
+/// # Errors
+/// When it has no layout.
+pub(in crate::planner) fn swizzled(
     stages: Option<i64>,
     [rows, columns]: [i64; 2],
     bytes: i64,
 ) -> axe_layout::Result<Layout> {
-    let width = (ROW_BYTES / bytes).min(columns);
+    let mut width = ROW_BYTES / bytes;
+    while columns % width != 0 {
+        width /= 2;
+    }
     let iter = |extent, stride| Iter::new(extent, stride, Axis::M);
     let mut iters: Vec<_> = stages
         .map(|stages| iter(stages, rows * columns))

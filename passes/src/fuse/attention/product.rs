@@ -1,0 +1,281 @@
+//! The two products, read: their operands as views of tensors in memory, and where the result lies.
+
+use super::index::{self, Digit, Index, Place, Var};
+use super::read::{
+    Extents, Operand, Product, Reader, Reading, number, static_shape, stop, through,
+};
+use super::term::{Id, Scalar, Term};
+use super::weights;
+use crate::fuse::operators::splat;
+use crate::fuse::space::source;
+use crate::ir::value::{defining, identity, name, operands, results};
+use crate::ir::{Op, TensorType, Val, attribute, types, walk};
+use axe_dialect::Typed;
+use axe_dialect::ops::{self, GemmOp};
+use melior::ir::operation::OperationLike;
+use std::collections::HashMap;
+
+/// A product whose result has rows or keys first.
+struct Sides<'c> {
+    gemm: GemmOp<'c>,
+    batch: Place,
+    /// Whether its rows are those of the second operand.
+    swapped: bool,
+}
+
+impl<'c> Sides<'c> {
+    /// The operand that has the result's rows (or the other one), and its place at an index and one that is summed over.
+    fn of(&self, rows: bool, index: &Index, over: &Index) -> (Val<'c>, Place) {
+        let (value, over_first) = match rows != self.swapped {
+            true => (self.gemm.a, self.gemm.trans_a),
+            false => (self.gemm.b, !self.gemm.trans_b),
+        };
+        let own = match over_first {
+            true => [over.clone(), index.clone()],
+            false => [index.clone(), over.clone()],
+        };
+        (value, [self.batch.as_slice(), &own].concat())
+    }
+}
+
+impl<'c> Reader<'c> {
+    /// The first or the second product, where the place is its own.
+    pub(super) fn product(&mut self, op: Op<'c>, place: &Place) -> Reading<'c, Option<Id>> {
+        let Some(gemm) = GemmOp::of(op).filter(|gemm| gemm.acc.is_none_or(is_zero)) else {
+            return Ok(None);
+        };
+        let Some(([m, n], batch)) = split_last(place) else {
+            return Ok(None);
+        };
+        let (m, n) = (m.clone(), n.clone());
+        let Extents {
+            batch: problems,
+            rows,
+            keys,
+            columns,
+        } = self.extents;
+        if index::canonical(batch.iter().flatten().copied()) != index::whole(Var::Batch, problems) {
+            return Ok(None);
+        }
+        let row = index::whole(Var::Row, rows);
+        let other = if op == self.second {
+            index::whole(Var::Column, columns)
+        } else {
+            index::whole(Var::Key, keys)
+        };
+        let swapped = match (m == row && n == other, m == other && n == row) {
+            (true, _) => false,
+            (_, true) => true,
+            _ => return Ok(None),
+        };
+        let Some(depth) = depth(&gemm) else {
+            return Ok(None);
+        };
+        let sides = Sides {
+            gemm,
+            batch: batch.to_vec(),
+            swapped,
+        };
+        match op == self.second {
+            true => self.second_product(&sides, [row, other], depth),
+            false => self.first_product(&sides, [row, other], depth),
+        }
+        .map(Some)
+    }
+
+    fn second_product(
+        &mut self,
+        sides: &Sides<'c>,
+        [row, column]: [Index; 2],
+        depth: i64,
+    ) -> Reading<'c, Id> {
+        let op = sides.gemm.op;
+        let over = index::whole(Var::Key, self.extents.keys);
+        let (weights, at) = sides.of(true, &row, &over);
+        let weight = self.element(weights, &at)?;
+        let (values, at) = sides.of(false, &column, &over);
+        let values = self.operand(op, values, at)?;
+        self.product = Some(Product {
+            op,
+            operands: vec![values],
+            depth,
+        });
+        Ok(self.terms.add(Term::Product(weight), Scalar::Float))
+    }
+
+    fn first_product(
+        &mut self,
+        sides: &Sides<'c>,
+        [row, key]: [Index; 2],
+        depth: i64,
+    ) -> Reading<'c, Id> {
+        let op = sides.gemm.op;
+        let over = index::whole(Var::Depth, depth);
+        let (queries, at) = sides.of(true, &row, &over);
+        let queries = self.operand(op, queries, at)?;
+        let (keys, at) = sides.of(false, &key, &over);
+        let keys = self.operand(op, keys, at)?;
+        let scale = queries.scale * keys.scale;
+        if self.scores.as_ref().is_some_and(|scores| scores.op != op) {
+            return stop(op, "there is another product before it");
+        }
+        self.scores = Some(Product {
+            op,
+            operands: vec![queries, keys],
+            depth,
+        });
+        let score = self.terms.add(Term::Score, Scalar::Float);
+        let scale = self.terms.float(scale);
+        Ok(self
+            .terms
+            .apply("arith.mulf", None, &[score, scale], Scalar::Float))
+    }
+
+    /// An operand of a product: the tensor of 16-bit floats that it is a view of, times a number.
+    fn operand(&mut self, op: Op<'c>, value: Val<'c>, place: Place) -> Reading<'c, Operand<'c>> {
+        let (mut value, mut place, mut scale) = (value, place, 1.0);
+        let mut found: Option<Operand<'c>> = None;
+        let mut passed = Vec::new();
+        loop {
+            let half = TensorType::of_value(value).is_some_and(|tensor| {
+                types::is_float(tensor.element) && types::bits(tensor.element) == Some(16)
+            });
+            if half && let Some(read) = self.read(value, &place) {
+                found = Some(Operand { read, scale });
+                self.inner.extend(passed.drain(..));
+            }
+            let Some(own) = defining(value) else { break };
+            let step = match through(own, &place) {
+                Some((from, at)) => Some((from, at, 1.0)),
+                None => self
+                    .scaled(own)
+                    .map(|(from, factor)| (from, place.clone(), factor)),
+            };
+            let Some((from, at, factor)) = step else {
+                break;
+            };
+            passed.push(number(own));
+            (value, place, scale) = (from, at, scale * factor);
+        }
+        match found {
+            Some(found) => Ok(found),
+            None => stop(op, "an operand has no elements of f16 or bf16 in memory"),
+        }
+    }
+
+    /// What a conversion of floats, or a map, multiplies by a number.
+    fn scaled(&mut self, op: Op<'c>) -> Option<(Val<'c>, f64)> {
+        let from = source(op)?;
+        match name(op).as_str() {
+            ops::CAST => {
+                types::is_float(TensorType::of_value(from)?.element).then_some((from, 1.0))
+            }
+            ops::MAP => Some((from, self.factor(op)?)),
+            _ => None,
+        }
+    }
+
+    /// The number that a map multiplies its only operand by.
+    fn factor(&mut self, op: Op<'c>) -> Option<f64> {
+        let block = walk::blocks(op).first().copied()?;
+        let arguments = walk::block_arguments(block);
+        let &[argument] = arguments.as_slice() else {
+            return None;
+        };
+        let before = self.terms.clone();
+        // The element itself stands for a score, which no map of an operand has.
+        let element = self.terms.add(Term::Score, Scalar::Float);
+        let mut values = HashMap::from([(identity(argument), element)]);
+        let mut factor = None;
+        for inner in walk::operations(block) {
+            if name(inner).ends_with(".yield") {
+                let id = operands(inner)
+                    .first()
+                    .and_then(|value| self.scalar(op, *value, &values).ok());
+                factor = id.and_then(|id| weights::factor_of(&mut self.terms, id, element));
+                break;
+            }
+            let Ok(id) = self.operation(inner, &values) else {
+                break;
+            };
+            values.insert(identity(*results(inner).first()?), id);
+        }
+        self.terms = before;
+        factor
+    }
+}
+
+/// Whether a value is zero everywhere.
+fn is_zero(value: Val<'_>) -> bool {
+    let zero = |attribute| attribute::float(attribute) == Some(0.0);
+    let Some(op) = defining(value) else {
+        return false;
+    };
+    let filled = || {
+        let scalar = source(op)
+            .filter(|_| name(op) == ops::FILL)
+            .and_then(defining)?;
+        scalar.attribute("value").ok()
+    };
+    splat(op).or_else(filled).is_some_and(zero)
+}
+
+/// What a product sums over.
+fn depth(gemm: &GemmOp<'_>) -> Option<i64> {
+    let shape = static_shape(gemm.a)?;
+    let from_end = if gemm.trans_a { 2 } else { 1 };
+    shape.get(shape.len().checked_sub(from_end)?).copied()
+}
+
+/// The last two indices, and those before.
+fn split_last(place: &Place) -> Option<(&[Index; 2], &[Index])> {
+    place
+        .split_last_chunk::<2>()
+        .map(|(rest, last)| (last, rest))
+}
+
+/// The place of a result in memory, as the place of the product that a chain of operators formed it of: `chain` ends with the
+/// product's own result.
+#[must_use]
+pub fn place_in<'c>(chain: &[Val<'c>]) -> Option<Place> {
+    let (last, _) = chain.split_first()?;
+    let shape = static_shape(*last)?;
+    let total = shape
+        .iter()
+        .try_fold(1i64, |total, extent| total.checked_mul(*extent))?;
+    let mut place = index::regrouped(&[index::whole(Var::Element, total)], &shape)?;
+    for pair in chain.windows(2) {
+        let &[value, from] = pair else { return None };
+        let op = defining(value)?;
+        if [ops::CAST, ops::MAP].contains(&name(op).as_str()) {
+            continue;
+        }
+        let (source, own) = through(op, &place)?;
+        if source != from {
+            return None;
+        }
+        place = own;
+    }
+    Some(place)
+}
+
+/// A result's place, of the digits that its product's indices are made of in memory: each named by a variable.
+#[must_use]
+pub fn named(indices: &[(Var, Index)], shape: &[i64]) -> Option<Place> {
+    let mut digits = Vec::new();
+    for (var, index) in indices {
+        let mut stride = 1;
+        for digit in index.iter().rev() {
+            let own = Digit {
+                var: *var,
+                extent: digit.extent,
+                stride,
+            };
+            digits.push((digit.stride, own));
+            stride *= digit.extent;
+        }
+    }
+    digits.sort_by_key(|(memory, _)| std::cmp::Reverse(*memory));
+    let digits: Index = digits.into_iter().map(|(_, digit)| digit).collect();
+    index::regrouped(&[digits], shape)
+}
