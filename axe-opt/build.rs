@@ -3,7 +3,7 @@
 use std::{env, error::Error, path::PathBuf};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let prefix = PathBuf::from(env::var("MLIR_SYS_220_PREFIX")?);
+    let prefix = PathBuf::from(env::var("DEP_AXE_DIALECT_PREFIX")?);
     let cpp = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("cpp");
     cc::Build::new()
         .cpp(true)

@@ -51,6 +51,16 @@ fi
 
 try "Rust is formatted" "run 'make format'" cargo fmt --all --check
 try "C++ is formatted" "run 'make format'" clang_format --dry-run -Werror
+# The crates that are published hold all that they are built from: their file lists and versions are checked.
+packaged() {
+    local log="$BUILD_DIR/logs/package.log" excluded=()
+    mkdir -p "$BUILD_DIR/logs"
+    while read -r name; do excluded+=(--exclude "$name"); done < <(cargo metadata --no-deps --format-version 1 |
+        python3 -c 'import json, sys; [print(p["name"]) for p in json.load(sys.stdin)["packages"] if p["publish"] == []]')
+    cargo package --workspace --no-verify --allow-dirty "${excluded[@]}" >"$log" 2>&1 || { tail -n 20 "$log" >&2; return 1; }
+}
+
+try "crates can be packaged" "the message names the crate" packaged
 try "clippy has no warning" "see the lint's page that clippy names" \
     cargo clippy --workspace --all-targets --profile "$PROFILE" -- -D warnings
 try "generated docs are current" "run 'make docs' and commit the result" tools/docs.sh --check

@@ -90,6 +90,7 @@ impl Package {
 
     /// Runs the kernels in the simulator.
     #[pyo3(signature = (inputs, dims, checks, seed, ctas=None, threads=0))]
+    #[allow(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn simulate<'py>(
         &self,
         py: Python<'py>,

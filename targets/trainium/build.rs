@@ -21,9 +21,7 @@ const GENERATED: [(&[&str], &str); 8] = [
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let prefix = PathBuf::from(env::var("MLIR_SYS_220_PREFIX").map_err(
-        |_| "MLIR_SYS_220_PREFIX is not set: build inside the workspace, or point it at LLVM 22",
-    )?);
+    let prefix = PathBuf::from(env::var("DEP_AXE_DIALECT_PREFIX")?);
     let ir = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("ir");
     let out = PathBuf::from(env::var("OUT_DIR")?);
     for (arguments, file) in GENERATED {

@@ -32,14 +32,13 @@ const GENERATED: [(&[&str], &str); 10] = [
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let prefix = PathBuf::from(env::var("MLIR_SYS_220_PREFIX").map_err(
-        |_| "MLIR_SYS_220_PREFIX is not set: build inside the workspace, or point it at LLVM 22",
-    )?);
+    let prefix = llvm_prefix()?;
     let manifest = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
-    let dialect = manifest.parent().ok_or("the crate has no parent folder")?;
     let out = PathBuf::from(env::var("OUT_DIR")?);
     let include = prefix.join("include");
-    let ir = dialect.join("ir");
+    // In the repository these are links to the folders that CMake builds from; a packaged crate holds the files.
+    let ir = manifest.join("ir").canonicalize()?;
+    let capi = manifest.join("capi").canonicalize()?;
 
     for (arguments, file) in GENERATED {
         generate(&prefix, &ir, arguments, &out.join(file))?;
@@ -48,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let wrappers = wrappers::text(&records.operations()?, &records.traits()?)?;
     std::fs::write(out.join("ops.rs"), wrappers)?;
     let mut sources = sources_in(&ir)?;
-    sources.extend(sources_in(&dialect.join("capi"))?);
+    sources.extend(sources_in(&capi)?);
     cc::Build::new()
         .cpp(true)
         // MLIR identifies traits by names that the compiler prints: use the one that built libMLIR.
@@ -61,23 +60,54 @@ fn main() -> Result<(), Box<dyn Error>> {
         .opt_level(2)
         .warnings(false)
         .include(&ir)
-        .include(dialect.join("capi/include"))
+        .include(capi.join("include"))
         .include(&out)
         .include(&include)
         .files(sources)
         .compile("axe_dialect");
 
     println!("cargo:rerun-if-changed={}", ir.display());
-    for part in ["capi/Axe.cpp", "capi/include"] {
-        println!("cargo:rerun-if-changed={}", dialect.join(part).display());
+    for part in ["Axe.cpp", "include"] {
+        println!("cargo:rerun-if-changed={}", capi.join(part).display());
     }
+    // Those that build on the dialect use the same LLVM.
+    println!("cargo:prefix={}", prefix.display());
     println!(
         "cargo:include={}:{}:{}",
         ir.display(),
-        dialect.join("capi/include").display(),
+        capi.join("include").display(),
         out.display()
     );
     Ok(())
+}
+
+/// Where Debian and Ubuntu put LLVM 22.
+const DEBIAN: &str = "/usr/lib/llvm-22";
+
+/// Where LLVM and MLIR 22 are: `MLIR_SYS_220_PREFIX`, else where Debian and Ubuntu put them.
+fn llvm_prefix() -> Result<PathBuf, Box<dyn Error>> {
+    println!("cargo:rerun-if-env-changed=MLIR_SYS_220_PREFIX");
+    let named = env::var_os("MLIR_SYS_220_PREFIX").map(PathBuf::from);
+    let prefix = named.unwrap_or_else(|| DEBIAN.into());
+    let missing: Vec<_> = [
+        "bin/clang++",
+        "bin/mlir-tblgen",
+        "bin/llvm-tblgen",
+        "include/mlir/IR/Dialect.h",
+    ]
+    .into_iter()
+    .filter(|file| !prefix.join(file).exists())
+    .collect();
+    if missing.is_empty() {
+        return Ok(prefix);
+    }
+    Err(format!(
+        "{} has no {}: install LLVM and MLIR 22.1 (Debian, Ubuntu: libmlir-22-dev llvm-22-dev mlir-22-tools clang-22), and name \
+         their prefix in MLIR_SYS_220_PREFIX and TABLEGEN_220_PREFIX",
+        prefix.display(),
+        missing.join(", ")
+    )
+    .into())
 }
 
 fn generate(

@@ -10,6 +10,7 @@
 //! that is destroyed with work pending must be waited for before another is created: its handle, and so its buffers, may
 //! be taken again.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -161,12 +162,11 @@ impl Specialization {
             false => (Stream::default(), None),
         };
         let mut workspaces = lock(&self.workspaces);
-        if !workspaces.contains_key(&key) {
-            let made = Workspace::new(&self.loaded, &self.instance, given)?;
-            workspaces.insert(key, made);
-        }
-        let Some(workspace) = workspaces.get_mut(&key) else {
-            return Ok(());
+        let workspace = match workspaces.entry(key) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => {
+                place.insert(Workspace::new(&self.loaded, &self.instance, given)?)
+            }
         };
         let addresses = inputs.iter().chain(outputs).copied();
         // SAFETY: by this function's contract, and the workspace's own memory.

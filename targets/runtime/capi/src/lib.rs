@@ -340,6 +340,10 @@ pub unsafe extern "C" fn axertLaunch(
 /// # Safety
 /// The pointers are as axert.h says, and the tensors and the stream are live.
 #[unsafe(no_mangle)]
+#[allow(
+    clippy::too_many_arguments,
+    reason = "C has arrays as pointer and count"
+)]
 pub unsafe extern "C" fn axertCall(
     executable: *const AxertExecutable,
     inputs: *const AxertTensor,
