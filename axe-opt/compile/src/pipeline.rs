@@ -38,7 +38,6 @@ pub fn run_passes(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use melior::ir::operation::OperationLike;
 
     #[test]
     fn a_module_is_lowered_step_by_step() {
