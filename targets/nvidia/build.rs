@@ -3,9 +3,7 @@
 use std::{env, error::Error, path::PathBuf};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let prefix = PathBuf::from(env::var("MLIR_SYS_220_PREFIX").map_err(
-        |_| "MLIR_SYS_220_PREFIX is not set: build inside the workspace, or point it at LLVM 22",
-    )?);
+    let prefix = PathBuf::from(env::var("DEP_AXE_DIALECT_PREFIX")?);
     let cpp = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("cpp");
     cc::Build::new()
         .cpp(true)
