@@ -40,7 +40,7 @@ impl Failure {
             return ARGUMENT;
         };
         match error {
-            RuntimeError::Memory { .. } => return ARGUMENT,
+            RuntimeError::Memory { .. } => ARGUMENT,
             _ => match error.exit_code() {
                 exit_code::NO_DEVICE => NO_DEVICE,
                 exit_code::CUDA => CUDA,
