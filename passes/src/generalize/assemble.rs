@@ -1,10 +1,10 @@
 //! Tensors put together of others, and of single elements.
 
-use super::generic::{Predicate, all, choose, compare, elementwise, extract};
+use super::generic::{all, compare, elementwise, extract};
 use super::mixed::{Mixed, read, segments};
 use crate::error::{PassError, PassResult};
 use crate::ir::value::operands;
-use crate::ir::{Builder, DYNAMIC, Op, TensorType, Val, attribute, inline, walk};
+use crate::ir::{Builder, DYNAMIC, Op, Predicate, TensorType, Val, attribute, inline, walk};
 use melior::ir::operation::OperationLike;
 
 /// Elements of a `tensor.from_elements` up to which it becomes a choice among them.
@@ -48,8 +48,7 @@ pub(super) fn pad<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Val<'
         let Some(inside) = all(inner, &inside)? else {
             return extract(inner, *source, &index);
         };
-        choose(
-            inner,
+        inner.choose(
             inside,
             result.element,
             |inner| extract(inner, *source, &index),
@@ -194,7 +193,7 @@ fn piece<'c>(
         return own(builder);
     };
     let before = compare(builder, Predicate::Less, along, end.value(builder)?)?;
-    choose(builder, before, tensor.element, own, |inner| {
+    builder.choose(before, tensor.element, own, |inner| {
         piece(inner, tensor, (dim, at), inputs, ends, end)
     })
 }

@@ -2,7 +2,7 @@
 
 use crate::error::PassResult;
 use crate::ir::value::results;
-use crate::ir::{Builder, DYNAMIC, TensorType, Val, attribute};
+use crate::ir::{Builder, DYNAMIC, Int, Predicate, TensorType, Val, attribute};
 use melior::ir::attribute::IntegerAttribute;
 use melior::ir::r#type::IntegerType;
 use melior::ir::{Type, ValueLike};
@@ -79,35 +79,6 @@ pub(crate) fn sizes_of<'c>(builder: &Builder<'c>, tensor: Val<'c>) -> PassResult
         .collect()
 }
 
-/// `scf.if` with a value on both sides.
-pub(crate) fn choose<'c>(
-    builder: &Builder<'c>,
-    condition: Val<'c>,
-    element: Type<'c>,
-    then: impl FnOnce(&Builder<'c>) -> PassResult<'c, Val<'c>>,
-    otherwise: impl FnOnce(&Builder<'c>) -> PassResult<'c, Val<'c>>,
-) -> PassResult<'c, Val<'c>> {
-    let (first, _, inner) = builder.region(&[]);
-    let value = then(&inner)?;
-    inner.operation("scf.yield", &[value], &[], &[], Vec::new())?;
-    let (second, _, inner) = builder.region(&[]);
-    let value = otherwise(&inner)?;
-    inner.operation("scf.yield", &[value], &[], &[], Vec::new())?;
-    let op = builder.operation("scf.if", &[condition], &[element], &[], vec![first, second])?;
-    builder.result_of(op)
-}
-
-/// `arith.cmpi`'s predicates that are used here.
-#[derive(Clone, Copy)]
-pub(crate) enum Predicate {
-    /// Equal.
-    Equal = 0,
-    /// Signed less.
-    Less = 2,
-    /// Signed greater or equal.
-    AtLeast = 5,
-}
-
 /// A comparison of two indices.
 pub(crate) fn compare<'c>(
     builder: &Builder<'c>,
@@ -115,14 +86,9 @@ pub(crate) fn compare<'c>(
     a: Val<'c>,
     b: Val<'c>,
 ) -> PassResult<'c, Val<'c>> {
-    let predicate = i64_of(builder, predicate as i64);
-    let operands = [a, b];
-    builder.value(
-        "arith.cmpi",
-        &operands,
-        bit(builder),
-        &[("predicate", predicate)],
-    )
+    builder
+        .ints()
+        .compare(predicate, Int::Value(a), Int::Value(b))
 }
 
 /// Whether all conditions hold; `None` where there is none.

@@ -1,12 +1,10 @@
 //! Slices of tensors, and insertions into them.
 
-use super::generic::{
-    Predicate, all, apply, choose, compare, elementwise, extract as element, sizes_of,
-};
+use super::generic::{all, apply, compare, elementwise, extract as element, sizes_of};
 use super::mixed::{Mixed, read, segments};
 use crate::error::{PassError, PassResult};
 use crate::ir::value::operands;
-use crate::ir::{Builder, DYNAMIC, Op, Val};
+use crate::ir::{Builder, DYNAMIC, Op, Predicate, Val};
 use melior::ir::operation::OperationLike;
 
 /// Where a box of a tensor lies.
@@ -138,8 +136,7 @@ pub(super) fn insert<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Va
         }
         match all(inner, &inside)? {
             None => element(inner, source, &index),
-            Some(inside) => choose(
-                inner,
+            Some(inside) => inner.choose(
                 inside,
                 result.element,
                 |inner| element(inner, source, &index),
@@ -201,8 +198,7 @@ pub(super) fn insert_element<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResul
             .collect::<PassResult<'c, Vec<_>>>()?;
         match all(inner, &same)? {
             None => Ok(*value),
-            Some(here) => choose(
-                inner,
+            Some(here) => inner.choose(
                 here,
                 result.element,
                 |_| Ok(*value),

@@ -162,27 +162,6 @@ pub(super) fn when<'c>(
         .map(drop)
 }
 
-/// `scf.if` that gives one value.
-///
-/// # Errors
-/// When building fails.
-pub(super) fn choose<'c>(
-    builder: &Builder<'c>,
-    condition: Val<'c>,
-    result: Type<'c>,
-    then: impl FnOnce(&Builder<'c>) -> PassResult<'c, Val<'c>>,
-    otherwise: impl FnOnce(&Builder<'c>) -> PassResult<'c, Val<'c>>,
-) -> PassResult<'c, Val<'c>> {
-    let (first, _, inner) = builder.region(&[]);
-    let value = then(&inner)?;
-    inner.operation("scf.yield", &[value], &[], &[], Vec::new())?;
-    let (second, _, inner) = builder.region(&[]);
-    let value = otherwise(&inner)?;
-    inner.operation("scf.yield", &[value], &[], &[], Vec::new())?;
-    let op = builder.operation("scf.if", &[condition], &[result], &[], vec![first, second])?;
-    builder.result_of(op)
-}
-
 /// The element of a tensor at an index.
 ///
 /// # Errors

@@ -5,7 +5,7 @@
 
 use super::Lowering;
 use super::address::Address;
-use super::ops::{both, choose, number, when};
+use super::ops::{both, number, when};
 use crate::error::{PassError, PassResult};
 use crate::ir::Int;
 use crate::ir::value::{defining, identity, name, parts};
@@ -287,7 +287,7 @@ impl<'c> Storage<'c> {
         };
         match place.inside {
             None => read(builder),
-            Some(inside) => choose(builder, inside, element, read, |builder| match pad {
+            Some(inside) => builder.choose(inside, element, read, |builder| match pad {
                 Some(pad) => Ok(pad),
                 None => number(builder, element, 0.0),
             }),

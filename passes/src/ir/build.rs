@@ -205,6 +205,27 @@ impl<'c> Builder<'c> {
         })
     }
 
+    /// `scf.if` that gives one value.
+    ///
+    /// # Errors
+    /// When building fails, or those of either side.
+    pub fn choose(
+        &self,
+        condition: Val<'c>,
+        result: Type<'c>,
+        then: impl FnOnce(&Self) -> PassResult<'c, Val<'c>>,
+        otherwise: impl FnOnce(&Self) -> PassResult<'c, Val<'c>>,
+    ) -> PassResult<'c, Val<'c>> {
+        let (first, _, inner) = self.region(&[]);
+        let value = then(&inner)?;
+        inner.operation("scf.yield", &[value], &[], &[], Vec::new())?;
+        let (second, _, inner) = self.region(&[]);
+        let value = otherwise(&inner)?;
+        inner.operation("scf.yield", &[value], &[], &[], Vec::new())?;
+        let op = self.operation("scf.if", &[condition], &[result], &[], vec![first, second])?;
+        self.result_of(op)
+    }
+
     /// A region of one block with arguments of these types, and a builder at the block's end.
     #[must_use]
     pub fn region(&self, arguments: &[Type<'c>]) -> (Region<'c>, Vec<Val<'c>>, Self) {

@@ -377,6 +377,8 @@ pub enum Predicate {
     Equal = 0,
     /// Signed less.
     Less = 2,
+    /// Signed greater or equal.
+    AtLeast = 5,
     /// Unsigned less.
     Below = 6,
 }
