@@ -2,6 +2,7 @@
 
     python3 fused_attention.py FOLDER [--length 300 ...]     # module.mlir, arg0.npy, ..., out0.npy
     python3 fused_attention.py FOLDER --draw SEED            # the same, of options that are drawn
+    python3 fused_attention.py FOLDER --text ...             # module.mlir alone
 """
 import argparse
 import random
@@ -18,6 +19,7 @@ def options(arguments=None):
     for name, default in dict(batch=1, length=0, keys=0, heads=1, kv_heads=0, dim=64, values=0, window=20, seed=7).items():
         parser.add_argument("--" + name.replace("_", "-"), type=int, default=default)
     parser.add_argument("--draw", type=int)
+    parser.add_argument("--text", action="store_true", help="write module.mlir alone")
     parser.add_argument("--dtype", choices=["f16", "bf16"], default="f16")
     parser.add_argument("--layout", choices=["bhsd", "bshd"], default="bhsd")
     parser.add_argument("--mask", choices=MASKS, default="none")
@@ -301,6 +303,8 @@ if __name__ == "__main__":
     a.folder.mkdir(parents=True, exist_ok=True)
     text, arguments = module(a)
     (a.folder / "module.mlir").write_text(text)
+    if a.text:
+        raise SystemExit
     given = inputs(a, arguments)
     for number, (x, (_, element)) in enumerate(zip(given, arguments)):
         np.save(a.folder / f"arg{number}.npy", stored(a, x) if element == a.dtype else x)

@@ -92,14 +92,14 @@ fn dictionary<'x>(
 }
 
 fn value_of(attribute: Attribute<'_>) -> Result<Value, String> {
-    if let Ok(flag) = BoolAttribute::try_from(attribute) {
-        return Ok(Value::Bool(flag.value()));
+    if let Some(flag) = attribute::flag(attribute) {
+        return Ok(Value::Bool(flag));
     }
     if let Some(number) = integer(attribute) {
         return Ok(number.into());
     }
-    if let Ok(text) = StringAttribute::try_from(attribute) {
-        return Ok(text.value().into());
+    if let Some(text) = attribute::text(attribute) {
+        return Ok(text.into());
     }
     if let Some(numbers) = read_i64s(attribute) {
         return Ok(numbers.into());

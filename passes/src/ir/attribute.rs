@@ -2,10 +2,20 @@
 
 use melior::Context;
 use melior::ir::attribute::{
-    ArrayAttribute, DenseI32ArrayAttribute, DenseI64ArrayAttribute, IntegerAttribute,
+    ArrayAttribute, BoolAttribute, DenseI32ArrayAttribute, DenseI64ArrayAttribute,
+    IntegerAttribute, StringAttribute,
 };
 use melior::ir::{AffineMap, Attribute, AttributeLike};
 use mlir_sys as sys;
+
+/// An attribute as one of a kind. The kind is asked first: melior's error for another one holds the attribute's text, and
+/// to print a plan costs more than to read it.
+fn of<'c, T: TryFrom<Attribute<'c>>>(
+    attribute: Attribute<'c>,
+    is_kind: impl Fn(&Attribute<'c>) -> bool,
+) -> Option<T> {
+    is_kind(&attribute).then(|| attribute.try_into().ok())?
+}
 
 /// `array<i64: ...>`.
 #[must_use]
@@ -22,7 +32,7 @@ pub fn i32s<'c>(context: &'c Context, values: &[i32]) -> Attribute<'c> {
 /// The values of `array<i64: ...>`; `None` for another attribute.
 #[must_use]
 pub fn read_i64s(attribute: Attribute<'_>) -> Option<Vec<i64>> {
-    let array = DenseI64ArrayAttribute::try_from(attribute).ok()?;
+    let array = of::<DenseI64ArrayAttribute>(attribute, Attribute::is_dense_i64_array)?;
     (0..array.len())
         .map(|index| array.element(index).ok())
         .collect()
@@ -56,7 +66,7 @@ pub fn read_groups(attribute: Attribute<'_>) -> Option<Vec<Vec<i64>>> {
 /// The elements of an array attribute; `None` for another attribute.
 #[must_use]
 pub fn elements<'c>(attribute: Attribute<'c>) -> Option<Vec<Attribute<'c>>> {
-    let array = ArrayAttribute::try_from(attribute).ok()?;
+    let array = of::<ArrayAttribute>(attribute, Attribute::is_array)?;
     (0..array.len())
         .map(|index| array.element(index).ok())
         .collect()
@@ -96,6 +106,18 @@ pub fn integer(attribute: Attribute<'_>) -> Option<i64> {
                 && sys::mlirIntegerTypeGetWidth(r#type) <= 64);
         narrow.then(|| sys::mlirIntegerAttrGetValueInt(attribute.to_raw()))
     }
+}
+
+/// The value of a boolean attribute; `None` for another attribute.
+#[must_use]
+pub fn flag(attribute: Attribute<'_>) -> Option<bool> {
+    of::<BoolAttribute>(attribute, Attribute::is_bool).map(|flag| flag.value())
+}
+
+/// The text of a string attribute; `None` for another attribute.
+#[must_use]
+pub fn text<'c>(attribute: Attribute<'c>) -> Option<&'c str> {
+    of::<StringAttribute>(attribute, Attribute::is_string).map(|text| text.value())
 }
 
 /// The value of a float attribute, rounded to double; `None` for another attribute.

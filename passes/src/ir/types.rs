@@ -8,6 +8,22 @@ use mlir_sys as sys;
 /// The extent that stands for one known at run time (`ShapedType::kDynamic`).
 pub const DYNAMIC: i64 = i64::MIN;
 
+/// Whether a type is `!axe.token`.
+#[must_use]
+pub fn is_token(r#type: Type<'_>) -> bool {
+    let context = r#type.context();
+    // SAFETY: the context outlives the type, which is compared within this function.
+    r#type == axe_dialect::token_type(unsafe { context.to_ref() })
+}
+
+/// Whether a type is `!axe.slot`.
+#[must_use]
+pub fn is_slot(r#type: Type<'_>) -> bool {
+    let context = r#type.context();
+    // SAFETY: as above.
+    r#type == axe_dialect::slot_type(unsafe { context.to_ref() })
+}
+
 /// A ranked tensor's type, taken apart.
 #[derive(Clone, Debug)]
 pub struct TensorType<'c> {

@@ -8,6 +8,7 @@
 
 use crate::plan::Decline;
 use crate::vocabulary::{WARP, WARPGROUP};
+use axe_layout::address::AddressMap;
 use axe_layout::{Axis, Iter, Layout};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -201,21 +202,21 @@ impl Fragment {
     /// The table of elements, checked: every element is somewhere, no register holds two, and the digits say
     /// the same as the layout.
     fn enumerate(&self, fused: &Layout) -> Result<Vec<i64>, Decline> {
-        let (thread, register) = (axis("thread")?, axis("reg")?);
         let size = self.threads * self.registers;
         let mut table =
             vec![-1; usize::try_from(size).map_err(|_| Decline::new("too many registers"))?];
+        let (origins, copies) = self
+            .slots(fused)
+            .map_err(|error| Decline::new(error.to_string()))?;
         let mut clash = None;
-        for x in 0..fused.size() {
-            let visited = fused.visit_points(x, |point| {
-                let at = point.get(thread) * self.registers + point.get(register);
+        for (x, origin) in (0..).zip(origins) {
+            for copy in &copies {
+                let at = origin + copy;
                 match usize::try_from(at).ok().and_then(|at| table.get_mut(at)) {
                     Some(slot) if *slot < 0 || *slot == x => *slot = x,
-                    _ => clash = Some((point.get(thread), point.get(register))),
+                    _ => clash = Some((at / self.registers, at % self.registers)),
                 }
-                ControlFlow::Continue(())
-            });
-            visited.map_err(|error| Decline::new(error.to_string()))?;
+            }
         }
         if let Some((thread, register)) = clash {
             return Err(Decline::new(format!(
@@ -224,6 +225,24 @@ impl Fragment {
         }
         self.check_digits(&table)?;
         Ok(table)
+    }
+
+    /// The slot (`thread * registers + register`) of each element, and how far its replicas are from it.
+    fn slots(&self, fused: &Layout) -> axe_layout::Result<(Vec<i64>, Vec<i64>)> {
+        let slots = [("thread", self.registers), ("reg", 1)];
+        let slots = slots.map(|(name, scale)| Ok((Axis::new(name)?, (Axis::M, scale))));
+        let slots = slots.into_iter().collect::<axe_layout::Result<_>>()?;
+        let slots = fused.fuse_axes(&slots)?;
+        let shard = slots.shard().iter().copied();
+        let elements = Layout::new(shard, [], slots.offset().clone(), None)?;
+        let origins: Vec<i64> = AddressMap::new(&elements, Axis::M)?.iter().collect();
+        let first = elements.origin(0)?.get(Axis::M);
+        let mut copies = Vec::new();
+        slots.visit_points(0, |point| {
+            copies.push(point.get(Axis::M) - first);
+            ControlFlow::Continue(())
+        })?;
+        Ok((origins, copies))
     }
 
     fn check_digits(&self, table: &[i64]) -> Result<(), Decline> {

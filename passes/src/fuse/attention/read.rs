@@ -11,7 +11,7 @@ use crate::ir::{DYNAMIC, Op, TensorType, Val, attribute, types};
 use axe_dialect::Combiner;
 use axe_dialect::ops;
 use melior::ir::operation::OperationLike;
-use melior::ir::{Location, Type, ValueLike};
+use melior::ir::{Location, Type, TypeLike, ValueLike};
 use std::collections::{HashMap, HashSet};
 
 /// Terms of a kernel at most: bodies of programs are small, and what is not is no mask.
@@ -107,7 +107,7 @@ pub(super) fn scalar_of(r#type: Type<'_>) -> Option<Scalar> {
     match types::bits(r#type) {
         Some(_) if types::is_float(r#type) => Some(Scalar::Float),
         Some(bits) => Some(Scalar::Int(bits)),
-        None => (r#type.to_string() == "index").then_some(Scalar::Int(64)),
+        None => r#type.is_index().then_some(Scalar::Int(64)),
     }
 }
 

@@ -5,6 +5,7 @@ use super::value::Bound;
 use crate::state::rings::{RingKey, rings_below};
 use crate::state::types;
 use axe_passes::ir::Int;
+use axe_passes::ir::types::is_token;
 use axe_passes::ir::value::{operands, results};
 use axe_passes::ir::walk::{block_arguments, blocks};
 use axe_passes::ir::{Builder, Op, Val};
@@ -35,7 +36,7 @@ impl<'c> Emitter<'c> {
 
     /// How many scalars a value of this type consists of.
     fn width(&self, r#type: Type<'c>) -> PassResult<'c, usize> {
-        if r#type.to_string() == "!axe.token" {
+        if is_token(r#type) {
             return Ok(0);
         }
         if types::tensor_shape(r#type).is_none() {

@@ -10,6 +10,7 @@ use crate::fragment::Fragment;
 use crate::plan::Decline;
 use axe_dialect::{element_type, layout_of, ops};
 use axe_passes::ir::facts::Facts;
+use axe_passes::ir::types::is_token;
 use axe_passes::ir::value::{identity, name, only_result, operands, results};
 use axe_passes::ir::walk::{block_arguments, blocks, nested, operations};
 use axe_passes::ir::{Op, Val, attribute};
@@ -293,7 +294,7 @@ impl<'c> Reader<'_, 'c> {
     /// The form that the type of a value alone says.
     fn form_of(&self, value: Val<'c>) -> Result<Form<'c>, String> {
         let r#type = value.r#type();
-        if r#type.to_string() == "!axe.token" {
+        if is_token(r#type) {
             return Ok(Form::Token);
         }
         if types::memref_shape(r#type).is_some() {

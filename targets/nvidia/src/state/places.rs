@@ -9,6 +9,7 @@ use super::storage::{SHARED_ALIGNMENT, storage_bytes};
 use axe_dialect::ops;
 use axe_passes::check::lifetime::{Places, Request};
 use axe_passes::dispatch::record;
+use axe_passes::ir::types::is_slot;
 use axe_passes::ir::value::{name, operands, results, users};
 use axe_passes::ir::walk::{blocks, nested, operations};
 use axe_passes::ir::{Op, Val, attribute};
@@ -280,7 +281,7 @@ impl<'c> Times<'c> {
             return self.top(access);
         }
         let slot = operands(access).last().copied();
-        if let Some(slot) = slot.filter(|slot| slot.r#type().to_string() == "!axe.slot") {
+        if let Some(slot) = slot.filter(|slot| is_slot(slot.r#type())) {
             return self.signalled(slot);
         }
         let copies = kind == ops::COPY;

@@ -5,6 +5,7 @@ use super::threads::{ThreadGroup, groups_of_a_tile};
 use super::types;
 use axe_dialect::ops;
 use axe_passes::check::ring::{Arm, Arrival, Carried, Name, PipelinePlan, Place, Step};
+use axe_passes::ir::types::is_slot;
 use axe_passes::ir::value::{defined_by, identity, name, operands, results};
 use axe_passes::ir::walk::{blocks, operations};
 use axe_passes::ir::{Op, Val};
@@ -163,7 +164,7 @@ impl<'c> Reader<'c> {
     /// A copy that completes a slot of this ring.
     fn signal(&mut self, op: Op<'c>) -> Vec<Step> {
         let operands = operands(op);
-        let slot = operands.last().filter(|slot| is_slot(**slot));
+        let slot = operands.last().filter(|slot| is_slot(slot.r#type()));
         let Some(slot) = slot.filter(|slot| self.slots.contains(&identity(**slot))) else {
             return Vec::new();
         };
@@ -258,8 +259,4 @@ impl<'c> Reader<'c> {
         let at = self.place(op);
         vec![Step::Branch { arms, results, at }]
     }
-}
-
-fn is_slot(value: Val<'_>) -> bool {
-    value.r#type().to_string() == "!axe.slot"
 }

@@ -3,7 +3,7 @@
 
 use axe_passes::ir::attribute;
 use melior::ir::Attribute;
-use melior::ir::attribute::{BoolAttribute, DictionaryAttribute, StringAttribute};
+use melior::ir::attribute::DictionaryAttribute;
 use std::fmt;
 
 /// The value of an entry.
@@ -40,12 +40,12 @@ impl Entry {
     /// The entry that an attribute is; `None` for one that no plan has.
     #[must_use]
     pub fn of(value: Attribute<'_>) -> Option<Self> {
-        if let Ok(text) = StringAttribute::try_from(value) {
-            return Some(Self::Text(text.value().to_owned()));
+        if let Some(text) = attribute::text(value) {
+            return Some(Self::Text(text.to_owned()));
         }
         // `true` is an integer of one bit.
-        if let Ok(flag) = BoolAttribute::try_from(value) {
-            return Some(Self::Flag(flag.value()));
+        if let Some(flag) = attribute::flag(value) {
+            return Some(Self::Flag(flag));
         }
         let numbers = || attribute::read_i64s(value).map(Self::Numbers);
         attribute::integer(value).map(Self::Number).or_else(numbers)
