@@ -8,7 +8,7 @@ use std::sync::{PoisonError, RwLock};
 /// Gives the passes of a pipeline, as `--pass-pipeline` takes them, for options given by name.
 pub type Text = fn(options: &[(&str, &str)]) -> Result<String, String>;
 
-/// A pipeline: `--axe-nvidia="chip=sm_90a until=scheduled"`.
+/// A pipeline: `--axe-nvidia="target=sm_90a until=scheduled"`.
 #[derive(Clone, Copy, Debug)]
 pub struct Pipeline {
     /// Its flag.

@@ -150,7 +150,7 @@ class Drivers(unittest.TestCase):
         shown = self.run_driver("axe", "layout", "show", "S[(2, 2) : (2, 1)]")
         self.assertEqual((shown.returncode, "m" in shown.stdout), (0, True), shown.stderr)
         self.assertEqual(self.run_driver("axe", "no-such-command").returncode, 2)
-        lowered = self.run_driver("axe_opt", "-", "--axe-nvidia=chip=sm_80 until=logical")
+        lowered = self.run_driver("axe_opt", "-", "--axe-nvidia=target=sm_80 until=logical")
         self.assertIn("axe.map", lowered.stdout, lowered.stderr)
         self.assertEqual(self.run_driver("axe_opt", "-", "--no-such-pass").returncode, 1)
 

@@ -23,7 +23,7 @@ pub fn parse<'c, 's>(
 }
 
 /// Runs passes and pipelines on a module, as `--pass-pipeline` takes them inside of `builtin.module(...)`:
-/// `axe-nvidia{chip=sm_90a until=scheduled}`.
+/// `axe-nvidia{target=sm_90a until=scheduled}`.
 ///
 /// # Errors
 /// A pass that is not known, and the diagnostics of one that fails.
@@ -51,7 +51,7 @@ mod tests {
         run_passes(
             &context,
             &mut module,
-            "axe-nvidia{chip=sm_90a until=scheduled}",
+            "axe-nvidia{target=sm_90a until=scheduled}",
         )
         .unwrap();
         assert!(module.as_operation().to_string().contains("axe.kernel"));

@@ -1,9 +1,9 @@
 // What has no kernel on the chip stays in the function, for the host, at every level; what has one is launched.
 // RUN: axe-opt %s --axe-plan-kernels="target=sm_90a allow-unsupported" | FileCheck %s --check-prefix=PLAN
 // RUN: axe-opt %s --axe-plan-kernels="target=sm_90a allow-unsupported" --remarks-filter=axe-plan 2>&1 | FileCheck %s --check-prefix=REMARK
-// RUN: axe-opt %s --axe-nvidia="chip=sm_90a allow-unsupported=true" | FileCheck %s --check-prefix=PTX
+// RUN: axe-opt %s --axe-nvidia="target=sm_90a allow-unsupported=true" | FileCheck %s --check-prefix=PTX
 // RUN: axe-opt %s --axe-plan-kernels="target=sm_90a allow-unsupported" --axe-lower-to-host | FileCheck %s --check-prefix=HOST
-// RUN: not axe-opt %s --axe-nvidia="chip=sm_90a allow-unsupported=perhaps" 2>&1 | FileCheck %s --check-prefix=OPTION
+// RUN: not axe-opt %s --axe-nvidia="target=sm_90a allow-unsupported=perhaps" 2>&1 | FileCheck %s --check-prefix=OPTION
 
 // PLAN-LABEL: func.func @between
 // PLAN: %[[FIRST:.*]] = axe.launch @between_0{{.*}}

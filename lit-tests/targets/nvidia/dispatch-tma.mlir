@@ -1,5 +1,5 @@
 // RUN: axe-opt %s --axe-dispatch-schedules="target=sm_90a explain" --axe-lower-schedules 2>&1 | FileCheck %s
-// RUN: axe-opt %s --axe-nvidia="chip=sm_90a until=nvvm" | FileCheck %s --check-prefix=NVVM
+// RUN: axe-opt %s --axe-nvidia="target=sm_90a until=nvvm" | FileCheck %s --check-prefix=NVVM
 
 // Copies by the tensor memory accelerator: a descriptor from the global memory's layout, boxes from the shared one's.
 #tile = #axe.layout<Sw<3, 3, 3> o S[(64, 64) : (64, 1)]>

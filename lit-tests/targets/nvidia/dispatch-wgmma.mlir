@@ -1,5 +1,5 @@
 // RUN: axe-opt %s --axe-dispatch-schedules="target=sm_90a explain" --axe-lower-schedules 2>&1 | FileCheck %s
-// RUN: axe-opt %s --axe-nvidia=chip=sm_90a | FileCheck %s --check-prefix=PTX
+// RUN: axe-opt %s --axe-nvidia=target=sm_90a | FileCheck %s --check-prefix=PTX
 
 // Products by warpgroups: descriptors come from the operands' layouts, registers from the fragments'.
 #tile = #axe.layout<Sw<3, 3, 3> o S[(64, 64) : (64, 1)]>

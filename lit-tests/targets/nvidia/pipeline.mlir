@@ -1,11 +1,12 @@
-// RUN: axe-opt %s --axe-nvidia="chip=sm_90a until=logical" | FileCheck %s --check-prefix=LOGICAL
-// RUN: axe-opt %s --axe-nvidia="chip=sm_90a until=scheduled" | FileCheck %s --check-prefix=SCHEDULED
-// RUN: axe-opt %s --axe-nvidia="chip=sm_80 until=dispatched" | FileCheck %s --check-prefix=DISPATCHED
-// RUN: axe-opt %s --axe-nvidia="chip=sm_80 until=target" | FileCheck %s --check-prefix=TARGET
-// RUN: axe-opt %s --axe-nvidia="chip=sm_90a until=nvvm" | FileCheck %s --check-prefix=NVVM
+// RUN: axe-opt %s --axe-nvidia="target=sm_90a until=logical" | FileCheck %s --check-prefix=LOGICAL
+// RUN: axe-opt %s --axe-nvidia="target=sm_90a until=scheduled" | FileCheck %s --check-prefix=SCHEDULED
+// RUN: axe-opt %s --axe-nvidia="target=sm_80 until=dispatched" | FileCheck %s --check-prefix=DISPATCHED
+// RUN: axe-opt %s --axe-nvidia="target=sm_80 until=target" | FileCheck %s --check-prefix=TARGET
+// RUN: axe-opt %s --axe-nvidia="target=sm_90a until=nvvm" | FileCheck %s --check-prefix=NVVM
+// `chip` is what `target` was called, and is still read.
 // RUN: axe-opt %s --axe-nvidia=chip=sm_90a | FileCheck %s --check-prefix=PTX
-// RUN: not axe-opt %s --axe-nvidia=chip=sm_10 2>&1 | FileCheck %s --check-prefix=CHIP
-// RUN: not axe-opt %s --axe-nvidia="chip=sm_80 until=metal" 2>&1 | FileCheck %s --check-prefix=LEVEL
+// RUN: not axe-opt %s --axe-nvidia=target=sm_10 2>&1 | FileCheck %s --check-prefix=CHIP
+// RUN: not axe-opt %s --axe-nvidia="target=sm_80 until=metal" 2>&1 | FileCheck %s --check-prefix=LEVEL
 
 // LOGICAL: axe.gemm
 // LOGICAL-NOT: linalg.

@@ -2,7 +2,7 @@
 // RUN: axe-opt %s --axe-plan-kernels=target=sm_90a | axe-opt | FileCheck %s
 // RUN: axe-opt %s --axe-plan-kernels=target=sm_80 | FileCheck %s --check-prefix=SM80
 // RUN: axe-opt %s --axe-plan-kernels=target=sm_90a --remarks-filter=axe-plan --remark-policy=all -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
-// RUN: axe-opt %s --axe-nvidia="chip=sm_90a until=ptx" -o %t.all
+// RUN: axe-opt %s --axe-nvidia="target=sm_90a until=ptx" -o %t.all
 
 // Operands of 8 bits have tiles of the same bytes, twice as deep.
 // CHECK-LABEL: axe.kernel @scaled_0_gemm

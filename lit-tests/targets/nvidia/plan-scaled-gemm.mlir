@@ -2,8 +2,8 @@
 // RUN: axe-opt %s --axe-plan-kernels=target=sm_90a | axe-opt | FileCheck %s
 // RUN: axe-opt %s --axe-plan-kernels=target=sm_80 | FileCheck %s --check-prefix=SM80
 // RUN: axe-opt %s --axe-plan-kernels=target=sm_90a --remarks-filter=axe-plan --remark-policy=all -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
-// RUN: axe-opt %s --axe-nvidia="chip=sm_90a until=ptx" -o %t.all
-// RUN: axe-opt %s --axe-nvidia="chip=sm_80 until=ptx" -o %t.all
+// RUN: axe-opt %s --axe-nvidia="target=sm_90a until=ptx" -o %t.all
+// RUN: axe-opt %s --axe-nvidia="target=sm_80 until=ptx" -o %t.all
 
 // One block of k is one stage; its products start from zero and are added, scaled, to the sums.
 // CHECK-LABEL: axe.kernel @blocks_0_gemm

@@ -1,7 +1,7 @@
 // RUN: axe-opt %s --axe-plan-kernels='target=sm_90a tuned=%S/Inputs/plans.json' --mlir-print-local-scope | FileCheck %s
 // RUN: axe-opt %s --axe-plan-kernels='target=sm_90a tuned=none' | FileCheck %s --check-prefix=MODEL
 // RUN: axe-opt %s --axe-plan-kernels='target=sm_90a tuned=%S/Inputs/plans.json explain' -o /dev/null 2>&1 | FileCheck %s --check-prefix=EXPLAIN
-// RUN: axe-opt %s --axe-nvidia='chip=sm_90a tuned=%S/Inputs/plans.json until=scheduled' | FileCheck %s --check-prefix=PIPELINE
+// RUN: axe-opt %s --axe-nvidia='target=sm_90a tuned=%S/Inputs/plans.json until=scheduled' | FileCheck %s --check-prefix=PIPELINE
 
 // The sizes of an entry take its plan.
 // CHECK-LABEL: axe.kernel @exact_0_gemm
