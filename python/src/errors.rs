@@ -1,6 +1,7 @@
 //! Errors as exceptions. None carries a panic: whatever the libraries refuse is a value there.
 
 use axe_compile::CompileError;
+use axe_dialect::diagnostic::Severity;
 use axe_layout::Kind;
 use axe_runtime::RuntimeError;
 use pyo3::create_exception;
@@ -18,7 +19,7 @@ create_exception!(
     axe,
     CompileFailed,
     AxeError,
-    "A module that was not compiled: its diagnostics, one a line."
+    "A module that was not compiled: what is wrong as text, and its diagnostics as records."
 );
 create_exception!(
     axe,
@@ -75,19 +76,45 @@ pub(crate) fn layout(error: axe_layout::Error) -> PyErr {
         Kind::Overflow => "overflow",
         Kind::Unsupported => "unsupported",
     };
-    let raised = LayoutError::new_err(error.to_string());
+    with(LayoutError::new_err(error.to_string()), "kind", kind)
+}
+
+/// An exception with an attribute.
+fn with<T: for<'py> IntoPyObject<'py>>(raised: PyErr, name: &str, value: T) -> PyErr {
     Python::attach(|py| {
         // The message says it all where the attribute cannot be set.
-        let _ = raised.value(py).setattr("kind", kind);
+        let _ = raised.value(py).setattr(name, value);
     });
     raised
 }
 
-/// A compilation's error.
+/// A diagnostic: severity, message, and file, line and column where it is in one.
+type Record = (&'static str, String, Option<(String, u32, u32)>);
+
+fn record(diagnostic: &axe_dialect::Diagnostic) -> Record {
+    let position = diagnostic.position.as_ref();
+    let position = position.map(|at| (at.file.clone(), at.line, at.column));
+    let severity = match diagnostic.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Remark => "remark",
+        Severity::Note => "note",
+    };
+    (severity, diagnostic.message.clone(), position)
+}
+
+/// A compilation's error: its text, and its diagnostics as records.
 pub(crate) fn compile(error: CompileError) -> PyErr {
     match error {
         CompileError::Package(error) => package(error),
-        error => CompileFailed::new_err(error.to_string()),
+        error => {
+            let records: Vec<_> = error.diagnostics().iter().map(record).collect();
+            with(
+                CompileFailed::new_err(error.to_string()),
+                "records",
+                records,
+            )
+        }
     }
 }
 

@@ -87,6 +87,14 @@ class Compiling(unittest.TestCase):
             first = caught.exception.diagnostics[0]
             self.assertEqual((first.severity, first.file, first.line), ("error", str(path), 3))
 
+    def test_notes_follow_their_error_and_lines_stay_together(self):
+        twice = ADD + "\n" + ADD
+        with self.assertRaises(axe.CompileError) as caught:
+            axe.compile(twice, name="a: b.mlir")
+        found = caught.exception.diagnostics
+        self.assertEqual([each.severity for each in found[:2]], ["error", "note"])
+        self.assertEqual({each.file for each in found[:2]}, {"a: b.mlir"})
+
     def test_errors_are_located_or_say_what_was_expected(self):
         wrong = "func.func @f(%a: tensor<4xf32>) -> tensor<5xf32> {\n  return %a : tensor<4xf32>\n}"
         with self.assertRaises(axe.CompileError) as caught:
@@ -100,8 +108,10 @@ class Compiling(unittest.TestCase):
             ("", {}, "no function"),
             ("\0", {}, "NUL"),
         ]:
-            with self.subTest(expected=expected), self.assertRaisesRegex(axe.CompileError, expected):
+            with self.subTest(expected=expected), self.assertRaisesRegex(axe.CompileError, expected) as caught:
                 axe.compile(module, **options)
+            self.assertEqual(caught.exception.diagnostics[0].severity, "error")
+            self.assertIsNone(caught.exception.diagnostics[0].line)
         with self.assertRaisesRegex(TypeError, "got int"):
             axe.compile(3)
 

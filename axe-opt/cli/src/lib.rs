@@ -105,6 +105,9 @@ pub fn main(arguments: &[OsString]) -> u8 {
             return u8::try_from(error.exit_code()).unwrap_or(axe_runtime::exit_code::USAGE);
         }
     };
+    // The process is this command's alone.
+    #[cfg(feature = "compiler")]
+    axe_compile::set_recovery(axe_compile::Recovery::Crashes);
     finish(run_command(command))
 }
 

@@ -14,7 +14,7 @@ mod results;
 mod trainium;
 pub mod tune;
 
-pub use axe_cpu::{Part, Source};
+pub use axe_cpu::{Part, Recovery, Source, set_recovery};
 pub use axe_passes::remark::{Kind as RemarkKind, Remark};
 pub use error::CompileError;
 pub use module::compile_module;
@@ -22,12 +22,14 @@ pub use options::Options;
 pub use pipeline::{context, parse, run_passes};
 pub use trainium::trainium_programs;
 
+use axe_cpu::CpuError;
 use axe_package::{MANIFEST_VERSION, Manifest, Package, Target, Tensor};
 use axe_passes::ir::Op;
 use axe_passes::ir::value::name;
 use axe_passes::ir::walk;
 use axe_passes::remark;
 use axe_toolchain::Toolchain;
+use melior::Context;
 use melior::ir::Module;
 use melior::ir::attribute::StringAttribute;
 use melior::ir::operation::OperationLike;
@@ -105,7 +107,17 @@ pub fn compile_with<'s>(
     source: impl Into<Source<'s>>,
     options: Options<'_>,
 ) -> Result<Compiled, CompileError> {
-    let (compiled, decisions) = remark::collect(|| compiled(source.into(), options));
+    let source = source.into();
+    compile_read(source, |context| axe_cpu::parse(context, source), options)
+}
+
+/// Compiles the module that `read` makes in the compiler's context; `source` is what the package says it is from.
+fn compile_read(
+    source: Source<'_>,
+    read: impl for<'c> FnOnce(&'c Context) -> Result<Module<'c>, CpuError>,
+    options: Options<'_>,
+) -> Result<Compiled, CompileError> {
+    let (compiled, decisions) = remark::collect(|| compiled(source, read, options));
     compiled.map(|compiled| Compiled {
         decisions,
         ..compiled
@@ -129,7 +141,11 @@ pub fn translate<'s>(
     compile_with(source, options).map(|compiled| compiled.package)
 }
 
-fn compiled(source: Source<'_>, options: Options<'_>) -> Result<Compiled, CompileError> {
+fn compiled(
+    source: Source<'_>,
+    read: impl for<'c> FnOnce(&'c Context) -> Result<Module<'c>, CpuError>,
+    options: Options<'_>,
+) -> Result<Compiled, CompileError> {
     register();
     let start = Instant::now();
     let target = options.target;
@@ -138,7 +154,7 @@ fn compiled(source: Source<'_>, options: Options<'_>) -> Result<Compiled, Compil
         return Err(CompileError::unknown_target(target));
     }
     let context = axe_cpu::context();
-    let mut module = axe_cpu::parse(&context, source)?;
+    let mut module = read(&context)?;
     let main = main_name(&module, options.function)?;
     let Some(toolchain) = toolchain else {
         let mut compiled = for_cpu(source, &main)?;

@@ -128,6 +128,24 @@ void axe_text_free(axe_text *text);
 
 /*===--- Compilation ------------------------------------------------------===*/
 
+/* What becomes of failures of LLVM's code generator, which only the target
+ * "cpu" and the reference on the host call. */
+typedef enum axe_recovery {
+  /* LLVM ends the process, or calls the handler that the program installed in
+   * it: for programs that link libaxe_ffi.a and have such a handler, which LLVM
+   * holds one of. */
+  AXE_RECOVERY_NONE = 0,
+  /* What LLVM reports before it would end the process is an error. No signal
+   * handler is touched. This is so where nobody chooses. */
+  AXE_RECOVERY_ERRORS = 1,
+  /* Crashes are errors too: while machine code is made, the process's handlers
+   * of SIGSEGV, SIGABRT and the like are LLVM's. */
+  AXE_RECOVERY_CRASHES = 2
+} axe_recovery;
+
+/* Chooses for the whole process, from now on. */
+axe_status axe_set_recovery(axe_recovery recovery);
+
 typedef struct axe_package axe_package;
 
 /* Begin with AXE_COMPILE_OPTIONS_INIT; NULL stands for the default. */

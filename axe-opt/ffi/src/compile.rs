@@ -4,7 +4,9 @@ use crate::failure::{Failure, Status, call};
 use crate::handle::Opaque;
 use crate::package::PackageObject;
 use crate::text::{give_new, option, options, text};
-use axe_compile::{Compiled, Options, Source, compile_module, compile_with, default_target};
+use axe_compile::{
+    Compiled, Options, Recovery, Source, compile_module, compile_with, default_target, set_recovery,
+};
 use melior::ir::Module;
 use mlir_sys::MlirModule;
 use std::ffi::c_char;
@@ -50,6 +52,20 @@ unsafe fn asked<'a>(raw: *const CompileOptions) -> Result<(Options<'a>, &'a str)
         let name = option(raw.file_name, "options->file_name")?;
         Ok((asked, name.unwrap_or("-")))
     }
+}
+
+/// Chooses what becomes of failures of LLVM's code generator, by the number of an `axe_recovery`.
+#[unsafe(no_mangle)]
+pub extern "C" fn axe_set_recovery(recovery: u32) -> Status {
+    call(std::ptr::null_mut(), || {
+        set_recovery(match recovery {
+            0 => Recovery::None,
+            1 => Recovery::Errors,
+            2 => Recovery::Crashes,
+            _ => return Err(Failure::argument("`recovery` is no axe_recovery")),
+        });
+        Ok(())
+    })
 }
 
 /// Compiles the text of a module.

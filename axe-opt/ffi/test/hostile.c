@@ -249,6 +249,15 @@ static void inputs(void) {
   CHECK(axe_compile("module {}\0}", 11, NULL, &none, NULL));
 }
 
+static void recovery(void) {
+  const unsigned wrong[] = {3, 99, UINT32_MAX};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    axe_recovery given;
+    memcpy(&given, &wrong[i], sizeof given);
+    CHECK(axe_set_recovery(given) == AXE_ERROR_INVALID_ARGUMENT);
+  }
+}
+
 int main(void) {
   axe_compile_options options = AXE_COMPILE_OPTIONS_INIT;
   options.no_assembler = true;
@@ -285,6 +294,7 @@ int main(void) {
   frees(layout);
   frees(package);
   CHECK(axe_layout_text(layout) && axe_package_manifest(package));
+  recovery();
   nowhere();
   arguments();
   tensors();

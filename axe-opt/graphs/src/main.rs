@@ -50,6 +50,7 @@ fn main() -> Result<()> {
         return Ok(());
     }
     axe_compile::register();
+    axe_compile::set_recovery(axe_compile::Recovery::Crashes);
     let seeds = arguments.seed..arguments.seed.saturating_add(arguments.count);
     let all: Vec<_> = seeds
         .into_par_iter()

@@ -6,7 +6,8 @@ from typing import Any
 __version__: str
 
 class AxeError(Exception): ...
-class CompileFailed(AxeError): ...
+class CompileFailed(AxeError):
+    records: list[tuple[str, str, tuple[str, int, int] | None]]
 
 class LayoutError(AxeError):
     kind: str

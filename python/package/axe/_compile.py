@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,30 +35,11 @@ class CompileError(_axe.AxeError):
     diagnostics: list[Diagnostic]
     """What is wrong, and where."""
 
-    def __init__(self, message: str) -> None:
+    def __init__(self, message: str, records: Sequence[tuple[str, str, tuple[str, int, int] | None]] = ()) -> None:
         super().__init__(message)
-        self.diagnostics = _diagnostics(message)
-
-
-_LINE = re.compile(r"^(?:(?P<file>.*?):(?P<line>\d+):(?P<column>\d+)|(?P<place>\S.*?)): (?P<severity>error|warning|remark|note): (?P<message>.*)$")
-
-
-def _diagnostics(text: str) -> list[Diagnostic]:
-    """The diagnostics of a text. Lines without a severity belong to the one before; text before the first is an error."""
-    found: list[list[Any]] = []
-    for line in text.splitlines():
-        match = _LINE.match(line)
-        if match:
-            place = (match["file"], int(match["line"]), int(match["column"])) if match["file"] else (None, None, None)
-            found.append([match["severity"], match["message"], *place])
-        elif found:
-            found[-1][1] += "\n" + line
-        else:
-            found.append(["error", line, None, None, None])
-    if len(found) > 1 and found[0][1].endswith(":") and found[0][2] is None:
-        # A heading of what follows.
-        del found[0]
-    return [Diagnostic(*each) for each in found]
+        found = [Diagnostic(severity, text, *(place or (None, None, None))) for severity, text, place in records]
+        # What is wrong with no part of the module, such as a target that there is not, is the message.
+        self.diagnostics = found or [Diagnostic("error", message)]
 
 
 def targets() -> list[str]:
@@ -100,7 +82,7 @@ def compile(
             text, name, target or default_target(), function, None if ptxas is None else os.fspath(ptxas), assemble
         )
     except _axe.CompileFailed as error:
-        raise CompileError(str(error)) from None
+        raise CompileError(str(error), error.records) from None
     return Package._of(made, warnings, [Decision(*each) for each in decisions])
 
 

@@ -1,10 +1,11 @@
 //! MLIR's execution engine, and what LLVM's code generator cannot do as an error.
 
+use crate::recovery::recovery;
 use crate::symbols;
 use melior::StringRef;
 use melior::ir::Module;
 use mlir_sys as sys;
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
 /// The packed form of a function: an array of pointers to arguments and results.
@@ -16,8 +17,10 @@ pub(crate) type Packed = unsafe extern "C-unwind" fn(*mut *mut c_void);
 const OPTIMIZATIONS: [i32; 2] = [2, 0];
 
 unsafe extern "C" {
-    /// Does `work` on `data`; false, with a message given to `tell`, where LLVM would have ended the process.
+    /// Does `work` on `data`; false, with a message given to `tell`, where LLVM would have ended the process and the
+    /// [`recovery`] covers it.
     fn axeProtected(
+        recovery: c_int,
         work: extern "C" fn(*mut c_void),
         data: *mut c_void,
         tell: unsafe extern "C" fn(sys::MlirStringRef, *mut c_void),
@@ -26,12 +29,16 @@ unsafe extern "C" {
 }
 
 /// Does `work` on `data`, or says why LLVM would have ended the process in it: an instruction that the host's backend
-/// cannot select, or a crash of its own.
+/// cannot select, or a crash of its own, as far as [`recovery`] says.
 ///
 /// # Safety
 /// `work` leaves nothing to be dropped in its frames: a failure jumps over them.
 unsafe fn protected<T>(work: extern "C" fn(*mut c_void), data: &mut T) -> Result<(), String> {
     unsafe extern "C" fn tell(message: sys::MlirStringRef, user: *mut c_void) {
+        // A crash says nothing.
+        if message.length == 0 {
+            return;
+        }
         // SAFETY: the text is live during the call, and `user` is the string below.
         let (message, reason) = unsafe {
             let message = StringRef::from_raw(message);
@@ -45,7 +52,11 @@ unsafe fn protected<T>(work: extern "C" fn(*mut c_void), data: &mut T) -> Result
     let mut reason = String::new();
     let data: *mut T = data;
     // SAFETY: both pointers are to locals that outlive the call.
-    match unsafe { axeProtected(work, data.cast(), tell, (&raw mut reason).cast()) } {
+    let done = unsafe {
+        let user = (&raw mut reason).cast();
+        axeProtected(recovery() as c_int, work, data.cast(), tell, user)
+    };
+    match done {
         true => Ok(()),
         // What follows the first line is LLVM's graph of instructions.
         false => Err(reason.lines().next().unwrap_or("it crashed").to_owned()),
@@ -164,5 +175,70 @@ impl Drop for Engine {
     fn drop(&mut self) {
         // SAFETY: the engine is owned here and not used again.
         unsafe { sys::mlirExecutionEngineDestroy(self.0) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recovery::{Recovery, set_recovery};
+    use std::ffi::c_char;
+
+    unsafe extern "C" {
+        fn LLVMCreateTargetData(text: *const c_char) -> *mut c_void;
+    }
+
+    /// A layout of data that is none is a fatal error of LLVM's.
+    extern "C" fn fatal(_: *mut c_void) {
+        // SAFETY: the text ends in a NUL.
+        unsafe { LLVMCreateTargetData(c"nonsense".as_ptr()) };
+    }
+
+    extern "C" fn crash(_: *mut c_void) {
+        std::process::abort();
+    }
+
+    extern "C" fn add(data: *mut c_void) {
+        // SAFETY: the data is a number.
+        unsafe { *data.cast::<i32>() += 1 };
+    }
+
+    fn run(work: extern "C" fn(*mut c_void), data: &mut i32) -> Result<(), String> {
+        // SAFETY: none of them has anything to drop.
+        unsafe { protected(work, data) }
+    }
+
+    fn fails(recovery: Recovery, work: extern "C" fn(*mut c_void)) -> String {
+        set_recovery(recovery);
+        run(work, &mut 0).unwrap_err()
+    }
+
+    // One test: what is chosen holds for the process.
+    #[test]
+    fn failures_of_llvm_are_errors_as_far_as_the_program_says() {
+        let mut number = 0;
+        for recovery in [Recovery::Errors, Recovery::Crashes, Recovery::Errors] {
+            for _ in 0..2 {
+                let reason = fails(recovery, fatal);
+                assert!(!reason.is_empty() && reason != "it crashed", "{reason}");
+                run(add, &mut number).unwrap();
+            }
+        }
+        assert_eq!(number, 6);
+        assert_eq!(fails(Recovery::Crashes, crash), "it crashed");
+        set_recovery(Recovery::None);
+        run(add, &mut number).unwrap();
+        set_recovery(Recovery::default());
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..50 {
+                        let mut number = 0;
+                        assert!(run(fatal, &mut number).is_err());
+                        assert!(run(add, &mut number).is_ok());
+                    }
+                });
+            }
+        });
     }
 }

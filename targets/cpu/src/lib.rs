@@ -15,6 +15,7 @@ mod error;
 mod kernel;
 mod part;
 mod program;
+mod recovery;
 mod signature;
 mod symbols;
 
@@ -24,4 +25,5 @@ pub use error::CpuError;
 pub use kernel::launch;
 pub use part::{Part, run_parts};
 pub use program::{Program, run};
+pub use recovery::{Recovery, set_recovery};
 pub use signature::{Signature, ValueType, dtype};
