@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Runs the test suites named, or all of them, and closes with one line of totals:
-#   rust    unit, property and documentation tests of the workspace
+#   rust    unit, property and documentation tests of the workspace, the example in Rust
 #   lit     lit-tests/ through axe-opt
 #   stock   lit-tests/ through a stock mlir-opt that loads the plugin
 #   capi    the C API compiled as C, and a project that finds the CMake package
-#   python  the wheel in a fresh environment, and the snippets of docs/ that are marked as executed
+#   python  the wheel in a fresh environment, the example's notebook, and the snippets of docs/ that are marked as executed
 # A suite that fails does not stop the others; the exit status does say so.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/env.sh"
@@ -48,7 +48,20 @@ suite_rust() {
     run_logged "$doc" cargo test --workspace --profile "$PROFILE" --doc --no-fail-fast || status=1
     count passed '^test result: .* ([0-9]+) passed.*' "$doc"
     count failed '^test result: .* ([0-9]+) failed.*' "$doc"
+    example embed-rust examples/embed-rust/run.sh "$BIN_DIR/embed-rust" || status=1
     return "$status"
+}
+
+# example NAME COMMAND...: one test, of an example of embedding.
+example() {
+    local name="$1"
+    shift
+    if run_logged "$BUILD_DIR/logs/$name.log" "$@"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        return 1
+    fi
 }
 
 # lit_suite DRIVER LOG: one of the two configurations of lit-tests/.
@@ -105,6 +118,7 @@ suite_python() {
     run_logged "$docs" "$venv/bin/python" tools/check_docs.py run || status=1
     passed=$((passed + $(grep -c '^ok ' "$docs" || true)))
     failed=$((failed + $(grep -c '^FAILED ' "$docs" || true)))
+    example embed-python "$venv/bin/python" tools/notebook.py run examples/embed-python/*.ipynb || status=1
     return "$status"
 }
 
