@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Makes what is handed to users, in build/dist: a Debian package and a tarball of the same files. In PROFILE=release, unless it
-# says otherwise.
+# Makes what is handed to users, in build/dist: a Debian package and a tarball of the same files.
+#
+#   AXE_DIST_PROFILE=dev       another profile than release
+#   AXE_MAINTAINER='N <M>'     whom the package names; by default the author of the commit that it is built from
 set -euo pipefail
 export PROFILE="${AXE_DIST_PROFILE:-release}"
 . "$(dirname "${BASH_SOURCE[0]}")/env.sh"
@@ -8,6 +10,8 @@ cd "$ROOT"
 AXE_COMMIT="${AXE_COMMIT:-$(git describe --always --dirty --exclude='*' --abbrev=12 2>/dev/null || true)}"
 export AXE_COMMIT
 version="$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)"
+maintainer="${AXE_MAINTAINER:-$(git log -1 --format='%an <%ae>' 2>/dev/null || true)}"
+[ -n "$maintainer" ] || die "nobody maintains the package" "Outside of a git repository, AXE_MAINTAINER='Name <mail>' says who does."
 architecture="$(dpkg --print-architecture)"
 name="axe_${version}_$architecture"
 out="$BUILD_DIR/dist"
@@ -26,7 +30,7 @@ cat >"$stage/DEBIAN/control" <<CONTROL
 Package: axe
 Version: $version
 Architecture: $architecture
-Maintainer: The Axe developers <axe@localhost>
+Maintainer: $maintainer
 Installed-Size: $(du -sk "$stage/usr" | cut -f1)
 Depends: libc6 (>= 2.36), libstdc++6 (>= 12), libgcc-s1, zlib1g, libzstd1, libxml2, libmlir-$release, libllvm$release
 Suggests: libmlir-$release-dev, llvm-$release-dev, cmake
