@@ -2,5 +2,6 @@
 
 pub mod lifetime;
 pub mod ring;
+pub mod times;
 
 use crate::dispatch::Decline;

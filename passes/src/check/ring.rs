@@ -393,6 +393,31 @@ impl Walk<'_> {
         Ok(())
     }
 
+    /// What an arm yields, of what it holds: those of before the branch stay held.
+    fn yields(
+        &self,
+        arm: &Arm,
+        inside: &mut State,
+        before: &State,
+        at: Place,
+    ) -> Result<Vec<Yielded>, Broken> {
+        let (mut yielded, mut tokens) = (Vec::new(), HashSet::new());
+        for name in &arm.yields {
+            if let Some(token) = inside.names.get(name)
+                && !tokens.insert(*token)
+            {
+                return Err(self.broken(at, "the branch yields one slot twice"));
+            }
+            let token = self.held(inside, *name, at)?;
+            if before.held.contains_key(&token) {
+                yielded.push(Yielded::Old(token));
+            } else if let Some(new) = inside.held.remove(&token) {
+                yielded.push(Yielded::New(new.missing));
+            }
+        }
+        Ok(yielded)
+    }
+
     /// All arms must leave the same slots held, and yield the same.
     fn branch(
         &mut self,
@@ -405,20 +430,7 @@ impl Walk<'_> {
         for arm in arms {
             let mut inside = state.clone();
             self.steps(&arm.steps, &mut inside)?;
-            let (mut yielded, mut tokens) = (Vec::new(), HashSet::new());
-            for name in &arm.yields {
-                if let Some(token) = inside.names.get(name)
-                    && !tokens.insert(*token)
-                {
-                    return Err(self.broken(at, "the branch yields one slot twice"));
-                }
-                let token = self.held(&inside, *name, at)?;
-                if state.held.contains_key(&token) {
-                    yielded.push(Yielded::Old(token));
-                } else if let Some(new) = inside.held.remove(&token) {
-                    yielded.push(Yielded::New(new.missing));
-                }
-            }
+            let yielded = self.yields(arm, &mut inside, state, at)?;
             let (old, new): (Vec<_>, Vec<_>) = inside
                 .held
                 .into_iter()

@@ -298,30 +298,26 @@ fn loops<'c>(op: Op<'c>, inits: &[Val<'c>]) -> PassResult<'c, (Vec<Vec<Index>>, 
         ));
     }
     if short == "reduce" {
-        let loops = rank(op.operand(0).ok());
-        let dims = op
-            .attribute("dimensions")
-            .ok()
-            .and_then(attribute::read_i64s)
-            .unwrap_or_default();
-        let reduced: Vec<bool> = (0..loops)
-            .map(|at| dims.iter().any(|dim| usize::try_from(*dim) == Ok(at)))
-            .collect();
-        let kept: Vec<_> = (0..loops)
-            .filter(|at| reduced.get(*at) == Some(&false))
-            .map(Index::Loop)
-            .collect();
         let inputs = op.operand_count() - inits.len();
-        let maps = (0..op.operand_count()).map(|at| {
-            if at < inputs {
-                identity(loops)
-            } else {
-                kept.clone()
-            }
-        });
-        return Ok((maps.collect(), reduced));
+        return Ok(loops_of_reduce(op, rank(op.operand(0).ok()), inputs));
     }
     Err(unsupported(op, "axe has no operator for it"))
+}
+
+/// Those of `linalg.reduce` over so many loops.
+fn loops_of_reduce(op: Op<'_>, loops: usize, inputs: usize) -> (Vec<Vec<Index>>, Vec<bool>) {
+    let dims = op.attribute("dimensions").ok();
+    let dims = dims.and_then(attribute::read_i64s).unwrap_or_default();
+    let reduced: Vec<bool> = (0..loops)
+        .map(|at| dims.iter().any(|dim| usize::try_from(*dim) == Ok(at)))
+        .collect();
+    let kept = |all: bool| {
+        let loops = reduced.iter().enumerate();
+        let kept = loops.filter(|(_, reduced)| all || !**reduced);
+        kept.map(|(at, _)| Index::Loop(at)).collect()
+    };
+    let maps = (0..op.operand_count()).map(|at| kept(at < inputs));
+    (maps.collect(), reduced)
 }
 
 /// The indices of a map whose results are distinct loops and zeros.

@@ -156,26 +156,7 @@ fn plan_function<'c>(
     for declined in &found.declined {
         kernels.declined(declined);
     }
-    let mut launches = Groups::of(&ops, &found, &|op| refused.has(op))
-        .launches()
-        .into_iter()
-        .peekable();
-    for (number, &op) in ops.iter().enumerate() {
-        while let Some((group, outputs)) = launches.next_if(|(group, _)| group.position.0 <= number)
-        {
-            let mut builder = Builder::before(op);
-            let Some(first) = group.owned.first() else {
-                continue;
-            };
-            builder.location = first.location();
-            if let Err(why) = kernels.plan(&mut frame, &builder, &group, &outputs) {
-                refused.refuse(&group.owned, why);
-            }
-        }
-        if !is_planned(op) && !is_reshape(op) {
-            read_stored(&mut frame, op)?;
-        }
-    }
+    launch(&mut frame, &ops, &found, kernels, refused)?;
     if refused.left {
         leave(&mut frame, &ops)?;
     }
@@ -186,6 +167,35 @@ fn plan_function<'c>(
                 && computes.iter().any(|dialect| name(op).starts_with(dialect)))
     });
     Ok(frame.kernels)
+}
+
+/// Plans the kernels of a function's groups, each where its last operator stands, and gives what is no operator their results.
+fn launch<'c>(
+    frame: &mut Frame<'c>,
+    ops: &[Op<'c>],
+    found: &Found<'c>,
+    kernels: &impl Kernels<'c>,
+    refused: &mut Refused<'c>,
+) -> PassResult<'c> {
+    let launches = Groups::of(ops, found, &|op| refused.has(op)).launches();
+    let mut launches = launches.into_iter().peekable();
+    for (number, &op) in ops.iter().enumerate() {
+        while let Some((group, outputs)) = launches.next_if(|(group, _)| group.position.0 <= number)
+        {
+            let mut builder = Builder::before(op);
+            let Some(first) = group.owned.first() else {
+                continue;
+            };
+            builder.location = first.location();
+            if let Err(why) = kernels.plan(frame, &builder, &group, &outputs) {
+                refused.refuse(&group.owned, why);
+            }
+        }
+        if !is_planned(op) && !is_reshape(op) {
+            read_stored(frame, op)?;
+        }
+    }
+    Ok(())
 }
 
 /// Whether an operation becomes part of a kernel, or a kernel of its own.

@@ -112,27 +112,37 @@ pub(super) fn gemm<'c>(
             Some(accumulator) => convert(inner, extract(inner, accumulator, at)?, sum)?,
             None => number(inner, sum, 0.0)?,
         };
-        let float = types::is_float(sum);
-        let (times, plus) = if float {
-            ("arith.mulf", "arith.addf")
-        } else {
-            ("arith.muli", "arith.addi")
-        };
-        let total = fold(inner, depth, &[start], |inner, k, carried| {
-            let k = Int::Value(k);
+        let total = sum_of(inner, depth, start, |inner, k| {
             let x = a.element(inner, &place(batch, *row, k, trans_a), None)?;
             let y = b.element(inner, &place(batch, k, *column, trans_b), None)?;
-            let (x, y) = (convert(inner, x, sum)?, convert(inner, y, sum)?);
-            let product = inner.value(times, &[x, y], sum, &[])?;
-            let carried = carried.first().copied().unwrap_or(start);
-            inner
-                .value(plus, &[carried, product], sum, &[])
-                .map(|next| vec![next])
+            Ok([x, y])
         })?;
-        convert(
-            inner,
-            total.first().copied().unwrap_or(start),
-            tensor.element,
-        )
+        convert(inner, total, tensor.element)
     })
+}
+
+/// `start` and so many products of the two factors that `factors` reads, in the type of `start`.
+///
+/// # Errors
+/// When building fails.
+pub(super) fn sum_of<'c>(
+    builder: &Builder<'c>,
+    depth: Int<'c>,
+    start: Val<'c>,
+    factors: impl FnOnce(&Builder<'c>, Int<'c>) -> PassResult<'c, [Val<'c>; 2]>,
+) -> PassResult<'c, Val<'c>> {
+    let sum = start.r#type();
+    let (times, plus) = match types::is_float(sum) {
+        true => ("arith.mulf", "arith.addf"),
+        false => ("arith.muli", "arith.addi"),
+    };
+    let total = fold(builder, depth, &[start], |inner, k, carried| {
+        let [x, y] = factors(inner, Int::Value(k))?;
+        let (x, y) = (convert(inner, x, sum)?, convert(inner, y, sum)?);
+        let product = inner.value(times, &[x, y], sum, &[])?;
+        let carried = carried.first().copied().unwrap_or(start);
+        let next = inner.value(plus, &[carried, product], sum, &[])?;
+        Ok(vec![next])
+    })?;
+    Ok(total.first().copied().unwrap_or(start))
 }

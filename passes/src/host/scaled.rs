@@ -2,7 +2,7 @@
 //! once.
 
 use super::Lowering;
-use super::gemm::{Matrix, agreed, side};
+use super::gemm::{Matrix, agreed, side, sum_of};
 use super::ops::{f64, fold, generate, number, sharpen};
 use super::scalar::convert;
 use crate::error::{PassError, PassResult};
@@ -50,18 +50,11 @@ pub(super) fn gemm<'c>(
             let total = fold(inner, blocks, &[zero], |inner, block, carried| {
                 let first = inner.ints().mul(Int::Value(block), block_k)?;
                 let sized = rest(inner, depth, first, block_k)?;
-                let part = fold(
-                    inner,
-                    sized,
-                    &[number(inner, sum, 0.0)?],
-                    |inner, k, carried| {
-                        let k = inner.ints().add(first, Int::Value(k))?;
-                        let x = convert(inner, a.element(inner, &[row, k], None)?, sum)?;
-                        let y = convert(inner, b.element(inner, &[column, k], None)?, sum)?;
-                        let product = inner.value("arith.mulf", &[x, y], sum, &[])?;
-                        add(inner, carried, product)
-                    },
-                )?;
+                let part = sum_of(inner, sized, number(inner, sum, 0.0)?, |inner, k| {
+                    let k = inner.ints().add(first, k)?;
+                    let x = a.element(inner, &[row, k], None)?;
+                    Ok([x, b.element(inner, &[column, k], None)?])
+                })?;
                 let block = Int::Value(block);
                 let of_row = if transposed {
                     [block, row]
@@ -72,7 +65,6 @@ pub(super) fn gemm<'c>(
                 let of_column = [inner.ints().div(column, block_n)?, block];
                 let y = convert(inner, scale_b.element(inner, &of_column, None)?, sum)?;
                 let scale = inner.value("arith.mulf", &[x, y], sum, &[])?;
-                let part = part.first().copied().unwrap_or(zero);
                 let scaled = inner.value("arith.mulf", &[part, scale], sum, &[])?;
                 add(inner, carried, scaled)
             })?;

@@ -234,18 +234,7 @@ impl<'c> Storage<'c> {
                 shape,
                 rank,
             } => {
-                let dropped = origin.len().saturating_sub(*rank);
-                let mut places = origin.clone();
-                let mut sizes = vec![1; origin.len()];
-                for ((place, extent), (index, size)) in places
-                    .iter_mut()
-                    .zip(&mut sizes)
-                    .skip(dropped)
-                    .zip(at.iter().zip(shape))
-                {
-                    *place = builder.ints().add(*place, *index)?;
-                    *extent = *size;
-                }
+                let (places, sizes) = in_source(builder, origin, shape, (*rank, at))?;
                 let ends: Vec<i64> = origin
                     .iter()
                     .zip(&sizes)
@@ -326,6 +315,28 @@ impl<'c> Place<'c> {
         }
         Ok(operands)
     }
+}
+
+/// The place of a box's element in its source, and the box's extents in the source's rank.
+fn in_source<'c>(
+    builder: &Builder<'c>,
+    origin: &[Int<'c>],
+    shape: &[i64],
+    (rank, at): (usize, &[Int<'c>]),
+) -> PassResult<'c, (Vec<Int<'c>>, Vec<i64>)> {
+    let dropped = origin.len().saturating_sub(rank);
+    let mut places = origin.to_vec();
+    let mut sizes = vec![1; origin.len()];
+    for ((place, extent), (index, size)) in places
+        .iter_mut()
+        .zip(&mut sizes)
+        .skip(dropped)
+        .zip(at.iter().zip(shape))
+    {
+        *place = builder.ints().add(*place, *index)?;
+        *extent = *size;
+    }
+    Ok((places, sizes))
 }
 
 /// Whether `at` lies inside `extents`; `ends` bounds each coordinate from above where that is known (0 where not).

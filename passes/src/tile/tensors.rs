@@ -131,13 +131,7 @@ fn extent<'c>(
             }
         }
         ops::REDUCE => {
-            // A dimension that goes has an extent that is no mark.
-            let ReduceOp { source, dims, .. } = value::parts(op)?;
-            let shape = types::shape(source.r#type()).unwrap_or_default();
-            let kept = (0..)
-                .zip(0..shape.len())
-                .filter(|(at, _)| !dims.contains(at));
-            let at = kept.map(|(_, at)| at).nth(dim).ok_or_else(lost)?;
+            let (source, at) = kept_dimension(op, dim)?.ok_or_else(lost)?;
             builder.extent(source, at)
         }
         ops::TRANSPOSE => of(first, &source_parts(op, first, &marked)?).ok_or_else(lost)?,
@@ -151,6 +145,16 @@ fn extent<'c>(
         }
         _ => builder.extent(first, dim),
     }
+}
+
+/// The source of a reduction, and its dimension that is the result's of this number.
+fn kept_dimension<'c>(op: Op<'c>, dim: usize) -> PassResult<'c, Option<(Val<'c>, usize)>> {
+    let ReduceOp { source, dims, .. } = value::parts(op)?;
+    let shape = types::shape(source.r#type()).unwrap_or_default();
+    let mut kept = (0..)
+        .zip(0..shape.len())
+        .filter(|(at, _)| !dims.contains(at));
+    Ok(kept.nth(dim).map(|(_, at)| (source, at)))
 }
 
 /// One tile of an operator's result.

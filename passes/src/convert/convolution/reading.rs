@@ -138,25 +138,7 @@ impl<'c> Reading<'c> {
         let extents = (0..loops)
             .map(|at| extent(&all, &init, at))
             .collect::<Option<Vec<_>>>()?;
-        let tensor = |operand: &Operand<'c>| TensorType::of_value(operand.value).is_some();
-        let is_plain =
-            |operand: &Operand<'c>| operand.map.iter().all(|index| index.only_loop().is_some());
-        let tensors: Vec<usize> = (0..all.len())
-            .filter(|at| all.get(*at).is_some_and(tensor))
-            .collect();
-        let &[first, second] = tensors.as_slice() else {
-            return None;
-        };
-        let (windows, filter) = match (is_plain(all.get(first)?), is_plain(all.get(second)?)) {
-            (false, true) => (first, second),
-            (true, false) => (second, first),
-            _ => return None,
-        };
-        // A window runs along a dimension where it starts at a place and has an element at a step from there.
-        let is_window = |index: &Index| index.factors.len() > 1;
-        if !all.get(windows)?.map.iter().any(is_window) {
-            return None;
-        }
+        let (windows, filter) = windows_and_filter(&all)?;
         let mut reading = Self {
             op,
             inputs: all,
@@ -306,6 +288,28 @@ impl<'c> Reading<'c> {
         let inner = own.into_iter().filter(|at| !outer.contains(at));
         outer.iter().copied().chain(inner).collect()
     }
+}
+
+/// Which of two tensors has the windows, and which is the filter.
+fn windows_and_filter(all: &[Operand<'_>]) -> Option<(usize, usize)> {
+    let tensor = |operand: &Operand<'_>| TensorType::of_value(operand.value).is_some();
+    let is_plain =
+        |operand: &Operand<'_>| operand.map.iter().all(|index| index.only_loop().is_some());
+    let tensors: Vec<usize> = (0..all.len())
+        .filter(|at| all.get(*at).is_some_and(tensor))
+        .collect();
+    let &[first, second] = tensors.as_slice() else {
+        return None;
+    };
+    let (windows, filter) = match (is_plain(all.get(first)?), is_plain(all.get(second)?)) {
+        (false, true) => (first, second),
+        (true, false) => (second, first),
+        _ => return None,
+    };
+    // A window runs along a dimension where it starts at a place and has an element at a step from there.
+    let is_window = |index: &Index| index.factors.len() > 1;
+    let has_windows = all.get(windows)?.map.iter().any(is_window);
+    has_windows.then_some((windows, filter))
 }
 
 /// Whether the body multiplies and adds, which that of a pooling does not, and does not ask for the place of a point.

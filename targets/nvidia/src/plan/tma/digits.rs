@@ -63,19 +63,8 @@ fn digits_of(global: &Global, dim: usize, extent: i64, bytes: i64) -> Result<Vec
             )));
         }
         // At another origin the tile's digits would carry.
-        if divisor % below != 0 || !outermost && divisor % (below * tile) != 0 {
-            return Err(Decline::new(format!(
-                "the tile begins at a multiple of {divisor} along dimension {dim}, inside an iter of {} elements",
-                iter.extent
-            )));
-        }
-        // The accelerator stops on an innermost coordinate that is no multiple of its granule (seen on an H200).
-        if iter.stride == 1 && divisor * bytes % GRANULE != 0 {
-            return Err(Decline::new(format!(
-                "the tile begins at a multiple of {} bytes: expected one of {GRANULE}",
-                divisor * bytes
-            )));
-        }
+        let carries = divisor % below != 0 || !outermost && divisor % (below * tile) != 0;
+        begins(iter, (dim, divisor), carries, bytes)?;
         let known = (whole != DYNAMIC).then_some(if outermost {
             whole / below
         } else {
@@ -101,6 +90,29 @@ fn digits_of(global: &Global, dim: usize, extent: i64, bytes: i64) -> Result<Vec
         )));
     }
     Ok(digits)
+}
+
+/// Whether a tile can begin at multiples of so many elements of a dimension, whose digits carry at some of them or do not.
+fn begins(
+    iter: &Iter,
+    (dim, divisor): (usize, i64),
+    carries: bool,
+    bytes: i64,
+) -> Result<(), Decline> {
+    if carries {
+        return Err(Decline::new(format!(
+            "the tile begins at a multiple of {divisor} along dimension {dim}, inside an iter of {} elements",
+            iter.extent
+        )));
+    }
+    // The accelerator stops on an innermost coordinate that is no multiple of its granule (seen on an H200).
+    if iter.stride == 1 && divisor * bytes % GRANULE != 0 {
+        return Err(Decline::new(format!(
+            "the tile begins at a multiple of {} bytes: expected one of {GRANULE}",
+            divisor * bytes
+        )));
+    }
+    Ok(())
 }
 
 /// Finds where each digit of the tile is in shared memory.

@@ -130,17 +130,8 @@ impl WgmmaPlan {
     #[must_use]
     pub fn block(&self, start: Start) -> Inline {
         let words = self.accumulators();
-        let packed = usize::try_from(4 / self.atom.types.a.bytes()).unwrap_or(1);
-        let mut a_words: Vec<Vec<i64>> = Vec::new();
-        for instruction in &self.instructions {
-            if let InstructionA::Registers(registers) = &instruction.a {
-                for word in registers.chunks(packed) {
-                    if !a_words.iter().any(|known| known == word) {
-                        a_words.push(word.to_vec());
-                    }
-                }
-            }
-        }
+        let packed = self.packed_a();
+        let a_words = self.a_words();
         let operands = Operands {
             outputs: words.len(),
             zeroed: start == Start::Zero,
@@ -193,6 +184,25 @@ impl WgmmaPlan {
             zeroed: operands.zeroed,
             a_words: operands.a_words,
         }
+    }
+
+    /// The registers of A that instructions read, by words, each once.
+    fn a_words(&self) -> Vec<Vec<i64>> {
+        let mut words: Vec<Vec<i64>> = Vec::new();
+        for instruction in &self.instructions {
+            if let InstructionA::Registers(registers) = &instruction.a {
+                for word in registers.chunks(self.packed_a()) {
+                    if !words.iter().any(|known| known == word) {
+                        words.push(word.to_vec());
+                    }
+                }
+            }
+        }
+        words
+    }
+
+    fn packed_a(&self) -> usize {
+        usize::try_from(4 / self.atom.types.a.bytes()).unwrap_or(1)
     }
 
     fn packed_d(&self) -> usize {
