@@ -333,6 +333,14 @@ static bool isFloat8(Type type) {
   return isa<FloatType>(type) && type.getIntOrFloatBitWidth() == 8;
 }
 
+/// Whether sums of products of `element` are formed in `sum`.
+static bool accumulates(Type element, Type sum) {
+  bool floats = isa<FloatType>(element) && isa<FloatType>(sum);
+  bool integers = isa<IntegerType>(element) && isa<IntegerType>(sum);
+  return (floats || integers) &&
+         sum.getIntOrFloatBitWidth() >= element.getIntOrFloatBitWidth();
+}
+
 LogicalResult GemmOp::verify() {
   if (failed(verifyGemmShapes(*this)))
     return failure();
@@ -341,10 +349,7 @@ LogicalResult GemmOp::verify() {
   if (a != b && !(isFloat8(a) && isFloat8(b)))
     return emitOpError("(E2) expected A and B of one element type, got ")
            << a << " and " << b;
-  bool floats = isa<FloatType>(a) && isa<FloatType>(d);
-  bool integers = isa<IntegerType>(a) && isa<IntegerType>(d);
-  if (!(floats || integers) ||
-      d.getIntOrFloatBitWidth() < a.getIntOrFloatBitWidth())
+  if (!accumulates(a, d))
     return emitOpError("(E2) expected an accumulator of the kind of ")
            << a << " and at least its width, got " << d;
   if (getAcc() && getAcc().getType() != getResult().getType())
@@ -415,6 +420,63 @@ void ScaledGemmOp::getEffects(Effects &effects) {
   for (OpOperand *operand : {&getAMutable(), &getBMutable(),
                              &getScaleAMutable(), &getScaleBMutable()})
     addRead(effects, *operand);
+}
+
+/// `[8, ?]`.
+static std::string extentsOf(Type type) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  llvm::interleaveComma(shapeOf(type), stream << '[', [&](int64_t extent) {
+    if (ShapedType::isDynamic(extent))
+      stream << '?';
+    else
+      stream << extent;
+  });
+  stream << ']';
+  return text;
+}
+
+/// (GP1).
+static LogicalResult verifyGroups(GroupedGemmOp op) {
+  Type a = op.getA().getType(), b = op.getB().getType(),
+       d = op.getResult().getType();
+  bool ranks = shapeOf(a).size() == 2 && shapeOf(b).size() == 3 &&
+               shapeOf(d).size() == 2;
+  if (ranks) {
+    auto [m, ka] = matrixOf(a, false);
+    auto [kb, n] = matrixOf(b, op.getTransB());
+    auto [dm, dn] = matrixOf(d, false);
+    if (canMatch(ka, kb) && canMatch(m, dm) && canMatch(n, dn))
+      return success();
+  }
+  return op.emitOpError("(GP1) expected [M, K] * ")
+         << (op.getTransB() ? "[G, N, K]" : "[G, K, N]") << " -> [M, N], got "
+         << extentsOf(a) << " * " << extentsOf(b) << " -> " << extentsOf(d);
+}
+
+LogicalResult GroupedGemmOp::verify() {
+  if (failed(verifyGroups(*this)))
+    return failure();
+  Type a = elementType(getA().getType()), b = elementType(getB().getType()),
+       d = elementType(getResult().getType());
+  if (a != b)
+    return emitOpError("(GP2) expected A and B of one element type, got ")
+           << a << " and " << b;
+  if (!accumulates(a, d))
+    return emitOpError("(GP2) expected an accumulator of the kind of ")
+           << a << " and at least its width, got " << d;
+  int64_t groups = shapeOf(getB().getType()).front();
+  int64_t count = ShapedType::isDynamic(groups)
+                      ? groups
+                      : llvm::SaturatingAdd<uint64_t>(groups, 1);
+  Type type = getOffsets().getType();
+  auto expected =
+      RankedTensorType::get({count}, IntegerType::get(getContext(), 32));
+  if (elementType(type) != expected.getElementType() ||
+      !canMatch(shapeOf(type), expected.getShape()))
+    return emitOpError("(GP3) expected offsets of type ")
+           << expected << ", got " << type;
+  return success();
 }
 
 LogicalResult WaitOp::verify() {

@@ -541,4 +541,53 @@ def Axe_ScaledGemmOp : Axe_Operator<"scaled_gemm", [Axe_Logical, Axe_Product,
   }];
 }
 
+def Axe_GroupedGemmOp : Axe_Operator<"grouped_gemm", [Axe_Logical, Axe_Product, Pure]> {
+  let summary = "Matrix products of groups of rows, each with a matrix of its own";
+  let description = [{
+    `D[m, n] = sum over k of A[m, k] * B[g, k, n]` for the rows `m` of group `g`:
+    those from `offsets[g]` to before `offsets[g + 1]`. `A` is `[M, K]`, `B` is
+    `[G, K, N]` (`[G, N, K]` with `trans_b`), `D` is `[M, N]`, and `offsets` has
+    `G + 1` numbers, which are data: the products of a mixture of experts,
+    whose rows are sorted by expert. A group may be empty. Rows of no group,
+    before `offsets[0]` or from `offsets[G]` on, are zero. Products and sums are
+    formed in the result's element type or wider.
+
+    Offsets that are no ascending row numbers are read as such: the end of a
+    group is the largest of its own offset and of those before it, at least 0
+    and at most `M`. No row is read or written that is not there.
+
+    **Constraints**
+
+    * (GP1) `A` and the result are matrices, `B` has a dimension of groups in front,
+      and M, N, K agree;
+    * (GP2) `A` and `B` have the same element type; integers accumulate in
+      integers and floats in floats of at least their width;
+    * (GP3) `offsets` are 32-bit integers, one more than there are groups.
+
+    **Example**
+
+    ```mlir
+    %d = axe.grouped_gemm %x, %w, %offsets {trans_b} : tensor<8192x2048xbf16>, tensor<64x768x2048xbf16>, tensor<65xi32> -> tensor<8192x768xbf16>
+    ```
+
+    **Errors**
+
+    ```mlir
+    %0 = axe.grouped_gemm %a, %b, %o : tensor<8x16xf16>, tensor<2x8x4xf16>, tensor<3xi32> -> tensor<8x4xf32>   // (GP1) expected [M, K] * [G, K, N] -> [M, N], got [8, 16] * [2, 8, 4] -> [8, 4]
+    %0 = axe.grouped_gemm %a, %b, %o : tensor<8x16xf16>, tensor<2x16x4xbf16>, tensor<3xi32> -> tensor<8x4xf32> // (GP2) expected A and B of one element type, got 'f16' and 'bf16'
+    %0 = axe.grouped_gemm %a, %b, %o : tensor<8x16xf32>, tensor<2x16x4xf32>, tensor<3xi32> -> tensor<8x4xf16>  // (GP2) expected an accumulator of the kind of 'f32' and at least its width, got 'f16'
+    %0 = axe.grouped_gemm %a, %b, %o : tensor<8x16xf16>, tensor<2x16x4xf16>, tensor<2xi32> -> tensor<8x4xf32>  // (GP3) expected offsets of type 'tensor<3xi32>', got 'tensor<2xi32>'
+    ```
+  }];
+  let arguments = !con((ins AnyRankedTensor:$a, AnyRankedTensor:$b,
+                            AnyRankedTensor:$offsets, UnitAttr:$trans_b),
+                       scheduling);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $a `,` $b `,` $offsets
+    (`schedule` `=` $schedule^)? (`options` `=` $options^)? attr-dict
+    `:` type($a) `,` type($b) `,` type($offsets) `->` type($result)
+  }];
+}
+
 #endif // AXE_OPERATORS_TD

@@ -128,6 +128,7 @@ fn dims_of<'c>(op: Op<'c>) -> Vec<(Val<'c>, Vec<Option<usize>>)> {
         }
         ops::GEMM => gemm(op, &all),
         ops::SCALED_GEMM => scaled_gemm(op, &all),
+        ops::GROUPED_GEMM => grouped_gemm(op, &all),
         linalg if linalg.starts_with("linalg.") => structured(op, &all),
         _ => Vec::new(),
     }
@@ -186,6 +187,17 @@ fn scaled_gemm<'c>(op: Op<'c>, all: &[Val<'c>]) -> Vec<(Val<'c>, Vec<Option<usiz
     };
     let roles = [vec![Some(0), Some(2)], vec![Some(1), Some(2)], of_a];
     all.iter().copied().zip(roles).collect()
+}
+
+/// The operands of `axe.grouped_gemm`, A `[m, k]` and B `[g, k, n]`: m, n, k and the groups are loops 0 to 3.
+fn grouped_gemm<'c>(op: Op<'c>, all: &[Val<'c>]) -> Vec<(Val<'c>, Vec<Option<usize>>)> {
+    let of_b = match op.attribute("trans_b").is_ok() {
+        true => [3, 1, 2],
+        false => [3, 2, 1],
+    };
+    let roles = [vec![0, 2], of_b.to_vec()];
+    let some = |dims: Vec<usize>| dims.into_iter().map(Some).collect();
+    all.iter().copied().zip(roles.map(some)).collect()
 }
 
 /// The extent of a dimension, where it follows from what the function is given.

@@ -4,7 +4,7 @@ use super::space::{Kind, Size};
 use crate::ir::value::{defining, name, operands, results};
 use crate::ir::{Builder, DYNAMIC, Op, TensorType, Val, attribute, types};
 use crate::{PassError, PassResult};
-use axe_dialect::ops;
+use axe_dialect::ops::{self, Trait};
 use melior::ir::operation::OperationLike;
 use melior::ir::{Type, ValueLike};
 
@@ -143,19 +143,12 @@ pub fn leading<'c>(builder: &Builder<'c>, value: Val<'c>) -> PassResult<'c, Val<
         ops::FILL => from(1),
         "tensor.empty" => from(0),
         "linalg.generic" => extent_of(builder, value, 0),
-        ops::GEMM | ops::SCALED_GEMM => {
-            let dynamic = |value: Val<'c>| {
-                TensorType::of_value(value)
-                    .is_some_and(|tensor| tensor.shape.first() == Some(&DYNAMIC))
-            };
-            leading(
-                builder,
-                if dynamic(from(0)?) {
-                    from(0)?
-                } else {
-                    from(1)?
-                },
-            )
+        product if ops::has(product, Trait::Product) => {
+            let (a, b) = (from(0)?, from(1)?);
+            let (of_a, of_b) = (builder.tensor_of(a)?.shape, builder.tensor_of(b)?.shape);
+            // Groups of B are no dimension of the result.
+            let is_batch = of_a.len() > 2 && of_a.len() == of_b.len() && of_a[0] != DYNAMIC;
+            leading(builder, if is_batch { b } else { a })
         }
         "tensor.expand_shape" | "tensor.collapse_shape" => {
             let source = from(0)?;

@@ -14,6 +14,7 @@
 mod address;
 mod expand;
 mod gemm;
+mod grouped;
 mod halves;
 mod kernel;
 mod launch;
@@ -98,6 +99,7 @@ impl<'c> Lowering<'c> {
         let value = match name.as_str() {
             axe::GEMM => Some(gemm::gemm(self, &builder, op)?),
             axe::SCALED_GEMM => Some(scaled::gemm(self, &builder, op)?),
+            axe::GROUPED_GEMM => Some(grouped::gemm(self, &builder, op)?),
             axe::MAP => Some(tensors::map(&builder, op)?),
             axe::REDUCE => Some(tensors::reduce(&builder, op)?),
             axe::BROADCAST => Some(tensors::broadcast(&builder, op)?),

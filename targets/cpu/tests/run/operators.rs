@@ -233,6 +233,75 @@ fn scaled_products_of_every_block() {
     }
 }
 
+/// Groups of rows, with offsets of every kind: ascending, of no rows, descending, and outside of the rows.
+#[test]
+fn grouped_products() {
+    let (m, n, k) = (9_usize, 3_usize, 4_usize);
+    let all: [&[i64]; 5] = [
+        &[0, 4, 4, 9],
+        &[2, 3, 7],
+        &[0, 9],
+        &[-3, 6, 2, 12],
+        &[9, 1, 0],
+    ];
+    for (element, offsets, transposed) in all
+        .iter()
+        .flat_map(|offsets| [(DType::F16, offsets, false), (DType::I8, offsets, true)])
+    {
+        let groups = offsets.len() - 1;
+        let sum = if element == DType::F16 {
+            DType::F16
+        } else {
+            DType::I32
+        };
+        let of_b = if transposed { [n, k] } else { [k, n] };
+        let shape_b = [groups as u64, of_b[0] as u64, of_b[1] as u64];
+        let a = random(element, &[m as u64, k as u64], 1);
+        let b = random(element, &shape_b, 2);
+        let numbers: Vec<_> = offsets.iter().map(|offset| *offset as f64).collect();
+        let o = tensor(DType::I32, &[offsets.len() as u64], &numbers);
+        let (from, to) = (ir(element), ir(sum));
+        let types = [
+            format!("tensor<{m}x{k}x{from}>"),
+            format!("tensor<{groups}x{}x{}x{from}>", of_b[0], of_b[1]),
+            format!("tensor<{}xi32>", groups + 1),
+            format!("tensor<{m}x{n}x{to}>"),
+        ];
+        let [at, bt, ot, ct] = &types;
+        let flag = if transposed { " {trans_b}" } else { "" };
+        let text = format!(
+            "func.func @f(%a: {at}, %b: {bt}, %o: {ot}) -> {ct} {{
+               %d = axe.grouped_gemm %a, %b, %o{flag} : {at}, {bt}, {ot} -> {ct}
+               return %d : {ct}
+             }}"
+        );
+        let got = run(&text, "f", &[a.clone(), b.clone(), o])
+            .unwrap()
+            .remove(0);
+        let (av, bv) = (values(&a), values(&b));
+        let mut want = vec![0.0; m * n];
+        let mut begin = offsets[0].clamp(0, m as i64);
+        for (group, end) in offsets[1..].iter().enumerate() {
+            let end = (*end).clamp(begin, m as i64);
+            for row in begin as usize..end as usize {
+                for column in 0..n {
+                    let at = |i: usize| {
+                        let [row, column] = if transposed { [column, i] } else { [i, column] };
+                        (group * of_b[0] + row) * of_b[1] + column
+                    };
+                    want[row * n + column] = (0..k).map(|i| av[row * k + i] * bv[at(i)]).sum();
+                }
+            }
+            begin = end;
+        }
+        assert_eq!(
+            got,
+            tensor(sum, &[m as u64, n as u64], &want),
+            "{offsets:?} {element}"
+        );
+    }
+}
+
 #[test]
 fn reductions_of_every_combiner() {
     let x = tensor(DType::F32, &[2, 3], &[1.5, -2.0, 4.0, 0.5, 8.0, -0.25]);
