@@ -103,7 +103,11 @@ impl TuneCommand {
             for key in found {
                 if gemm(&key).is_none() {
                     let Key { m, n, k, .. } = key;
-                    eprintln!("note: {m} x {n} x {k}: a transposed A is not timed");
+                    let why = match key.op {
+                        TunedOp::GroupedGemm => "groups of rows are not timed",
+                        _ => "a transposed A is not timed",
+                    };
+                    eprintln!("note: {m} x {n} x {k}: {why}");
                 } else if !keys.contains(&key) {
                     keys.push(key);
                 }
@@ -218,7 +222,7 @@ fn wrong(path: &Path, what: &str) -> RuntimeError {
     file(path)(std::io::Error::other(what.to_owned()))
 }
 
-/// The GEMM of a product; `None` for a transposed A, which is not timed.
+/// The GEMM of a product; `None` for a transposed A and for groups of rows, which are not timed.
 fn gemm(key: &Key) -> Option<Gemm> {
     let transposed = match key.layout {
         OperandOrder::Nt => true,

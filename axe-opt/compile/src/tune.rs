@@ -56,9 +56,14 @@ fn product(key: &Key) -> String {
         TunedOp::GemmTensorScaled => "-tensor",
         TunedOp::GemmRowScaled => "-row",
         TunedOp::GemmBlockScaled => "-block",
+        TunedOp::GroupedGemm => "-grouped",
+    };
+    let groups = match key.groups {
+        1 => String::new(),
+        groups => format!("x{groups}"),
     };
     format!(
-        "{m}x{n}x{k}-{}{scaling}-{}",
+        "{m}x{n}x{k}{groups}-{}{scaling}-{}",
         key.dtype.name(),
         order(key.layout)
     )
@@ -128,6 +133,7 @@ impl Job {
         match self.key.op {
             TunedOp::GemmRowScaled => return self.row_scaled(),
             TunedOp::GemmBlockScaled => return self.block_scaled(),
+            TunedOp::GroupedGemm => return self.grouped(),
             TunedOp::Gemm | TunedOp::GemmTensorScaled => {}
         }
         let Key { m, n, k, .. } = self.key;
@@ -213,6 +219,41 @@ impl Job {
         )
     }
 
+    /// Groups of as many rows each, or of one more, as constants: times of data are those of such groups.
+    fn grouped(&self) -> String {
+        let Key {
+            m, n, k, groups, ..
+        } = self.key;
+        let element = match self.key.dtype {
+            DType::BF16 => "bf16",
+            _ => "f16",
+        };
+        let (transposed, [rows, columns]) = match self.key.layout {
+            OperandOrder::Nt | OperandOrder::Tt => (true, [n, k]),
+            OperandOrder::Nn | OperandOrder::Tn => (false, [k, n]),
+        };
+        let flags: &[_] = if transposed { &["trans_b"] } else { &[] };
+        let (a, c) = (
+            format!("tensor<{m}x{k}x{element}>"),
+            format!("tensor<{m}x{n}x{element}>"),
+        );
+        let w = format!("tensor<{groups}x{rows}x{columns}x{element}>");
+        let offsets = format!("tensor<{}xi32>", groups + 1);
+        let even: Vec<_> = (0..=groups)
+            .map(|group| {
+                (u128::from(m) * u128::from(group) / u128::from(groups.max(1))).to_string()
+            })
+            .collect();
+        format!(
+            "func.func @gemm(%a: {a}, %w: {w}) -> {c} {{\n  \
+             %offsets = arith.constant dense<[{even}]> : {offsets}\n  \
+             %c = axe.grouped_gemm %a, %w, %offsets {{{attributes}}} : {a}, {w}, {offsets} -> {c}\n  \
+             return %c : {c}\n}}\n",
+            even = even.join(", "),
+            attributes = self.attributes(flags)
+        )
+    }
+
     /// Compiles it.
     ///
     /// # Errors
@@ -240,6 +281,7 @@ mod tests {
             m,
             n,
             k,
+            groups: 1,
         }
     }
 
@@ -291,6 +333,24 @@ mod tests {
                 let (keys, _) = products(&job.source(), "sm_90a").unwrap();
                 assert_eq!(keys, std::slice::from_ref(&scaled));
             }
+        }
+    }
+
+    #[test]
+    fn products_of_groups_compile() {
+        let grouped = Key {
+            op: TunedOp::GroupedGemm,
+            groups: 3,
+            ..key(200, 136, 72, OperandOrder::Nn)
+        };
+        let (jobs, notes) = jobs(std::slice::from_ref(&grouped), 3);
+        assert!(notes.is_empty() && jobs.len() == 3, "{notes:?} {jobs:?}");
+        for job in jobs {
+            assert!(job.name().starts_with("200x136x72x3-bf16-grouped-nn"));
+            assert!(job.plan().unwrap().contains("\"grouped\""), "{job:?}");
+            job.compile().unwrap();
+            let (keys, _) = products(&job.source(), "sm_90a").unwrap();
+            assert_eq!(keys, std::slice::from_ref(&grouped));
         }
     }
 

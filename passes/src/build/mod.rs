@@ -8,6 +8,7 @@
 //! Every builder fails when MLIR does not take its operation: operands of the wrong types or a layout that does not fit its
 //! shape, with the location that the kernel was given. Constraints of the dialect are checked when the module is verified.
 
+mod control;
 mod kernel;
 mod roles;
 
@@ -96,20 +97,33 @@ impl<'c> Code<'c> {
         self.index_binary("arith.minui", a, b)
     }
 
-    /// `value` where `a` is at most `b`, both without a sign; else `other`.
-    pub fn where_at_most(
-        &self,
-        [a, b]: [Val<'c>; 2],
-        [value, other]: [Val<'c>; 2],
-    ) -> PassResult<'c, Val<'c>> {
+    /// Whether `a` is at most `b`, both without a sign.
+    pub fn at_most(&self, a: Val<'c>, b: Val<'c>) -> PassResult<'c, Val<'c>> {
         let bit = self
             .builder
             .r#type(|context| IntegerType::new(context, 1).into());
         let at_most = [("predicate", self.builder.parsed("7 : i64")?)];
-        let holds = self.builder.value("arith.cmpi", &[a, b], bit, &at_most)?;
-        let r#type = value.r#type();
+        self.builder.value("arith.cmpi", &[a, b], bit, &at_most)
+    }
+
+    /// `value` where a condition holds; else `other`.
+    pub fn choose(
+        &self,
+        condition: Val<'c>,
+        [value, other]: [Val<'c>; 2],
+    ) -> PassResult<'c, Val<'c>> {
+        let operands = [condition, value, other];
         self.builder
-            .value("arith.select", &[holds, value, other], r#type, &[])
+            .value("arith.select", &operands, value.r#type(), &[])
+    }
+
+    /// `value` where `a` is at most `b`, both without a sign; else `other`.
+    pub fn where_at_most(
+        &self,
+        [a, b]: [Val<'c>; 2],
+        values: [Val<'c>; 2],
+    ) -> PassResult<'c, Val<'c>> {
+        self.choose(self.at_most(a, b)?, values)
     }
 
     /// `a / b` for a number that is known, rounded up.
@@ -119,23 +133,19 @@ impl<'c> Code<'c> {
 
     /// `gpu.block_id` along `x`, `y` or `z`.
     pub fn block(&self, dimension: &str) -> PassResult<'c, Val<'c>> {
-        let text = format!("#gpu<dim {dimension}>");
-        let parse = |context: sys::MlirContext| {
-            // SAFETY: the context is live; a failed parse gives the null attribute.
-            unsafe {
-                let text = melior::StringRef::new(&text).to_raw();
-                Attribute::from_option_raw(sys::mlirAttributeParseGet(context, text))
-            }
-        };
-        let dimension = parse(raw_context(self.location())).ok_or_else(|| {
-            PassError::new(
-                self.location(),
-                "the gpu dialect has no dimension attribute",
-            )
-        })?;
+        self.along("gpu.block_id", dimension)
+    }
+
+    /// `gpu.grid_dim` along `x`, `y` or `z`: how many blocks there are.
+    pub fn blocks(&self, dimension: &str) -> PassResult<'c, Val<'c>> {
+        self.along("gpu.grid_dim", dimension)
+    }
+
+    fn along(&self, name: &str, dimension: &str) -> PassResult<'c, Val<'c>> {
+        let dimension = self.builder.parsed(&format!("#gpu<dim {dimension}>"))?;
         let r#type = self.builder.index_type();
         self.builder
-            .value("gpu.block_id", &[], r#type, &[("dimension", dimension)])
+            .value(name, &[], r#type, &[("dimension", dimension)])
     }
 
     /// The extent of a memref's leading dimension.
@@ -206,10 +216,7 @@ impl<'c> Code<'c> {
         origin: &[Val<'c>],
         shape: &[i64],
     ) -> PassResult<'c, Val<'c>> {
-        let mut strides = vec![1i64; extents.len()];
-        for at in (1..extents.len()).rev() {
-            strides[at - 1] = strides[at].saturating_mul(extents[at]);
-        }
+        let strides = row_major(extents);
         let strides = strides
             .get(extents.len().saturating_sub(shape.len())..)
             .unwrap_or_default();
@@ -434,31 +441,46 @@ impl<'c> Code<'c> {
             .constant(unsafe { Attribute::from_raw(attribute) })
     }
 
-    /// `scf.for` from 0 to `end`; `body` gives the values that the next round starts from.
-    pub fn for_each(
+    /// `memref.subview`: the first `rows` of row-major memory, which has these extents.
+    pub fn first_rows(
         &self,
-        end: Val<'c>,
-        step: i64,
-        starts: &[Val<'c>],
-        body: impl FnOnce(Self, Val<'c>, &[Val<'c>]) -> PassResult<'c, Vec<Val<'c>>>,
-    ) -> PassResult<'c, Vec<Val<'c>>> {
-        let types: Vec<Type<'c>> = starts.iter().map(|start| start.r#type()).collect();
-        let arguments: Vec<_> = std::iter::once(self.builder.index_type())
-            .chain(types.iter().copied())
-            .collect();
-        let (region, values, inner) = self.builder.region(&arguments);
-        let Some((&at, carried)) = values.split_first() else {
-            return Err(PassError::new(self.location(), "a loop has no variable"));
-        };
-        let next = body(Self { builder: inner }, at, carried)?;
-        inner.operation("scf.yield", &next, &[], &[], Vec::new())?;
-        let mut operands = vec![self.index(0)?, end, self.index(step)?];
-        operands.extend(starts);
-        let op = self
+        memref: Val<'c>,
+        extents: &[i64],
+        rows: Val<'c>,
+    ) -> PassResult<'c, Val<'c>> {
+        let mut sizes = extents.to_vec();
+        if let Some(leading) = sizes.first_mut() {
+            *leading = DYNAMIC;
+        }
+        let strides = row_major(extents);
+        let text: Vec<_> = strides.iter().map(i64::to_string).collect();
+        let layout = self
             .builder
-            .operation("scf.for", &operands, &types, &[], vec![region])?;
-        Ok(crate::ir::value::results(op))
+            .parsed(&format!("strided<[{}]>", text.join(", ")))?;
+        let element = element_type(memref.r#type());
+        let r#type = memref_type(self.location(), &sizes, element, Some(layout), None)
+            .ok_or_else(|| layout_error(self.location(), "rows of no memref"))?;
+        let zeros = vec![0; extents.len()];
+        let ones = vec![1; extents.len()];
+        let attributes = [
+            ("static_offsets", self.builder.i64s(&zeros)),
+            ("static_sizes", self.builder.i64s(&sizes)),
+            ("static_strides", self.builder.i64s(&ones)),
+            self.builder.segments(&[1, 0, 1, 0]),
+        ];
+        let operands = [memref, rows];
+        self.builder
+            .value("memref.subview", &operands, r#type, &attributes)
     }
+}
+
+/// The strides of row-major memory of these extents.
+fn row_major(extents: &[i64]) -> Vec<i64> {
+    let mut strides = vec![1_i64; extents.len()];
+    for at in (1..extents.len()).rev() {
+        strides[at - 1] = strides[at].saturating_mul(extents[at]);
+    }
+    strides
 }
 
 /// A number of any type.

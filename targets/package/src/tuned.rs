@@ -35,6 +35,8 @@ pub enum TunedOp {
     GemmRowScaled,
     /// The same with a scale for each 1 x 128 of A and each 128 x 128 of W.
     GemmBlockScaled,
+    /// Of groups of rows of A, each with a W of its own.
+    GroupedGemm,
 }
 
 /// Which operands are stored transposed: the first letter is A's, \[m, k\] or (t) \[k, m\], the
@@ -72,6 +74,18 @@ pub struct Key {
     pub n: u64,
     /// The length of the sums.
     pub k: u64,
+    /// Groups of rows, with a W each; 1 without groups.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub groups: u64,
+}
+
+const fn one() -> u64 {
+    1
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+const fn is_one(groups: &u64) -> bool {
+    *groups == 1
 }
 
 impl Key {
@@ -79,7 +93,7 @@ impl Key {
     /// log2 of their ratios. `None` when they differ in anything else.
     #[must_use]
     pub fn distance(&self, other: &Key) -> Option<f64> {
-        let kind = |key: &Key| (key.op, key.dtype, key.layout);
+        let kind = |key: &Key| (key.op, key.dtype, key.layout, key.groups);
         if self.chip != other.chip || kind(self) != kind(other) {
             return None;
         }
@@ -240,6 +254,10 @@ fn check(entry: &Tuned) -> Result<(), String> {
     if m == 0 || n == 0 || k == 0 {
         return Err(format!("sizes of {m} x {n} x {k}"));
     }
+    let groups = entry.key.groups;
+    if groups == 0 || (groups > 1 && entry.key.op != TunedOp::GroupedGemm) {
+        return Err(format!("{groups} groups of rows"));
+    }
     if !positive(entry.time_us) || !entry.ratio.is_none_or(positive) {
         return Err("a time and a ratio are positive numbers".into());
     }
@@ -271,6 +289,7 @@ mod tests {
                 m,
                 n,
                 k: 4096,
+                groups: 1,
             },
             plan: plan.into(),
             time_us: 12.5,

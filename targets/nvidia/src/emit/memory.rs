@@ -199,6 +199,26 @@ impl<'c> Emitter<'c> {
         })
     }
 
+    /// `memref.subview`: the first rows of an argument. There are no more than it has.
+    pub(crate) fn first_rows(&self, op: Op<'c>) -> PassResult<'c, Memory<'c>> {
+        let operands = operands(op);
+        let (&[source, rows], Some(result)) = (operands.as_slice(), only_result(op)) else {
+            return Err(self.error("expected storage and its rows"));
+        };
+        let source = self.memory(source)?;
+        let all = match (source.extent_at(0), source.shape.first()) {
+            (Some(extent), _) => Int::Value(extent),
+            (None, extent) => Int::Known(extent.copied().unwrap_or(0)),
+        };
+        let ints = Ints::new(self.builder, 64);
+        let rows = ints.min(ints.cast(self.int(rows)?)?, ints.cast(all)?)?;
+        Ok(Memory {
+            storage: self.storage_of(result)?,
+            extents: vec![Some(ints.value(rows)?)],
+            ..source.clone()
+        })
+    }
+
     /// `axe.peer`: the same storage of another CTA (PTX ISA 9.7.9.23, `mapa`).
     pub(crate) fn peer(&self, op: Op<'c>) -> PassResult<'c, Memory<'c>> {
         let operands = operands(op);

@@ -2,7 +2,7 @@
 
 use super::emitter::Emitter;
 use super::value::Bound;
-use crate::state::rings::rings_below;
+use crate::state::rings::{RingKey, rings_below};
 use crate::state::site::pending;
 use crate::state::threads::parents;
 use crate::state::types;
@@ -35,10 +35,10 @@ impl Raster {
     }
 }
 
-/// Whether a loop in the loop over tiles that an operator is, or is in, waits for all but the last products.
+/// Whether a loop in a loop over tiles that an operator is, or is in, waits for all but the last products.
 fn products_stay_under_way(op: Op<'_>) -> bool {
     let tiles = std::iter::once(op).chain(parents(op));
-    let mut tiles = tiles.filter(|op| name(*op) == ops::FOR_TILES);
+    let mut tiles = tiles.filter(|op| [ops::FOR_TILES, "scf.for"].contains(&name(*op).as_str()));
     let waits = |op: Op<'_>| name(op) == ops::WAIT && pending(op) > 0;
     tiles.any(|tiles| nested(tiles, &|_| true).into_iter().any(waits))
 }
@@ -75,39 +75,14 @@ impl<'c> Emitter<'c> {
         }
         self.pass_tiles(op, &rings, turns.number)?;
         let subtiles = self.carries_subtiles(op)?;
-        let mut carried = self.cursor_values(&rings)?;
-        carried.extend(self.subtile_values(subtiles)?);
-        let mut start = vec![
-            ints.value(own)?,
-            ints.value(total)?,
-            ints.value(ints.mul(step, turns.count)?)?,
-        ];
-        start.extend(&carried);
-        let i32 = types::integer(self.builder, 32);
-        let (region, arguments, inner) = self.builder.region(&vec![i32; 1 + carried.len()]);
-        let outside = std::mem::replace(&mut self.builder, inner);
-        let Some((&tile, cursors)) = arguments.split_first() else {
-            return Err(self.error("a loop without its variable"));
-        };
-        self.set_carried(&rings, cursors);
-        self.bind_tile(op, raster, &counts, tile)?;
-        self.loops += 1;
-        self.tile(body, turns)?;
-        self.loops -= 1;
-        self.pass_tiles(op, &rings, Int::Known(turns.count - 1))?;
-        let mut yielded = self.cursor_values(&rings)?;
-        yielded.extend(self.subtile_values(subtiles)?);
-        self.builder
-            .operation("scf.yield", &yielded, &[], &[], Vec::new())?;
-        self.builder = outside;
-        let emitted = self.builder.operation(
-            "scf.for",
-            &start,
-            &vec![i32; carried.len()],
-            &[],
-            vec![region],
-        )?;
-        self.set_carried(&rings, &results(emitted));
+        let stride = ints.mul(step, turns.count)?;
+        self.loop_over([own, total, stride], (&rings, subtiles), |emitter, tile| {
+            emitter.bind_tile(op, raster, &counts, tile)?;
+            emitter.loops += 1;
+            emitter.tile(body, turns)?;
+            emitter.loops -= 1;
+            emitter.pass_tiles(op, &rings, Int::Known(turns.count - 1))
+        })?;
         if turns.count == 1 {
             return Ok(());
         }
@@ -119,6 +94,39 @@ impl<'c> Emitter<'c> {
             self.end_turns(turns, tiles)?;
         }
         self.pass_tiles(op, &rings, tiles)
+    }
+
+    /// A loop over numbers of tiles, which carries the state of rings, and that of subtiles where `subtiles` says so.
+    fn loop_over(
+        &mut self,
+        bounds: [Int<'c>; 3],
+        (rings, subtiles): (&[RingKey], bool),
+        body: impl FnOnce(&mut Self, Val<'c>) -> PassResult<'c>,
+    ) -> PassResult<'c> {
+        let mut carried = self.cursor_values(rings)?;
+        carried.extend(self.subtile_values(subtiles)?);
+        let bounds = bounds.map(|bound| self.ints().value(bound));
+        let mut start = bounds.into_iter().collect::<PassResult<'c, Vec<_>>>()?;
+        start.extend(&carried);
+        let i32 = types::integer(self.builder, 32);
+        let (region, arguments, inner) = self.builder.region(&vec![i32; 1 + carried.len()]);
+        let outside = std::mem::replace(&mut self.builder, inner);
+        let Some((&tile, cursors)) = arguments.split_first() else {
+            return Err(self.error("a loop without its variable"));
+        };
+        self.set_carried(rings, cursors);
+        body(self, tile)?;
+        let mut yielded = self.cursor_values(rings)?;
+        yielded.extend(self.subtile_values(subtiles)?);
+        self.builder
+            .operation("scf.yield", &yielded, &[], &[], Vec::new())?;
+        self.builder = outside;
+        let types = vec![i32; carried.len()];
+        let emitted = self
+            .builder
+            .operation("scf.for", &start, &types, &[], vec![region])?;
+        self.set_carried(rings, &results(emitted));
+        Ok(())
     }
 
     /// `axe.tile_at`.

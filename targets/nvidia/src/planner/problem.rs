@@ -103,6 +103,8 @@ pub struct Query {
     pub k_first: KFirst,
     /// What shares a scale, where blocks have scales.
     pub blocks: Option<Blocks>,
+    /// Whether the products of the batch are groups of rows of one A, whose sizes are data.
+    pub grouped: bool,
 }
 
 impl Query {
@@ -111,7 +113,9 @@ impl Query {
     #[must_use]
     pub fn of(key: &Key) -> Option<Self> {
         let (unit, bytes, blocks) = match (key.op, key.dtype) {
-            (TunedOp::Gemm, DType::F16 | DType::BF16) => (Unit::Half, 2, None),
+            (TunedOp::Gemm | TunedOp::GroupedGemm, DType::F16 | DType::BF16) => {
+                (Unit::Half, 2, None)
+            }
             (TunedOp::GemmRowScaled, DType::F8E4M3) => (Unit::Byte, 1, None),
             (TunedOp::GemmBlockScaled, DType::F8E4M3) => (Unit::Byte, 1, Some(BLOCKS)),
             _ => return None,
@@ -128,9 +132,14 @@ impl Query {
             OperandOrder::Tt => (true, true),
         };
         let rows = [if trans_a { m } else { k }, if trans_b { k } else { n }];
+        let grouped = key.op == TunedOp::GroupedGemm;
+        if grouped && trans_a {
+            return None;
+        }
+        let groups = size(key.groups)?;
         let problem = Problem {
-            batch: 1,
-            m,
+            batch: groups,
+            m: count(m, groups),
             n,
             k,
             element_bytes: bytes,
@@ -140,7 +149,8 @@ impl Query {
         Some(Self {
             problem,
             blocks,
-            wgmma: takes || problem.pays_for_copies(),
+            grouped,
+            wgmma: takes || grouped || problem.pays_for_copies(),
             k_first: KFirst {
                 a: trans_a,
                 b: !trans_b,

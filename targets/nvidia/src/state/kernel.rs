@@ -13,7 +13,7 @@ use axe_passes::ir::facts::Facts;
 use axe_passes::ir::types::is_token;
 use axe_passes::ir::value::{identity, name, only_result, operands, results};
 use axe_passes::ir::walk::{block_arguments, blocks, nested, operations};
-use axe_passes::ir::{Op, Val, attribute};
+use axe_passes::ir::{DYNAMIC, Op, Val, attribute};
 use axe_passes::{PassError, PassResult, speculation};
 use melior::ir::operation::OperationLike;
 use melior::ir::{BlockRef, Type, TypeLike, ValueLike};
@@ -239,6 +239,7 @@ impl<'c> Reader<'_, 'c> {
             ops::SLICE => self.memory(op, Self::slice),
             ops::VIEW => self.memory(op, Self::view),
             ops::PEER => self.memory(op, Self::peer),
+            "memref.subview" => self.memory(op, Self::first_rows),
             ops::ALLOC => self.memory(op, |_, op| alloc(op)),
             ops::MAP => {
                 self.scalars(op);
@@ -389,6 +390,26 @@ impl<'c> Reader<'_, 'c> {
     fn view(&self, op: Op<'c>) -> Result<Storage<'c>, String> {
         let result = only_result(op).ok_or("expected a result")?;
         storage::view(self.source(op)?, result.r#type())
+    }
+
+    /// The first rows of an argument, of which there are as many as an operand says: what is behind them does not exist.
+    fn first_rows(&self, op: Op<'c>) -> Result<Storage<'c>, String> {
+        let source = self.source(op)?;
+        let of = |name| op.attribute(name).ok().and_then(attribute::read_i64s);
+        let sizes = of("static_sizes").unwrap_or_default();
+        let first = of("static_offsets").is_some_and(|offsets| offsets.iter().all(|at| *at == 0));
+        let dense = of("static_strides").is_some_and(|strides| strides.iter().all(|by| *by == 1));
+        let whole = source.origin.as_ref().is_some_and(|origin| origin.whole);
+        let rows = sizes.first() == Some(&DYNAMIC) && sizes.get(1..) == source.shape.get(1..);
+        if !(first && dense && rows && whole) || source.is_guarded() {
+            return Err("expected the first rows of a kernel's argument, as many as a value says, and all of each".to_owned());
+        }
+        Ok(Storage {
+            shape: sizes,
+            // A tensor map has the bounds of the whole argument.
+            origin: None,
+            ..source.clone()
+        })
     }
 
     /// The same storage of another CTA.

@@ -122,6 +122,7 @@ impl Gemm {
             m: self.m,
             n: self.n,
             k: self.k,
+            groups: 1,
         }
     }
 }

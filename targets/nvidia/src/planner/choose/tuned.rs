@@ -126,6 +126,7 @@ mod tests {
                 m,
                 n,
                 k: 4096,
+                groups: 1,
             },
             plan: plan.to_owned(),
             time_us: 10.0,

@@ -6,7 +6,6 @@ use crate::facts::chip::{Chip, MULTIPROCESSOR_REGISTERS, THREAD_REGISTERS};
 use crate::planner::knobs::{Mainloop, Plan, Schedule, Sharing};
 use crate::planner::layouts::ROW_BYTES;
 use crate::planner::problem::KFirst;
-use crate::planner::row_tile::RowTile;
 use crate::state::slots::STORE_PIPELINE_BYTES;
 use crate::vocabulary::WARPGROUP;
 use axe_dialect::RasterOrder;
@@ -172,8 +171,10 @@ impl Wgmma {
             (Decomposition::DataParallel(_), _) => Decomposition::DataParallel(cluster),
             (Decomposition::SplitK(_, splits), _) => Decomposition::SplitK(cluster, splits),
             (Decomposition::StreamK(_, splits), _) => Decomposition::StreamK(cluster, splits),
-            (Decomposition::ClusterSplitK(_), Cluster::Alone) => return Some(self),
-            (Decomposition::ClusterSplitK(_), _) => return None,
+            (Decomposition::ClusterSplitK(_) | Decomposition::Grouped, Cluster::Alone) => {
+                return Some(self);
+            }
+            (Decomposition::ClusterSplitK(_) | Decomposition::Grouped, _) => return None,
         };
         Some(self)
     }
@@ -287,7 +288,7 @@ impl Wgmma {
     #[must_use]
     pub fn plan(self) -> Plan {
         let (sharing, splits) = self.decomposition.sharing();
-        let shared = sharing != Sharing::DataParallel;
+        let other = sharing != Sharing::DataParallel;
         Plan {
             mainloop: Some(Mainloop::Wgmma),
             tile: Some(self.tile),
@@ -297,8 +298,8 @@ impl Wgmma {
             swizzle: Some(self.raster.swizzle),
             cluster: Some(self.cluster().shape()),
             swap_ab: self.swap_ab.then_some(true),
-            decomposition: shared.then_some(sharing),
-            splits: shared.then_some(splits),
+            decomposition: other.then_some(sharing),
+            splits: (other && sharing != Sharing::Grouped).then_some(splits),
             schedule: self.is_pingpong().then_some(self.schedule),
             registers: self.registers,
             ..Plan::default()
@@ -365,80 +366,6 @@ impl Wgmma {
         ((chip.shared_bytes - pipelined - RESERVED) / stage).min(8)
     }
 
-    /// The tile whose depth so many CTAs of a cluster share; `None` when their parts of the result have no threads each,
-    /// nothing fits, or it is in a cluster that fetches operands.
-    #[must_use]
-    pub fn cluster_split_k(mut self, splits: i64, bytes: i64, chip: &Chip) -> Option<Self> {
-        match splits {
-            1 => return Some(self.data_parallel()),
-            _ if !SPLITS.contains(&splits) => return None,
-            _ => {}
-        }
-        let alone = self.cluster() == Cluster::Alone && !self.is_pingpong();
-        self.decomposition = Decomposition::ClusterSplitK(splits);
-        self.stages = self.most_stages(0, bytes, chip);
-        (alone && self.stages >= 2 && self.part().is_some()).then_some(self)
-    }
-
-    /// The tile that is one CTA's.
-    #[must_use]
-    pub const fn data_parallel(mut self) -> Self {
-        self.decomposition = Decomposition::DataParallel(self.cluster());
-        self
-    }
-
-    /// A CTA's columns of a tile that is split, as the consumers' threads hold them after summing the parts.
-    #[must_use]
-    pub fn part(self) -> Option<RowTile> {
-        let [rows, n, _] = self.tile;
-        let (columns, threads) = (n / self.cluster_splits(), self.consumers * WARPGROUP);
-        let tile = |vector: i64| RowTile {
-            rows,
-            columns,
-            along: columns / vector,
-            vector,
-            across: threads / (columns / vector).max(1),
-        };
-        let fits = |tile: &RowTile| {
-            let along = u64::try_from(tile.along).unwrap_or(0);
-            columns * self.cluster_splits() == n
-                && columns % tile.vector == 0
-                && along.is_power_of_two()
-                && tile.threads() == threads
-                && rows % tile.across == 0
-        };
-        [4, 2, 1].into_iter().map(tile).find(fits)
-    }
-
-    /// Whether each CTA of a tile has a part of this depth.
-    #[must_use]
-    pub const fn can_split(self, k: i64) -> bool {
-        k > (self.cluster_splits() - 1) * self.tile[2]
-    }
-
-    /// The tile whose depth, of so many elements, this many CTAs share through memory; `None` where one would have none of
-    /// it, or each consumer has a tile of its own.
-    #[must_use]
-    pub fn split_k(mut self, splits: i64, k: i64) -> Option<Self> {
-        let possible = !self.is_pingpong() && (1..=MOST_SPLITS).contains(&splits);
-        self.decomposition = match splits {
-            1 => Decomposition::DataParallel(self.cluster()),
-            _ => Decomposition::SplitK(self.cluster(), splits),
-        };
-        (possible && k > (splits - 1) * self.tile[2]).then_some(self)
-    }
-
-    /// The tile that so many CTAs share in the last wave; `None` where the instruction's rows are the result's columns.
-    #[must_use]
-    pub const fn stream_k(mut self, splits: i64) -> Option<Self> {
-        self.decomposition = match splits {
-            1 => Decomposition::DataParallel(self.cluster()),
-            2..=MOST_SPLITS if !self.swap_ab => Decomposition::StreamK(self.cluster(), splits),
-            _ => return None,
-        };
-        Some(self)
-    }
-
     /// CTAs of a cluster.
     #[must_use]
     pub const fn ctas(self) -> i64 {
@@ -492,5 +419,6 @@ impl fmt::Display for Wgmma {
     }
 }
 
+mod sharing;
 #[cfg(test)]
 mod tests;

@@ -57,6 +57,8 @@ pub enum Decomposition {
     SplitK(Cluster, i64),
     /// The same for the tiles of the last wave, which do not fill the chip's multiprocessors.
     StreamK(Cluster, i64),
+    /// A tile is one CTA's, of groups of rows that are found by their offsets.
+    Grouped,
 }
 
 impl Decomposition {
@@ -67,7 +69,7 @@ impl Decomposition {
             Self::DataParallel(cluster) | Self::SplitK(cluster, _) | Self::StreamK(cluster, _) => {
                 cluster
             }
-            Self::ClusterSplitK(_) => Cluster::Alone,
+            Self::ClusterSplitK(_) | Self::Grouped => Cluster::Alone,
         }
     }
 
@@ -79,6 +81,7 @@ impl Decomposition {
             Self::ClusterSplitK(splits) => (Sharing::ClusterSplitK, splits),
             Self::SplitK(_, splits) => (Sharing::SplitK, splits),
             Self::StreamK(_, splits) => (Sharing::StreamK, splits),
+            Self::Grouped => (Sharing::Grouped, 1),
         }
     }
 }

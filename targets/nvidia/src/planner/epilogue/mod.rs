@@ -60,6 +60,29 @@ impl<'a, 'c> Epilogue<'a, 'c> {
 }
 
 impl<'c> Epilogue<'_, 'c> {
+    /// The same, but that rows from `end` on are not stored: those of a tile that reaches into the next group.
+    ///
+    /// # Errors
+    /// When an operation cannot be built.
+    pub(super) fn up_to(&self, code: Code<'c>, end: Val<'c>) -> PassResult<'c, Self> {
+        let first_rows = |((_, kind), to): (&(Val<'c>, Kind), &Argument<'c>)| {
+            let memref = match kind {
+                Kind::Full | Kind::Row => code.first_rows(to.memref, &to.extents, end)?,
+                Kind::Column => to.memref,
+            };
+            let extents = to.extents.clone();
+            Ok(Argument { memref, extents })
+        };
+        let outputs = self.fusion.outputs.iter().zip(&self.outputs);
+        Ok(Self {
+            gemm: self.gemm,
+            fusion: self.fusion,
+            inputs: self.inputs.clone(),
+            scalars: self.scalars.clone(),
+            outputs: outputs.map(first_rows).collect::<PassResult<_>>()?,
+        })
+    }
+
     /// The group's values on a tile at this place.
     pub(super) fn evaluator<'e>(
         &'e self,

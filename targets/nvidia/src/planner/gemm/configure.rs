@@ -4,7 +4,7 @@ use super::offered;
 use super::product::Gemm;
 use crate::facts::chip::Chip;
 use crate::planner::config::{Cluster, Config, Decomposition, MOST_SPLITS, Mma, Raster, Wgmma};
-use crate::planner::knobs::{Mainloop, Plan, Schedule, Sharing};
+use crate::planner::knobs::{Mainloop, Plan, Schedule, Sharing, Value as _};
 use crate::planner::layouts::Grid;
 use crate::planner::mainloop::mma_scaled;
 use crate::planner::model;
@@ -37,8 +37,18 @@ impl Gemm<'_> {
     pub(in crate::planner) fn configure(&self, plan: &Plan, chip: &Chip) -> Configured<Config> {
         Ok(match self.wgmma(plan, chip)? {
             Some(config) => Config::Wgmma(config),
+            None if self.groups.is_some() => return Err(self.grouped_by_mma(chip)),
             None => Config::Mma(self.mma(plan, chip)?),
         })
+    }
+
+    /// Why there is no kernel of a product of groups of rows.
+    fn grouped_by_mma(&self, chip: &Chip) -> String {
+        let reason = match self.admits_wgmma(chip) {
+            Err(reason) => reason,
+            Ok(()) => "axe.plan asks for mainloop = \"mma\"".to_owned(),
+        };
+        format!("the tile scheduler of groups is for mainloop = \"wgmma\" alone: {reason}")
     }
 
     /// The configuration of `wgmma`, where the chip and the operands allow one.
@@ -74,14 +84,17 @@ impl Gemm<'_> {
         let query = self.query_where(true);
         let whole = |config: &Wgmma| match config.decomposition() {
             Decomposition::SplitK(..) | Decomposition::StreamK(..) => self.not_shared().is_none(),
-            Decomposition::DataParallel(_) | Decomposition::ClusterSplitK(_) => true,
+            Decomposition::DataParallel(_)
+            | Decomposition::ClusterSplitK(_)
+            | Decomposition::Grouped => true,
         };
         offered::choose_of(query, chip, whole)
     }
 
     /// Whether warps alone are quicker; they multiply no bytes.
     fn is_short(&self) -> bool {
-        let known = self.m != DYNAMIC && self.scales.is_none() && self.unit != Unit::Byte;
+        let plain = self.scales.is_none() && self.groups.is_none();
+        let known = self.m != DYNAMIC && plain && self.unit != Unit::Byte;
         known && offered::is_short(self.problem())
     }
 
@@ -114,6 +127,9 @@ impl Gemm<'_> {
 
     /// The configuration with a plan's way to share depth, out of a cluster where that shares it.
     fn decomposed(&self, plan: &Plan, config: Wgmma, chip: &Chip) -> Configured<Wgmma> {
+        if self.groups.is_some() || plan.decomposition == Some(Sharing::Grouped) {
+            return self.grouped(plan, config);
+        }
         let Some(sharing) = plan.decomposition else {
             return Ok(config);
         };
@@ -134,6 +150,7 @@ impl Gemm<'_> {
                 .filter(|config| config.can_split(self.k)),
             Sharing::SplitK => whole.split_k(splits, self.k),
             Sharing::StreamK => whole.stream_k(splits),
+            Sharing::Grouped => whole.grouped(),
         }
         .ok_or_else(|| {
             let expected = match sharing {
@@ -143,6 +160,38 @@ impl Gemm<'_> {
             };
             format!("expected {expected}, got {splits} of {config}")
         })
+    }
+
+    /// The configuration over the tiles of groups of rows.
+    fn grouped(&self, plan: &Plan, config: Wgmma) -> Configured<Wgmma> {
+        let asked = plan.decomposition.unwrap_or(Sharing::Grouped);
+        if self.groups.is_none() || asked != Sharing::Grouped {
+            let (op, expected) = match self.groups {
+                None => (
+                    "a product without groups of rows",
+                    "another decomposition than",
+                ),
+                Some(_) => ("axe.grouped_gemm", "decomposition ="),
+            };
+            return Err(format!(
+                "expected {expected} \"grouped\" in axe.plan of {op}, got {}",
+                asked.entry()
+            ));
+        }
+        if let Some(shape) = plan.cluster.filter(|shape| *shape != [1, 1]) {
+            return Err(format!(
+                "expected no cluster with decomposition = \"grouped\" in axe.plan, got {shape:?}"
+            ));
+        }
+        if plan.raster == Some(RasterOrder::Hilbert) {
+            return Err("expected another raster than \"hilbert\" with decomposition = \"grouped\" in axe.plan: it needs counts of tiles that are known".to_owned());
+        }
+        match config.is_grouped() {
+            true => Ok(config),
+            false => config.data_parallel().alone().grouped().ok_or_else(|| {
+                format!("expected no swap_ab and schedule = \"cooperative\" with decomposition = \"grouped\" in axe.plan, got {config}")
+            }),
+        }
     }
 
     /// Why no tile's depth can be shared through memory, where it cannot.

@@ -24,6 +24,10 @@ pub(super) fn grid<'c>(
 ) -> PassResult<'c, [Val<'c>; 3]> {
     let code = Code { builder: *builder };
     let columns = count(gemm.n, bn);
+    if let Some(groups) = &gemm.groups {
+        let tiles = tiles_of_groups(builder, gemm, groups.count, [bm, columns])?;
+        return Ok([tiles, code.index(1)?, code.index(1)?]);
+    }
     let tiles = if gemm.m == DYNAMIC && gemm.batch.is_none() {
         let rows = code.ceil_div(leading(builder, gemm.result)?, bm)?;
         code.times(rows, columns)?
@@ -47,6 +51,23 @@ pub(super) fn grid<'c>(
         return Ok([code.mul(tiles, batch)?, one, one]);
     }
     Ok([tiles, code.index(1)?, batch])
+}
+
+/// Tiles of groups of rows at the most: each group, and the rows of none before and behind them, may begin inside a tile.
+fn tiles_of_groups<'c>(
+    builder: &Builder<'c>,
+    gemm: &Gemm<'c>,
+    groups: i64,
+    [bm, columns]: [i64; 2],
+) -> PassResult<'c, Val<'c>> {
+    let code = Code { builder: *builder };
+    let rows = code.ceil_div(leading(builder, gemm.result)?, bm)?;
+    let groups = match groups {
+        DYNAMIC => leading(builder, gemm.b)?,
+        known => code.index(known)?,
+    };
+    let more = code.add(groups, code.index(2)?)?;
+    code.times(code.add(rows, more)?, columns)
 }
 
 fn batch_extent<'c>(builder: &Builder<'c>, gemm: &Gemm<'c>) -> PassResult<'c, Val<'c>> {

@@ -108,7 +108,12 @@ impl Family for Gemms {
             DYNAMIC => "?".to_owned(),
             rows => rows.to_string(),
         };
-        format!("{rows} x {n} x {k} of {element}")
+        let groups = match &operators.gemm.groups {
+            None => String::new(),
+            Some(groups) if groups.count == DYNAMIC => " in groups".to_owned(),
+            Some(groups) => format!(" in {} groups", groups.count),
+        };
+        format!("{rows} x {n} x {k} of {element}{groups}")
     }
 
     fn declined(operators: &Read<'_>, config: Config, chip: &Chip) -> Option<String> {
@@ -167,7 +172,7 @@ impl<'c> Product<'_, 'c> {
         Ok(ins)
     }
 
-    /// What a kernel reads beside A and B: scales, and what the epilogue reads; and what it writes.
+    /// What a kernel reads beside A and B: scales or offsets, and what the epilogue reads; and what it writes.
     fn others(
         &self,
         launch: &mut Launch<'_, 'c>,
@@ -179,6 +184,10 @@ impl<'c> Product<'_, 'c> {
                 let shape = builder.tensor_of(scale)?.shape;
                 ins.push(frame.operand(builder, scale, &shape)?);
             }
+        }
+        if let Some(groups) = &self.gemm.groups {
+            let shape = builder.tensor_of(groups.offsets)?.shape;
+            ins.push(frame.operand(builder, groups.offsets, &shape)?);
         }
         self.epilogue(launch, ins)
     }
@@ -212,7 +221,10 @@ impl<'c> Product<'_, 'c> {
     ) -> PassResult<'c, String> {
         let Self { gemm, fusion } = *self;
         let (frame, builder) = (&mut *launch.frame, launch.builder);
-        let name = frame.name("gemm");
+        let name = frame.name(match gemm.groups {
+            None => "gemm",
+            Some(_) => "grouped_gemm",
+        });
         let types = argument_types(ins, &fusion.scalars, outs);
         let mut kernel = Kernel::new(builder.location, frame.module, &types);
         let (threads, span) = match config {

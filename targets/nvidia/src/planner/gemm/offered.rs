@@ -71,6 +71,7 @@ pub(in crate::planner) const fn is_short(problem: Problem) -> bool {
 /// The configurations to choose from.
 pub(in crate::planner) fn all(query: Query, chip: &Chip) -> Vec<Wgmma> {
     match query.blocks {
+        _ if query.grouped => of_groups(query, chip),
         Some(blocks) => of_blocks(query.problem, blocks, chip),
         None => usual(query.problem, query.k_first, chip),
     }
@@ -137,6 +138,16 @@ fn with_last_wave(
     chip: &Chip,
 ) -> impl Iterator<Item = Wgmma> + use<> {
     std::iter::once(config).chain(stream_k::offered(config, problem, chip))
+}
+
+/// Those of groups of rows.
+fn of_groups(query: Query, chip: &Chip) -> Vec<Wgmma> {
+    let bytes = query.problem.element_bytes;
+    let shapes = SHAPES.into_iter();
+    shapes
+        .filter_map(|shape| Wgmma::new(shape, bytes, chip)?.grouped())
+        .filter(|config| config.reads(query.k_first, bytes))
+        .collect()
 }
 
 /// Those of products whose blocks have scales.
@@ -273,6 +284,7 @@ mod tests {
             wgmma: true,
             k_first,
             blocks: None,
+            grouped: false,
         }
     }
 

@@ -3,9 +3,9 @@
 use super::offered;
 use crate::facts::chip::Chip;
 use crate::planner::knobs::{Plan, Precision};
-use crate::planner::problem::{BLOCKS, Blocks, KFirst, Problem, Query, Unit, takes_rows};
+use crate::planner::problem::{BLOCKS, Blocks, KFirst, Problem, Query, Unit, count, takes_rows};
 use crate::planner::scheduler::Extents;
-use axe_dialect::ops::ScaledGemmOp;
+use axe_dialect::ops::{GroupedGemmOp, ScaledGemmOp};
 use axe_dialect::{Typed, element_type};
 use axe_package::{DType, Key, OperandOrder, TunedOp};
 use axe_passes::fuse::operators::start_of;
@@ -20,6 +20,8 @@ use melior::ir::{Type, TypeLike, ValueLike};
 
 /// What a dynamic extent is expected to be when tiles are chosen.
 const EXPECTED: i64 = 2048;
+/// The same for a number of products.
+const EXPECTED_BATCH: i64 = 8;
 
 /// A matrix product, read.
 #[derive(Clone, Debug)]
@@ -42,6 +44,8 @@ pub(in crate::planner) struct Gemm<'c> {
     pub unit: Unit,
     /// The scales of its blocks, where they have some.
     pub scales: Option<Scales<'c>>,
+    /// The groups of its rows, each of which has a matrix of B, where it has some.
+    pub groups: Option<Groups<'c>>,
     /// What its `axe.plan` asks for.
     pub asked: Plan,
     /// Why integers of 8 bits are not multiplied by wgmma.
@@ -75,6 +79,24 @@ impl<'c> Scales<'c> {
                 k: block("block_k").unwrap_or(128),
             },
         })
+    }
+}
+
+/// The groups of rows of a product.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::planner) struct Groups<'c> {
+    /// Where they begin, and where the last one ends: one more than there are groups.
+    pub offsets: Val<'c>,
+    /// How many there are.
+    pub count: i64,
+}
+
+impl<'c> Groups<'c> {
+    /// The groups of an operator that has some.
+    fn of(op: Op<'c>) -> Option<Self> {
+        let GroupedGemmOp { b, offsets, .. } = GroupedGemmOp::of(op)?;
+        let count = *types::shape(b.r#type())?.first()?;
+        Some(Self { offsets, count })
     }
 }
 
@@ -123,6 +145,7 @@ impl<'c> Gemm<'c> {
             accumulator: tr.element,
             unit: Unit::Scalar,
             scales,
+            groups: Groups::of(op),
             declined: None,
             asked: asked(op)?,
         };
@@ -194,12 +217,19 @@ impl<'c> Gemm<'c> {
 
     /// The extents as the cost model takes them.
     pub(in crate::planner) fn problem(&self) -> Problem {
-        let expected = |extent| if extent == DYNAMIC { EXPECTED } else { extent };
+        let or = |extent, expected| if extent == DYNAMIC { expected } else { extent };
+        let m = or(self.m, EXPECTED);
+        // Groups are expected to be as long as each other.
+        let (batch, m) = match &self.groups {
+            None => (self.batch.map_or(1, |batch| or(batch, EXPECTED_BATCH)), m),
+            Some(groups) => {
+                let groups = or(groups.count, EXPECTED_BATCH).max(1);
+                (groups, count(m, groups))
+            }
+        };
         Problem {
-            batch: self
-                .batch
-                .map_or(1, |batch| if batch == DYNAMIC { 8 } else { batch }),
-            m: expected(self.m),
+            batch,
+            m,
             n: self.n,
             k: self.k,
             element_bytes: element_bytes(self.element),
@@ -219,6 +249,7 @@ impl<'c> Gemm<'c> {
             wgmma,
             k_first: self.k_first(),
             blocks: self.scales.map(|scales| scales.blocks),
+            grouped: self.groups.is_some(),
         }
     }
 
@@ -234,11 +265,15 @@ impl<'c> Gemm<'c> {
     pub(in crate::planner) fn key(&self, chip: &Chip) -> Option<Key> {
         let element = self.element;
         let float8 = |value: Val<'_>| element_type(value.r#type()).to_string() == "f8E4M3FN";
+        let plain = match self.groups {
+            None => TunedOp::Gemm,
+            Some(_) => TunedOp::GroupedGemm,
+        };
         let (op, dtype) = if element.is_f16() {
-            (TunedOp::Gemm, DType::F16)
+            (plain, DType::F16)
         } else if element.is_bf16() {
-            (TunedOp::Gemm, DType::BF16)
-        } else if float8(self.a) && float8(self.b) {
+            (plain, DType::BF16)
+        } else if self.groups.is_none() && float8(self.a) && float8(self.b) {
             // What a product is multiplied by afterwards changes little.
             let op = match self.scales {
                 None => TunedOp::GemmRowScaled,
@@ -266,6 +301,7 @@ impl<'c> Gemm<'c> {
             m: extent(self.m)?,
             n: extent(self.n)?,
             k: extent(self.k)?,
+            groups: extent(self.groups.map_or(1, |groups| groups.count))?,
         })
     }
 
@@ -312,9 +348,11 @@ impl<'c> Gemm<'c> {
         let operands = [self.extents_of_a(), self.extents_of_b()];
         let other = operands.iter().find(|extents| !self.takes_rows(extents));
         match other.and_then(|extents| extents.last()) {
-            Some(row) if !self.problem().pays_for_copies() => Err(format!(
-                "an operand's rows of {row} elements are no multiple of 16 bytes, which its descriptor needs, and the product is too small for a copy to pay"
-            )),
+            Some(row) if self.groups.is_none() && !self.problem().pays_for_copies() => {
+                Err(format!(
+                    "an operand's rows of {row} elements are no multiple of 16 bytes, which its descriptor needs, and the product is too small for a copy to pay"
+                ))
+            }
             _ => Ok(()),
         }
     }
@@ -349,11 +387,13 @@ impl<'c> Gemm<'c> {
     }
 
     pub(in crate::planner) fn extents_of_b(&self) -> Vec<i64> {
-        if self.trans_b {
+        let matrix = if self.trans_b {
             self.shape(self.n, self.k)
         } else {
             self.shape(self.k, self.n)
-        }
+        };
+        let groups = self.groups.iter().map(|groups| groups.count);
+        groups.chain(matrix).collect()
     }
 }
 

@@ -39,18 +39,19 @@ pub(in crate::planner) fn candidates(
 ) -> Vec<Candidate<Config>> {
     let problem = query.problem;
     let wgmma = query.wgmma && chip.has_wgmma && chip.has_tma;
-    let short = query.blocks.is_none() && offered::is_short(problem);
+    let short = query.blocks.is_none() && !query.grouped && offered::is_short(problem);
     let own = (wgmma && !short)
         .then(|| offered::choose(query, chip))
         .flatten()
         .map(Config::Wgmma);
-    let own = own.or_else(|| model::mma::choose(problem, chip).map(Config::Mma));
+    let by_mma = || model::mma::choose(problem, chip).map(Config::Mma);
+    let own = own.or_else(|| (!query.grouped).then(by_mma).flatten());
     let mut all = Vec::new();
     if wgmma {
         all.extend(by_wgmma(query, chip));
     }
     // A descriptor's tile has 64 rows at least: few rows may be quicker without.
-    if !wgmma || problem.m <= 64 {
+    if !query.grouped && (!wgmma || problem.m <= 64) {
         let mma = model::mma::candidates(problem, chip).into_iter();
         all.extend(mma.map(|config| Tried {
             config: Config::Mma(config),
@@ -80,6 +81,10 @@ fn by_wgmma(query: Query, chip: &Chip) -> Vec<Tried<Config>> {
     let more = SHAPES
         .into_iter()
         .filter_map(|shape| Wgmma::new(shape, bytes, chip))
+        .filter_map(|config| match query.grouped {
+            true => config.grouped(),
+            false => Some(config),
+        })
         .filter(|config| config.reads(query.k_first, bytes) && query.blocks.is_none());
     // Clusters come with the orders, but where the last wave's tiles are shared among as many as there are for it.
     let alone = |config: Wgmma| match config.decomposition() {
@@ -108,7 +113,11 @@ fn orders(config: Wgmma, query: Query, chip: &Chip) -> Vec<Wgmma> {
     let columns = count(problem.n, n);
     let mut seen = Vec::new();
     let mut all = Vec::new();
-    for (order, group) in ORDERS {
+    // Hilbert's curve needs counts of tiles that are known.
+    let orders = ORDERS.into_iter();
+    for (order, group) in
+        orders.filter(|(order, _)| !query.grouped || *order != RasterOrder::Hilbert)
+    {
         // One wave visits all tiles at once, and a group of more rows than there are is all of them.
         let effect = match order {
             _ if rows * columns * problem.batch <= chip.multiprocessors => (RasterOrder::Groups, 0),
@@ -158,6 +167,7 @@ mod tests {
             },
             wgmma: k % 8 == 0,
             blocks: None,
+            grouped: false,
             k_first: KFirst { a: false, b: false },
         }
     }

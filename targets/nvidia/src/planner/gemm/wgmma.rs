@@ -12,15 +12,19 @@ use crate::planner::epilogue::subtile::Subtile;
 use crate::planner::mainloop::operand::OperandTile;
 use crate::planner::mainloop::scales::BlockScales;
 use crate::planner::mainloop::wgmma::{Mainloop, sums};
+use crate::planner::scheduler::grouped::GroupTile;
 use crate::planner::scheduler::stream_k::LastWave;
 use crate::planner::scheduler::{Scheduler, WorkTile};
 use axe_dialect::Level;
 use axe_passes::PassResult;
-use axe_passes::build::{Code, Kernel, layout_error};
+use axe_passes::build::{Code, Kernel, Number, layout_error};
 use axe_passes::fuse::arguments::Arguments;
+use axe_passes::fuse::evaluate::{Evaluator, Origin};
 use axe_passes::fuse::frame::{Operand, Out};
 use axe_passes::fuse::fusion::Fusion;
 use axe_passes::fuse::registers::registers;
+use axe_passes::ir::Val;
+use melior::ir::ValueLike;
 
 /// The kernel of a product.
 pub(super) struct WgmmaKernel<'a, 'c> {
@@ -65,7 +69,9 @@ impl<'c> WgmmaKernel<'_, 'c> {
         let [m, n, k] = config.tile();
         let failed = |error| layout_error(code.builder.location, error);
         let registers = registers(code, [m, n], sums(config).map_err(failed)?)?;
-        let scheduler = Scheduler::new(code, config, gemm.extents(), self.last, &a)?;
+        let offsets = gemm.groups.as_ref().and_then(|_| operands.next());
+        let groups = offsets.map(|offsets| (offsets, b.clone()));
+        let scheduler = Scheduler::new(code, config, gemm.extents(), self.last, (&a, groups))?;
         let stages = config.stages();
         let operands = [
             OperandTile::new(code, a, stages, gemm.trans_a, [m, k])?,
@@ -108,7 +114,9 @@ impl<'c> Parts<'_, 'c> {
         code.scope(Level::Warpgroup, [0, 1], own, |code| {
             code.scope(Level::Warp, [0, 1], None, |code| {
                 self.scheduler.visit(code, false, |code, work| {
-                    self.mainloop.produce(code, &work.origin, work.steps)
+                    let matrix = work.group.map(|group| group.matrix);
+                    let mainloop = &self.mainloop;
+                    mainloop.produce(code, &work.origin, matrix, work.steps)
                 })
             })
         })?;
@@ -139,16 +147,73 @@ impl<'c> Parts<'_, 'c> {
             Some(_) => None,
         };
         let steps = self.scheduler.steps_of(&work);
-        let sum = mainloop.consume(code, &work, steps, start)?;
-        match (work.sums, self.subtiles.as_slice()) {
+        let sum = match work.group {
+            None => mainloop.consume(code, &work, steps, start)?,
+            Some(group) => self.sum_of_group(code, group)?,
+        };
+        match (work.sums, work.group) {
             (Some(at), _) => epilogue.keep(code, &registers.shape, at, sum),
-            (None, [] | [_]) => epilogue.store(&mut evaluator, sum),
-            (None, subtiles) => {
+            (None, None) => self.store(epilogue, &mut evaluator, sum),
+            (None, Some(group)) => self.store_group(code, &work.origin, group, sum),
+        }
+    }
+
+    /// The sums of a tile of a group, or zeros where it has no matrix. The number of steps is one that is known: ptxas
+    /// completes each product before the next around a loop that may be left out (C7514).
+    fn sum_of_group(&self, code: Code<'c>, group: GroupTile<'c>) -> PassResult<'c, Val<'c>> {
+        let (builder, mainloop) = (code.builder, &self.mainloop);
+        let (first, _, inner) = builder.region(&[]);
+        let then = Code { builder: inner };
+        let rest = self.scheduler.all_steps(then)?.rest(then)?;
+        let sum = mainloop.multiply(then, None, rest)?;
+        inner.operation("scf.yield", &[sum], &[], &[], Vec::new())?;
+        let (second, _, inner) = builder.region(&[]);
+        let otherwise = Code { builder: inner };
+        let zero = otherwise.scalar(mainloop.gemm.accumulator, Number::Of(0))?;
+        let zeros = otherwise.fill(zero, sum.r#type())?;
+        inner.operation("scf.yield", &[zeros], &[], &[], Vec::new())?;
+        let regions = vec![first, second];
+        let chosen = builder.operation("scf.if", &[group.exists], &[sum.r#type()], &[], regions)?;
+        builder.result_of(chosen)
+    }
+
+    /// Stores the results of a tile.
+    fn store(
+        &self,
+        epilogue: &Epilogue<'_, 'c>,
+        evaluator: &mut Evaluator<'_, 'c>,
+        sum: Val<'c>,
+    ) -> PassResult<'c> {
+        match self.subtiles.as_slice() {
+            [] | [_] => epilogue.store(evaluator, sum),
+            subtiles => {
                 // Of three warpgroups a thread has registers for one subtile alone.
                 let ahead = self.config.consumers() <= 2;
-                epilogue.store_subtiles(&mut evaluator, sum, subtiles, ahead)
+                epilogue.store_subtiles(evaluator, sum, subtiles, ahead)
             }
         }
+    }
+
+    /// Stores those of a tile of a group: all of it, or its rows before the group's end.
+    fn store_group(
+        &self,
+        code: Code<'c>,
+        origin: &Origin<'c>,
+        group: GroupTile<'c>,
+        sum: Val<'c>,
+    ) -> PassResult<'c> {
+        let registers = self.mainloop.registers;
+        let next = code.add(origin.row, code.index(self.config.tile()[0])?)?;
+        let whole = code.at_most(next, group.end)?;
+        let store = |code: Code<'c>, epilogue: &Epilogue<'_, 'c>| {
+            let mut evaluator = epilogue.evaluator(code, registers, origin.clone());
+            self.store(epilogue, &mut evaluator, sum)
+        };
+        code.branch(
+            whole,
+            |code| store(code, &self.epilogue),
+            |code| store(code, &self.epilogue.up_to(code, group.end)?),
+        )
     }
 
     /// Clusters compute tiles: each CTA sums a part of the depth, and then a part of the columns over all.
@@ -161,7 +226,7 @@ impl<'c> Parts<'_, 'c> {
             code.scope(Level::Warpgroup, [0, 1], None, |code| {
                 code.scope(Level::Warp, [0, 1], None, |code| {
                     let steps = self.scheduler.share(code, rank, splits)?;
-                    mainloop.produce(code, &origin, steps)
+                    mainloop.produce(code, &origin, None, steps)
                 })
             })?;
             code.scope(Level::Warpgroup, self.consumers(), None, |code| {

@@ -133,7 +133,7 @@ pub enum Schedule {
 }
 choice!(Schedule { "cooperative" => Self::Cooperative, "pingpong" => Self::Pingpong });
 
-/// How CTAs share the depth of tiles.
+/// How CTAs share tiles, and the depth of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sharing {
     /// Not: a tile is one CTA's.
@@ -144,12 +144,15 @@ pub enum Sharing {
     SplitK,
     /// The same for the tiles of the last wave alone.
     StreamK,
+    /// Not, and tiles are those of groups of rows that are data.
+    Grouped,
 }
 choice!(Sharing {
     "data_parallel" => Self::DataParallel,
     "cluster_split_k" => Self::ClusterSplitK,
     "split_k" => Self::SplitK,
     "stream_k" => Self::StreamK,
+    "grouped" => Self::Grouped,
 });
 
 /// What products may round their operands to.

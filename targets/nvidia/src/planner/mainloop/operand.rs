@@ -6,7 +6,6 @@ use axe_layout::{Axis, Iter, Layout, Swizzle};
 use axe_passes::PassResult;
 use axe_passes::build::{Code, layout_error};
 use axe_passes::fuse::arguments::Argument;
-use axe_passes::fuse::evaluate::Origin;
 use axe_passes::fuse::reshape::element_bytes;
 use axe_passes::ir::Val;
 use melior::ir::{Type, ValueLike};
@@ -81,20 +80,20 @@ impl<'c> OperandTile<'c> {
         })
     }
 
-    /// Copies the box that begins at this row and this k to a stage, and signals its slot.
+    /// Copies the box that begins at this row and this k, of a matrix of the batch, to a stage, and signals its slot.
     ///
     /// # Errors
     /// When an operation cannot be built.
     pub(in crate::planner) fn copy(
         &self,
         code: Code<'c>,
-        origin: &Origin<'c>,
+        batch: Option<Val<'c>>,
         [start, k]: [Val<'c>; 2],
         [slot, stage]: [Val<'c>; 2],
         multicast: bool,
     ) -> PassResult<'c> {
         let at = if self.k_first { [k, start] } else { [start, k] };
-        let at: Vec<_> = origin.batch.into_iter().chain(at).collect();
+        let at: Vec<_> = batch.into_iter().chain(at).collect();
         let from = code.global_box(self.global.memref, &self.global.extents, &at, &self.shape)?;
         code.copy_signal(from, self.stage(code, stage)?, slot, multicast)
     }

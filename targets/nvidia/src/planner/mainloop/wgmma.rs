@@ -68,7 +68,7 @@ impl<'c> Mainloop<'_, 'c> {
         }
     }
 
-    /// Fills a stage for each step along k.
+    /// Fills a stage for each step along k, of a group's matrix of B where rows are in groups.
     ///
     /// # Errors
     /// When an operation cannot be built.
@@ -76,8 +76,10 @@ impl<'c> Mainloop<'_, 'c> {
         &self,
         code: Code<'c>,
         origin: &Origin<'c>,
+        matrix: Option<Val<'c>>,
         steps: Steps<'c>,
     ) -> PassResult<'c> {
+        let batches = [origin.batch, matrix.or(origin.batch)];
         let cluster = self.config.cluster();
         let shared = [
             matches!(cluster, Cluster::Columns(_)),
@@ -91,8 +93,9 @@ impl<'c> Mainloop<'_, 'c> {
             let k = code.times(step, self.config.tile()[2])?;
             let (slot, stage) = code.acquire(self.ring)?;
             let starts = [origin.row, origin.column];
-            for ((operand, start), multicast) in self.operands.iter().zip(starts).zip(shared) {
-                operand.copy(code, origin, [start, k], [slot, stage], multicast)?;
+            let boxes = batches.into_iter().zip(starts).zip(shared);
+            for (operand, ((batch, start), multicast)) in self.operands.iter().zip(boxes) {
+                operand.copy(code, batch, [start, k], [slot, stage], multicast)?;
             }
             if let Some(scales) = &self.scales {
                 scales.copy(code, [origin.row, step], [slot, stage])?;

@@ -2,10 +2,12 @@
 //!
 //! * data-parallel: a tile is one CTA's;
 //! * split-K: so many CTAs share each tile's depth, through memory or in a cluster ([`Scheduler::share`]);
+//! * grouped: the tiles of groups of rows, whose ends are data ([`grouped`]);
 //! * stream-K: tiles that fill waves, then the parts of the others ([`stream_k`]).
 //!
 //! The grid is persistent: as many clusters as run at once, each of which goes through its share.
 
+pub(super) mod grouped;
 pub(super) mod stream_k;
 
 use super::config::{Cluster, Raster, Wgmma};
@@ -17,6 +19,7 @@ use axe_passes::fuse::arguments::Argument;
 use axe_passes::fuse::evaluate::Origin;
 use axe_passes::ir::{Builder, DYNAMIC, Val};
 use axe_passes::{PassError, PassResult};
+use grouped::{GroupTile, Groups};
 use stream_k::LastWave;
 
 /// The steps along k that a CTA goes: `count` of them from `first` on.
@@ -41,6 +44,8 @@ pub(super) struct WorkTile<'c> {
     pub steps: Steps<'c>,
     /// Where its sums go, for another kernel to add up; none where its results are stored.
     pub sums: Option<[Val<'c>; 3]>,
+    /// The group that its rows are of, where rows are in groups.
+    pub group: Option<GroupTile<'c>>,
 }
 
 /// The extents of what is scheduled; the rows and the batch may be dynamic.
@@ -62,10 +67,12 @@ pub(super) struct Scheduler<'c> {
     counts: Vec<Val<'c>>,
     /// The result's rows.
     rows: Val<'c>,
+    /// The groups of rows, where there are some.
+    groups: Option<Groups<'c>>,
 }
 
 impl<'c> Scheduler<'c> {
-    /// The tiles of a product of A, the argument.
+    /// The tiles of a product of A, the argument; with groups of its rows, of their offsets and B.
     ///
     /// # Errors
     /// When an operation cannot be built.
@@ -74,7 +81,7 @@ impl<'c> Scheduler<'c> {
         config: Wgmma,
         extents: Extents,
         last: Option<LastWave>,
-        a: &Argument<'c>,
+        (a, groups): (&Argument<'c>, Option<(Argument<'c>, Argument<'c>)>),
     ) -> PassResult<'c, Self> {
         let [high, wide] = config.span();
         let outer = match (config.splits(), extents.batch) {
@@ -100,6 +107,9 @@ impl<'c> Scheduler<'c> {
             last,
             counts: outer.into_iter().chain([row_tiles, columns]).collect(),
             rows,
+            groups: groups
+                .map(|(offsets, b)| Groups::new(code, offsets, &b))
+                .transpose()?,
         })
     }
 
@@ -116,6 +126,9 @@ impl<'c> Scheduler<'c> {
         if let Some(last) = &self.last {
             return self.visit_waves(code, pingpong, last, body);
         }
+        if let Some(groups) = &self.groups {
+            return self.visit_groups(code, groups, body);
+        }
         let Raster { order, swizzle } = self.config.raster();
         code.for_tiles(&self.counts, (order, swizzle), pingpong, |code, at| {
             let &[ref outer @ .., row, column] = at else {
@@ -126,11 +139,13 @@ impl<'c> Scheduler<'c> {
                 (splits @ 2.., Some(part)) => WorkTile {
                     steps: self.share(code, part, splits)?,
                     sums: Some([part, origin.row, origin.column]),
+                    group: None,
                     origin,
                 },
                 (_, batch) => WorkTile {
                     steps: self.all_steps(code)?,
                     sums: None,
+                    group: None,
                     origin: Origin { batch, ..origin },
                 },
             };
@@ -168,6 +183,7 @@ impl<'c> Scheduler<'c> {
                 origin: origin(code, number)?,
                 steps: self.all_steps(code)?,
                 sums: None,
+                group: None,
             };
             body(code, work)
         })?;
@@ -176,27 +192,39 @@ impl<'c> Scheduler<'c> {
             let &[part, number] = at else {
                 return Err(lost(code));
             };
-            // As many steps in each part: those beyond the last add zeros.
-            let steps = Steps {
-                first: Some(code.times(part, last.steps)?),
-                count: code.index(last.steps)?,
-            };
-            let place = match config.cluster() {
-                Cluster::Alone => number,
-                cluster => {
-                    let first = code.times(number, cluster.ctas())?;
-                    code.add(first, code.rank_in_cluster()?)?
-                }
-            };
-            let sums = [part, code.times(place, config.tile()[0])?, code.index(0)?];
+            let (steps, sums) = self.part(code, last, [part, number])?;
             let number = code.add(number, code.index(last.whole)?)?;
             let work = WorkTile {
                 origin: origin(code, number)?,
                 steps,
                 sums: Some(sums),
+                group: None,
             };
             body(code, work)
         })
+    }
+
+    /// The steps of a part of the last wave's tile of this number, and the place of its sums.
+    fn part(
+        &self,
+        code: Code<'c>,
+        last: &LastWave,
+        [part, number]: [Val<'c>; 2],
+    ) -> PassResult<'c, (Steps<'c>, [Val<'c>; 3])> {
+        // As many steps in each part: those beyond the last add zeros.
+        let steps = Steps {
+            first: Some(code.times(part, last.steps)?),
+            count: code.index(last.steps)?,
+        };
+        let place = match self.config.cluster() {
+            Cluster::Alone => number,
+            cluster => {
+                let first = code.times(number, cluster.ctas())?;
+                code.add(first, code.rank_in_cluster()?)?
+            }
+        };
+        let first = code.times(place, self.config.tile()[0])?;
+        Ok((steps, [part, first, code.index(0)?]))
     }
 
     /// Steps along all of k.
@@ -212,7 +240,11 @@ impl<'c> Scheduler<'c> {
         }
     }
 
-    fn all_steps(&self, code: Code<'c>) -> PassResult<'c, Steps<'c>> {
+    /// All steps of a tile.
+    ///
+    /// # Errors
+    /// When an operation cannot be built.
+    pub(super) fn all_steps(&self, code: Code<'c>) -> PassResult<'c, Steps<'c>> {
         Ok(Steps {
             first: None,
             count: code.index(self.steps())?,
