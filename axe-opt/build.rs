@@ -23,6 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .include(env::var("DEP_AXE_TRAINIUM_INCLUDE")?)
         .include(prefix.join("include"))
         .file(cpp.join("Driver.cpp"))
+        .file(cpp.join("Survive.cpp"))
         .compile("axe_driver");
     println!("cargo:rerun-if-changed={}", cpp.display());
     Ok(())

@@ -2,6 +2,7 @@
 
 #include "Axe.h"
 #include "Passes.h"
+#include "Survive.h"
 #include "TrnRegister.h"
 
 #include "mlir/InitAllDialects.h"
@@ -32,8 +33,7 @@ extern "C" int axeOptMain(int argc, char **argv) {
   axe::registerPasses();
   mlir::DialectRegistry registry;
   registerEverything(registry);
-  return mlir::asMainReturnCode(
-      mlir::MlirOptMain(argc, argv, "Axe optimizer driver\n", registry));
+  return mlir::asMainReturnCode(axe::optMain(argc, argv, registry));
 }
 
 /// Runs the language server over the same dialects.

@@ -1,6 +1,7 @@
 //! The drivers: axe-opt and axe.
 
-use std::ffi::{CString, OsString, c_char, c_int};
+use mlir_sys::{MlirStringCallback, MlirStringRef};
+use std::ffi::{CString, OsString, c_char, c_int, c_void};
 
 unsafe extern "C" {
     fn axeOptMain(argc: c_int, argv: *mut *mut c_char) -> c_int;
@@ -42,4 +43,30 @@ pub fn opt_main(arguments: &[OsString]) -> i32 {
 pub fn lsp_server_main(arguments: &[OsString]) -> i32 {
     axe_targets::register();
     call_main(axeLspServerMain, arguments)
+}
+
+/// What in a text MLIR's parser would not survive, given to `tell`: the byte where it is, or -1 ([`axe_dialect::text`]).
+///
+/// # Safety
+/// The text is live, and `tell` takes `user`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn axeRefusal(
+    text: MlirStringRef,
+    tell: MlirStringCallback,
+    user: *mut c_void,
+) -> i64 {
+    if text.data.is_null() || text.length == 0 {
+        return -1;
+    }
+    // SAFETY: the text is live, as the caller says, and of bytes.
+    let text = unsafe { std::slice::from_raw_parts(text.data.cast::<u8>(), text.length) };
+    let Some(refusal) = axe_dialect::text::refusal(text) else {
+        return -1;
+    };
+    let message = melior::StringRef::new(&refusal.message);
+    if let Some(tell) = tell {
+        // SAFETY: the message is live during the call, and `user` is what `tell` takes.
+        unsafe { tell(message.to_raw(), user) };
+    }
+    i64::try_from(refusal.at).unwrap_or(-1)
 }

@@ -93,6 +93,8 @@ enum Command {
 /// Runs a command line, the program's name first; the exit code.
 #[must_use]
 pub fn main(arguments: &[OsString]) -> u8 {
+    #[cfg(feature = "compiler")]
+    axe_compile::exit_where_the_parser_crashes();
     // A bare kernel has options of its own.
     if let Some(line) = kernel::bare_command(arguments) {
         return finish(kernel::main(line));

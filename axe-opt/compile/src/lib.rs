@@ -14,7 +14,7 @@ mod results;
 mod trainium;
 pub mod tune;
 
-pub use axe_cpu::{Part, Recovery, Source, set_recovery};
+pub use axe_cpu::{Part, Recovery, Source, exit_where_the_parser_crashes, set_recovery};
 pub use axe_passes::remark::{Kind as RemarkKind, Remark};
 pub use error::CompileError;
 pub use module::compile_module;

@@ -18,6 +18,7 @@ mod ffi;
 mod memref;
 mod operation;
 mod source;
+pub mod text;
 pub mod vocabulary;
 
 pub use attribute::{
@@ -27,7 +28,7 @@ pub use attribute::{
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use memref::{element_type, layout_of, memory_space, memref_type, strides_of, tensor_type};
 pub use operation::{Op, Operands, Typed, Val};
-pub use source::{Source, file_position, place};
+pub use source::{Parsing, Source, file_position, place};
 
 use melior::dialect::{DialectHandle, DialectRegistry};
 

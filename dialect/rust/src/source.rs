@@ -1,10 +1,12 @@
 //! Modules as text: where they are from, and how places in them are written.
 
 use crate::diagnostic::FilePosition;
-use crate::ffi;
+use crate::{ffi, text};
 use melior::ir::{Location, Module};
 use melior::{Context, StringRef};
+use mlir_sys::{MlirContext, MlirModule, MlirStringRef};
 use std::ffi::CString;
+use std::ptr::null_mut;
 
 /// A module's text and the name of the file that it is from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,15 +33,55 @@ impl Source<'_> {
     /// The module; `None`, with diagnostics, when the text does not parse or verify, and without when it has a NUL.
     #[must_use]
     pub fn parse<'c>(&self, context: &'c Context) -> Option<Module<'c>> {
+        self.parse_by(context, Parsing::run)
+    }
+
+    /// As [`Source::parse`], by what runs the parser.
+    pub fn parse_by<'c>(
+        &self,
+        context: &'c Context,
+        runner: impl FnOnce(&mut Parsing),
+    ) -> Option<Module<'c>> {
         let text = CString::new(self.text).ok()?;
-        // SAFETY: the context is live, and the text ends in a NUL.
-        unsafe {
-            Module::from_option_raw(ffi::axeModuleCreateParse(
-                context.to_raw(),
-                StringRef::from_c_str(&text).to_raw(),
-                StringRef::new(self.name).to_raw(),
-            ))
+        if let Some(refusal) = text::refusal(self.text.as_bytes()) {
+            self.report(context, &refusal);
+            return None;
         }
+        let mut parsing = Parsing {
+            context: context.to_raw(),
+            text: StringRef::from_c_str(&text).to_raw(),
+            name: StringRef::new(self.name).to_raw(),
+            module: MlirModule { ptr: null_mut() },
+        };
+        runner(&mut parsing);
+        // SAFETY: the module is null or one that nobody else owns.
+        unsafe { Module::from_option_raw(parsing.module) }
+    }
+
+    /// Gives a refusal as an error of the context.
+    fn report(&self, context: &Context, refusal: &text::Refusal) {
+        let (line, column) = refusal.line_and_column(self.text.as_bytes());
+        let location = Location::new(context, self.name, line, column);
+        if let Ok(message) = CString::new(refusal.message.as_str()) {
+            // SAFETY: the location is live, and the message ends in a NUL.
+            unsafe { mlir_sys::mlirEmitError(location.to_raw(), message.as_ptr()) };
+        }
+    }
+}
+
+/// One call of MLIR's parser. It owns nothing, so that a crash of the parser may jump over it.
+pub struct Parsing {
+    context: MlirContext,
+    text: MlirStringRef,
+    name: MlirStringRef,
+    module: MlirModule,
+}
+
+impl Parsing {
+    /// Calls the parser.
+    pub fn run(&mut self) {
+        // SAFETY: the context and both texts outlive this, as [`Source::parse_by`] makes it; the text ends in a NUL.
+        self.module = unsafe { ffi::axeModuleCreateParse(self.context, self.text, self.name) };
     }
 }
 

@@ -1,6 +1,7 @@
 //! Text to a module, a module to LLVM's dialect, with diagnostics as text.
 
 use crate::error::CpuError;
+use crate::guard;
 use axe_dialect::Source;
 use axe_dialect::diagnostic::reported;
 use axe_passes::ir::value::name;
@@ -47,7 +48,7 @@ pub fn parse<'c, 's>(
             "the text contains a NUL character".to_owned().into(),
         ));
     }
-    reported(context, || source.parse(context)).map_err(CpuError::Parse)
+    reported(context, || guard::parse(source, context)).map_err(CpuError::Parse)
 }
 
 /// The pipeline that lowers a module to LLVM's dialect.

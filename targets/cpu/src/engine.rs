@@ -33,7 +33,10 @@ unsafe extern "C" {
 ///
 /// # Safety
 /// `work` leaves nothing to be dropped in its frames: a failure jumps over them.
-unsafe fn protected<T>(work: extern "C" fn(*mut c_void), data: &mut T) -> Result<(), String> {
+pub(crate) unsafe fn protected<T>(
+    work: extern "C" fn(*mut c_void),
+    data: &mut T,
+) -> Result<(), String> {
     unsafe extern "C" fn tell(message: sys::MlirStringRef, user: *mut c_void) {
         // A crash says nothing.
         if message.length == 0 {
