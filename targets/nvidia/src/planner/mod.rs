@@ -16,6 +16,7 @@
 
 mod attention;
 mod choose;
+mod columns;
 pub mod config;
 mod epilogue;
 mod family;

@@ -2,11 +2,12 @@
 //! the kernel streams; its reductions are the folds, what is an element a row is outer, the rest inner.
 
 use super::choose::search::Candidate;
+use super::columns::Columns;
 use super::family::{Family, Launch};
 use super::knobs::Plan;
 use super::problem::count;
 use super::row_tile::{RowTile, elementwise_tile, row_tile};
-use crate::facts::chip::{Chip, MOST_BLOCKS};
+use crate::facts::chip::Chip;
 use axe_passes::build::{Code, Kernel, layout_error};
 use axe_passes::fuse::arguments::{Argument, Arguments, argument_types, launched};
 use axe_passes::fuse::evaluate::{Evaluator, Origin};
@@ -197,6 +198,14 @@ impl<'c> RowKernel<'_, 'c> {
         self.tile.columns >= self.columns
     }
 
+    /// The tiles of a row: one where a CTA has all of its columns.
+    fn tiles(&self) -> Columns {
+        Columns(match self.streams {
+            true => 1,
+            false => count(self.columns, self.tile.columns),
+        })
+    }
+
     /// CTAs: tiles of rows along x, and of columns along y unless a CTA has all of its rows' columns.
     fn grid(&self, builder: &Builder<'c>) -> PassResult<'c, [Val<'c>; 3]> {
         let code = Code { builder: *builder };
@@ -217,16 +226,9 @@ impl<'c> RowKernel<'_, 'c> {
             }
             rows => code.index(count(rows.copied().unwrap_or(1), self.tile.rows))?,
         };
-        let y = if self.streams {
-            1
-        } else {
-            count(self.columns, self.tile.columns)
-        };
-        if y > MOST_BLOCKS {
-            let what = format!("rows of {} elements are more than a grid has", self.columns);
-            return Err(PassError::new(builder.location, what));
-        }
-        Ok([x, code.index(y)?, code.index(1)?])
+        let known = rows.first().filter(|rows| **rows != DYNAMIC);
+        let known = known.map_or(1, |rows| count(*rows, self.tile.rows));
+        self.tiles().grid(code, x, known)
     }
 
     fn emit(&self, kernel: &Kernel<'c>, ins: &[Operand<'c>], outs: &[Out<'c>]) -> PassResult<'c> {
@@ -273,14 +275,14 @@ impl<'c> RowKernel<'_, 'c> {
             }
             rows => code.index(rows.copied().unwrap_or(1))?,
         };
-        let column = if self.streams {
-            code.index(0)?
-        } else {
-            code.times(code.block("y")?, self.tile.columns)?
+        let [column, row] = self.tiles().place(code)?;
+        let column = match self.streams {
+            true => code.index(0)?,
+            false => code.times(column, self.tile.columns)?,
         };
         Ok(Origin {
             batch: None,
-            row: code.times(code.block("x")?, self.tile.rows)?,
+            row: code.times(row, self.tile.rows)?,
             column,
             limit: [limit, code.index(self.columns)?],
         })

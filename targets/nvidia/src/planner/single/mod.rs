@@ -8,6 +8,7 @@ mod split;
 pub(super) use split::split_reductions;
 
 use super::choose::search::Candidate;
+use super::columns::Columns;
 use super::family::{Family, Launch};
 use super::knobs::Plan;
 use super::problem::count;
@@ -206,20 +207,28 @@ fn folded<'c>(code: Code<'c>, outer: &[i64], along: i64) -> PassResult<'c, [Val<
     if !is_folded(outer) {
         return Ok([block, code.block("z")?]);
     }
+    split(code, block, along)
+}
+
+/// The number of a block among `along`, and which so many it is.
+fn split<'c>(code: Code<'c>, block: Val<'c>, along: i64) -> PassResult<'c, [Val<'c>; 2]> {
     let along = code.index(along.max(1))?;
     Ok([code.rem(block, along)?, code.div(block, along)?])
 }
 
 /// The tile's place among blocks: rows along x, columns along y, the other dimensions along z.
 fn places<'c>(code: Code<'c>, shape: &[i64], tile: [i64; 2]) -> PassResult<'c, Vec<Val<'c>>> {
-    let [outer @ .., rows, _] = shape else {
+    let [outer @ .., rows, columns] = shape else {
         return Err(PassError::new(code.builder.location, "expected a matrix"));
     };
-    let [row, mut rest] = folded(code, outer, count(*rows, tile[0]))?;
-    let mut places = vec![
-        code.times(code.block("y")?, tile[1])?,
-        code.times(row, tile[0])?,
-    ];
+    let columns = Columns(count(*columns, tile[1]));
+    let [column, block] = columns.place(code)?;
+    let along = count(*rows, tile[0]);
+    let [row, mut rest] = match columns.are_folded() {
+        true => split(code, block, along)?,
+        false => folded(code, outer, along)?,
+    };
+    let mut places = vec![code.times(column, tile[1])?, code.times(row, tile[0])?];
     for (at, &extent) in outer.iter().enumerate().rev() {
         if at == 0 {
             places.push(rest);
@@ -253,15 +262,15 @@ fn blocks<'c>(
         ([_, ..], Some(leading)) => code.times(leading, known)?,
         _ => code.index(known)?,
     };
-    let y = count(*columns, tile[1]);
-    if y > MOST_BLOCKS {
-        let what = format!("{y} tiles along a row are more than the 65535 of a grid");
-        return Err(PassError::new(builder.location, what));
-    }
-    let one = code.index(1)?;
-    match is_folded(outer) {
-        true => Ok([code.mul(x, z)?, code.index(y)?, one]),
-        false => Ok([x, code.index(y)?, z]),
+    let columns = Columns(count(*columns, tile[1]));
+    let known = known.saturating_mul(if *rows == DYNAMIC {
+        1
+    } else {
+        count(*rows, tile[0])
+    });
+    match columns.are_folded() || is_folded(outer) {
+        true => columns.grid(code, code.mul(x, z)?, known),
+        false => Ok([x, code.index(columns.0)?, z]),
     }
 }
 

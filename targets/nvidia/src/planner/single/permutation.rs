@@ -1,7 +1,7 @@
 //! Permutations of dimensions: tiles that both sides read and write along rows.
 
 use super::{Single, dynamic_leading};
-use crate::facts::chip::MOST_BLOCKS;
+use crate::planner::columns::Columns;
 use crate::planner::problem::count;
 use crate::planner::row_tile::{RowTile, elementwise_tile};
 use axe_dialect::ops;
@@ -127,7 +127,7 @@ impl Permutation {
             .collect()
     }
 
-    /// Tiles of the last dimension along y, all others along x.
+    /// Tiles of the last dimension as [`Columns`] has them, all others along x.
     fn grid<'c>(
         &self,
         builder: &Builder<'c>,
@@ -140,10 +140,6 @@ impl Permutation {
             .map_or((1, &[][..]), |(last, outer)| (*last, outer));
         let outer = outer.iter().filter(|extent| **extent != DYNAMIC);
         let known = outer.fold(1i64, |product, extent| product.saturating_mul(*extent));
-        if y > MOST_BLOCKS || known > i64::from(i32::MAX) {
-            let what = format!("{known} x {y} tiles are more than a grid has");
-            return Err(PassError::new(builder.location, what));
-        }
         let x = match leading {
             Some(leading) if self.tiled().0 == 0 => {
                 code.times(code.ceil_div(leading, SQUARE)?, known)?
@@ -151,15 +147,17 @@ impl Permutation {
             Some(leading) => code.times(leading, known)?,
             None => code.index(known)?,
         };
-        Ok([x, code.index(y)?, code.index(1)?])
+        Columns(y).grid(code, x, known)
     }
 
     /// The origin of a block's tile in the result.
     fn origin<'c>(&self, code: Code<'c>) -> PassResult<'c, Vec<Val<'c>>> {
         let (other, last) = self.tiled();
-        let mut origin = vec![code.times(code.block("y")?, SQUARE)?];
-        let mut rest = code.block("x")?;
-        for (at, &extent) in self.counts().iter().enumerate().take(last).rev() {
+        let counts = self.counts();
+        let columns = Columns(counts.last().copied().unwrap_or(1));
+        let [column, mut rest] = columns.place(code)?;
+        let mut origin = vec![code.times(column, SQUARE)?];
+        for (at, &extent) in counts.iter().enumerate().take(last).rev() {
             let place = if at == 0 {
                 rest
             } else {
