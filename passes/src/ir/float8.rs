@@ -173,7 +173,10 @@ pub fn narrow<'c>(
     let power = two("arith.maximumf", power, number(smallest)?)?;
     let distance = two("arith.mulf", power, number(step)?)?;
     let count = two("arith.divf", positive, distance)?;
-    let count = one("math.roundeven", count, f32(builder))?;
+    // Less than 2^5 steps, to the nearest even: sums with 2^23 have no fraction.
+    let whole = number(f64::from(1 << 23))?;
+    let count = two("arith.addf", count, whole)?;
+    let count = two("arith.subf", count, whole)?;
     let rounded = two("arith.mulf", count, distance)?;
     let rounded = two("arith.minimumf", rounded, largest)?;
     let scale = number(1.0 / format.scale())?;

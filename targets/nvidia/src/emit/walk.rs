@@ -135,7 +135,7 @@ impl<'c> Emitter<'c> {
 
     /// An operation of another dialect on scalars: cloned.
     fn scalar_operation(&mut self, op: Op<'c>) -> PassResult<'c> {
-        if self.math(op, &name(op))? {
+        if self.math(op, &name(op))? || self.float8_conversion(op)? {
             return Ok(());
         }
         self.clone_scalars(op)

@@ -320,6 +320,10 @@ pub(in crate::emit) fn convert<'c>(
     if types::is_float8(from) {
         return convert(emitter, emitter.widen_float8(value)?, to);
     }
+    if types::is_float8(to) {
+        let f32 = emitter.builder.r#type(|context| Type::float32(context));
+        return emitter.narrow_float8(convert(emitter, value, f32)?, to);
+    }
     let widens = bits(from) < bits(to);
     let boolean = bits(from) == Some(1);
     let name = match (is_float(from), is_float(to)) {
