@@ -1,6 +1,7 @@
 //! A kernel with its inputs and what it must give.
 
 use crate::array::Array;
+use crate::coverage::chosen;
 use anyhow::{Context, Result, bail};
 use axe_package::{
     Access, Arg, DType, Expr, Kernel, Launch, MANIFEST_VERSION, Manifest, MemRef, Package, Param,
@@ -44,7 +45,7 @@ pub struct Case {
 pub struct Built {
     /// A package that runs the kernel once.
     pub package: Package,
-    /// The schedules that were chosen, as `operator -> schedule`.
+    /// The schedules that were chosen, as `operator -> schedule : types`.
     pub schedules: Vec<String>,
 }
 
@@ -93,7 +94,7 @@ impl Case {
         let compiled = Compiled { ptx, shared_bytes };
         Ok(Built {
             package: self.package(&compiled, chip)?,
-            schedules: chosen(&log),
+            schedules: chosen(&log, &module),
         })
     }
 
@@ -111,7 +112,7 @@ impl Case {
         let (_, log) = run(programs.axe, &["explain", "-", "--target", chip], &module)?;
         Ok(Built {
             package: Package::open(&path)?,
-            schedules: chosen(&log),
+            schedules: chosen(&log, &module),
         })
     }
 
@@ -246,14 +247,6 @@ fn run(program: &str, arguments: &[&str], module: &str) -> Result<(String, Strin
     Ok((out, log))
 }
 
-/// The schedules in an explanation, as `operator -> schedule`.
-fn chosen(log: &str) -> Vec<String> {
-    let lines = log
-        .lines()
-        .filter_map(|line| line.trim().split_once("    loc"));
-    lines.map(|(line, _)| line.to_owned()).collect()
-}
-
 /// The PTX in the text of a `gpu.binary`.
 fn assembly(text: &str) -> Option<String> {
     let quoted = text.split("assembly = \"").nth(1)?.split("\">").next()?;
@@ -282,3 +275,6 @@ pub const ELEMENTS: [DType; 8] = [
     DType::I16,
     DType::I64,
 ];
+
+/// Element types of chains that have no arithmetic.
+pub const FEW: [DType; 3] = [DType::Bool, DType::F8E4M3, DType::F8E5M2];

@@ -1,12 +1,14 @@
 //! Kernels that load a tile, change it in several steps, and store it.
 
 use crate::array::{Array, literal, mlir, round};
-use crate::case::{Case, ELEMENTS, Parameter};
+use crate::case::{Case, ELEMENTS, FEW, Parameter};
 use crate::layouts::{Distribution, shared};
 use crate::maps;
 use crate::random::Random;
 use axe_package::DType;
 use std::fmt::Write;
+
+mod few;
 
 /// A register tensor of the kernel: its name, its type and, for each CTA, its value.
 #[derive(Clone)]
@@ -83,7 +85,13 @@ impl Chain<'_> {
 
     /// A random step.
     fn step(&mut self, held: &Held) -> Held {
-        match self.random.below(11) {
+        if !ELEMENTS.contains(&held.dtype) {
+            return self.step_of_few(held);
+        }
+        match self.random.below(14) {
+            11 => self.compare(held),
+            12 if held.dtype.is_float() => self.narrow(held),
+            13 if !held.dtype.is_float() => self.reduce_bits(held),
             9 | 10 => self.other_map(held),
             0 => self.relayout(held),
             1 => self.cast(held),
@@ -117,6 +125,10 @@ impl Chain<'_> {
         if to == held.dtype {
             return held.clone();
         }
+        self.cast_to(held, to)
+    }
+
+    fn cast_to(&mut self, held: &Held, to: DType) -> Held {
         // An integer in fewer bits keeps the low ones.
         let wraps = held.dtype.unit_roundoff().is_none();
         let convert = |tile: &Array| {
@@ -236,9 +248,23 @@ impl Chain<'_> {
         if held.shape.len() != 2 {
             return held.clone();
         }
+        let combiner = self.random.pick(&["add", "max", "min"]);
+        let dtype = held.dtype;
+        self.reduce_by(held, combiner, move |values| match combiner {
+            "add" => wrap(values.sum(), dtype),
+            "max" => values.fold(f64::NEG_INFINITY, f64::max),
+            _ => values.fold(f64::INFINITY, f64::min),
+        })
+    }
+
+    fn reduce_by(
+        &mut self,
+        held: &Held,
+        combiner: &str,
+        combine_values: impl Fn(&mut dyn Iterator<Item = f64>) -> f64,
+    ) -> Held {
         let dim = self.random.below(2);
         let kept = [held.shape[1 - dim]];
-        let combiner = self.random.pick(&["add", "max", "min"]);
         let natural = !self.random.once_in(3);
         let distribution = if natural {
             held.distribution.reduced(dim)
@@ -247,15 +273,10 @@ impl Chain<'_> {
         };
         let combine = |tile: &Array| {
             Array::from_fn(&kept, held.dtype, |at| {
-                let values = (0..held.shape[dim]).map(|k| {
+                combine_values(&mut (0..held.shape[dim]).map(|k| {
                     let index = if dim == 0 { [k, at[0]] } else { [at[0], k] };
                     tile.get(&index).unwrap_or(0.0)
-                });
-                match combiner {
-                    "add" => wrap(values.sum(), held.dtype),
-                    "max" => values.fold(f64::NEG_INFINITY, f64::max),
-                    _ => values.fold(f64::INFINITY, f64::min),
-                }
+                }))
             })
         };
         let tiles = held.tiles.iter().map(combine).collect();
@@ -299,7 +320,10 @@ impl Chain<'_> {
             .iter()
             .map(|&extent| self.random.range(0, extent))
             .collect();
-        let value = self.random.pick(&[0.0, -5.0]);
+        let value = match held.dtype {
+            DType::Bool => self.random.pick(&[0.0, 1.0]),
+            _ => self.random.pick(&[0.0, -5.0]),
+        };
         let other = self.constant(value, held.dtype);
         let (mut origins, mut ends) = (Vec::new(), Vec::new());
         for limit in &limits {
@@ -465,11 +489,14 @@ pub fn case(seed: u64) -> Case {
         columns: ragged(tile[1], random),
         tile,
     };
-    let dtype = random.pick(&ELEMENTS);
+    let dtype = match random.once_in(6) {
+        true => random.pick(&FEW),
+        false => random.pick(&ELEMENTS),
+    };
     let input = {
         let mut source = Random::new(seed ^ 0x5eed);
         Array::from_fn(&[grid.rows, grid.columns], dtype, |_| {
-            source.range(-8, 8) as f64
+            source.range(if dtype == DType::Bool { 0 } else { -8 }, 8) as f64
                 * if dtype.unit_roundoff().is_some() {
                     0.25
                 } else {
@@ -533,7 +560,11 @@ fn load(chain: &mut Chain<'_>, grid: &Grid, input: &Array, dynamic: bool) -> Hel
     ] {
         chain.line(&line);
     }
-    let pad = if chain.random.once_in(4) { 7.0 } else { 0.0 };
+    let pad = match (chain.random.once_in(4), dtype) {
+        (true, DType::Bool) => 1.0,
+        (true, _) => 7.0,
+        _ => 0.0,
+    };
     let tiles = grid
         .origins()
         .iter()

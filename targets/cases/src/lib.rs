@@ -8,8 +8,10 @@
 pub mod array;
 pub mod case;
 pub mod chain;
+pub mod coverage;
 pub mod layouts;
 pub mod maps;
+pub mod planned;
 pub mod product;
 pub mod random;
 pub mod roles;

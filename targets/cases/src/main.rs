@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use axe_cases::case::Programs;
-use axe_cases::{Built, Case, case, roles};
+use axe_cases::{Built, Case, case, coverage, planned, roles};
 use axe_package::{Tolerance, compare_written, npy};
 use axe_sim::{Options, Simulator, package::run_package};
 use clap::Parser;
@@ -22,6 +22,9 @@ struct Arguments {
     /// Kernels with roles: TMA, wgmma, rings of stages
     #[arg(long)]
     roles: bool,
+    /// Products whose kernels the planner makes for sm_90a, with random knobs
+    #[arg(long, conflicts_with = "roles")]
+    planned: bool,
     /// The chip to compile for
     #[arg(long, default_value = "sm_90a")]
     chip: String,
@@ -40,7 +43,7 @@ struct Arguments {
     /// Print the kernel of the first seed and stop
     #[arg(long)]
     print: bool,
-    /// Schedules that at least one kernel must use, as `operator -> schedule`
+    /// What at least one kernel must have, a line each: `operator -> schedule`, or `operator -> schedule : element types`
     #[arg(long, value_name = "FILE")]
     require: Option<PathBuf>,
 }
@@ -84,10 +87,7 @@ fn main() -> Result<()> {
     }
     if let Some(path) = &arguments.require {
         let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-        let missing: Vec<_> = text
-            .lines()
-            .filter(|line| !line.is_empty() && !used.iter().any(|used| used == line))
-            .collect();
+        let missing = coverage::missing(&text, &used);
         if !missing.is_empty() {
             bail!("no kernel used: {}", missing.join(", "));
         }
@@ -133,9 +133,10 @@ fn one(arguments: &Arguments, seed: u64) -> Outcome {
 }
 
 fn made(arguments: &Arguments, seed: u64) -> Case {
-    match arguments.roles {
-        true => roles::case(seed),
-        false => case(seed),
+    match (arguments.roles, arguments.planned) {
+        (true, _) => roles::case(seed),
+        (_, true) => planned::case(seed),
+        _ => case(seed),
     }
 }
 
