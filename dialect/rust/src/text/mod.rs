@@ -191,7 +191,7 @@ impl<'a> Text<'a> {
     /// The type of a `from_elements`: it has an operand for each element, and so no more than the text has bytes.
     fn elements(&self, mut lexer: Lexer<'a>) -> Option<Refusal> {
         let mut depth = 0;
-        while let Some((_, token)) = lexer.next() {
+        for (_, token) in lexer.by_ref() {
             depth = depth_after(depth, token)?;
             match token {
                 Token::Sign(b':') if depth == 0 => break,
