@@ -31,8 +31,8 @@ pub(crate) struct Cta {
     pub(crate) shadow: Shadow,
     pub(crate) mbar_clocks: HashMap<u64, MbarClocks>,
     pub(crate) sync_clocks: HashMap<u64, View>,
-    /// Groups of `cp.async` and of bulk copies by thread; the flag is set for bulk copies.
-    pub(crate) groups: HashMap<(u32, bool), LaneGroups>,
+    /// Groups of `cp.async`, then of bulk copies, by thread.
+    pub(crate) groups: [Vec<LaneGroups>; 2],
     /// What each warp handed to the tensor cores, in order.
     pub(crate) wgmma: Vec<VecDeque<WgmmaEntry>>,
     /// Tensor memory, if the module uses it.
@@ -371,7 +371,7 @@ impl Cta {
             shadow: Shadow::new(if checked { bytes } else { 0 }),
             mbar_clocks: HashMap::new(),
             sync_clocks: HashMap::new(),
-            groups: HashMap::new(),
+            groups: std::array::from_fn(|_| vec![LaneGroups::default(); warps * 32]),
             wgmma: vec![VecDeque::new(); warps],
             tensor: (launch.program.tensor_memory).then(|| Box::new(TensorCta::new(checked))),
             wgmma_done: vec![0; warps],

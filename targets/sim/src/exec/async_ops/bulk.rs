@@ -45,7 +45,7 @@ fn queue(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, lane: usize, grouped: bool, wor
     let agent = ctx.ring_agent(warp, 1 << lane);
     let thread = agent.thread;
     let groups = if grouped {
-        vec![(thread, true, ctx.group(thread, true))]
+        vec![(thread, true, ctx.groups(thread, true).add())]
     } else {
         Vec::new()
     };

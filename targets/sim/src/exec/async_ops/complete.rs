@@ -147,9 +147,7 @@ impl Cluster {
             Work::Tensor(work) => self.perform_store(launch, &agent, work)?,
         }
         for &(thread, bulk, id) in &op.groups {
-            if let Some(groups) = self.ctas[agent.cta].groups.get_mut(&(thread, bulk)) {
-                groups.done(id, &after);
-            }
+            self.ctas[agent.cta].groups[usize::from(bulk)][thread as usize].done(id, &after);
         }
         Ok(())
     }
@@ -174,13 +172,15 @@ impl Cluster {
         agent: &Agent,
         (rank, offset, from, n, read): (usize, u64, u64, u64, u64),
     ) -> Result<(), Fault> {
-        let mut bytes = vec![0; n as usize];
+        // `cp.async` copies 16 bytes at most.
+        let mut bytes = [0; 16];
+        let bytes = &mut bytes[..n as usize];
         if read > 0 {
             let source = &mut bytes[..read as usize];
             self.bytes_of(launch, agent, None).read(from, source)?;
         }
         self.bytes_of(launch, agent, Some(rank))
-            .write(offset, &bytes)
+            .write(offset, bytes)
     }
 
     fn perform_bulk(

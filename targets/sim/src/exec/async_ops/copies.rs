@@ -51,7 +51,7 @@ pub(super) fn cp_async(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, form: &CpAsync) -
             .map_err(|fault| LaneFault(lane as u32, fault))?;
         copies.push(copy);
         let thread = warp.index as u32 * 32 + lane as u32;
-        groups.push((thread, false, ctx.group(thread, false)));
+        groups.push((thread, false, ctx.groups(thread, false).add()));
     }
     let local = WGMMA_AGENTS + warp.index as u32 % COPY_AGENTS;
     let agent = ctx.agent(warp, ctx.mask, local, COPY);

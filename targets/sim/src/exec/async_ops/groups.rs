@@ -9,67 +9,71 @@ use std::collections::VecDeque;
 #[derive(Debug, Clone, Default)]
 struct Group {
     left: u32,
-    view: Option<View>,
+    /// What its copies knew when they were complete, each view once.
+    views: Vec<View>,
 }
 
-/// Groups of one thread: the last one is open.
-#[derive(Debug, Clone)]
+/// Groups of one thread.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct LaneGroups {
+    /// Number of the oldest group that no wait has retired.
     first: u64,
-    groups: VecDeque<Group>,
+    committed: VecDeque<Group>,
+    open: Group,
 }
 
-impl Default for LaneGroups {
-    fn default() -> Self {
-        Self {
-            first: 0,
-            groups: VecDeque::from([Group::default()]),
-        }
+/// Adds a view, unless it is the last one of the list.
+fn add_view(views: &mut Vec<View>, view: &View) {
+    if !views.last().is_some_and(|last| last.same(view)) {
+        views.push(view.clone());
     }
 }
 
 impl LaneGroups {
     pub(super) fn add(&mut self) -> u64 {
-        if let Some(open) = self.groups.back_mut() {
-            open.left += 1;
-        }
-        self.first + self.groups.len() as u64 - 1
+        self.open.left += 1;
+        self.first + self.committed.len() as u64
     }
 
     pub(super) fn done(&mut self, id: u64, view: &View) {
-        if let Some(group) = id
-            .checked_sub(self.first)
-            .and_then(|i| self.groups.get_mut(i as usize))
-        {
-            group.left = group.left.saturating_sub(1);
-            match &mut group.view {
-                Some(v) => v.join(view),
-                none => *none = Some(view.clone()),
-            }
-        }
+        let Some(index) = id.checked_sub(self.first) else {
+            return;
+        };
+        let group = match self.committed.get_mut(index as usize) {
+            Some(group) => group,
+            None => &mut self.open,
+        };
+        group.left = group.left.saturating_sub(1);
+        add_view(&mut group.views, view);
     }
 
-    /// Retires all but the newest `pending` committed groups; `None` while one of them is under way.
-    pub(super) fn retire(&mut self, pending: usize) -> Option<Option<View>> {
-        let committed = self.groups.len() - 1;
-        let count = committed.saturating_sub(pending);
-        if self.groups.iter().take(count).any(|g| g.left > 0) {
-            return None;
+    fn commit(&mut self) {
+        self.committed.push_back(std::mem::take(&mut self.open));
+    }
+
+    /// Retires all but the newest `pending` committed groups, and adds what they knew to `views`; whether
+    /// none of them is under way, else nothing is retired.
+    fn retire(&mut self, pending: usize, views: &mut Vec<View>) -> bool {
+        let count = self.committed.len().saturating_sub(pending);
+        if self.committed.iter().take(count).any(|g| g.left > 0) {
+            return false;
         }
-        let mut out: Option<View> = None;
-        for group in self.groups.drain(..count) {
-            match (&mut out, group.view) {
-                (Some(all), Some(view)) => all.join(&view),
-                (none @ None, view) => *none = view,
-                _ => {}
-            }
+        for group in self.committed.drain(..count) {
+            group.views.iter().for_each(|view| add_view(views, view));
         }
         self.first += count as u64;
-        Some(out)
+        true
     }
 
     pub(super) fn busy(&self) -> bool {
-        self.groups.iter().any(|g| g.left > 0)
+        self.open.left > 0 || self.committed.iter().any(|g| g.left > 0)
+    }
+}
+
+/// The lanes of `mask` learn what their groups knew.
+fn learn(warp: &mut Warp, mask: u32, views: &[View]) {
+    if let Some(clocks) = &mut warp.clocks {
+        views.iter().for_each(|view| clocks.acquire(mask, view));
     }
 }
 
@@ -79,43 +83,38 @@ pub(super) fn wait(
     pending: usize,
     bulk: bool,
 ) -> Step<Flow> {
-    let first = warp.index as u32 * 32;
     let all = matches!(ctx.inst.op, Op::CpWait { .. }) && ctx.inst.name.contains("wait_all");
+    // The lanes of a warp mostly wait for the same copies: they learn of them together.
+    let (mut together, mut known): (u32, Vec<View>) = (0, Vec::new());
     for lane in lanes_of(ctx.mask) {
-        let groups = ctx.cluster.ctas[ctx.cta]
-            .groups
-            .entry((first + lane as u32, bulk))
-            .or_default();
-        if all && groups.groups.back().is_some_and(|g| g.left > 0) {
-            groups.groups.push_back(Group::default());
+        let groups = ctx.groups(warp.index as u32 * 32 + lane as u32, bulk);
+        if all && groups.open.left > 0 {
+            groups.commit();
         }
-        match groups.retire(pending) {
-            None => {
-                return Ok(Flow::Block(Wait::Async(if bulk {
-                    "bulk copies"
-                } else {
-                    "cp.async copies"
-                })));
-            }
-            Some(Some(view)) => {
-                if let Some(clocks) = &mut warp.clocks {
-                    clocks.acquire(1 << lane, &view);
-                }
-            }
-            Some(None) => {}
+        let mut views = Vec::new();
+        if !groups.retire(pending, &mut views) {
+            learn(warp, together, &known);
+            return Ok(Flow::Block(Wait::Async(if bulk {
+                "bulk copies"
+            } else {
+                "cp.async copies"
+            })));
         }
+        let same = |(a, b): (&View, &View)| a.same(b);
+        if views.len() != known.len() || !views.iter().zip(&known).all(same) {
+            learn(warp, together, &known);
+            (together, known) = (0, views);
+        }
+        together |= 1 << lane;
     }
+    learn(warp, together, &known);
     Ok(Flow::Next)
 }
 
 pub(super) fn commit(ctx: &mut Ctx<'_, '_>, warp: &Warp, bulk: bool) -> Flow {
     for lane in lanes_of(ctx.mask) {
-        let thread = warp.index as u32 * 32 + lane as u32;
-        let groups = ctx.cluster.ctas[ctx.cta]
-            .groups
-            .entry((thread, bulk))
-            .or_default();
-        groups.groups.push_back(Group::default());
+        let groups = ctx.groups(warp.index as u32 * 32 + lane as u32, bulk);
+        groups.commit();
     }
     Flow::Next
 }

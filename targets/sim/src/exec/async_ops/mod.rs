@@ -165,12 +165,9 @@ impl Ctx<'_, '_> {
         });
     }
 
-    fn group(&mut self, thread: u32, bulk: bool) -> u64 {
-        self.cluster.ctas[self.cta]
-            .groups
-            .entry((thread, bulk))
-            .or_default()
-            .add()
+    /// The groups of a thread of the CTA: of bulk copies, or of `cp.async`.
+    fn groups(&mut self, thread: u32, bulk: bool) -> &mut LaneGroups {
+        &mut self.cluster.ctas[self.cta].groups[usize::from(bulk)][thread as usize]
     }
 }
 
@@ -211,13 +208,11 @@ pub(super) fn check_outstanding(ctx: &Ctx<'_, '_>, warp: &mut Warp) {
         return;
     }
     tcgen05::report_early_use(ctx, warp);
-    let first = warp.index as u32 * 32;
+    let first = warp.index * 32;
     for lane in lanes_of(ctx.mask) {
         for (bulk, what) in [(true, "bulk copies"), (false, "cp.async copies")] {
-            let groups = ctx.cluster.ctas[ctx.cta]
-                .groups
-                .get(&(first + lane as u32, bulk));
-            if groups.is_some_and(LaneGroups::busy) {
+            let groups = &ctx.cluster.ctas[ctx.cta].groups[usize::from(bulk)];
+            if groups[first + lane].busy() {
                 let message = format!("the thread exits while {what} are under way");
                 ctx.find(
                     warp,
