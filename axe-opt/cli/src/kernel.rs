@@ -29,7 +29,7 @@ enum Format {
 #[derive(Debug, Parser)]
 #[command(name = "axe sim", version)]
 #[command(
-    after_help = "VALUE of --arg and --array: FILE.npy; DTYPE[SHAPE], such as f32[64,32], with :zeros, \
+    after_help = "VALUE of --arg, --array and --variable: FILE.npy; DTYPE[SHAPE], such as f32[64,32], with :zeros, \
 :ones, :arange, :NUMBER, :random, :random:SEED or :random:SEED:LOW:HIGH, else unwritten; a number of the \
 parameter's type, or DTYPE:NUMBER; &NAME or &NAME+BYTES, the address of another array; &{NAME, NAME+BYTES}, a \
 table of addresses; {VALUE, VALUE}, a structure by value; hex:BYTES or @FILE, bytes by value; map:NAME:BOX or \
@@ -61,6 +61,9 @@ pub struct KernelArgs {
     /// An array that arguments point to and that is none
     #[arg(long = "array", value_name = "NAME=VALUE", value_parser = named)]
     arrays: Vec<(Option<String>, Value)>,
+    /// What a __constant__ or __device__ variable holds: a number, or an array's contents; NAME may be demangled
+    #[arg(long = "variable", value_name = "NAME=VALUE", value_parser = symbol)]
+    variables: Vec<(String, Value)>,
     /// What an array must hold afterwards; may be given several times
     #[arg(long, value_name = "NAME=FILE.npy", value_parser = expected)]
     expect: Vec<(String, PathBuf)>,
@@ -118,6 +121,11 @@ fn named(text: &str) -> Result<(Option<String>, Value), String> {
         Some((n, value)) if name(n) => Ok((Some(n.into()), value.parse()?)),
         _ => Ok((None, text.parse()?)),
     }
+}
+
+fn symbol(text: &str) -> Result<(String, Value), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    Ok((name.into(), value.parse()?))
 }
 
 fn expected(text: &str) -> Result<(String, PathBuf), String> {
@@ -214,6 +222,9 @@ impl KernelArgs {
         bare.block = self.block.unwrap_or(bare.block);
         bare.cluster = self.cluster.unwrap_or(bare.cluster);
         bare.smem = self.smem.unwrap_or(bare.smem);
+        for (name, value) in &self.variables {
+            bare.variable(name, value.clone());
+        }
         for (name, value) in &self.arrays {
             let name = name
                 .as_ref()

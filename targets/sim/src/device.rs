@@ -35,6 +35,13 @@ pub struct KernelParam {
 }
 
 impl Module {
+    /// Names of the `.const` and `.global` variables.
+    #[must_use]
+    pub fn variables(&self) -> Vec<&str> {
+        let all = self.program.globals.iter();
+        all.map(|variable| variable.name.as_str()).collect()
+    }
+
     /// Parses and decodes PTX text. An instruction that is not supported is no error here: it ends the
     /// kernel that executes it, and [`Module::unsupported`] lists it.
     ///

@@ -47,6 +47,31 @@ fn arguments_of_every_kind() {
     assert_eq!(run.arrays["y"].iter_f64().sum::<f64>(), 90.0);
 }
 
+/// `__constant__ float coef[4]; __device__ int start;` and a kernel that uses both.
+const VARIABLES: &str = ".const .align 4 .b8 _ZN2ns4coefE[16]; .global .align 4 .u32 start;
+.visible .entry k(.param .u64 y) { .reg .b64 %d<5>; .reg .b32 %r<5>; .reg .f32 %f<4>;
+ld.param.u64 %d0, [y]; mov.u32 %r0, %tid.x; mul.wide.u32 %d1, %r0, 4; add.s64 %d0, %d0, %d1;
+mov.u64 %d2, _ZN2ns4coefE; add.s64 %d2, %d2, %d1; ld.const.f32 %f0, [%d2]; ld.global.u32 %r1, [start];
+cvt.rn.f32.u32 %f1, %r1; add.f32 %f0, %f0, %f1; st.global.f32 [%d0], %f0; ret; }";
+
+#[test]
+fn variables_of_the_module_get_values() {
+    let run = |variables: &[(&str, &str)]| {
+        let mut bare = Bare::new(&format!("{HEAD}{VARIABLES}"), [1; 3], [4, 1, 1]).unwrap();
+        bare.arg("y", "f32[4]".parse().unwrap());
+        for (name, value) in variables {
+            bare.variable(name, value.parse().unwrap());
+        }
+        bare.run(&Simulator::default())
+    };
+    let run_both = run(&[("ns::coef", "f32[4]:arange"), ("start", "40")]).unwrap();
+    let got: Vec<f64> = run_both.arrays["y"].iter_f64().collect();
+    assert_eq!(got, [40.0, 41.0, 42.0, 43.0]);
+    let error = |name, value| run(&[(name, value)]).unwrap_err().to_string();
+    assert!(error("none", "1").contains("there are: ns::coef, start"));
+    assert!(error("ns::coef", "f32[5]:ones").contains("20 bytes, the variable has 16"));
+}
+
 #[test]
 fn arguments_that_do_not_fit_say_why() {
     let text = format!(

@@ -1,7 +1,7 @@
 //! The arrays of a bare launch and the bytes of its arguments.
 
 use super::{BareError, Fill, Pointer, Value};
-use crate::device::{Device, KernelParam};
+use crate::device::{Device, KernelParam, Module};
 use crate::units::swizzle::Swizzle;
 use crate::units::tensor_map::{DataType, TensorMap};
 use axe_package::{DType, Tensor, npy};
@@ -128,6 +128,51 @@ impl Memory {
             param.name, param.ty
         );
         Err(fail(name, message))
+    }
+
+    /// Writes a value to a `.const` or `.global` variable of the module; an array's contents, not its address.
+    pub(super) fn variable(
+        &self,
+        device: &mut Device,
+        module: &Module,
+        name: &str,
+        value: &Value,
+    ) -> Result<(), BareError> {
+        let mut all = module.variables();
+        let fits = |v: &&&str| **v == name || crate::names::short(v) == name;
+        let Some(found) = all.iter().find(fits).copied() else {
+            all.sort_unstable();
+            let names: Vec<String> = all.into_iter().map(crate::names::short).collect();
+            let message = format!("no such variable; there are: {}", names.join(", "));
+            return Err(fail(name, message));
+        };
+        let Some((addr, size)) = device.variable(module, found)? else {
+            return Err(fail(name, "the module gives it no memory"));
+        };
+        let bytes = match value {
+            Value::File(path) => npy::read(path)?.bytes().to_vec(),
+            Value::Array { dtype, shape, fill } => {
+                axe_package::dense_bytes(*dtype, shape)
+                    .ok_or_else(|| fail(name, "the array is too large"))?;
+                filled(name, *dtype, shape, fill)?.bytes().to_vec()
+            }
+            Value::Number(value, whole) => {
+                let param = KernelParam {
+                    name: name.into(),
+                    ty: format!("b{}", 8 * size),
+                    align: size,
+                    offset: 0,
+                    bytes: size,
+                };
+                number(name, (*value, *whole), &param)?
+            }
+            other => self.bytes(device, name, other)?.0,
+        };
+        if bytes.len() as u64 > size {
+            let message = format!("{} bytes, the variable has {size}", bytes.len());
+            return Err(fail(name, message));
+        }
+        (device.copy_in(addr, &bytes)).map_err(|f| fail(name, f.to_string()))
     }
 
     /// The bytes of a value, and their alignment.

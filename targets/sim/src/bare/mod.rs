@@ -75,6 +75,8 @@ pub struct Bare {
     args: Vec<(String, Value)>,
     /// Arrays that arguments point to and that are none themselves.
     arrays: Vec<(String, Value)>,
+    /// Values of the module's variables.
+    variables: Vec<(String, Value)>,
 }
 
 /// What a run leaves.
@@ -120,6 +122,7 @@ impl Bare {
             smem: 0,
             args: Vec::new(),
             arrays: Vec::new(),
+            variables: Vec::new(),
         })
     }
 
@@ -131,6 +134,12 @@ impl Bare {
     /// An array that other arguments point to.
     pub fn array(&mut self, name: &str, value: Value) {
         self.arrays.push((name.into(), value));
+    }
+
+    /// What a `.const` or `.global` variable of the module holds, as by `cudaMemcpyToSymbol`: an array's
+    /// contents, or a value as of an argument. The name may be demangled.
+    pub fn variable(&mut self, name: &str, value: Value) {
+        self.variables.push((name.into(), value));
     }
 
     /// The kernel's parameters.
@@ -164,6 +173,9 @@ impl Bare {
         let mut memory = Memory::default();
         for (name, value) in self.arrays.iter().chain(&self.args) {
             memory.allocate(&mut device, name, value)?;
+        }
+        for (name, value) in &self.variables {
+            memory.variable(&mut device, &self.module, name, value)?;
         }
         let mut args = Vec::new();
         for ((name, value), param) in self.args.iter().zip(&params) {
