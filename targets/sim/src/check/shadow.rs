@@ -46,6 +46,10 @@ impl Epoch {
     fn strong(self) -> bool {
         self.line_flags & STRONG != 0
     }
+    /// Whether this read must not take the place of an earlier one: a strong write races with a weak read only.
+    fn hides(self, before: Self) -> bool {
+        self.strong() && before.clock != 0 && !before.strong()
+    }
 }
 
 /// Who accesses now.
@@ -276,7 +280,9 @@ impl Lists {
             if entry.epoch == key {
                 entry.lanes |= bit;
                 known = true;
-            } else if (entry.epoch.entity, entry.epoch.cluster) == (first, now.cluster) {
+            } else if (entry.epoch.entity, entry.epoch.cluster) == (first, now.cluster)
+                && !now.hides(entry.epoch)
+            {
                 entry.lanes &= !bit;
                 empty |= entry.lanes == 0;
             }
@@ -321,7 +327,7 @@ fn touch(
     if !write {
         if cell.more != 0 {
             lists.add(cell.more, now);
-        } else if actor.follows(cell.read) {
+        } else if actor.follows(cell.read) && !now.hides(cell.read) {
             cell.read = now;
         } else {
             cell.more = lists.take();
@@ -351,6 +357,24 @@ mod tests {
 
     fn epoch(entity: u32, clock: u32) -> Epoch {
         Epoch::new(0, entity, clock, 1, 0)
+    }
+
+    #[test]
+    fn a_strong_write_conflicts_with_a_weak_read_among_strong_ones() {
+        let nothing = View::new(96);
+        let actor = |entity, clock, flags| Actor {
+            epoch: Epoch::new(0, entity, clock, 1, flags),
+            view: &nothing,
+        };
+        for weak in 0..4 {
+            let mut shadow = Shadow::new(16);
+            for read in 0..3 {
+                let flags = if read == weak { 0 } else { STRONG };
+                shadow.access(4, 4, false, &actor(7, read + 1, flags));
+            }
+            let conflict = shadow.access(4, 4, true, &actor(8, 1, STRONG));
+            assert_eq!(conflict.is_some(), weak < 3);
+        }
     }
 
     #[test]

@@ -403,6 +403,18 @@ fn slice(launch: &LaunchState<'_>, cluster: &mut Cluster) -> u64 {
     }
 }
 
+/// The cluster that starts as number `next`. Those that are resident at the beginning start in any order, and
+/// in every second schedule the last comes first: so a reader may run before the writer that it waits for.
+fn index(launch: &LaunchState<'_>, next: u32, total: u32) -> u32 {
+    let first = total.min(launch.options.sms.max(1));
+    let reverse = launch.program.communicates && launch.options.seed % 2 == 1;
+    if reverse && next < first {
+        first - 1 - next
+    } else {
+        next
+    }
+}
+
 /// One worker: starts clusters while there is room on the machine, else continues paused ones.
 fn work(launch: &LaunchState<'_>, queue: &Mutex<Queue>, total: u32) {
     loop {
@@ -412,7 +424,7 @@ fn work(launch: &LaunchState<'_>, queue: &Mutex<Queue>, total: u32) {
                 return;
             }
             if !q.is_full(launch, total) {
-                let index = q.next;
+                let index = index(launch, q.next, total);
                 q.next += 1;
                 q.resident += 1;
                 drop(q);

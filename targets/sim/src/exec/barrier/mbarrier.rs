@@ -212,6 +212,46 @@ fn one(
     Ok(())
 }
 
+/// Whether this attempt of `try_wait` ends without waiting, as when its time limit expires at once. In every
+/// second schedule that is the first one of each warp, so that code which does not try again shows it.
+fn gives_up(ctx: &Ctx<'_, '_>, warp: &Warp) -> bool {
+    let (seed, line) = (ctx.launch.options.seed, ctx.inst.line);
+    let chosen = seed != 0 && (seed + u64::from(line)).is_multiple_of(2);
+    let begun = warp.fragments[ctx.at].wait.is_some();
+    chosen && !begun && !warp.expired.contains(&line)
+}
+
+/// What those knew who completed the last phase.
+fn completed<'c>(ctx: &'c Ctx<'_, '_>, (rank, offset): (usize, u64)) -> Option<&'c View> {
+    let clocks = ctx.cluster.ctas.get(rank)?.mbar_clocks.get(&offset)?;
+    clocks.done.as_ref()
+}
+
+/// Whether a lane needs no wait to know that the last phase is complete: another thread has told it. Else a
+/// phase that is complete might as well not be so yet.
+fn knows(ctx: &Ctx<'_, '_>, warp: &Warp, lane: usize, place: (usize, u64)) -> bool {
+    match (&warp.clocks, completed(ctx, place)) {
+        (Some(clocks), Some(done)) => clocks.view(lane).covers(done),
+        _ => true,
+    }
+}
+
+/// Whether a lane's phase is complete.
+fn ready(
+    ctx: &mut Ctx<'_, '_>,
+    place: (usize, u64),
+    token: u64,
+    parity: bool,
+) -> Result<bool, Fault> {
+    let addr = (place.0 as u64) << RANK_SHIFT | place.1;
+    let object = Mbarrier::load(&mut SharedBytes(ctx.cluster), addr)?;
+    Ok(if parity {
+        object.done_parity(token as u32)
+    } else {
+        object.done_token(token)
+    })
+}
+
 fn wait(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, op: &MbarOp, addrs: &[u64; 32]) -> Step<Flow> {
     let MbarOp::Wait {
         d,
@@ -224,6 +264,7 @@ fn wait(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, op: &MbarOp, addrs: &[u64; 32]) 
         return Ok(Flow::Next);
     };
     let phases = *warp.reg(ctx.base, *phase);
+    let early = *blocking && gives_up(ctx, warp);
     let mut done = 0u32;
     let mut waiting = None;
     for lane in lanes_of(ctx.mask) {
@@ -232,38 +273,19 @@ fn wait(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, op: &MbarOp, addrs: &[u64; 32]) 
         if warp.fragments[ctx.at].wait.is_none() {
             touch(ctx, warp, lane, place, false);
         }
-        let addr = (place.0 as u64) << RANK_SHIFT | place.1;
-        let object = Mbarrier::load(&mut SharedBytes(ctx.cluster), addr).map_err(fail)?;
-        let token = phases[lane];
-        let ready = if *parity {
-            object.done_parity(token as u32)
-        } else {
-            object.done_token(token)
-        };
-        if ready {
+        let complete = ready(ctx, place, phases[lane], *parity).map_err(fail)?;
+        if complete && !(early && !knows(ctx, warp, lane, place)) {
             done |= 1 << lane;
         } else {
-            waiting.get_or_insert((place, parity.then_some(token as u32)));
+            waiting.get_or_insert((place, parity.then_some(phases[lane] as u32)));
         }
     }
     if let (Some(((rank, offset), parity)), true) = (waiting, *blocking) {
-        let timed = matches!(
-            &warp.fragments[ctx.at].wait,
-            Some(Wait::Mbarrier {
-                timed_out: true,
-                ..
-            })
-        );
-        // The suspension of try_wait ends at the latest when the system's time limit expires. In every
-        // second schedule that is at once for all warps: code that does not try again shows it.
-        let begun = warp.fragments[ctx.at].wait.is_some();
-        let seed = ctx.launch.options.seed;
-        let chosen = seed != 0 && (seed + u64::from(ctx.inst.line)).is_multiple_of(2);
-        let expired = chosen && !begun && warp.expired != Some(ctx.inst.line);
-        if expired {
-            warp.expired = Some(ctx.inst.line);
-        }
-        if !timed && !expired {
+        let begun = &warp.fragments[ctx.at].wait;
+        let timed = matches!(begun, Some(Wait::Mbarrier { timed_out, .. }) if *timed_out);
+        if early {
+            warp.expired.push(ctx.inst.line);
+        } else if !timed {
             return Ok(Flow::Block(Wait::Mbarrier {
                 rank: rank as u32,
                 offset,
@@ -272,28 +294,28 @@ fn wait(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, op: &MbarOp, addrs: &[u64; 32]) 
             }));
         }
     }
-    if let (Some(clocks), true) = (&mut warp.clocks, *acquire) {
-        for lane in lanes_of(done) {
-            let Ok((rank, offset)) = shared_place(ctx.cluster, generic_space(addrs[lane]).1, 8)
-            else {
-                continue;
-            };
-            if let Some(view) = ctx.cluster.ctas[rank]
-                .mbar_clocks
-                .get(&offset)
-                .and_then(|c| c.done.as_ref())
-            {
-                clocks.acquire(1 << lane, view);
-            }
-        }
+    if *acquire {
+        learn(ctx, warp, done, addrs);
     }
     warp.write_pred(ctx.preds, *d, done, ctx.mask);
     if done == ctx.mask {
-        warp.expired = None;
-    } else {
-        let at = addrs[ctx.mask.trailing_zeros().min(31) as usize];
-        warp.poll(true, at & ((1 << RANK_SHIFT) - 1));
-        return Ok(Flow::Yield);
+        warp.expired.retain(|&line| line != ctx.inst.line);
+        return Ok(Flow::Next);
     }
-    Ok(Flow::Next)
+    let at = addrs[ctx.mask.trailing_zeros().min(31) as usize];
+    warp.poll(true, at & ((1 << RANK_SHIFT) - 1));
+    Ok(Flow::Yield)
+}
+
+/// The lanes of `done` learn what those knew who completed their phases.
+fn learn(ctx: &Ctx<'_, '_>, warp: &mut Warp, done: u32, addrs: &[u64; 32]) {
+    let Some(clocks) = &mut warp.clocks else {
+        return;
+    };
+    for lane in lanes_of(done) {
+        let place = shared_place(ctx.cluster, generic_space(addrs[lane]).1, 8);
+        if let Some(view) = place.ok().and_then(|place| completed(ctx, place)) {
+            clocks.acquire(1 << lane, view);
+        }
+    }
 }

@@ -11,7 +11,7 @@ use super::cluster::Cluster;
 use super::converge::{self, Meeting};
 use super::launch::LaunchState;
 use super::warp::{Frame, Wait, Warp};
-use crate::decode::{Inst, LOCAL_WINDOW, Op, PARAM_WINDOW, SHARED_WINDOW};
+use crate::decode::{AtomOp, Inst, LOCAL_WINDOW, Op, PARAM_WINDOW, SHARED_WINDOW};
 use crate::fault::Fault;
 use crate::ptx::ast::Space;
 use crate::report::{Finding, FindingKind};
@@ -378,7 +378,11 @@ fn execute(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, lanes: u32) -> Step<Flow> {
         }
         Op::Ld(access) => super::access::load(ctx, warp, access).map(|()| Flow::Next),
         Op::St(access) => super::access::store(ctx, warp, access).map(|()| Flow::Next),
-        Op::Atom(atom) => super::access::atomic(ctx, warp, atom).map(|()| Flow::Next),
+        Op::Atom(atom) => {
+            super::access::atomic(ctx, warp, atom)?;
+            let yields = interrupted(ctx, &atom.op);
+            Ok(if yields { Flow::Yield } else { Flow::Next })
+        }
         Op::StAsync(access, bar, offset) => {
             super::async_ops::store_async(ctx, warp, access, *bar, *offset)
         }
@@ -407,6 +411,13 @@ fn execute(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, lanes: u32) -> Step<Flow> {
         Op::SetMaxNReg { count, increase } => Ok(set_max_registers(ctx, warp, *count, *increase)),
         _ => super::async_ops::execute(ctx, warp),
     }
+}
+
+/// Whether the schedule lets others run right after an atomic that may have taken a lock, so that they find
+/// it taken.
+fn interrupted(ctx: &mut Ctx<'_, '_>, op: &AtomOp) -> bool {
+    let locks = matches!(op, AtomOp::Cas | AtomOp::Exch);
+    locks && ctx.launch.options.seed != 0 && ctx.cluster.random() & 1 == 0
 }
 
 /// `setmaxnreg`: a warp gives registers to its CTA's pool, or waits until the pool has what it asks
