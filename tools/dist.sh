@@ -2,6 +2,7 @@
 # Makes what is handed to users, in build/dist: a Debian package and a tarball of the same files.
 #
 #   AXE_DIST_PROFILE=dev       another profile than release
+#   AXE_DIST_LEVEL=0           how hard xz tries, 0 to 9 (6): 0 to try this script in a minute
 #   AXE_MAINTAINER='N <M>'     whom the package names; by default the author of the commit that it is built from
 set -euo pipefail
 export PROFILE="${AXE_DIST_PROFILE:-release}"
@@ -9,6 +10,7 @@ export PROFILE="${AXE_DIST_PROFILE:-release}"
 cd "$ROOT"
 AXE_COMMIT="${AXE_COMMIT:-$(git describe --always --dirty --exclude='*' --abbrev=12 2>/dev/null || true)}"
 export AXE_COMMIT
+level="${AXE_DIST_LEVEL:-6}"
 version="$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)"
 maintainer="${AXE_MAINTAINER:-$(git log -1 --format='%an <%ae>' 2>/dev/null || true)}"
 [ -n "$maintainer" ] || die "nobody maintains the package" "Outside of a git repository, AXE_MAINTAINER='Name <mail>' says who does."
@@ -46,8 +48,8 @@ CONTROL
 # The same tree gives the same bytes.
 SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}"
 export SOURCE_DATE_EPOCH
-dpkg-deb --root-owner-group -Zxz --build "$stage" "$out/$name.deb" >/dev/null
-tar -C "$stage" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" \
+dpkg-deb --root-owner-group -Zxz "-z$level" --build "$stage" "$out/$name.deb" >/dev/null
+XZ_OPT="-T0 -$level" tar -C "$stage" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" \
     --transform "s,^usr,$name," -cJf "$out/$name.tar.xz" usr
 rm -rf "$stage"
 say "made: $out/$name.deb, $out/$name.tar.xz"
