@@ -70,3 +70,22 @@ fn accumulators_fit_in_registers() {
     assert!(tile((192, 192, 3)).is_some() && tile((192, 256, 3)).is_none());
     assert!(tile((64, 256, 1)).is_some() && tile((128, 200, 1)).is_none());
 }
+
+#[test]
+fn groups_have_cooperative_tiles_of_ctas_alone() {
+    let chip = chip("sm_90a").unwrap();
+    let k_first = KFirst { a: false, b: false };
+    let tile = Wgmma::new((128, 128, 2), 2, chip).unwrap();
+    let grouped = tile.grouped().unwrap();
+    assert!(grouped.is_grouped() && !tile.is_grouped());
+    assert_eq!(grouped.in_clusters(Cluster::Rows(2), k_first), None);
+    assert_eq!(grouped.in_clusters(Cluster::Alone, k_first), Some(grouped));
+    let clustered = tile.in_clusters(Cluster::Rows(2), k_first).unwrap();
+    assert_eq!(clustered.grouped(), None);
+    let one = Wgmma::new((128, 128, 1), 2, chip).unwrap();
+    assert_eq!(one.grouped().unwrap().pingpong(2, 2, chip), None);
+    assert_eq!(one.pingpong(2, 2, chip).unwrap().grouped(), None);
+    let swapped = Wgmma::with_depth((16, 64, 1), 64, true, 2, chip).unwrap();
+    assert_eq!(swapped.grouped(), None);
+    assert_eq!(tile.split_k(2, 4096).unwrap().grouped(), None);
+}
