@@ -1,8 +1,9 @@
 //! Where buffers are: bytes of SBUF and banks of PSUM, shared by buffers whose lifetimes are apart.
 //!
 //! A buffer lives from where it is made to its last use; a use in a loop that it is made outside of reaches to the end of
-//! that loop. Copies that take turns live as long as the loop around them. Buffers share memory only where they must: each
-//! has bytes of its own while those suffice.
+//! that loop. Copies that take turns live as long as the loop around them, while that fits, else in an iteration alone:
+//! semaphores keep what shares bytes in order, and loads overlap less. Buffers share memory only where they must: each has
+//! bytes of its own while those suffice.
 
 use crate::facts::chip::Chip;
 use crate::facts::memory::PSUM_BYTES;
@@ -70,7 +71,7 @@ impl Request {
 /// # Errors
 /// The buffer that finds no place, with the largest of those that live at the same time.
 pub fn place(program: &Program, chip: &Chip) -> Result<Vec<Option<Place>>, DoesNotFit> {
-    let lifetimes = lifetimes(program);
+    let lifetimes = [lifetimes(program, true), lifetimes(program, false)];
     let mut places: Vec<Option<Place>> =
         program.buffers.iter().map(|buffer| buffer.place).collect();
     for (space, room, unit) in [
@@ -82,9 +83,8 @@ pub fn place(program: &Program, chip: &Chip) -> Result<Vec<Option<Place>>, DoesN
             .filter(|(_, buffer)| buffer.space == space)
             .map(|(index, _)| index)
             .collect();
-        let requests: Vec<Request> = members
-            .iter()
-            .map(|index| {
+        let requests = |lifetimes: &[(usize, usize)]| -> Vec<Request> {
+            let request = |index: &usize| {
                 let buffer = &program.buffers[*index];
                 Request {
                     name: buffer.name.clone(),
@@ -92,9 +92,12 @@ pub fn place(program: &Program, chip: &Chip) -> Result<Vec<Option<Place>>, DoesN
                     live: lifetimes[*index],
                     fixed: buffer.place.map(|place| place.byte),
                 }
-            })
-            .collect();
-        let bytes = assign(&requests, room, unit).map_err(|unplaced| DoesNotFit {
+            };
+            members.iter().map(request).collect()
+        };
+        let [long, requests] = [&lifetimes[0], &lifetimes[1]].map(|live| requests(live));
+        let found = assign(&long, room, unit).or_else(|_| assign(&requests, room, unit));
+        let bytes = found.map_err(|unplaced| DoesNotFit {
             space,
             room,
             buffer: requests[unplaced].name.clone(),
@@ -168,8 +171,9 @@ fn first_fit(
     Ok(places.into_iter().map(Option::unwrap_or_default).collect())
 }
 
-/// The first and last statement at which each buffer lives, statements being counted in order, loops twice.
-fn lifetimes(program: &Program) -> Vec<(usize, usize)> {
+/// The first and last statement at which each buffer lives, statements being counted in order, loops twice. `turns` is
+/// whether copies that take turns live as long as the loop around them.
+fn lifetimes(program: &Program, turns: bool) -> Vec<(usize, usize)> {
     let mut walk = Lifetimes {
         program,
         position: 0,
@@ -179,7 +183,7 @@ fn lifetimes(program: &Program) -> Vec<(usize, usize)> {
         rotating: Vec::new(),
     };
     walk.body(&program.body);
-    for (buffer, span) in walk.rotating {
+    for (buffer, span) in walk.rotating.into_iter().filter(|_| turns) {
         walk.live[buffer] = span;
     }
     walk.live

@@ -188,7 +188,7 @@ fn what_has_no_program_is_declined() {
         .with_blocks("matmul", "trn1", huge)
         .unwrap_err()
         .to_string();
-    assert!(why.contains("'lhs_tile': (B2)"), "{why}");
+    assert!(why.contains("'rhs_tile': (B2)"), "{why}");
     let odd = Blocks {
         m: 100,
         n: 512,

@@ -1,9 +1,14 @@
 //! Programs for operators of any size: tiles that fit the memories, loads that overlap with work, chosen by the cost model.
 
+pub mod graph;
 mod matmul;
 mod operand;
+pub mod relayout;
+pub mod rows;
+mod simplify;
+mod values;
 
-pub use matmul::{Blocks, Matmul, bound};
+pub use matmul::{Blocks, Fused, Matmul, bound};
 pub use operand::Order;
 
 use crate::facts::chip::Chip;

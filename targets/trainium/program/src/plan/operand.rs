@@ -30,9 +30,18 @@ impl Order {
 /// An operand of a product that is planned.
 pub(super) struct Operand {
     pub name: &'static str,
+    /// All products of a batch below each other.
     pub tensor: Tile,
+    /// Rows of it from one product of a batch to the next; 0 where all have the same.
+    pub batch_rows: i64,
     pub order: Order,
     pub dtype: DType,
+}
+
+/// Columns that are transposed together, and the rows of the tensor that they are.
+struct Turned {
+    part: Part,
+    from: (Expr, i64),
 }
 
 /// Transposes of one bank: as many columns as an f32 bank has, in tiles of 128.
@@ -50,7 +59,7 @@ impl Operand {
     }
 
     /// The tile of a block: `[128, chunks of K, columns]`.
-    pub fn tile(&self, b: &mut Builder, k: i64, columns: i64) -> Tile {
+    pub fn tile(&self, b: &mut Builder, k: i64, columns: i64, copies: i64) -> Tile {
         let chunks = (k + PARTITIONS - 1) / PARTITIONS;
         let shape = [k.min(PARTITIONS), chunks, columns];
         b.tile(
@@ -58,18 +67,31 @@ impl Operand {
             Space::Sbuf,
             &shape,
             self.dtype,
-            2,
+            copies,
         )
     }
 
     /// Loads one chunk of K where the operand needs no transpose.
-    pub fn load_chunk(&self, b: &mut Builder, to: &Tile, chunk: &Part, columns: (Expr, i64)) {
+    pub fn load_chunk(
+        &self,
+        b: &mut Builder,
+        to: &Tile,
+        batch: &Expr,
+        chunk: &Part,
+        columns: (Expr, i64),
+    ) {
         let into = to.part([
             (0.into(), chunk.size),
             (chunk.index.clone(), 1),
             (0.into(), columns.1),
         ]);
-        b.dma_copy(into, self.tensor.part([chunk.range(), columns]));
+        let at = self.row(batch, chunk.at.clone());
+        b.dma_copy(into, self.tensor.part([(at, chunk.size), columns]));
+    }
+
+    /// A row of the tensor, of a product of the batch.
+    fn row(&self, batch: &Expr, at: Expr) -> Expr {
+        batch.clone().times(self.batch_rows).plus(at)
     }
 
     /// Loads and transposes a block of K.
@@ -78,12 +100,17 @@ impl Operand {
         b: &mut Builder,
         chip: &Chip,
         to: &Tile,
+        batch: &Expr,
         (k0, k): (&Expr, i64),
         (begin, columns): (&Expr, i64),
     ) {
         let name = format!("{}_c", self.name);
         let by_dma = self.turned_by_dma(chip);
         parts(b, &name, (begin, columns, PARTITIONS), &mut |b, part| {
+            let part = Turned {
+                from: (self.row(batch, part.at.clone()), part.size),
+                part,
+            };
             if by_dma {
                 self.turn_by_dma(b, to, (k0, k), &part);
             } else {
@@ -93,14 +120,15 @@ impl Operand {
     }
 
     /// One transposing transfer a chunk of K; each is a queue of its own, so that they are issued side by side.
-    fn turn_by_dma(&self, b: &mut Builder, to: &Tile, (k0, k): (&Expr, i64), part: &Part) {
+    fn turn_by_dma(&self, b: &mut Builder, to: &Tile, (k0, k): (&Expr, i64), turned: &Turned) {
+        let part = &turned.part;
         for (chunk, begin) in (0..k).step_by(PARTITIONS as usize).enumerate() {
             let rows = PARTITIONS.min(k - begin);
             b.op(Op::DmaTranspose {
                 dst: place(to, (chunk as i64).into(), 1, rows, part),
                 src: self
                     .tensor
-                    .part([part.range(), (k0.clone().plus(begin), rows)]),
+                    .part([turned.from.clone(), (k0.clone().plus(begin), rows)]),
             });
         }
     }
@@ -112,8 +140,9 @@ impl Operand {
         chip: &Chip,
         to: &Tile,
         (k0, k): (&Expr, i64),
-        part: &Part,
+        turned: &Turned,
     ) {
+        let part = &turned.part;
         let rows = b.tile(
             &format!("{}_rows", self.name),
             Space::Sbuf,
@@ -123,7 +152,7 @@ impl Operand {
         );
         b.dma_copy(
             rows.all(),
-            self.tensor.part([part.range(), (k0.clone(), k)]),
+            self.tensor.part([turned.from.clone(), (k0.clone(), k)]),
         );
         // PSUM holds transposes as f32 on trn1, in their own type later (ISA).
         let dtype = match chip.generation {

@@ -161,6 +161,19 @@ impl Builder {
         tile
     }
 
+    /// The type of a view's elements.
+    #[must_use]
+    pub fn dtype(&self, view: &View) -> DType {
+        let buffer = self.program.buffers.get(view.buffer);
+        buffer.map_or(DType::F32, |buffer| buffer.dtype)
+    }
+
+    /// The memory that a view is in.
+    #[must_use]
+    pub fn space(&self, view: &View) -> Space {
+        view.space(&self.program)
+    }
+
     /// Appends a statement.
     pub fn push(&mut self, statement: Statement) {
         if let Some(body) = self.open.last_mut() {

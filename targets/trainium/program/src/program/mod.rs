@@ -7,6 +7,7 @@
 pub mod alu;
 pub mod build;
 pub mod expr;
+mod number;
 pub mod op;
 pub mod structure;
 pub mod view;

@@ -1,6 +1,6 @@
 //! The operations, one to one with the documented instructions (`nki.isa`).
 
-use super::{Alu, Function, View};
+use super::{Alu, Function, View, number};
 use serde::{Deserialize, Serialize};
 
 /// Whether a product adds to what its destination holds.
@@ -20,7 +20,7 @@ pub enum Accumulate {
 #[serde(rename_all = "lowercase")]
 pub enum Scalar {
     /// The same number everywhere.
-    Number(f64),
+    Number(#[serde(with = "number")] f64),
     /// `[P, 1]`.
     Tile(View),
 }
@@ -79,7 +79,11 @@ pub enum Op {
     /// `dst = src`.
     TensorCopy { dst: View, src: View },
     /// `dst = value`.
-    Memset { dst: View, value: f64 },
+    Memset {
+        dst: View,
+        #[serde(with = "number")]
+        value: f64,
+    },
     /// `dst = src` where `predicate` is not 0 (is 0, when reversed).
     TensorCopyPredicated {
         dst: View,
@@ -151,6 +155,7 @@ pub enum Op {
     AffineSelect {
         dst: View,
         on_true: View,
+        #[serde(with = "number")]
         on_false: f64,
         pattern: Vec<i64>,
         offset: i64,
@@ -162,6 +167,7 @@ pub enum Op {
     RangeSelect {
         dst: View,
         on_true: View,
+        #[serde(with = "number")]
         on_false: f64,
         compare0: Alu,
         bound0: View,
@@ -199,6 +205,7 @@ pub enum Op {
         dst: View,
         data: View,
         vals: View,
+        #[serde(with = "number")]
         imm: f64,
     },
 }
