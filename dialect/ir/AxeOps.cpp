@@ -300,6 +300,16 @@ static LogicalResult verifyBound(LaunchOp launch,
   return success();
 }
 
+/// Whether an operation is a kernel in the dialect of a target: an isolated
+/// symbol that is neither a function nor holds symbols itself. The target knows
+/// what its operands are.
+static bool isKernelOfTarget(Operation *op) {
+  return op && op->hasTrait<OpTrait::IsIsolatedFromAbove>() &&
+         !op->hasTrait<OpTrait::SymbolTable>() &&
+         !isa<FunctionOpInterface>(op) && !isa<KernelOp>(op) &&
+         !isa<AxeDialect>(op->getDialect());
+}
+
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   if (failed(verifyMeshAxes(*this, symbolTable)))
     return failure();
@@ -307,11 +317,12 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
     if (failed(verifyBound(*this, symbolTable)))
       return failure();
   } else {
-    auto kernel =
-        symbolTable.lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
-    if (!kernel)
+    Operation *callee =
+        symbolTable.lookupNearestSymbolFrom(*this, getKernelAttr());
+    auto kernel = dyn_cast_or_null<KernelOp>(callee);
+    if (!kernel && !isKernelOfTarget(callee))
       return emitOpError("(U1) '") << getKernel() << "' is not an axe.kernel";
-    if (failed(verifyOperands(*this, kernel)))
+    if (kernel && failed(verifyOperands(*this, kernel)))
       return failure();
   }
   SmallVector<Type> tensors;

@@ -81,6 +81,17 @@ pub fn register(pipeline: &Pipeline) {
     }
 }
 
+/// From functions of linalg to operators of axe, and `linalg.generic` for what they do not say. Calls are inlined, and
+/// extents are those of arguments, before anything is fused away. `options` are more of the conversion's.
+#[must_use]
+pub fn logical(options: &str) -> String {
+    format!(
+        "inline,resolve-ranked-shaped-type-result-dims,func.func(convert-elementwise-to-linalg),\
+         convert-linalg-to-axe{{for-kernels=true{options}}},\
+         func.func(linalg-generalize-named-ops),axe-generalize,canonicalize,cse"
+    )
+}
+
 /// The passes of the pipeline `name`.
 ///
 /// # Errors

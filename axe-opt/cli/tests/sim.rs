@@ -49,6 +49,8 @@ fn package(ptx: &str) -> Package {
             name: "count".into(),
             symbol: "count".into(),
             cubin: None,
+            program: None,
+            sources: Vec::new(),
             ptx: Some("code.ptx".into()),
             params: vec![Param {
                 name: "out".into(),

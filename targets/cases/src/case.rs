@@ -206,6 +206,8 @@ impl Case {
                 name: "k".into(),
                 symbol: "k".into(),
                 cubin: None,
+                program: None,
+                sources: Vec::new(),
                 ptx: Some("k.ptx".into()),
                 params,
                 block: [u32::try_from(self.threads)?, 1, 1],

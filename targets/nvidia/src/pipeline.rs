@@ -2,7 +2,7 @@
 
 use crate::facts::chip::{CHIPS, chip};
 use crate::target::DEFAULT_CHIP;
-use axe_passes::pipeline::{Pipeline, PipelineOption};
+use axe_passes::pipeline::{Pipeline, PipelineOption, logical};
 
 const DESCRIPTION: &str = "
 Takes a module whose functions compute on tensors: linalg, logical operators, or kernels with their launches. Modules inside
@@ -76,16 +76,6 @@ impl Options<'_> {
             ""
         }
     }
-}
-
-/// From functions of linalg to operators of axe, and `linalg.generic` for what they do not say. Calls are inlined, and
-/// extents are those of arguments, before anything is fused away. `options` are more of the conversion's.
-pub(crate) fn logical(options: &str) -> String {
-    format!(
-        "inline,resolve-ranked-shaped-type-result-dims,func.func(convert-elementwise-to-linalg),\
-         convert-linalg-to-axe{{for-kernels=true{options}}},\
-         func.func(linalg-generalize-named-ops),axe-generalize,canonicalize,cse"
-    )
 }
 
 /// The levels after which the pipeline can stop, each with the passes that reach it.

@@ -20,10 +20,11 @@ pub(crate) fn check_kernel(at: &str, kernel: &Kernel) -> Check {
     {
         return fail(at, "the entry symbol is empty or has blanks");
     }
-    if kernel.cubin.is_none() && kernel.ptx.is_none() {
+    let files = [&kernel.cubin, &kernel.ptx, &kernel.program];
+    if files.iter().all(|file| file.is_none()) {
         return fail(at, "a kernel has a cubin, PTX, or both");
     }
-    for file in [&kernel.cubin, &kernel.ptx].into_iter().flatten() {
+    for file in files.into_iter().flatten().chain(&kernel.sources) {
         check_file_name(&at, file)?;
     }
     check_block(&at, kernel.block)?;

@@ -218,6 +218,12 @@ pub struct Kernel {
     /// fit the device, and what the simulator runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ptx: Option<String>,
+    /// The file with the kernel as data, for targets whose machine code is not public.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+    /// Files with the kernel's source for people, in the vendor's language.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<String>,
     /// The parameters in the order of the entry's parameter list.
     pub params: Vec<Param>,
     /// Threads of a block in x, y, z.

@@ -73,13 +73,16 @@ impl Manifest {
         let code = self
             .kernels
             .iter()
-            .flat_map(|k| [k.cubin.as_deref(), k.ptx.as_deref()])
+            .flat_map(|k| [k.cubin.as_deref(), k.ptx.as_deref(), k.program.as_deref()])
             .flatten();
         let data = self.buffers.iter().filter_map(|b| match &b.init {
             BufferInit::Data { file } => Some(file.as_str()),
             _ => None,
         });
-        code.chain(data).chain(self.source.as_deref()).collect()
+        let kernels = self.kernels.iter();
+        let sources = kernels.flat_map(|kernel| kernel.sources.iter().map(String::as_str));
+        let files = code.chain(sources).chain(data);
+        files.chain(self.source.as_deref()).collect()
     }
 }
 

@@ -40,6 +40,8 @@ fn package(grid: i64) -> Package {
             name: "add".into(),
             symbol: "vadd".into(),
             cubin: None,
+            program: None,
+            sources: Vec::new(),
             ptx: Some("code.ptx".into()),
             params: vec![
                 pointer("a", Access::Read),

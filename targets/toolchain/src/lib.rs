@@ -39,6 +39,11 @@ pub trait Toolchain: Sync {
     /// The file of a package that holds the code.
     fn code_file(&self) -> &'static str;
 
+    /// Whether kernels are programs as data, each launched once, rather than grids of threads.
+    fn has_programs(&self) -> bool {
+        false
+    }
+
     /// The parameters that a kernel has beyond its launch's operands, such as tensor maps, in order.
     ///
     /// # Errors

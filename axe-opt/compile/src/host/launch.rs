@@ -82,9 +82,12 @@ impl Host {
                 .next()
                 .map(|name| name.trim_matches('"').to_owned())
         });
-        let (Some(symbol), Some(threads), Some(shared)) =
-            (symbol, number("threads"), number("shared_bytes"))
-        else {
+        let programs = self.toolchain.has_programs();
+        let (threads, shared) = match programs {
+            true => (Some(1), Some(0)),
+            false => (number("threads"), number("shared_bytes")),
+        };
+        let (Some(symbol), Some(threads), Some(shared)) = (symbol, threads, shared) else {
             return Err(error(
                 op,
                 "expected a launch of a kernel that is lowered for a target: run --axe-dispatch-schedules and --axe-lower-schedules",
@@ -104,11 +107,14 @@ impl Host {
                 if others > 0 {
                     name = format!("{symbol}_{others}");
                 }
+                let code = |wanted: bool| wanted.then(|| self.toolchain.code_file().into());
                 self.kernels.push(Kernel {
                     name: name.clone(),
                     symbol,
                     cubin: None,
-                    ptx: Some(self.toolchain.code_file().into()),
+                    ptx: code(!programs),
+                    program: code(programs),
+                    sources: Vec::new(),
                     params: call.params,
                     block: [threads, 1, 1],
                     cluster: cluster(op),

@@ -44,7 +44,7 @@ impl Toolchain for Nvidia {
     }
 
     fn explained_to_logical(&self, _: &str) -> String {
-        crate::pipeline::logical(" explain=true")
+        axe_passes::pipeline::logical(" explain=true")
     }
 
     fn code(&self, module: &Module<'_>) -> Result<Option<String>, String> {

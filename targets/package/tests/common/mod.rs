@@ -21,6 +21,8 @@ pub fn manifest() -> Manifest {
         name: "gemm".into(),
         symbol: "gemm_kernel".into(),
         cubin: Some("code/gemm.cubin".into()),
+        program: None,
+        sources: Vec::new(),
         ptx: Some("code/gemm.ptx".into()),
         params: vec![
             param(

@@ -171,6 +171,8 @@ fn kernel(symbol: &str, params: Vec<(&str, ParamKind)>, block: [u32; 3]) -> Kern
         name: symbol.into(),
         symbol: symbol.into(),
         cubin: None,
+        program: None,
+        sources: Vec::new(),
         ptx: None,
         params: params
             .into_iter()
