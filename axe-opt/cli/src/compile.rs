@@ -2,7 +2,7 @@
 
 use crate::module::ModuleFile;
 use axe_compile::{CompileError, Elapsed, Options};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 
 /// A module or what came of it is wrong: the exit code of other wrong files.
@@ -13,12 +13,15 @@ const WRONG_FILE: u8 = 3;
 pub struct CompileArgs {
     /// The module: linalg on tensors, axe operators, or kernels with their launches; `-` for standard input
     input: PathBuf,
-    /// A chip (sm_80, sm_86, sm_89, sm_90a), or cpu
+    /// A chip (sm_80, sm_86, sm_89, sm_90a, trn1, trn2), or cpu
     #[arg(long, value_name = "TARGET", default_value = axe_compile::default_target())]
     target: String,
     /// The package to write: a file, or a folder when it ends with a slash
     #[arg(short, long, value_name = "PACKAGE")]
     output: PathBuf,
+    /// Write this text of the kernels instead of a package; `-` as output prints it
+    #[arg(long, value_enum)]
+    emit: Option<Emit>,
     /// The function to compile, when there are several public ones
     #[arg(long, value_name = "NAME")]
     function: Option<String>,
@@ -28,6 +31,17 @@ pub struct CompileArgs {
     /// Print how long the compiler and the assembler took
     #[arg(long)]
     timing: bool,
+}
+
+/// A text of kernels for Trainium.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Emit {
+    /// NKI source, 0.2 and later
+    Nki,
+    /// NKI source, 0.1 (neuronxcc.nki)
+    NkiOld,
+    /// The trn dialect
+    Trn,
 }
 
 /// The arguments of an explanation.
@@ -54,9 +68,43 @@ fn finish(result: Result<(), String>) -> u8 {
     }
 }
 
-/// Compiles and writes the package.
+/// Compiles and writes the package, or a text.
 pub fn compile(args: &CompileArgs) -> u8 {
-    finish(write(args))
+    finish(match args.emit {
+        None => write(args),
+        Some(emit) => write_text(args, emit),
+    })
+}
+
+fn write_text(args: &CompileArgs, emit: Emit) -> Result<(), String> {
+    let said = |error: CompileError| format!("{}: {error}", args.input.display());
+    let module = read(&args.input)?;
+    let text = match emit {
+        Emit::Trn => axe_compile::trainium_kernels(module.source(), &args.target).map_err(said)?,
+        Emit::Nki | Emit::NkiOld => {
+            let options = Options {
+                function: args.function.as_deref(),
+                ..Options::for_target(&args.target)
+            };
+            let compiled = axe_compile::compile_with(module.source(), options).map_err(said)?;
+            let file = if emit == Emit::Nki {
+                "nki.py"
+            } else {
+                "nki-old.py"
+            };
+            let text = compiled.package.file(file).map(<[u8]>::to_vec);
+            let text = text.ok_or_else(|| {
+                format!("a package for {} has no NKI source: expected --target trn1 or trn2, and kernels", args.target)
+            })?;
+            String::from_utf8(text).map_err(|error| error.to_string())?
+        }
+    };
+    if args.output.as_os_str() == "-" {
+        print!("{text}");
+        return Ok(());
+    }
+    std::fs::write(&args.output, text)
+        .map_err(|error| format!("{}: {error}", args.output.display()))
 }
 
 fn write(args: &CompileArgs) -> Result<(), String> {

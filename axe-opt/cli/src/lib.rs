@@ -14,6 +14,7 @@ mod shell;
 mod sim;
 #[cfg(feature = "compiler")]
 mod trn;
+mod trn_package;
 #[cfg(feature = "compiler")]
 mod tune;
 

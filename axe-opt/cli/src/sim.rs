@@ -13,7 +13,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::part::Judge;
-use crate::{banks, reference};
+use crate::{banks, reference, trn_package};
 
 /// The arguments of one simulation.
 #[derive(Debug, Args)]
@@ -50,6 +50,9 @@ pub fn main(args: &SimArgs) -> Result<u8, RuntimeError> {
     let mut job = Job::new(args.run.request(Path::new(""))?)?;
     let manifest = job.package().manifest();
     let target = &manifest.target;
+    if target.kind == "trainium" {
+        return trainium(args, &mut job);
+    }
     if target.kind != "nvidia" {
         return Err(RuntimeError::Usage(format!(
             "package `{}` is for {} {}: expected one with PTX, of a chip (axe compile --target sm_90a); axe run executes this one",
@@ -99,6 +102,21 @@ pub fn main(args: &SimArgs) -> Result<u8, RuntimeError> {
         })?;
     }
     Ok(u8::from(!passed))
+}
+
+/// A package for Trainium, whose kernels have one order and no CTAs.
+fn trainium(args: &SimArgs, job: &mut Job) -> Result<u8, RuntimeError> {
+    if args.ctas.is_some() || args.banks.is_some() || args.schedules > 1 {
+        return Err(RuntimeError::Usage(
+            "--ctas, --banks and --schedules are for packages with PTX: kernels of Trainium have one order".into(),
+        ));
+    }
+    let asked = trn_package::Asked {
+        check: args.check,
+        stats: args.stats,
+        json: args.run.json(),
+    };
+    trn_package::main(job, &asked)
 }
 
 /// Reports one run; true when its outputs are right and no check found anything.

@@ -20,7 +20,7 @@ pub use error::CompileError;
 pub use module::compile_module;
 pub use options::Options;
 pub use pipeline::{context, parse, run_passes};
-pub use trainium::trainium_programs;
+pub use trainium::{trainium_kernels, trainium_programs};
 
 use axe_cpu::CpuError;
 use axe_package::{MANIFEST_VERSION, Manifest, Package, Target, Tensor};

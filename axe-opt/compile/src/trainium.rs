@@ -14,3 +14,24 @@ pub fn trainium_programs<'s>(source: impl Into<Source<'s>>) -> Result<Vec<Progra
     let module = axe_cpu::parse(&context, source)?;
     axe_trainium::read::kernels(&module).map_err(|failure| CompileError::host(&[failure]))
 }
+
+/// A module's kernels for a chip of Trainium, in the trn dialect, with the functions that launch them.
+///
+/// # Errors
+/// The diagnostics of MLIR, and a target that is no chip of Trainium.
+pub fn trainium_kernels<'s>(
+    source: impl Into<Source<'s>>,
+    chip: &str,
+) -> Result<String, CompileError> {
+    axe_targets::register();
+    let toolchain = axe_targets::toolchain(chip).filter(|toolchain| toolchain.has_programs());
+    let toolchain = toolchain.ok_or_else(|| {
+        CompileError::Function(format!(
+            "expected a chip of Trainium, trn1 or trn2, got {chip}"
+        ))
+    })?;
+    let context = axe_cpu::context();
+    let mut module = axe_cpu::parse(&context, source)?;
+    axe_cpu::run_passes(&context, &mut module, &toolchain.pipeline(chip))?;
+    Ok(module.as_operation().to_string())
+}

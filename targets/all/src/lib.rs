@@ -21,7 +21,7 @@ const TARGETS: [Target; 2] = [
     },
     Target {
         register: axe_trainium::register,
-        toolchain: None,
+        toolchain: Some(axe_trainium::TOOLCHAIN),
     },
 ];
 

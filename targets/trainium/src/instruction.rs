@@ -60,6 +60,12 @@ const OPERANDS: [(&str, &[&str]); 25] = [
     ("trn.nc_match_replace8", &["dst", "data", "vals"]),
 ];
 
+/// The operands of an operation; none for one that is no instruction.
+pub(crate) fn roles(kind: &str) -> &'static [&'static str] {
+    let known = OPERANDS.iter().find(|(known, _)| *known == kind);
+    known.map_or(&[], |(_, roles)| roles)
+}
+
 /// One operation, with its operands by name.
 struct Reader<'c> {
     op: Operation<'c>,

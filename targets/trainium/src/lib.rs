@@ -5,16 +5,26 @@
 
 mod abi;
 mod instruction;
+mod pipeline;
+mod planner;
 pub mod read;
 mod scope;
+mod target;
+mod toolchain;
 mod vocabulary;
+mod write;
+
+/// How packages are made for the target.
+pub const TOOLCHAIN: &dyn axe_toolchain::Toolchain = &toolchain::Trainium;
 
 use melior::Context;
 use melior::dialect::{DialectHandle, DialectRegistry};
 
-/// Registers the target: its axes and memory spaces.
+/// Registers the target: its axes and memory spaces, its planner and its pipeline.
 pub fn register() {
     vocabulary::declare();
+    axe_passes::target::register(&target::Trainium);
+    axe_passes::pipeline::register(&pipeline::PIPELINE);
 }
 
 /// The handle of the trn dialect.
