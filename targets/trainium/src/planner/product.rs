@@ -30,7 +30,7 @@ impl<'c> Product<'c> {
         let error = |what: &str| PassError::new(op.location(), format!("'{}' {what}", name(op)));
         if name(op) != ops::GEMM {
             return Err(error(
-                "has scales of blocks: the tensor engine takes plain operands",
+                "is no plain matrix product: plans for the tensor engine are of axe.gemm",
             ));
         }
         let values = operands(op);
