@@ -7,12 +7,52 @@ import math
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
 ROWS, COLUMNS = 37, 29
 MAP = "affine_map<(d0, d1) -> (d0, d1)>"
-NAMES = {"float16": "f16", "float32": "f32", "float64": "f64", "bool": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64"}
+NAMES = {"float16": "f16", "float32": "f32", "float64": "f64", "bool": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
+         "void16": "bf16"}
+
+
+class Format:
+    """A float format: what it holds, as numbers of a wider one where NumPy lacks it, and how its files hold it."""
+
+    def __init__(self, dtype):
+        self.dtype, self.info = dtype, np.finfo(dtype)
+        self.element = NAMES[np.dtype(dtype).name]
+
+    def rounded(self, values):
+        with np.errstate(over="ignore"):
+            return np.asarray(values).astype(self.dtype)
+
+    def stored(self, values):
+        return values
+
+
+class BFloat16(Format):
+    """The upper halves of f32, rounded to even; in files two bytes without a type (reference.py)."""
+
+    def __init__(self):
+        self.dtype, self.element = np.float32, "bf16"
+        self.info = SimpleNamespace(eps=2.0**-7, tiny=2.0**-126, max=float.fromhex("0x1.fep127"))
+
+    def rounded(self, values):
+        with np.errstate(over="ignore"):
+            bits = np.atleast_1d(np.asarray(values).astype(np.float32)).view(np.uint32)
+        return ((bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000).astype(np.uint32).view(np.float32).reshape(np.shape(values))
+
+    def stored(self, values):
+        return (values.view(np.uint32) >> 16).astype(np.uint16).view("V2")
+
+
+def widened(values):
+    """The numbers in a file's array."""
+    if values.dtype.kind != "V":
+        return values
+    return (values.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
 
 
 def one(function):
@@ -132,8 +172,10 @@ def within(units, roundoff, approximate, size):
     """Judges a result against f64: units in the last place of f64, rounding to the type, what hardware approximates."""
 
     def judge(got, want):
-        error = np.abs(got.astype(np.float64) - want)
-        allowed = np.abs(want) * (units * 2.0**-52 + roundoff) + (approximate * 2.0**-20) * (np.abs(want) * (1 + size) + 1)
+        got = widened(got)
+        with np.errstate(invalid="ignore"):
+            error = np.abs(got.astype(np.float64) - want)
+            allowed = np.abs(want) * (units * 2.0**-52 + roundoff) + (approximate * 2.0**-20) * (np.abs(want) * (1 + size) + 1)
         allowed = allowed + (2.0**-24 if roundoff > 2.0**-12 else 0.0)
         same = (got == want) | (np.isnan(got) & np.isnan(want))
         return ~(same | (error <= allowed))
@@ -141,53 +183,59 @@ def within(units, roundoff, approximate, size):
     return judge
 
 
-def numbers(range_, dtype, seed):
+def numbers(range_, kind, seed):
     generator = np.random.default_rng(seed)
     values = generator.uniform(*range_, (ROWS, COLUMNS))
     ties = TIES[(TIES >= range_[0]) & (TIES <= range_[1])]
     values[0, : len(ties)] = ties
-    return np.clip(values.astype(dtype), *range_).astype(dtype)
+    # Rounding may leave the range: its ends, rounded, may too.
+    inside = kind.rounded(values)
+    return np.where((inside >= range_[0]) & (inside <= range_[1]), inside, kind.rounded(ties[-1:] if len(ties) else [sum(range_) / 2])[0])
 
 
-def functions(dtype, approximate=True):
-    module, roundoff = Module(), np.finfo(dtype).eps * 0.5
-    element = NAMES[np.dtype(dtype).name]
+def functions(kind):
+    module, roundoff = Module(), kind.info.eps * 0.5
+    element = kind.element
     narrow = element != "f64"
+    given = lambda values: module.input(kind.stored(values))
+    result = lambda want: kind.stored(kind.rounded(want))
     for seed, (name, (function, range_, units)) in enumerate(ONE.items()):
         if element == "f16" and name in ("exp", "exp2", "sin", "sinh", "cosh"):
             range_ = (-5, 5)
-        x = numbers(range_, dtype, seed)
+        x = numbers(range_, kind, seed)
         with np.errstate(all="ignore"):
             want = function(x.astype(np.float64))
         size = np.abs(x.astype(np.float64))
         judge = within(units, roundoff if narrow else 0.0, int(narrow and name in APPROXIMATE), size)
         judged = lambda got, judge=judge, want=want: judge(got, want)
-        module.map([f"%r = math.{name} %x0 : {element}"], [module.input(x)], want.astype(dtype), judged)
+        module.map([f"%r = math.{name} %x0 : {element}"], [given(x)], result(want), judged)
     for seed, (name, (function, range_, units)) in enumerate(TWO.items()):
-        x, y = numbers(range_, dtype, 100 + seed), numbers((-3, 3), dtype, 200 + seed)
+        x, y = numbers(range_, kind, 100 + seed), numbers((-3, 3), kind, 200 + seed)
         want = function(x.astype(np.float64), y.astype(np.float64))
         judge = within(units, roundoff if narrow else 0.0, 0, 0)
         judged = lambda got, judge=judge, want=want: judge(got, want)
-        module.map([f"%r = math.{name} %x0, %x1 : {element}"], [module.input(x), module.input(y)], want.astype(dtype), judged)
-    x = numbers((-2, 2), dtype, 300)
+        module.map([f"%r = math.{name} %x0, %x1 : {element}"], [given(x), given(y)], result(want), judged)
+    x = numbers((-2, 2), kind, 300)
     n = np.random.default_rng(1).integers(-6, 7, (ROWS, COLUMNS)).astype(np.int32)
     want = safe(lambda a, b: float(a) ** int(b))(x.astype(np.float64), n)
     judge = within(6, roundoff if narrow else 0.0, 0, 0)
     # Zero to a negative power is infinite, of the zero's sign where the power is odd.
     zero = (x == 0) & (n < 0)
     want[zero] = np.where(n[zero] % 2 == 1, np.copysign(np.inf, x[zero]), np.inf)
+    rounded = kind.rounded(want)
     module.map(
         [f"%r = math.fpowi %x0, %x1 : {element}, i32"],
-        [module.input(x), module.input(n)],
-        want.astype(dtype) if np.isfinite(want).all() else want.astype(dtype),
-        lambda got: judge(got, want.astype(dtype).astype(np.float64) if element == "f16" else want),
+        [given(x), module.input(n)],
+        kind.stored(rounded),
+        lambda got: judge(got, rounded.astype(np.float64) if element == "f16" else want),
     )
-    special = np.array([0.0, -0.0, 1.0, np.inf, -np.inf, np.nan, np.finfo(dtype).tiny, np.finfo(dtype).tiny / 4, np.finfo(dtype).max])
-    x = np.resize(special, (ROWS, COLUMNS)).astype(dtype)
-    at = module.input(x)
+    info = kind.info
+    special = np.array([0.0, -0.0, 1.0, np.inf, -np.inf, np.nan, info.tiny, info.tiny / 4, info.max])
+    x = np.resize(special, (ROWS, COLUMNS)).astype(kind.dtype)
+    at = given(x)
     for name, function in CLASSES.items():
         module.map([f"%r = math.{name} %x0 : {element}"], [at], function(x))
-    normal = np.isfinite(x) & (np.abs(x) >= np.finfo(dtype).tiny)
+    normal = np.isfinite(x) & (np.abs(x) >= info.tiny)
     module.map([f"%r = math.isnormal %x0 : {element}"], [at], normal)
     return module
 
@@ -274,9 +322,10 @@ def bits():
 
 
 MODULES = {
-    "f16": lambda: functions(np.float16),
-    "f32": lambda: functions(np.float32),
-    "f64": lambda: functions(np.float64),
+    "f16": lambda: functions(Format(np.float16)),
+    "bf16": lambda: functions(BFloat16()),
+    "f32": lambda: functions(Format(np.float32)),
+    "f64": lambda: functions(Format(np.float64)),
     "i8": lambda: integers(np.int8),
     "i16": lambda: integers(np.int16),
     "i32": lambda: integers(np.int32),
