@@ -142,9 +142,9 @@ fn products_reach_the_bound_of_the_tensor_engine() {
         ("trn2", PLAIN, 2048, 0.92),
         ("trn2", DIRECT, 4096, 0.95),
         ("trn2", PLAIN, 4096, 0.95),
-        ("trn1", DIRECT, 2048, 0.75),
-        ("trn1", DIRECT, 4096, 0.90),
-        ("trn1", PLAIN, 4096, 0.5),
+        ("trn1", DIRECT, 2048, 0.83),
+        ("trn1", DIRECT, 4096, 0.94),
+        ("trn1", PLAIN, 4096, 0.78),
     ] {
         let ratio = reached(&bf16(size, orders), chip);
         assert!(
