@@ -88,7 +88,7 @@ fn run(source: &str, ptx: &str, seed: u64) -> Vec<Finding> {
     let options = Options {
         seed,
         threads: 1,
-        max_warp_instructions: 2_000_000,
+        max_warp_instructions: 300_000,
         ..Options::default()
     };
     match Simulator::new(options).run(&mut device, &module, &launch) {
