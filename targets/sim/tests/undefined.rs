@@ -89,3 +89,40 @@ st.global.u32 [%d], {used}; ret; }}"
     assert_eq!(found("%r1"), []);
     assert_eq!(found("%r3"), [FindingKind::Unwritten]);
 }
+
+#[test]
+fn only_the_missing_bytes_of_a_word_are_undefined() {
+    let word = |taken: &str| {
+        format!(
+            ".version 8.6\n.target sm_90a\n.address_size 64
+.visible .entry k(.param .u64 out) {{ .reg .b32 %r<9>; .reg .b64 %d; .shared .align 4 .b8 s[4];
+ld.param.u64 %d, [out]; mov.u32 %r0, s; st.shared.u16 [%r0], 5; st.shared.u8 [%r0+2], 6; ld.shared.u32 %r1, [%r0]; {taken}
+st.global.u32 [%d], %r2; ret; }}"
+        )
+    };
+    let found = |taken| {
+        kinds(&findings(
+            &word(taken),
+            &Launch::new("k", 1, 1, vec![]),
+            vec![Given::Out(4)],
+            0,
+        ))
+    };
+    for defined in [
+        "prmt.b32 %r2, %r1, 0, 0x7772U;",
+        "and.b32 %r2, %r1, 0xffffff;",
+        "shl.b32 %r2, %r1, 8;",
+        "bfe.u32 %r2, %r1, 8, 16;",
+    ] {
+        assert_eq!(found(defined), [], "{defined}");
+    }
+    for undefined in [
+        "prmt.b32 %r2, %r1, 0, 0x7773U;",
+        "and.b32 %r2, %r1, 0x1000000;",
+        "shr.u32 %r2, %r1, 8;",
+        "add.u32 %r2, %r1, 1;",
+        "mov.b32 %r2, %r1;",
+    ] {
+        assert_eq!(found(undefined), [FindingKind::Unwritten], "{undefined}");
+    }
+}

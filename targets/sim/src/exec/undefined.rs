@@ -2,11 +2,14 @@
 //!
 //! Compilers load ahead of the test whether a value counts, as in CUB's merges: what is found is the use of
 //! such a value, not its load. Registers and predicates carry the lanes that are undefined; storing one,
-//! branching on it, and using it as an address or in an operation of the whole warp are uses.
+//! branching on it, and using it as an address or in an operation of the whole warp are uses. Where some bytes of a register are
+//! undefined, arithmetic that takes the others alone (`prmt`, `and`, a shift) gives a defined value.
 
+use super::step::alu;
 use super::step::{Ctx, lanes_of};
 use super::warp::Warp;
 use super::warpwide::shuffle_source;
+use crate::decode::lanes::LaneFn;
 use crate::decode::{Combine, Op, Pred, PredSrc, Setp, Slot};
 use crate::report::{Finding, FindingKind};
 use std::collections::HashMap;
@@ -15,19 +18,28 @@ use std::collections::HashMap;
 #[derive(Debug, Clone, Copy, Default)]
 struct Lanes {
     mask: u32,
+    /// Bits that may be undefined in these lanes. LLVM loads four bytes where three are wanted.
+    bits: u64,
     origin: usize,
 }
 
 impl Lanes {
     fn join(self, other: Self) -> Self {
-        let origin = if self.mask == 0 {
-            other.origin
-        } else {
-            self.origin
-        };
+        if self.mask == 0 || other.mask == 0 {
+            return if self.mask == 0 { other } else { self };
+        }
         Self {
             mask: self.mask | other.mask,
-            origin,
+            bits: self.bits | other.bits,
+            origin: self.origin,
+        }
+    }
+
+    /// The same lanes, undefined in all bits.
+    fn whole(self) -> Self {
+        Self {
+            bits: u64::MAX,
+            ..self
         }
     }
 
@@ -48,8 +60,13 @@ pub(crate) struct Undefined {
     origins: Vec<Finding>,
 }
 
-/// Notes that a lane of `reg` holds what nothing wrote; `message` says where it was loaded from.
-pub(super) fn mark(ctx: &Ctx<'_, '_>, warp: &mut Warp, lane: usize, reg: usize, message: String) {
+/// Notes that `bits` of a lane of `reg` hold what nothing wrote; `message` says where it was loaded from.
+pub(super) fn mark(
+    ctx: &Ctx<'_, '_>,
+    warp: &mut Warp,
+    (lane, reg, bits): (usize, usize, u64),
+    message: String,
+) {
     let place = ctx.place(warp, lane as u32);
     let all = warp.undefined.get_or_insert_default();
     let known = (all.origins.iter())
@@ -62,6 +79,7 @@ pub(super) fn mark(ctx: &Ctx<'_, '_>, warp: &mut Warp, lane: usize, reg: usize, 
     let lanes = all.regs.entry(reg).or_default();
     *lanes = lanes.join(Lanes {
         mask: 1 << lane,
+        bits,
         origin,
     });
 }
@@ -153,9 +171,9 @@ impl Step<'_, '_, '_> {
                 });
                 Lanes { mask, ..from }
             }
-            Op::Alu { .. }
-            | Op::Mov { .. }
-            | Op::Cvt { .. }
+            Op::Alu { f, s, mods, .. } => self.computed(all, *f, s, *mods),
+            Op::Mov { .. } => self.read(all),
+            Op::Cvt { .. }
             | Op::CvtPack { .. }
             | Op::CvtUnpack { .. }
             | Op::Slct { .. }
@@ -164,9 +182,35 @@ impl Step<'_, '_, '_> {
             | Op::Pack { .. }
             | Op::Unpack { .. }
             | Op::CvtSat(_)
-            | Op::Video(_) => self.read(all),
+            | Op::Video(_) => self.read(all).whole(),
             _ => return None,
         })
+    }
+
+    /// The lanes in which arithmetic depends on undefined bits: where other values of these bits give other results.
+    /// Values that are undefined as a whole are not tried.
+    fn computed(&self, all: &Undefined, f: LaneFn, slots: &[Slot; 4], mods: u8) -> Lanes {
+        let given = slots.map(|slot| self.reg(all, slot));
+        let read = given.into_iter().fold(Lanes::default(), Lanes::join);
+        if read.mask == 0 || read.bits == u64::MAX {
+            return read.whole();
+        }
+        let values = slots.map(|slot| *self.warp.reg(self.ctx.base, slot));
+        let outcome = |values: &[[u64; 32]; 4]| alu(f, values.each_ref(), mods);
+        let before = outcome(&values);
+        let mut mask = 0;
+        for pattern in [u64::MAX, 0x5555_5555_5555_5555, 0x3333_3333_3333_3333] {
+            let mut other = values;
+            for (value, undefined) in other.iter_mut().zip(given) {
+                for lane in lanes_of(undefined.mask) {
+                    value[lane] ^= undefined.bits & pattern;
+                }
+            }
+            let after = outcome(&other);
+            let differs = (0..32).filter(|&lane| after[lane] != before[lane]);
+            mask |= differs.fold(0, |mask, lane| mask | 1 << lane);
+        }
+        read.within(mask).whole()
     }
 
     fn compared(&self, all: &Undefined, setp: &Setp) -> Lanes {

@@ -114,8 +114,13 @@ pub(super) fn load(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, access: &Access) -> S
 fn mark_unwritten(ctx: &Ctx<'_, '_>, warp: &mut Warp, lane: usize, place: Target, access: &Access) {
     let each = u64::from(access.bytes);
     for (&reg, i) in access.regs.iter().zip(0..) {
-        if let Some(message) = unwritten(ctx, step_target(place, i * each), each) {
-            undefined::mark(ctx, warp, lane, ctx.base + reg as usize, message);
+        let at = |byte| step_target(place, i * each + byte);
+        if let Some(message) = unwritten(ctx, at(0), each) {
+            let missing = (0..each).filter(|&byte| unwritten(ctx, at(byte), 1).is_some());
+            let bits = missing.fold(0, |bits, byte| bits | 0xff << (8 * byte));
+            let whole = access.sign_extend.is_some() || bits == u64::MAX >> (64 - 8 * each);
+            let bits = if whole { u64::MAX } else { bits };
+            undefined::mark(ctx, warp, (lane, ctx.base + reg as usize, bits), message);
         }
     }
 }

@@ -7,6 +7,8 @@ mod registers;
 mod stack;
 mod system;
 
+pub(super) use registers::alu;
+
 use super::cluster::Cluster;
 use super::converge::{self, Meeting};
 use super::launch::LaunchState;

@@ -1,7 +1,7 @@
 //! Instructions that touch the registers of their warp only.
 
 use super::generic_space;
-use crate::decode::lanes::Lanes;
+use crate::decode::lanes::{LaneFn, Lanes};
 use crate::decode::{
     Inst, MOD_FTZ, MOD_FTZ_BF16, MOD_FTZ_F16, MOD_SAT, MOD_SAT64, Op, RANK_SHIFT, Setp,
 };
@@ -13,12 +13,7 @@ use crate::units::float::Format;
 pub(super) fn simple(warp: &mut Warp, inst: &Inst, base: usize, preds: usize, mask: u32) -> bool {
     match &inst.op {
         Op::Alu { f, d, s, mods } => {
-            let get = |i: usize| warp.reg(base, s[i]);
-            let out = if *mods == 0 {
-                f(get(0), get(1), get(2), get(3))
-            } else {
-                modified(*f, [get(0), get(1), get(2), get(3)], *mods)
-            };
+            let out = alu(*f, s.map(|slot| warp.reg(base, slot)), *mods);
             warp.write(base, *d, &out, mask);
         }
         Op::Mov { d, a } => {
@@ -278,7 +273,11 @@ fn flush(x: &Lanes, mods: u8) -> Lanes {
     }
 }
 
-fn modified(f: crate::decode::lanes::LaneFn, s: [&Lanes; 4], mods: u8) -> Lanes {
+/// Arithmetic of four registers under its modifiers.
+pub(in crate::exec) fn alu(f: LaneFn, s: [&Lanes; 4], mods: u8) -> Lanes {
+    if mods == 0 {
+        return f(s[0], s[1], s[2], s[3]);
+    }
     let mut out = if mods & (MOD_FTZ | MOD_FTZ_F16 | MOD_FTZ_BF16) != 0 {
         let [a, b, c] = [s[0], s[1], s[2]].map(|x| flush(x, mods));
         flush(&f(&a, &b, &c, s[3]), mods)
