@@ -75,8 +75,7 @@ LogicalResult axe::optMain(int argc, char **argv,
   auto config = mlir::MlirOptMainConfig::createFromCLOptions();
   if (config.shouldShowDialects() || config.shouldListPasses())
     return mlir::MlirOptMain(argc, argv, input, output, registry);
-  if (input == "-" &&
-      sys::Process::FileDescriptorIsDisplayed(fileno(stdin)))
+  if (input == "-" && sys::Process::FileDescriptorIsDisplayed(fileno(stdin)))
     errs() << "(processing input from stdin now, hit ctrl-c/ctrl-d to "
               "interrupt)\n";
   std::string error;
