@@ -274,7 +274,7 @@ fn wait(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, op: &MbarOp, addrs: &[u64; 32]) 
             touch(ctx, warp, lane, place, false);
         }
         let complete = ready(ctx, place, phases[lane], *parity).map_err(fail)?;
-        if complete && !(early && !knows(ctx, warp, lane, place)) {
+        if complete && (!early || knows(ctx, warp, lane, place)) {
             done |= 1 << lane;
         } else {
             waiting.get_or_insert((place, parity.then_some(phases[lane] as u32)));

@@ -217,7 +217,7 @@ mod tests {
             assert_eq!(is, found, "{coefficient}");
         }
         let (mut graph, x) = with_x();
-        let inner = scaled(&mut graph, x, 0.707_106_78);
+        let inner = scaled(&mut graph, x, std::f64::consts::FRAC_1_SQRT_2);
         let erf = graph.apply(Function::Erf, inner, F32);
         let one = graph.number(1.0);
         let gate = graph.binary(Alu::Add, one, erf, F32);
