@@ -109,6 +109,38 @@ void FillOp::getEffects(Effects &effects) {
 }
 
 //===----------------------------------------------------------------------===//
+// Gather
+//===----------------------------------------------------------------------===//
+
+LogicalResult GatherOp::verify() {
+  auto rows = cast<MemRefType>(getRows().getType());
+  Type number = rows.getElementType();
+  if (rows.getRank() != 1 ||
+      !(number.isSignlessInteger(32) || number.isSignlessInteger(64)))
+    return emitOpError("(GA1) expected numbers of rows in one dimension of "
+                       "'i32' or 'i64', got ")
+           << rows;
+  Type table = getTable().getType(), result = getResult().getType();
+  SmallVector<int64_t> shape(shapeOf(table));
+  if (!shape.empty())
+    shape.front() = rows.getDimSize(0);
+  if (shape.empty() || !canMatch(shape, shapeOf(result)) ||
+      elementType(table) != elementType(result))
+    return emitOpError("(GA2) expected a result of ")
+           << (rows.isDynamicDim(0) ? "?" : std::to_string(rows.getDimSize(0)))
+           << " rows of " << table << ", got " << result;
+  if (getPad() && getPad().getType() != elementType(table))
+    return emitOpError("(GA3) expected padding of type ")
+           << elementType(table) << ", got " << getPad().getType();
+  return success();
+}
+
+void GatherOp::getEffects(Effects &effects) {
+  addRead(effects, getTableMutable());
+  addRead(effects, getRowsMutable());
+}
+
+//===----------------------------------------------------------------------===//
 // Elementwise
 //===----------------------------------------------------------------------===//
 

@@ -72,6 +72,47 @@ def Axe_CopyOp : Axe_Operator<"copy", [Axe_Tileable, AttrSizedOperandSegments,
   }];
 }
 
+def Axe_GatherOp : Axe_Operator<"gather", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "Rows of a table in memory, chosen by data";
+  let description = [{
+    `D[i, ...] = table[rows[i], ...]`: row `i` of the result is the row of the
+    table that `rows[i]` names. The rows of an embedding, of the pages of a
+    cache of keys and values, or of the tokens that an expert takes are read so.
+    Numbers are signed; where one names no row of the table, and where a sliced
+    `rows` or table has no element, the result is `pad` (zero when absent).
+    Nothing is read outside the table, whatever the numbers are.
+
+    **Constraints**
+
+    * (GA1) `rows` has one dimension, of 32-bit or 64-bit integers;
+    * (GA2) the result has the table's element type and its shape, with as many
+      rows as there are numbers;
+    * (GA3) `pad` has the element type.
+
+    **Example**
+
+    ```mlir
+    %x = axe.gather %table at %tokens : memref<32000x64xf16>, memref<128xi32> -> tensor<128x64xf16, #frag>
+    ```
+
+    **Errors**
+
+    ```mlir
+    %0 = axe.gather %t at %r : memref<9x8xf16>, memref<4xf32> -> tensor<4x8xf16>          // (GA1) expected numbers of rows in one dimension of 'i32' or 'i64', got 'memref<4xf32>'
+    %0 = axe.gather %t at %r : memref<9x8xf16>, memref<4xi32> -> tensor<9x8xf16>          // (GA2) expected a result of 4 rows of 'memref<9x8xf16>', got 'tensor<9x8xf16>'
+    %0 = axe.gather %t at %r pad %z : f32 : memref<9x8xf16>, memref<4xi32> -> tensor<4x8xf16>  // (GA3) expected padding of type 'f16', got 'f32'
+    ```
+  }];
+  let arguments = !con((ins Axe_Memory:$table, Axe_Memory:$rows,
+                            Optional<AnyType>:$pad), scheduling);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $table `at` $rows (`pad` $pad^ `:` type($pad))?
+    (`schedule` `=` $schedule^)? (`options` `=` $options^)? attr-dict
+    `:` type($table) `,` type($rows) `->` type($result)
+  }];
+}
+
 def Axe_CommitOp : Axe_Op<"commit", [MemoryEffects<[MemWrite]>]> {
   let summary = "Closes a group of asynchronous copies";
   let description = [{

@@ -13,6 +13,7 @@
 
 mod address;
 mod expand;
+mod gather;
 mod gemm;
 mod grouped;
 mod halves;
@@ -110,6 +111,7 @@ impl<'c> Lowering<'c> {
             axe::FILL if op.result_count() == 1 => Some(tensors::fill(&builder, op)?),
             axe::FILL => return self.fill(&builder, op),
             axe::COPY => self.copy(&builder, op)?,
+            axe::GATHER => Some(gather::gather(self, &builder, op)?),
             axe::ALLOC => return self.alloc(&builder, op),
             axe::LAUNCH => return self.launch(op),
             axe::COMMIT => Some(ops::number(&builder, ops::integer(&builder, 1), 0.0)?),

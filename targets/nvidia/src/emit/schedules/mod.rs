@@ -7,6 +7,7 @@ mod elementwise;
 mod exchange;
 mod fill;
 mod fma;
+mod gather;
 mod groups;
 mod load;
 mod matrix;
@@ -49,6 +50,7 @@ pub(super) fn of<'c>(site: Site<'_, 'c>) -> Candidates<'c> {
         ops::BROADCAST | ops::TRANSPOSE | ops::EXTRACT_SLICE => between_registers(),
         ops::FILL if site.result().is_ok() => vec![Box::new(fill::Registers)],
         ops::FILL => vec![Box::new(fill::Memory)],
+        ops::GATHER => vec![Box::new(gather::Load)],
         ops::CAST => vec![Box::new(elementwise::Cast)],
         ops::MAP => vec![Box::new(elementwise::Map)],
         ops::MASK => vec![Box::new(elementwise::Mask)],

@@ -1,0 +1,230 @@
+//! `axe.gather`: rows of a table that data names, from memory to registers.
+
+use super::scalar::load_at;
+use crate::emit::access::register_index;
+use crate::emit::emitter::Emitter;
+use crate::emit::schedule::Emit;
+use crate::emit::value::Memory;
+use crate::fragment::Fragment;
+use crate::plan::Decline;
+use crate::plan::copy::CopyPlan;
+use crate::state::form::{Form, Storage};
+use crate::state::site::Site;
+use crate::state::storage::with_memory;
+use axe_dialect::ops::GatherOp;
+use axe_passes::PassResult;
+use axe_passes::dispatch::{Match, Schedule};
+use axe_passes::ir::value::parts;
+use axe_passes::ir::{DYNAMIC, Int, Ints, Op, Val};
+use melior::ir::attribute::IntegerAttribute;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// `ld` of the number, then `ld` of 1 to 16 bytes of its row.
+#[derive(Clone, Copy)]
+pub(super) struct Load;
+
+/// Vectors within rows.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Vectors {
+    /// Registers of a thread.
+    pub registers: i64,
+    /// Elements of an access.
+    pub width: i64,
+}
+
+impl fmt::Display for Vectors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{} of {} elements a thread: table[rows[i], ..]",
+            self.registers / self.width.max(1),
+            self.width
+        )
+    }
+}
+
+impl Schedule for Load {
+    type Plan = Vectors;
+
+    fn name(&self) -> &'static str {
+        "ld.gather"
+    }
+}
+
+/// The table's storage; how many rows it has may be known at run time only.
+fn table<'a, 'c>(site: Site<'a, 'c>) -> Result<&'a Storage<'c>, Decline> {
+    match site.operand(0)? {
+        Form::Memory(table) if !table.shape.iter().skip(1).any(|&extent| extent == DYNAMIC) => {
+            Ok(table)
+        }
+        _ => Err(Decline::new(
+            "expected a table whose rows have a known shape",
+        )),
+    }
+}
+
+/// The elements of a row that one access may read: those of a copy of as many rows, if every row begins as aligned as
+/// those do.
+fn width(table: &Storage<'_>, fragment: &Fragment) -> i64 {
+    let (Some(&rows), Some([iter])) = (
+        fragment.shape().first(),
+        table.dims.first().map(Vec::as_slice),
+    ) else {
+        return 1;
+    };
+    let mut tile = table.clone();
+    tile.shape[0] = rows;
+    tile.guards[0] = None;
+    tile.dims[0][0].extent = rows;
+    let plan = with_memory(&tile, |memory| CopyPlan::new(fragment, memory));
+    plan.map_or(1, |plan| match iter.stride % plan.width {
+        0 => plan.width,
+        _ => 1,
+    })
+}
+
+impl<'c> Match<Site<'_, 'c>> for Load {
+    fn plan(&self, site: Site<'_, 'c>) -> Result<Vectors, Decline> {
+        let fragment = site.result()?;
+        site.memory(1)?;
+        Ok(Vectors {
+            registers: fragment.registers(),
+            width: width(table(site)?, &fragment),
+        })
+    }
+
+    fn check(&self, site: Site<'_, 'c>, plan: &Vectors) -> Result<(), Decline> {
+        let widest = self.plan(site)?;
+        let divides = plan.width > 0 && widest.width % plan.width == 0;
+        match divides && plan.registers == widest.registers {
+            true => Ok(()),
+            false => Err(Decline::new(format!(
+                "expected {widest:?}, or a part of its width, got {plan:?}"
+            ))),
+        }
+    }
+}
+
+impl<'c> Emit<'c> for Load {
+    fn emit(
+        &self,
+        plan: &Vectors,
+        emitter: &mut Emitter<'c>,
+        op: Op<'c>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        let operands: GatherOp = parts(op)?;
+        let table = emitter.memory(operands.table)?;
+        let gather = Gather {
+            pad: match operands.pad {
+                Some(pad) => emitter.scalar(pad)?,
+                None => emitter.zero(table.element)?,
+            },
+            rows: emitter.memory(operands.rows)?,
+            fragment: &*emitter.result_fragment(op)?,
+            width: plan.width,
+            table,
+        };
+        gather.emit(emitter, plan.registers)
+    }
+}
+
+/// A gather under way.
+struct Gather<'a, 'c> {
+    table: Memory<'c>,
+    rows: Memory<'c>,
+    pad: Val<'c>,
+    fragment: &'a Fragment,
+    width: i64,
+}
+
+impl<'c> Gather<'_, 'c> {
+    fn emit(&self, emitter: &mut Emitter<'c>, registers: i64) -> PassResult<'c, Vec<Val<'c>>> {
+        let width = usize::try_from(self.width).unwrap_or(1);
+        let mut values = vec![self.pad; usize::try_from(registers).unwrap_or(0)];
+        for (part, columns) in self.by_row(registers) {
+            let (row, exists) = self.row(emitter, part)?;
+            for (condition, accesses) in self.by_bounds(emitter, &columns)? {
+                let condition = emitter.both(condition, exists)?;
+                let pads = vec![self.pad; accesses.len() * width];
+                let loaded = emitter.when(condition, &pads, |emitter| {
+                    let mut loaded = Vec::new();
+                    for &register in &accesses {
+                        loaded.extend(self.load(emitter, row, register)?);
+                    }
+                    Ok(loaded)
+                })?;
+                for (register, vector) in accesses.iter().zip(loaded.chunks(width)) {
+                    let first = usize::try_from(*register).unwrap_or(0);
+                    values[first..][..width].copy_from_slice(vector);
+                }
+            }
+        }
+        Ok(values)
+    }
+
+    /// The first registers of accesses, by the registers' part of the row.
+    fn by_row(&self, registers: i64) -> BTreeMap<i64, Vec<i64>> {
+        let mut rows = BTreeMap::<i64, Vec<i64>>::new();
+        let dim = self.fragment.dims().first().map_or(&[][..], Vec::as_slice);
+        for register in (0..registers / self.width).map(|access| access * self.width) {
+            rows.entry(register_index(dim, register))
+                .or_default()
+                .push(register);
+        }
+        rows
+    }
+
+    /// The row of the table for a row of the result, and whether there is one.
+    fn row(&self, emitter: &mut Emitter<'c>, part: i64) -> PassResult<'c, (Int<'c>, Val<'c>)> {
+        let dim = self.fragment.dims().first().map_or(&[][..], Vec::as_slice);
+        let at = emitter
+            .ints()
+            .add(emitter.thread_index(dim)?, Int::Known(part))?;
+        let none = IntegerAttribute::new(self.rows.element, -1).into();
+        let none = emitter.builder.constant(none)?;
+        let number = load_at(emitter, &self.rows, &[at], none)?;
+        let wide = Ints::new(emitter.builder, 64);
+        let count = match self.table.extent_at(0) {
+            Some(count) => Int::Value(count),
+            None => emitter.room(&self.table, 0)?,
+        };
+        let inside = wide.below(wide.cast(Int::Value(number))?, wide.cast(count)?)?;
+        Ok((emitter.ints().cast(Int::Value(number))?, inside))
+    }
+
+    /// Accesses of a row by the bounds of their columns.
+    fn by_bounds(
+        &self,
+        emitter: &Emitter<'c>,
+        accesses: &[i64],
+    ) -> PassResult<'c, Vec<(Option<Val<'c>>, Vec<i64>)>> {
+        let mut columns = self.table.clone();
+        if let Some(guard) = columns.guards.first_mut() {
+            *guard = None;
+        }
+        let groups = emitter.groups(self.fragment, &columns, accesses.iter().copied());
+        groups
+            .into_iter()
+            .map(|(key, members)| {
+                let condition = emitter.exist(self.fragment, &columns, &key)?;
+                Ok((condition, members.iter().map(|&at| accesses[at]).collect()))
+            })
+            .collect()
+    }
+
+    fn load(
+        &self,
+        emitter: &Emitter<'c>,
+        row: Int<'c>,
+        register: i64,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        let mut index = emitter.index_of(self.fragment, register)?;
+        index[0] = row;
+        let address = emitter.address_of(&self.table, &index)?;
+        let pointer = emitter.offset_pointer(&self.table, self.table.base, address)?;
+        emitter.load(&self.table, pointer, self.width)
+    }
+}
