@@ -143,7 +143,7 @@ fn comparison(body: &mut Body, a: &Scalar, random: &mut Random) -> Scalar {
 
 /// A function of one float.
 fn function(body: &mut Body, x: &Scalar, random: &mut Random) -> Scalar {
-    let (u, about) = (x.element.roundoff(), x.element.approximation());
+    let about = x.element.approximation();
     match random.below(22) {
         0 => body.unary("arith.negf", x, x.bound, x.error),
         1 => body.unary("math.absf", x, x.bound, x.error),
@@ -181,24 +181,7 @@ fn function(body: &mut Body, x: &Scalar, random: &mut Random) -> Scalar {
             body.unary(op, &x, 7.4, 7.4 * (x.error + 2.0 * about))
         }
         19 => body.unary("math.erfc", x, 2.0, 1.13 * x.error + 4.0 * about),
-        20 => {
-            let other = body.away_from_zero(x, 1.0);
-            let op = random.pick(&["math.atan2", "math.powf"]);
-            let x = body.tamed(x, 2.0);
-            match op {
-                "math.atan2" => {
-                    let error = x.error + other.error + 4.0 * about;
-                    body.binary(op, &x, &other, 3.2, error)
-                }
-                _ => {
-                    // From 1 to 3, to a power up to 2: slopes below 6 and 10.
-                    let base = body.tamed(&other, 2.0);
-                    let base = body.away_from_zero(&base, 1.0);
-                    let error = 6.0 * base.error + 10.0 * x.error + 40.0 * about;
-                    body.binary(op, &base, &x, 9.0, error)
-                }
-            }
-        }
+        20 => function_of_two(body, x, random),
         11 => {
             let from = body.unary("math.absf", x, x.bound, x.error);
             let bound = (1.0 + from.bound).ln().max(1.0);
@@ -208,25 +191,7 @@ fn function(body: &mut Body, x: &Scalar, random: &mut Random) -> Scalar {
             let op = random.pick(&["math.floor", "math.ceil", "math.trunc", "math.roundeven"]);
             body.unary(op, x, x.bound + 1.0, 0.0)
         }
-        13 => {
-            let power = random.range(2, 3);
-            let x = body.tamed(x, 8.0);
-            let exponent = body.constant(power as f64, Element::I32);
-            let bound = x.bound.powi(power as i32);
-            let slope = power as f64 * (x.bound + x.error).powi(power as i32 - 1);
-            let text = format!(
-                "math.fpowi {}, {} : {}, i32",
-                x.name,
-                exponent.name,
-                x.element.name()
-            );
-            body.emit(
-                &text,
-                x.element,
-                bound,
-                slope * x.error + (3.0 * u).max(about) * bound,
-            )
-        }
+        13 => integer_power(body, x, random),
         _ => {
             let constant = body.constant(random.range(-8, 8) as f64 * 0.25, x.element);
             match random.once_in(2) {
@@ -235,6 +200,41 @@ fn function(body: &mut Body, x: &Scalar, random: &mut Random) -> Scalar {
             }
         }
     }
+}
+
+/// A function of a float and of another one made of it.
+fn function_of_two(body: &mut Body, x: &Scalar, random: &mut Random) -> Scalar {
+    let about = x.element.approximation();
+    let other = body.away_from_zero(x, 1.0);
+    let op = random.pick(&["math.atan2", "math.powf"]);
+    let x = body.tamed(x, 2.0);
+    if op == "math.atan2" {
+        let error = x.error + other.error + 4.0 * about;
+        return body.binary(op, &x, &other, 3.2, error);
+    }
+    // From 1 to 3, to a power up to 2: slopes below 6 and 10.
+    let base = body.tamed(&other, 2.0);
+    let base = body.away_from_zero(&base, 1.0);
+    let error = 6.0 * base.error + 10.0 * x.error + 40.0 * about;
+    body.binary(op, &base, &x, 9.0, error)
+}
+
+/// `x^2` or `x^3`.
+fn integer_power(body: &mut Body, x: &Scalar, random: &mut Random) -> Scalar {
+    let (u, about) = (x.element.roundoff(), x.element.approximation());
+    let power = random.range(2, 3);
+    let x = body.tamed(x, 8.0);
+    let exponent = body.constant(power as f64, Element::I32);
+    let bound = x.bound.powi(power as i32);
+    let slope = power as f64 * (x.bound + x.error).powi(power as i32 - 1);
+    let error = slope * x.error + (3.0 * u).max(about) * bound;
+    let text = format!(
+        "math.fpowi {}, {} : {}, i32",
+        x.name,
+        exponent.name,
+        x.element.name()
+    );
+    body.emit(&text, x.element, bound, error)
 }
 
 /// `base^x`.

@@ -144,37 +144,7 @@ impl Case {
 
     /// A package that runs the kernel once.
     fn package(&self, compiled: &Compiled, chip: &str) -> Result<Package> {
-        let (mut params, mut args) = (Vec::new(), Vec::new());
-        for parameter in &self.parameters {
-            let (name, extent, dynamic, access) = match parameter {
-                Parameter::Input(at, dynamic) => (
-                    format!("x{at}"),
-                    self.inputs[*at].shape[0],
-                    *dynamic,
-                    Access::Read,
-                ),
-                Parameter::Output(dynamic) => (
-                    "y".to_owned(),
-                    self.expected.shape[0],
-                    *dynamic,
-                    Access::Write,
-                ),
-            };
-            params.push(Param {
-                name: name.clone(),
-                kind: ParamKind::Pointer { access, align: 16 },
-            });
-            args.push(Arg::Memory(MemRef::start_of(name.clone())));
-            if dynamic {
-                params.push(Param {
-                    name: format!("{name}_rows"),
-                    kind: ParamKind::Scalar {
-                        ty: ScalarType::I64,
-                    },
-                });
-                args.push(Arg::Int(Expr::Const(extent)));
-            }
-        }
+        let (params, args) = self.arguments();
         let spec = |name: String, array: &Array| {
             TensorSpec::new(
                 name,
@@ -225,6 +195,38 @@ impl Case {
         };
         let files = [("k.ptx".to_owned(), compiled.ptx.clone().into_bytes())];
         Ok(Package::new(manifest, files.into_iter().collect())?)
+    }
+}
+
+impl Case {
+    /// The kernel's parameters and what the launch gives for them.
+    fn arguments(&self) -> (Vec<Param>, Vec<Arg>) {
+        let (mut params, mut args) = (Vec::new(), Vec::new());
+        for parameter in &self.parameters {
+            let (name, array, dynamic, access) = match parameter {
+                Parameter::Input(at, dynamic) => {
+                    (format!("x{at}"), &self.inputs[*at], *dynamic, Access::Read)
+                }
+                Parameter::Output(dynamic) => {
+                    ("y".to_owned(), &self.expected, *dynamic, Access::Write)
+                }
+            };
+            params.push(Param {
+                name: name.clone(),
+                kind: ParamKind::Pointer { access, align: 16 },
+            });
+            args.push(Arg::Memory(MemRef::start_of(name.clone())));
+            if dynamic {
+                params.push(Param {
+                    name: format!("{name}_rows"),
+                    kind: ParamKind::Scalar {
+                        ty: ScalarType::I64,
+                    },
+                });
+                args.push(Arg::Int(Expr::Const(array.shape[0])));
+            }
+        }
+        (params, args)
     }
 }
 

@@ -408,20 +408,7 @@ impl<'c> ViewShape<'c> {
         };
         let rank = from.shape.len();
         let fixed = list("static_origin").unwrap_or_default();
-        let dynamic = fixed.iter().filter(|begin| **begin == DYNAMIC).count();
-        if fixed.len() != rank || dynamic != values.len() {
-            return Err(at(
-                op,
-                format!("(V1) expected {rank} origins, got {}", fixed.len()),
-            ));
-        }
-        let origin = fixed
-            .into_iter()
-            .filter_map(|begin| match begin {
-                DYNAMIC => values.next().map(Begin::Value),
-                number => Some(Begin::Number(number)),
-            })
-            .collect();
+        let origin = origins(op, rank, &fixed, values.collect())?;
         let sizes = list("sizes").unwrap_or_default();
         let given = list("dims");
         let expected = given.as_ref().map_or(rank, Vec::len);
@@ -463,6 +450,28 @@ impl<'c> ViewShape<'c> {
             axes: axes.collect(),
         })
     }
+}
+
+/// Where a view begins in each dimension of its source: numbers, and values where they are marked.
+fn origins<'c>(
+    op: Op<'c>,
+    rank: usize,
+    fixed: &[i64],
+    values: Vec<Val<'c>>,
+) -> PassResult<'c, Vec<Begin<'c>>> {
+    let dynamic = fixed.iter().filter(|begin| **begin == DYNAMIC).count();
+    if fixed.len() != rank || dynamic != values.len() {
+        return Err(at(
+            op,
+            format!("(V1) expected {rank} origins, got {}", fixed.len()),
+        ));
+    }
+    let mut values = values.into_iter();
+    let origin = fixed.iter().filter_map(|&begin| match begin {
+        DYNAMIC => values.next().map(Begin::Value),
+        number => Some(Begin::Number(number)),
+    });
+    Ok(origin.collect())
 }
 
 fn result_type(op: Op<'_>) -> Option<Tile> {

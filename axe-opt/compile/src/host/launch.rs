@@ -93,36 +93,19 @@ impl Host {
                 "expected a launch of a kernel that is lowered for a target: run --axe-dispatch-schedules and --axe-lower-schedules",
             ));
         };
-        let mut name = symbol.clone();
-        let same = |kernel: &&Kernel| kernel.symbol == symbol;
-        match self
-            .kernels
-            .iter()
-            .filter(same)
-            .find(|kernel| kernel.params == call.params)
-        {
-            Some(kernel) => name.clone_from(&kernel.name),
-            None => {
-                let others = self.kernels.iter().filter(same).count();
-                if others > 0 {
-                    name = format!("{symbol}_{others}");
-                }
-                let code = |wanted: bool| wanted.then(|| self.toolchain.code_file().into());
-                self.kernels.push(Kernel {
-                    name: name.clone(),
-                    symbol,
-                    cubin: None,
-                    ptx: code(!programs),
-                    program: code(programs),
-                    sources: Vec::new(),
-                    params: call.params,
-                    block: [threads, 1, 1],
-                    cluster: cluster(op),
-                    dynamic_shared_bytes: shared,
-                    resources: None,
-                });
-            }
-        }
+        let name = self.kernel(Kernel {
+            name: symbol.clone(),
+            symbol,
+            cubin: None,
+            ptx: (!programs).then(|| self.toolchain.code_file().into()),
+            program: programs.then(|| self.toolchain.code_file().into()),
+            sources: Vec::new(),
+            params: call.params,
+            block: [threads, 1, 1],
+            cluster: cluster(op),
+            dynamic_shared_bytes: shared,
+            resources: None,
+        });
         self.steps.push(Step::Launch(Launch {
             kernel: name,
             args: call.args,
@@ -130,6 +113,21 @@ impl Host {
             overlaps_previous: false,
         }));
         Ok(())
+    }
+
+    /// The name of a kernel: that of its symbol with the same parameters, numbered where the symbol has others too.
+    fn kernel(&mut self, mut kernel: Kernel) -> String {
+        let same = |other: &&Kernel| other.symbol == kernel.symbol;
+        let others: Vec<_> = self.kernels.iter().filter(same).collect();
+        if let Some(known) = others.iter().find(|other| other.params == kernel.params) {
+            return known.name.clone();
+        }
+        if !others.is_empty() {
+            kernel.name = format!("{}_{}", kernel.symbol, others.len());
+        }
+        let name = kernel.name.clone();
+        self.kernels.push(kernel);
+        name
     }
 }
 

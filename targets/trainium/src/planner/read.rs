@@ -136,16 +136,12 @@ impl<'c> Reader<'c> {
     fn form(&mut self, op: Op<'c>, value: Val<'c>, lies: Lies) -> PassResult<'c, Id> {
         let own = element(op, value)?;
         if let Some(scalar) = splat(op) {
-            let number = attribute::float(scalar).or_else(|| {
-                (own == DType::Bool)
-                    .then(|| attribute::integer(scalar).map(|n| (n & 1) as f64))
-                    .flatten()
-            });
+            let is_bit = own == DType::Bool;
+            let bit = || attribute::integer(scalar).filter(|_| is_bit);
+            let number = attribute::float(scalar).or_else(|| bit().map(|n| (n & 1) as f64));
             let number = number.ok_or_else(|| {
-                PassError::new(
-                    op.location(),
-                    "a constant of integers has no form on Trainium's engines",
-                )
+                let message = "a constant of integers has no form on Trainium's engines";
+                PassError::new(op.location(), message)
             })?;
             return Ok(self.graph.number(number));
         }
@@ -164,19 +160,7 @@ impl<'c> Reader<'c> {
         match name(op).as_str() {
             _ if is_reshape(op) => self.value(from, lies),
             ops::FILL => self.captured(op, from),
-            ops::CAST => {
-                let given = element(op, from)?;
-                if !given.is_float() || !own.is_float() {
-                    return Err(PassError::new(
-                        op.location(),
-                        format!(
-                            "a conversion from {given} to {own} is not planned: values are floats"
-                        ),
-                    ));
-                }
-                let from = self.value(from, lies)?;
-                Ok(self.graph.cast(from, own))
-            }
+            ops::CAST => self.cast(op, from, own, lies),
             ops::BROADCAST => match place_of(op, value) {
                 Place::Unit => self.value(from, lies),
                 Place::Inner(_) => self.value(from, Lies::Row),
@@ -197,6 +181,18 @@ impl<'c> Reader<'c> {
                 format!("'{other}' has no form in a kernel of rows"),
             )),
         }
+    }
+
+    fn cast(&mut self, op: Op<'c>, from: Val<'c>, own: DType, lies: Lies) -> PassResult<'c, Id> {
+        let given = element(op, from)?;
+        if !given.is_float() || !own.is_float() {
+            return Err(PassError::new(
+                op.location(),
+                format!("a conversion from {given} to {own} is not planned: values are floats"),
+            ));
+        }
+        let from = self.value(from, lies)?;
+        Ok(self.graph.cast(from, own))
     }
 
     fn reduce(&mut self, op: Op<'c>, from: Val<'c>, own: DType) -> PassResult<'c, Id> {

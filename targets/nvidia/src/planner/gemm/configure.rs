@@ -9,7 +9,7 @@ use crate::planner::layouts::Grid;
 use crate::planner::mainloop::mma_scaled;
 use crate::planner::model;
 use crate::planner::problem::Unit;
-use axe_dialect::RasterOrder;
+use axe_dialect::{RasterOrder, ops};
 use axe_passes::fuse::reshape::element_bytes;
 use axe_passes::ir::DYNAMIC;
 
@@ -171,7 +171,7 @@ impl Gemm<'_> {
                     "a product without groups of rows",
                     "another decomposition than",
                 ),
-                Some(_) => ("axe.grouped_gemm", "decomposition ="),
+                Some(_) => (ops::GROUPED_GEMM, "decomposition ="),
             };
             return Err(format!(
                 "expected {expected} \"grouped\" in axe.plan of {op}, got {}",
