@@ -13,6 +13,7 @@ mod kernel;
 mod roles;
 
 pub use kernel::{Kernel, launch};
+pub use roles::Traffic;
 
 use crate::ir::{Builder, DYNAMIC, Val, types};
 use crate::{PassError, PassResult};

@@ -8,6 +8,25 @@ use axe_dialect::{Level, RasterOrder, element_type};
 use melior::ir::attribute::IntegerAttribute;
 use melior::ir::{Attribute, Type, ValueLike};
 
+/// For whom a copy is, and how long the L2 cache is to keep what it reads.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Traffic {
+    /// For all CTAs of the cluster, each of which fetches a part.
+    pub multicast: bool,
+    /// The option `l2` of `axe.copy`.
+    pub l2: Option<&'static str>,
+}
+
+impl From<bool> for Traffic {
+    /// With `multicast` or not.
+    fn from(multicast: bool) -> Self {
+        Self {
+            multicast,
+            l2: None,
+        }
+    }
+}
+
 impl<'c> Code<'c> {
     fn i64(&self, value: i64) -> Attribute<'c> {
         self.builder.attribute(|context| {
@@ -155,18 +174,26 @@ impl<'c> Code<'c> {
         self.effect(ops::PIPELINE_RELEASE, &[ring, slot])
     }
 
-    /// An asynchronous copy that completes a slot; with `multicast`, for all CTAs of the cluster.
+    /// An asynchronous copy that completes a slot.
+    ///
+    /// # Errors
+    /// When building fails.
     pub fn copy_signal(
         &self,
         from: Val<'c>,
         to: Val<'c>,
         slot: Val<'c>,
-        multicast: bool,
+        traffic: impl Into<Traffic>,
     ) -> PassResult<'c> {
         let operands = CopyOp::operands(from, Some(to), None, Some(slot));
+        let traffic = traffic.into();
         let mut attributes = vec![("isAsync", self.builder.unit())];
-        if multicast {
+        if traffic.multicast {
             attributes.push(("multicast", self.builder.unit()));
+        }
+        if let Some(hint) = traffic.l2 {
+            let options = self.builder.parsed(&format!("{{l2 = \"{hint}\"}}"))?;
+            attributes.push(("options", options));
         }
         self.builder
             .operator(&operands, &[], &attributes)

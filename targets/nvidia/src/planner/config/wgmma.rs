@@ -3,7 +3,7 @@
 use super::budgets;
 use super::work::{Cluster, Decomposition, Raster};
 use crate::facts::chip::{Chip, MULTIPROCESSOR_REGISTERS, THREAD_REGISTERS};
-use crate::planner::knobs::{Mainloop, Plan, Schedule, Sharing};
+use crate::planner::knobs::{Mainloop, Plan, Schedule, Sharing, Side};
 use crate::planner::layouts::ROW_BYTES;
 use crate::planner::problem::KFirst;
 use crate::state::slots::STORE_PIPELINE_BYTES;
@@ -24,6 +24,7 @@ pub struct Wgmma {
     decomposition: Decomposition,
     /// Of a thread that copies and of one that multiplies, where a plan says so.
     registers: Option<[i64; 2]>,
+    evict_first: Option<Side>,
 }
 
 /// Accumulators of a thread at most: the rest of its 255 registers, or of what `setmaxnreg` gives it, is left to
@@ -114,6 +115,7 @@ impl Wgmma {
             schedule: Schedule::Cooperative,
             decomposition: Decomposition::DataParallel(Cluster::Alone),
             registers: None,
+            evict_first: None,
         };
         if !whole || !tile.fits_registers() {
             return None;
@@ -212,6 +214,21 @@ impl Wgmma {
         self.registers
     }
 
+    /// The same, where the L2 cache may drop an operand first.
+    #[must_use]
+    pub const fn with_evict_first(self, evict_first: Option<Side>) -> Self {
+        Self {
+            evict_first,
+            ..self
+        }
+    }
+
+    /// The operand that the L2 cache may drop first.
+    #[must_use]
+    pub const fn evicts_first(self) -> Option<Side> {
+        self.evict_first
+    }
+
     /// The same in another order.
     #[must_use]
     pub const fn with_raster(self, raster: Raster) -> Self {
@@ -302,6 +319,7 @@ impl Wgmma {
             splits: (other && sharing != Sharing::Grouped).then_some(splits),
             schedule: self.is_pingpong().then_some(self.schedule),
             registers: self.registers,
+            evict_first: self.evict_first,
             ..Plan::default()
         }
     }

@@ -66,6 +66,7 @@ impl Gemm<'_> {
         };
         let config = self.with_stages(plan, self.decomposed(plan, config, chip)?)?;
         let config = with_registers(plan, self.with_raster(plan, self.clustered(plan, config)?))?;
+        let config = config.with_evict_first(plan.evict_first);
         let fits = |blocks| offered::fits_blocks(config, blocks);
         match self
             .scales

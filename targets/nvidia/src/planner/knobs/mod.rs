@@ -8,7 +8,7 @@ mod legacy;
 mod value;
 
 pub use entry::{Entries, Entry};
-pub use value::{Kind, Mainloop, Precision, Schedule, Sharing, Value};
+pub use value::{Kind, Mainloop, Precision, Schedule, Sharing, Side, Value};
 
 use axe_dialect::RasterOrder;
 use melior::ir::attribute::DictionaryAttribute;
@@ -123,6 +123,8 @@ knobs! {
         "whether the consumers multiply a tile together, or each a tile of its own";
     registers: [i64; 2] { range: REGISTERS, of: WGMMA }
         "registers of a thread of the warpgroup that copies, and of one that multiplies, in eights: `[40, 232]` or `[24, 240]` beside two consumers";
+    evict_first: Side { of: WGMMA, with: Some("tile") }
+        "the operand that the L2 cache may drop before the other: one that is read once";
     precision: Precision {}
         "f32 operands may be rounded to tf32";
 }

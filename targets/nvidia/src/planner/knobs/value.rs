@@ -155,6 +155,16 @@ choice!(Sharing {
     "grouped" => Self::Grouped,
 });
 
+/// An operand of a product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// The rows' operand.
+    A,
+    /// The columns' operand.
+    B,
+}
+choice!(Side { "a" => Self::A, "b" => Self::B });
+
 /// What products may round their operands to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Precision {

@@ -4,7 +4,7 @@ use crate::planner::layouts::ROW_BYTES;
 use axe_dialect::element_type;
 use axe_layout::{Axis, Iter, Layout, Swizzle};
 use axe_passes::PassResult;
-use axe_passes::build::{Code, layout_error};
+use axe_passes::build::{Code, Traffic, layout_error};
 use axe_passes::fuse::arguments::Argument;
 use axe_passes::fuse::reshape::element_bytes;
 use axe_passes::ir::Val;
@@ -90,12 +90,12 @@ impl<'c> OperandTile<'c> {
         batch: Option<Val<'c>>,
         [start, k]: [Val<'c>; 2],
         [slot, stage]: [Val<'c>; 2],
-        multicast: bool,
+        traffic: Traffic,
     ) -> PassResult<'c> {
         let at = if self.k_first { [k, start] } else { [start, k] };
         let at: Vec<_> = batch.into_iter().chain(at).collect();
         let from = code.global_box(self.global.memref, &self.global.extents, &at, &self.shape)?;
-        code.copy_signal(from, self.stage(code, stage)?, slot, multicast)
+        code.copy_signal(from, self.stage(code, stage)?, slot, traffic)
     }
 
     /// The tile in a stage.

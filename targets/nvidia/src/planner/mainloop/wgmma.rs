@@ -5,11 +5,12 @@ use super::scales::BlockScales;
 use super::wgmma_scaled::{self, Scaled};
 use crate::planner::config::{Cluster, Wgmma};
 use crate::planner::gemm::product::Gemm;
+use crate::planner::knobs::Side;
 use crate::planner::layouts::transposed;
 use crate::planner::scheduler::{Steps, WorkTile};
 use axe_layout::{Axis, Iter, Layout};
 use axe_passes::PassResult;
-use axe_passes::build::{Code, layout_error};
+use axe_passes::build::{Code, Traffic, layout_error};
 use axe_passes::fuse::evaluate::Origin;
 use axe_passes::fuse::registers::Registers;
 use axe_passes::fuse::space::Kind;
@@ -81,9 +82,13 @@ impl<'c> Mainloop<'_, 'c> {
     ) -> PassResult<'c> {
         let batches = [origin.batch, matrix.or(origin.batch)];
         let cluster = self.config.cluster();
-        let shared = [
-            matches!(cluster, Cluster::Columns(_)),
-            matches!(cluster, Cluster::Rows(_)),
+        let traffic = |operand, multicast| Traffic {
+            multicast,
+            l2: (self.config.evicts_first() == Some(operand)).then_some("evict_first"),
+        };
+        let traffic = [
+            traffic(Side::A, matches!(cluster, Cluster::Columns(_))),
+            traffic(Side::B, matches!(cluster, Cluster::Rows(_))),
         ];
         code.for_each(steps.count, 1, &[], |code, step, _| {
             let step = match steps.first {
@@ -93,9 +98,9 @@ impl<'c> Mainloop<'_, 'c> {
             let k = code.times(step, self.config.tile()[2])?;
             let (slot, stage) = code.acquire(self.ring)?;
             let starts = [origin.row, origin.column];
-            let boxes = batches.into_iter().zip(starts).zip(shared);
-            for (operand, ((batch, start), multicast)) in self.operands.iter().zip(boxes) {
-                operand.copy(code, batch, [start, k], [slot, stage], multicast)?;
+            let boxes = batches.into_iter().zip(starts).zip(traffic);
+            for (operand, ((batch, start), traffic)) in self.operands.iter().zip(boxes) {
+                operand.copy(code, batch, [start, k], [slot, stage], traffic)?;
             }
             if let Some(scales) = &self.scales {
                 scales.copy(code, [origin.row, step], [slot, stage])?;
