@@ -19,3 +19,8 @@ func.func @f(%a: tensor<64x4096xf16>, %b: tensor<4096x4096xf16>) -> tensor<64x40
   %d = axe.gemm %a, %b {trans_b, axe.plan = {mainloop = "wgmma", tile = array<i64: 64, 128, 64>, evict_first = "b"}} : tensor<64x4096xf16>, tensor<4096x4096xf16> -> tensor<64x4096xf16>
   return %d : tensor<64x4096xf16>
 }
+
+// Without a tile of its own the plan is the cost model's, which hints at weights that one row of tiles reads, and at none that several read.
+// RUN: sed "s/mainloop = .*\"b\"/mainloop = \"wgmma\"/" %s | axe-opt --axe-nvidia="target=sm_90a until=scheduled" | FileCheck %s --check-prefix=MODEL
+// RUN: sed -e "s/mainloop = .*\"b\"/mainloop = \"wgmma\"/" -e "s/64x4096xf/1024x4096xf/g" %s | axe-opt --axe-nvidia="target=sm_90a until=scheduled" | FileCheck %s --check-prefix=NONE
+// MODEL: axe.copy async %{{.*}} options = {l2 = "evict_first"}

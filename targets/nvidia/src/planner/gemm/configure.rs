@@ -4,7 +4,7 @@ use super::offered;
 use super::product::Gemm;
 use crate::facts::chip::Chip;
 use crate::planner::config::{Cluster, Config, Decomposition, MOST_SPLITS, Mma, Raster, Wgmma};
-use crate::planner::knobs::{Mainloop, Plan, Schedule, Sharing, Value as _};
+use crate::planner::knobs::{Mainloop, Plan, Schedule, Sharing, Side, Value as _};
 use crate::planner::layouts::Grid;
 use crate::planner::mainloop::mma_scaled;
 use crate::planner::model;
@@ -66,7 +66,11 @@ impl Gemm<'_> {
         };
         let config = self.with_stages(plan, self.decomposed(plan, config, chip)?)?;
         let config = with_registers(plan, self.with_raster(plan, self.clustered(plan, config)?))?;
-        let config = config.with_evict_first(plan.evict_first);
+        let evict_first = match plan.tile {
+            Some(_) => plan.evict_first,
+            None => self.read_once(config),
+        };
+        let config = config.with_evict_first(evict_first);
         let fits = |blocks| offered::fits_blocks(config, blocks);
         match self
             .scales
@@ -77,6 +81,17 @@ impl Gemm<'_> {
             false => Err(format!(
                 "expected tile = [rows, columns, depth] in axe.plan for blocks with scales 64 rows for each consumer, columns that divide a block's, and its depth, not swapped or split, got {config}"
             )),
+        }
+    }
+
+    /// The operand of which each element is read for one tile alone, where the other's are read for several: hints keep the
+    /// other in the L2 cache.
+    fn read_once(&self, config: Wgmma) -> Option<Side> {
+        let [rows, columns, _] = config.tile();
+        match (self.m != DYNAMIC && self.m <= rows, self.n <= columns) {
+            (true, false) => Some(Side::B),
+            (false, true) => Some(Side::A),
+            _ => None,
         }
     }
 
