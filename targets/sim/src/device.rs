@@ -1,6 +1,6 @@
 //! The simulator's public face: modules, devices and launches.
 
-use crate::decode::{Preload, Program, Special, decode};
+use crate::decode::{Func, Preload, Program, Special, decode};
 use crate::exec::global::{AtomicLocks, GlobalChecks, GlobalMemory};
 use crate::exec::launch::{self, LaunchState, Options};
 use crate::exec::shared::SharedLayout;
@@ -357,6 +357,42 @@ fn initial(init: &Init, program: &Program, addresses: &[u64]) -> u64 {
     }
 }
 
+/// The kernel of this name, and its index among the functions.
+fn entry<'a>(module: &'a Module, name: &str) -> Result<(usize, &'a Func), SimError> {
+    let program = &module.program;
+    program
+        .by_name
+        .get(name)
+        .and_then(|&index| Some((index, program.functions.get(index)?)))
+        .filter(|(_, func)| func.entry)
+        .ok_or_else(|| {
+            let kernels = module.kernels();
+            SimError::Launch(format!("no kernel `{name}`; there are {kernels:?}"))
+        })
+}
+
+/// The bytes of a launch's arguments, as the kernel's parameters lie.
+fn parameter_block(func: &Func, launch: &Launch) -> Result<Vec<u8>, SimError> {
+    let (got, want) = (launch.args.len(), func.params.len());
+    if got != want {
+        let kernel = &launch.kernel;
+        let message = format!("`{kernel}` takes {want} arguments, got {got}");
+        return Err(SimError::Launch(message));
+    }
+    let mut block = vec![0; func.param_bytes as usize];
+    for (i, (arg, param)) in launch.args.iter().zip(&func.params).enumerate() {
+        let bytes = arg.bytes();
+        if bytes.len() as u64 != param.bytes {
+            let (got, want) = (bytes.len(), param.bytes);
+            let message = format!("argument {i} has {got} bytes, the parameter {want}");
+            return Err(SimError::Launch(message));
+        }
+        let at = param.offset as usize;
+        block[at..at + bytes.len()].copy_from_slice(&bytes);
+    }
+    Ok(block)
+}
+
 impl Simulator {
     /// A simulator with these options.
     #[must_use]
@@ -377,41 +413,9 @@ impl Simulator {
     ) -> Result<RunReport, SimError> {
         let program = &module.program;
         let globals = device.load_globals(module)?;
-        let Some((&kernel, func)) = program.by_name.get(&launch.kernel).and_then(|i| {
-            program
-                .functions
-                .get(*i)
-                .filter(|f| f.entry)
-                .map(|f| (i, f))
-        }) else {
-            return Err(SimError::Launch(format!(
-                "no kernel `{}`; there are {:?}",
-                launch.kernel,
-                module.kernels()
-            )));
-        };
+        let (kernel, func) = entry(module, &launch.kernel)?;
         launch::check_dims(func, launch.grid, launch.block, launch.cluster)?;
-        if launch.args.len() != func.params.len() {
-            let (got, want) = (launch.args.len(), func.params.len());
-            return Err(SimError::Launch(format!(
-                "`{}` takes {want} arguments, got {got}",
-                launch.kernel
-            )));
-        }
-        let mut params = vec![0; func.param_bytes as usize];
-        for (i, (arg, param)) in launch.args.iter().zip(&func.params).enumerate() {
-            let bytes = arg.bytes();
-            if bytes.len() as u64 != param.bytes {
-                let message = format!(
-                    "argument {i} has {} bytes, the parameter {}",
-                    bytes.len(),
-                    param.bytes
-                );
-                return Err(SimError::Launch(message));
-            }
-            let at = param.offset as usize;
-            params[at..at + bytes.len()].copy_from_slice(&bytes);
-        }
+        let params = parameter_block(func, launch)?;
         let shared = SharedLayout::new(program, kernel, launch.smem);
         launch::check_shared(shared.used)?;
         let workspace = device.grid_workspace(program)?;

@@ -8,9 +8,10 @@ use crate::units::swizzle::Swizzle;
 use crate::units::tensor_map::{DataType, TensorMap};
 use axe_package::{
     BindError, BufferInit, ConcreteArg, ConcreteStep, Instance, InstanceError, Kernel, Memory,
-    OobFill, Package, ParamKind, Place, Role, Tensor, TensorError, TensorMapDType, TensorMapType,
-    TensorType, Unwritten,
+    OobFill, Package, Param, ParamKind, Place, Role, Tensor, TensorError, TensorMapDType,
+    TensorMapType, TensorType, Unwritten,
 };
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use thiserror::Error;
 
@@ -137,6 +138,21 @@ fn at_memory(memory: &Memory) -> impl Fn(Fault) -> PackageRunError {
     }
 }
 
+fn problem(kernel: &Kernel, problem: String) -> PackageRunError {
+    PackageRunError::Kernel {
+        kernel: kernel.name.clone(),
+        problem,
+    }
+}
+
+fn sim_error(kernel: &Kernel) -> impl Fn(SimError) -> PackageRunError {
+    let kernel = kernel.name.clone();
+    move |error| PackageRunError::Sim {
+        kernel: kernel.clone(),
+        error,
+    }
+}
+
 impl Runner<'_> {
     fn fill_memory(&mut self, inputs: &BTreeMap<String, Tensor>) -> Result<(), PackageRunError> {
         for memory in &self.instance.memory {
@@ -180,12 +196,6 @@ impl Runner<'_> {
         Ok(())
     }
 
-    fn address(&self, place: Place) -> u64 {
-        self.addresses
-            .get(place.memory)
-            .map_or(0, |a| a + place.offset)
-    }
-
     fn fault(&self, place: Place) -> impl Fn(Fault) -> PackageRunError {
         let name = self
             .instance
@@ -204,12 +214,13 @@ impl Runner<'_> {
     ) -> Result<Option<(String, RunReport)>, PackageRunError> {
         match step {
             ConcreteStep::Fill { to, bytes, value } => {
-                let at = self.address(*to);
+                let at = address(&self.addresses, *to);
                 let done = set(&mut self.device, at, *bytes, *value);
                 done.map_err(self.fault(*to))?;
             }
             ConcreteStep::Copy { from, to, bytes } => {
-                let (source, destination) = (self.address(*from), self.address(*to));
+                let [source, destination] =
+                    [from, to].map(|place| address(&self.addresses, *place));
                 for (offset, length) in pieces(*bytes) {
                     let (from_at, to_at) = (source + offset, destination + offset);
                     let done = self.device.copy_within(from_at, to_at, length);
@@ -247,68 +258,31 @@ impl Runner<'_> {
         grid: [u32; 3],
         args: &[ConcreteArg],
     ) -> Result<RunReport, PackageRunError> {
-        let problem = |problem: String| PackageRunError::Kernel {
-            kernel: kernel.name.clone(),
-            problem,
-        };
-        let sim = |error: SimError| PackageRunError::Sim {
-            kernel: kernel.name.clone(),
-            error,
-        };
         let file = kernel
             .ptx
             .as_ref()
-            .ok_or_else(|| problem("the package has no PTX of it".into()))?;
-        if !self.modules.contains_key(file) {
-            let bytes = self
-                .package
-                .file(file)
-                .ok_or_else(|| problem(format!("no file `{file}`")))?;
-            let text = std::str::from_utf8(bytes).map_err(|e| problem(format!("`{file}`: {e}")))?;
-            self.modules.insert(
-                file.clone(),
-                Module::parse(text.trim_end_matches('\0')).map_err(sim)?,
-            );
-        }
-        let mut values = Vec::new();
-        for (arg, param) in args.iter().zip(&kernel.params) {
-            values.push(match (arg, &param.kind) {
-                (ConcreteArg::Address(place), _) => Arg::Ptr(self.address(*place)),
-                (ConcreteArg::Scalar(bytes), _) => Arg::Bytes(bytes.clone()),
-                (
-                    ConcreteArg::Tensor {
-                        at,
-                        dims,
-                        strides_bytes,
-                    },
-                    ParamKind::TensorMap { map, .. },
-                ) => {
-                    let map = tensor_map(map, self.address(*at), dims, strides_bytes)
-                        .map_err(|e| problem(format!("parameter `{}`: {e}", param.name)))?;
-                    Arg::Bytes(map)
-                }
-                (ConcreteArg::Tensor { .. }, _) => {
-                    return Err(problem(format!(
-                        "parameter `{}` is no tensor map",
-                        param.name
-                    )));
-                }
-            });
-        }
+            .ok_or_else(|| problem(kernel, "the package has no PTX of it".into()))?;
+        let module = match self.modules.entry(file.clone()) {
+            Entry::Occupied(decoded) => decoded.into_mut(),
+            Entry::Vacant(place) => place.insert(decode(self.package, kernel, file)?),
+        };
+        let args = args
+            .iter()
+            .zip(&kernel.params)
+            .map(|(arg, param)| argument(arg, param, &self.addresses))
+            .collect::<Result<_, _>>()
+            .map_err(|e| problem(kernel, e))?;
         let launch = Launch {
             kernel: kernel.symbol.clone(),
             grid,
             block: kernel.block,
             cluster: kernel.cluster.unwrap_or([1; 3]),
             smem: u64::from(kernel.dynamic_shared_bytes),
-            args: values,
-        };
-        let Some(module) = self.modules.get(file) else {
-            return Err(problem(format!("no file `{file}`")));
+            args,
         };
         self.simulator
             .run(&mut self.device, module, &launch)
-            .map_err(sim)
+            .map_err(sim_error(kernel))
     }
 
     fn outputs(&self) -> Result<BTreeMap<String, Output>, PackageRunError> {
@@ -335,6 +309,41 @@ impl Runner<'_> {
             }
         }
         Ok(all)
+    }
+}
+
+/// Where a place of the package's memory lies on the device.
+fn address(addresses: &[u64], place: Place) -> u64 {
+    addresses.get(place.memory).map_or(0, |a| a + place.offset)
+}
+
+/// The module of a kernel's PTX.
+fn decode(package: &Package, kernel: &Kernel, file: &str) -> Result<Module, PackageRunError> {
+    let bytes = package
+        .file(file)
+        .ok_or_else(|| problem(kernel, format!("no file `{file}`")))?;
+    let text = std::str::from_utf8(bytes).map_err(|e| problem(kernel, format!("`{file}`: {e}")))?;
+    Module::parse(text.trim_end_matches('\0')).map_err(sim_error(kernel))
+}
+
+/// What a launch passes for a parameter.
+fn argument(arg: &ConcreteArg, param: &Param, addresses: &[u64]) -> Result<Arg, String> {
+    match (arg, &param.kind) {
+        (ConcreteArg::Address(place), _) => Ok(Arg::Ptr(address(addresses, *place))),
+        (ConcreteArg::Scalar(bytes), _) => Ok(Arg::Bytes(bytes.clone())),
+        (
+            ConcreteArg::Tensor {
+                at,
+                dims,
+                strides_bytes,
+            },
+            ParamKind::TensorMap { map, .. },
+        ) => tensor_map(map, address(addresses, *at), dims, strides_bytes)
+            .map(Arg::Bytes)
+            .map_err(|e| format!("parameter `{}`: {e}", param.name)),
+        (ConcreteArg::Tensor { .. }, _) => {
+            Err(format!("parameter `{}` is no tensor map", param.name))
+        }
     }
 }
 

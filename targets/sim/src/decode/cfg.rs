@@ -1,6 +1,6 @@
 //! Where diverged lanes meet again: immediate post-dominators of branches.
 
-use super::{Func, Op};
+use super::{Func, Inst, Op, PredSrc};
 
 /// Fills in the reconvergence point of every branch and marks those instructions.
 ///
@@ -8,77 +8,27 @@ use super::{Func, Op};
 /// the iterative algorithm of Cooper, Harvey and Kennedy on the reversed graph. A branch without one
 /// (all ways end in `exit`) has no reconvergence point.
 pub(super) fn reconverge(func: &mut Func) {
-    let n = func.insts.len();
-    let mut leader = vec![false; n + 1];
-    if let Some(first) = leader.first_mut() {
-        *first = true;
-    }
-    let mut mark = |pc: usize| {
-        if let Some(l) = leader.get_mut(pc) {
-            *l = true;
-        }
-    };
-    for (pc, inst) in func.insts.iter().enumerate() {
-        match &inst.op {
-            Op::Bra { target, .. } => {
-                mark(*target as usize);
-                mark(pc + 1);
-            }
-            Op::Brx { targets, .. } => {
-                targets.iter().for_each(|&t| mark(t as usize));
-                mark(pc + 1);
-            }
-            Op::Ret | Op::Exit | Op::Trap => mark(pc + 1),
-            _ => {}
-        }
-    }
-    let starts: Vec<usize> = (0..n).filter(|&pc| leader[pc]).collect();
-    let block_of = |pc: usize| starts.partition_point(|&s| s <= pc).saturating_sub(1);
-    let exit = starts.len();
-    let mut successors: Vec<Vec<usize>> = Vec::with_capacity(exit);
-    for (b, _) in starts.iter().enumerate() {
-        let last = starts.get(b + 1).copied().unwrap_or(n) - 1;
-        let inst = &func.insts[last];
-        let guarded = inst.guard != super::PredSrc(0, false);
-        let mut next = Vec::new();
-        match &inst.op {
-            Op::Bra { target, .. } => next.push(block_of(*target as usize)),
-            Op::Brx { targets, .. } => next.extend(targets.iter().map(|&t| block_of(t as usize))),
-            Op::Ret | Op::Exit | Op::Trap => next.push(exit),
-            _ => {}
-        }
-        let ends = matches!(
-            inst.op,
-            Op::Bra { .. } | Op::Brx { .. } | Op::Ret | Op::Exit | Op::Trap
-        );
-        if !ends || guarded {
-            next.push(if b + 1 < exit { b + 1 } else { exit });
-        }
-        successors.push(next);
-    }
-    let dominators = post_dominators(&successors, exit);
-    let entry = func.entry;
-    let ends: Vec<bool> = (0..n).map(|pc| entry && ends_thread(func, pc)).collect();
-    let point = |pc: usize| -> Option<u32> {
-        let d = dominators[block_of(pc)]?;
-        // Lanes whose only way on is to exit do not wait for others to exit with them: those may be
-        // at a barrier, which does not count who has exited.
-        let at = starts.get(d).filter(|&&s| !ends[s]);
-        at.map(|&s| s as u32)
-    };
+    let blocks = Blocks::of(func);
+    let dominators = post_dominators(&blocks.successors(func), blocks.exit());
+    // Lanes whose only way on is to exit do not wait for others to exit with them: those may be
+    // at a barrier, which does not count who has exited.
+    let waits: Vec<Option<u32>> = dominators
+        .iter()
+        .map(|dominator| {
+            let start = *blocks.starts.get((*dominator)?)?;
+            let ends = func.entry && ends_thread(func, start);
+            (!ends).then_some(start as u32)
+        })
+        .collect();
     let mut joins = Vec::new();
-    for pc in 0..n {
-        let after_call = matches!(func.insts[pc].op, Op::Call { .. });
-        let at = point(pc);
-        match &mut func.insts[pc].op {
+    for (pc, inst) in func.insts.iter_mut().enumerate() {
+        match &mut inst.op {
             Op::Bra { reconverge, .. } | Op::Brx { reconverge, .. } => {
-                *reconverge = at;
-                joins.extend(at);
+                *reconverge = waits[blocks.at(pc)];
+                joins.extend(*reconverge);
             }
+            Op::Call { .. } => joins.push(pc as u32 + 1),
             _ => {}
-        }
-        if after_call {
-            joins.push(pc as u32 + 1);
         }
     }
     for pc in joins {
@@ -88,16 +38,102 @@ pub(super) fn reconverge(func: &mut Func) {
     }
 }
 
+/// Where control goes from an instruction besides the next one.
+enum Leaves<'a> {
+    /// Nowhere.
+    No,
+    /// To one of these places.
+    To(&'a [u32]),
+    /// Out of the function.
+    Out,
+}
+
+impl Inst {
+    fn leaves(&self) -> Leaves<'_> {
+        match &self.op {
+            Op::Bra { target, .. } => Leaves::To(std::slice::from_ref(target)),
+            Op::Brx { targets, .. } => Leaves::To(targets),
+            Op::Ret | Op::Exit | Op::Trap => Leaves::Out,
+            _ => Leaves::No,
+        }
+    }
+
+    /// Whether no predicate guards it.
+    fn always(&self) -> bool {
+        self.guard == PredSrc(0, false)
+    }
+}
+
+/// The basic blocks of a function.
+struct Blocks {
+    /// First instruction of each, ascending.
+    starts: Vec<usize>,
+}
+
+impl Blocks {
+    fn of(func: &Func) -> Self {
+        let n = func.insts.len();
+        // One more, for places behind the last instruction.
+        let mut leader = vec![false; n + 1];
+        leader[0] = true;
+        for (pc, inst) in func.insts.iter().enumerate() {
+            let targets = match inst.leaves() {
+                Leaves::No => continue,
+                Leaves::To(targets) => targets,
+                Leaves::Out => &[],
+            };
+            leader[pc + 1] = true;
+            for &target in targets {
+                if let Some(first) = leader.get_mut(target as usize) {
+                    *first = true;
+                }
+            }
+        }
+        let starts = (0..n).filter(|&pc| leader[pc]).collect();
+        Self { starts }
+    }
+
+    /// The block that an instruction lies in.
+    fn at(&self, pc: usize) -> usize {
+        self.starts.partition_point(|&s| s <= pc).saturating_sub(1)
+    }
+
+    /// The block that stands for leaving the function.
+    const fn exit(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// The blocks that control may go to from the end of each.
+    fn successors(&self, func: &Func) -> Vec<Vec<usize>> {
+        (0..self.exit())
+            .map(|block| {
+                let end = self.starts.get(block + 1).copied();
+                let inst = &func.insts[end.unwrap_or(func.insts.len()) - 1];
+                let leaves = inst.leaves();
+                let mut next = match leaves {
+                    Leaves::No => Vec::new(),
+                    Leaves::To(targets) => targets.iter().map(|&t| self.at(t as usize)).collect(),
+                    Leaves::Out => vec![self.exit()],
+                };
+                if !inst.always() || matches!(leaves, Leaves::No) {
+                    // Behind the last block lies the exit.
+                    next.push(block + 1);
+                }
+                next
+            })
+            .collect()
+    }
+}
+
 /// Whether a kernel does nothing from `pc` on but exit.
 fn ends_thread(func: &Func, mut pc: usize) -> bool {
     for _ in 0..func.insts.len() {
         let Some(inst) = func.insts.get(pc) else {
             return true;
         };
-        let always = inst.guard == super::PredSrc(0, false);
         match &inst.op {
-            Op::Ret | Op::Exit if always => return true,
-            Op::Bra { target, .. } if always => pc = *target as usize,
+            Op::Ret | Op::Exit if inst.always() => return true,
+            Op::Bra { target, .. } if inst.always() => pc = *target as usize,
             Op::Nop => pc += 1,
             _ => return false,
         }

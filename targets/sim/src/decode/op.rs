@@ -329,7 +329,11 @@ impl Op {
         if let Self::Tcgen05(op) = self {
             return op.registers(f);
         }
-        let mut read = |slots: &[Slot]| slots.iter().for_each(|&s| f(s, false));
+        self.sources(&mut |slots| slots.iter().for_each(|&s| f(s, false)));
+        self.destinations(&mut |slots| slots.iter().for_each(|&s| f(s, true)));
+    }
+
+    fn sources(&self, read: &mut dyn FnMut(&[Slot])) {
         match self {
             Self::Alu { s, .. } => read(s),
             Self::Mov { a, .. }
@@ -363,7 +367,9 @@ impl Op {
             }
             _ => {}
         }
-        let mut write = |slots: &[Slot]| slots.iter().for_each(|&s| f(s, true));
+    }
+
+    fn destinations(&self, write: &mut dyn FnMut(&[Slot])) {
         match self {
             Self::Alu { d, .. }
             | Self::Mov { d, .. }

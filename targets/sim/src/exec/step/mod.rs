@@ -12,8 +12,8 @@ pub(super) use registers::alu;
 use super::cluster::Cluster;
 use super::converge::{self, Meeting};
 use super::launch::LaunchState;
-use super::warp::{Frame, Wait, Warp};
-use crate::decode::{AtomOp, Inst, LOCAL_WINDOW, Op, PARAM_WINDOW, SHARED_WINDOW};
+use super::warp::{Wait, Warp};
+use crate::decode::{AtomOp, Inst, LOCAL_WINDOW, Op, PARAM_WINDOW, PredSrc, SHARED_WINDOW};
 use crate::fault::Fault;
 use crate::ptx::ast::Space;
 use crate::report::{Finding, FindingKind};
@@ -124,106 +124,107 @@ pub(super) fn run_fragment(
     budget: u64,
 ) -> Result<bool, Box<Finding>> {
     let mut turn = Turn {
+        launch,
+        cluster,
+        cta,
+        at,
         left: budget,
         ran: false,
     };
-    while turn.left > 0 {
-        // A join absorbs the fragment or gives it more lanes.
-        let Some(fragment) = warp.fragments.get(at) else {
-            return Ok(turn.ran);
-        };
-        let (frame, pc) = (fragment.frame, fragment.pc);
-        let func = warp.frames[frame as usize].func;
-        let insts = launch.program.functions.get(func).map(|f| &f.insts);
-        if insts
-            .and_then(|i| i.get(pc as usize))
-            .is_some_and(|i| i.join)
-        {
-            let before = warp.fragments[at].mask;
-            if !warp.arrive(at) {
-                return Ok(true);
-            }
-            // A fragment that only waits here has made no progress.
-            turn.ran |= warp.fragments[at].mask != before;
-        }
-        if !run_block(launch, cluster, cta, warp, at, &mut turn)? {
-            break;
-        }
-    }
+    while turn.left > 0 && turn.pass_join(warp) && turn.run_block(warp)? {}
     Ok(turn.ran)
 }
 
-/// What is left of a fragment's turn, and whether an instruction of it has completed.
-struct Turn {
+/// The turn of a fragment.
+struct Turn<'a, 'b> {
+    launch: &'a LaunchState<'b>,
+    cluster: &'a mut Cluster,
+    cta: usize,
+    /// Index of the fragment.
+    at: usize,
+    /// Instructions that it may still run.
     left: u64,
+    /// Whether an instruction has completed.
     ran: bool,
 }
 
-/// Runs up to the next join, jump or wait; returns whether the fragment may go on.
-fn run_block(
-    launch: &LaunchState<'_>,
-    cluster: &mut Cluster,
-    cta: usize,
-    warp: &mut Warp,
-    at: usize,
-    turn: &mut Turn,
-) -> Result<bool, Box<Finding>> {
-    let (lanes, mut pc) = (warp.fragments[at].mask, warp.fragments[at].pc);
-    let Frame {
-        func: func_index,
-        regs: base,
-        preds,
-        ..
-    } = warp.frames[warp.fragments[at].frame as usize];
-    let Some(func) = launch.program.functions.get(func_index) else {
-        return Ok(false);
-    };
-    let mut first = true;
-    while turn.left > 0 {
-        let Some(inst) = func.insts.get(pc as usize) else {
+impl Turn<'_, '_> {
+    /// At a join, which absorbs the fragment or gives it more lanes; returns whether it may go on.
+    fn pass_join(&mut self, warp: &mut Warp) -> bool {
+        let Some(fragment) = warp.fragments.get(self.at) else {
+            return false;
+        };
+        let (frame, pc, before) = (fragment.frame, fragment.pc, fragment.mask);
+        let func = self
+            .launch
+            .program
+            .functions
+            .get(warp.frames[frame as usize].func);
+        let inst = func.and_then(|func| func.insts.get(pc as usize));
+        if !inst.is_some_and(|inst| inst.join) {
+            return true;
+        }
+        let goes_on = warp.arrive(self.at);
+        // A fragment that only waits here has made no progress.
+        self.ran |= !goes_on || warp.fragments[self.at].mask != before;
+        goes_on
+    }
+
+    /// Runs up to the next join, jump or wait; returns whether the fragment may go on.
+    fn run_block(&mut self, warp: &mut Warp) -> Result<bool, Box<Finding>> {
+        let (launch, at) = (self.launch, self.at);
+        let fragment = &warp.fragments[at];
+        let (lanes, start) = (fragment.mask, fragment.pc);
+        let frame = &warp.frames[fragment.frame as usize];
+        let (func_index, base, preds) = (frame.func, frame.regs, frame.preds);
+        let Some(func) = launch.program.functions.get(func_index) else {
             return Ok(false);
         };
-        if inst.join && !first {
-            break;
-        }
-        first = false;
-        let mask = if inst.guard.0 == 0 {
-            lanes
-        } else {
-            lanes & warp.pred(preds, inst.guard)
-        };
-        turn.left -= 1;
-        let watched = (func.has_wgmma && mask != 0) || warp.undefined.is_some();
-        if !watched && registers::simple(warp, inst, base, preds, mask) {
-            count(cluster, func_index, pc, mask);
-            if !turn.ran {
-                warp.fragments[at].wait = None;
+        let mut pc = start;
+        while self.left > 0 {
+            let Some(inst) = func.insts.get(pc as usize) else {
+                return Ok(false);
+            };
+            if inst.join && pc != start {
+                break;
             }
-            pc += 1;
-            turn.ran = true;
-            continue;
+            let mask = match inst.guard {
+                PredSrc(0, _) => lanes,
+                guard => lanes & warp.pred(preds, guard),
+            };
+            self.left -= 1;
+            let watched = (func.has_wgmma && mask != 0) || warp.undefined.is_some();
+            if !watched && registers::simple(warp, inst, base, preds, mask) {
+                count(self.cluster, func_index, pc, mask);
+                if !self.ran {
+                    warp.fragments[at].wait = None;
+                }
+                pc += 1;
+                self.ran = true;
+                continue;
+            }
+            warp.fragments[at].pc = pc;
+            let mut ctx = Ctx {
+                launch,
+                cluster: &mut *self.cluster,
+                cta: self.cta,
+                at,
+                mask,
+                base,
+                preds,
+                pc,
+                func: func_index,
+                inst,
+            };
+            match run_one(&mut ctx, warp, lanes, watched, &mut self.ran)? {
+                Flow::Next => pc += 1,
+                Flow::Moved => return Ok(true),
+                _ => return Ok(false),
+            }
         }
         warp.fragments[at].pc = pc;
-        let mut ctx = Ctx {
-            launch,
-            cluster: &mut *cluster,
-            cta,
-            at,
-            mask,
-            base,
-            preds,
-            pc,
-            func: func_index,
-            inst,
-        };
-        match run_one(&mut ctx, warp, lanes, watched, turn)? {
-            Flow::Next => pc += 1,
-            Flow::Moved => return Ok(true),
-            _ => return Ok(false),
-        }
+        Ok(true)
     }
-    warp.fragments[at].pc = pc;
-    Ok(true)
 }
 
 /// Runs one instruction and settles the fragment's wait; only `Next` and `Moved` let it go on.
@@ -232,7 +233,7 @@ fn run_one(
     warp: &mut Warp,
     lanes: u32,
     watched: bool,
-    turn: &mut Turn,
+    ran: &mut bool,
 ) -> Result<Flow, Box<Finding>> {
     if ctx.inst.aligned && ctx.mask != 0 {
         match converge::gather(ctx, warp) {
@@ -242,7 +243,7 @@ fn run_one(
                 return Ok(Flow::Block(Wait::Converge));
             }
             Meeting::Absorbed => {
-                turn.ran = true;
+                *ran = true;
                 return Ok(Flow::Gone);
             }
         }
@@ -260,7 +261,7 @@ fn run_one(
     };
     if !matches!(flow, Flow::Block(_)) {
         count(ctx.cluster, ctx.func, ctx.pc, ctx.mask);
-        turn.ran = true;
+        *ran = true;
     }
     let Some(fragment) = warp.fragments.get_mut(ctx.at) else {
         return Ok(flow);

@@ -28,7 +28,7 @@ pub(super) fn simple(warp: &mut Warp, inst: &Inst, base: usize, preds: usize, ma
             convert(warp, &inst.op, base, mask);
         }
         Op::Pack { .. } | Op::Unpack { .. } => pack(warp, &inst.op, base, mask),
-        Op::Carry { .. } | Op::MadCarry { .. } => carry(warp, inst, base, mask),
+        Op::Carry { .. } | Op::MadCarry { .. } => carry(warp, &inst.op, base, mask),
         Op::IsSpace { .. } | Op::Mapa { .. } | Op::GetRank { .. } => {
             address(warp, &inst.op, base, preds, mask);
         }
@@ -299,11 +299,12 @@ pub(in crate::exec) fn alu(f: LaneFn, s: [&Lanes; 4], mods: u8) -> Lanes {
     out
 }
 
-fn carry(warp: &mut Warp, inst: &Inst, base: usize, mask: u32) {
+/// Extended-precision arithmetic, which reads and writes the carry bit of each lane (PTX ISA 9.7.2).
+fn carry(warp: &mut Warp, op: &Op, base: usize, mask: u32) {
     let old = warp.carry;
-    let mut new = old;
-    let mut out = [0; 32];
-    let (d, writes) = match inst.op {
+    let carried = |i: usize, read: bool| u128::from(read && old >> i & 1 == 1);
+    let get = |slot| warp.reg(base, slot);
+    let (d, bits, writes, wide): (_, _, _, [u128; 32]) = match *op {
         Op::Carry {
             d,
             a,
@@ -313,21 +314,17 @@ fn carry(warp: &mut Warp, inst: &Inst, base: usize, mask: u32) {
             carry_out,
             bits,
         } => {
-            let (x, y) = (warp.reg(base, a), warp.reg(base, b));
-            for i in 0..32 {
-                let low = u128::from(u64::MAX >> (64 - bits));
-                let cin = u128::from(carry_in && old >> i & 1 == 1);
-                let (x, y) = (u128::from(x[i]) & low, u128::from(y[i]) & low);
+            let [x, y] = [a, b].map(|slot| get(slot).map(|v| low(v, bits)));
+            let sum = |i: usize| {
+                let c = carried(i, carry_in);
                 // For subtraction the carry bit is a borrow (PTX ISA `sub.cc`).
-                let r = if subtract {
-                    x.wrapping_sub(y).wrapping_sub(cin)
+                if subtract {
+                    x[i].wrapping_sub(y[i]).wrapping_sub(c)
                 } else {
-                    x + y + cin
-                };
-                out[i] = (r & low) as u64;
-                new = new & !(1 << i) | u32::from(r >> bits & 1 == 1) << i;
-            }
-            (d, carry_out)
+                    x[i] + y[i] + c
+                }
+            };
+            (d, bits, carry_out, std::array::from_fn(sum))
         }
         Op::MadCarry {
             d,
@@ -340,28 +337,36 @@ fn carry(warp: &mut Warp, inst: &Inst, base: usize, mask: u32) {
             bits,
             signed,
         } => {
-            let (x, y, z) = (warp.reg(base, a), warp.reg(base, b), warp.reg(base, c));
-            for i in 0..32 {
-                let low = u128::from(u64::MAX >> (64 - bits));
-                let wide = |v: u64| {
-                    if signed {
-                        (((v << (64 - bits)) as i64) >> (64 - bits)) as i128 as u128
-                    } else {
-                        u128::from(v) & low
-                    }
-                };
-                let product = wide(x[i]).wrapping_mul(wide(y[i]));
-                let part = (if high { product >> bits } else { product }) & low;
-                let r = part + (u128::from(z[i]) & low) + u128::from(carry_in && old >> i & 1 == 1);
-                out[i] = (r & low) as u64;
-                new = new & !(1 << i) | u32::from(r >> bits & 1 == 1) << i;
-            }
-            (d, carry_out)
+            let (x, y, z) = (get(a), get(b), get(c));
+            let sum = |i: usize| {
+                let product = product(x[i], y[i], bits, signed);
+                let half = if high { product >> bits } else { product } as u64;
+                low(half, bits) + low(z[i], bits) + carried(i, carry_in)
+            };
+            (d, bits, carry_out, std::array::from_fn(sum))
         }
         _ => return,
     };
-    warp.write(base, d, &out, mask);
+    warp.write(base, d, &wide.map(|sum| low(sum as u64, bits) as u64), mask);
     if writes {
+        let new = (0..32).fold(0, |m, i| m | u32::from(wide[i] >> bits & 1 == 1) << i);
         warp.carry = old & !mask | new & mask;
     }
+}
+
+/// The low `bits` (at most 64) of a register.
+fn low(v: u64, bits: u32) -> u128 {
+    u128::from(v & (u64::MAX >> (64 - bits)))
+}
+
+/// The product of two numbers of `bits`, modulo 2^128.
+fn product(x: u64, y: u64, bits: u32, signed: bool) -> u128 {
+    let wide = |v: u64| {
+        if signed {
+            (((v << (64 - bits)) as i64) >> (64 - bits)) as i128 as u128
+        } else {
+            low(v, bits)
+        }
+    };
+    wide(x).wrapping_mul(wide(y))
 }
