@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::dtype::DType;
 use crate::expr::{Env, Expr};
-use crate::manifest::Manifest;
+use crate::manifest::{Manifest, Symbol, TensorSpec};
 
 /// Why a manifest and a caller's arguments do not fit together.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -110,21 +110,7 @@ impl Manifest {
             values.set(name, *value, "its own value")?;
         }
         for (name, ty) in given {
-            let Some(spec) = self.inputs.iter().find(|t| t.name == *name) else {
-                let known = list(self.inputs.iter().map(|t| t.name.as_str()));
-                return Err(BindError::UnknownInput {
-                    name: name.clone(),
-                    known,
-                });
-            };
-            if spec.dtype != ty.dtype {
-                return Err(BindError::DType {
-                    input: name.clone(),
-                    want: spec.dtype,
-                    got: ty.dtype,
-                });
-            }
-            values.set_from_shape(name, &spec.shape, &ty.shape)?;
+            values.set_from_input(&self.inputs, name, ty)?;
         }
         let mut env = Env::with_sm_count(sm_count);
         for symbol in &self.symbols {
@@ -132,24 +118,27 @@ impl Manifest {
                 .0
                 .get(&symbol.name)
                 .ok_or_else(|| BindError::Unset(symbol.name.clone()))?;
-            let in_range = *value >= symbol.min && symbol.max.is_none_or(|max| *value <= max);
-            if !in_range || value.checked_rem_euclid(symbol.multiple_of) != Some(0) {
-                let max = symbol
-                    .max
-                    .map_or("any number".to_owned(), |m| m.to_string());
-                let allowed = format!(
-                    "{} to {max}, multiples of {}",
-                    symbol.min, symbol.multiple_of
-                );
-                return Err(BindError::OutOfRange {
-                    symbol: symbol.name.clone(),
-                    value: *value,
-                    allowed,
-                });
-            }
+            symbol.check(*value)?;
             env.set(&symbol.name, *value);
         }
         Ok(env)
+    }
+}
+
+impl Symbol {
+    /// Whether the package was compiled for this value.
+    fn check(&self, value: i64) -> Result<(), BindError> {
+        let in_range = value >= self.min && self.max.is_none_or(|max| value <= max);
+        if in_range && value.checked_rem_euclid(self.multiple_of) == Some(0) {
+            return Ok(());
+        }
+        let max = self.max.map_or("any number".to_owned(), |m| m.to_string());
+        let allowed = format!("{} to {max}, multiples of {}", self.min, self.multiple_of);
+        Err(BindError::OutOfRange {
+            symbol: self.name.clone(),
+            value,
+            allowed,
+        })
     }
 }
 
@@ -181,6 +170,30 @@ impl Values {
                 Ok(())
             }
         }
+    }
+
+    /// The symbols in the shape of an input that is given.
+    fn set_from_input(
+        &mut self,
+        inputs: &[TensorSpec],
+        name: &str,
+        given: &TensorType,
+    ) -> Result<(), BindError> {
+        let Some(spec) = inputs.iter().find(|t| t.name == *name) else {
+            let known = list(inputs.iter().map(|t| t.name.as_str()));
+            return Err(BindError::UnknownInput {
+                name: name.to_owned(),
+                known,
+            });
+        };
+        if spec.dtype != given.dtype {
+            return Err(BindError::DType {
+                input: name.to_owned(),
+                want: spec.dtype,
+                got: given.dtype,
+            });
+        }
+        self.set_from_shape(name, &spec.shape, &given.shape)
     }
 
     fn set_from_shape(&mut self, input: &str, want: &[Expr], got: &[u64]) -> Result<(), BindError> {

@@ -188,33 +188,11 @@ fn check(
     let identical = got.dtype() == want.dtype()
         && got.bytes() == want.bytes()
         && unwritten.is_none_or(|unwritten| unwritten.count() == 0);
-    let (g, w) = (got.dtype().bytes(), want.dtype().bytes());
-    let rms = if identical {
-        0.0
+    let sum = if identical {
+        Partial::default()
     } else {
-        root_mean_square(want)
+        differences(got, want, tolerance, unwritten)
     };
-    let bound = |want: f64| tolerance.element * (want.abs() + rms);
-    // Chunks are compared in parallel and summed in order: the same numbers on any machine.
-    let chunks = got
-        .bytes()
-        .par_chunks(CHUNK * g)
-        .zip(want.bytes().par_chunks(CHUNK * w));
-    let partials: Vec<Partial> = if identical {
-        Vec::new()
-    } else {
-        chunks
-            .enumerate()
-            .map(|(i, (g, w))| {
-                let known = unwritten.map(|known| move |at: usize| known.at(i * CHUNK + at));
-                Partial::of((got.dtype(), g), (want.dtype(), w), &bound, known)
-            })
-            .collect()
-    };
-    let mut sum = Partial::default();
-    for (i, partial) in partials.into_iter().enumerate() {
-        sum.add(partial, i * CHUNK);
-    }
     let ratio = if sum.want_squares > 0.0 {
         sum.error_squares / sum.want_squares
     } else {
@@ -238,6 +216,35 @@ fn check(
         identical,
         first: sum.first.into_iter().map(mismatch).collect(),
     })
+}
+
+/// What is found in two tensors of one shape.
+fn differences(
+    got: &Tensor,
+    want: &Tensor,
+    tolerance: Tolerance,
+    unwritten: Option<&Unwritten>,
+) -> Partial {
+    let rms = root_mean_square(want);
+    let bound = |want: f64| tolerance.element * (want.abs() + rms);
+    // Chunks are compared in parallel and summed in order: the same numbers on any machine.
+    let partials: Vec<Partial> = chunks(got)
+        .zip(chunks(want))
+        .enumerate()
+        .map(|(i, (g, w))| {
+            let known = unwritten.map(|known| move |at: usize| known.at(i * CHUNK + at));
+            Partial::of((got.dtype(), g), (want.dtype(), w), &bound, known)
+        })
+        .collect();
+    let mut sum = Partial::default();
+    for (i, partial) in partials.into_iter().enumerate() {
+        sum.add(partial, i * CHUNK);
+    }
+    sum
+}
+
+fn chunks(of: &Tensor) -> rayon::slice::Chunks<'_, u8> {
+    of.bytes().par_chunks(CHUNK * of.dtype().bytes())
 }
 
 /// Elements compared by one thread at a time.

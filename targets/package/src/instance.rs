@@ -10,6 +10,7 @@ use crate::manifest::{
     ScalarType, Step,
 };
 use crate::tensor::dense_bytes;
+use crate::tensor_map::TensorMapType;
 
 /// Why a manifest has no concrete form for some values of its symbols.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -338,32 +339,17 @@ impl Builder<'_> {
     fn arg(&self, at: &str, param: &Param, arg: &Arg) -> Result<ConcreteArg, InstanceError> {
         match (&param.kind, arg) {
             (ParamKind::Pointer { align, .. }, Arg::Memory(place)) => {
-                let place = self.place(at, place, 0)?;
-                let base = self.memory.get(place.memory).map_or(1, |m| m.align);
-                if *align > base || !place.offset.is_multiple_of(*align) {
-                    let offset = place.offset;
-                    return fail(
-                        at,
-                        format!("needs {align}-byte alignment, gets {base} plus {offset} bytes"),
-                    );
-                }
-                Ok(ConcreteArg::Address(place))
+                self.pointer(at, place, *align)
             }
             (ParamKind::Scalar { ty }, Arg::Int(expr)) => {
                 scalar(at, *ty, value(at, expr, self.env)?)
             }
-            (
-                ParamKind::Scalar {
-                    ty: ScalarType::F32,
-                },
-                Arg::Float(v),
-            ) => Ok(ConcreteArg::Scalar((*v as f32).to_le_bytes().to_vec())),
-            (
-                ParamKind::Scalar {
-                    ty: ScalarType::F64,
-                },
-                Arg::Float(v),
-            ) => Ok(ConcreteArg::Scalar(v.to_le_bytes().to_vec())),
+            (ParamKind::Scalar { ty }, Arg::Float(v)) if *ty == ScalarType::F32 => {
+                Ok(ConcreteArg::Scalar((*v as f32).to_le_bytes().to_vec()))
+            }
+            (ParamKind::Scalar { ty }, Arg::Float(v)) if *ty == ScalarType::F64 => {
+                Ok(ConcreteArg::Scalar(v.to_le_bytes().to_vec()))
+            }
             (
                 ParamKind::TensorMap { map, .. },
                 Arg::Tensor {
@@ -371,38 +357,53 @@ impl Builder<'_> {
                     dims,
                     strides_bytes,
                 },
-            ) => {
-                let number = |e: &Expr| unsigned(at, e, self.env);
-                let dims = dims.iter().map(number).collect::<Result<Vec<_>, _>>()?;
-                let strides_bytes = strides_bytes
-                    .iter()
-                    .map(number)
-                    .collect::<Result<Vec<_>, _>>()?;
-                let place_at = self.place(
-                    at,
-                    place,
-                    map.extent_bytes(&dims, &strides_bytes).unwrap_or(u64::MAX),
-                )?;
-                map.check_tensor(place_at.offset, &dims, &strides_bytes)
-                    .or_else(|e| fail(at, e.0))?;
-                if self
-                    .memory
-                    .get(place_at.memory)
-                    .is_some_and(|m| m.align < 32)
-                {
-                    return fail(
-                        at,
-                        format!("a tensor map needs 32-byte alignment of `{}`", place.name),
-                    );
-                }
-                Ok(ConcreteArg::Tensor {
-                    at: place_at,
-                    dims,
-                    strides_bytes,
-                })
-            }
+            ) => self.tensor(at, map, place, (dims, strides_bytes)),
             _ => fail(at, "the argument does not fit the parameter"),
         }
+    }
+
+    /// The address of a place, which must have the alignment (bytes) that the kernel relies on.
+    fn pointer(&self, at: &str, place: &MemRef, align: u64) -> Result<ConcreteArg, InstanceError> {
+        let place = self.place(at, place, 0)?;
+        let base = self.memory.get(place.memory).map_or(1, |m| m.align);
+        if align > base || !place.offset.is_multiple_of(align) {
+            let offset = place.offset;
+            return fail(
+                at,
+                format!("needs {align}-byte alignment, gets {base} plus {offset} bytes"),
+            );
+        }
+        Ok(ConcreteArg::Address(place))
+    }
+
+    /// The tensor that a tensor map describes, all of it within its memory.
+    fn tensor(
+        &self,
+        at: &str,
+        map: &TensorMapType,
+        place: &MemRef,
+        (dims, strides_bytes): (&[Expr], &[Expr]),
+    ) -> Result<ConcreteArg, InstanceError> {
+        let numbers = |exprs: &[Expr]| -> Result<Vec<u64>, _> {
+            exprs.iter().map(|e| unsigned(at, e, self.env)).collect()
+        };
+        let (dims, strides_bytes) = (numbers(dims)?, numbers(strides_bytes)?);
+        let bytes = map.extent_bytes(&dims, &strides_bytes).unwrap_or(u64::MAX);
+        let found = self.place(at, place, bytes)?;
+        map.check_tensor(found.offset, &dims, &strides_bytes)
+            .or_else(|e| fail(at, e.0))?;
+        let memory = self.memory.get(found.memory);
+        if memory.is_some_and(|m| m.align < 32) {
+            return fail(
+                at,
+                format!("a tensor map needs 32-byte alignment of `{}`", place.name),
+            );
+        }
+        Ok(ConcreteArg::Tensor {
+            at: found,
+            dims,
+            strides_bytes,
+        })
     }
 }
 
