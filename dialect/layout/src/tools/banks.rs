@@ -30,7 +30,7 @@ pub fn bank_grid(layout: &Layout, shape: &[i64], elem_bytes: i64) -> Result<Grid
                 .memory(logical.point(row, col))
                 .saturating_mul(elem_bytes);
             let chunk = i64::try_from(col).unwrap_or(0) * elem_bytes / CHUNK_BYTES;
-            for word in byte.div_euclid(4)..=(byte + elem_bytes - 1).div_euclid(4) {
+            for word in byte.div_euclid(4)..=byte.saturating_add(elem_bytes - 1).div_euclid(4) {
                 let line = lines
                     .entry(word.div_euclid(BANKS))
                     .or_insert([None; BANKS as usize]);

@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::grid::{Colouring, Grid, short};
-use super::svg::{Paint, escape, row_name};
+use super::paint::Paint;
+use super::svg::escape;
 
 const PAGE: &str = include_str!("page.html");
 
@@ -44,7 +45,7 @@ pub fn html(grid: &Grid, caption: &str) -> String {
         "owners": grid.owners, "points": grid.points, "copies": grid.copies,
         "copyCount": grid.copy_count, "gaps": grid.gaps_text(), "palette": palette,
         "colour": colour, "owner": owner, "first": first, "second": second, "elemBytes": elem_bytes,
-        "rowNames": (0..grid.rows).map(|row| row_name(grid, row)).collect::<Vec<_>>(),
+        "rowNames": (0..grid.rows).map(|row| grid.row_name(row)).collect::<Vec<_>>(),
     });
     // "</script>" inside a string would end the script.
     let data = data.to_string().replace("</", "<\\/");

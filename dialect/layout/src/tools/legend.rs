@@ -1,8 +1,9 @@
 //! What the colours of a picture stand for.
 
 use super::grid::{Colouring, Grid, short};
+use super::paint::Paint;
 use super::palette::Rgb;
-use super::svg::{Canvas, FAINT, INK, MARGIN, MONO, Paint};
+use super::svg::{Canvas, FAINT, INK, MARGIN, MONO};
 
 /// Most owners that each have an entry.
 const MAX_ENTRIES: usize = 64;

@@ -9,6 +9,7 @@ pub mod eval;
 pub mod grid;
 pub mod html;
 mod legend;
+mod paint;
 pub mod palette;
 pub(crate) mod relayout;
 pub mod svg;

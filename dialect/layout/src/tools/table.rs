@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::grid::{Colouring, Grid};
-use super::svg::{Paint, row_name};
+use super::paint::Paint;
 
 /// Limits of a text table; the middle of larger grids is left out.
 #[derive(Debug, Clone, Copy)]
@@ -19,57 +19,79 @@ pub struct TableOptions {
 /// The grid as a table. A cell has the owner's coordinates and the place inside it, as in pictures.
 #[must_use]
 pub fn table(grid: &Grid, options: TableOptions) -> String {
-    let paint = options.colour.then(|| Paint::new(grid));
-    let cell = |row: usize, col: usize| {
-        let (first, second) = grid.label(row, col);
-        if second.is_empty() {
-            first
-        } else {
-            format!("{first}:{}", second.replace(' ', ","))
-        }
-    };
     let rows = shown(grid.rows, options.max_rows);
-    let head = rows
-        .iter()
-        .flatten()
-        .map(|row| row_name(grid, *row).len())
-        .max()
-        .unwrap_or(1)
-        .max(3);
-    let probe =
-        |row: &usize| [0, grid.cols / 2, grid.cols - 1].map(|col| cell(*row, col).chars().count());
-    let wide = rows.iter().flatten().flat_map(probe).max().unwrap_or(1);
-    let wide = wide.max(grid.cols.saturating_sub(1).to_string().len()) + 2;
-    let cols = shown(
-        grid.cols,
-        (options.width.saturating_sub(head + 6) / wide).max(2),
-    );
+    let sheet = Sheet::new(grid, &rows, options);
     let mut out = header(grid);
-    let _ = write!(out, "{:>head$} ", "");
-    for col in &cols {
-        match col {
-            Some(col) => {
-                let _ = write!(out, "{col:^wide$}");
+    sheet.column_numbers(&mut out);
+    for row in rows {
+        match row {
+            Some(row) => sheet.row(&mut out, row),
+            None => {
+                let _ = writeln!(out, "{:>head$}", "⋮", head = sheet.head);
             }
-            None => out.push_str(" … "),
         }
     }
-    out.push('\n');
-    for row in rows {
-        let Some(row) = row else {
-            let _ = writeln!(out, "{:>head$}", "⋮");
-            continue;
+    out
+}
+
+/// The cells and the room that they take.
+struct Sheet<'a> {
+    grid: &'a Grid,
+    paint: Option<Paint>,
+    /// Letters of a row's name.
+    head: usize,
+    /// Letters of a cell.
+    wide: usize,
+    /// The columns that are shown.
+    cols: Vec<Option<usize>>,
+}
+
+impl<'a> Sheet<'a> {
+    fn new(grid: &'a Grid, rows: &[Option<usize>], options: TableOptions) -> Self {
+        let rows = || rows.iter().flatten();
+        let names = rows().map(|row| grid.row_name(*row).len());
+        let head = names.max().unwrap_or(1).max(3);
+        let probe = |row: &usize| {
+            [0, grid.cols / 2, grid.cols - 1].map(|col| cell(grid, *row, col).chars().count())
         };
-        let _ = write!(out, "{:>head$} ", row_name(grid, row));
-        for col in &cols {
+        let wide = rows().flat_map(probe).max().unwrap_or(1);
+        let wide = wide.max(grid.cols.saturating_sub(1).to_string().len()) + 2;
+        let fit = (options.width.saturating_sub(head + 6) / wide).max(2);
+        Self {
+            grid,
+            paint: options.colour.then(|| Paint::new(grid)),
+            head,
+            wide,
+            cols: shown(grid.cols, fit),
+        }
+    }
+
+    fn column_numbers(&self, out: &mut String) {
+        let Self { head, wide, .. } = *self;
+        let _ = write!(out, "{:>head$} ", "");
+        for col in &self.cols {
+            match col {
+                Some(col) => {
+                    let _ = write!(out, "{col:^wide$}");
+                }
+                None => out.push_str(" … "),
+            }
+        }
+        out.push('\n');
+    }
+
+    fn row(&self, out: &mut String, row: usize) {
+        let Self { head, wide, .. } = *self;
+        let _ = write!(out, "{:>head$} ", self.grid.row_name(row));
+        for col in &self.cols {
             let Some(col) = *col else {
                 out.push_str(" … ");
                 continue;
             };
-            let words = format!("{:^wide$}", cell(row, col));
-            match &paint {
+            let words = format!("{:^wide$}", cell(self.grid, row, col));
+            match &self.paint {
                 Some(paint) => {
-                    let c = paint.of(&grid.key(row, col));
+                    let c = paint.of(&self.grid.key(row, col));
                     let _ = write!(
                         out,
                         "\x1b[48;2;{};{};{}m\x1b[38;2;31;41;51m{words}\x1b[0m",
@@ -81,7 +103,15 @@ pub fn table(grid: &Grid, options: TableOptions) -> String {
         }
         out.push('\n');
     }
-    out
+}
+
+fn cell(grid: &Grid, row: usize, col: usize) -> String {
+    let (first, second) = grid.label(row, col);
+    if second.is_empty() {
+        first
+    } else {
+        format!("{first}:{}", second.replace(' ', ","))
+    }
 }
 
 fn header(grid: &Grid) -> String {

@@ -201,6 +201,18 @@ fn neighbouring_owners_differ_in_colour() {
 }
 
 #[test]
+fn coordinates_of_any_size_are_drawn() {
+    let far = grid(
+        "S[(2, 2, 4) : (4611686018427387904@cta, 1@warp, 1@lane)]",
+        &[],
+    );
+    assert!(svg(&far, "").contains("cta 4611686018427387904, warp 1"));
+    let end: Layout = "S[(2) : (1)] + 9223372036854775000".parse().unwrap();
+    let banks = bank_grid(&end, &[], 16).unwrap();
+    assert!(!svg(&banks, "").is_empty());
+}
+
+#[test]
 fn names_are_shortened_to_unique_prefixes() {
     let all: Vec<String> = ["warp", "warpgroup", "lane", "reg"]
         .map(String::from)

@@ -150,8 +150,20 @@ pub(super) struct Pair {
     shape_b: Option<Numbers>,
 }
 
+/// The names that an operation gives to two layouts and their shapes.
+type Names = [&'static str; 4];
+
+const TILING: Names = ["outer", "inner", "outer_shape", "inner_shape"];
+const TILED_BY_INNER: Names = ["tiled", "inner", "tiled_shape", "inner_shape"];
+const TILED_BY_OUTER: Names = ["tiled", "outer", "tiled_shape", "outer_shape"];
+const SUM: Names = ["left", "right", "left_shape", "right_shape"];
+
 impl Pair {
-    fn inputs(&self, names: [&str; 4]) -> Value {
+    fn inputs(&self) -> Value {
+        json!({"a": self.a, "b": self.b})
+    }
+
+    fn shaped(&self, names: Names) -> Value {
         let shape = |given: &Option<Numbers>, layout: &Layout| {
             given
                 .as_ref()
@@ -172,83 +184,72 @@ impl Pair {
     }
 }
 
+impl Shaped {
+    fn inputs(&self) -> Value {
+        json!({"layout": self.layout, "shape": self.shape})
+    }
+
+    fn with(&self, name: &str, value: Value) -> Value {
+        let mut inputs = self.inputs();
+        inputs[name] = value;
+        inputs
+    }
+}
+
 pub(super) fn run(command: &AlgebraCommand) -> Result<String, CliError> {
-    let lists = |at: &[Numbers]| {
-        at.iter()
-            .map(|numbers| numbers.0.clone())
-            .collect::<Vec<_>>()
-    };
-    let (op, inputs) = match command {
-        AlgebraCommand::Print { layout, json } => {
-            return Ok(if *json {
-                format!("{}\n", json!(layout))
-            } else {
-                format!("{layout}\n")
-            });
+    use AlgebraCommand as C;
+    match command {
+        C::Print { layout, json } if *json => Ok(format!("{}\n", json!(layout))),
+        C::Print { layout, .. } => Ok(format!("{layout}\n")),
+        C::Canonicalize(One { layout }) => ask("canonicalize", json!({"layout": layout})),
+        C::Equal(pair) => ask("equal", pair.inputs()),
+        C::Intersect(pair) => ask("intersect", pair.inputs()),
+        C::Overlap(pair) => ask("overlap", pair.inputs()),
+        C::Apply { of, at } => ask("apply", of.with("coords", lists(at))),
+        C::Invert { layout, at } => {
+            let points: Result<Vec<Value>, _> = at.iter().map(|text| point(text)).collect();
+            ask("invert", json!({"layout": layout, "points": points?}))
         }
-        AlgebraCommand::Relayout {
+        C::Group(of) => ask("group", of.inputs()),
+        C::Tile(pair) => ask("tile", pair.shaped(TILING)),
+        C::ComposeTile(pair) => ask("compose_tile", pair.shaped(TILING)),
+        C::TileTo { of, to } => {
+            let (layout, shape) = (&of.layout, &of.shape);
+            let inputs = json!({"layout": layout, "current_shape": shape, "to_shape": to});
+            ask("tile_to", inputs)
+        }
+        C::TileOf(pair) => ask("tile_of", pair.shaped(TILED_BY_INNER)),
+        C::TileOfOuter(pair) => ask("tile_of_outer", pair.shaped(TILED_BY_OUTER)),
+        C::DirectSum(pair) => ask("direct_sum", pair.shaped(SUM)),
+        C::Slice { of, region, cover } => {
+            let inputs = of.with("region", json!(self::region(region)?));
+            if *cover {
+                return self::cover(inputs);
+            }
+            ask("slice", inputs)
+        }
+        C::Span { layout, axis } => ask("span", json!({"layout": layout, "axis": axis})),
+        C::BankWays { of, elem_bytes, at } => {
+            let mut inputs = of.with("coords", lists(at));
+            inputs["elem_bytes"] = json!(elem_bytes);
+            ask("bank_ways", inputs)
+        }
+        C::Relayout {
             src,
             dst,
             elem_bits,
             json,
-        } => return super::relayout::run(src, dst, *elem_bits, *json),
-        AlgebraCommand::Canonicalize(One { layout }) => ("canonicalize", json!({"layout": layout})),
-        AlgebraCommand::Equal(pair) => ("equal", json!({"a": pair.a, "b": pair.b})),
-        AlgebraCommand::Intersect(pair) => ("intersect", json!({"a": pair.a, "b": pair.b})),
-        AlgebraCommand::Overlap(pair) => ("overlap", json!({"a": pair.a, "b": pair.b})),
-        AlgebraCommand::Apply { of, at } => (
-            "apply",
-            json!({"layout": of.layout, "shape": of.shape, "coords": lists(at)}),
-        ),
-        AlgebraCommand::Invert { layout, at } => {
-            let points = at
-                .iter()
-                .map(|text| point(text))
-                .collect::<Result<Vec<_>, _>>()?;
-            ("invert", json!({"layout": layout, "points": points}))
-        }
-        AlgebraCommand::Group(of) => ("group", json!({"layout": of.layout, "shape": of.shape})),
-        AlgebraCommand::Tile(pair) => (
-            "tile",
-            pair.inputs(["outer", "inner", "outer_shape", "inner_shape"]),
-        ),
-        AlgebraCommand::ComposeTile(pair) => (
-            "compose_tile",
-            pair.inputs(["outer", "inner", "outer_shape", "inner_shape"]),
-        ),
-        AlgebraCommand::TileTo { of, to } => (
-            "tile_to",
-            json!({"layout": of.layout, "current_shape": of.shape, "to_shape": to}),
-        ),
-        AlgebraCommand::TileOf(pair) => (
-            "tile_of",
-            pair.inputs(["tiled", "inner", "tiled_shape", "inner_shape"]),
-        ),
-        AlgebraCommand::TileOfOuter(pair) => (
-            "tile_of_outer",
-            pair.inputs(["tiled", "outer", "tiled_shape", "outer_shape"]),
-        ),
-        AlgebraCommand::DirectSum(pair) => (
-            "direct_sum",
-            pair.inputs(["left", "right", "left_shape", "right_shape"]),
-        ),
-        AlgebraCommand::Slice { of, region, cover } => {
-            let region = self::region(region)?;
-            let inputs = json!({"layout": of.layout, "shape": of.shape, "region": region});
-            if *cover {
-                return self::cover(inputs);
-            }
-            ("slice", inputs)
-        }
-        AlgebraCommand::Span { layout, axis } => ("span", json!({"layout": layout, "axis": axis})),
-        AlgebraCommand::BankWays { of, elem_bytes, at } => {
-            let coords = lists(at);
-            let (layout, shape) = (&of.layout, &of.shape);
-            let inputs = json!({"layout": layout, "shape": shape, "coords": coords, "elem_bytes": elem_bytes});
-            ("bank_ways", inputs)
-        }
-        AlgebraCommand::Op { op, inputs } => (op.as_str(), serde_json::from_str(inputs)?),
-    };
+        } => super::relayout::run(src, dst, *elem_bits, *json),
+        C::Op { op, inputs } => ask(op, serde_json::from_str(inputs)?),
+    }
+}
+
+fn lists(at: &[Numbers]) -> Value {
+    at.iter().map(|numbers| json!(numbers.0)).collect()
+}
+
+/// The answer of an operation as text; its note goes to standard error.
+fn ask(op: &str, inputs: Value) -> Result<String, CliError> {
     let mut result = eval::evaluate(op, inputs).map_err(|failure| failure.to_string())?;
     let note = result
         .as_object_mut()

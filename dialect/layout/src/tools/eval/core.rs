@@ -9,6 +9,31 @@ use super::{Answer, Failure, inputs, named, value};
 use crate::json::Extents;
 use crate::{Axis, Coord, Error, Layout, Swizzle};
 
+pub(super) fn run(op: &str, given: Value) -> Answer {
+    match op {
+        "canonicalize" => layout(inputs::<One>(given)?.layout.canonicalize()),
+        "equal" => inputs::<Two>(given)?.equal(),
+        "intersect" => inputs::<Two>(given)?.intersect(),
+        "size" => inputs::<OnAxis>(given)?.size(),
+        "span" => inputs::<OnAxis>(given)?.span(),
+        "admits" => inputs::<Shaped>(given)?.admits(),
+        "apply" => inputs::<Apply>(given)?.answer(),
+        "invert" => inputs::<Invert>(given)?.answer(),
+        "group" => inputs::<Shaped>(given)?.group(),
+        "group_many" => inputs::<Shapes>(given)?.group_many(),
+        "permute_groups" => inputs::<Permute>(given)?.answer(),
+        "bank_ways" | "alias" | "overlap" | "vector_width" | "bank_conflicts" | "coalescing"
+        | "choose_swizzle" => super::analysis::run(op, given),
+        "swizzle_apply" => inputs::<Swizzled>(given)?.answer(),
+        _ => super::compose::run(op, given),
+    }
+}
+
+/// `{"layout": ..}`.
+pub(super) fn layout(found: Layout) -> Answer {
+    named("layout", found)
+}
+
 #[derive(Deserialize)]
 struct One {
     layout: Layout,
@@ -20,10 +45,42 @@ struct Two {
     b: Layout,
 }
 
+impl Two {
+    fn equal(&self) -> Answer {
+        value(self.a.equivalent(&self.b)?)
+    }
+
+    fn intersect(&self) -> Answer {
+        layout(self.a.intersect(&self.b)?)
+    }
+}
+
 #[derive(Deserialize)]
 struct OnAxis {
     layout: Layout,
     axis: Option<Axis>,
+}
+
+impl OnAxis {
+    /// The whole domain, or the product of the extents of the shard iters on one axis.
+    fn size(&self) -> Answer {
+        if self.layout.is_dynamic() {
+            return Err(Error::unsupported("size: the outermost extent is dynamic").into());
+        }
+        let on = self
+            .layout
+            .shard()
+            .iter()
+            .filter(|iter| self.axis.is_none_or(|axis| iter.axis == axis));
+        value(on.map(|iter| iter.extent).product::<i64>())
+    }
+
+    fn span(&self) -> Answer {
+        let axis = self
+            .axis
+            .ok_or_else(|| Failure::invalid("span: expected an axis"))?;
+        value(self.layout.span(axis)?)
+    }
 }
 
 #[derive(Deserialize)]
@@ -32,10 +89,29 @@ struct Shaped {
     shape: Extents,
 }
 
+impl Shaped {
+    fn admits(&self) -> Answer {
+        value(self.layout.admits(&self.shape))
+    }
+
+    fn group(&self) -> Answer {
+        let found = self.layout.group(&self.shape)?;
+        Ok(json!({"layout": found.layout, "seps": found.seps[..]}))
+    }
+}
+
 #[derive(Deserialize)]
 struct Shapes {
     layout: Layout,
     shapes: Vec<Extents>,
+}
+
+impl Shapes {
+    fn group_many(&self) -> Answer {
+        let found = self.layout.group_many(&self.shapes)?;
+        let seps: Vec<&[usize]> = found.seps.iter().map(|seps| &seps[..]).collect();
+        Ok(json!({"layout": found.layout, "seps": seps}))
+    }
 }
 
 #[derive(Deserialize)]
@@ -45,16 +121,48 @@ struct Apply {
     coords: Vec<Vec<i64>>,
 }
 
+impl Apply {
+    /// Every point names all axes of the layout, also where it is 0.
+    fn answer(&self) -> Answer {
+        let (layout, shape) = (&self.layout, &self.shape[..]);
+        let axes = layout.axes();
+        if !layout.admits(shape) {
+            return Err(Failure::invalid(format!(
+                "shape {shape:?}: the layout has another size"
+            )));
+        }
+        let object = |point: &Coord| -> Value {
+            let entries = axes
+                .iter()
+                .map(|axis| (axis.name().to_owned(), json!(point.get(*axis))));
+            Value::Object(entries.collect::<Map<_, _>>())
+        };
+        let mut points = Vec::with_capacity(self.coords.len());
+        for coord in &self.coords {
+            let mut found = layout.apply(shape, coord)?.into_vec();
+            found
+                .sort_by_cached_key(|point| axes.iter().map(|a| point.get(*a)).collect::<Vec<_>>());
+            points.push(Value::Array(found.iter().map(object).collect()));
+        }
+        Ok(json!({"points": points}))
+    }
+}
+
 #[derive(Deserialize)]
 struct Invert {
     layout: Layout,
     points: Vec<BTreeMap<Axis, i64>>,
 }
 
-#[derive(Deserialize)]
-struct Swizzled {
-    swizzle: Swizzle,
-    values: Vec<i64>,
+impl Invert {
+    fn answer(self) -> Answer {
+        let mut indices = Vec::with_capacity(self.points.len());
+        for point in self.points {
+            let point = Coord::from_terms(point)?;
+            indices.push(self.layout.invert(&point)?);
+        }
+        named("indices", indices)
+    }
 }
 
 #[derive(Deserialize)]
@@ -64,119 +172,21 @@ struct Permute {
     perm: Vec<usize>,
 }
 
-/// `{"layout": ..}`.
-pub(super) fn layout(found: Layout) -> Answer {
-    named("layout", found)
-}
-
-pub(super) fn run(op: &str, given: Value) -> Answer {
-    match op {
-        "canonicalize" => layout(inputs::<One>(given)?.layout.canonicalize()),
-        "equal" => {
-            let Two { a, b } = inputs(given)?;
-            value(a.equivalent(&b)?)
-        }
-        "intersect" => {
-            let Two { a, b } = inputs(given)?;
-            layout(a.intersect(&b)?)
-        }
-        "size" => {
-            let OnAxis { layout, axis } = inputs(given)?;
-            size(&layout, axis)
-        }
-        "span" => {
-            let OnAxis { layout, axis } = inputs(given)?;
-            let axis = axis.ok_or_else(|| Failure::invalid("span: expected an axis"))?;
-            value(layout.span(axis)?)
-        }
-        "admits" => {
-            let Shaped { layout, shape } = inputs(given)?;
-            value(layout.admits(&shape))
-        }
-        "apply" => apply(&inputs(given)?),
-        "invert" => invert(inputs(given)?),
-        "group" => {
-            let Shaped { layout, shape } = inputs(given)?;
-            let found = layout.group(&shape)?;
-            Ok(json!({"layout": found.layout, "seps": found.seps[..]}))
-        }
-        "group_many" => {
-            let Shapes { layout, shapes } = inputs(given)?;
-            let found = layout.group_many(&shapes)?;
-            let seps: Vec<&[usize]> = found.seps.iter().map(|seps| &seps[..]).collect();
-            Ok(json!({"layout": found.layout, "seps": seps}))
-        }
-        "permute_groups" => {
-            let Permute {
-                layout: of,
-                seps,
-                perm,
-            } = inputs(given)?;
-            layout(of.permute_groups(&seps, &perm)?)
-        }
-        "bank_ways" | "alias" | "overlap" | "vector_width" | "bank_conflicts" | "coalescing"
-        | "choose_swizzle" => super::analysis::run(op, given),
-        "swizzle_apply" => {
-            let Swizzled { swizzle, values } = inputs(given)?;
-            named(
-                "values",
-                values
-                    .into_iter()
-                    .map(|v| swizzle.apply(v))
-                    .collect::<Vec<_>>(),
-            )
-        }
-        _ => super::compose::run(op, given),
+impl Permute {
+    fn answer(&self) -> Answer {
+        layout(self.layout.permute_groups(&self.seps, &self.perm)?)
     }
 }
 
-/// The whole domain, or the product of the extents of the shard iters on one axis.
-fn size(layout: &Layout, axis: Option<Axis>) -> Answer {
-    if layout.is_dynamic() {
-        return Err(Error::unsupported("size: the outermost extent is dynamic").into());
-    }
-    let on = layout
-        .shard()
-        .iter()
-        .filter(|iter| axis.is_none_or(|axis| iter.axis == axis));
-    value(on.map(|iter| iter.extent).product::<i64>())
+#[derive(Deserialize)]
+struct Swizzled {
+    swizzle: Swizzle,
+    values: Vec<i64>,
 }
 
-/// Every point names all axes of the layout, also where it is 0.
-fn apply(
-    Apply {
-        layout,
-        shape,
-        coords,
-    }: &Apply,
-) -> Answer {
-    let axes = layout.axes();
-    if !layout.admits(shape) {
-        return Err(Failure::invalid(format!(
-            "shape {:?}: the layout has another size",
-            &shape[..]
-        )));
+impl Swizzled {
+    fn answer(&self) -> Answer {
+        let values = self.values.iter().map(|v| self.swizzle.apply(*v));
+        named("values", values.collect::<Vec<_>>())
     }
-    let mut points = Vec::with_capacity(coords.len());
-    for coord in coords {
-        let mut found = layout.apply(shape, coord)?.into_vec();
-        found.sort_by_cached_key(|point| axes.iter().map(|a| point.get(*a)).collect::<Vec<_>>());
-        let object = |point: &Coord| -> Value {
-            let entries = axes
-                .iter()
-                .map(|axis| (axis.name().to_owned(), json!(point.get(*axis))));
-            Value::Object(entries.collect::<Map<_, _>>())
-        };
-        points.push(Value::Array(found.iter().map(object).collect()));
-    }
-    Ok(json!({"points": points}))
-}
-
-fn invert(Invert { layout, points }: Invert) -> Answer {
-    let mut indices = Vec::with_capacity(points.len());
-    for point in points {
-        let point = Coord::from_terms(point)?;
-        indices.push(layout.invert(&point)?);
-    }
-    named("indices", indices)
 }

@@ -8,21 +8,21 @@ use crate::json::Extents;
 use crate::linear::{self, Columns, Distribution, TritonEncoding};
 use crate::{Layout, Swizzle};
 
-#[derive(Deserialize)]
-struct OfLayout {
-    layout: Layout,
-}
-
-#[derive(Deserialize)]
-struct OfSwizzle {
-    swizzle: Swizzle,
-    bits: usize,
-}
-
-#[derive(Deserialize)]
-struct Two {
-    a: Columns,
-    b: Columns,
+pub(super) fn run(op: &str, given: Value) -> Answer {
+    match op {
+        "relayout" => inputs::<Relayout>(given)?.answer(),
+        "triton" => inputs::<Triton>(given)?.answer(),
+        "triton_from_layout" => inputs::<Shaped>(given)?.triton(),
+        "linear_from_layout" => inputs::<OfLayout>(given)?.answer(),
+        "linear_swizzle" => inputs::<OfSwizzle>(given)?.answer(),
+        "linear_compose" => inputs::<Compose>(given)?.answer(),
+        "linear_inverse" => named("columns", inputs::<One>(given)?.columns.inverse()?),
+        "linear_rank" => value(inputs::<One>(given)?.columns.rank()),
+        "linear_convert" => inputs::<Convert>(given)?.answer(),
+        "linear_apply" => inputs::<Apply>(given)?.answer(),
+        "warp_shuffle" => inputs::<Shuffle>(given)?.answer(),
+        _ => unknown(op),
+    }
 }
 
 #[derive(Deserialize)]
@@ -31,9 +31,51 @@ struct One {
 }
 
 #[derive(Deserialize)]
+struct OfLayout {
+    layout: Layout,
+}
+
+impl OfLayout {
+    fn answer(&self) -> Answer {
+        named("columns", linear::columns_of_layout(&self.layout)?)
+    }
+}
+
+#[derive(Deserialize)]
+struct OfSwizzle {
+    swizzle: Swizzle,
+    bits: usize,
+}
+
+impl OfSwizzle {
+    fn answer(&self) -> Answer {
+        let columns = linear::columns_of_swizzle(self.swizzle, self.bits)?;
+        named("columns", columns)
+    }
+}
+
+#[derive(Deserialize)]
+struct Compose {
+    a: Columns,
+    b: Columns,
+}
+
+impl Compose {
+    fn answer(&self) -> Answer {
+        named("columns", self.a.compose(&self.b)?)
+    }
+}
+
+#[derive(Deserialize)]
 struct Convert {
     src: Columns,
     dst: Columns,
+}
+
+impl Convert {
+    fn answer(&self) -> Answer {
+        named("columns", self.dst.solve(&self.src)?)
+    }
 }
 
 #[derive(Deserialize)]
@@ -43,11 +85,39 @@ struct Apply {
     points: Vec<(u64, u64)>,
 }
 
+impl Apply {
+    fn answer(self) -> Answer {
+        let Self { reg, lane, points } = self;
+        let map = Distribution { reg, lane };
+        let mut values = Vec::with_capacity(points.len());
+        for (lane, reg) in points {
+            let inside = |index: u64, columns: &Columns| {
+                u32::try_from(columns.len())
+                    .is_ok_and(|bits| index.checked_shr(bits).unwrap_or(0) == 0)
+            };
+            if !inside(lane, &map.lane) || !inside(reg, &map.reg) {
+                return Err(Failure::invalid(format!(
+                    "point [{lane}, {reg}] is outside of the columns"
+                )));
+            }
+            values.push(map.apply(lane, reg));
+        }
+        named("values", values)
+    }
+}
+
 #[derive(Deserialize)]
 struct Shuffle {
     src: Distribution,
     dst: Distribution,
     elem_bits: u32,
+}
+
+impl Shuffle {
+    fn answer(&self) -> Answer {
+        let plan = linear::warp_shuffle(&self.src, &self.dst, self.elem_bits)?;
+        named("steps", plan.steps)
+    }
 }
 
 #[derive(Deserialize)]
@@ -56,10 +126,37 @@ struct Triton {
     shape: Extents,
 }
 
+impl Triton {
+    /// As a linear layout, and as one of Axe; an error where it is neither.
+    fn answer(&self) -> Answer {
+        let encoding = TritonEncoding::parse(&self.encoding)?;
+        let linear = encoding.to_linear(&self.shape);
+        let layout = encoding.to_layout(&self.shape).ok();
+        if layout.is_none()
+            && let Err(error) = linear
+        {
+            return Err(error.into());
+        }
+        let linear = linear.ok();
+        Ok(json!({
+            "text": linear.as_ref().map(|l| l.to_triton()),
+            "linear": linear.map(|l| l.to_ttg()),
+            "layout": layout,
+        }))
+    }
+}
+
 #[derive(Deserialize)]
 struct Shaped {
     layout: Layout,
     shape: Extents,
+}
+
+impl Shaped {
+    fn triton(&self) -> Answer {
+        let linear = linear::linear_of_layout(&self.layout, &self.shape)?;
+        Ok(json!({"text": linear.to_triton(), "linear": linear.to_ttg()}))
+    }
 }
 
 #[derive(Deserialize)]
@@ -69,79 +166,9 @@ struct Relayout {
     elem_bits: u32,
 }
 
-pub(super) fn run(op: &str, given: Value) -> Answer {
-    match op {
-        "relayout" => {
-            let Relayout {
-                src,
-                dst,
-                elem_bits,
-            } = inputs(given)?;
-            Ok(crate::tools::relayout::relayout(&src, &dst, elem_bits)?.to_json())
-        }
-        "triton" => {
-            let Triton { encoding, shape } = inputs(given)?;
-            let encoding = TritonEncoding::parse(&encoding)?;
-            let linear = encoding.to_linear(&shape).ok();
-            let layout = encoding.to_layout(&shape).ok();
-            if linear.is_none() && layout.is_none() {
-                encoding.to_linear(&shape)?;
-            }
-            Ok(json!({
-                "text": linear.as_ref().map(|l| l.to_triton()),
-                "linear": linear.map(|l| l.to_ttg()),
-                "layout": layout,
-            }))
-        }
-        "triton_from_layout" => {
-            let Shaped { layout, shape } = inputs(given)?;
-            let linear = linear::linear_of_layout(&layout, &shape)?;
-            Ok(json!({"text": linear.to_triton(), "linear": linear.to_ttg()}))
-        }
-        "linear_from_layout" => named(
-            "columns",
-            linear::columns_of_layout(&inputs::<OfLayout>(given)?.layout)?,
-        ),
-        "linear_swizzle" => {
-            let OfSwizzle { swizzle, bits } = inputs(given)?;
-            named("columns", linear::columns_of_swizzle(swizzle, bits)?)
-        }
-        "linear_compose" => {
-            let Two { a, b } = inputs(given)?;
-            named("columns", a.compose(&b)?)
-        }
-        "linear_inverse" => named("columns", inputs::<One>(given)?.columns.inverse()?),
-        "linear_rank" => value(inputs::<One>(given)?.columns.rank()),
-        "linear_convert" => {
-            let Convert { src, dst } = inputs(given)?;
-            named("columns", dst.solve(&src)?)
-        }
-        "linear_apply" => apply(inputs(given)?),
-        "warp_shuffle" => {
-            let Shuffle {
-                src,
-                dst,
-                elem_bits,
-            } = inputs(given)?;
-            named("steps", linear::warp_shuffle(&src, &dst, elem_bits)?.steps)
-        }
-        _ => unknown(op),
+impl Relayout {
+    fn answer(&self) -> Answer {
+        let found = crate::tools::relayout::relayout(&self.src, &self.dst, self.elem_bits)?;
+        Ok(found.to_json())
     }
-}
-
-fn apply(Apply { reg, lane, points }: Apply) -> Answer {
-    let map = Distribution { reg, lane };
-    let mut values = Vec::with_capacity(points.len());
-    for (lane, reg) in points {
-        let inside = |index: u64, columns: &Columns| {
-            u32::try_from(columns.len()).is_ok_and(|bits| index.checked_shr(bits).unwrap_or(0) == 0)
-        };
-        if !inside(lane, &map.lane) || !inside(reg, &map.reg) {
-            return Err(Failure::invalid(format!(
-                "point [{lane}, {reg}] is outside of the columns"
-            )));
-        }
-        values.push(map.apply(lane, reg));
-    }
-    named("values", values)
 }

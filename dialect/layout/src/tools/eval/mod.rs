@@ -12,7 +12,9 @@ mod compose;
 mod core;
 mod cute;
 mod linear;
+mod reshape;
 mod shard;
+mod tile_of;
 
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 
