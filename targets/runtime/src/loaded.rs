@@ -234,12 +234,7 @@ fn in_kernel(kernel: &str, error: RuntimeError) -> RuntimeError {
 
 /// Compares the manifest's parameters with those in the code.
 fn check_params(kernel: &Kernel, function: sys::CUfunction) -> Result<(), RuntimeError> {
-    let fail = |problem: String| {
-        Err(RuntimeError::Kernel {
-            kernel: kernel.name.clone(),
-            problem,
-        })
-    };
+    let fail = |problem: String| fail(kernel, problem);
     for (i, param) in kernel.params.iter().enumerate() {
         let want = match &param.kind {
             ParamKind::Pointer { .. } => 8,
@@ -274,7 +269,38 @@ fn param_bytes(function: sys::CUfunction, index: usize) -> Option<usize> {
     status.result().ok().map(|()| bytes)
 }
 
+/// Asks for what the kernel needs beyond what every kernel has.
 fn set_limits(
+    device: &Device,
+    kernel: &Kernel,
+    function: sys::CUfunction,
+) -> Result<(), RuntimeError> {
+    check_limits(device, kernel, function)?;
+    let set = |which, value: u32, what: &str| {
+        // SAFETY: the function belongs to a loaded module.
+        unsafe { sys::cuFuncSetAttribute(function, which, value as i32) }
+            .result()
+            .doing(|| format!("kernel `{}`: {what}", kernel.name))
+    };
+    let dynamic = kernel.dynamic_shared_bytes;
+    if dynamic > 0 {
+        let which = FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        let what = format!("asking for {dynamic} bytes of dynamic shared memory");
+        set(which, dynamic, &what)?;
+    }
+    // Over 8 blocks is allowed only on request (CUDA C++ programming guide, "Thread block clusters").
+    if kernel
+        .cluster
+        .is_some_and(|c| c.iter().product::<u32>() > 8)
+    {
+        let which = FunctionAttribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
+        set(which, 1, "asking for a cluster of over 8 blocks")?;
+    }
+    Ok(())
+}
+
+/// Whether a block of the kernel has room on the device.
+fn check_limits(
     device: &Device,
     kernel: &Kernel,
     function: sys::CUfunction,
@@ -287,50 +313,31 @@ fn set_limits(
             .doing(|| format!("kernel `{}`: reading its attributes", kernel.name))?;
         Ok::<u32, RuntimeError>(u32::try_from(value).unwrap_or(0))
     };
-    let fail = |problem: String| {
-        Err(RuntimeError::Kernel {
-            kernel: kernel.name.clone(),
-            problem,
-        })
-    };
     let fixed = attribute(FunctionAttribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?;
     let (dynamic, most) = (
         kernel.dynamic_shared_bytes,
         device.properties().max_shared_bytes,
     );
     if fixed.checked_add(dynamic).is_none_or(|sum| sum > most) {
-        return fail(format!(
-            "needs {fixed} + {dynamic} bytes of shared memory, a block may have {most}"
-        ));
+        return fail(
+            kernel,
+            format!("needs {fixed} + {dynamic} bytes of shared memory, a block may have {most}"),
+        );
     }
     let threads = kernel.block.iter().product::<u32>();
     let most = attribute(FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?;
     if threads > most {
-        return fail(format!(
-            "is launched with {threads} threads a block, its registers allow {most}"
-        ));
-    }
-    let set = |which, value: u32, what: &str| {
-        // SAFETY: as above.
-        unsafe { sys::cuFuncSetAttribute(function, which, value as i32) }
-            .result()
-            .doing(|| format!("kernel `{}`: {what}", kernel.name))
-    };
-    if dynamic > 0 {
-        let which = FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-        set(
-            which,
-            dynamic,
-            &format!("asking for {dynamic} bytes of dynamic shared memory"),
-        )?;
-    }
-    // Over 8 blocks is allowed only on request (CUDA C++ programming guide, "Thread block clusters").
-    if kernel
-        .cluster
-        .is_some_and(|c| c.iter().product::<u32>() > 8)
-    {
-        let which = FunctionAttribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
-        set(which, 1, "asking for a cluster of over 8 blocks")?;
+        return fail(
+            kernel,
+            format!("is launched with {threads} threads a block, its registers allow {most}"),
+        );
     }
     Ok(())
+}
+
+fn fail(kernel: &Kernel, problem: String) -> Result<(), RuntimeError> {
+    Err(RuntimeError::Kernel {
+        kernel: kernel.name.clone(),
+        problem,
+    })
 }

@@ -26,38 +26,9 @@ fn main() -> Result<()> {
 /// Writes everything to `folder`, with cubins if there is a `ptxas`.
 pub fn write_all(folder: &Path, ptxas: Option<&str>) -> Result<()> {
     std::fs::create_dir_all(folder)?;
-    let assemble = |ptx: &str, chip: &str| -> Result<Option<Vec<u8>>> {
-        let Some(ptxas) = &ptxas else { return Ok(None) };
-        let dir = std::env::temp_dir().join(format!("axe-samples-{}", std::process::id()));
-        std::fs::create_dir_all(&dir)?;
-        let (source, cubin) = (dir.join("k.ptx"), dir.join("k.cubin"));
-        std::fs::write(&source, ptx)?;
-        let status = Command::new(ptxas)
-            .arg(format!("-arch={chip}"))
-            .arg(&source)
-            .arg("-o")
-            .arg(&cubin)
-            .status()?;
-        if !status.success() {
-            return Err("ptxas failed".into());
-        }
-        Ok(Some(std::fs::read(cubin)?))
-    };
-    let hopper = Code {
-        chip: "sm_90a",
-        ptx: HOPPER,
-        cubin: assemble(HOPPER, "sm_90a")?,
-    };
-    let plain = Code {
-        chip: "sm_80",
-        ptx: PLAIN,
-        cubin: assemble(PLAIN, "sm_80")?,
-    };
-    let plain_on_hopper = Code {
-        chip: "sm_90",
-        ptx: PLAIN,
-        cubin: assemble(PLAIN, "sm_90")?,
-    };
+    let hopper = Code::assembled(ptxas, "sm_90a", HOPPER)?;
+    let plain = Code::assembled(ptxas, "sm_80", PLAIN)?;
+    let plain_on_hopper = Code::assembled(ptxas, "sm_90", PLAIN)?;
     let newer = Code {
         chip: "sm_100a",
         ptx: PLAIN,
@@ -129,6 +100,12 @@ struct Parts {
 }
 
 impl Code {
+    /// With a cubin if there is a `ptxas`.
+    fn assembled(ptxas: Option<&str>, chip: &'static str, ptx: &'static str) -> Result<Self> {
+        let cubin = ptxas.map(|ptxas| assemble(ptxas, chip, ptx)).transpose()?;
+        Ok(Self { chip, ptx, cubin })
+    }
+
     fn files(&self) -> BTreeMap<String, Vec<u8>> {
         let cubin = self.cubin.iter().map(|c| ("k.cubin".to_owned(), c.clone()));
         cubin
@@ -166,6 +143,24 @@ impl Code {
     }
 }
 
+/// The cubin that `ptxas` makes.
+fn assemble(ptxas: &str, chip: &str, ptx: &str) -> Result<Vec<u8>> {
+    let dir = std::env::temp_dir().join(format!("axe-samples-{}", std::process::id()));
+    std::fs::create_dir_all(&dir)?;
+    let (source, cubin) = (dir.join("k.ptx"), dir.join("k.cubin"));
+    std::fs::write(&source, ptx)?;
+    let status = Command::new(ptxas)
+        .arg(format!("-arch={chip}"))
+        .arg(&source)
+        .arg("-o")
+        .arg(&cubin)
+        .status()?;
+    if !status.success() {
+        return Err("ptxas failed".into());
+    }
+    Ok(std::fs::read(cubin)?)
+}
+
 fn kernel(symbol: &str, params: Vec<(&str, ParamKind)>, block: [u32; 3]) -> Kernel {
     Kernel {
         name: symbol.into(),
@@ -201,6 +196,10 @@ fn pointer(access: Access) -> ParamKind {
     ParamKind::Pointer { access, align: 4 }
 }
 
+fn scalar(ty: ScalarType) -> ParamKind {
+    ParamKind::Scalar { ty }
+}
+
 fn at(name: &str) -> Arg {
     Arg::Memory(MemRef::start_of(name))
 }
@@ -212,18 +211,8 @@ fn saxpy(alpha: f64) -> Parts {
         ("x", pointer(Access::Read)),
         ("y", pointer(Access::Read)),
         ("out", pointer(Access::Write)),
-        (
-            "n",
-            ParamKind::Scalar {
-                ty: ScalarType::I32,
-            },
-        ),
-        (
-            "alpha",
-            ParamKind::Scalar {
-                ty: ScalarType::F32,
-            },
-        ),
+        ("n", scalar(ScalarType::I32)),
+        ("alpha", scalar(ScalarType::F32)),
     ];
     let args = vec![
         at("x"),
@@ -245,9 +234,7 @@ fn saxpy(alpha: f64) -> Parts {
 fn wrong_params() -> Parts {
     let mut parts = saxpy(1.0);
     if let Some(param) = parts.kernel.params.get_mut(3) {
-        param.kind = ParamKind::Scalar {
-            ty: ScalarType::I64,
-        };
+        param.kind = scalar(ScalarType::I64);
     }
     parts
 }
@@ -267,9 +254,7 @@ fn one_too_many() -> Parts {
     let mut parts = simple("one_too_many", 16, [1, 1, 1]);
     parts.kernel.params.push(Param {
         name: "n".into(),
-        kind: ParamKind::Scalar {
-            ty: ScalarType::I32,
-        },
+        kind: scalar(ScalarType::I32),
     });
     parts.launch.args.push(Arg::Int(16.into()));
     parts
@@ -295,23 +280,11 @@ const CHAIN: i64 = 5000;
 /// with bytes 7, then its first half copied from u.
 fn chain(code: &Code) -> Manifest {
     let tensor = |name| TensorSpec::new(name, DType::I32, [CHAIN.into()]);
-    let buffer = |name: &str, init| Buffer {
-        name: name.into(),
-        dtype: DType::I32,
-        shape: vec![CHAIN.into()],
-        align: 1024,
-        init,
-    };
     let params = vec![
         ("a", pointer(Access::Read)),
         ("b", pointer(Access::Read)),
         ("out", pointer(Access::Write)),
-        (
-            "n",
-            ParamKind::Scalar {
-                ty: ScalarType::I32,
-            },
-        ),
+        ("n", scalar(ScalarType::I32)),
     ];
     let add = |a, b, out| {
         let args = vec![at(a), at(b), at(out), Arg::Int(CHAIN.into())];
@@ -325,17 +298,7 @@ fn chain(code: &Code) -> Manifest {
         launch: add("x", "b", "t"),
     };
     let mut manifest = code.manifest("chain", parts);
-    manifest.buffers = vec![
-        buffer(
-            "b",
-            BufferInit::Data {
-                file: "b.bin".into(),
-            },
-        ),
-        buffer("z", BufferInit::Zero),
-        buffer("t", BufferInit::Undefined),
-        buffer("u", BufferInit::Undefined),
-    ];
+    manifest.buffers = chain_buffers();
     let (out, u) = (MemRef::start_of("out"), MemRef::start_of("u"));
     manifest.steps.extend([
         Step::Launch(Launch {
@@ -354,6 +317,25 @@ fn chain(code: &Code) -> Manifest {
         },
     ]);
     manifest
+}
+
+fn chain_buffers() -> Vec<Buffer> {
+    let file = "b.bin".into();
+    [
+        ("b", BufferInit::Data { file }),
+        ("z", BufferInit::Zero),
+        ("t", BufferInit::Undefined),
+        ("u", BufferInit::Undefined),
+    ]
+    .into_iter()
+    .map(|(name, init)| Buffer {
+        name: name.into(),
+        dtype: DType::I32,
+        shape: vec![CHAIN.into()],
+        align: 1024,
+        init,
+    })
+    .collect()
 }
 
 fn tma() -> Parts {
@@ -391,9 +373,7 @@ fn tma() -> Parts {
 
 fn gemm() -> Parts {
     let [m, n, k] = ["M", "N", "K"].map(|s| move || Expr::sym(s));
-    let int = ParamKind::Scalar {
-        ty: ScalarType::I32,
-    };
+    let int = scalar(ScalarType::I32);
     let params = vec![
         ("a", pointer(Access::Read)),
         ("w", pointer(Access::Read)),

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axe_package::{Env, TensorType};
 
 use super::document::{Tried, Verdict};
-use super::gemm::{Bench, Options, Reference};
+use super::gemm::{Bench, Reference};
 use super::operands::OperandSet;
 use super::packages::{Candidate, Role};
 use super::problem::Gemm;
@@ -15,6 +16,15 @@ use crate::error::RuntimeError;
 use crate::loaded::Loaded;
 use crate::prepared::Prepared;
 
+/// What the candidates of a GEMM are held against.
+pub(super) struct Checks<'a> {
+    pub(super) truth: &'a Truth<'a>,
+    /// cuBLASLt's result, where it has one.
+    pub(super) reference: Option<&'a Reference<'a>>,
+    /// How long a candidate may take, before it is said to hang.
+    pub(super) patience: Duration,
+}
+
 impl Bench {
     /// Checks a candidate and prepares it for all sets; nothing for one that fails or is wrong.
     pub(super) fn qualify<'a>(
@@ -22,22 +32,21 @@ impl Bench {
         tried: &mut Tried,
         loaded: Option<&'a (Candidate, Loaded)>,
         sets: &[OperandSet],
-        truth: &Truth<'_>,
-        reference: &Option<Reference<'_>>,
-        options: &Options,
+        checks: &Checks<'_>,
     ) -> Result<Vec<Prepared<'a>>, RuntimeError> {
         let Some((candidate, loaded)) = loaded else {
             return Ok(Vec::new());
         };
         let mut work = || -> Result<Vec<Prepared<'a>>, RuntimeError> {
-            let first = self.prepare(truth.gemm, candidate, loaded, truth.set)?;
-            self.check(tried, &first, truth, reference.as_ref(), options)?;
+            let Truth { gemm, set, .. } = *checks.truth;
+            let first = self.prepare(gemm, candidate, loaded, set)?;
+            self.check(tried, &first, checks)?;
             if tried.verdict != Verdict::Right {
                 return Ok(Vec::new());
             }
             let mut all = vec![first];
             for set in sets.iter().skip(1) {
-                all.push(self.prepare(truth.gemm, candidate, loaded, set)?);
+                all.push(self.prepare(gemm, candidate, loaded, set)?);
             }
             Ok(all)
         };
@@ -113,30 +122,24 @@ impl Bench {
         &self,
         tried: &mut Tried,
         prepared: &Prepared<'_>,
-        truth: &Truth<'_>,
-        reference: Option<&Reference<'_>>,
-        options: &Options,
+        checks: &Checks<'_>,
     ) -> Result<(), RuntimeError> {
         prepared.poison()?;
         prepared.launch()?;
         let running = || format!("running `{}`", tried.package);
-        self.device.wait(options.patience, running)?;
+        self.device.wait(checks.patience, running)?;
         prepared.check_guards()?;
-        truth.set.check_guards()?;
-        self.judge(tried, truth, reference)
+        checks.truth.set.check_guards()?;
+        self.judge(tried, checks)
     }
 
     /// Compares what lies in the first set's C.
-    fn judge(
-        &self,
-        tried: &mut Tried,
-        truth: &Truth<'_>,
-        reference: Option<&Reference<'_>>,
-    ) -> Result<(), RuntimeError> {
+    fn judge(&self, tried: &mut Tried, checks: &Checks<'_>) -> Result<(), RuntimeError> {
+        let truth = checks.truth;
         let gemm = truth.gemm;
         let mut reports = vec![truth.against_f64()?];
         tried.against_f64 = reports.first().cloned();
-        if let Some(reference) = reference {
+        if let Some(reference) = checks.reference {
             let c = truth.set.c();
             let report = self
                 .comparer
@@ -156,9 +159,7 @@ impl Bench {
         &self,
         tried: &mut Tried,
         prepared: &[Prepared<'_>],
-        truth: &Truth<'_>,
-        reference: Option<&Reference<'_>>,
-        options: &Options,
+        checks: &Checks<'_>,
     ) -> Result<bool, RuntimeError> {
         let Some(first) = prepared.first() else {
             return Ok(false);
@@ -166,8 +167,8 @@ impl Bench {
         first.poison()?;
         prepared.iter().rev().try_for_each(Prepared::launch)?;
         let running = || format!("running `{}` again", tried.package);
-        self.device.wait(options.patience, running)?;
-        self.judge(tried, truth, reference)?;
+        self.device.wait(checks.patience, running)?;
+        self.judge(tried, checks)?;
         if tried.verdict == Verdict::Wrong {
             let problem = tried.problem.take().unwrap_or_default();
             tried.problem = Some(format!("right at first, but not in a row: {problem}"));

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use axe_package::Package;
 
 use super::case::Case;
+use super::check::Checks;
 use super::compare::Comparer;
-use super::contest::{self, Limits, OURS, Who};
+use super::contest::{self, Limits, OURS, Outcome, Who};
 use super::cublaslt::{CublasLt, Planned};
 use super::document::{Row, Tried, Verdict};
 use super::fill::Filler;
@@ -21,6 +22,7 @@ use super::truth::Truth;
 use crate::device::{Device, DeviceMemory};
 use crate::error::RuntimeError;
 use crate::loaded::{Code, Loaded};
+use crate::prepared::Prepared;
 use crate::timing::rotating_sets;
 
 /// How to measure.
@@ -47,6 +49,17 @@ impl Default for Options {
             proposals: 16,
             precise: false,
             patience: Duration::from_secs(20),
+        }
+    }
+}
+
+impl Options {
+    /// The limits of the contest, when `setup` is over.
+    fn limits(&self, setup: Duration) -> Limits {
+        Limits {
+            budget_us: (self.budget.saturating_sub(setup).as_secs_f64() * 1e6).max(LEAST_US),
+            sample_us: SAMPLE_US,
+            turns: self.pairs,
         }
     }
 }
@@ -106,10 +119,7 @@ impl Bench {
     /// no error but listed in the row, and so is a GEMM that cuBLASLt does not have.
     pub fn measure(&self, case: &Case, options: &Options) -> Result<Row, RuntimeError> {
         let (start, gemm) = (Instant::now(), &case.gemm);
-        let mut sets = Vec::new();
-        for i in 0..rotating_sets(gemm.bytes(), self.device.properties().l2_bytes) {
-            sets.push(OperandSet::new(&self.device, &self.filler, gemm, i as u32)?);
-        }
+        let sets = self.operand_sets(gemm)?;
         let first = sets
             .first()
             .ok_or_else(|| RuntimeError::Usage("no operands".into()))?;
@@ -119,39 +129,67 @@ impl Bench {
             Err(error) if error.is_fatal() => return Err(error),
             Err(error) => (None, Some(error.to_string())),
         };
-        let (mut tried, mut loaded) = (Vec::new(), Vec::new());
-        for paths in sides(case) {
-            let of = |path: &PathBuf| self.load(path, gemm);
-            let (entries, codes): (Vec<_>, Vec<_>) = paths.iter().map(of).unzip();
-            tried.push(entries);
-            loaded.push(codes);
-        }
-        let mut packages = Vec::new();
-        for (entries, codes) in tried.iter_mut().zip(&loaded) {
-            let mut side = Vec::new();
-            for (entry, code) in entries.iter_mut().zip(codes) {
-                side.push(self.qualify(
-                    entry,
-                    code.as_ref(),
-                    &sets,
-                    &truth,
-                    &reference,
-                    options,
-                )?);
-            }
-            packages.push(side);
-        }
-        let setup = start.elapsed();
-        let limits = Limits {
-            budget_us: (options.budget.saturating_sub(setup).as_secs_f64() * 1e6).max(LEAST_US),
-            sample_us: SAMPLE_US,
-            turns: options.pairs,
+        let checks = Checks {
+            truth: &truth,
+            reference: reference.as_ref(),
+            patience: options.patience,
         };
+        let of = |path: &PathBuf| self.load(path, gemm);
+        let (mut tried, loaded): (Vec<Vec<_>>, Vec<Vec<_>>) = sides(case)
+            .map(|paths| paths.iter().map(of).unzip::<_, _, Vec<_>, Vec<_>>())
+            .unzip();
+        let packages = self.qualify_all(&mut tried, &loaded, &sets, &checks)?;
+        let setup = start.elapsed();
         let planned = reference.as_ref().map(|r| &r.planned);
         let mut counts = vec![planned.map_or(0, Planned::algorithms)];
         counts.extend(packages.iter().map(Vec::len));
         let mut runner = Runner::new(&self.device, &sets, planned, packages);
+        let limits = options.limits(setup);
         let mut outcome = contest::hold(&counts, &limits, |who, n| runner.time(who, n))?;
+        self.check_winners(&mut tried, &mut outcome, &runner, &checks)?;
+        note_problems(&mut tried, &runner.problems);
+        note_times(&mut tried, &outcome);
+        let mut row = result::row(case, tried, &outcome);
+        let norm_error = reference.as_ref().map(|r| r.norm_error);
+        row.cublaslt = norm_error.and_then(|e| result::baseline(gemm, e, &outcome));
+        row.no_cublaslt = no_cublaslt;
+        row.seconds = (setup.as_secs_f64(), (start.elapsed() - setup).as_secs_f64());
+        Ok(row)
+    }
+
+    /// As many sets of operands as keep them from staying in the cache.
+    fn operand_sets(&self, gemm: &Gemm) -> Result<Vec<OperandSet>, RuntimeError> {
+        let count = rotating_sets(gemm.bytes(), self.device.properties().l2_bytes);
+        (0..count)
+            .map(|i| OperandSet::new(&self.device, &self.filler, gemm, i as u32))
+            .collect()
+    }
+
+    /// What [`Bench::qualify`] gives for each candidate of each side.
+    fn qualify_all<'a>(
+        &self,
+        tried: &mut [Vec<Tried>],
+        loaded: &'a [Vec<Option<(Candidate, Loaded)>>],
+        sets: &[OperandSet],
+        checks: &Checks<'_>,
+    ) -> Result<Vec<Vec<Vec<Prepared<'a>>>>, RuntimeError> {
+        let side = |(entries, codes): (&mut Vec<Tried>, &'a Vec<Option<(Candidate, Loaded)>>)| {
+            let candidates = entries.iter_mut().zip(codes);
+            candidates
+                .map(|(entry, code)| self.qualify(entry, code.as_ref(), sets, checks))
+                .collect()
+        };
+        tried.iter_mut().zip(loaded).map(side).collect()
+    }
+
+    /// Disqualifies the winners whose results are wrong when they run in a row.
+    fn check_winners(
+        &self,
+        tried: &mut [Vec<Tried>],
+        outcome: &mut Outcome,
+        runner: &Runner<'_>,
+        checks: &Checks<'_>,
+    ) -> Result<(), RuntimeError> {
         for (i, entries) in tried.iter_mut().enumerate() {
             let side = OURS + i;
             let Some(number) = outcome.winner(side) else {
@@ -159,30 +197,12 @@ impl Bench {
             };
             let prepared = runner.prepared(Who { side, number }).unwrap_or_default();
             if let Some(entry) = entries.get_mut(number)
-                && !self.holds(entry, prepared, &truth, reference.as_ref(), options)?
+                && !self.holds(entry, prepared, checks)?
             {
                 outcome.disqualify(side);
             }
         }
-        for (who, error) in runner.problems {
-            let side = who.side.checked_sub(OURS).and_then(|i| tried.get_mut(i));
-            if let Some(entry) = side.and_then(|s| s.get_mut(who.number))
-                && entry.verdict == Verdict::Right
-            {
-                (entry.verdict, entry.problem) = (Verdict::Failed, Some(error.to_string()));
-            }
-        }
-        for (entries, side) in tried.iter_mut().zip(outcome.sides.iter().skip(OURS)) {
-            for (entry, standing) in entries.iter_mut().zip(&side.standings) {
-                entry.time_us = standing.time();
-            }
-        }
-        let mut row = result::row(case, tried, &outcome);
-        let norm_error = reference.as_ref().map(|r| r.norm_error);
-        row.cublaslt = norm_error.and_then(|e| result::baseline(gemm, e, &outcome));
-        row.no_cublaslt = no_cublaslt;
-        row.seconds = (setup.as_secs_f64(), (start.elapsed() - setup).as_secs_f64());
-        Ok(row)
+        Ok(())
     }
 
     /// Opens a package and loads its code.
@@ -249,5 +269,25 @@ impl Bench {
             c,
             norm_error: report.norm_rel,
         })
+    }
+}
+
+/// Why a candidate that was right did not run in the contest.
+fn note_problems(tried: &mut [Vec<Tried>], problems: &[(Who, RuntimeError)]) {
+    for (who, error) in problems {
+        let side = who.side.checked_sub(OURS).and_then(|i| tried.get_mut(i));
+        if let Some(entry) = side.and_then(|s| s.get_mut(who.number))
+            && entry.verdict == Verdict::Right
+        {
+            (entry.verdict, entry.problem) = (Verdict::Failed, Some(error.to_string()));
+        }
+    }
+}
+
+fn note_times(tried: &mut [Vec<Tried>], outcome: &Outcome) {
+    for (entries, side) in tried.iter_mut().zip(outcome.sides.iter().skip(OURS)) {
+        for (entry, standing) in entries.iter_mut().zip(&side.standings) {
+            entry.time_us = standing.time();
+        }
     }
 }

@@ -61,6 +61,19 @@ struct Line {
     fatal: bool,
 }
 
+impl Line {
+    fn failed(index: usize, message: String, fatal: bool) -> Self {
+        Line {
+            index,
+            passed: false,
+            norm_error: None,
+            median_us: None,
+            message: Some(message),
+            fatal,
+        }
+    }
+}
+
 #[derive(Parser)]
 #[command(no_binary_name = true)]
 struct LineArgs {
@@ -170,17 +183,7 @@ fn report(index: usize, result: Result<Outcome, RuntimeError>) -> Line {
                 fatal: false,
             }
         }
-        Err(error) => {
-            let fatal = error.is_fatal();
-            Line {
-                index,
-                passed: false,
-                norm_error: None,
-                median_us: None,
-                message: Some(error.to_string()),
-                fatal,
-            }
-        }
+        Err(error) => Line::failed(index, error.to_string(), error.is_fatal()),
     }
 }
 
@@ -223,6 +226,25 @@ impl Worker {
         Ok(Worker { child, lines })
     }
 
+    /// What the worker reports of a case, or that it reports nothing; `None` if it has no GPU, without
+    /// which no case can run, and has said why.
+    fn line(&mut self, index: usize, seconds: u64) -> Option<Line> {
+        let why = match self.lines.recv_timeout(Duration::from_secs(seconds)) {
+            Ok(line) => return Some(line),
+            Err(why) => why,
+        };
+        let done = self.child.wait_timeout_code();
+        let code = done.or_else(|| self.stop());
+        if code == Some(i32::from(exit_code::NO_DEVICE)) {
+            return None;
+        }
+        let message = match why {
+            RecvTimeoutError::Timeout => format!("no result after {seconds} seconds"),
+            RecvTimeoutError::Disconnected => format!("the process died (exit code {code:?})"),
+        };
+        Some(Line::failed(index, message, true))
+    }
+
     fn stop(&mut self) -> Option<i32> {
         let _ = self.child.kill();
         self.child.wait().ok().and_then(|s| s.code())
@@ -237,35 +259,8 @@ fn supervise(args: &BatchArgs, cases: &[Case], device: DeviceArgs) -> Result<u8,
             Some(worker) => worker,
             None => worker.insert(Worker::start(args, next, device)?),
         };
-        let line = match current
-            .lines
-            .recv_timeout(Duration::from_secs(args.timeout))
-        {
-            Ok(line) => line,
-            Err(why) => {
-                let done = current.child.wait_timeout_code();
-                let code = done.or_else(|| current.stop());
-                // Without a GPU no case can run; the worker has said why.
-                if code == Some(i32::from(exit_code::NO_DEVICE)) {
-                    return Ok(exit_code::NO_DEVICE);
-                }
-                let message = match why {
-                    RecvTimeoutError::Timeout => {
-                        format!("no result after {} seconds", args.timeout)
-                    }
-                    RecvTimeoutError::Disconnected => {
-                        format!("the process died (exit code {code:?})")
-                    }
-                };
-                Line {
-                    index: next,
-                    passed: false,
-                    norm_error: None,
-                    median_us: None,
-                    message: Some(message),
-                    fatal: true,
-                }
-            }
+        let Some(line) = current.line(next, args.timeout) else {
+            return Ok(exit_code::NO_DEVICE);
         };
         if line.fatal
             && let Some(mut old) = worker.take()

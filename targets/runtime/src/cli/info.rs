@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use axe_package::{Buffer, BufferInit, Expr, Manifest, Package, Step, TensorSpec};
+use axe_package::{Buffer, BufferInit, Expr, Kernel, Manifest, Package, Step, Symbol, TensorSpec};
 use clap::Args;
 
 use super::{print_json, say};
@@ -54,55 +54,49 @@ pub fn describe(manifest: &Manifest) -> String {
             .map(|(tool, version)| format!("made by {tool} {version}")),
     );
     lines.push(format!("source {}", manifest.source_sha256));
-    for s in &manifest.symbols {
-        let max = s.max.map_or(String::new(), |m| format!(", at most {m}"));
-        let from = s.from.as_ref().map_or("given by name".into(), |d| {
-            format!("dimension {} of {}", d.dim, d.input)
-        });
-        lines.push(format!(
-            "symbol {}: {from}, at least {}{max}, multiples of {}",
-            s.name, s.min, s.multiple_of
-        ));
-    }
+    lines.extend(manifest.symbols.iter().map(symbol));
     let tensor =
         |what: &str, t: &TensorSpec| format!("{what} {}: {} [{}]", t.name, t.dtype, list(&t.shape));
     lines.extend(manifest.inputs.iter().map(|t| tensor("input", t)));
     lines.extend(manifest.outputs.iter().map(|t| tensor("output", t)));
     lines.extend(manifest.buffers.iter().map(buffer));
     for k in &manifest.kernels {
-        let cluster = k
-            .cluster
-            .map_or(String::new(), |c| format!(", cluster {c:?}"));
-        let resources = k.resources.as_ref().map_or(String::new(), |r| {
-            format!(
-                ", {} registers, {} bytes spilled",
-                r.registers, r.spill_bytes
-            )
-        });
-        lines.push(format!(
-            "kernel {}: block {:?}{cluster}, {} bytes dynamic shared{resources}",
-            k.name, k.block, k.dynamic_shared_bytes
-        ));
-        lines.extend(
-            k.params
-                .iter()
-                .map(|p| format!("  parameter {}: {:?}", p.name, p.kind)),
-        );
+        lines.push(kernel(k));
+        let params = k.params.iter();
+        lines.extend(params.map(|p| format!("  parameter {}: {:?}", p.name, p.kind)));
     }
-    lines.extend(
-        manifest
-            .steps
-            .iter()
-            .enumerate()
-            .map(|(i, s)| format!("step {i}: {}", step(s))),
-    );
-    lines.extend(
-        manifest
-            .files
-            .iter()
-            .map(|(name, f)| format!("file {name}: {} bytes", f.bytes)),
-    );
+    let steps = manifest.steps.iter().enumerate();
+    lines.extend(steps.map(|(i, s)| format!("step {i}: {}", step(s))));
+    let files = manifest.files.iter();
+    lines.extend(files.map(|(name, f)| format!("file {name}: {} bytes", f.bytes)));
     lines.join("\n")
+}
+
+fn symbol(s: &Symbol) -> String {
+    let max = s.max.map_or(String::new(), |m| format!(", at most {m}"));
+    let from = s.from.as_ref().map_or("given by name".into(), |d| {
+        format!("dimension {} of {}", d.dim, d.input)
+    });
+    format!(
+        "symbol {}: {from}, at least {}{max}, multiples of {}",
+        s.name, s.min, s.multiple_of
+    )
+}
+
+fn kernel(k: &Kernel) -> String {
+    let cluster = k
+        .cluster
+        .map_or(String::new(), |c| format!(", cluster {c:?}"));
+    let resources = k.resources.as_ref().map_or(String::new(), |r| {
+        format!(
+            ", {} registers, {} bytes spilled",
+            r.registers, r.spill_bytes
+        )
+    });
+    format!(
+        "kernel {}: block {:?}{cluster}, {} bytes dynamic shared{resources}",
+        k.name, k.block, k.dynamic_shared_bytes
+    )
 }
 
 fn buffer(b: &Buffer) -> String {

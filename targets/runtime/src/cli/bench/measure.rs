@@ -92,31 +92,11 @@ impl MeasureArgs {
         let start = Instant::now();
         self.options(1, start)?;
         let bench = Bench::new(device)?;
-        let version = bench.cublaslt_version();
         let table = !self.to_stdout();
+        let mut document = self.empty_document(selected, &bench, device);
         if table {
-            selected
-                .notes
-                .iter()
-                .for_each(|n| say(format_args!("note: {n}")));
-            let name = &device.properties().name;
-            say(format_args!("{name}, cuBLASLt {version}; TFLOP/s"));
-            say(header(&selected.rivals));
+            announce(selected, &document);
         }
-        let rival = |name: &String| RivalSummary {
-            name: name.clone(),
-            summary: None,
-        };
-        let mut document = Document {
-            device: device.properties().clone(),
-            cublaslt_version: Some(version),
-            method: METHOD,
-            precise: self.precise,
-            summary: None,
-            rivals: selected.rivals.iter().map(rival).collect(),
-            rows: Vec::new(),
-            failures: Vec::new(),
-        };
         let mut fatal = None;
         for (i, case) in selected.cases.iter().enumerate() {
             let options = self.options(selected.cases.len() - i, start)?;
@@ -134,9 +114,7 @@ impl MeasureArgs {
                     eprintln!("{failure}");
                     document.failures.push(failure);
                     if error.is_fatal() {
-                        if let RuntimeError::Candidate { package, .. } = &error {
-                            eprintln!("leave it out with --skip {package}");
-                        }
+                        advise(&error);
                         fatal = Some(error);
                         break;
                     }
@@ -145,6 +123,24 @@ impl MeasureArgs {
         }
         document.summarise();
         Ok(Measured { document, fatal })
+    }
+
+    /// What is measured, without a row yet.
+    fn empty_document(&self, selected: &Selected, bench: &Bench, device: &Device) -> Document {
+        let rival = |name: &String| RivalSummary {
+            name: name.clone(),
+            summary: None,
+        };
+        Document {
+            device: device.properties().clone(),
+            cublaslt_version: Some(bench.cublaslt_version()),
+            method: METHOD,
+            precise: self.precise,
+            summary: None,
+            rivals: selected.rivals.iter().map(rival).collect(),
+            rows: Vec::new(),
+            failures: Vec::new(),
+        }
     }
 
     fn to_stdout(&self) -> bool {
@@ -173,6 +169,23 @@ impl MeasureArgs {
             (None, false) => exit_code::WRONG,
         };
         Ok(code)
+    }
+}
+
+/// The head of the table.
+fn announce(selected: &Selected, document: &Document) {
+    let notes = selected.notes.iter();
+    notes.for_each(|note| say(format_args!("note: {note}")));
+    let (name, version) = (&document.device.name, document.cublaslt_version);
+    let version = version.unwrap_or_default();
+    say(format_args!("{name}, cuBLASLt {version}; TFLOP/s"));
+    say(header(&selected.rivals));
+}
+
+/// What to do about a candidate after which nothing runs.
+fn advise(error: &RuntimeError) {
+    if let RuntimeError::Candidate { package, .. } = error {
+        eprintln!("leave it out with --skip {package}");
     }
 }
 
