@@ -52,11 +52,18 @@ impl Written {
     }
 
     /// The first byte of the range that nothing wrote.
+    #[inline]
     pub(crate) fn first_unwritten(&self, at: usize, n: usize) -> Option<usize> {
-        words(at, n).find_map(|(word, bits)| {
+        let missing = |(word, bits): (usize, u64)| {
             let missing = bits & !self.0.get(word).copied().unwrap_or(0);
             (missing != 0).then(|| word * 64 + missing.trailing_zeros() as usize)
-        })
+        };
+        let first = at % 64;
+        // What a thread accesses lies in one word, but for a few.
+        if n > 0 && first + n <= 64 {
+            return missing((at / 64, (u64::MAX >> (64 - n)) << first));
+        }
+        words(at, n).find_map(missing)
     }
 
     /// Whether something wrote any byte of the range.

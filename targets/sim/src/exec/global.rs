@@ -59,6 +59,12 @@ impl Allocation {
     }
 
     pub(crate) fn load(&self, offset: u64, out: &mut [u8]) {
+        if offset.is_multiple_of(4) {
+            for (word, bytes) in (offset / 4..).zip(out.chunks_mut(4)) {
+                bytes.copy_from_slice(&self.word(word).to_le_bytes()[..bytes.len()]);
+            }
+            return;
+        }
         for (i, byte) in out.iter_mut().enumerate() {
             let at = offset + i as u64;
             *byte = (self.word(at / 4) >> (8 * (at % 4))) as u8;

@@ -77,12 +77,47 @@ enum Special {
     None,
 }
 
-struct Spec {
+/// How a format is laid out.
+#[derive(Clone, Copy)]
+pub(crate) struct Spec {
+    /// Bits of a register below the code.
+    unused_bits: u32,
     exponent_bits: u32,
     fraction_bits: u32,
     bias: i32,
     special: Special,
     signed: bool,
+}
+
+impl Spec {
+    /// Decodes the low bits of `bits`.
+    #[inline]
+    pub(crate) fn decode(self, bits: u64) -> Value {
+        let s = self;
+        let bits = bits >> s.unused_bits;
+        let fraction = bits & ((1 << s.fraction_bits) - 1);
+        let field_mask = (1u64 << s.exponent_bits) - 1;
+        let field = (bits >> s.fraction_bits) & field_mask;
+        let negative = s.signed && (bits >> (s.fraction_bits + s.exponent_bits)) & 1 == 1;
+        if field == field_mask {
+            match s.special {
+                Special::Ieee if fraction == 0 => return Value::Inf(negative),
+                Special::Ieee => return Value::Nan,
+                Special::OneNan if fraction == (1 << s.fraction_bits) - 1 => return Value::Nan,
+                _ => {}
+            }
+        }
+        let (mantissa, field) = if field == 0 {
+            (fraction, 1)
+        } else {
+            (fraction | 1 << s.fraction_bits, field)
+        };
+        finite(
+            negative,
+            mantissa,
+            field as i32 - s.bias - s.fraction_bits as i32,
+        )
+    }
 }
 
 impl Format {
@@ -102,6 +137,7 @@ impl Format {
             Self::Ue8m0 => (8, 0, Special::OneNan, false),
         };
         Spec {
+            unused_bits: if matches!(self, Self::Tf32) { 13 } else { 0 },
             exponent_bits,
             fraction_bits,
             bias: (1 << (exponent_bits - 1)) - 1,
@@ -159,30 +195,12 @@ impl Format {
                 code => finite(false, 1, code as i32 - 127),
             };
         }
-        let bits = if self == Self::Tf32 { bits >> 13 } else { bits };
-        let s = self.spec();
-        let fraction = bits & ((1 << s.fraction_bits) - 1);
-        let field_mask = (1u64 << s.exponent_bits) - 1;
-        let field = (bits >> s.fraction_bits) & field_mask;
-        let negative = s.signed && (bits >> (s.fraction_bits + s.exponent_bits)) & 1 == 1;
-        if field == field_mask {
-            match s.special {
-                Special::Ieee if fraction == 0 => return Value::Inf(negative),
-                Special::Ieee => return Value::Nan,
-                Special::OneNan if fraction == (1 << s.fraction_bits) - 1 => return Value::Nan,
-                _ => {}
-            }
-        }
-        let (mantissa, field) = if field == 0 {
-            (fraction, 1)
-        } else {
-            (fraction | 1 << s.fraction_bits, field)
-        };
-        finite(
-            negative,
-            mantissa,
-            field as i32 - s.bias - s.fraction_bits as i32,
-        )
+        self.spec().decode(bits)
+    }
+
+    /// Decodes many numbers of every format but [`Format::Ue8m0`].
+    pub(crate) const fn decoder(self) -> Spec {
+        self.spec()
     }
 
     /// Encodes `value`, rounding by `round`; a result past the largest number becomes infinity (or

@@ -152,15 +152,16 @@ impl MatrixMove {
             }
             return;
         }
+        if !self.trans {
+            let words = rows.iter().flat_map(|row| row.as_chunks::<4>().0);
+            for (word, bytes) in out[matrix].iter_mut().zip(words) {
+                *word = u32::from_le_bytes(*bytes);
+            }
+            return;
+        }
         out[matrix] = std::array::from_fn(|lane| {
             let (r, c) = (lane / 4, lane % 4);
-            u32::from_le_bytes(std::array::from_fn(|i| {
-                if self.trans {
-                    rows[2 * c + i / 2][2 * r + i % 2]
-                } else {
-                    rows[r][4 * c + i]
-                }
-            }))
+            u32::from_le_bytes(std::array::from_fn(|i| rows[2 * c + i / 2][2 * r + i % 2]))
         });
     }
 

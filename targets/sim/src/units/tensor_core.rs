@@ -119,22 +119,26 @@ const fn output(half: bool, narrow: bool) -> Output {
 }
 
 /// The exponent of a zero: below that of every product, so that it never sets the alignment.
-const ZERO_EXPONENT: i32 = -100_000;
+const ZERO_EXPONENT: i16 = -8192;
 
 /// Rows of decoded elements, each row `k` long: A by rows, B by columns.
 #[derive(Debug, Clone)]
 pub struct Tile {
     k: usize,
-    significand: Vec<i32>,
-    exponent: Vec<i32>,
+    significand: Vec<i16>,
+    exponent: Vec<i16>,
     fraction_bits: u32,
+    /// The elements, those of a row divided by the power of two of its largest exponent.
+    reduced: Vec<f32>,
+    /// The largest exponent of each row.
+    top: Vec<i32>,
     /// The values of rows that hold an infinity or a NaN.
     special: Vec<bool>,
     value: Vec<f32>,
 }
 
 impl Tile {
-    /// Decodes `rows * k` elements of `format`, row after row.
+    /// Decodes `rows * k` elements of `format`, row after row. Significands have 11 bits at most (TF32, binary16).
     #[must_use]
     pub fn decode(format: Format, k: usize, bits: &[u32]) -> Self {
         let k = k.max(1);
@@ -143,20 +147,23 @@ impl Tile {
             significand: Vec::with_capacity(bits.len()),
             exponent: Vec::with_capacity(bits.len()),
             fraction_bits: format.fraction_bits(),
+            reduced: Vec::with_capacity(bits.len()),
+            top: Vec::with_capacity(bits.len() / k),
             special: vec![false; bits.len() / k],
             value: Vec::new(),
         };
+        let decoder = format.decoder();
         for (i, &b) in bits.iter().enumerate() {
-            let (s, e) = match format.decode(u64::from(b)) {
+            let (s, e) = match decoder.decode(u64::from(b)) {
                 Value::Finite { mantissa: 0, .. } => (0, ZERO_EXPONENT),
                 Value::Finite {
                     negative,
                     mantissa,
                     exponent,
                 } => {
-                    let s = mantissa as i32;
+                    let s = mantissa as i16;
                     let e = exponent + tile.fraction_bits as i32;
-                    (if negative { -s } else { s }, e)
+                    (if negative { -s } else { s }, e as i16)
                 }
                 Value::Nan | Value::Inf(_) => {
                     if let Some(flag) = tile.special.get_mut(i / k) {
@@ -168,6 +175,7 @@ impl Tile {
             tile.significand.push(s);
             tile.exponent.push(e);
         }
+        tile.reduce();
         if tile.special.contains(&true) {
             tile.value = bits
                 .iter()
@@ -177,22 +185,42 @@ impl Tile {
         tile
     }
 
+    /// Fills [`Self::reduced`]. What is clamped is so small that it counts for nothing in [`reduced_dot`].
+    fn reduce(&mut self) {
+        let fraction_bits = self.fraction_bits as i32;
+        let rows = (self.significand.chunks(self.k)).zip(self.exponent.chunks(self.k));
+        for (significands, exponents) in rows {
+            let top = exponents.iter().copied().fold(i16::MIN, i16::max).into();
+            let elements = significands.iter().zip(exponents);
+            let scale = |e: i16| power_of_two(i32::from(e) - top - fraction_bits);
+            self.reduced
+                .extend(elements.map(|(&s, &e)| f32::from(s) * scale(e)));
+            self.top.push(top);
+        }
+    }
+
     /// Rows held.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.special.len()
     }
 
-    fn row(&self, i: usize) -> (&[i32], &[i32]) {
+    fn row(&self, i: usize) -> Row<'_> {
         let r = i * self.k..(i + 1) * self.k;
-        (&self.significand[r.clone()], &self.exponent[r])
+        Row {
+            significand: &self.significand[r.clone()],
+            exponent: &self.exponent[r.clone()],
+            reduced: &self.reduced[r],
+            top: self.top[i],
+        }
     }
 
     /// One element as a float, infinities and NaNs included.
     fn float(&self, row: usize, k: usize) -> f64 {
         let i = row * self.k + k;
         if self.value.is_empty() {
-            let scale = f64::powi(2.0, self.exponent[i].max(-1000) - self.fraction_bits as i32);
+            let exponent = i32::from(self.exponent[i]).max(-1000);
+            let scale = f64::powi(2.0, exponent - self.fraction_bits as i32);
             f64::from(self.significand[i]) * scale
         } else {
             f64::from(self.value[i])
@@ -200,54 +228,103 @@ impl Tile {
     }
 }
 
+/// A row of a [`Tile`], or a part of one.
+#[derive(Clone, Copy)]
+struct Row<'a> {
+    significand: &'a [i16],
+    exponent: &'a [i16],
+    reduced: &'a [f32],
+    top: i32,
+}
+
+impl<'a> Row<'a> {
+    /// The elements from `first`, at most so many.
+    fn chunk(self, first: usize, most: usize) -> Self {
+        let r = first..(first + most).min(self.exponent.len());
+        Self {
+            significand: &self.significand[r.clone()],
+            exponent: &self.exponent[r.clone()],
+            reduced: &self.reduced[r],
+            top: self.top,
+        }
+    }
+}
+
+/// `2^exponent`, clamped to normal numbers.
+#[inline]
+fn power_of_two(exponent: i32) -> f32 {
+    f32::from_bits(((exponent.clamp(-126, 127) + 127) as u32) << 23)
+}
+
 /// `c = a * b^T + c` for `a` of m rows, `b` of n rows (the columns of B) and row-major `c` of m * n,
 /// which holds binary32 values (binary16 accumulators widened).
 pub fn multiply_add(model: &Model, a: &Tile, b: &Tile, c: &mut [f32]) {
     let n = b.rows();
     let shift = model.fraction_bits as i32 - (a.fraction_bits + b.fraction_bits) as i32;
+    let chunk = model.chunk.max(1);
     for (i, row) in c.chunks_mut(n.max(1)).enumerate().take(a.rows()) {
-        let (sa, ea) = a.row(i);
+        let row_a = a.row(i);
         for (j, out) in row.iter_mut().enumerate() {
             if a.special[i] || b.special[j] || !out.is_finite() {
                 *out = special_dot(model, a, b, i, j, *out);
                 continue;
             }
-            let (sb, eb) = b.row(j);
-            for ((sa, ea), (sb, eb)) in sa
-                .chunks(model.chunk.max(1))
-                .zip(ea.chunks(model.chunk.max(1)))
-                .zip(
-                    sb.chunks(model.chunk.max(1))
-                        .zip(eb.chunks(model.chunk.max(1))),
-                )
-            {
-                *out = chunk_dot(model, shift, (sa, ea), (sb, eb), *out);
+            let row_b = b.row(j);
+            for first in (0..a.k.min(b.k)).step_by(chunk) {
+                let (a, b) = (row_a.chunk(first, chunk), row_b.chunk(first, chunk));
+                *out = chunk_dot(model, shift, a, b, *out);
             }
         }
     }
 }
 
 /// One chunk: align, truncate, sum, round.
-fn chunk_dot(
-    model: &Model,
-    shift: i32,
-    (sa, ea): (&[i32], &[i32]),
-    (sb, eb): (&[i32], &[i32]),
-    c: f32,
-) -> f32 {
+fn chunk_dot(model: &Model, shift: i32, a: Row<'_>, b: Row<'_>, c: f32) -> f32 {
     if c.is_infinite() {
         return c;
     }
     let (sc, ec) = split_f32(c);
-    let top = ea.iter().zip(eb).map(|(x, y)| x + y).fold(ec, i32::max);
-    if top <= ZERO_EXPONENT / 2 {
+    let pairs = a.exponent.iter().zip(b.exponent);
+    let top = pairs.map(|(x, y)| x + y).fold(i16::MIN, i16::max);
+    let top = i32::from(top).max(ec);
+    if top <= i32::from(ZERO_EXPONENT / 2) {
         return 0.0;
     }
-    let mut sum = align(i64::from(sc), model.fraction_bits as i32 - 23, top - ec);
-    for ((x, y), (ex, ey)) in sa.iter().zip(sb).zip(ea.iter().zip(eb)) {
-        sum += align(i64::from(*x) * i64::from(*y), shift, top - (ex + ey));
+    let own = align(i64::from(sc), model.fraction_bits as i32 - 23, top - ec);
+    let products = reduced_dot(model, a, b, top).unwrap_or_else(|| aligned_dot(shift, a, b, top));
+    round_sum(model, own + products, top)
+}
+
+/// The products of a chunk aligned to `top`, cut, and summed.
+fn aligned_dot(shift: i32, a: Row<'_>, b: Row<'_>, top: i32) -> i64 {
+    let significands = a.significand.iter().zip(b.significand);
+    let exponents = a.exponent.iter().zip(b.exponent);
+    let terms = significands.zip(exponents).map(|((&x, &y), (&ex, &ey))| {
+        align(i64::from(x) * i64::from(y), shift, top - i32::from(ex + ey))
+    });
+    terms.sum()
+}
+
+/// [`aligned_dot`] in floats, where all of it is exact: a product has 22 bits, its scale is a power of two, what
+/// is less than 1 then is cut to 0 whether or not it underflows, and eight integers below `2^27` have a sum
+/// below `2^31`. `None` where `top` is too far below the rows' largest exponents.
+fn reduced_dot(model: &Model, a: Row<'_>, b: Row<'_>, top: i32) -> Option<i64> {
+    let below = a.top + b.top - top;
+    if model.fraction_bits > 25 || a.reduced.len() > 64 || below > 60 {
+        return None;
     }
-    round_sum(model, sum, top)
+    let scale = power_of_two(model.fraction_bits as i32 + below);
+    let ((a, rest_a), (b, rest_b)) = (a.reduced.as_chunks::<8>(), b.reduced.as_chunks::<8>());
+    let mut sums = [0_i32; 8];
+    for (a, b) in a.iter().zip(b) {
+        for (sum, (x, y)) in sums.iter_mut().zip(a.iter().zip(b)) {
+            *sum += (x * y * scale) as i32;
+        }
+    }
+    for (sum, (x, y)) in sums.iter_mut().zip(rest_a.iter().zip(rest_b)) {
+        *sum += (x * y * scale) as i32;
+    }
+    Some(sums.into_iter().map(i64::from).sum())
 }
 
 /// `x * 2^(up - down)`, truncated towards zero.
@@ -268,7 +345,7 @@ fn split_f32(x: f32) -> (i32, i32) {
     let field = ((bits >> 23) & 0xff) as i32;
     let fraction = (bits & 0x7f_ffff) as i32;
     if field == 0 && fraction == 0 {
-        return (0, ZERO_EXPONENT * 2);
+        return (0, 2 * i32::from(ZERO_EXPONENT));
     }
     let s = if field == 0 {
         fraction
@@ -363,132 +440,5 @@ pub fn multiply_add_int(k: usize, a: &[i32], b: &[i32], c: &mut [i32], satfinite
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    /// The definition in rational arithmetic over doubles: exact while exponents stay close.
-    fn reference(model: &Model, a: &[f64], b: &[f64], c: f32) -> f32 {
-        let exponent = |x: f64, min: i32| (x.abs().log2().floor() as i32).max(min);
-        let mut terms = vec![(f64::from(c), exponent(f64::from(c), -126))];
-        for (x, y) in a.iter().zip(b) {
-            terms.push((x * y, exponent(*x, -14) + exponent(*y, -14)));
-        }
-        terms.retain(|t| t.0 != 0.0);
-        let Some(top) = terms.iter().map(|t| t.1).max() else {
-            return 0.0;
-        };
-        let unit = f64::powi(2.0, top - model.fraction_bits as i32);
-        let sum: f64 = terms.iter().map(|t| (t.0 / unit).trunc()).sum::<f64>() * unit;
-        match model.output {
-            Output::F16 => half::f16::from_f64(sum).to_f32(),
-            output => {
-                let bits = if output == Output::F32 { 23 } else { 13 };
-                let q = f64::powi(2.0, exponent(sum, -126) - bits);
-                if sum == 0.0 {
-                    0.0
-                } else {
-                    ((sum / q).trunc() * q) as f32
-                }
-            }
-        }
-    }
-
-    fn tile(format: Format, values: &[f64]) -> (Tile, Vec<f64>) {
-        let bits: Vec<u32> = values
-            .iter()
-            .map(|v| format.from_f64(*v, Round::Nearest, true) as u32)
-            .collect();
-        let rounded = bits.iter().map(|b| format.to_f64(u64::from(*b))).collect();
-        (Tile::decode(format, values.len(), &bits), rounded)
-    }
-
-    fn one(model: &Model, format: Format, a: &[f64], b: &[f64], c: f32) -> f32 {
-        let mut out = [c];
-        multiply_add(model, &tile(format, a).0, &tile(format, b).0, &mut out);
-        out[0]
-    }
-
-    #[test]
-    fn small_terms_are_cut_not_rounded() {
-        let hopper = Model::wgmma(Format::F16, false);
-        let tiny = f64::powi(2.0, -13);
-        // 1 + 15 * 2^-26: each term lies below the 25 fraction bits that Hopper keeps.
-        let mut a = vec![tiny; 16];
-        a[0] = 1.0;
-        let mut b = a.clone();
-        b[0] = 1.0;
-        assert_eq!(one(&hopper, Format::F16, &a, &b, 0.0), 1.0);
-        // 1 + 4 * 2^-25 = 1 + 2^-23 is kept by the 25 bits of Hopper and lost by Ampere's 24.
-        let mut a = vec![0.0; 16];
-        let mut b = vec![0.0; 16];
-        (a[0], b[0]) = (1.0, 1.0);
-        for k in 1..5 {
-            a[k] = f64::powi(2.0, -13);
-            b[k] = f64::powi(2.0, -12);
-        }
-        assert_eq!(one(&hopper, Format::F16, &a, &b, 0.0), 1.0 + f32::EPSILON);
-        let ampere = Model::mma(Generation::Ampere, Format::F16, false);
-        assert_eq!(one(&ampere, Format::F16, &a, &b, 0.0), 1.0);
-    }
-
-    #[test]
-    fn fp8_wgmma_keeps_thirteen_bits() {
-        let m = Model::wgmma(Format::E4m3, false);
-        let mut a = vec![0.0; 32];
-        a[0] = 1.0;
-        let b = a.clone();
-        assert_eq!(one(&m, Format::E4m3, &a, &b, f32::powi(2.0, -14)), 1.0);
-        let kept = 1.0 + f32::powi(2.0, -13);
-        assert_eq!(one(&m, Format::E4m3, &a, &b, f32::powi(2.0, -13)), kept);
-    }
-
-    #[test]
-    fn infinities_and_nans() {
-        let m = Model::wgmma(Format::F16, false);
-        let f = |a: f64, b: f64, c: f32| {
-            let bits = |x: f64| vec![Format::F16.from_f64(x, Round::Nearest, false) as u32];
-            let mut out = [c];
-            let tile = |x| Tile::decode(Format::F16, 1, &bits(x));
-            multiply_add(&m, &tile(a), &tile(b), &mut out);
-            out[0]
-        };
-        assert_eq!(f(f64::INFINITY, 1.0, 0.0), f32::INFINITY);
-        assert_eq!(f(f64::INFINITY, 0.0, 0.0).to_bits(), 0x7fff_ffff);
-        assert_eq!(f(1.0, 1.0, f32::NEG_INFINITY), f32::NEG_INFINITY);
-        assert!(f(f64::INFINITY, 1.0, f32::NEG_INFINITY).is_nan());
-        assert!(f(f64::NAN, 1.0, 0.0).is_nan());
-    }
-
-    #[test]
-    fn integer_saturation() {
-        let mut c = [i32::MAX];
-        multiply_add_int(2, &[127, 127], &[127, 127], &mut c, true);
-        assert_eq!(c[0], i32::MAX);
-        multiply_add_int(2, &[1, 0], &[1, 0], &mut c, false);
-        assert_eq!(c[0], i32::MIN);
-    }
-
-    proptest! {
-        #[test]
-        fn agrees_with_the_definition(
-            a in prop::collection::vec((-2.0f64..2.0, -12i32..4), 16),
-            b in prop::collection::vec((-2.0f64..2.0, -12i32..4), 16),
-            c in -4.0f32..4.0,
-            half: bool,
-        ) {
-            let scale = |v: &Vec<(f64, i32)>| v.iter().map(|(m, e)| m * f64::powi(2.0, *e)).collect::<Vec<_>>();
-            for (format, model) in [
-                (Format::F16, Model::wgmma(Format::F16, half)),
-                (Format::E5m2, Model::wgmma(Format::E5m2, half)),
-            ] {
-                let (a, av) = tile(format, &scale(&a));
-                let (b, bv) = tile(format, &scale(&b));
-                let c = if half { half::f16::from_f32(c).to_f32() } else { c };
-                let mut out = [c];
-                multiply_add(&model, &a, &b, &mut out);
-                prop_assert_eq!(out[0], reference(&model, &av, &bv, c));
-            }
-        }
-    }
-}
+#[path = "tensor_core_tests.rs"]
+mod tests;
