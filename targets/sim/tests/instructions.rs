@@ -388,6 +388,27 @@ fn three_operands_packed_and_video_integers() {
     assert_eq!(r("vset.s32.s32.gt %r9, %r2, %r1;"), 1);
     assert_eq!(r("vset.u32.u32.gt.add %r9, %r1, %r2, %r2;"), 301);
     assert_eq!(r("vset4.u32.u32.lt %r9, %r3, %r4, 0;"), 0x0101_0000);
+    // Numbers of both registers, from the highest; what the mask leaves out is c's, or is not summed up.
+    assert_eq!(
+        r("vadd2.u32.u32.u32 %r9.h1, %r3.h02, %r4.h31, %r2;"),
+        (0x0304 + 0x0403) << 16 | 300
+    );
+    assert_eq!(
+        r("vadd2.u32.u32.u32.add %r9.h1, %r3.h02, %r4.h31, %r2;"),
+        0x0304 + 0x0403 + 300
+    );
+    assert_eq!(
+        r("vset4.u32.u32.le %r9.b20, %r3, %r4.b4567, %r4;"),
+        0x0401_0201
+    );
+    assert_eq!(
+        r("vsub2.s32.s32.s32.sat %r9, %r1.h00, %r3, %r2;"),
+        0xfeee_fcec
+    );
+    assert_eq!(
+        r("vmax4.s32.s32.s32.add %r9.b3, %r1.b0000, %r3.b3333, %r2;"),
+        299
+    );
     assert_eq!(r("vmad.s32.s32.s32 %r9, %r1, %r2, 7;") as i32, -4793);
     // 300's low byte is 44.
     assert_eq!(

@@ -152,6 +152,10 @@ pub struct Video {
     select: [u32; 2],
     /// 1, 2 or 4 numbers in a register.
     parts: u32,
+    /// Of each operand, which numbers of a (from 0) and b (from `parts`) its numbers are.
+    picks: [[u32; 4]; 2],
+    /// The numbers of the result that are computed; the others are c's, or count for nothing in its sum.
+    mask: u32,
     saturate: bool,
     /// What is done with the result and c.
     second: Option<Act>,
@@ -196,11 +200,19 @@ impl Video {
         }
         let width = 32 / self.parts;
         let limit = self.merge.map_or(width, |(_, bits)| bits);
+        let kept = |part: u32| self.mask >> part & 1 == 0;
         let mut out = 0;
         let mut sum = d.get(c);
-        for part in 0..self.parts {
-            let at = |v: u64, select: u32| v >> (part * width + select);
-            let (x, y) = (ta.get(at(a, self.select[0])), tb.get(at(b, self.select[1])));
+        for (part, (&of_a, &of_b)) in (0..self.parts).zip(self.picks[0].iter().zip(&self.picks[1]))
+        {
+            if kept(part) {
+                out |= c & (((1 << width) - 1) << (part * width));
+                continue;
+            }
+            let from = |pick: u32| if pick < self.parts { a } else { b };
+            let at =
+                |pick: u32, i: usize| from(pick) >> (pick % self.parts * width + self.select[i]);
+            let (x, y) = (ta.get(at(of_a, 0)), tb.get(at(of_b, 1)));
             let mut value = self.act.apply(x, y);
             if self.saturate {
                 value = Int { bits: limit, ..d }.saturate(value);
@@ -257,14 +269,28 @@ fn part_of(operand: &Operand) -> Option<(Operand, u32, u32)> {
     Some((Operand::Name(base.into()), n * width, width))
 }
 
-/// Whether an operand selects numbers of a register, such as `.b3210`.
-fn selects(operand: &Operand) -> bool {
+/// The register that an operand of several numbers names, and the numbers that it selects, the lowest first:
+/// `.h10`, `.b7654`.
+fn numbers_of(operand: &Operand, parts: u32) -> Option<(Operand, Vec<u32>)> {
     let Operand::Name(name) = operand else {
-        return false;
+        return None;
     };
-    let part = name.rsplit_once('.').map_or("", |(_, part)| part);
-    let digits = part.strip_prefix(['b', 'h']).unwrap_or("");
-    !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+    let (base, part) = name.rsplit_once('.')?;
+    let digits = part.strip_prefix(if parts == 2 { 'h' } else { 'b' })?;
+    let numbers: Option<Vec<u32>> = digits.chars().rev().map(|c| c.to_digit(10)).collect();
+    Some((Operand::Name(base.into()), numbers?))
+}
+
+/// The operands of a video instruction, as [`Video`] has them.
+struct Chosen {
+    to: Operand,
+    a: Slot,
+    b: Slot,
+    widths: (u32, u32),
+    select: [u32; 2],
+    picks: [[u32; 4]; 2],
+    mask: u32,
+    merge: Option<(u32, u32)>,
 }
 
 fn act(name: &str, clamp: bool) -> Option<Act> {
@@ -329,7 +355,75 @@ impl Lower<'_> {
         })
     }
 
-    /// Video instructions; those of several numbers select and merge no parts.
+    /// The numbers that the operands a and b of `vadd2` and its kin select, of both registers; all in their
+    /// order where nothing is said.
+    fn picked(&mut self, operand: &Operand, parts: u32, first: u32) -> Decoded<(Slot, [u32; 4])> {
+        let mut picks = std::array::from_fn(|i| (first + i as u32) % (2 * parts));
+        let Some((base, numbers)) = numbers_of(operand, parts) else {
+            return Ok((self.src(operand, "b32")?, picks));
+        };
+        if numbers.len() != parts as usize || numbers.iter().any(|&n| n >= 2 * parts) {
+            return Err(self.error(format!(
+                "{operand:?} selects no {parts} numbers of two registers"
+            )));
+        }
+        for (pick, n) in picks.iter_mut().zip(numbers) {
+            *pick = n;
+        }
+        Ok((self.src(&base, "b32")?, picks))
+    }
+
+    /// Where the result goes, and which of its numbers are computed.
+    fn masked(&self, operand: &Operand, parts: u32) -> Decoded<(Operand, u32)> {
+        let Some((base, numbers)) = numbers_of(operand, parts) else {
+            return Ok((operand.clone(), (1 << parts) - 1));
+        };
+        let rising = numbers.windows(2).all(|n| n[0] < n[1]);
+        if numbers.is_empty() || !rising || numbers.iter().any(|&n| n >= parts) {
+            return Err(self.error(format!("{operand:?} masks no numbers of {parts}")));
+        }
+        Ok((base, numbers.iter().fold(0, |mask, n| mask | 1 << n)))
+    }
+
+    /// The operands of an instruction of one number.
+    fn part(&mut self, ops: &[Operand]) -> Decoded<Chosen> {
+        let (a, first_a, width_a) = self.selected(self.nth(ops, 1)?)?;
+        let (b, first_b, width_b) = self.selected(self.nth(ops, 2)?)?;
+        let d = self.nth(ops, 0)?;
+        let (to, merge) = match part_of(d) {
+            Some((base, first, width)) => (base, Some((first, width))),
+            None => (d.clone(), None),
+        };
+        Ok(Chosen {
+            to,
+            a,
+            b,
+            widths: (width_a.unwrap_or(32), width_b.unwrap_or(32)),
+            select: [first_a, first_b],
+            picks: [[0; 4], [1; 4]],
+            mask: 1,
+            merge,
+        })
+    }
+
+    /// The operands of an instruction of two or four numbers.
+    fn numbers(&mut self, ops: &[Operand], parts: u32) -> Decoded<Chosen> {
+        let (a, of_a) = self.picked(self.nth(ops, 1)?, parts, 0)?;
+        let (b, of_b) = self.picked(self.nth(ops, 2)?, parts, parts)?;
+        let (to, mask) = self.masked(self.nth(ops, 0)?, parts)?;
+        Ok(Chosen {
+            to,
+            a,
+            b,
+            widths: (32 / parts, 32 / parts),
+            select: [0; 2],
+            picks: [of_a, of_b],
+            mask,
+            merge: None,
+        })
+    }
+
+    /// Video instructions.
     pub(super) fn video(
         &mut self,
         name: &str,
@@ -351,35 +445,37 @@ impl Lower<'_> {
             (_, &[d, ta, tb]) => (d, ta, tb),
             _ => return Err(self.error(format!("`{name}` takes a type for each operand"))),
         };
-        if parts > 1 && ops.iter().any(selects) {
-            return Err(self.error(format!("unsupported form of `{name}`, which selects parts")));
-        }
-        let (a, at_a, width_a) = self.selected(self.nth(ops, 1)?)?;
-        let (b, at_b, width_b) = self.selected(self.nth(ops, 2)?)?;
-        let whole = 32 / parts;
-        (d.bits, ta.bits, tb.bits) = (32, width_a.unwrap_or(whole), width_b.unwrap_or(whole));
+        d.bits = 32;
+        let chosen = if parts > 1 {
+            self.numbers(ops, parts)?
+        } else {
+            self.part(ops)?
+        };
+        (ta.bits, tb.bits) = chosen.widths;
+        let merge = chosen.merge;
         let second = mods.last().and_then(|m| act(m, false));
-        let merge = part_of(self.nth(ops, 0)?);
         let takes_c = second.is_some() || merge.is_some() || matches!(first, Act::Mad { .. });
         // Those of several parts always name c, which only parts of d that a mask leaves out are taken from.
         if ops.len() != 3 + usize::from(takes_c || parts > 1) {
             return Err(self.error(format!("`{name}` has {} operands", ops.len())));
         }
         Ok(Some(Op::Video(Box::new(Video {
-            d: self.dst(merge.as_ref().map_or(&ops[0], |(base, ..)| base))?,
-            a,
-            b,
+            d: self.dst(&chosen.to)?,
+            a: chosen.a,
+            b: chosen.b,
             c: match ops.get(3) {
                 Some(c) => self.src(c, "b32")?,
                 None => self.constant(0),
             },
             act: first,
             types: [d, ta, tb],
-            select: [at_a, at_b],
+            select: chosen.select,
             parts,
+            picks: chosen.picks,
+            mask: chosen.mask,
             saturate: mods.contains(&"sat"),
             second,
-            merge: merge.map(|(_, first, width)| (first, width)),
+            merge,
         }))))
     }
 }
