@@ -96,6 +96,20 @@ wait: mbarrier.try_wait.parity.shared.b64 %p3, [%r1], 0; {again} ld.shared.u32 %
     assert!(found);
 }
 
+/// A schedule may split a warp in front of the wait: all parts of it give up once.
+#[test]
+fn the_parts_of_a_split_warp_all_give_up() {
+    let body = "setp.eq.u32 %p1, %r0, 0; @%p1 mbarrier.init.shared.b64 [%r1], 1; bar.sync 0;
+setp.eq.u32 %p2, %r0, 32; @%p2 st.shared.u32 [%r1+64], 5; @%p2 mbarrier.arrive.shared.b64 %d2, [%r1];
+mbarrier.try_wait.parity.shared.b64 %p3, [%r1], 0; bar.warp.sync 0xffffffff;
+ld.shared.u32 %r3, [%r1+64]; st.global.u32 [%d1], %r3;";
+    let text = kernel("sm_90a", "", body);
+    let start = Launch::new("k", 1, 64, vec![]);
+    let found = |seed: &u64| !findings(&text, &start, vec![Given::Out(256)], *seed).is_empty();
+    let every_second = |first: u64| (first..60).step_by(2).all(|seed| found(&seed));
+    assert!(every_second(1) || every_second(2));
+}
+
 /// LLVM takes an accumulator of halves apart before the wait; the assembler waits for the value.
 #[test]
 fn an_accumulator_may_be_taken_apart_before_its_wait() {

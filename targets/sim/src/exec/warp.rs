@@ -133,8 +133,8 @@ pub(crate) struct Warp {
     pub(crate) loaded: Vec<usize>,
     /// The first use of one of them: an error unless a wait follows.
     pub(crate) early_use: Option<Box<Finding>>,
-    /// PTX lines of `mbarrier.try_wait` whose last attempt gave up at once.
-    pub(crate) expired: Vec<u32>,
+    /// PTX lines of `mbarrier.try_wait`, and the lanes whose last attempt there gave up at once.
+    pub(crate) expired: Vec<(u32, u32)>,
     /// Values that were loaded from memory that nothing wrote.
     pub(crate) undefined: Option<Box<Undefined>>,
     /// Index of the allocation of the last global access.

@@ -213,12 +213,13 @@ fn one(
 }
 
 /// Whether this attempt of `try_wait` ends without waiting, as when its time limit expires at once. In every
-/// second schedule that is the first one of each warp, so that code which does not try again shows it.
+/// second schedule that is the first one of each lane, so that code which does not try again shows it.
 fn gives_up(ctx: &Ctx<'_, '_>, warp: &Warp) -> bool {
     let (seed, line) = (ctx.launch.options.seed, ctx.inst.line);
     let chosen = seed != 0 && (seed + u64::from(line)).is_multiple_of(2);
     let begun = warp.fragments[ctx.at].wait.is_some();
-    chosen && !begun && !warp.expired.contains(&line)
+    let again = |&(at, lanes): &(u32, u32)| at == line && lanes & ctx.mask != 0;
+    chosen && !begun && !warp.expired.iter().any(again)
 }
 
 /// What those knew who completed the last phase.
@@ -284,7 +285,7 @@ fn wait(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, op: &MbarOp, addrs: &[u64; 32]) 
         let begun = &warp.fragments[ctx.at].wait;
         let timed = matches!(begun, Some(Wait::Mbarrier { timed_out, .. }) if *timed_out);
         if early {
-            warp.expired.push(ctx.inst.line);
+            warp.expired.push((ctx.inst.line, ctx.mask));
         } else if !timed {
             return Ok(Flow::Block(Wait::Mbarrier {
                 rank: rank as u32,
@@ -299,7 +300,14 @@ fn wait(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, op: &MbarOp, addrs: &[u64; 32]) 
     }
     warp.write_pred(ctx.preds, *d, done, ctx.mask);
     if done == ctx.mask {
-        warp.expired.retain(|&line| line != ctx.inst.line);
+        warp.expired.retain_mut(|(line, lanes)| {
+            *lanes &= if *line == ctx.inst.line {
+                !ctx.mask
+            } else {
+                u32::MAX
+            };
+            *lanes != 0
+        });
         return Ok(Flow::Next);
     }
     let at = addrs[ctx.mask.trailing_zeros().min(31) as usize];
