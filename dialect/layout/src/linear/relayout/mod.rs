@@ -8,6 +8,7 @@ mod check;
 mod colouring;
 mod places;
 mod plan;
+mod relay;
 mod stages;
 mod table;
 

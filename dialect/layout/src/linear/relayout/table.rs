@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use super::colouring::colour;
 use super::places::{Marks, Places};
+use super::relay::relayed;
 use super::{Lanes, RelayoutPlan, Step, elements_per_word};
 use crate::axis::Axis;
 use crate::error::{Error, Result};
@@ -24,16 +25,16 @@ const MAX_ENTRIES: usize = 1 << 20;
 type Elements = SmallVec<[(usize, usize); 2]>;
 
 /// A word that lane `from` sends to lane `to`.
-struct Word {
-    from: usize,
-    to: usize,
-    elements: Elements,
+pub(super) struct Word {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) elements: Elements,
 }
 
 /// The steps that turn the distribution `src` into `dst`, of any numbers of lanes and registers.
 ///
 /// Where each element is in one lane only, shuffles are as few as can be for elements of 32 bits and
-/// more without a second hop; with replicas the source is chosen lane by lane, the least loaded first,
+/// more without a second hop; narrower ones go by another lane where that fills words. With replicas the source is chosen lane by lane, the least loaded first,
 /// and one word may serve several lanes.
 ///
 /// # Errors
@@ -44,9 +45,12 @@ pub fn relayout_tables(src: &Table, dst: &Table, elem_bits: u32) -> Result<Relay
     check_tables(src, dst)?;
     let places = Places::new(src);
     let words = words(dst, &places, per_word)?;
-    let per_word = words.iter().map(|w| w.elements.len()).max().unwrap_or(1);
     let rounds = rounds(&words, src.len());
     let count = rounds.iter().map(|r| r + 1).max().unwrap_or(0);
+    if let Some(steps) = relayed((src, dst), &places, &words, per_word, count) {
+        return Ok(RelayoutPlan { elem_bits, steps });
+    }
+    let per_word = words.iter().map(|w| w.elements.len()).max().unwrap_or(1);
     Ok(RelayoutPlan {
         elem_bits,
         steps: steps((src, dst), &places, &words, &rounds, count, per_word),
