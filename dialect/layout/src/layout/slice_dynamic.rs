@@ -87,6 +87,16 @@ fn wrong_rank(shape: &[i64], region: &[Range<i64>]) -> Error {
     }
 }
 
+/// Whether the first iters, so many after the outermost, go on as they come: they are one digit with it.
+fn linear(block: &[Iter], inner: usize) -> bool {
+    let one = |outer: &Iter, inner: &Iter| {
+        inner.extent.checked_mul(inner.stride) == Some(outer.stride)
+            && (inner.axis == outer.axis || inner.stride == 0 && outer.stride == 0)
+    };
+    let mut pairs = block.windows(2).take(inner);
+    pairs.all(|pair| matches!(pair, [a, b] if one(a, b)))
+}
+
 /// The iters and the origin of a dynamic dimension from `start` on.
 fn open_block(block: &[Iter], mut start: i64) -> Result<(Shard, Coord)> {
     let product = |a: i64, b: i64| {
@@ -110,25 +120,13 @@ fn open_block(block: &[Iter], mut start: i64) -> Result<(Shard, Coord)> {
     };
     let (turns, digit) = (start / pivot.extent, start % pivot.extent);
     let passed = product(digit, pivot.stride)?;
-    // Digits that go on as they come are one digit with the dynamic one.
-    let linear = |outer: &Iter, inner: &Iter| {
-        inner.extent.checked_mul(inner.stride) == Some(outer.stride)
-            && (inner.axis == outer.axis || inner.stride == 0 && outer.stride == 0)
-    };
-    if block
-        .windows(2)
-        .take(digits.len())
-        .all(|pair| matches!(pair, [a, b] if linear(a, b)))
-    {
+    if linear(block, digits.len()) {
         origin.add(pivot.axis, product(start, pivot.stride)?)?;
         shard.extend_from_slice(digits);
         shard.extend_from_slice(&whole);
         return Ok((shard, origin));
     }
-    let chained = block
-        .windows(2)
-        .take(before.len())
-        .all(|pair| matches!(pair, [a, b] if linear(a, b)));
+    let chained = linear(block, before.len());
     let (step, half) = (before.last().unwrap_or(dynamic), pivot.extent == 2 * digit);
     let axis = if passed == 0 { step.axis } else { pivot.axis };
     let one_axis = step.stride == 0 || step.axis == axis;

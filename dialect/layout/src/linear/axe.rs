@@ -205,13 +205,8 @@ fn plain_layout(
     Layout::new(iters, [], Coord::new(), swizzle)
 }
 
-/// The distribution over registers and lanes of a layout with the axes `reg` and `lane` alone:
-/// replicas on them are broadcast. The tile index is the logical index of the layout.
-///
-/// # Errors
-/// `None` when the layout is not F2-linear or leaves a register of a lane without an element (see
-/// [`super::table_of_layout`] for those); `Invalid` when it has another axis; `Overflow`.
-pub fn distribution_of_layout(layout: &Layout, reg: Axis, lane: Axis) -> Result<Distribution> {
+/// The places that the bits of elements, and then of replicas, stand for; and how many are of elements.
+fn place_bits(layout: &Layout, reg: Axis, lane: Axis) -> Result<(Vec<(Axis, i64)>, usize)> {
     if let Some(other) = layout.axes().iter().find(|a| **a != reg && **a != lane) {
         return Err(Error::invalid(format!(
             "a register distribution: expected the axes {reg} and {lane}, got {other}"
@@ -224,14 +219,21 @@ pub fn distribution_of_layout(layout: &Layout, reg: Axis, lane: Axis) -> Result<
     }
     let mut bits = bits_of(layout.shard())?;
     let logical = bits.len();
-    let moving: Vec<Iter> = layout
-        .replica()
-        .iter()
-        .copied()
-        .filter(|i| i.extent > 1 && i.stride != 0)
-        .collect();
+    let replica = layout.replica().iter().copied();
+    let moving: Vec<Iter> = replica.filter(|i| i.extent > 1 && i.stride != 0).collect();
     bits.extend(bits_of(&moving)?);
     check_disjoint(&bits)?;
+    Ok((bits, logical))
+}
+
+/// The distribution over registers and lanes of a layout with the axes `reg` and `lane` alone:
+/// replicas on them are broadcast. The tile index is the logical index of the layout.
+///
+/// # Errors
+/// `None` when the layout is not F2-linear or leaves a register of a lane without an element (see
+/// [`super::table_of_layout`] for those); `Invalid` when it has another axis; `Overflow`.
+pub fn distribution_of_layout(layout: &Layout, reg: Axis, lane: Axis) -> Result<Distribution> {
+    let (bits, logical) = place_bits(layout, reg, lane)?;
     let on = |axis| {
         bits.iter()
             .filter(move |b| b.0 == axis)

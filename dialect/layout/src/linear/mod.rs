@@ -44,6 +44,7 @@ mod relayout;
 mod shared;
 mod shared_tables;
 mod triton;
+mod triton_layout;
 mod triton_text;
 
 #[cfg(test)]
@@ -58,4 +59,5 @@ pub use relayout::{
 };
 pub use shared::{Access, Distribution3, SharedPlan, shared_plan};
 pub use shared_tables::{SharedSide, SharedTablePlan, shared_tables};
-pub use triton::{TritonEncoding, layout_of_linear, linear_of_layout};
+pub use triton::TritonEncoding;
+pub use triton_layout::{layout_of_linear, linear_of_layout};

@@ -205,17 +205,15 @@ impl MemoryOrder {
         });
         let moved = order.clone();
         let straight = |direction: u64| direction ^ apply(&moved, split.reduce(direction).1);
-        // What both sides' accesses cover: a vector, or a word.
-        let mut covered = vector.len();
-        while elem_bytes << covered < WORD_BYTES {
-            if order.len() == covered {
-                match all.iter().find(|&&direction| whole.insert(direction, 0)) {
-                    Some(&direction) => order.push(straight(direction)),
-                    None => break,
-                }
-            }
-            covered += 1;
-        }
+        let covered = fill_word(
+            &mut order,
+            &mut whole,
+            (vector.len(), elem_bytes),
+            |whole| {
+                let fresh = all.iter().find(|&&direction| whole.insert(direction, 0));
+                fresh.map(|&direction| straight(direction))
+            },
+        );
         let (inner, beyond) = order.split_at(covered.min(order.len()));
         let width = WAVEFRONT_BYTES / (elem_bytes << vector.len()).max(WORD_BYTES);
         let bank_bits = width.ilog2() as usize;
@@ -239,11 +237,7 @@ impl MemoryOrder {
         let banks = banks.into_iter().skip(beyond.len()).map(straight);
         let outer: Vec<u64> = banks.chain(rows.into_iter().map(inside)).collect();
         order.extend(outer);
-        // Indices that the source does not reach, so that the map has an inverse.
-        let mut whole = Basis::of(&order);
-        let used = all.iter().fold(0, |used, d| used | d);
-        let bits = (u64::BITS - used.leading_zeros()) as usize;
-        order.extend(extend(&mut whole, (0..bits.min(MAX_BITS)).map(|k| 1 << k)));
+        order.extend(unreached(&order, &all));
         let bits = |side: bool| vector.len() + if side { wide_part.len() } else { 0 };
         Self {
             directions: order,
@@ -251,6 +245,35 @@ impl MemoryOrder {
             load_bits: bits(!storing),
         }
     }
+}
+
+/// What the accesses of both sides cover: a vector of so many directions, or a word, which `next` fills with
+/// directions that are not in its span yet.
+fn fill_word(
+    order: &mut Vec<u64>,
+    whole: &mut Basis,
+    (vector, elem_bytes): (usize, usize),
+    next: impl Fn(&mut Basis) -> Option<u64>,
+) -> usize {
+    let mut covered = vector;
+    while elem_bytes << covered < WORD_BYTES {
+        if order.len() == covered {
+            match next(whole) {
+                Some(direction) => order.push(direction),
+                None => break,
+            }
+        }
+        covered += 1;
+    }
+    covered
+}
+
+/// Indices that the source does not reach, so that the map has an inverse.
+fn unreached(order: &[u64], all: &[u64]) -> Vec<u64> {
+    let used = all.iter().fold(0, |used, d| used | d);
+    let bits = (u64::BITS - used.leading_zeros()) as usize;
+    let units = (0..bits.min(MAX_BITS)).map(|k| 1 << k);
+    extend(&mut Basis::of(order), units)
 }
 
 /// Directions of `registers` beside those `given`, `limit` in all, those first that no thread moves

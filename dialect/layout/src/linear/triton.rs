@@ -7,9 +7,8 @@
 
 use std::collections::BTreeMap;
 
-use super::axe::{columns_of_layout, layout_of_columns};
-use super::columns::Columns;
 use super::named::LinearLayout;
+use super::triton_layout::layout_of_linear;
 use crate::axis::Axis;
 use crate::error::{Error, Result};
 use crate::iter::Iter;
@@ -82,11 +81,11 @@ fn name(name: &str) -> Result<Axis> {
 }
 
 /// `dim0`, `dim1`, ...
-fn out_dim(dim: usize) -> Result<Axis> {
+pub(super) fn out_dim(dim: usize) -> Result<Axis> {
     Axis::new(&format!("dim{dim}"))
 }
 
-fn bits(extent: i64, what: &str) -> Result<usize> {
+pub(super) fn bits(extent: i64, what: &str) -> Result<usize> {
     if extent < 1 || !extent.unsigned_abs().is_power_of_two() {
         return Err(Error::invalid(format!(
             "{what}: expected a power of two, got {extent}"
@@ -169,7 +168,7 @@ fn mma_tile(
 }
 
 /// The images of the bits of each input, one value an output.
-fn images(layout: &LinearLayout) -> Result<Vec<(Axis, Vec<Vec<u64>>)>> {
+pub(super) fn images(layout: &LinearLayout) -> Result<Vec<(Axis, Vec<Vec<u64>>)>> {
     let of = |&(input, bits): &(Axis, usize)| -> Result<(Axis, Vec<Vec<u64>>)> {
         let image = |bit: usize| -> Result<Vec<u64>> {
             let at = layout.apply(&[(input, 1 << bit)])?;
@@ -238,7 +237,6 @@ impl TritonEncoding {
     /// `Unsupported` for dot operands of other parents than `nvidia_mma`, and for padding, which is no linear
     /// layout ([`TritonEncoding::to_layout`] is an Axe layout).
     pub fn to_linear(&self, shape: &[i64]) -> Result<LinearLayout> {
-        let rank = shape.len();
         match self {
             Self::Blocked {
                 size_per_thread,
@@ -250,37 +248,14 @@ impl TritonEncoding {
                 let tile = part("register", size_per_thread)?
                     .product(&part("lane", threads_per_warp)?)?
                     .product(&part("warp", warps_per_cta)?)?;
-                check_rank(tile.outputs().len(), rank)?;
+                check_rank(tile.outputs().len(), shape.len())?;
                 fill(tile, shape, &DISTRIBUTED)
             }
             Self::NvidiaMma {
                 version,
                 warps_per_cta,
                 instr_shape,
-            } => {
-                check_rank(warps_per_cta.len(), rank)?;
-                let tile = instr_shape
-                    .get(..2.max(rank.min(instr_shape.len())))
-                    .unwrap_or(&[]);
-                let tile = if *version == 3 {
-                    instr_shape.get(..2).unwrap_or(&[])
-                } else {
-                    tile
-                };
-                check_rank(tile.len(), rank)?;
-                let order = matrix_order(rank, true);
-                let warps = standard(
-                    "warp",
-                    warps_per_cta,
-                    &matrix_order(rank, *version != 3),
-                    None,
-                )?;
-                fill(
-                    mma_tile(tile, 2, &order, &order)?.product(&warps)?,
-                    shape,
-                    &DISTRIBUTED,
-                )
-            }
+            } => accumulator(*version, warps_per_cta, instr_shape, shape),
             Self::DotOperand {
                 index,
                 k_width,
@@ -329,6 +304,33 @@ fn check_rank(got: usize, expected: usize) -> Result<()> {
         expected,
         got,
     })
+}
+
+/// What `mma` (version 2) and `wgmma` (version 3) accumulate.
+fn accumulator(
+    version: i64,
+    warps_per_cta: &[i64],
+    instr_shape: &[i64],
+    shape: &[i64],
+) -> Result<LinearLayout> {
+    let rank = shape.len();
+    check_rank(warps_per_cta.len(), rank)?;
+    let dims = if version == 3 {
+        2
+    } else {
+        2.max(rank.min(instr_shape.len()))
+    };
+    let tile = instr_shape.get(..dims).unwrap_or(&[]);
+    check_rank(tile.len(), rank)?;
+    let order = matrix_order(rank, true);
+    let warps = standard(
+        "warp",
+        warps_per_cta,
+        &matrix_order(rank, version != 3),
+        None,
+    )?;
+    let whole = mma_tile(tile, 2, &order, &order)?.product(&warps)?;
+    fill(whole, shape, &DISTRIBUTED)
 }
 
 fn dot_operand(
@@ -472,177 +474,4 @@ fn padded(paddings: &[(i64, i64)], order: &[usize], shape: &[i64]) -> Result<Lay
         .flat_map(|bits| bits.iter().rev())
         .map(|&stride| Iter::new(2, stride, Axis::M));
     Ok(Layout::from_shard(iters)?.canonicalize())
-}
-
-/// Triton's names, and those of Axe.
-const NAMES: [(&str, &str); 2] = [("register", "reg"), ("offset", "m")];
-
-fn axe_name(axis: Axis) -> Result<Axis> {
-    let found = NAMES.iter().find(|(triton, _)| *triton == axis.name());
-    found.map_or(Ok(axis), |(_, axe)| Axis::new(axe))
-}
-
-fn triton_name(axis: Axis) -> Result<Axis> {
-    let found = NAMES.iter().find(|(_, axe)| *axe == axis.name());
-    found.map_or(Ok(axis), |(triton, _)| Axis::new(triton))
-}
-
-/// The Axe layout from the row-major index over the outputs to the inputs of `layout`: inputs that map to 0
-/// are replicas, `register` is the axis `reg` and `offset` is `m`.
-///
-/// # Errors
-/// `None` when two inputs name one element without being 0, elements are missing, or a place is no sum of
-/// digits, swizzle included.
-pub fn layout_of_linear(layout: &LinearLayout) -> Result<Layout> {
-    let mut weights = Vec::new();
-    let mut below = layout.outputs().iter().map(|(_, bits)| bits).sum::<usize>();
-    for (_, bits) in layout.outputs() {
-        below -= bits;
-        weights.push(below);
-    }
-    let total = layout.outputs().iter().map(|(_, bits)| bits).sum::<usize>();
-    let (mut moving, mut places, mut replica) = (Vec::new(), Vec::new(), Vec::new());
-    for (input, images) in images(layout)? {
-        let axis = axe_name(input)?;
-        for (bit, image) in images.iter().enumerate() {
-            let index = image
-                .iter()
-                .zip(&weights)
-                .fold(0, |sum, (value, weight)| sum | value << weight);
-            let index =
-                i64::try_from(index).map_err(|_| Error::overflow("an index of a linear layout"))?;
-            if index == 0 {
-                replica.push(Iter::new(2, 1 << bit, axis));
-            } else {
-                moving.push(index);
-                places.push((axis, bit));
-            }
-        }
-    }
-    if moving.len() != total {
-        return Err(Error::none(format!(
-            "no layout: {} bits of places that move, {total} bits of elements",
-            moving.len()
-        )));
-    }
-    let inverse = Columns::try_from(moving)?.inverse()?;
-    let mut columns: BTreeMap<Axis, Vec<i64>> = BTreeMap::new();
-    for &(axis, _) in &places {
-        columns.entry(axis).or_insert_with(|| vec![0; total]);
-    }
-    for (index, &chosen) in inverse.as_slice().iter().enumerate() {
-        for (at, &(axis, bit)) in places.iter().enumerate() {
-            if let Some(column) = columns
-                .get_mut(&axis)
-                .and_then(|columns| columns.get_mut(index))
-            {
-                *column |= ((chosen >> at & 1) << bit).cast_signed();
-            }
-        }
-    }
-    let columns = columns
-        .into_iter()
-        .map(|(axis, columns)| Ok((axis, Columns::try_from(columns)?)));
-    let found = layout_of_columns(&columns.collect::<Result<_>>()?)?;
-    Ok(found.with_replica(replica)?.canonicalize())
-}
-
-/// The linear layout whose Axe layout is `layout` on `shape`, with Triton's names of places.
-///
-/// # Errors
-/// `None` when the layout is not linear over F2, or leaves places empty; `Invalid` when the shape is not
-/// admitted or no power of two.
-pub fn linear_of_layout(layout: &Layout, shape: &[i64]) -> Result<LinearLayout> {
-    layout.check_shape(shape, "shape of a linear layout")?;
-    let bare = layout.clone().with_replica([])?;
-    let mut rows: BTreeMap<Axis, Vec<u64>> = BTreeMap::new();
-    for (axis, columns) in columns_of_layout(&bare)? {
-        rows.insert(axis, columns.as_slice().to_vec());
-    }
-    let total = rows.values().map(Vec::len).max().unwrap_or(0);
-    // Replicas are bits more.
-    let mut more = Vec::new();
-    for iter in layout.canonicalize().replica() {
-        for bit in 0..bits(iter.extent, "extent of a replica")? {
-            let step = iter.stride.checked_shl(bit as u32).filter(|step| *step > 0);
-            more.push((
-                iter.axis,
-                step.ok_or_else(|| Error::overflow("a replica's stride"))?
-                    .unsigned_abs(),
-            ));
-        }
-    }
-    let mut axes: Vec<Axis> = rows
-        .keys()
-        .copied()
-        .chain(more.iter().map(|(axis, _)| *axis))
-        .collect();
-    axes.sort_by_key(|axis| {
-        let known = ["reg", "m", "lane", "warp", "block"]
-            .iter()
-            .position(|name| *name == axis.name());
-        (known.unwrap_or(usize::MAX), *axis)
-    });
-    axes.dedup();
-    let width = |axis: &Axis| {
-        let own = rows
-            .get(axis)
-            .into_iter()
-            .flatten()
-            .fold(0, |all, value| all | value);
-        let all = more
-            .iter()
-            .filter(|(of, _)| of == axis)
-            .fold(own, |all, (_, value)| all | value);
-        (u64::BITS - all.leading_zeros()) as usize
-    };
-    let widths: Vec<usize> = axes.iter().map(width).collect();
-    let place = |values: &dyn Fn(Axis) -> u64| -> Result<i64> {
-        let (mut sum, mut shift) = (0_u64, 0);
-        for (axis, width) in axes.iter().zip(&widths) {
-            sum |= values(*axis).checked_shl(shift).unwrap_or(0);
-            shift += *width as u32;
-        }
-        i64::try_from(sum).map_err(|_| Error::overflow("a place of a linear layout"))
-    };
-    let mut columns = Vec::new();
-    for index in 0..total {
-        columns.push(place(&|axis| {
-            rows.get(&axis)
-                .and_then(|row| row.get(index))
-                .copied()
-                .unwrap_or(0)
-        })?);
-    }
-    for &(of, value) in &more {
-        columns.push(place(&|axis| if axis == of { value } else { 0 })?);
-    }
-    if columns.len() != widths.iter().sum::<usize>() {
-        return Err(Error::none("no linear layout: some places hold nothing"));
-    }
-    let inverse = Columns::try_from(columns)?.inverse()?;
-    let sizes: Vec<usize> = shape
-        .iter()
-        .map(|&extent| bits(extent, "shape of a linear layout"))
-        .collect::<Result<_>>()?;
-    let mut from = 0;
-    let mut inputs = Vec::new();
-    for (axis, width) in axes.iter().zip(&widths) {
-        let bases = inverse.as_slice().iter().skip(from).take(*width);
-        let split = |index: &u64| -> Vec<u64> {
-            let mut below = total;
-            let part = |bits: &usize| {
-                below -= bits;
-                index >> below & ((1 << bits) - 1)
-            };
-            sizes.iter().map(part).collect()
-        };
-        inputs.push((triton_name(*axis)?, bases.map(split).collect()));
-        from += width;
-    }
-    let outputs = sizes
-        .iter()
-        .enumerate()
-        .map(|(dim, &bits)| Ok((out_dim(dim)?, bits)));
-    LinearLayout::new(inputs, outputs.collect::<Result<_>>()?)
 }

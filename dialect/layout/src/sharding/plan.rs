@@ -334,34 +334,28 @@ fn join(last: &mut Collective, next: &Collective) -> bool {
             (axis.size, *at) = (axis.size * next.size, *at * next.size + there);
             true
         }
-        // The last digits of a dimension go first.
         (
             Collective::Part {
-                dim: Some(dim),
+                dim,
                 axes,
                 reduction,
             },
             Collective::Part {
-                dim: Some(same),
+                dim: same,
                 axes: more,
                 reduction: kind,
             },
         ) if dim == same && reduction == kind => {
-            *axes = merged(more.iter().chain(axes.iter()).copied());
+            // The last digits of a dimension go first.
+            let backward = dim.is_some();
+            let (first, then) = if backward {
+                (more, &*axes)
+            } else {
+                (&*axes, more)
+            };
+            *axes = merged(first.iter().chain(then).copied());
             true
         }
-        (
-            Collective::Part {
-                dim: None,
-                axes,
-                reduction,
-            },
-            Collective::Part {
-                dim: None,
-                axes: more,
-                reduction: same,
-            },
-        ) if reduction == same => append(axes, more),
         _ => false,
     }
 }
