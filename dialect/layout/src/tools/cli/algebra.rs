@@ -15,6 +15,7 @@ use crate::{DYNAMIC, Layout};
 pub(super) enum AlgebraCommand {
     /// Print a layout in its textual form, or as JSON.
     Print {
+        /// A layout, such as 'S[(8, 4) : (4@lane, 1@reg)]', or its JSON.
         #[arg(value_parser = parse_layout)]
         layout: Layout,
         /// The JSON of the exchange format.
@@ -39,6 +40,7 @@ pub(super) enum AlgebraCommand {
     },
     /// Which logical indices live at a point.
     Invert {
+        /// A layout, such as 'S[(8, 4) : (4@lane, 1@reg)]', or its JSON.
         #[arg(value_parser = parse_layout)]
         layout: Layout,
         /// A point such as lane=3,reg=1 (repeatable).
@@ -60,9 +62,9 @@ pub(super) enum AlgebraCommand {
         #[arg(long, value_parser = parse_numbers)]
         to: Numbers,
     },
-    /// Find the outer layout of a tiling, given the inner one.
+    /// Find the outer layout of a tiling (the first), given the inner one (the second).
     TileOf(Pair),
-    /// Find the inner layout of a tiling, given the outer one.
+    /// Find the inner layout of a tiling (the first), given the outer one (the second).
     TileOfOuter(Pair),
     /// Superpose two layouts on interleaved domains.
     DirectSum(Pair),
@@ -79,6 +81,7 @@ pub(super) enum AlgebraCommand {
     },
     /// Span on an axis.
     Span {
+        /// A layout, such as 'S[(8, 4) : (4@lane, 1@reg)]', or its JSON.
         #[arg(value_parser = parse_layout)]
         layout: Layout,
         /// The axis.
@@ -123,12 +126,14 @@ pub(super) enum AlgebraCommand {
 
 #[derive(Debug, Args)]
 pub(super) struct One {
+    /// A layout, such as 'S[(8, 4) : (4@lane, 1@reg)]', or its JSON.
     #[arg(value_parser = parse_layout)]
     layout: Layout,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct Shaped {
+    /// A layout, such as 'S[(8, 4) : (4@lane, 1@reg)]', or its JSON.
     #[arg(value_parser = parse_layout)]
     layout: Layout,
     /// Logical shape, such as 8,16.
@@ -138,8 +143,10 @@ pub(super) struct Shaped {
 
 #[derive(Debug, Args)]
 pub(super) struct Pair {
+    /// The first layout, such as 'S[(8, 4) : (4@lane, 1@reg)]', or its JSON.
     #[arg(value_parser = parse_layout)]
     a: Layout,
+    /// The second layout.
     #[arg(value_parser = parse_layout)]
     b: Layout,
     /// Shape of the first.

@@ -155,6 +155,21 @@ mod tests {
     }
 
     #[test]
+    fn every_argument_of_every_command_is_described() {
+        use clap::CommandFactory;
+        let shell = Shell::command();
+        let commands: Vec<_> = shell.get_subcommands().collect();
+        assert!(commands.len() > 20);
+        for command in commands {
+            assert!(command.get_about().is_some(), "{}", command.get_name());
+            for argument in command.get_arguments() {
+                let (of, name) = (command.get_name(), argument.get_id());
+                assert!(argument.get_help().is_some(), "{of}: {name}");
+            }
+        }
+    }
+
+    #[test]
     fn layouts_are_read_in_every_form() {
         let want = parse_layout("S[(8, 4) : (4@lane, 1)]").unwrap();
         for text in [
