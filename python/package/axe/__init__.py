@@ -5,12 +5,13 @@
 >>> lanes.apply(2, 5, shape=(8, 8))
 {'lane': 10, 'reg': 1}
 
-`compile` makes a kernel package of a module, `Package` runs it: in the simulator, on the host, on a GPU. `axe.torch` and
-`axe.jax` convert what those frameworks trace.
+`compile` makes a kernel package of a module, `Package` runs it: in the simulator, on the host, on a GPU. `simulate_kernel`
+runs anyone's PTX. `axe.torch` and `axe.jax` convert what those frameworks trace.
 """
 
 from axe._axe import AxeError, DeviceError, LayoutError, PackageError, __version__
 from axe._compile import CompileError, Diagnostic, compile, default_target, targets
+from axe._kernel import simulate_kernel
 from axe._layout import Layout
 from axe._package import Decision, Finding, Package, SimulationError
 
@@ -29,5 +30,6 @@ __all__ = [
     "__version__",
     "compile",
     "default_target",
+    "simulate_kernel",
     "targets",
 ]

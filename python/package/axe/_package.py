@@ -186,7 +186,7 @@ class Package:
         which raise `SimulationError`. `seed` chooses the interleaving of warps, `ctas` runs the first of each grid alone.
         """
         outputs, report = self._package.simulate(self._given(inputs), dims or {}, check, seed, ctas, threads)
-        findings = [_finding(launch["kernel"], each) for launch in json.loads(report) for each in launch["findings"]]
+        findings = [finding(launch["kernel"], each) for launch in json.loads(report) for each in launch["findings"]]
         if findings:
             raise SimulationError(findings)
         return _one([_tensors.made(*output) for output in outputs])
@@ -218,7 +218,8 @@ class Package:
         return Package.from_bytes, (self.to_bytes(),)
 
 
-def _finding(kernel: str, each: dict[str, Any]) -> Finding:
+def finding(kernel: str, each: dict[str, Any]) -> Finding:
+    """A finding of the simulator's report."""
     place = each.get("place") or {}
     return Finding(kernel, str(each.get("kind")), str(each.get("message")), place.get("line"), each)
 
