@@ -2,7 +2,7 @@
 
 use axe_package::dtype::DType;
 use axe_trn::facts::chip::{CHIPS, chip};
-use axe_trn::plan::{Blocks, Matmul, Order, bound};
+use axe_trn::plan::{Blocks, Lead, Matmul, Order, bound};
 use axe_trn::program::Program;
 use axe_trn::run::{execute, memory};
 use axe_trn::{rules, sync, time};
@@ -87,6 +87,7 @@ fn blocks_and_their_tails_add_up() {
         n: 512,
         k: 128,
         peeled: true,
+        lead: None,
     };
     for (chip, orders) in [
         ("trn1", PLAIN),
@@ -96,8 +97,13 @@ fn blocks_and_their_tails_add_up() {
     ] {
         for depth in [128, 200, 300, 640, 650] {
             let matmul = problem([140, depth, 530], orders, DType::BF16, DType::F32);
-            for peeled in [true, false] {
-                let blocks = Blocks { peeled, ..blocks };
+            let lead = Lead { m: 256, k: 256 };
+            for (peeled, lead) in [(true, None), (false, None), (true, Some(lead))] {
+                let blocks = Blocks {
+                    peeled,
+                    lead,
+                    ..blocks
+                };
                 check(
                     &matmul,
                     &matmul.with_blocks("matmul", chip, blocks).unwrap(),
@@ -110,6 +116,7 @@ fn blocks_and_their_tails_add_up() {
         n: 1024,
         k: 768,
         peeled: true,
+        lead: None,
     };
     let matmul = problem([300, 1600, 40], PLAIN, DType::F32, DType::BF16);
     check(
@@ -183,6 +190,7 @@ fn what_has_no_program_is_declined() {
         n: 2048,
         k: 8192,
         peeled: true,
+        lead: None,
     };
     let why = problem([8192; 3], DIRECT, bf16, f32)
         .with_blocks("matmul", "trn1", huge)
@@ -194,6 +202,7 @@ fn what_has_no_program_is_declined() {
         n: 512,
         k: 128,
         peeled: true,
+        lead: None,
     };
     assert!(
         problem([256; 3], DIRECT, bf16, f32)

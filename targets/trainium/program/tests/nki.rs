@@ -103,6 +103,7 @@ fn planned(chip: &str) -> Sample {
         n: 512,
         k: 128,
         peeled: chip == "trn1",
+        lead: None,
     };
     let program = matmul.with_blocks("matmul", chip, blocks).unwrap();
     let [a, b] =

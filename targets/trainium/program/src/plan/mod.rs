@@ -1,5 +1,6 @@
 //! Programs for operators of any size: tiles that fit the memories, loads that overlap with work, chosen by the cost model.
 
+mod attention;
 pub mod graph;
 mod matmul;
 mod operand;
@@ -8,7 +9,8 @@ pub mod rows;
 mod simplify;
 mod values;
 
-pub use matmul::{Blocks, Fused, Matmul, bound};
+pub use attention::{Attention, attention_bound};
+pub use matmul::{Blocks, Fused, Lead, Matmul, bound};
 pub use operand::Order;
 
 use crate::facts::chip::Chip;
@@ -60,6 +62,45 @@ fn parts(
     }
     if size % unit > 0 {
         fill(b, part(whole.into(), size % unit));
+    }
+}
+
+/// Calls `first` for the parts of `size` in steps of `unit`, and `then` for each part after `first` of the next one: what
+/// `first` does for the next part overlaps with what `then` does for this one.
+fn ahead(
+    b: &mut Builder,
+    name: &str,
+    (size, unit): (i64, i64),
+    first: &mut dyn FnMut(&mut Builder, Part),
+    then: &mut dyn FnMut(&mut Builder, Part),
+) {
+    let (whole, tail) = (size / unit, size % unit);
+    let part = |index: Expr, size| Part {
+        at: index.clone().times(unit),
+        index,
+        size,
+    };
+    let last = whole - 1;
+    if whole > 0 {
+        first(b, part(0.into(), unit));
+    }
+    let mut both = |b: &mut Builder, index: Expr| {
+        first(b, part(index.clone().plus(1), unit));
+        then(b, part(index, unit));
+    };
+    match last {
+        ..=0 => {}
+        1 => both(b, 0.into()),
+        _ => b.repeat(name, 0, last, 1, both),
+    }
+    if tail > 0 {
+        first(b, part(whole.into(), tail));
+    }
+    if whole > 0 {
+        then(b, part(last.into(), unit));
+    }
+    if tail > 0 {
+        then(b, part(whole.into(), tail));
     }
 }
 

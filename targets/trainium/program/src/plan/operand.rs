@@ -4,7 +4,7 @@ use super::{Part, parts};
 use crate::facts::chip::{Chip, Generation};
 use crate::facts::memory::PARTITIONS;
 use crate::program::build::Tile;
-use crate::program::{Builder, Expr, Op, Space};
+use crate::program::{Builder, Expr, Function, Op, Space, View};
 use axe_package::dtype::DType;
 
 /// How an operand lies in HBM.
@@ -71,20 +71,16 @@ impl Operand {
         )
     }
 
-    /// Loads one chunk of K where the operand needs no transpose.
+    /// Loads one chunk of K into a chunk of the tile, where the operand needs no transpose.
     pub fn load_chunk(
         &self,
         b: &mut Builder,
         to: &Tile,
         batch: &Expr,
-        chunk: &Part,
+        (chunk, into): (&Part, Expr),
         columns: (Expr, i64),
     ) {
-        let into = to.part([
-            (0.into(), chunk.size),
-            (chunk.index.clone(), 1),
-            (0.into(), columns.1),
-        ]);
+        let into = to.part([(0.into(), chunk.size), (into, 1), (0.into(), columns.1)]);
         let at = self.row(batch, chunk.at.clone());
         b.dma_copy(into, self.tensor.part([(at, chunk.size), columns]));
     }
@@ -105,18 +101,29 @@ impl Operand {
         (begin, columns): (&Expr, i64),
     ) {
         let name = format!("{}_c", self.name);
-        let by_dma = self.turned_by_dma(chip);
         parts(b, &name, (begin, columns, PARTITIONS), &mut |b, part| {
-            let part = Turned {
-                from: (self.row(batch, part.at.clone()), part.size),
-                part,
-            };
-            if by_dma {
-                self.turn_by_dma(b, to, (k0, k), &part);
-            } else {
-                self.turn_by_products(b, chip, to, (k0, k), &part);
-            }
+            self.turn(b, chip, to, batch, (k0, k), part);
         });
+    }
+
+    /// Loads and transposes a block of K of 128 columns, rows of the tensor, or fewer.
+    pub fn turn(
+        &self,
+        b: &mut Builder,
+        chip: &Chip,
+        to: &Tile,
+        batch: &Expr,
+        k: (&Expr, i64),
+        part: Part,
+    ) {
+        let part = Turned {
+            from: (self.row(batch, part.at.clone()), part.size),
+            part,
+        };
+        match self.turned_by_dma(chip) {
+            true => self.turn_by_dma(b, to, k, &part),
+            false => self.turn_by_products(b, chip, to, k, &part),
+        }
     }
 
     /// One transposing transfer a chunk of K; each is a queue of its own, so that they are issued side by side.
@@ -154,34 +161,13 @@ impl Operand {
             rows.all(),
             self.tensor.part([turned.from.clone(), (k0.clone(), k)]),
         );
-        // PSUM holds transposes as f32 on trn1, in their own type later (ISA).
-        let dtype = match chip.generation {
-            Generation::Gen2 => DType::F32,
-            Generation::Gen3 => self.dtype,
-        };
-        let name = format!("{}_turned", self.name);
+        let name = format!("{}_t", self.name);
         parts(
             b,
-            &format!("{}_t", self.name),
+            &name,
             (&0.into(), k, PARTITIONS * TURNED),
             &mut |b, group| {
-                let chunks = (group.size + PARTITIONS - 1) / PARTITIONS;
-                let shape = [group.size.min(PARTITIONS), chunks, part.size];
-                let turned = b.tile(&name, Space::Psum, &shape, dtype, 2);
-                for chunk in 0..chunks {
-                    let size = PARTITIONS.min(group.size - chunk * PARTITIONS);
-                    b.op(Op::NcTranspose {
-                        dst: turned.part([
-                            (0.into(), size),
-                            (chunk.into(), 1),
-                            (0.into(), part.size),
-                        ]),
-                        data: rows.part([
-                            (0.into(), part.size),
-                            (group.at.clone().plus(chunk * PARTITIONS), size),
-                        ]),
-                    });
-                }
+                let turned = self.transposes(b, chip, &rows, &group, part);
                 let (whole, tail) = (group.size / PARTITIONS, group.size % PARTITIONS);
                 let first = group.index.clone().times(TURNED);
                 for (begin, chunks, size) in [(0, whole, PARTITIONS), (whole, 1, tail)] {
@@ -191,19 +177,62 @@ impl Operand {
                             (begin.into(), chunks),
                             (0.into(), part.size),
                         ]);
-                        b.copy(
-                            place(to, first.clone().plus(begin), chunks, size, part),
-                            from,
-                        );
+                        let into = place(to, first.clone().plus(begin), chunks, size, part);
+                        evict(b, into, from);
                     }
                 }
             },
         );
     }
+
+    /// Chunks of K of rows, transposed into one bank of PSUM.
+    fn transposes(
+        &self,
+        b: &mut Builder,
+        chip: &Chip,
+        rows: &Tile,
+        group: &Part,
+        part: &Part,
+    ) -> Tile {
+        // PSUM holds transposes as f32 on trn1, in their own type later (ISA).
+        let dtype = match chip.generation {
+            Generation::Gen2 => DType::F32,
+            Generation::Gen3 => self.dtype,
+        };
+        let chunks = (group.size + PARTITIONS - 1) / PARTITIONS;
+        let shape = [group.size.min(PARTITIONS), chunks, part.size];
+        let turned = b.tile(
+            &format!("{}_turned", self.name),
+            Space::Psum,
+            &shape,
+            dtype,
+            2,
+        );
+        for chunk in 0..chunks {
+            let size = PARTITIONS.min(group.size - chunk * PARTITIONS);
+            b.op(Op::NcTranspose {
+                dst: turned.part([(0.into(), size), (chunk.into(), 1), (0.into(), part.size)]),
+                data: rows.part([
+                    (0.into(), part.size),
+                    (group.at.clone().plus(chunk * PARTITIONS), size),
+                ]),
+            });
+        }
+        turned
+    }
+}
+
+/// Copies from PSUM on the scalar engine, which is faster at it than the vector engine, except where that has its modes
+/// for 16-bit types (ISA; A2).
+pub(super) fn evict(b: &mut Builder, to: View, from: View) {
+    match b.dtype(&from).bytes() {
+        2 => b.copy(to, from),
+        _ => b.activation(to, from, Function::Copy, None, 1.0, None),
+    }
 }
 
 /// The place of `chunks` chunks of K with `rows` rows, and of a part of the columns.
-fn place(to: &Tile, chunk: Expr, chunks: i64, rows: i64, part: &Part) -> crate::program::View {
+fn place(to: &Tile, chunk: Expr, chunks: i64, rows: i64, part: &Part) -> View {
     to.part([
         (0.into(), rows),
         (chunk, chunks),

@@ -2,7 +2,7 @@
 //!
 //! An instruction starts when its engine is free, what it depends on is there, and, on trn1, no other engine holds the
 //! port to the memory. Transfers wait in a queue for each `dma_copy` of the program's text; those that are ready share the
-//! DMA engines first come, first served.
+//! DMA engines first come, first served, in the program's order.
 
 use super::cost::{self, Cost};
 use super::regions::{Conflict, Regions};
@@ -194,7 +194,7 @@ impl Run<'_> {
         // The executions at the heads of the queues whose data have a time; the earliest of them is next in time.
         let mut ready: Vec<Option<f64>> = vec![None; self.queues.len()];
         for _ in 0..self.nodes.len() {
-            let mut first: Option<(f64, usize)> = None;
+            let mut first: Option<(f64, u32, usize)> = None;
             for (queue, ready) in ready.iter_mut().enumerate() {
                 if ready.is_none() {
                     *ready = self.data_ready(queue);
@@ -202,12 +202,16 @@ impl Run<'_> {
                 let Some(data) = *ready else {
                     continue;
                 };
+                // What may start at the same time does so in the program's order.
                 let start = self.start(queue, data);
-                if first.is_none_or(|(best, _)| start < best) {
-                    first = Some((start, queue));
+                let node = self.queues[queue][self.next[queue]];
+                if first
+                    .is_none_or(|(best, other, _)| start < best || (start == best && node < other))
+                {
+                    first = Some((start, node, queue));
                 }
             }
-            let Some((start, queue)) = first else {
+            let Some((start, _, queue)) = first else {
                 break;
             };
             ready[queue] = None;

@@ -1,0 +1,200 @@
+//! What a kernel of attention keeps on chip: buffers in which steps, or heads, take turns.
+
+use super::Attention;
+use crate::facts::chip::{Chip, Generation};
+use crate::facts::memory::{MOVING_COLUMNS, PARTITIONS};
+use crate::plan::operand::Order;
+use crate::program::build::Tile;
+use crate::program::{Alu, Builder, Op, Space, View};
+use axe_package::dtype::DType;
+
+/// Queries of a step, and keys of a block: a bank of scores.
+pub(super) const BLOCK: i64 = MOVING_COLUMNS;
+/// Tiles of 128 in a block.
+pub(super) const TILES: i64 = BLOCK / PARTITIONS;
+/// What is added to the scores of keys that a query does not see: no score is as large.
+const UNSEEN: f64 = -1e30;
+
+/// The tensors and the buffers of a kernel.
+pub(super) struct Buffers {
+    pub q: Tile,
+    pub k: Tile,
+    pub v: Tile,
+    pub result: Tile,
+    /// Keys of a head, transposed, and a row of ones where queries have a row of what is subtracted.
+    pub kt: Tile,
+    /// Values of a head, chunks of 128 keys side by side, and a column of ones.
+    pub values: Tile,
+    /// Queries of a step, transposed, and the row of what is subtracted.
+    pub qt: Tile,
+    /// What is subtracted, where it is no row of the queries, and ones to multiply it with.
+    pub row: Option<[Tile; 2]>,
+    /// Rows as they lie, of queries and of keys, where the tensor engine transposes them.
+    pub rows: [Option<Tile>; 2],
+    /// The largest score of each query of a step and block of keys.
+    pub maxima: Tile,
+    /// The largest of them, negated.
+    pub negated: Tile,
+    /// Scores with queries on the partitions.
+    pub first: Tile,
+    /// Scores with keys on the partitions.
+    pub scores: Tile,
+    /// Their weights.
+    pub weights: Tile,
+    /// Transposes.
+    pub turned: Tile,
+    pub mask: Option<Mask>,
+}
+
+/// What is added to the scores of a tile on the diagonal.
+pub(super) struct Mask {
+    /// Ones on the diagonal, zeros beside it.
+    pub identity: Tile,
+    /// Queries on the partitions.
+    pub plain: Tile,
+    /// Keys on the partitions.
+    pub turned: Tile,
+}
+
+/// Whether the tensor engine transposes an operand.
+pub(super) fn turned_by_products(order: Order, chip: &Chip) -> bool {
+    order == Order::KMinor && !chip.is_at_least(Generation::Gen3)
+}
+
+impl Buffers {
+    /// Declares the arguments, makes the buffers, and fills in what stays.
+    pub fn new(b: &mut Builder, a: &Attention, chip: &Chip) -> Self {
+        let shape = |order: Order, columns: i64| {
+            let [rows, width] = order.shape(a.dim, columns);
+            [a.heads * rows, width]
+        };
+        let q = b.input("q", &shape(a.q, a.queries), a.dtype);
+        let k = b.input("k", &shape(a.k, a.keys), a.dtype);
+        let v = b.input("v", &[a.heads * a.keys, a.dim], a.dtype);
+        let result = b.output("result", &[a.heads * a.queries, a.dim], a.dtype);
+        let chunks = (a.keys + PARTITIONS - 1) / PARTITIONS;
+        let blocks = (a.keys + BLOCK - 1) / BLOCK;
+        let turns = a.heads.min(a.heads_ahead() + 1);
+        let steps = a.lead() + 1;
+        let depth = if a.has_own_row() { a.dim } else { a.row() + 1 };
+        let (bf16, f32, dtype) = (DType::BF16, DType::F32, a.dtype);
+        let mut sbuf =
+            |name: &str, shape: &[i64], dtype| b.tile(name, Space::Sbuf, shape, dtype, 1);
+        let kt = sbuf("kt", &[depth, turns, chunks * PARTITIONS], dtype);
+        let values = sbuf("values", &[PARTITIONS, turns, chunks, a.dim + 1], dtype);
+        let qt = sbuf("qt", &[depth, steps, BLOCK], dtype);
+        let row = a.has_own_row().then(|| {
+            [
+                sbuf("row", &[1, steps, BLOCK], bf16),
+                sbuf("ones", &[1, PARTITIONS], bf16),
+            ]
+        });
+        let mut rows = |name: &str, order, turns| {
+            let shape = [PARTITIONS, turns, TILES, a.dim];
+            turned_by_products(order, chip).then(|| sbuf(name, &shape, dtype))
+        };
+        let rows = [rows("q_rows", a.q, steps), rows("k_rows", a.k, 2)];
+        let maxima = sbuf("maxima", &[PARTITIONS, TILES, blocks], f32);
+        let negated = sbuf("negated", &[PARTITIONS, TILES], bf16);
+        let weights = sbuf("weights", &[PARTITIONS, 2, BLOCK], dtype);
+        let mut square = |name: &str| sbuf(name, &[PARTITIONS, PARTITIONS], bf16);
+        let mask = a.causal.then(|| Mask {
+            identity: square("identity"),
+            plain: square("mask"),
+            turned: square("mask_turned"),
+        });
+        // PSUM holds transposes as f32 on trn1, in their own type later (ISA).
+        let turned = if chip.is_at_least(Generation::Gen3) {
+            bf16
+        } else {
+            f32
+        };
+        let mut psum =
+            |name: &str, dtype| b.tile(name, Space::Psum, &[PARTITIONS, 2, BLOCK], dtype, 1);
+        let buffers = Self {
+            first: psum("first", f32),
+            scores: psum("scores", f32),
+            turned: psum("turned", turned),
+            q,
+            k,
+            v,
+            result,
+            kt,
+            values,
+            qt,
+            row,
+            rows,
+            maxima,
+            negated,
+            weights,
+            mask,
+        };
+        buffers.fill(b, a, turns, chunks);
+        buffers
+    }
+
+    /// Ones, zeros and masks.
+    fn fill(&self, b: &mut Builder, a: &Attention, turns: i64, chunks: i64) {
+        let padding = chunks * PARTITIONS - a.keys;
+        if !a.has_own_row() {
+            // The partitions between the elements and the row are zeros.
+            if a.row() != a.dim {
+                b.memset(self.kt.all(), 0.0);
+                b.memset(self.qt.all(), 0.0);
+            }
+            let columns = (0.into(), chunks * PARTITIONS);
+            b.memset(
+                self.kt
+                    .part([(a.row().into(), 1), (0.into(), turns), columns]),
+                1.0,
+            );
+        }
+        if padding > 0 {
+            let columns = (a.keys.into(), padding);
+            b.memset(
+                self.kt
+                    .part([(0.into(), a.dim), (0.into(), turns), columns]),
+                0.0,
+            );
+        }
+        if let Some([_, ones]) = &self.row {
+            b.memset(ones.all(), 1.0);
+        }
+        let ones = [
+            (0.into(), PARTITIONS),
+            (0.into(), turns),
+            (0.into(), chunks),
+            (a.dim.into(), 1),
+        ];
+        b.memset(self.values.part(ones), 1.0);
+        if let Some(mask) = &self.mask {
+            mask.fill(b);
+        }
+    }
+}
+
+impl Mask {
+    fn fill(&self, b: &mut Builder) {
+        // Element (p, i) is kept where `p * by - i * by` compares with 0.
+        let mut select = |tile: &Tile, begin: f64, other: f64, by: i64, compare| {
+            b.memset(tile.all(), begin);
+            b.op(Op::AffineSelect {
+                dst: tile.all(),
+                on_true: tile.all(),
+                on_false: other,
+                pattern: vec![-by],
+                offset: 0,
+                channel_multiplier: by,
+                compare,
+            });
+        };
+        select(&self.identity, 1.0, 0.0, 1, Alu::Equal);
+        select(&self.plain, 0.0, UNSEEN, 1, Alu::GreaterEqual);
+        select(&self.turned, 0.0, UNSEEN, -1, Alu::GreaterEqual);
+    }
+}
+
+/// Columns of the first partition of the first bank of transposes.
+pub(super) fn turned_row(turned: &Tile, begin: i64, size: i64) -> View {
+    turned.part([(0.into(), 1), (0.into(), 1), (begin.into(), size)])
+}

@@ -1,0 +1,184 @@
+//! The second pass: weights of 128 keys at a time, and their products with the values.
+
+use super::buffers::{BLOCK, TILES};
+use super::steps::{Kernel, Step};
+use crate::facts::memory::PARTITIONS;
+use crate::program::build::Tile;
+use crate::program::{Accumulate, Axis, Builder, Expr, Function, Op, Space, View};
+use axe_package::dtype::DType;
+
+impl Kernel<'_> {
+    /// Scores of a chunk of 128 keys and the queries from `from` on, less the largest. Two chunks take turns.
+    pub fn scores(&self, b: &mut Builder, step: &Step, chunk: &Expr, turn: i64, from: i64) {
+        let buffers = &self.buffers;
+        let [head, step_turn] = step.turns.clone();
+        let columns = (Expr::from(from), step.queries - from);
+        let keys = (Expr::from(0), PARTITIONS);
+        let scores = || {
+            buffers
+                .scores
+                .part([keys.clone(), ((turn % 2).into(), 1), columns.clone()])
+        };
+        let depth = (Expr::from(0), self.contracted());
+        let of_chunk = (chunk.clone().times(PARTITIONS), PARTITIONS);
+        b.op(Op::NcMatmul {
+            dst: scores(),
+            stationary: buffers.kt.part([depth.clone(), (head, 1), of_chunk]),
+            moving: buffers
+                .qt
+                .part([depth, (step_turn.clone(), 1), columns.clone()]),
+            accumulate: Accumulate::Never,
+        });
+        if let Some([row, ones]) = &buffers.row {
+            b.op(Op::NcMatmul {
+                dst: scores(),
+                stationary: ones.all(),
+                moving: row.part([(0.into(), 1), (step_turn, 1), columns.clone()]),
+                accumulate: Accumulate::Always,
+            });
+        }
+    }
+
+    /// Partitions that the scores of the second pass are sums over.
+    fn contracted(&self) -> i64 {
+        match self.attention.has_own_row() {
+            true => self.attention.dim,
+            false => self.attention.row() + 1,
+        }
+    }
+
+    /// Hides the keys of a chunk on the diagonal that come after a query.
+    pub fn hide(&self, b: &mut Builder, step: &Step, chunk: i64) {
+        let (buffers, begin) = (&self.buffers, chunk * PARTITIONS);
+        let Some(mask) = &buffers.mask else { return };
+        let queries = PARTITIONS.min(step.queries - begin);
+        let all = (Expr::from(0), PARTITIONS);
+        b.op(Op::NcMatmul {
+            dst: buffers.scores.part([
+                all.clone(),
+                ((chunk % 2).into(), 1),
+                (begin.into(), queries),
+            ]),
+            stationary: mask.identity.all(),
+            moving: mask.turned.part([all, (0.into(), queries)]),
+            accumulate: Accumulate::Always,
+        });
+    }
+
+    /// The weights of a chunk of so many keys.
+    pub fn weights(&self, b: &mut Builder, step: &Step, chunk: i64, keys: i64, from: i64) {
+        let of = |tile: &Tile| {
+            let columns = (from.into(), step.queries - from);
+            tile.part([(0.into(), keys), ((chunk % 2).into(), 1), columns])
+        };
+        let (into, scores) = (of(&self.buffers.weights), of(&self.buffers.scores));
+        b.activation(
+            into,
+            scores,
+            Function::Exp,
+            None,
+            self.attention.scale,
+            None,
+        );
+    }
+
+    /// Sums of values, and of weights beside them: a place for each tile of queries, none in two banks.
+    pub fn sums(&self, b: &mut Builder, step: &Step) -> Tile {
+        let width = self.attention.dim + 1;
+        let width = match TILES * width <= BLOCK {
+            true => width,
+            false => BLOCK / 2,
+        };
+        let shape = [PARTITIONS.min(step.queries), TILES, width];
+        b.tile("sums", Space::Psum, &shape, DType::F32, 1)
+    }
+
+    /// Adds the values of a chunk of keys to the sums of the tiles of queries from `from` on.
+    pub fn context(
+        &self,
+        b: &mut Builder,
+        step: &Step,
+        sums: &Tile,
+        (at, chunk, keys): (&Expr, i64, i64),
+        from: i64,
+    ) {
+        let (buffers, width) = (&self.buffers, self.attention.dim + 1);
+        let keys = (Expr::from(0), keys);
+        for (tile, queries) in step.tiles().filter(|(tile, _)| tile * PARTITIONS >= from) {
+            let columns = ((tile * PARTITIONS).into(), queries);
+            b.matmul(
+                sums.part([(0.into(), queries), (tile.into(), 1), (0.into(), width)]),
+                buffers
+                    .weights
+                    .part([keys.clone(), ((chunk % 2).into(), 1), columns]),
+                buffers.values.part([
+                    keys.clone(),
+                    (step.turns[0].clone(), 1),
+                    (at.clone(), 1),
+                    (0.into(), width),
+                ]),
+            );
+        }
+    }
+
+    /// Divides the sums of values by those of weights, and stores them.
+    pub fn output(&self, b: &mut Builder, step: &Step, sums: &Tile) {
+        let (whole, tail) = (step.queries / PARTITIONS, step.queries % PARTITIONS);
+        for (tile, count, queries) in [(0, whole, PARTITIONS), (whole, 1, tail)] {
+            if count > 0 && queries > 0 {
+                self.output_tiles(b, step, sums, (tile, count, queries));
+            }
+        }
+    }
+
+    fn output_tiles(
+        &self,
+        b: &mut Builder,
+        step: &Step,
+        sums: &Tile,
+        (first, count, queries): (i64, i64, i64),
+    ) {
+        let (a, rows) = (self.attention, (Expr::from(0), queries));
+        let inverse = b.tile("inverse", Space::Sbuf, &[queries, count], DType::F32, 2);
+        b.op(Op::Reciprocal {
+            dst: inverse.all(),
+            data: sums.part([rows.clone(), (first.into(), count), (a.dim.into(), 1)]),
+        });
+        let out = b.tile("out", Space::Sbuf, &[queries, count, a.dim], a.dtype, 2);
+        for tile in 0..count {
+            b.op(Op::Activation {
+                dst: out.part([rows.clone(), (tile.into(), 1), (0.into(), a.dim)]),
+                data: sums.part([rows.clone(), ((first + tile).into(), 1), (0.into(), a.dim)]),
+                function: Function::Copy,
+                bias: None,
+                scale: inverse.part([rows.clone(), (tile.into(), 1)]).into(),
+                command: None,
+                reduce: None,
+            });
+        }
+        let row = step.head.clone().times(a.queries);
+        let row = row.plus(step.first.clone()).plus(first * PARTITIONS);
+        b.dma_copy(
+            tiles_of(&self.buffers.result, row, (count, queries, a.dim)),
+            out.all(),
+        );
+    }
+}
+
+/// Rows of a tensor as `[rows of a tile, tiles, columns]`.
+pub(super) fn tiles_of(tensor: &Tile, row: Expr, (tiles, rows, columns): (i64, i64, i64)) -> View {
+    let along = |dimension, size, step| Axis {
+        of: Some(dimension),
+        size,
+        step,
+    };
+    View {
+        buffer: tensor.buffer(),
+        origin: vec![row, 0.into()],
+        axes: vec![
+            along(0, rows, 1),
+            along(0, tiles, PARTITIONS),
+            along(1, columns, 1),
+        ],
+    }
+}
