@@ -188,16 +188,36 @@ fn combine<'c>(
     emitter.builder.value(name, &[a, b], a.r#type(), &[])
 }
 
+/// Chains of a long maximum or minimum in a thread.
+const CHAINS: usize = 4;
+
 fn combine_all<'c>(
     emitter: &Emitter<'c>,
     combiner: Combiner,
     values: &[Val<'c>],
 ) -> PassResult<'c, Val<'c>> {
-    let Some((&first, rest)) = values.split_first() else {
+    // In whatever order: a long chain waits for each of its links, several do not wait for each other.
+    if values.len() < 4 * CHAINS || !matches!(combiner, Combiner::Max | Combiner::Min) {
+        return chain(emitter, combiner, values.iter());
+    }
+    let parts = (0..CHAINS).map(|first| {
+        let own = values.iter().skip(first).step_by(CHAINS);
+        chain(emitter, combiner, own)
+    });
+    let parts = parts.collect::<PassResult<'c, Vec<_>>>()?;
+    chain(emitter, combiner, parts.iter())
+}
+
+/// Values one after the other.
+fn chain<'v, 'c: 'v>(
+    emitter: &Emitter<'c>,
+    combiner: Combiner,
+    mut values: impl Iterator<Item = &'v Val<'c>>,
+) -> PassResult<'c, Val<'c>> {
+    let Some(&first) = values.next() else {
         return Err(emitter.error("a reduction of nothing"));
     };
-    rest.iter()
-        .try_fold(first, |sum, value| combine(emitter, combiner, sum, *value))
+    values.try_fold(first, |sum, value| combine(emitter, combiner, sum, *value))
 }
 
 fn source<'c>(emitter: &Emitter<'c>, op: Op<'c>) -> PassResult<'c, Registers<'c>> {

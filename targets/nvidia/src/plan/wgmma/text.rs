@@ -1,7 +1,7 @@
 //! A plan as inline PTX: the emission supplies values, in the order given here.
 
 use super::{InstructionA, Source, WgmmaPlan};
-use crate::facts::wgmma::{Accumulator, Major};
+use crate::facts::wgmma::{Accumulator, Major, Swizzle};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -73,9 +73,13 @@ impl Operands {
     }
 }
 
+/// Most descriptors of one operand that do not change in a loop for which ptxas has uniform registers: it forms them ahead of the
+/// loop, and of more it keeps the threads' registers, from which each product waits for a move (R2UR).
+const MOST_CONSTANT: usize = 8;
+
 /// Descriptors at constant distances from one operand, in order of first use.
 struct Addresses {
-    operand: usize,
+    operand: String,
     name: &'static str,
     known: BTreeMap<i64, usize>,
 }
@@ -84,14 +88,14 @@ impl Addresses {
     /// The descriptor `bytes` further on; adds to `text` what computes it.
     fn at(&mut self, bytes: i64, text: &mut String) -> String {
         if bytes == 0 {
-            return format!("${}", self.operand);
+            return self.operand.clone();
         }
         let (next, name) = (self.known.len(), self.name);
         let number = *self.known.entry(bytes).or_insert_with(|| {
             let _ = writeln!(text, ".reg .b64 {name}{next};");
             let _ = writeln!(
                 text,
-                "add.s64 {name}{next}, ${}, {};",
+                "add.s64 {name}{next}, {}, {};",
                 self.operand,
                 bytes / 16
             );
@@ -138,13 +142,14 @@ impl WgmmaPlan {
             a_words,
             shared_a: matches!(self.a, Source::Shared(_)),
         };
-        let mut addresses =
-            [("da", operands.a()), ("db", operands.b())].map(|(name, operand)| Addresses {
-                operand,
-                name,
-                known: BTreeMap::new(),
-            });
         let (mut before, mut body) = (String::new(), String::new());
+        let of_a = self.changing_a(operands.a(), operands.b(), &mut before);
+        let of_b = format!("${}", operands.b());
+        let mut addresses = [("da", of_a), ("db", of_b)].map(|(name, operand)| Addresses {
+            operand,
+            name,
+            known: BTreeMap::new(),
+        });
         for instruction in &self.instructions {
             let [of_a, of_b] = &mut addresses;
             let a = match &instruction.a {
@@ -184,6 +189,29 @@ impl WgmmaPlan {
             zeroed: operands.zeroed,
             a_words: operands.a_words,
         }
+    }
+
+    /// A's descriptor. Where A has many and may be the same for all turns of a loop, a bit of B's that is never set is added, so
+    /// that ptxas forms them in each turn: its address is a multiple of what the swizzle repeats after, 256 bytes at least.
+    fn changing_a(&self, a: usize, b: usize, text: &mut String) -> String {
+        let mut distances: Vec<_> = self
+            .instructions
+            .iter()
+            .filter_map(|instruction| match instruction.a {
+                InstructionA::Offset(bytes) => Some(bytes),
+                InstructionA::Registers(_) => None,
+            })
+            .collect();
+        distances.sort_unstable();
+        distances.dedup();
+        if distances.len() <= MOST_CONSTANT || self.b.strides.swizzle == Swizzle::None {
+            return format!("${a}");
+        }
+        let _ = writeln!(
+            text,
+            ".reg .b64 none, da;\nand.b64 none, ${b}, 1;\nadd.s64 da, ${a}, none;"
+        );
+        "da".to_owned()
     }
 
     /// The registers of A that instructions read, by words, each once.

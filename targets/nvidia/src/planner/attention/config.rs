@@ -1,9 +1,10 @@
 //! Attention as data, the configurations of its kernel, and how long they take.
 
+use super::tiles::known;
 use crate::facts::chip::{Chip, THREAD_REGISTERS};
 use crate::planner::knobs::Plan;
 use crate::planner::problem::count;
-use axe_passes::fuse::attention::visible::Visible;
+use axe_passes::fuse::attention::visible::{Edge, Visible};
 use std::fmt;
 
 /// Bytes of an element of queries, keys and values.
@@ -45,6 +46,8 @@ pub struct Config {
     pub keys: i64,
     /// Blocks of keys, and of values, in flight.
     pub stages: i64,
+    /// Tiles of queries in flight.
+    pub query_stages: i64,
     /// Columns of the result.
     pub columns: i64,
 }
@@ -84,18 +87,19 @@ impl Config {
         }
     }
 
-    /// Bytes of shared memory: queries, the rings, and what the result leaves through.
+    /// Bytes of shared memory: queries and the rings.
     #[must_use]
     pub const fn shared_bytes(self, problem: &Problem) -> i64 {
-        let queries = self.rows() * problem.depth * BYTES;
+        let queries = self.query_stages * self.rows() * problem.depth * BYTES;
         let block = self.keys * (problem.depth + problem.columns) * BYTES;
-        // A row of 128 bytes, or of what there is.
-        let width = if problem.columns * BYTES < 128 {
-            problem.columns * BYTES
-        } else {
-            128
-        };
-        queries + self.stages * block + self.rows() * width + SPARE
+        queries + self.stages * block + SPARE
+    }
+
+    /// Whether the result leaves through shared memory beside that, a row of 128 bytes or of what there is after the other; else threads
+    /// store what they hold.
+    fn stages_result(self, problem: &Problem, chip: &Chip) -> bool {
+        let width = (problem.columns * BYTES).min(128);
+        self.shared_bytes(problem) + self.rows() * width <= chip.shared_bytes
     }
 
     /// Registers of a consumer's thread: scores in f32, weights in 16 bits, results in f32, and masks.
@@ -106,6 +110,22 @@ impl Config {
             + problem.columns / 2
             + problem.masks * self.keys / 4
             + OTHER_REGISTERS
+    }
+
+    /// The same with the queries of the next tile beside those of this one, where that leaves as much for results as they take.
+    #[must_use]
+    fn ahead(self, problem: &Problem, chip: &Chip) -> Self {
+        let ahead = Self {
+            query_stages: 2,
+            ..self
+        };
+        let width = (problem.columns * BYTES).min(128);
+        let all = ahead.shared_bytes(problem) + 2 * self.rows() * width;
+        if all <= chip.shared_bytes {
+            ahead
+        } else {
+            self
+        }
     }
 
     /// Whether a chip has the memory and the registers.
@@ -139,19 +159,30 @@ impl Config {
         let mut block = products.max(others).max(reads) + exposed * others.min(products) + BLOCK;
         let tiles = problem.batch * count(problem.rows, self.rows());
         let mut blocks = (problem.keys as f64 * problem.seen / keys).ceil().max(1.0);
-        if let Some(offset) = problem.causal
-            && (self.keys % self.rows() != 0 || (offset - 1) % self.keys != 0)
-        {
-            // More of the blocks along the diagonal is computed than is seen, and all but the last are masked in a loop of their own;
-            // all blocks take longer then.
-            blocks += 2.0;
-            block *= SECOND_LOOP;
+        if let Some(start) = problem.causal {
+            let causal = Visible {
+                from: Vec::new(),
+                to: vec![Edge { per_row: 1, start }],
+            };
+            let known = known(&causal, self, problem.rows, problem.keys);
+            if let Some(all) = known.blocks {
+                blocks = all as f64 / count(problem.rows, self.rows()) as f64;
+            }
+            if known.above {
+                // Masked blocks have a loop of their own, and all blocks take longer then.
+                block *= SECOND_LOOP;
+            }
         }
         let waves = match problem.causal {
             Some(_) => (tiles as f64 / chip.multiprocessors as f64).max(1.0),
             None => count(tiles, chip.multiprocessors) as f64,
         };
-        waves * (blocks * block + TILE) + chip.mma.overhead
+        let tile = if self.stages_result(problem, chip) {
+            TILE
+        } else {
+            TILE + (self.rows() * problem.columns * BYTES) as f64 / STORED
+        };
+        waves * (blocks * block + tile) + chip.mma.overhead
     }
 }
 
@@ -176,6 +207,9 @@ const GAP: f64 = 2500.0;
 /// Clocks of a tile beside its blocks: the first scores, the last product, the store.
 const TILE: f64 = 2500.0;
 
+/// Bytes of results that the threads of a multiprocessor store in a clock without shared memory, four beside each other.
+const STORED: f64 = 24.0;
+
 /// The configurations of a problem that a chip has, the quickest first.
 #[must_use]
 pub fn offered(problem: &Problem, chip: &Chip) -> Vec<Config> {
@@ -185,11 +219,16 @@ pub fn offered(problem: &Problem, chip: &Chip) -> Vec<Config> {
             consumers,
             keys: keys * 16,
             stages: 2,
+            query_stages: 1,
             columns: problem.columns,
         })
     });
-    let mut fits: Vec<_> = all.filter(|config| config.fits(problem, chip)).collect();
-    fits.sort_by(|a, b| a.clocks(problem, chip).total_cmp(&b.clocks(problem, chip)));
+    let fits = all.filter(|config| config.fits(problem, chip));
+    let mut fits: Vec<_> = fits.map(|config| config.ahead(problem, chip)).collect();
+    fits.sort_by_cached_key(|config| {
+        // Clocks are positive: their bits are ordered as they are.
+        config.clocks(problem, chip).to_bits()
+    });
     fits
 }
 
@@ -228,8 +267,10 @@ pub fn configure(problem: &Problem, plan: &Plan, chip: &Chip) -> Result<Config, 
         }
     }
     config.stages = plan.stages.unwrap_or(config.stages);
+    config.query_stages = 1;
     let checked = (2..=8).contains(&config.stages) && config.fits(problem, chip);
-    checked.then_some(config).ok_or_else(|| {
+    let ahead = config.ahead(problem, chip);
+    checked.then_some(ahead).ok_or_else(|| {
         format!(
             "expected a tile and 2 stages or more in axe.plan of attention that fit in {} bytes of shared memory and {} registers, got {config} with {} and {}",
             chip.shared_bytes,
@@ -280,7 +321,6 @@ pub fn seen(visible: &Visible, rows: i64, keys: i64) -> (f64, Option<i64>) {
 mod tests {
     use super::*;
     use crate::facts::chip::chip;
-    use axe_passes::fuse::attention::visible::Edge;
 
     fn problem(rows: i64, columns: i64) -> Problem {
         Problem {

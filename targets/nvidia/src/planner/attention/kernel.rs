@@ -5,11 +5,10 @@
 //! The loop issues the scores of a block before the second product of the block before it, so that the tensor cores work while
 //! exponentials are formed. examples/kernels/attention.mlir is such a kernel, written by hand.
 
-use super::config::{BYTES, Config};
+use super::config::Config;
 use super::memory::{Ring, Strides, View};
 use super::score::{Block, Hidden, Input, Scores};
 use super::tiles::{Blocks, Tile, Tiles};
-use crate::planner::mainloop::operand::swizzled;
 use axe_dialect::{Combiner, Level, ops};
 use axe_layout::{Axis, Iter, Layout};
 use axe_passes::PassResult;
@@ -40,6 +39,12 @@ pub(super) struct Arguments<'c> {
     pub result: Val<'c>,
 }
 
+/// Columns of an accumulator from one value of a lane to its next ones (PTX ISA 9.7.15.5.1.1).
+const LANE_COLUMNS: i64 = 8;
+
+/// Columns of results up to which they are scaled as soon as their product is there (FlashAttention-3: `RescaleOBeforeGemm`).
+const LATE_COLUMNS: i64 = 128;
+
 /// The accumulators of `wgmma` over the consumers, 64 rows each (PTX ISA 9.7.15.5.1.1, "Register Fragments").
 fn accumulators(consumers: i64, columns: i64) -> axe_layout::Result<Layout> {
     let axis = |name: &str| name.parse::<Axis>();
@@ -60,14 +65,22 @@ struct Parts<'a, 'c> {
     config: Config,
     tiles: Tiles<'a>,
     scores: Scores<'a, 'c>,
+    /// Columns of a block of scores, of which a lane has two beside each other.
+    lanes: &'a Registers,
     /// A tile of results.
     results: &'a Registers,
-    queries: Val<'c>,
-    query_ring: Val<'c>,
+    queries: Ring<'c>,
     keys: Ring<'c>,
     values: Ring<'c>,
     views: [View<'c>; 4],
     f32: Type<'c>,
+}
+
+/// A tile of rows, and its queries in shared memory.
+#[derive(Clone, Copy)]
+struct Own<'c> {
+    tile: Tile<'c>,
+    queries: Val<'c>,
 }
 
 /// What the loop over blocks carries.
@@ -79,27 +92,30 @@ struct State<'c> {
     weights: Val<'c>,
     /// The greatest score of each row.
     maximum: Val<'c>,
-    /// The sum of each row's weights.
+    /// The sum of each row's weights in parts, one for each of [`LANE_COLUMNS`] columns: lanes add them up at the end.
     sum: Val<'c>,
+    /// What the sums of each row are multiplied by before more is added.
+    factor: Val<'c>,
     /// The slot and the stage of the values of the block before.
     slot: Val<'c>,
     stage: Val<'c>,
 }
 
 impl<'c> State<'c> {
-    fn values(self) -> [Val<'c>; 6] {
+    fn values(self) -> [Val<'c>; 7] {
         [
             self.results,
             self.weights,
             self.maximum,
             self.sum,
+            self.factor,
             self.slot,
             self.stage,
         ]
     }
 
     fn of(values: &[Val<'c>]) -> Option<Self> {
-        let &[results, weights, maximum, sum, slot, stage] = values else {
+        let &[results, weights, maximum, sum, factor, slot, stage] = values else {
             return None;
         };
         Some(Self {
@@ -107,13 +123,14 @@ impl<'c> State<'c> {
             weights,
             maximum,
             sum,
+            factor,
             slot,
             stage,
         })
     }
 }
 
-/// Emits the kernel's body.
+/// Emits the kernel's body, for so many CTAs at most.
 ///
 /// # Errors
 /// When MLIR does not build it.
@@ -121,6 +138,7 @@ pub(super) fn emit<'c>(
     kernel: &Kernel<'c>,
     attention: &Attention<'c>,
     config: Config,
+    ctas: i64,
     tensors: &Tensors,
     arguments: &Arguments<'c>,
 ) -> PassResult<'c> {
@@ -132,21 +150,21 @@ pub(super) fn emit<'c>(
         registers(code, [rows, columns], layout)
     };
     let (scores, results) = (tile(config.keys)?, tile(attention.extents.columns)?);
+    let lanes = scores.part(0, LANE_COLUMNS).map_err(failed)?;
     let inputs = tensors.inputs.iter().zip(&arguments.inputs);
     let inputs = inputs.map(|(strides, argument)| Input::new(code, strides, *argument));
-    let own = swizzled(None, [rows, attention.depth], BYTES).map_err(failed)?;
     let parts = Parts {
         attention,
         config,
-        tiles: Tiles::new(attention, config),
+        tiles: Tiles::new(attention, config, ctas),
         scores: Scores {
             attention,
             registers: &scores,
             inputs: inputs.collect::<PassResult<_>>()?,
         },
+        lanes: &lanes,
         results: &results,
-        queries: code.alloc(&[rows, attention.depth], element, &own)?,
-        query_ring: code.pipeline(1)?,
+        queries: Ring::new(code, config.query_stages, [rows, attention.depth], element)?,
         keys: Ring::new(code, config.stages, [config.keys, attention.depth], element)?,
         values: Ring::new(
             code,
@@ -194,11 +212,10 @@ impl<'c> Parts<'_, 'c> {
             code.commit_slot(ring.pipeline, slot)
         };
         bring(code, keys, &self.keys, top)?;
-        let (slot, _) = code.acquire(self.query_ring)?;
-        let shape = [self.config.rows(), self.attention.depth];
-        let from = queries.boxed(code, tile.batch, [tile.row, zero], shape)?;
-        code.copy_signal(from, self.queries, slot, false)?;
-        code.commit_slot(self.query_ring, slot)?;
+        let (slot, stage) = code.acquire(self.queries.pipeline)?;
+        let from = queries.boxed(code, tile.batch, [tile.row, zero], self.queries.shape)?;
+        code.copy_signal(from, self.queries.stage(code, stage)?, slot, false)?;
+        code.commit_slot(self.queries.pipeline, slot)?;
         code.for_each(rest, 1, &[], |code, number, _| {
             let above = code.sub(top, number)?;
             bring(code, keys, &self.keys, code.sub(above, one)?)?;
@@ -212,9 +229,17 @@ impl<'c> Parts<'_, 'c> {
     fn consume(&self, code: Code<'c>, tile: Tile<'c>) -> PassResult<'c> {
         let lost = || layout_error(code.builder.location, "the loop carries its state");
         let blocks = self.tiles.blocks(code, tile)?;
-        let (slot, _) = code.wait_slot(self.query_ring)?;
-        let mut state = self.first(code, tile, blocks.top)?;
+        let (slot, stage) = code.wait_slot(self.queries.pipeline)?;
+        let own = Own {
+            tile,
+            queries: self.queries.stage(code, stage)?,
+        };
+        let mut state = self.first(code, own, blocks.top)?;
         let mut above = blocks.top;
+        for _ in 0..blocks.peeled {
+            above = code.sub(above, code.index(1)?)?;
+            state = self.next(code, own, above, Hidden::Masked, state)?;
+        }
         for (run, hidden) in
             blocks
                 .runs
@@ -225,13 +250,13 @@ impl<'c> Parts<'_, 'c> {
             let last = code.for_each(count, 1, &state.values(), |code, number, carried| {
                 let state = State::of(carried).ok_or_else(lost)?;
                 let block = code.sub(code.sub(above, number)?, code.index(1)?)?;
-                let next = self.next(code, tile, block, hidden, state)?;
+                let next = self.next(code, own, block, hidden, state)?;
                 Ok(next.values().to_vec())
             })?;
             state = State::of(&last).ok_or_else(lost)?;
             above = code.sub(above, count)?;
         }
-        code.release_slot(self.query_ring, slot)?;
+        code.release_slot(self.queries.pipeline, slot)?;
         let results = self.accumulate(code, state)?;
         let results = code.wait_products(results, 0)?;
         code.release_slot(self.values.pipeline, state.slot)?;
@@ -251,19 +276,19 @@ impl<'c> Parts<'_, 'c> {
     }
 
     /// Issues the scores of the next block of keys: those, and the block's slot.
-    fn issue(&self, code: Code<'c>) -> PassResult<'c, [Val<'c>; 2]> {
+    fn issue(&self, code: Code<'c>, own: Own<'c>) -> PassResult<'c, [Val<'c>; 2]> {
         let (slot, stage) = code.wait_slot(self.keys.pipeline)?;
         let keys = self.keys.stage(code, stage)?;
         let sums = self.scores.registers.r#type(code, Kind::Full, self.f32)?;
         Ok([
-            code.gemm_async([self.queries, keys], None, sums, [false, true])?,
+            code.gemm_async([own.queries, keys], None, sums, [false, true])?,
             slot,
         ])
     }
 
     /// The last block alone, without the keys behind the last one.
-    fn first(&self, code: Code<'c>, tile: Tile<'c>, number: Val<'c>) -> PassResult<'c, State<'c>> {
-        let block = self.block(code, tile, number)?;
+    fn first(&self, code: Code<'c>, own: Own<'c>, number: Val<'c>) -> PassResult<'c, State<'c>> {
+        let block = self.block(code, own.tile, number)?;
         let hidden = match self.attention.extents.keys % self.config.keys {
             0 => Hidden::Masked,
             _ => Hidden::Last,
@@ -271,25 +296,27 @@ impl<'c> Parts<'_, 'c> {
         let zero = code.scalar(self.f32, Number::Of(0))?;
         let results = code.fill(zero, self.results.r#type(code, Kind::Full, self.f32)?)?;
         let inputs = self.scores.load(code, block)?;
-        let [issued, slot] = self.issue(code)?;
+        let [issued, slot] = self.issue(code, own)?;
         let products = code.wait_products(issued, 0)?;
         code.release_slot(self.keys.pipeline, slot)?;
         let scores = self.scores.of(code, products, &inputs, block, hidden)?;
         let maximum = code.reduce(Combiner::Max, scores, 1, self.of_rows(code)?)?;
         let shown = self.shown(code, maximum, hidden)?;
         let exponentials = self.exponentials(code, scores, shown)?;
-        let sum = code.reduce(Combiner::Add, exponentials, 1, self.of_rows(code)?)?;
+        let sum = self.add(code, exponentials, None)?;
         let narrow = self
             .scores
             .registers
             .r#type(code, Kind::Full, self.attention.element)?;
         let weights = code.cast(exponentials, narrow)?;
         let (slot, stage) = code.wait_slot(self.values.pipeline)?;
+        let one = code.scalar(self.f32, Number::Of(1))?;
         Ok(State {
             results,
             weights,
             maximum,
             sum,
+            factor: code.fill(one, maximum.r#type())?,
             slot,
             stage,
         })
@@ -299,14 +326,14 @@ impl<'c> Parts<'_, 'c> {
     fn next(
         &self,
         code: Code<'c>,
-        tile: Tile<'c>,
+        own: Own<'c>,
         number: Val<'c>,
         hidden: Hidden,
         state: State<'c>,
     ) -> PassResult<'c, State<'c>> {
-        let block = self.block(code, tile, number)?;
+        let block = self.block(code, own.tile, number)?;
         let inputs = self.scores.load(code, block)?;
-        let [issued, slot] = self.issue(code)?;
+        let [issued, slot] = self.issue(code, own)?;
         let product = self.accumulate(code, state)?;
         let products = code.wait_products(issued, 1)?;
         code.release_slot(self.keys.pipeline, slot)?;
@@ -322,10 +349,7 @@ impl<'c> Parts<'_, 'c> {
         let factor = code.map(&[state.maximum, shown], rows, |code, arguments| {
             self.power(code, arguments)
         })?;
-        let own = code.reduce(Combiner::Add, exponentials, 1, rows)?;
-        let sum = code.map(&[state.sum, factor, own], rows, |code, arguments| {
-            code.builder.value("math.fma", arguments, self.f32, &[])
-        })?;
+        let sum = self.add(code, exponentials, Some((state.sum, factor)))?;
         // The wait for the next values stands here because ptxas moves the wait for the product, which is next, above the
         // exponentials else: a loop of its own ends a basic block.
         let (next, stage) = code.wait_slot(self.values.pipeline)?;
@@ -341,12 +365,16 @@ impl<'c> Parts<'_, 'c> {
         };
         code.release_slot(self.values.pipeline, state.slot)?;
         let weights = code.cast(exponentials, state.weights.r#type())?;
-        let results = self.times(code, results, factor)?;
+        let results = match self.scales_late() {
+            true => results,
+            false => self.times(code, results, factor)?,
+        };
         Ok(State {
             results,
             weights,
             maximum,
             sum,
+            factor,
             slot: next,
             stage,
         })
@@ -386,16 +414,55 @@ impl<'c> Parts<'_, 'c> {
         })
     }
 
+    /// Whether results are scaled while the next scores are on their way, rather than before those are issued: where they are many.
+    /// The first ones are 0.
+    fn scales_late(&self) -> bool {
+        self.attention.extents.columns > LATE_COLUMNS
+    }
+
     /// Issues the second product of the block before.
     fn accumulate(&self, code: Code<'c>, state: State<'c>) -> PassResult<'c, Val<'c>> {
         let values = self.values.stage(code, state.stage)?;
         let sums = state.results.r#type();
-        code.gemm_async(
-            [state.weights, values],
-            Some(state.results),
-            sums,
-            [false, false],
-        )
+        let results = match self.scales_late() {
+            true => self.times(code, state.results, state.factor)?,
+            false => state.results,
+        };
+        code.gemm_async([state.weights, values], Some(results), sums, [false, false])
+    }
+
+    /// A block's weights in parts of the sums of rows, and sums so far times a factor of each row: no lane waits for another.
+    fn add(
+        &self,
+        code: Code<'c>,
+        exponentials: Val<'c>,
+        before: Option<(Val<'c>, Val<'c>)>,
+    ) -> PassResult<'c, Val<'c>> {
+        let r#type = self.lanes.r#type(code, Kind::Full, self.f32)?;
+        let mut parts = Vec::new();
+        for first in (0..self.config.keys).step_by(LANE_COLUMNS as usize) {
+            parts.push(code.extract_slice(exponentials, &[0, first], r#type)?);
+        }
+        if let Some((sum, factor)) = before {
+            parts.extend([sum, code.broadcast(factor, 1, r#type)?]);
+        }
+        code.map(&parts, r#type, |code, arguments| {
+            let builder = code.builder;
+            let (own, before) = match (arguments, before) {
+                ([own @ .., sum, factor], Some(_)) => (own, Some([*sum, *factor])),
+                _ => (arguments, None),
+            };
+            let lost = || layout_error(builder.location, "a block has columns");
+            let (&first, rest) = own.split_first().ok_or_else(lost)?;
+            let add = |a, b| builder.value("arith.addf", &[a, b], self.f32, &[]);
+            let own = rest.iter().try_fold(first, |sum, part| add(sum, *part))?;
+            match before {
+                Some([sum, factor]) => {
+                    builder.value("math.fma", &[sum, factor, own], self.f32, &[])
+                }
+                None => Ok(own),
+            }
+        })
     }
 
     /// `exp(slope * (score - maximum))` of a block.
@@ -437,6 +504,7 @@ impl<'c> Parts<'_, 'c> {
         results: Val<'c>,
         sum: Val<'c>,
     ) -> PassResult<'c> {
+        let sum = code.reduce(Combiner::Add, sum, 1, self.of_rows(code)?)?;
         let factor = code.map(&[sum], sum.r#type(), |code, arguments| {
             self.factor(code, arguments[0])
         })?;

@@ -161,6 +161,7 @@ fn digit<'c>(
 /// Stages of blocks in shared memory.
 #[derive(Clone, Debug)]
 pub(super) struct Ring<'c> {
+    stages: i64,
     storage: Val<'c>,
     stage: Type<'c>,
     /// Its pipeline.
@@ -181,6 +182,7 @@ impl<'c> Ring<'c> {
         let all = swizzled(Some(stages), shape, BYTES).map_err(failed)?;
         let one = swizzled(None, shape, BYTES).map_err(failed)?;
         Ok(Self {
+            stages,
             storage: code.alloc(&[stages, shape[0], shape[1]], element, &all)?,
             stage: code.memref(&shape, element, &one, Some("shared"))?,
             pipeline: code.pipeline(stages)?,
@@ -191,6 +193,7 @@ impl<'c> Ring<'c> {
     /// The block in a stage.
     pub(super) fn stage(&self, code: Code<'c>, stage: Val<'c>) -> PassResult<'c, Val<'c>> {
         let zero = code.index(0)?;
+        let stage = if self.stages == 1 { zero } else { stage };
         code.slice(self.storage, &[stage, zero, zero], self.stage)
     }
 }

@@ -298,12 +298,13 @@ impl Family for Attentions {
             inputs: inputs.to_vec(),
             result: *result,
         };
-        kernel::emit(&kernel, attention, config, tensors, &arguments)?;
-        kernel.finish(frame.module, &name, config.threads())?;
         let tiles = problem
             .batch
             .saturating_mul(count(problem.rows, config.rows()));
-        let ctas = builder.index(tiles.min(chip.multiprocessors))?;
+        let ctas = tiles.min(chip.multiprocessors);
+        kernel::emit(&kernel, attention, config, ctas, tensors, &arguments)?;
+        kernel.finish(frame.module, &name, config.threads())?;
+        let ctas = builder.index(ctas)?;
         let one = builder.index(1)?;
         frame.launch(
             builder,

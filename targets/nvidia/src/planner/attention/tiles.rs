@@ -29,8 +29,63 @@ pub(super) struct Blocks<'c> {
     pub top: Val<'c>,
     /// How many blocks there are beside it.
     pub rest: Val<'c>,
-    /// Of those, in this order: masked, whole, masked; none where it is known that there are none.
+    /// Of those, the first so many are masked in every tile, and are no loop: a loop before that of whole blocks takes registers from it.
+    pub peeled: i64,
+    /// Of the others, in this order: masked, whole, masked; none where it is known that there are none.
     pub runs: [Option<Val<'c>>; 3],
+}
+
+/// What is known of the masked blocks of all tiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// Blocks of all tiles; none where they are too many to be counted.
+    pub blocks: Option<i64>,
+    /// Each tile has so many blocks beside its last one, and no tile has more masked ones there: 0 where some tile has fewer blocks.
+    pub peeled: i64,
+    /// Whether some tile may have masked blocks beside its last one and those.
+    pub above: bool,
+    /// Whether some tile may have masked blocks before its first whole one.
+    pub below: bool,
+}
+
+/// Masked blocks at most that are no loop.
+const MOST_PEELED: i64 = 1;
+
+/// Looks at each tile, where they are not too many.
+#[must_use]
+pub fn known(visible: &Visible, config: Config, rows: i64, keys: i64) -> Known {
+    let below = !visible.from.is_empty();
+    let tiles = count(rows, config.rows());
+    if tiles > MOST_COUNTED {
+        return Known {
+            blocks: None,
+            peeled: 0,
+            above: true,
+            below,
+        };
+    }
+    let (mut most, mut least, mut blocks) = (0, i64::MAX, 0);
+    for tile in 0..tiles {
+        let row = tile * config.rows();
+        let [first, end] = visible.some(row, config.rows(), keys);
+        let top = count(end.max(0), config.keys).max(1) - 1;
+        let first = (first.max(0) / config.keys).min(top);
+        let [_, whole_end] = visible.all(row, config.rows(), keys);
+        most = most.max(top - (whole_end.max(0) / config.keys).clamp(first, top));
+        least = least.min(top - first);
+        blocks += top - first + 1;
+    }
+    let peeled = if most <= MOST_PEELED.min(least) {
+        most
+    } else {
+        0
+    };
+    Known {
+        blocks: Some(blocks),
+        peeled,
+        above: most > peeled,
+        below,
+    }
 }
 
 /// The tiles of a problem, and their blocks.
@@ -40,10 +95,16 @@ pub(super) struct Tiles<'a> {
     batch: i64,
     rows: i64,
     keys: i64,
+    /// CTAs at most.
+    ctas: i64,
 }
 
+/// CTAs that work on one problem at the least where long tiles of all problems come first: fewer do not read its keys and values from L2
+/// for each other, and memory is what they wait for.
+const LEAST_SHARED: i64 = 3;
+
 impl<'a> Tiles<'a> {
-    pub(super) fn new(attention: &'a Attention<'_>, config: Config) -> Self {
+    pub(super) fn new(attention: &'a Attention<'_>, config: Config, ctas: i64) -> Self {
         let extents = attention.extents;
         Self {
             visible: &attention.visible,
@@ -51,6 +112,7 @@ impl<'a> Tiles<'a> {
             batch: extents.batch,
             rows: extents.rows,
             keys: extents.keys,
+            ctas,
         }
     }
 
@@ -87,7 +149,44 @@ impl<'a> Tiles<'a> {
                 },
             );
         }
+        if self.ctas < LEAST_SHARED * self.batch {
+            return self.by_problem(code, body);
+        }
         self.longest_first(code, [batch, tiles], body)
+    }
+
+    /// Problem after problem, so that their keys and values are read from L2: a long tile and a short one together are as long as
+    /// other pairs.
+    fn by_problem<'c>(
+        &self,
+        code: Code<'c>,
+        body: impl FnOnce(Code<'c>, Tile<'c>) -> PassResult<'c>,
+    ) -> PassResult<'c> {
+        let tiles = self.count();
+        let pairs = count(tiles, 2);
+        let one = code.index(1)?;
+        let (cta, ctas) = (code.block("x")?, code.blocks("x")?);
+        let all = code.index(self.batch * pairs)?;
+        let rounds = code.div(code.add(all, code.sub(code.sub(ctas, one)?, cta)?)?, ctas)?;
+        code.for_each(rounds, 1, &[], |code, round, _| {
+            let number = code.add(code.mul(round, ctas)?, cta)?;
+            let pairs = code.index(pairs)?;
+            let (batch, place) = (code.div(number, pairs)?, code.rem(number, pairs)?);
+            // The pair in the middle may be one tile: all CTAs come to it in turns.
+            let turn = code.div(code.mul(batch, pairs)?, ctas)?;
+            let pair = code.rem(code.add(place, turn)?, pairs)?;
+            let last = code.sub(code.index(tiles - 1)?, pair)?;
+            let left = code.add(code.sub(last, pair)?, one)?;
+            let own = code.min(left, code.index(2)?)?;
+            code.for_each(own, 1, &[], |code, short, _| {
+                let tile = code.where_at_most([one, short], [pair, last])?;
+                let row = code.times(tile, self.config.rows())?;
+                body(code, Tile { batch, row })?;
+                Ok(Vec::new())
+            })?;
+            Ok(Vec::new())
+        })?;
+        Ok(())
     }
 
     /// Long tiles first, and every other round of the CTAs backwards: each CTA gets long and short ones.
@@ -131,6 +230,7 @@ impl<'a> Tiles<'a> {
             return Ok(Blocks {
                 top,
                 rest: top,
+                peeled: 0,
                 runs: [None, Some(top), None],
             });
         }
@@ -147,37 +247,26 @@ impl<'a> Tiles<'a> {
         let first = code.min(code.div(first, block)?, top)?;
         let rest = code.sub(top, first)?;
         let [whole_first, whole_end] = self.all(code, tile)?;
-        let whole_end = clamp(code, code.div(whole_end, block)?, [first, top])?;
-        let whole_first = clamp(code, code.ceil_div(whole_first, keys)?, [first, whole_end])?;
         let known = self.known();
+        let below = code.sub(top, code.index(known.peeled)?)?;
+        let whole_end = clamp(code, code.div(whole_end, block)?, [first, below])?;
+        let whole_first = clamp(code, code.ceil_div(whole_first, keys)?, [first, whole_end])?;
         let run = |is: bool, from, to| is.then(|| code.sub(from, to)).transpose();
         Ok(Blocks {
             top,
             rest,
+            peeled: known.peeled,
             runs: [
-                run(known[0], top, whole_end)?,
+                run(known.above, below, whole_end)?,
                 run(true, whole_end, whole_first)?,
-                run(known[1], whole_first, first)?,
+                run(known.below, whole_first, first)?,
             ],
         })
     }
 
-    /// Whether some tile has masked blocks beside its last one: after it, and before the first whole one.
-    fn known(&self) -> [bool; 2] {
-        let (rows, keys) = (self.config.rows(), self.config.keys);
-        let tiles = self.count();
-        if tiles > MOST_COUNTED {
-            return [true, true];
-        }
-        let mut found = [false, !self.visible.from.is_empty()];
-        for tile in 0..tiles {
-            let [first, end] = self.visible.some(tile * rows, rows, self.keys);
-            let top = count(end.max(0), keys).max(1) - 1;
-            let first = (first.max(0) / keys).min(top);
-            let [_, whole_end] = self.visible.all(tile * rows, rows, self.keys);
-            found[0] |= (whole_end.max(0) / keys).clamp(first, top) < top;
-        }
-        found
+    /// What is known of all tiles.
+    fn known(&self) -> Known {
+        known(self.visible, self.config, self.rows, self.keys)
     }
 
     /// The keys that some row of a tile sees.
