@@ -497,3 +497,34 @@ fn covers_of_boxes_without_a_slice() {
         ]
     );
 }
+
+/// The inner layout may have the axes that a rule makes of the tiled one's already; the answer tiles to the
+/// layouts that come with it.
+#[test]
+fn tiles_are_found_after_splitting_or_fusing_axes() {
+    let split = json!({"axis": "tid", "outer": "warp", "inner": "lane", "extent": 32});
+    let fuse = json!({"warp": ["tid", 32], "lane": ["tid", 1]});
+    let warps = json!([[2, 1, "warp"], [32, 1, "lane"], [4, 1, "m"]]);
+    for (tiled, inner, rule) in [
+        (
+            json!([[64, 1, "tid"], [4, 1, "m"]]),
+            "lane",
+            json!({"split": split}),
+        ),
+        (warps, "tid", json!({"fuse": fuse})),
+    ] {
+        let inner = strided(json!([[32, 1, inner], [4, 1, "m"]]));
+        let mut asked = json!({
+            "tiled": strided(tiled), "tiled_shape": [64, 4], "inner": inner, "inner_shape": [32, 4]
+        });
+        assert_eq!(kind("tile_of", asked.clone()), "none");
+        let (name, rule) = rule.as_object().unwrap().iter().next().unwrap();
+        asked[name] = rule.clone();
+        let found = result("tile_of", asked);
+        let again = json!({
+            "outer": found["layout"], "outer_shape": [2, 1], "inner": found["inner"], "inner_shape": [32, 4]
+        });
+        let both = json!({"a": result("tile", again)["layout"], "b": found["tiled"]});
+        assert_eq!(result("equal", both), json!({"value": true}));
+    }
+}

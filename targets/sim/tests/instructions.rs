@@ -416,6 +416,19 @@ fn three_operands_packed_and_video_integers() {
         (44 * 4 + 300 + 1) >> 7
     );
     assert_eq!(r("vmad.u32.u32.u32.sat %r9, %r1, %r1, 0;"), u32::MAX);
+    // Of 32-bit unsigned factors too the sum is signed where something is negated.
+    assert_eq!(
+        r("vmad.u32.u32.u32 %r9, -%r2, %r2, %r2;") as i32,
+        300 - 90_000
+    );
+    assert_eq!(
+        r("vmad.u32.u32.u32 %r9, -%r2.b0, -%r2, -%r2;"),
+        44 * 300 - 300
+    );
+    assert_eq!(
+        r("vmad.u32.u32.u32.sat %r9, %r2, -%r1, %r2;"),
+        i32::MIN as u32
+    );
 }
 
 #[test]

@@ -134,6 +134,7 @@ fn what_the_table_excludes_stops_the_kernel_by_name() {
         "tex.2d.v4.f32.f32 {f0}, [x, {f1}];",
         "mov.u32 a, %pm0;",
         "vadd4.u32.u32.u32.add a, b.b3219, c, d;",
+        "add.u32 a, -b, c;",
     ] {
         let module = module(line).unwrap();
         let errors: Vec<String> = module.unsupported().map(ToString::to_string).collect();

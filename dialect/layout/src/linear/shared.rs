@@ -200,9 +200,7 @@ impl MemoryOrder {
         // The part of a direction along these; 0 on threads as far as can be, so that registers need
         // no exchange.
         let mut split = Basis::of(&order);
-        all.iter().for_each(|&direction| {
-            split.insert(direction, 0);
-        });
+        extend(&mut split, all.iter().copied());
         let moved = order.clone();
         let straight = |direction: u64| direction ^ apply(&moved, split.reduce(direction).1);
         let covered = fill_word(
@@ -217,15 +215,9 @@ impl MemoryOrder {
         let (inner, beyond) = order.split_at(covered.min(order.len()));
         let width = WAVEFRONT_BYTES / (elem_bytes << vector.len()).max(WORD_BYTES);
         let bank_bits = width.ilog2() as usize;
-        let lanes = |d: &Distribution3, count: usize| -> Vec<u64> {
-            d.lane.as_slice().iter().take(count).copied().collect()
-        };
+        let left = bank_bits - beyond.len().min(bank_bits);
         let sides = [
-            [
-                beyond.to_vec(),
-                lanes(wide, bank_bits - beyond.len().min(bank_bits)),
-            ]
-            .concat(),
+            [beyond, &lanes(wide, left)].concat(),
             lanes(other, bank_bits),
         ];
         let (banks, rows) = banks_and_rows(sides, &Basis::of(inner), &all, bank_bits);
@@ -245,6 +237,11 @@ impl MemoryOrder {
             load_bits: bits(!storing),
         }
     }
+}
+
+/// The directions of the first lane bits.
+fn lanes(d: &Distribution3, count: usize) -> Vec<u64> {
+    d.lane.as_slice().iter().take(count).copied().collect()
 }
 
 /// What the accesses of both sides cover: a vector of so many directions, or a word, which `next` fills with

@@ -95,10 +95,11 @@ enum Act {
     Shr(bool),
     /// 1 where the comparison holds.
     Set(Compare),
-    /// The product plus c, plus one (`.po`), shifted right.
+    /// The product plus c, either of them negated, plus one (`.po`), shifted right.
     Mad {
         one: bool,
         shift: u32,
+        minus: [bool; 2],
     },
 }
 
@@ -195,8 +196,8 @@ impl Video {
 
     fn one(&self, a: u64, b: u64, c: u64) -> u64 {
         let [d, ta, tb] = self.types;
-        if let Act::Mad { one, shift } = self.act {
-            return self.multiply_add([a, b, c], one, shift);
+        if let Act::Mad { one, shift, minus } = self.act {
+            return self.multiply_add([a, b, c], (one, shift), minus);
         }
         let width = 32 / self.parts;
         let limit = self.merge.map_or(width, |(_, bits)| bits);
@@ -233,13 +234,20 @@ impl Video {
 }
 
 impl Video {
-    /// `vmad`: the sum has more than 64 bits, and is signed where a factor is (PTX ISA `vmad`).
-    fn multiply_add(&self, [a, b, c]: [u64; 3], one: bool, shift: u32) -> u64 {
+    /// `vmad`: the sum has more than 64 bits, and is signed where a factor is, or anything is negated (PTX ISA `vmad`).
+    fn multiply_add(
+        &self,
+        [a, b, c]: [u64; 3],
+        (one, shift): (bool, u32),
+        minus: [bool; 2],
+    ) -> u64 {
         let [_, ta, tb] = self.types;
         let part = |ty: Int, v: u64, i: usize| i128::from(ty.get(v >> self.select[i]));
-        let signed = ta.signed || tb.signed;
+        let signed = ta.signed || tb.signed || minus.contains(&true);
         let c = Int { bits: 32, signed }.get(c);
-        let sum = part(ta, a, 0) * part(tb, b, 1) + i128::from(c) + i128::from(one);
+        let sign = |minus: bool| if minus { -1 } else { 1 };
+        let product = sign(minus[0]) * part(ta, a, 0) * part(tb, b, 1);
+        let sum = product + sign(minus[1]) * i128::from(c) + i128::from(one);
         let value = sum >> shift;
         if !self.saturate {
             return value as u64;
@@ -279,6 +287,20 @@ fn numbers_of(operand: &Operand, parts: u32) -> Option<(Operand, Vec<u32>)> {
     let digits = part.strip_prefix(if parts == 2 { 'h' } else { 'b' })?;
     let numbers: Option<Vec<u32>> = digits.chars().rev().map(|c| c.to_digit(10)).collect();
     Some((Operand::Name(base.into()), numbers?))
+}
+
+/// The operands of `vmad` without their signs, which go into the act: a minus of a and of b cancel.
+fn unsigned(operands: &[Operand], act: &mut Act) -> Vec<Operand> {
+    let mut operands = operands.to_vec();
+    if let Act::Mad { minus, .. } = act {
+        for (operand, of) in operands.iter_mut().skip(1).zip([0, 0, 1]) {
+            if let Operand::Minus(name) = operand {
+                minus[of] = !minus[of];
+                *operand = Operand::Name(std::mem::take(name));
+            }
+        }
+    }
+    operands
 }
 
 /// The operands of a video instruction, as [`Video`] has them.
@@ -350,6 +372,7 @@ impl Lower<'_> {
                     _ if mods.contains(&"shr15") => 15,
                     _ => 0,
                 },
+                minus: [false; 2],
             }),
             _ => act(name, mods.contains(&"clamp")),
         })
@@ -435,9 +458,10 @@ impl Lower<'_> {
         };
         let digits = base.trim_end_matches(['2', '4']);
         let parts = base[digits.len()..].parse().unwrap_or(1);
-        let Some(first) = self.video_act(digits, mods)? else {
+        let Some(mut first) = self.video_act(digits, mods)? else {
             return Ok(None);
         };
+        let ops = &unsigned(ops, &mut first)[..];
         let types: Vec<Int> = mods.iter().filter_map(|m| Int::parse(m)).collect();
         let (mut d, mut ta, mut tb) = match (first, types.as_slice()) {
             // What vset gives has no type of its own.

@@ -176,7 +176,9 @@ impl Operand {
     /// The names in it.
     fn names<'o>(&'o self, seen: &mut dyn FnMut(&'o str)) {
         match self {
-            Self::Name(name) | Self::Not(name) | Self::Offset(name, _) => seen(name),
+            Self::Name(name) | Self::Not(name) | Self::Minus(name) | Self::Offset(name, _) => {
+                seen(name);
+            }
             Self::Int(_) | Self::F32(_) | Self::F64(_) | Self::Sink => {}
             Self::Pair(a, b) => {
                 a.names(seen);
@@ -230,7 +232,9 @@ pub enum Operand {
     Sink,
     /// `!p`.
     Not(String),
-    /// `-r` is not PTX; `name+offset` outside brackets is.
+    /// `-r`, which `vmad` takes.
+    Minus(String),
+    /// `name+offset` outside brackets.
     Offset(String, i64),
     /// `a|b`.
     Pair(Box<Operand>, Box<Operand>),

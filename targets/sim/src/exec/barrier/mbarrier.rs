@@ -222,6 +222,14 @@ fn gives_up(ctx: &Ctx<'_, '_>, warp: &Warp) -> bool {
     chosen && !begun && !warp.expired.iter().any(again)
 }
 
+/// The lanes have waited at this line to the end: they may give up again.
+fn forget(warp: &mut Warp, line: u32, lanes: u32) {
+    for (at, expired) in &mut warp.expired {
+        *expired &= if *at == line { !lanes } else { u32::MAX };
+    }
+    warp.expired.retain(|(_, expired)| *expired != 0);
+}
+
 /// What those knew who completed the last phase.
 fn completed<'c>(ctx: &'c Ctx<'_, '_>, (rank, offset): (usize, u64)) -> Option<&'c View> {
     let clocks = ctx.cluster.ctas.get(rank)?.mbar_clocks.get(&offset)?;
@@ -300,14 +308,7 @@ fn wait(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, op: &MbarOp, addrs: &[u64; 32]) 
     }
     warp.write_pred(ctx.preds, *d, done, ctx.mask);
     if done == ctx.mask {
-        warp.expired.retain_mut(|(line, lanes)| {
-            *lanes &= if *line == ctx.inst.line {
-                !ctx.mask
-            } else {
-                u32::MAX
-            };
-            *lanes != 0
-        });
+        forget(warp, ctx.inst.line, ctx.mask);
         return Ok(Flow::Next);
     }
     let at = addrs[ctx.mask.trailing_zeros().min(31) as usize];

@@ -220,7 +220,10 @@ impl Parser<'_> {
                     Tok::F64(bits) => Ok(Operand::F64(bits ^ 1 << 63)),
                     _ => {
                         self.at -= 1;
-                        Err(self.unexpected("a number"))
+                        match self.named_operand()? {
+                            Operand::Name(name) => Ok(Operand::Minus(name)),
+                            _ => Err(self.unexpected("a number or a register")),
+                        }
                     }
                 }
             }
