@@ -3,7 +3,7 @@
 use crate::module::ModuleFile;
 use axe_package::{DType, Random, Tensor, npy};
 use axe_trn::nki::{self, Generation};
-use axe_trn::plan::{Matmul, Order};
+use axe_trn::plan::{Attention, Matmul, Order};
 use axe_trn::program::{Program, Role};
 use axe_trn::{run, sync, time};
 use clap::{Args, Subcommand, ValueEnum};
@@ -60,6 +60,8 @@ enum Verb {
     Program(KernelArgs),
     /// Plan a matrix product of any size, and print it as data: tiles, loads that overlap, chosen by the cost model
     Matmul(MatmulArgs),
+    /// Plan attention forward in one kernel, and print it as data
+    Attention(AttentionArgs),
 }
 
 #[derive(Debug, Args)]
@@ -85,22 +87,74 @@ struct MatmulArgs {
 }
 
 fn sizes(text: &str) -> Result<[i64; 3], String> {
-    let sizes: Result<Vec<i64>, _> = text.split(',').map(str::parse).collect();
-    let sizes = sizes
-        .ok()
-        .and_then(|sizes| <[i64; 3]>::try_from(sizes).ok());
-    sizes.ok_or_else(|| format!("expected M,K,N such as 2048,2048,2048, got {text}"))
+    numbers(text).ok_or_else(|| format!("expected M,K,N such as 2048,2048,2048, got {text}"))
+}
+
+/// So many numbers between commas.
+fn numbers<const COUNT: usize>(text: &str) -> Option<[i64; COUNT]> {
+    let numbers: Result<Vec<i64>, _> = text.split(',').map(str::parse).collect();
+    <[i64; COUNT]>::try_from(numbers.ok()?).ok()
+}
+
+/// How an operand lies, whose first dimension in memory is the one that is contracted where `k_major`.
+const fn order(k_major: bool) -> Order {
+    if k_major {
+        Order::KMajor
+    } else {
+        Order::KMinor
+    }
+}
+
+#[derive(Debug, Args)]
+struct AttentionArgs {
+    /// HEADS,QUERIES,KEYS,DIM: `softmax(scale q k^T) v` of each head, q, k and v of which are [QUERIES, DIM] and [KEYS, DIM]
+    #[arg(value_parser = heads)]
+    sizes: [i64; 4],
+    /// The chip: trn1 or trn2
+    #[arg(long, default_value = "trn2")]
+    chip: String,
+    /// The type of operands and results: bf16 or f16
+    #[arg(long, default_value = "bf16")]
+    dtype: DType,
+    /// What scores are multiplied with; 1 / sqrt(DIM) where none is given
+    #[arg(long)]
+    scale: Option<f64>,
+    /// Query i sees keys up to i
+    #[arg(long)]
+    causal: bool,
+    /// Queries and keys lie as [DIM, QUERIES] and [DIM, KEYS]
+    #[arg(long)]
+    transposed: bool,
+}
+
+fn heads(text: &str) -> Result<[i64; 4], String> {
+    numbers(text).ok_or_else(|| {
+        format!("expected HEADS,QUERIES,KEYS,DIM such as 16,4096,4096,128, got {text}")
+    })
+}
+
+impl AttentionArgs {
+    fn plan(&self) -> Result<Program, String> {
+        let [heads, queries, keys, dim] = self.sizes;
+        let attention = Attention {
+            heads,
+            queries,
+            keys,
+            dim,
+            q: order(self.transposed),
+            k: order(self.transposed),
+            dtype: self.dtype,
+            scale: self.scale.unwrap_or_else(|| 1.0 / (dim as f64).sqrt()),
+            causal: self.causal,
+        };
+        attention
+            .plan("attention", &self.chip)
+            .map_err(|error| error.to_string())
+    }
 }
 
 impl MatmulArgs {
     fn plan(&self) -> Result<Program, String> {
-        let order = |k_major| {
-            if k_major {
-                Order::KMajor
-            } else {
-                Order::KMinor
-            }
-        };
         let matmul = Matmul {
             sizes: self.sizes,
             lhs: order(self.lhs_transposed),
@@ -187,6 +241,7 @@ fn act(verb: &Verb) -> Result<bool, String> {
         }
         Verb::Program(kernel) => as_data(&load(kernel)?),
         Verb::Matmul(matmul) => as_data(&matmul.plan()?),
+        Verb::Attention(attention) => as_data(&attention.plan()?),
     }
 }
 
