@@ -55,6 +55,22 @@ fn exponentials_and_their_sums_are_one_instruction() {
 }
 
 #[test]
+fn a_subtraction_that_is_a_bias_is_folded() {
+    let mut graph = Graph::new(128, 512);
+    let x = graph.input("x", Kind::Full, F32);
+    let row = graph.input("row", Kind::Row, F32);
+    let shifted = graph.binary(Alu::Subtract, x, row, F32);
+    let read_twice = graph.binary(Alu::Add, x, row, F32);
+    for of in [shifted, read_twice] {
+        let value = graph.apply(Function::Exp, of, F32);
+        graph.output("y", Kind::Full, F32, value);
+    }
+    graph.output("sum", Kind::Full, F32, read_twice);
+    let folded = [x, row, shifted, read_twice].map(|id| graph.is_folded(id));
+    assert_eq!(folded, [false, false, true, false]);
+}
+
+#[test]
 fn rmsnorm_with_a_weight_a_column_is_right() {
     for (rows, columns) in [(128, 768), (200, 1000), (5, 30_000)] {
         let mut graph = Graph::new(rows, columns);

@@ -102,6 +102,8 @@ fn became(graph: &Graph, id: Id) -> (&'static str, Declines) {
     };
     match node.form {
         Form::Apply(..) => ("activation", Vec::new()),
+        // It is the scale or the bias of the function that reads it.
+        Form::Binary(..) if graph.is_folded(id) => ("activation", Vec::new()),
         Form::Reciprocal(_) => (
             "reciprocal",
             vec![(

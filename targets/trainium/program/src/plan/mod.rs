@@ -1,6 +1,7 @@
 //! Programs for operators of any size: tiles that fit the memories, loads that overlap with work, chosen by the cost model.
 
 mod attention;
+mod fold;
 pub mod graph;
 mod matmul;
 mod operand;

@@ -282,15 +282,10 @@ impl<'a> Values<'a> {
         into: Option<View>,
         reduce: Option<View>,
     ) -> View {
-        let (mut data, mut scale, mut bias) = (x, Scalar::Number(1.0), None);
-        if let Some((of, added, negative)) = self.shifted(data, kind) {
-            bias = Some((added, negative));
-            data = of;
-        }
-        if let Some((of, by)) = self.scaled(data, kind) {
-            data = of;
-            scale = self.scalar(b, by);
-        }
+        let argument = self.graph.argument(x, kind, &|id| self.is_private(id));
+        let scale = argument.scale.map(|by| self.scalar(b, by));
+        let scale = scale.unwrap_or(Scalar::Number(1.0));
+        let (data, bias) = (argument.data, argument.bias);
         let bias = bias.map(|(added, negative)| self.bias(b, added, negative));
         let data = self.value(b, data);
         let to = into.unwrap_or_else(|| self.tile(b, function.name(), kind, dtype));
@@ -309,42 +304,6 @@ impl<'a> Values<'a> {
         to
     }
 
-    /// Whether an operand gives one value to each partition of what has a kind.
-    fn is_beside(&self, id: Id, kind: Kind) -> bool {
-        let own = self.graph.kind(id);
-        own == Kind::Number || (own == Kind::Row && kind != Kind::Row)
-    }
-
-    /// A sum in f32 that nothing else reads, as a value, what is added, and whether that is subtracted.
-    fn shifted(&self, id: Id, kind: Kind) -> Option<(Id, Id, bool)> {
-        let (op, a, b) = self.private_step(id, kind)?;
-        match op {
-            Alu::Add if self.is_beside(b, kind) => Some((a, b, false)),
-            Alu::Add if self.is_beside(a, kind) => Some((b, a, false)),
-            Alu::Subtract if self.is_beside(b, kind) => Some((a, b, true)),
-            _ => None,
-        }
-    }
-
-    /// A product in f32 that nothing else reads, as a value and its factor.
-    fn scaled(&self, id: Id, kind: Kind) -> Option<(Id, Id)> {
-        let (op, a, b) = self.private_step(id, kind)?;
-        match op {
-            Alu::Multiply if self.is_beside(b, kind) => Some((a, b)),
-            Alu::Multiply if self.is_beside(a, kind) => Some((b, a)),
-            _ => None,
-        }
-    }
-
-    fn private_step(&self, id: Id, kind: Kind) -> Option<(Alu, Id, Id)> {
-        let node = self.graph.node(id);
-        let alone = self.is_private(id) && stored(node.dtype) == DType::F32 && node.kind == kind;
-        match node.form {
-            Form::Binary(op, a, b) if alone => Some((op, a, b)),
-            _ => None,
-        }
-    }
-
     fn binary(
         &mut self,
         b: &mut Builder,
@@ -358,11 +317,11 @@ impl<'a> Values<'a> {
             return self.power(b, [x, y], kind, dtype, into);
         }
         // Two steps by one value a partition are one instruction.
-        let (data, other, reverse) = match self.is_beside(x, kind) {
+        let (data, other, reverse) = match self.graph.is_beside(x, kind) {
             true => (y, x, true),
             false => (x, y, false),
         };
-        if self.is_beside(other, kind) {
+        if self.graph.is_beside(other, kind) {
             let first = self.first_step(b, data, kind);
             let operand = self.scalar(b, other);
             let step = Step {
@@ -392,12 +351,15 @@ impl<'a> Values<'a> {
 
     /// The step that a value is, where it is an operation with one value a partition that nothing else reads.
     fn first_step(&mut self, b: &mut Builder, id: Id, kind: Kind) -> Option<(View, Step)> {
-        let (op, x, y) = self.private_step(id, kind)?;
-        let (data, other, reverse) = match (self.is_beside(x, kind), self.is_beside(y, kind)) {
-            (_, true) => (x, y, false),
-            (true, false) => (y, x, true),
-            _ => return None,
-        };
+        let (op, x, y) = self
+            .graph
+            .private_step(id, kind, &|id| self.is_private(id))?;
+        let (data, other, reverse) =
+            match (self.graph.is_beside(x, kind), self.graph.is_beside(y, kind)) {
+                (_, true) => (x, y, false),
+                (true, false) => (y, x, true),
+                _ => return None,
+            };
         if op == Alu::Power {
             return None;
         }
