@@ -5,7 +5,7 @@
 //! compiler chooses, how many copies of a tile take turns, is chosen here.
 
 use crate::program::build::Tile;
-use crate::program::{Alu, Builder, Expr, Program, Space};
+use crate::program::{Alu, Builder, Expr, Program, Space, View};
 use axe_package::dtype::DType;
 
 /// Rows of a tile of either operand: the partitions.
@@ -205,7 +205,6 @@ fn hoist_load(p: &mut Product) {
 }
 
 fn block_free_dimension(p: &mut Product) {
-    const TILES: i64 = 2;
     let ([m, k, n], dtype) = (p.sizes, p.dtype);
     let (lhs, rhs, result) = (&p.lhs, &p.rhs, &p.result);
     p.b.repeat("m", 0, m / (TILES * TILE_M), 1, |b, m| {
@@ -244,27 +243,40 @@ fn block_free_dimension(p: &mut Product) {
             });
             b.repeat("bm", 0, TILES, 1, |b, bm| {
                 b.repeat("bn", 0, TILES, 1, |b, bn| {
-                    let sums = b.tile("result_tile", Space::Psum, &[TILE_M, TILE_N], DType::F32, 2);
-                    b.repeat("k", 0, k / TILE_K, 1, |b, k| {
-                        b.matmul(
-                            sums.all(),
-                            a.part([all(TILE_K), from(&bm, 1), from(&k, 1), all(TILE_M)]),
-                            w.part([all(TILE_K), from(&bn, 1), from(&k, 1), all(TILE_N)]),
-                        );
-                    });
-                    let out = b.tile("result_tmp", Space::Sbuf, &[TILE_M, TILE_N], dtype, 2);
-                    b.copy(out.all(), sums.all());
                     let row = m.clone().times(TILES).plus(bm.clone()).times(TILE_M);
                     let column = n.clone().times(TILES).plus(bn.clone()).times(TILE_N);
-                    b.dma_copy(
-                        result.part([from(&row, TILE_M), from(&column, TILE_N)]),
-                        out.all(),
-                    );
+                    let to = result.part([from(&row, TILE_M), from(&column, TILE_N)]);
+                    result_tile(b, k / TILE_K, (&a, &bm), (&w, &bn), to);
                 });
             });
         });
     });
 }
+
+/// Sums of one tile of the result over `chunks` of K, of tile `bm` of one operand's block and tile `bn` of the other's.
+fn result_tile(
+    b: &mut Builder,
+    chunks: i64,
+    (a, bm): (&Tile, &Expr),
+    (w, bn): (&Tile, &Expr),
+    to: View,
+) {
+    let sums = b.tile("result_tile", Space::Psum, &[TILE_M, TILE_N], DType::F32, 2);
+    b.repeat("k", 0, chunks, 1, |b, k| {
+        b.matmul(
+            sums.all(),
+            a.part([all(TILE_K), from(bm, 1), from(&k, 1), all(TILE_M)]),
+            w.part([all(TILE_K), from(bn, 1), from(&k, 1), all(TILE_N)]),
+        );
+    });
+    let dtype = b.dtype(&to);
+    let out = b.tile("result_tmp", Space::Sbuf, &[TILE_M, TILE_N], dtype, 2);
+    b.copy(out.all(), sums.all());
+    b.dma_copy(to, out.all());
+}
+
+/// Tiles of a block in each of M and N.
+const TILES: i64 = 2;
 
 /// The tutorial's block of M: 16 tiles.
 const BLOCK_M: i64 = 16 * TILE_M;

@@ -65,38 +65,7 @@ impl<'a> Printer<'a> {
             }
             Generation::New => "import nki\nimport nki.isa as nisa\nimport nki.language as nl\n",
         });
-        let arguments: Vec<&str> = self
-            .program
-            .with_role(Role::Input)
-            .map(|(index, _)| self.buffers[index].as_str())
-            .collect();
-        let head = format!(
-            "\n\n@nki.jit\ndef {}({}):\n",
-            super::identifier(&self.program.name),
-            arguments.join(", ")
-        );
-        self.out.push_str(&head);
-        let shapes: Vec<String> = self
-            .program
-            .buffers
-            .iter()
-            .enumerate()
-            .filter(|(_, buffer)| buffer.role != Role::Local)
-            .map(|(index, buffer)| {
-                format!(
-                    "{}: {:?} {}",
-                    self.buffers[index], buffer.shape, buffer.dtype
-                )
-            })
-            .collect();
-        self.line(
-            1,
-            &format!(
-                "\"\"\"For {}. {}.\"\"\"",
-                self.program.chip,
-                shapes.join("; ")
-            ),
-        );
+        self.signature();
         let outputs: Vec<usize> = self
             .program
             .with_role(Role::Output)
@@ -120,6 +89,29 @@ impl<'a> Printer<'a> {
         let results = results.join(", ");
         self.line(1, &format!("return {results}"));
         Ok(self.out)
+    }
+
+    /// The function's first line, and what its arguments and results are.
+    fn signature(&mut self) {
+        let arguments: Vec<&str> = self
+            .program
+            .with_role(Role::Input)
+            .map(|(index, _)| self.buffers[index].as_str())
+            .collect();
+        let head = format!(
+            "\n\n@nki.jit\ndef {}({}):\n",
+            super::identifier(&self.program.name),
+            arguments.join(", ")
+        );
+        self.out.push_str(&head);
+        let buffers = self.program.buffers.iter().zip(&self.buffers);
+        let shapes: Vec<String> = buffers
+            .filter(|(buffer, _)| buffer.role != Role::Local)
+            .map(|(buffer, name)| format!("{name}: {:?} {}", buffer.shape, buffer.dtype))
+            .collect();
+        let chip = &self.program.chip;
+        let line = format!("\"\"\"For {chip}. {}.\"\"\"", shapes.join("; "));
+        self.line(1, &line);
     }
 
     fn line(&mut self, depth: usize, text: &str) {

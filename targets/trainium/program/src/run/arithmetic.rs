@@ -237,29 +237,9 @@ impl Task<'_, '_, '_> {
                 data,
                 ..
             } => {
-                let length: i64 = data
-                    .axes
-                    .iter()
-                    .rev()
-                    .take(*axes)
-                    .map(|axis| axis.size)
-                    .product();
-                if op.is_bitwise() {
-                    let (bits, data) = self.bits("data");
-                    let combine = |a, b: &u32| op.apply_bits(a, *b, bits).unwrap_or(0);
-                    let results: Vec<u32> = data
-                        .chunks_exact(length as usize)
-                        .map(|chunk| chunk.iter().skip(1).fold(chunk[0], combine))
-                        .collect();
-                    return self.put_bits(&results, bits);
-                }
-                let values = self.values("data");
-                let results: Vec<f32> = values
-                    .data
-                    .chunks_exact(length as usize)
-                    .map(|chunk| fold(*op, chunk) * if *negate { -1.0 } else { 1.0 })
-                    .collect();
-                self.put("dst", &results);
+                let reduced = data.axes.iter().rev().take(*axes);
+                let length: i64 = reduced.map(|axis| axis.size).product();
+                self.along_rows(*op, length as usize, *negate);
             }
             Op::TensorScalarReduce {
                 first, reduce_op, ..
@@ -272,38 +252,59 @@ impl Task<'_, '_, '_> {
                     .collect();
                 self.put("reduce_res", &results);
             }
-            Op::TensorPartitionReduce { op, .. } if op.is_bitwise() => {
-                let columns = self.operand("data").map_or(1, |data| {
-                    data.access
-                        .axes
-                        .iter()
-                        .skip(1)
-                        .map(|axis| axis.size as usize)
-                        .product()
-                });
-                let (bits, data) = self.bits("data");
-                let mut rows = data.chunks_exact(columns);
-                let mut results = rows.next().unwrap_or_default().to_vec();
-                for row in rows {
-                    for (result, value) in results.iter_mut().zip(row) {
-                        *result = op.apply_bits(*result, *value, bits).unwrap_or(0);
-                    }
-                }
-                self.put_bits(&results, bits);
-            }
-            Op::TensorPartitionReduce { op, .. } => {
-                let data = self.values("data");
-                let mut results = data.row(0).to_vec();
-                for row in 1..data.rows() {
-                    for (result, value) in results.iter_mut().zip(data.row(row)) {
-                        *result = op.apply(*result, *value);
-                    }
-                }
-                self.put("dst", &results);
-            }
+            Op::TensorPartitionReduce { op, .. } => self.over_partitions(*op),
             _ => {}
         }
     }
+
+    /// Reduces each so many elements that follow each other.
+    fn along_rows(&mut self, op: Alu, length: usize, negate: bool) {
+        if op.is_bitwise() {
+            let (bits, data) = self.bits("data");
+            let combine = |a, b: &u32| op.apply_bits(a, *b, bits).unwrap_or(0);
+            let results: Vec<u32> = data
+                .chunks_exact(length)
+                .map(|chunk| chunk.iter().skip(1).fold(chunk[0], combine))
+                .collect();
+            return self.put_bits(&results, bits);
+        }
+        let values = self.values("data");
+        let sign = if negate { -1.0 } else { 1.0 };
+        let chunks = values.data.chunks_exact(length);
+        let results: Vec<f32> = chunks.map(|chunk| fold(op, chunk) * sign).collect();
+        self.put("dst", &results);
+    }
+
+    /// Reduces each column.
+    fn over_partitions(&mut self, op: Alu) {
+        if op.is_bitwise() {
+            let columns = self.operand("data").map_or(1, |data| {
+                let free = data.access.axes.iter().skip(1);
+                free.map(|axis| axis.size as usize).product()
+            });
+            let (bits, data) = self.bits("data");
+            let combine = |a, b| op.apply_bits(a, b, bits).unwrap_or(0);
+            return self.put_bits(&by_columns(data.chunks_exact(columns), combine), bits);
+        }
+        let data = self.values("data");
+        let rows = (0..data.rows()).map(|row| data.row(row));
+        let results = by_columns(rows, |a, b| op.apply(a, b));
+        self.put("dst", &results);
+    }
+}
+
+/// Rows combined into one, element by element.
+fn by_columns<'r, T: Copy + 'r>(
+    mut rows: impl Iterator<Item = &'r [T]>,
+    combine: impl Fn(T, T) -> T,
+) -> Vec<T> {
+    let mut results = rows.next().unwrap_or_default().to_vec();
+    for row in rows {
+        for (result, value) in results.iter_mut().zip(row) {
+            *result = combine(*result, *value);
+        }
+    }
+    results
 }
 
 fn fold(op: Alu, values: &[f32]) -> f32 {

@@ -15,17 +15,8 @@ impl Task<'_, '_, '_> {
                 ..
             } => {
                 let indices = self.affine(pattern, *offset, *channel_multiplier);
-                let data = self.values("on_true_tile");
-                let chosen: Vec<f32> = data
-                    .data
-                    .iter()
-                    .zip(indices)
-                    .map(|(value, index)| match compare.apply(index as f32, 0.0) {
-                        0.0 => *on_false as f32,
-                        _ => *value,
-                    })
-                    .collect();
-                self.put("dst", &chosen);
+                let keeps = |index: i64| compare.apply(index as f32, 0.0) != 0.0;
+                self.affine_select(&indices, keeps, *on_false as f32);
             }
             Op::Iota {
                 pattern,
@@ -34,15 +25,7 @@ impl Task<'_, '_, '_> {
                 ..
             } => {
                 let values = self.affine(pattern, *offset, *channel_multiplier);
-                let Some(dst) = self.operand("dst") else {
-                    return;
-                };
-                let dtype = self.dtype(dst);
-                let mut bytes = Vec::new();
-                for value in values {
-                    dtype.push_f64(f64::from(value as i32), &mut bytes);
-                }
-                self.store("dst", &bytes);
+                self.iota(&values);
             }
             Op::RangeSelect { .. } => self.range_select(),
             Op::BnStats { .. } => {
@@ -75,6 +58,27 @@ impl Task<'_, '_, '_> {
             Op::NcMatchReplace8 { imm, .. } => self.replace(*imm as f32),
             _ => {}
         }
+    }
+
+    fn affine_select(&mut self, indices: &[i64], keeps: impl Fn(i64) -> bool, on_false: f32) {
+        let data = self.values("on_true_tile");
+        let both = data.data.iter().zip(indices);
+        let chosen: Vec<f32> = both
+            .map(|(value, index)| if keeps(*index) { *value } else { on_false })
+            .collect();
+        self.put("dst", &chosen);
+    }
+
+    fn iota(&mut self, values: &[i64]) {
+        let Some(dst) = self.operand("dst") else {
+            return;
+        };
+        let dtype = self.dtype(dst);
+        let mut bytes = Vec::new();
+        for value in values {
+            dtype.push_f64(f64::from(*value as i32), &mut bytes);
+        }
+        self.store("dst", &bytes);
     }
 
     /// `offset + p * channel_multiplier + sum of i_d * pattern_d` for every element of the destination.
