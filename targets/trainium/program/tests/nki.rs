@@ -1,10 +1,11 @@
 //! Printed source: executed on the numpy stand-in (tests/nki), which refuses what the documentation refuses.
 
+mod attended;
 mod common;
 
 use axe_package::dtype::DType;
 use axe_trn::nki::{Generation, print};
-use axe_trn::plan::{Blocks, Matmul, Order};
+use axe_trn::plan::{Attention, Blocks, Matmul, Order};
 use axe_trn::program::{Program, Role};
 use axe_trn::run::memory;
 use common::{Sample, difference, samples};
@@ -124,6 +125,39 @@ fn planned(chip: &str) -> Sample {
     }
 }
 
+/// Planned attention: steps of one and of two blocks of keys, the last ones of both with tails, and transposes.
+fn planned_attention(chip: &str, dim: i64) -> Sample {
+    let attention = Attention {
+        heads: 2,
+        queries: 600,
+        keys: 600,
+        dim,
+        causal: true,
+        ..attended::PLAIN
+    };
+    let operands = attended::operands(&attention, 1.0);
+    let [q, k, v] = [0, 1, 2].map(|at: usize| operands[at].as_slice());
+    let rows =
+        (0..attention.heads).flat_map(|head| (0..attention.queries).map(move |row| (head, row)));
+    let expected =
+        rows.flat_map(|(head, row)| attended::expected(&attention, [q, k, v], head, row));
+    Sample {
+        program: attention.plan("attention", chip).unwrap(),
+        inputs: operands
+            .iter()
+            .map(|of| memory::encode(attention.dtype, of))
+            .collect(),
+        expected: vec![expected.collect()],
+        tolerance: 1e-2,
+    }
+}
+
+fn planned_ones(chip: &str) -> Vec<Sample> {
+    // What is subtracted is a row of the queries, and a row of its own.
+    let attention = [40, 128].map(|dim| planned_attention(chip, dim));
+    [planned(chip)].into_iter().chain(attention).collect()
+}
+
 #[test]
 fn printed_source_computes_what_the_program_does() {
     if python().is_none() {
@@ -131,7 +165,7 @@ fn printed_source_computes_what_the_program_does() {
         return;
     }
     for chip in ["trn1", "trn2"] {
-        for sample in samples(chip).into_iter().chain([planned(chip)]) {
+        for sample in samples(chip).into_iter().chain(planned_ones(chip)) {
             for generation in [Generation::Old, Generation::New] {
                 let source = printed(&sample.program, generation);
                 let what = format!("{} on {chip}, {}", sample.program.name, name(generation));

@@ -468,7 +468,7 @@ def new_isa(machine):
         tile(dst, Space.psum)
         need(dst.dtype == "float32" and (dst.rows, dst.free) == values.shape, f"dst {dst.shape} of {dst.dtype}")
         begun = dst.tensor.written[dst.index]
-        need(begun.all() or not begun.any(), "one product meets begun and fresh elements")
+        need(accumulate is False or begun.all() or not begun.any(), "one product meets begun and fresh elements")
         need(accumulate is not True or begun.all(), "accumulate=True on fresh elements")
         adds = accumulate is not False and begun.all()
         dst.set(values.reshape(dst.shape) + (dst.get() if adds else 0))

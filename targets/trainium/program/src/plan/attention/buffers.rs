@@ -68,66 +68,36 @@ impl Buffers {
             let [rows, width] = order.shape(a.dim, columns);
             [a.heads * rows, width]
         };
-        let q = b.input("q", &shape(a.q, a.queries), a.dtype);
-        let k = b.input("k", &shape(a.k, a.keys), a.dtype);
-        let v = b.input("v", &[a.heads * a.keys, a.dim], a.dtype);
-        let result = b.output("result", &[a.heads * a.queries, a.dim], a.dtype);
         let chunks = (a.keys + PARTITIONS - 1) / PARTITIONS;
         let blocks = (a.keys + BLOCK - 1) / BLOCK;
-        let turns = a.heads.min(a.heads_ahead() + 1);
-        let steps = a.lead() + 1;
+        let (turns, steps) = (a.head_turns(), a.step_turns());
         let depth = if a.has_own_row() { a.dim } else { a.row() + 1 };
-        let (bf16, f32, dtype) = (DType::BF16, DType::F32, a.dtype);
-        let mut sbuf =
-            |name: &str, shape: &[i64], dtype| b.tile(name, Space::Sbuf, shape, dtype, 1);
-        let kt = sbuf("kt", &[depth, turns, chunks * PARTITIONS], dtype);
-        let values = sbuf("values", &[PARTITIONS, turns, chunks, a.dim + 1], dtype);
-        let qt = sbuf("qt", &[depth, steps, BLOCK], dtype);
-        let row = a.has_own_row().then(|| {
-            [
-                sbuf("row", &[1, steps, BLOCK], bf16),
-                sbuf("ones", &[1, PARTITIONS], bf16),
-            ]
-        });
-        let mut rows = |name: &str, order, turns| {
-            let shape = [PARTITIONS, turns, TILES, a.dim];
-            turned_by_products(order, chip).then(|| sbuf(name, &shape, dtype))
-        };
-        let rows = [rows("q_rows", a.q, steps), rows("k_rows", a.k, 2)];
-        let maxima = sbuf("maxima", &[PARTITIONS, TILES, blocks], f32);
-        let negated = sbuf("negated", &[PARTITIONS, TILES], bf16);
-        let weights = sbuf("weights", &[PARTITIONS, 2, BLOCK], dtype);
-        let mut square = |name: &str| sbuf(name, &[PARTITIONS, PARTITIONS], bf16);
-        let mask = a.causal.then(|| Mask {
-            identity: square("identity"),
-            plain: square("mask"),
-            turned: square("mask_turned"),
-        });
+        let dtype = a.dtype;
         // PSUM holds transposes as f32 on trn1, in their own type later (ISA).
-        let turned = if chip.is_at_least(Generation::Gen3) {
-            bf16
-        } else {
-            f32
+        let turned = match chip.is_at_least(Generation::Gen3) {
+            true => DType::BF16,
+            false => DType::F32,
         };
-        let mut psum =
-            |name: &str, dtype| b.tile(name, Space::Psum, &[PARTITIONS, 2, BLOCK], dtype, 1);
         let buffers = Self {
-            first: psum("first", f32),
-            scores: psum("scores", f32),
-            turned: psum("turned", turned),
-            q,
-            k,
-            v,
-            result,
-            kt,
-            values,
-            qt,
-            row,
-            rows,
-            maxima,
-            negated,
-            weights,
-            mask,
+            q: b.input("q", &shape(a.q, a.queries), dtype),
+            k: b.input("k", &shape(a.k, a.keys), dtype),
+            v: b.input("v", &[a.heads * a.keys, a.dim], dtype),
+            result: b.output("result", &[a.heads * a.queries, a.dim], dtype),
+            kt: sbuf(b, "kt", &[depth, turns, chunks * PARTITIONS], dtype),
+            values: sbuf(b, "values", &[PARTITIONS, turns, chunks, a.dim + 1], dtype),
+            qt: sbuf(b, "qt", &[depth, steps, BLOCK], dtype),
+            row: a.has_own_row().then(|| own_row(b, steps)),
+            rows: [
+                turned_by_products(a.q, chip).then(|| rows(b, "q_rows", a, steps)),
+                turned_by_products(a.k, chip).then(|| rows(b, "k_rows", a, 2)),
+            ],
+            maxima: sbuf(b, "maxima", &[PARTITIONS, TILES, blocks], DType::F32),
+            negated: sbuf(b, "negated", &[PARTITIONS, TILES], DType::BF16),
+            weights: sbuf(b, "weights", &[PARTITIONS, 2, BLOCK], dtype),
+            mask: a.causal.then(|| Mask::new(b)),
+            first: psum(b, "first", DType::F32),
+            scores: psum(b, "scores", DType::F32),
+            turned: psum(b, "turned", turned),
         };
         buffers.fill(b, a, turns, chunks);
         buffers
@@ -173,7 +143,34 @@ impl Buffers {
     }
 }
 
+fn sbuf(b: &mut Builder, name: &str, shape: &[i64], dtype: DType) -> Tile {
+    b.tile(name, Space::Sbuf, shape, dtype, 1)
+}
+
+/// Two banks.
+fn psum(b: &mut Builder, name: &str, dtype: DType) -> Tile {
+    b.tile(name, Space::Psum, &[PARTITIONS, 2, BLOCK], dtype, 1)
+}
+
+fn own_row(b: &mut Builder, steps: i64) -> [Tile; 2] {
+    let row = sbuf(b, "row", &[1, steps, BLOCK], DType::BF16);
+    [row, sbuf(b, "ones", &[1, PARTITIONS], DType::BF16)]
+}
+
+fn rows(b: &mut Builder, name: &str, a: &Attention, turns: i64) -> Tile {
+    sbuf(b, name, &[PARTITIONS, turns, TILES, a.dim], a.dtype)
+}
+
 impl Mask {
+    fn new(b: &mut Builder) -> Self {
+        let mut square = |name: &str| sbuf(b, name, &[PARTITIONS, PARTITIONS], DType::BF16);
+        Self {
+            identity: square("identity"),
+            plain: square("mask"),
+            turned: square("mask_turned"),
+        }
+    }
+
     fn fill(&self, b: &mut Builder) {
         // Element (p, i) is kept where `p * by - i * by` compares with 0.
         let mut select = |tile: &Tile, begin: f64, other: f64, by: i64, compare| {

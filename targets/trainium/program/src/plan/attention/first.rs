@@ -3,7 +3,8 @@
 use super::buffers::{BLOCK, turned_row};
 use super::steps::{Kernel, Step};
 use crate::facts::memory::PARTITIONS;
-use crate::program::{Accumulate, Alu, Axis, Builder, Expr, Function, Op, View};
+use crate::plan::operand::evict;
+use crate::program::{Accumulate, Alu, Axis, Builder, Expr, Op, View};
 
 impl Kernel<'_> {
     /// The largest score of each query of a tile among the keys of a block. On the diagonal those up to the tile are read,
@@ -63,7 +64,7 @@ impl Kernel<'_> {
         b.reduce(largest, scores(0, keys), Alu::Maximum, false);
     }
 
-    /// The largest of all blocks, negated, as the row that is added to the scores.
+    /// The largest of all blocks, negated.
     pub fn negate(&self, b: &mut Builder, step: &Step) {
         let buffers = &self.buffers;
         let (whole, tail) = (step.queries / PARTITIONS, step.queries % PARTITIONS);
@@ -80,6 +81,11 @@ impl Kernel<'_> {
                 );
             }
         }
+    }
+
+    /// What [`Self::negate`] gave, as the row that is added to the scores.
+    pub fn row(&self, b: &mut Builder, step: &Step) {
+        let buffers = &self.buffers;
         for (tile, queries) in step.tiles() {
             b.op(Op::NcTranspose {
                 dst: turned_row(&buffers.turned, tile * PARTITIONS, queries),
@@ -96,9 +102,7 @@ impl Kernel<'_> {
                 .qt
                 .part([(self.attention.row().into(), 1), turn, columns]),
         };
-        // The vector engine has more to do.
-        let from = turned_row(&buffers.turned, 0, step.queries);
-        b.activation(into, from, Function::Copy, None, 1.0, None);
+        evict(b, into, turned_row(&buffers.turned, 0, step.queries));
     }
 
     /// The largest scores of some tiles: `[queries, tiles, blocks]`.

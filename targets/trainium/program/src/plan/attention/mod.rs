@@ -7,11 +7,12 @@
 //! pass of the next queries is on the vector engine while the second pass of these is on the scalar engine.
 //!
 //! What is subtracted is the largest score rounded to bf16, the same in weights and sums: results do not change, and
-//! `scale` times the largest score may be up to some 2^14 before weights overflow.
+//! `scale` times the largest score may be up to some 2^13 before its rounding is beyond what sums hold.
 
 mod buffers;
 mod first;
 mod load;
+mod passes;
 mod second;
 mod steps;
 

@@ -1,26 +1,47 @@
 //! The second pass: weights of 128 keys at a time, and their products with the values.
 
 use super::buffers::{BLOCK, TILES};
-use super::steps::{Kernel, Step};
+use super::steps::{Chunk, Kernel, Step};
 use crate::facts::memory::PARTITIONS;
 use crate::program::build::Tile;
 use crate::program::{Accumulate, Axis, Builder, Expr, Function, Op, Space, View};
 use axe_package::dtype::DType;
 
 impl Kernel<'_> {
-    /// Scores of a chunk of 128 keys and the queries from `from` on, less the largest. Two chunks take turns.
-    pub fn scores(&self, b: &mut Builder, step: &Step, chunk: &Expr, turn: i64, from: i64) {
+    /// The weights of a chunk.
+    pub fn ready(&self, b: &mut Builder, step: &Step, chunk: &Chunk) {
+        self.scores(b, step, chunk);
+        if chunk.hidden {
+            self.hide(b, step, chunk);
+        }
+        let of = |tile: &Tile| {
+            let columns = (chunk.from.into(), step.queries - chunk.from);
+            tile.part([(0.into(), chunk.keys), (chunk.turn.into(), 1), columns])
+        };
+        let (into, scores) = (of(&self.buffers.weights), of(&self.buffers.scores));
+        b.activation(
+            into,
+            scores,
+            Function::Exp,
+            None,
+            self.attention.scale,
+            None,
+        );
+    }
+
+    /// Scores of a chunk and the queries that see it, less the largest.
+    fn scores(&self, b: &mut Builder, step: &Step, chunk: &Chunk) {
         let buffers = &self.buffers;
         let [head, step_turn] = step.turns.clone();
-        let columns = (Expr::from(from), step.queries - from);
+        let columns = (Expr::from(chunk.from), step.queries - chunk.from);
         let keys = (Expr::from(0), PARTITIONS);
         let scores = || {
             buffers
                 .scores
-                .part([keys.clone(), ((turn % 2).into(), 1), columns.clone()])
+                .part([keys.clone(), (chunk.turn.into(), 1), columns.clone()])
         };
         let depth = (Expr::from(0), self.contracted());
-        let of_chunk = (chunk.clone().times(PARTITIONS), PARTITIONS);
+        let of_chunk = (chunk.at.clone().times(PARTITIONS), PARTITIONS);
         b.op(Op::NcMatmul {
             dst: scores(),
             stationary: buffers.kt.part([depth.clone(), (head, 1), of_chunk]),
@@ -48,38 +69,21 @@ impl Kernel<'_> {
     }
 
     /// Hides the keys of a chunk on the diagonal that come after a query.
-    pub fn hide(&self, b: &mut Builder, step: &Step, chunk: i64) {
-        let (buffers, begin) = (&self.buffers, chunk * PARTITIONS);
+    fn hide(&self, b: &mut Builder, step: &Step, chunk: &Chunk) {
+        let buffers = &self.buffers;
         let Some(mask) = &buffers.mask else { return };
-        let queries = PARTITIONS.min(step.queries - begin);
+        let queries = PARTITIONS.min(step.queries - chunk.from);
         let all = (Expr::from(0), PARTITIONS);
         b.op(Op::NcMatmul {
             dst: buffers.scores.part([
                 all.clone(),
-                ((chunk % 2).into(), 1),
-                (begin.into(), queries),
+                (chunk.turn.into(), 1),
+                (chunk.from.into(), queries),
             ]),
             stationary: mask.identity.all(),
             moving: mask.turned.part([all, (0.into(), queries)]),
             accumulate: Accumulate::Always,
         });
-    }
-
-    /// The weights of a chunk of so many keys.
-    pub fn weights(&self, b: &mut Builder, step: &Step, chunk: i64, keys: i64, from: i64) {
-        let of = |tile: &Tile| {
-            let columns = (from.into(), step.queries - from);
-            tile.part([(0.into(), keys), ((chunk % 2).into(), 1), columns])
-        };
-        let (into, scores) = (of(&self.buffers.weights), of(&self.buffers.scores));
-        b.activation(
-            into,
-            scores,
-            Function::Exp,
-            None,
-            self.attention.scale,
-            None,
-        );
     }
 
     /// Sums of values, and of weights beside them: a place for each tile of queries, none in two banks.
@@ -93,28 +97,22 @@ impl Kernel<'_> {
         b.tile("sums", Space::Psum, &shape, DType::F32, 1)
     }
 
-    /// Adds the values of a chunk of keys to the sums of the tiles of queries from `from` on.
-    pub fn context(
-        &self,
-        b: &mut Builder,
-        step: &Step,
-        sums: &Tile,
-        (at, chunk, keys): (&Expr, i64, i64),
-        from: i64,
-    ) {
+    /// Adds the values of a chunk of keys to the sums of the tiles of queries that see it.
+    pub fn context(&self, b: &mut Builder, step: &Step, sums: &Tile, chunk: &Chunk) {
         let (buffers, width) = (&self.buffers, self.attention.dim + 1);
-        let keys = (Expr::from(0), keys);
-        for (tile, queries) in step.tiles().filter(|(tile, _)| tile * PARTITIONS >= from) {
+        let keys = (Expr::from(0), chunk.keys);
+        let seeing = |(tile, _): &(i64, i64)| tile * PARTITIONS >= chunk.from;
+        for (tile, queries) in step.tiles().filter(seeing) {
             let columns = ((tile * PARTITIONS).into(), queries);
             b.matmul(
                 sums.part([(0.into(), queries), (tile.into(), 1), (0.into(), width)]),
                 buffers
                     .weights
-                    .part([keys.clone(), ((chunk % 2).into(), 1), columns]),
+                    .part([keys.clone(), (chunk.turn.into(), 1), columns]),
                 buffers.values.part([
                     keys.clone(),
                     (step.turns[0].clone(), 1),
-                    (at.clone(), 1),
+                    (chunk.at.clone(), 1),
                     (0.into(), width),
                 ]),
             );
@@ -140,10 +138,16 @@ impl Kernel<'_> {
     ) {
         let (a, rows) = (self.attention, (Expr::from(0), queries));
         let inverse = b.tile("inverse", Space::Sbuf, &[queries, count], DType::F32, 2);
-        b.op(Op::Reciprocal {
-            dst: inverse.all(),
-            data: sums.part([rows.clone(), (first.into(), count), (a.dim.into(), 1)]),
-        });
+        // Sums are from some 2^-42 to the number of keys, which the scalar engine's reciprocals are good for (ISA).
+        let of_weights = sums.part([rows.clone(), (first.into(), count), (a.dim.into(), 1)]);
+        b.activation(
+            inverse.all(),
+            of_weights,
+            Function::Reciprocal,
+            None,
+            1.0,
+            None,
+        );
         let out = b.tile("out", Space::Sbuf, &[queries, count, a.dim], a.dtype, 2);
         for tile in 0..count {
             b.op(Op::Activation {

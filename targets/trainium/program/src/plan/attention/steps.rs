@@ -4,11 +4,10 @@ use super::Attention;
 use super::buffers::{BLOCK, Buffers, TILES};
 use crate::facts::chip::Chip;
 use crate::facts::memory::PARTITIONS;
-use crate::program::build::Tile;
 use crate::program::{Builder, Expr, Program};
 
-/// With more heads than these, what is done for the first head alone is a small part.
-const MANY_HEADS: i64 = 4;
+/// Bytes of a partition for queries, keys and values that take turns, where more of them are kept than must be.
+const TURNS_BYTES: i64 = 160 << 10;
 
 /// What all steps share.
 pub(super) struct Kernel<'a> {
@@ -48,10 +47,69 @@ impl Step {
         self.diagonal && block + 1 == self.blocks()
     }
 
+    /// A chunk of 128 keys, or the last one.
+    pub fn chunk(&self, number: i64) -> Chunk {
+        let hidden = self.is_diagonal(number / TILES);
+        Chunk {
+            at: number.into(),
+            turn: number % 2,
+            keys: PARTITIONS.min(self.visible - number * PARTITIONS),
+            from: if hidden {
+                number % TILES * PARTITIONS
+            } else {
+                0
+            },
+            hidden,
+        }
+    }
+
     /// Tiles of 128 queries: the number of each and its queries.
     pub fn tiles(&self) -> impl Iterator<Item = (i64, i64)> + use<> {
         tiles(self.queries)
     }
+}
+
+/// A chunk of 128 keys of a second pass.
+pub(super) struct Chunk {
+    /// Its number.
+    pub at: Expr,
+    /// Which of two buffers it has.
+    pub turn: i64,
+    /// Its keys.
+    pub keys: i64,
+    /// The first query that sees some of them.
+    pub from: i64,
+    /// Whether 128 queries from there on see but some of them.
+    pub hidden: bool,
+}
+
+impl Chunk {
+    /// One that all queries see.
+    pub fn plain(at: Expr, turn: i64) -> Self {
+        Self {
+            at,
+            turn: turn % 2,
+            keys: PARTITIONS,
+            from: 0,
+            hidden: false,
+        }
+    }
+
+    /// Whether it is as [`Self::plain`].
+    pub fn is_plain(&self) -> bool {
+        self.keys == PARTITIONS && !self.hidden
+    }
+}
+
+/// A step in its second pass, and those after it that something is done for meanwhile.
+pub(super) struct Steps {
+    pub this: Step,
+    /// The next one, which begins while this one ends.
+    pub next: Option<Step>,
+    /// The one whose first pass ended with the step before: its largest scores become a row.
+    pub row: Option<Step>,
+    /// The one in its first pass.
+    pub first: Option<Step>,
 }
 
 /// Tiles of 128 of so many elements: the number of each, and its elements.
@@ -75,18 +133,42 @@ impl Attention {
         (self.queries + BLOCK - 1) / BLOCK
     }
 
-    /// How many steps the first pass is ahead of the second. Where steps differ in length and there are many heads, the same
-    /// step of the next head is as long.
+    /// How many steps the first pass is ahead of the second. Where steps differ in length, the same step of the next head is
+    /// as long; with few heads, what nothing is beside in the first and the last one would cost more than that saves.
     pub(super) fn lead(&self) -> i64 {
-        match self.causal && self.heads > MANY_HEADS {
-            true => self.steps().max(2),
+        let steps = self.steps();
+        let even = self.causal && self.heads > 1 && self.heads * 4 >= steps;
+        let columns = steps * BLOCK * self.dtype.bytes() as i64;
+        match even && columns + 2 * self.head_bytes() <= TURNS_BYTES {
+            true => steps.max(2),
             false => 2,
         }
+    }
+
+    /// Bytes of a partition for the keys and values of a head.
+    fn head_bytes(&self) -> i64 {
+        let chunks = (self.keys + PARTITIONS - 1) / PARTITIONS;
+        chunks * (PARTITIONS + self.dim + 1) * self.dtype.bytes() as i64
     }
 
     /// Heads that the first pass is ahead, at most.
     pub(super) fn heads_ahead(&self) -> i64 {
         (self.lead() + self.steps() - 1) / self.steps()
+    }
+
+    /// Heads whose keys and values are in SBUF: those in either pass, and one that is loaded meanwhile where there is room.
+    pub(super) fn head_turns(&self) -> i64 {
+        let least = self.heads_ahead() + 1;
+        let turns = match self.head_bytes() * (least + 1) <= TURNS_BYTES {
+            true => least + 1,
+            false => least,
+        };
+        turns.min(self.heads)
+    }
+
+    /// Steps whose queries are in SBUF: those between both passes, and one that is loaded meanwhile.
+    pub(super) fn step_turns(&self) -> i64 {
+        self.lead() + 2
     }
 }
 
@@ -119,8 +201,13 @@ impl Kernel<'_> {
             let step = self.step((number / steps).into(), number % steps);
             self.load(b, &step, number % steps == 0);
             self.first_pass(b, &step);
+            // The first step does so for the last of these.
+            if number + 1 < self.attention.lead() {
+                self.row(b, &step);
+            }
         }
-        self.scores(b, &self.step(0.into(), 0), &0.into(), 0, 0);
+        let first = self.step(0.into(), 0);
+        self.ready(b, &first, &first.chunk(0));
     }
 
     /// Loads what a step reads, with the keys and values of its head where it is the first one.
@@ -147,7 +234,7 @@ impl Kernel<'_> {
 
     fn step_at(&self, head: Expr, number: Expr, queries: i64, visible: i64) -> Step {
         let a = self.attention;
-        let (steps, turns) = (a.steps(), a.lead() + 1);
+        let (steps, turns) = (a.steps(), a.step_turns());
         // Where all heads begin with the same turn, the head does not matter.
         let before = match steps % turns {
             0 => number.clone(),
@@ -155,7 +242,7 @@ impl Kernel<'_> {
         };
         Step {
             turns: [
-                remainder(head.clone(), a.heads_ahead() + 1),
+                remainder(head.clone(), a.head_turns()),
                 remainder(before, turns),
             ],
             head,
@@ -179,9 +266,14 @@ impl Kernel<'_> {
         if in_loop > 0 {
             b.repeat("step", 0, in_loop, 1, |b, number| {
                 let step = |by| self.step_at(head.clone(), number.clone().plus(by), BLOCK, a.keys);
-                let beside = step(lead);
-                self.load(b, &beside, false);
-                self.second_pass(b, &step(0), Some(&step(1)), Some(&beside));
+                let steps = Steps {
+                    this: step(0),
+                    next: Some(step(1)),
+                    row: Some(step(lead - 1)),
+                    first: Some(step(lead)),
+                };
+                self.load(b, &step(lead), false);
+                self.second_pass(b, &steps);
             });
         }
         for number in in_loop..steps {
@@ -189,12 +281,16 @@ impl Kernel<'_> {
                 let (later, number) = ((number + by) / steps, (number + by) % steps);
                 (later <= after).then(|| self.step(head.clone().plus(later), number))
             };
-            let beside = step(lead);
-            if let Some(beside) = &beside {
-                self.load(b, beside, (number + lead) % steps == 0);
+            let steps = Steps {
+                this: self.step(head.clone(), number),
+                next: step(1),
+                row: step(lead - 1),
+                first: step(lead),
+            };
+            if let Some(first) = &steps.first {
+                self.load(b, first, (number + lead) % self.attention.steps() == 0);
             }
-            let this = self.step(head.clone(), number);
-            self.second_pass(b, &this, step(1).as_ref(), beside.as_ref());
+            self.second_pass(b, &steps);
         }
     }
 
@@ -216,94 +312,5 @@ impl Kernel<'_> {
             self.largest(b, step, tile, &whole.into(), keys, step.is_diagonal(whole));
         }
         self.negate(b, step);
-    }
-
-    /// The second pass of a step, and the first pass of a later one beside it. The step that is `next` begins while this one
-    /// ends.
-    fn second_pass(
-        &self,
-        b: &mut Builder,
-        this: &Step,
-        next: Option<&Step>,
-        beside: Option<&Step>,
-    ) {
-        let sums = self.sums(b, this);
-        let whole = this.blocks() - 1;
-        let shared = beside.map_or(0, |beside| whole.min(beside.blocks() - 1));
-        let blocks = [(0, shared, beside), (shared, whole, None)];
-        for (begin, end, beside) in blocks {
-            let body = |b: &mut Builder, block| self.block(b, this, &sums, block, beside);
-            match end - begin {
-                ..=0 => {}
-                1 => body(b, begin.into()),
-                _ => b.repeat("block", begin, end, 1, body),
-            }
-        }
-        let rest = beside.map(|beside| (beside, shared));
-        self.last_block(b, this, next, &sums, rest);
-        self.output(b, this, &sums);
-    }
-
-    /// A block of keys that is not the last one, and the same block of a later step's first pass.
-    fn block(&self, b: &mut Builder, this: &Step, sums: &Tile, block: Expr, beside: Option<&Step>) {
-        for chunk in 0..TILES {
-            let at = block.clone().times(TILES).plus(chunk);
-            self.weights(b, this, chunk, PARTITIONS, 0);
-            self.scores(b, this, &at.clone().plus(1), chunk + 1, 0);
-            if let Some(beside) = beside.filter(|beside| chunk * PARTITIONS < beside.queries) {
-                self.largest(b, beside, chunk, &block, BLOCK, false);
-            }
-            self.context(b, this, sums, (&at, chunk, PARTITIONS), 0);
-        }
-    }
-
-    /// The last block of keys of a step, with the rest of a later one's first pass, from a block of it on.
-    fn last_block(
-        &self,
-        b: &mut Builder,
-        this: &Step,
-        next: Option<&Step>,
-        sums: &Tile,
-        rest: Option<(&Step, i64)>,
-    ) {
-        let block = this.blocks() - 1;
-        let diagonal = this.is_diagonal(block);
-        let from = |chunk: i64| if diagonal { chunk * PARTITIONS } else { 0 };
-        let chunks: Vec<(i64, i64)> = tiles(this.keys(block)).collect();
-        let last = chunks.len() as i64 - 1;
-        for (chunk, keys) in chunks {
-            let at = Expr::from(block * TILES + chunk);
-            if diagonal {
-                self.hide(b, this, chunk);
-            }
-            self.weights(b, this, chunk, keys, from(chunk));
-            match next {
-                _ if chunk < last => {
-                    self.scores(b, this, &at.clone().plus(1), chunk + 1, from(chunk + 1))
-                }
-                Some(next) => self.scores(b, next, &0.into(), 0, 0),
-                None => {}
-            }
-            if let Some((beside, begin)) = rest {
-                self.rest(b, beside, begin, (chunk, last + 1));
-            }
-            self.context(b, this, sums, (&at, chunk, keys), from(chunk));
-        }
-        if let Some((beside, _)) = rest {
-            self.negate(b, beside);
-        }
-    }
-
-    /// One of several equal parts of a step's first pass from a block on.
-    fn rest(&self, b: &mut Builder, step: &Step, begin: i64, (part, parts): (i64, i64)) {
-        let blocks = begin..step.blocks();
-        let all: Vec<(i64, i64)> = blocks
-            .flat_map(|block| step.tiles().map(move |tile| (block, tile.0)))
-            .collect();
-        let cut = |part: i64| all.len() * part as usize / parts as usize;
-        for (block, tile) in &all[cut(part)..cut(part + 1)] {
-            let (keys, diagonal) = (step.keys(*block), step.is_diagonal(*block));
-            self.largest(b, step, *tile, &(*block).into(), keys, diagonal);
-        }
     }
 }
