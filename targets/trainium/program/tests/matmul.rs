@@ -97,10 +97,11 @@ fn blocks_and_their_tails_add_up() {
     ] {
         for depth in [128, 200, 300, 640, 650] {
             let matmul = problem([140, depth, 530], orders, DType::BF16, DType::F32);
-            let lead = Lead { m: 256, k: 256 };
-            for (peeled, lead) in [(true, None), (false, None), (true, Some(lead))] {
+            let lead = Some(Lead { m: 128, k: 256 });
+            for (peeled, k, lead) in [(true, 128, None), (false, 128, None), (true, 768, lead)] {
                 let blocks = Blocks {
                     peeled,
+                    k,
                     lead,
                     ..blocks
                 };
@@ -149,9 +150,9 @@ fn products_reach_the_bound_of_the_tensor_engine() {
         ("trn2", PLAIN, 2048, 0.92),
         ("trn2", DIRECT, 4096, 0.95),
         ("trn2", PLAIN, 4096, 0.95),
-        ("trn1", DIRECT, 2048, 0.83),
-        ("trn1", DIRECT, 4096, 0.94),
-        ("trn1", PLAIN, 4096, 0.78),
+        ("trn1", DIRECT, 2048, 0.92),
+        ("trn1", DIRECT, 4096, 0.95),
+        ("trn1", PLAIN, 4096, 0.81),
     ] {
         let ratio = reached(&bf16(size, orders), chip);
         assert!(

@@ -16,7 +16,7 @@ pub struct Blocks {
     /// Where K has several blocks: whether the first and the last stand outside of the loop over them, which saves
     /// setting sums to 0 and a copy of them, and takes operand tiles of their own.
     pub peeled: bool,
-    /// The first rows, that begin with the first chunks of K rather than wait for a whole block of it.
+    /// Where K is one block: the first rows, which begin with the first chunks of K rather than wait for all of it.
     pub lead: Option<Lead>,
 }
 
@@ -68,7 +68,8 @@ impl Matmul {
     fn streaming(&self) -> Vec<Blocks> {
         let [rows, depth, columns] = self.sizes;
         let k = (depth + PARTITIONS - 1) / PARTITIONS * PARTITIONS;
-        let leads = [None, Some(256), Some(384)].map(|k| k.map(|k| Lead { m: 1024, k }));
+        let leads = [None, Some((384, 384)), Some((640, 512))];
+        let leads = leads.map(|lead| lead.map(|(m, k)| Lead { m, k }));
         let mut all = Vec::new();
         for m in upto(rows, &[128, 256, 512]) {
             for n in upto(columns, &[512, 1024, 1536, 2048]) {
@@ -92,15 +93,14 @@ impl Matmul {
         for m in upto(rows, &[1024, 2048]) {
             for n in upto(columns, &[1024, 2048]) {
                 for k in [384, 512, 1024, 2048].into_iter().filter(|k| *k < depth) {
-                    let with = |peeled, lead: Option<i64>| Blocks {
+                    let with = |peeled| Blocks {
                         m,
                         n,
                         k,
                         peeled,
-                        lead: lead.map(|k| Lead { m, k }),
+                        lead: None,
                     };
-                    all.extend([with(true, None), with(false, None)]);
-                    all.extend((k > 384).then(|| with(true, Some(384))));
+                    all.extend([true, false].map(with));
                 }
             }
         }

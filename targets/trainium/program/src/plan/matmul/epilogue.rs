@@ -30,12 +30,9 @@ impl Kernel<'_> {
             .collect();
         let product = at.batch.clone().times(self.sizes[0]);
         let row = product.plus(rows.at.clone()).plus(tile.at.clone());
-        // Temporaries are as wide as a bank; a conversion alone needs none.
-        let unit = match self.plain() {
-            true => columns.size,
-            false => MOVING_COLUMNS,
-        };
-        for begin in (0..columns.size).step_by(unit.max(1) as usize) {
+        // Bank by bank: temporaries are as wide as one, and each bank is free again as soon as it may be.
+        let unit = MOVING_COLUMNS;
+        for begin in (0..columns.size).step_by(unit as usize) {
             let piece = (Expr::from(begin), unit.min(columns.size - begin));
             let area = Area {
                 rows: (row.clone(), tile.size),

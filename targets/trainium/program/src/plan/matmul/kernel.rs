@@ -103,29 +103,12 @@ impl<'a> Kernel<'a> {
         }
     }
 
-    /// One product of the batch. Where K has several blocks, the first rows of all stand outside of the loop over columns.
+    /// One product of the batch.
     fn product(&self, b: &mut Builder, batch: &Expr) {
-        let (n, unit) = (self.sizes[2], self.blocks.n);
-        let begins = match self.blocks.lead.is_some() && !self.stays() {
-            true => n.min(unit),
-            false => 0,
-        };
-        if begins > 0 {
-            let columns = Part {
-                at: 0.into(),
-                index: 0.into(),
-                size: begins,
-            };
-            self.columns(b, batch, &columns, true);
-        }
-        parts(
-            b,
-            "n",
-            (&begins.into(), n - begins, unit),
-            &mut |b, columns| {
-                self.columns(b, batch, &columns, self.stays());
-            },
-        );
+        let columns = (&0.into(), self.sizes[2], self.blocks.n);
+        parts(b, "n", columns, &mut |b, columns| {
+            self.columns(b, batch, &columns);
+        });
     }
 
     /// Whether columns of the right operand stay over all of K.
@@ -134,7 +117,7 @@ impl<'a> Kernel<'a> {
     }
 
     /// All rows of a block of columns.
-    fn columns(&self, b: &mut Builder, batch: &Expr, columns: &Part, leads: bool) {
+    fn columns(&self, b: &mut Builder, batch: &Expr, columns: &Part) {
         let [m, k, _] = self.sizes;
         let lasting = rows::columns(b, self.graph, &self.tensors, &columns.range());
         let rhs = self.stays().then(|| self.rhs.tile(b, k, columns.size, 1));
@@ -144,7 +127,7 @@ impl<'a> Kernel<'a> {
             loaded: false,
             lasting,
         };
-        let lead = self.blocks.lead.filter(|_| leads);
+        let lead = self.blocks.lead.filter(|_| self.stays());
         // Columns that are transposed, or that no first rows load chunk by chunk, are loaded at once.
         if lead.is_none() || self.rhs.order == Order::KMinor {
             self.load_resident(b, &mut at, columns);

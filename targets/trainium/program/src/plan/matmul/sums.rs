@@ -69,8 +69,10 @@ impl Kernel<'_> {
     ) {
         let turned = self.lhs.turned_by_products(self.chip);
         let operands = self.load(b, at, depth, (rows, columns), turned);
+        let there = matches!(sums, Sums::All) && at.loaded;
         let mut sum = |b: &mut Builder, tile: Part| {
-            let summed = self.sum(b, &operands, depth.size, &tile, columns.size);
+            let place = (&tile, columns.size);
+            let summed = self.sum(b, &operands, depth.size, place, there);
             self.store(b, at, &summed, &tile, (rows, columns), sums);
         };
         if !turned {
@@ -148,34 +150,44 @@ impl Kernel<'_> {
         });
     }
 
-    /// Sums of one tile of rows in PSUM.
-    fn sum(&self, b: &mut Builder, operands: &Operands, k: i64, tile: &Part, columns: i64) -> Tile {
+    /// Sums of one tile of rows in PSUM. Where all of both operands is there, bank after bank, so that each leaves while the
+    /// next one is summed up; else chunk after chunk, as they come.
+    fn sum(
+        &self,
+        b: &mut Builder,
+        operands: &Operands,
+        k: i64,
+        (tile, columns): (&Part, i64),
+        there: bool,
+    ) -> Tile {
         let banks = (columns + MOVING_COLUMNS - 1) / MOVING_COLUMNS;
         let copies = (self.banks / banks).clamp(1, 4);
         let shape = [tile.size, columns];
         let psum = b.tile("psum", Space::Psum, &shape, DType::F32, copies);
-        parts(b, "kt", (&0.into(), k, PARTITIONS), &mut |b, chunk| {
-            self.multiply(b, &psum, operands, &chunk, tile, columns);
-        });
+        let unit = if there { MOVING_COLUMNS } else { columns };
+        for range in pieces(columns, unit) {
+            parts(b, "kt", (&0.into(), k, PARTITIONS), &mut |b, chunk| {
+                self.multiply(b, &psum, operands, &chunk, (tile, range));
+            });
+        }
         psum
     }
 
-    /// Adds the products of a chunk of K to the sums of a tile of rows, bank by bank.
+    /// Adds the products of a chunk of K to some columns of the sums of a tile of rows, bank by bank.
     fn multiply(
         &self,
         b: &mut Builder,
         psum: &Tile,
         operands: &Operands,
         chunk: &Part,
-        tile: &Part,
-        columns: i64,
+        (tile, (first, columns)): (&Part, (i64, i64)),
     ) {
         let of_rhs = chunk.index.clone().plus(operands.from.clone());
         let of = |operand: &Tile, index: &Expr, range| {
             operand.part([(0.into(), chunk.size), (index.clone(), 1), range])
         };
-        for begin in (0..columns).step_by(MOVING_COLUMNS as usize) {
-            let size = MOVING_COLUMNS.min(columns - begin);
+        for (begin, size) in pieces(columns, MOVING_COLUMNS) {
+            let begin = first + begin;
             b.matmul(
                 psum.part([(0.into(), tile.size), (begin.into(), size)]),
                 of(&operands.lhs, &chunk.index, tile.range()),
@@ -193,16 +205,31 @@ impl Kernel<'_> {
         (rows, columns): (&Part, &Part),
         sums: Sums<'_>,
     ) {
-        match sums {
-            Sums::First(sums) => evict(b, kept(sums, tile, columns), psum.all()),
-            Sums::Middle(sums) => {
-                let into = || kept(sums, tile, columns);
-                b.tensor_tensor(into(), into(), psum.all(), Alu::Add);
+        let (into, first) = match sums {
+            Sums::First(sums) => (sums, true),
+            Sums::Middle(sums) => (sums, false),
+            Sums::All => return self.finish(b, at, (Some(psum), None), tile, rows, columns),
+            Sums::Last(sums) => {
+                return self.finish(b, at, (Some(psum), Some(sums)), tile, rows, columns);
             }
-            Sums::All => self.finish(b, at, (Some(psum), None), tile, rows, columns),
-            Sums::Last(sums) => self.finish(b, at, (Some(psum), Some(sums)), tile, rows, columns),
+        };
+        for (begin, size) in pieces(columns.size, MOVING_COLUMNS) {
+            let piece = (begin.into(), size);
+            let from = psum.part([(0.into(), tile.size), piece.clone()]);
+            let kept = || kept_piece(into, tile, &piece);
+            match first {
+                true => evict(b, kept(), from),
+                false => b.tensor_tensor(kept(), kept(), from, Alu::Add),
+            }
         }
     }
+}
+
+/// Where pieces of so many columns begin, and how many each has.
+fn pieces(columns: i64, unit: i64) -> impl Iterator<Item = (i64, i64)> {
+    let unit = unit.max(1);
+    let piece = move |begin| (begin, unit.min(columns - begin));
+    (0..columns).step_by(unit as usize).map(piece)
 }
 
 /// A piece of the sums of a tile of rows.
