@@ -59,6 +59,12 @@ impl Attention {
     pub fn plan(&self, name: &str, chip_name: &str) -> Result<Program, Declined> {
         let chip = chip(chip_name)?;
         self.check()?;
+        let (needed, room) = (self.head_bytes(), chip.sbuf_bytes);
+        if needed > room {
+            return Err(Declined::DoesNotFit(format!(
+                "'kt' and 'values' of a head do not fit sbuf: {room} bytes a partition, {needed} are needed"
+            )));
+        }
         let program = steps::program(self, name, chip);
         if let Some(violation) = rules::check(&program).into_iter().next() {
             return Err(Declined::Invalid(violation.to_string()));

@@ -1,4 +1,4 @@
-//! The order of a kernel of attention: heads, and steps of 512 queries, each with the first pass of the next one beside it.
+//! The order of a kernel of attention: heads, and steps of 512 queries, each with the first pass of a later one beside it.
 
 use super::Attention;
 use super::buffers::{BLOCK, Buffers, TILES};
@@ -146,7 +146,7 @@ impl Attention {
     }
 
     /// Bytes of a partition for the keys and values of a head.
-    fn head_bytes(&self) -> i64 {
+    pub(super) fn head_bytes(&self) -> i64 {
         let chunks = (self.keys + PARTITIONS - 1) / PARTITIONS;
         chunks * (PARTITIONS + self.dim + 1) * self.dtype.bytes() as i64
     }
