@@ -42,9 +42,6 @@ pub(super) struct Arguments<'c> {
 /// Columns of an accumulator from one value of a lane to its next ones (PTX ISA 9.7.15.5.1.1).
 const LANE_COLUMNS: i64 = 8;
 
-/// Columns of results up to which they are scaled as soon as their product is there (FlashAttention-3: `RescaleOBeforeGemm`).
-const LATE_COLUMNS: i64 = 128;
-
 /// The accumulators of `wgmma` over the consumers, 64 rows each (PTX ISA 9.7.15.5.1.1, "Register Fragments").
 fn accumulators(consumers: i64, columns: i64) -> axe_layout::Result<Layout> {
     let axis = |name: &str| name.parse::<Axis>();
@@ -94,28 +91,25 @@ struct State<'c> {
     maximum: Val<'c>,
     /// The sum of each row's weights in parts, one for each of [`LANE_COLUMNS`] columns: lanes add them up at the end.
     sum: Val<'c>,
-    /// What the sums of each row are multiplied by before more is added.
-    factor: Val<'c>,
     /// The slot and the stage of the values of the block before.
     slot: Val<'c>,
     stage: Val<'c>,
 }
 
 impl<'c> State<'c> {
-    fn values(self) -> [Val<'c>; 7] {
+    fn values(self) -> [Val<'c>; 6] {
         [
             self.results,
             self.weights,
             self.maximum,
             self.sum,
-            self.factor,
             self.slot,
             self.stage,
         ]
     }
 
     fn of(values: &[Val<'c>]) -> Option<Self> {
-        let &[results, weights, maximum, sum, factor, slot, stage] = values else {
+        let &[results, weights, maximum, sum, slot, stage] = values else {
             return None;
         };
         Some(Self {
@@ -123,14 +117,13 @@ impl<'c> State<'c> {
             weights,
             maximum,
             sum,
-            factor,
             slot,
             stage,
         })
     }
 }
 
-/// Emits the kernel's body, for so many CTAs at most.
+/// Emits the kernel's body, tiles by problem or long ones first.
 ///
 /// # Errors
 /// When MLIR does not build it.
@@ -138,7 +131,7 @@ pub(super) fn emit<'c>(
     kernel: &Kernel<'c>,
     attention: &Attention<'c>,
     config: Config,
-    ctas: i64,
+    by_problem: bool,
     tensors: &Tensors,
     arguments: &Arguments<'c>,
 ) -> PassResult<'c> {
@@ -156,7 +149,7 @@ pub(super) fn emit<'c>(
     let parts = Parts {
         attention,
         config,
-        tiles: Tiles::new(attention, config, ctas),
+        tiles: Tiles::new(attention, config, by_problem),
         scores: Scores {
             attention,
             registers: &scores,
@@ -310,13 +303,11 @@ impl<'c> Parts<'_, 'c> {
             .r#type(code, Kind::Full, self.attention.element)?;
         let weights = code.cast(exponentials, narrow)?;
         let (slot, stage) = code.wait_slot(self.values.pipeline)?;
-        let one = code.scalar(self.f32, Number::Of(1))?;
         Ok(State {
             results,
             weights,
             maximum,
             sum,
-            factor: code.fill(one, maximum.r#type())?,
             slot,
             stage,
         })
@@ -365,16 +356,12 @@ impl<'c> Parts<'_, 'c> {
         };
         code.release_slot(self.values.pipeline, state.slot)?;
         let weights = code.cast(exponentials, state.weights.r#type())?;
-        let results = match self.scales_late() {
-            true => results,
-            false => self.times(code, results, factor)?,
-        };
+        let results = self.times(code, results, factor)?;
         Ok(State {
             results,
             weights,
             maximum,
             sum,
-            factor,
             slot: next,
             stage,
         })
@@ -414,21 +401,16 @@ impl<'c> Parts<'_, 'c> {
         })
     }
 
-    /// Whether results are scaled while the next scores are on their way, rather than before those are issued: where they are many.
-    /// The first ones are 0.
-    fn scales_late(&self) -> bool {
-        self.attention.extents.columns > LATE_COLUMNS
-    }
-
     /// Issues the second product of the block before.
     fn accumulate(&self, code: Code<'c>, state: State<'c>) -> PassResult<'c, Val<'c>> {
         let values = self.values.stage(code, state.stage)?;
         let sums = state.results.r#type();
-        let results = match self.scales_late() {
-            true => self.times(code, state.results, state.factor)?,
-            false => state.results,
-        };
-        code.gemm_async([state.weights, values], Some(results), sums, [false, false])
+        code.gemm_async(
+            [state.weights, values],
+            Some(state.results),
+            sums,
+            [false, false],
+        )
     }
 
     /// A block's weights in parts of the sums of rows, and sums so far times a factor of each row: no lane waits for another.
@@ -440,8 +422,9 @@ impl<'c> Parts<'_, 'c> {
     ) -> PassResult<'c, Val<'c>> {
         let r#type = self.lanes.r#type(code, Kind::Full, self.f32)?;
         let mut parts = Vec::new();
-        for first in (0..self.config.keys).step_by(LANE_COLUMNS as usize) {
-            parts.push(code.extract_slice(exponentials, &[0, first], r#type)?);
+        for part in 0..self.config.keys / LANE_COLUMNS {
+            let origin = [0, part * LANE_COLUMNS];
+            parts.push(code.extract_slice(exponentials, &origin, r#type)?);
         }
         if let Some((sum, factor)) = before {
             parts.extend([sum, code.broadcast(factor, 1, r#type)?]);

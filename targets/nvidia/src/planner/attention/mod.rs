@@ -301,10 +301,10 @@ impl Family for Attentions {
         let tiles = problem
             .batch
             .saturating_mul(count(problem.rows, config.rows()));
-        let ctas = tiles.min(chip.multiprocessors);
-        kernel::emit(&kernel, attention, config, ctas, tensors, &arguments)?;
+        let by_problem = config.by_problem(problem, chip);
+        kernel::emit(&kernel, attention, config, by_problem, tensors, &arguments)?;
         kernel.finish(frame.module, &name, config.threads())?;
-        let ctas = builder.index(ctas)?;
+        let ctas = builder.index(tiles.min(chip.multiprocessors))?;
         let one = builder.index(1)?;
         frame.launch(
             builder,

@@ -95,16 +95,11 @@ pub(super) struct Tiles<'a> {
     batch: i64,
     rows: i64,
     keys: i64,
-    /// CTAs at most.
-    ctas: i64,
+    by_problem: bool,
 }
 
-/// CTAs that work on one problem at the least where long tiles of all problems come first: fewer do not read its keys and values from L2
-/// for each other, and memory is what they wait for.
-const LEAST_SHARED: i64 = 3;
-
 impl<'a> Tiles<'a> {
-    pub(super) fn new(attention: &'a Attention<'_>, config: Config, ctas: i64) -> Self {
+    pub(super) fn new(attention: &'a Attention<'_>, config: Config, by_problem: bool) -> Self {
         let extents = attention.extents;
         Self {
             visible: &attention.visible,
@@ -112,7 +107,7 @@ impl<'a> Tiles<'a> {
             batch: extents.batch,
             rows: extents.rows,
             keys: extents.keys,
-            ctas,
+            by_problem,
         }
     }
 
@@ -149,15 +144,15 @@ impl<'a> Tiles<'a> {
                 },
             );
         }
-        if self.ctas < LEAST_SHARED * self.batch {
-            return self.by_problem(code, body);
+        if self.by_problem {
+            return self.in_pairs(code, body);
         }
         self.longest_first(code, [batch, tiles], body)
     }
 
     /// Problem after problem, so that their keys and values are read from L2: a long tile and a short one together are as long as
     /// other pairs.
-    fn by_problem<'c>(
+    fn in_pairs<'c>(
         &self,
         code: Code<'c>,
         body: impl FnOnce(Code<'c>, Tile<'c>) -> PassResult<'c>,
@@ -344,4 +339,61 @@ fn clamp<'c>(
         .value("arith.maxsi", &[value, least], index, &[])?;
     code.builder
         .value("arith.minsi", &[above, most], index, &[])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn causal(consumers: i64, keys: i64) -> Known {
+        let visible = Visible {
+            from: Vec::new(),
+            to: vec![Edge {
+                per_row: 1,
+                start: 1,
+            }],
+        };
+        let config = Config {
+            consumers,
+            keys,
+            stages: 2,
+            query_stages: 1,
+            columns: 64,
+        };
+        known(&visible, config, 2048, 2048)
+    }
+
+    #[test]
+    fn masked_blocks_of_a_diagonal_are_peeled_where_each_tile_has_them() {
+        for (consumers, keys, peeled, above) in [
+            (2, 128, 0, false),
+            (2, 64, 1, false),
+            (3, 128, 1, false),
+            // The first tile has two blocks, and others have three masked ones.
+            (2, 80, 0, true),
+        ] {
+            let known = causal(consumers, keys);
+            assert_eq!((known.peeled, known.above), (peeled, above), "{keys}");
+            assert!(!known.below);
+        }
+        // 1 to 16 blocks of the 16 tiles.
+        assert_eq!(causal(2, 128).blocks, Some(136));
+    }
+
+    #[test]
+    fn a_window_has_masked_blocks_at_both_ends() {
+        let edge = |start| vec![Edge { per_row: 1, start }];
+        let window = Visible {
+            from: edge(-99),
+            to: edge(1),
+        };
+        let config = Config {
+            consumers: 2,
+            keys: 128,
+            stages: 2,
+            query_stages: 1,
+            columns: 64,
+        };
+        assert!(known(&window, config, 2048, 2048).below);
+    }
 }
