@@ -24,6 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .include(prefix.join("include"))
         .file(cpp.join("Driver.cpp"))
         .file(cpp.join("Survive.cpp"))
+        .file(cpp.join("Server.cpp"))
         .compile("axe_driver");
     println!("cargo:rerun-if-changed={}", cpp.display());
     Ok(())

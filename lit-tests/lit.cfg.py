@@ -71,6 +71,7 @@ if driver == "axe-opt":
     tools["axe"] = existing(bin_dir / "axe", "make build")
     tools["axe-cases"] = existing(bin_dir / "axe-cases", "make build")
     tools["axe-graphs"] = existing(bin_dir / "axe-graphs", "make build")
+    tools["axe-lsp-server"] = existing(bin_dir / "axe-lsp-server", "make build")
     config.substitutions.append(("%axe_opt", tools["axe-opt"]))
     config.substitutions.append(("%axe ", tools["axe"] + " "))
 else:

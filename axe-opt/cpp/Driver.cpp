@@ -9,7 +9,6 @@
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
 #include "mlir/Target/LLVMIR/Dialect/All.h"
-#include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/TargetSelect.h"
@@ -40,5 +39,5 @@ extern "C" int axeOptMain(int argc, char **argv) {
 extern "C" int axeLspServerMain(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registerEverything(registry);
-  return mlir::failed(mlir::MlirLspServerMain(argc, argv, registry));
+  return mlir::failed(axe::lspMain(argc, argv, registry));
 }

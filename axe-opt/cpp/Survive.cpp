@@ -25,19 +25,28 @@ using namespace llvm;
 extern "C" int64_t axeRefusal(MlirStringRef text, MlirStringCallback tell,
                               void *user);
 
-/// Whether the text is refused, with a message in MLIR's form.
-static bool refused(const MemoryBuffer &buffer) {
-  std::string message;
+std::optional<axe::Refusal> axe::refusal(StringRef text) {
+  Refusal found;
   auto keep = [](MlirStringRef text, void *user) {
     *static_cast<std::string *>(user) = unwrap(text).str();
   };
-  int64_t at = axeRefusal(wrap(buffer.getBuffer()), keep, &message);
+  int64_t at = axeRefusal(wrap(text), keep, &found.message);
   if (at < 0)
+    return std::nullopt;
+  found.at = static_cast<size_t>(at);
+  return found;
+}
+
+/// Whether the text is refused, with a message in MLIR's form.
+static bool refused(const MemoryBuffer &buffer) {
+  std::optional<axe::Refusal> found = axe::refusal(buffer.getBuffer());
+  if (!found)
     return false;
   SourceMgr sources;
   sources.AddNewSourceBuffer(MemoryBuffer::getMemBuffer(buffer), SMLoc());
-  sources.PrintMessage(SMLoc::getFromPointer(buffer.getBufferStart() + at),
-                       SourceMgr::DK_Error, message);
+  sources.PrintMessage(
+      SMLoc::getFromPointer(buffer.getBufferStart() + found->at),
+      SourceMgr::DK_Error, found->message);
   return true;
 }
 
