@@ -163,38 +163,44 @@ impl Graph<'_> {
                 map: with_batch([k, n], flips[1]),
             },
         ];
-        let (bound, error) = Self::summed(a, b, shape.k, sum);
+        let limits = Self::summed(a, b, shape.k, sum);
         if generic {
-            return self.generic(first + 3, &operands, &made, |body, scalars, out, _| {
-                let (x, y) = (body.cast(&scalars[0], sum), body.cast(&scalars[1], sum));
-                let (times, plus) = match sum.is_float() {
-                    true => ("arith.mulf", "arith.addf"),
-                    false => ("arith.muli", "arith.addi"),
-                };
-                let product = body.binary(times, &x, &y, bound, error);
-                body.binary(plus, out, &product, bound, error)
-            });
+            return self.multiplied(first + 3, &operands, &made, limits);
         }
         let op = if shape.batch.is_some() {
             "linalg.batch_matmul"
         } else {
             "linalg.matmul"
         };
-        let plain = flips == [false, false];
-        let maps = match plain {
+        let maps = match flips == [false, false] {
             true => String::new(),
             false => {
-                let loops = first + 3;
-                let text = |map: &[Option<usize>]| crate::graph::affine(loops, map);
-                format!(
-                    " indexing_maps = [{}, {}, {}]",
-                    text(&operands[0].map),
-                    text(&operands[1].map),
-                    text(&made.map)
-                )
+                let maps = [&operands[0].map, &operands[1].map, &made.map];
+                let maps = maps.map(|map| crate::graph::affine(first + 3, map));
+                format!(" indexing_maps = [{}]", maps.join(", "))
             }
         };
-        self.named_product(op, &maps, [a, b], &made, (bound, error))
+        self.named_product(op, &maps, [a, b], &made, limits)
+    }
+
+    /// The sum of products as a `linalg.generic`, operands converted in its body; the bound of results and of their errors.
+    fn multiplied(
+        &mut self,
+        loops: usize,
+        operands: &[Operand; 2],
+        made: &Made,
+        (bound, error): (f64, f64),
+    ) -> Value {
+        let sum = made.element;
+        self.generic(loops, operands, made, |body, scalars, out, _| {
+            let (x, y) = (body.cast(&scalars[0], sum), body.cast(&scalars[1], sum));
+            let (times, plus) = match sum.is_float() {
+                true => ("arith.mulf", "arith.addf"),
+                false => ("arith.muli", "arith.addi"),
+            };
+            let product = body.binary(times, &x, &y, bound, error);
+            body.binary(plus, out, &product, bound, error)
+        })
     }
 
     fn named_product(

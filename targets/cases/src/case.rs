@@ -1,7 +1,7 @@
 //! A kernel with its inputs and what it must give.
 
 use crate::array::Array;
-use crate::coverage::chosen;
+use crate::coverage::{chosen, knobs};
 use anyhow::{Context, Result, bail};
 use axe_package::{
     Access, Arg, DType, Expr, Kernel, Launch, MANIFEST_VERSION, Manifest, MemRef, Package, Param,
@@ -45,7 +45,7 @@ pub struct Case {
 pub struct Built {
     /// A package that runs the kernel once.
     pub package: Package,
-    /// The schedules that were chosen, as `operator -> schedule : types`.
+    /// The schedules that were chosen, as `operator -> schedule : types`, and the knobs of plans, as `plan knob = value : type`.
     pub schedules: Vec<String>,
 }
 
@@ -110,9 +110,11 @@ impl Case {
             &module,
         )?;
         let (_, log) = run(programs.axe, &["explain", "-", "--target", chip], &module)?;
+        let mut schedules = chosen(&log, &module);
+        schedules.extend(knobs(&log));
         Ok(Built {
             package: Package::open(&path)?,
-            schedules: chosen(&log, &module),
+            schedules,
         })
     }
 

@@ -1,4 +1,4 @@
-//! Which operators were bound to which schedules, for which element types.
+//! Which operators were bound to which schedules, for which element types, and which knobs their plans had.
 
 use std::collections::BTreeSet;
 
@@ -48,6 +48,47 @@ fn elements(line: &str) -> Vec<&str> {
     found
 }
 
+/// The knobs of the plans that were chosen, in an explanation of a module, each as `plan knob = value : type`, the type being that of
+/// the product's operands; tiles are left out, which are as many as there are products.
+#[must_use]
+pub fn knobs(log: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut element = "";
+    for line in log.lines() {
+        if line.starts_with("plan ") {
+            element = line.rsplit_once(" of ").map_or("", |(_, element)| element);
+        }
+        let plan = line
+            .split_once(" clocks predicted")
+            .and_then(|(_, plan)| plan.trim().strip_prefix('{')?.strip_suffix('}'));
+        for (key, value) in entries(plan.unwrap_or_default()) {
+            if key != "tile" {
+                found.push(format!("plan {key} = {value} : {element}"));
+            }
+        }
+    }
+    found
+}
+
+/// The entries of a dictionary of numbers, texts and arrays of numbers, their values without types and quotes.
+fn entries(plan: &str) -> Vec<(&str, String)> {
+    let mut found: Vec<(&str, String)> = Vec::new();
+    for piece in plan.split(", ") {
+        match (piece.split_once(" = "), found.last_mut()) {
+            (Some((key, value)), _) => {
+                let value = value.split(" : i64").next().unwrap_or(value);
+                found.push((key, value.replace("array<i64: ", "")));
+            }
+            (None, Some((_, value))) => *value += &format!(" {piece}"),
+            (None, None) => {}
+        }
+    }
+    for (_, value) in &mut found {
+        value.retain(|at| at != '"' && at != '>');
+    }
+    found
+}
+
 /// Lines of `required` that no decision meets: a line without types is met by any.
 #[must_use]
 pub fn missing<'a>(required: &'a str, used: &BTreeSet<&String>) -> Vec<&'a str> {
@@ -63,7 +104,7 @@ pub fn missing<'a>(required: &'a str, used: &BTreeSet<&String>) -> Vec<&'a str> 
 
 #[cfg(test)]
 mod tests {
-    use super::{chosen, missing};
+    use super::{chosen, knobs, missing};
     use std::collections::BTreeSet;
 
     #[test]
@@ -80,6 +121,29 @@ mod tests {
         assert_eq!(
             missing(required, &used),
             ["axe.cast -> cvt : f32", "axe.copy -> ld"]
+        );
+    }
+
+    #[test]
+    fn a_plan_that_was_chosen_shows_its_knobs_and_no_other_does() {
+        let log = "plan @main_0_gemm: 13 x 192 x 304 of i8\n  from: axe.plan\n        \
+                   6601 clocks predicted  {mainloop = \"wgmma\", tile = array<i64: 128, 32, 128>, stages = 3 : i64, cluster = array<i64: 1, 2>, swap_ab = true}\n        \
+                   2133 clocks instead     {mainloop = \"mma\", stages = 5 : i64}";
+        let used = knobs(log);
+        assert_eq!(
+            used,
+            [
+                "plan mainloop = wgmma : i8",
+                "plan stages = 3 : i8",
+                "plan cluster = 1 2 : i8",
+                "plan swap_ab = true : i8"
+            ]
+        );
+        let used: BTreeSet<_> = used.iter().collect();
+        let required = "plan cluster = 1 2\nplan cluster = 2 1\nplan stages = 3 : f16";
+        assert_eq!(
+            missing(required, &used),
+            ["plan cluster = 2 1", "plan stages = 3 : f16"]
         );
     }
 }

@@ -43,7 +43,8 @@ struct Arguments {
     /// Print the kernel of the first seed and stop
     #[arg(long)]
     print: bool,
-    /// What at least one kernel must have, a line each: `operator -> schedule`, or `operator -> schedule : element types`
+    /// What at least one kernel must have, a line each: `operator -> schedule`, or `operator -> schedule : element types`, or
+    /// `plan knob = value`
     #[arg(long, value_name = "FILE")]
     require: Option<PathBuf>,
 }
