@@ -50,7 +50,6 @@ pub(super) fn pad<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Val<'
         };
         inner.choose(
             inside,
-            result.element,
             |inner| extract(inner, *source, &index),
             |inner| body(inner, op, at),
         )
@@ -193,7 +192,7 @@ fn piece<'c>(
         return own(builder);
     };
     let before = compare(builder, Predicate::Less, along, end.value(builder)?)?;
-    builder.choose(before, tensor.element, own, |inner| {
+    builder.choose(before, own, |inner| {
         piece(inner, tensor, (dim, at), inputs, ends, end)
     })
 }

@@ -138,7 +138,6 @@ pub(super) fn insert<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Va
             None => element(inner, source, &index),
             Some(inside) => inner.choose(
                 inside,
-                result.element,
                 |inner| element(inner, source, &index),
                 |inner| element(inner, into, at),
             ),
@@ -198,12 +197,7 @@ pub(super) fn insert_element<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResul
             .collect::<PassResult<'c, Vec<_>>>()?;
         match all(inner, &same)? {
             None => Ok(*value),
-            Some(here) => inner.choose(
-                here,
-                result.element,
-                |_| Ok(*value),
-                |inner| element(inner, *into, at),
-            ),
+            Some(here) => inner.choose(here, |_| Ok(*value), |inner| element(inner, *into, at)),
         }
     })
 }

@@ -48,7 +48,6 @@ pub(super) fn gather<'c>(
             let place: Vec<_> = std::iter::once(row).chain(column.iter().copied()).collect();
             inner.choose(
                 ints.below(row, count)?,
-                tensor.element,
                 |inner| from.load(inner, &place, pad),
                 |inner| match pad {
                     Some(pad) => Ok(pad),

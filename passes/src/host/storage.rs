@@ -276,7 +276,7 @@ impl<'c> Storage<'c> {
         };
         match place.inside {
             None => read(builder),
-            Some(inside) => builder.choose(inside, element, read, |builder| match pad {
+            Some(inside) => builder.choose(inside, read, |builder| match pad {
                 Some(pad) => Ok(pad),
                 None => number(builder, element, 0.0),
             }),

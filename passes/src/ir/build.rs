@@ -1,7 +1,7 @@
 //! Building operations at a place.
 
-use super::value::only_result;
-use super::{Ints, Op, Val, attribute};
+use super::value::{only_result, results};
+use super::{Ints, Op, Val, attribute, types};
 use crate::error::{PassError, PassResult};
 use axe_dialect::Operands;
 use melior::ir::attribute::{IntegerAttribute, TypeAttribute};
@@ -9,7 +9,7 @@ use melior::ir::operation::{OperationBuilder, OperationLike};
 use melior::ir::{
     Attribute, AttributeLike, Block, BlockLike, BlockRef, Identifier, Location, Operation,
 };
-use melior::ir::{Region, RegionLike, Type, TypeLike};
+use melior::ir::{Region, RegionLike, Type, TypeLike, ValueLike};
 use melior::{Context, ContextRef};
 use mlir_sys as sys;
 
@@ -205,6 +205,18 @@ impl<'c> Builder<'c> {
         })
     }
 
+    /// Zero of an element type, float or integer.
+    ///
+    /// # Errors
+    /// When building fails.
+    pub fn zero(&self, element: Type<'c>) -> PassResult<'c, Val<'c>> {
+        let value = match types::is_float(element) {
+            true => self.float(element, 0.0),
+            false => IntegerAttribute::new(element, 0).into(),
+        };
+        self.constant(value)
+    }
+
     /// `scf.if` that gives one value.
     ///
     /// # Errors
@@ -212,18 +224,37 @@ impl<'c> Builder<'c> {
     pub fn choose(
         &self,
         condition: Val<'c>,
-        result: Type<'c>,
         then: impl FnOnce(&Self) -> PassResult<'c, Val<'c>>,
         otherwise: impl FnOnce(&Self) -> PassResult<'c, Val<'c>>,
     ) -> PassResult<'c, Val<'c>> {
+        let values = self.choose_all(
+            condition,
+            |inner| then(inner).map(|value| vec![value]),
+            |inner| otherwise(inner).map(|value| vec![value]),
+        )?;
+        let only = values.first().copied();
+        only.ok_or_else(|| PassError::new(self.location, "expected one value of each side"))
+    }
+
+    /// `scf.if` that gives values, of the same types on both sides.
+    ///
+    /// # Errors
+    /// When building fails, or those of either side.
+    pub fn choose_all(
+        &self,
+        condition: Val<'c>,
+        then: impl FnOnce(&Self) -> PassResult<'c, Vec<Val<'c>>>,
+        otherwise: impl FnOnce(&Self) -> PassResult<'c, Vec<Val<'c>>>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
         let (first, _, inner) = self.region(&[]);
-        let value = then(&inner)?;
-        inner.operation("scf.yield", &[value], &[], &[], Vec::new())?;
+        let values = then(&inner)?;
+        inner.operation("scf.yield", &values, &[], &[], Vec::new())?;
         let (second, _, inner) = self.region(&[]);
-        let value = otherwise(&inner)?;
-        inner.operation("scf.yield", &[value], &[], &[], Vec::new())?;
-        let op = self.operation("scf.if", &[condition], &[result], &[], vec![first, second])?;
-        self.result_of(op)
+        let values = otherwise(&inner)?;
+        inner.operation("scf.yield", &values, &[], &[], Vec::new())?;
+        let types: Vec<_> = values.iter().map(ValueLike::r#type).collect();
+        self.operation("scf.if", &[condition], &types, &[], vec![first, second])
+            .map(results)
     }
 
     /// A region of one block with arguments of these types, and a builder at the block's end.

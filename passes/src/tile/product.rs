@@ -151,17 +151,8 @@ fn with_accumulator<'c>(
 
 /// A register tensor of zeros, with sizes for what is dynamic left to the caller.
 fn zeros<'c>(builder: &Builder<'c>, r#type: Type<'c>) -> PassResult<'c, Val<'c>> {
-    let zero = zero(builder, element_type(r#type))?;
+    let zero = builder.zero(element_type(r#type))?;
     builder.operator_value(&FillOp::operands(zero, None, &[]), r#type, &[])
-}
-
-/// Zero of an element type.
-pub(super) fn zero<'c>(builder: &Builder<'c>, element: Type<'c>) -> PassResult<'c, Val<'c>> {
-    let value = match types::is_float(element) {
-        true => builder.float(element, 0.0),
-        false => melior::ir::attribute::IntegerAttribute::new(element, 0).into(),
-    };
-    builder.constant(value)
 }
 
 /// A tile of a product in the loop of a store: rows of A and columns of B, along `K` in a loop of its own.

@@ -4,7 +4,7 @@
 use super::Options;
 use super::memory::fail;
 use super::part::{Along, Part, along, copy_of, extents, map_of, nest};
-use super::product::{Product, zero};
+use super::product::Product;
 use super::registers::{mask_operands, source_parts};
 use crate::error::{PassError, PassResult};
 use crate::ir::value::{self, name, operands, replace_all_uses};
@@ -271,7 +271,7 @@ fn start<'c>(
     if tile == 0 || (extent != DYNAMIC && tile >= extent) {
         return Ok(None);
     }
-    let zero = zero(builder, element_type(r#type))?;
+    let zero = builder.zero(element_type(r#type))?;
     let sizes: Vec<_> = parts
         .iter()
         .filter(|part| part.extent == DYNAMIC)

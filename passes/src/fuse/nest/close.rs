@@ -3,7 +3,7 @@
 use super::{INITIAL, Nest, Start, inside_of, is_computed_again};
 use crate::build::Kernel;
 use crate::ir::value::{defining, identity, name, operands, replace_all_uses};
-use crate::ir::{Builder, DYNAMIC, Op, TensorType, Val, attribute, inline, walk};
+use crate::ir::{Builder, DYNAMIC, Int, Op, Predicate, TensorType, Val, attribute, inline, walk};
 use crate::{PassError, PassResult};
 use melior::ir::operation::{OperationLike, OperationMutLike, OperationRefMut};
 use melior::ir::{Attribute, BlockLike, BlockRef, Region, RegionLike, ValueLike};
@@ -196,7 +196,8 @@ impl<'c> Nest<'c> {
         Ok(())
     }
 
-    /// Puts a load in the place of a `tensor.extract`, with indices that are in their extents whatever they were.
+    /// Puts a load in the place of a `tensor.extract`, with indices that are in their extents whatever they were. A tensor that
+    /// turns out to have no elements has a zero wherever it is read.
     fn load(&self, op: Op<'c>, values: &inline::Values<'c>) -> PassResult<'c, Val<'c>> {
         let builder = Builder::before(op);
         let all = operands(op);
@@ -206,11 +207,27 @@ impl<'c> Nest<'c> {
         let memref = values.get(&identity(source)).copied().unwrap_or(source);
         let shape = crate::ir::types::shape(memref.r#type()).unwrap_or_default();
         let mut operands = vec![memref];
+        let mut empty = Vec::new();
         for (dim, (at, extent)) in index.iter().zip(&shape).enumerate() {
             operands.push(self.clamped(&builder, *at, (memref, dim, *extent))?);
+            if [0, DYNAMIC].contains(extent) && !self.is_below(*at, *extent) {
+                let ints = builder.ints();
+                let extent = Int::of(extent_of(&builder, (memref, dim, *extent))?);
+                empty.push(ints.compare(Predicate::Equal, extent, Int::ZERO)?);
+            }
         }
         let result = builder.result_of(op)?;
-        let loaded = builder.value("memref.load", &operands, result.r#type(), &[])?;
+        let element = result.r#type();
+        let load = |builder: &Builder<'c>| builder.value("memref.load", &operands, element, &[]);
+        let either = |a: PassResult<'c, Val<'c>>, b: PassResult<'c, Val<'c>>| {
+            let (a, b) = (a?, b?);
+            builder.value("arith.ori", &[a, b], a.r#type(), &[])
+        };
+        let none = empty.into_iter().map(Ok).reduce(either);
+        let loaded = match none {
+            Some(none) => builder.choose(none?, |builder| builder.zero(element), load)?,
+            None => load(&builder)?,
+        };
         replace_all_uses(result, loaded);
         walk::erase(op);
         Ok(loaded)
@@ -226,13 +243,7 @@ impl<'c> Nest<'c> {
             return Ok(at);
         }
         let index = builder.index_type();
-        let extent = match extent {
-            DYNAMIC => {
-                let dim = builder.index(i64::try_from(dim).unwrap_or(0))?;
-                builder.value("memref.dim", &[memref, dim], index, &[])?
-            }
-            extent => builder.index(extent)?,
-        };
+        let extent = extent_of(builder, (memref, dim, extent))?;
         let last = builder.value("arith.subi", &[extent, builder.index(1)?], index, &[])?;
         let at = builder.value("arith.minsi", &[at, last], index, &[])?;
         builder.value("arith.maxsi", &[at, builder.index(0)?], index, &[])
@@ -252,6 +263,18 @@ impl<'c> Nest<'c> {
             _ => false,
         }
     }
+}
+
+/// The extent of a dimension of a memref.
+fn extent_of<'c>(
+    builder: &Builder<'c>,
+    (memref, dim, extent): (Val<'c>, usize, i64),
+) -> PassResult<'c, Val<'c>> {
+    if extent != DYNAMIC {
+        return builder.index(extent);
+    }
+    let dim = builder.index(i64::try_from(dim).unwrap_or(0))?;
+    builder.value("memref.dim", &[memref, dim], builder.index_type(), &[])
 }
 
 /// Operations and those below them, in order.
