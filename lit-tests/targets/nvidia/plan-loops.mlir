@@ -82,3 +82,67 @@ func.func @dynamic(%x: tensor<?x?xf32>, %p: tensor<1xi32>) -> tensor<?x?xf32> {
   } -> tensor<?x?xf32>
   return %y : tensor<?x?xf32>
 }
+
+// -----
+
+// Few points of a long reduction that compares and chooses: parts are folded, and their states merged; a part with a NaN is folded again.
+// CHECK-LABEL: func.func @most_of_few
+// CHECK: %[[S:.*]]:2 = axe.launch @most_of_few_0_loops
+// CHECK: axe.launch @most_of_few_1_loops{{.*}}%[[S]]#0, %[[S]]#1
+// CHECK: axe.kernel @most_of_few_0_loops
+// CHECK: iterator_types = ["parallel", "parallel"]
+// CHECK: scf.for
+// CHECK: axe.kernel @most_of_few_1_loops
+// CHECK: iterator_types = ["parallel", "reduction"]
+// CHECK: arith.cmpf uno
+// CHECK: scf.if
+// CHECK: scf.for
+// PLAN-LABEL: func.func @most_of_few
+// PLAN: parallel = [0, 1], reductions = []
+// PLAN: parallel = [0], reductions = [1]
+func.func @most_of_few(%x: tensor<3x3000xf32>) -> (tensor<3xf32>, tensor<3xi64>) {
+  %low = arith.constant 0xFF800000 : f32
+  %c0 = arith.constant 0 : i64
+  %a = axe.fill %low : f32 -> tensor<3xf32>
+  %b = axe.fill %c0 : i64 -> tensor<3xi64>
+  %y:2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<3x3000xf32>) outs(%a, %b : tensor<3xf32>, tensor<3xi64>) {
+  ^bb0(%v: f32, %m: f32, %p: i64):
+    %j = linalg.index 1 : index
+    %k = arith.index_cast %j : index to i64
+    %n = arith.maximumf %v, %m : f32
+    %c = arith.cmpf ogt, %v, %m : f32
+    %q = arith.select %c, %k, %p : i64
+    linalg.yield %n, %q : f32, i64
+  } -> (tensor<3xf32>, tensor<3xi64>)
+  return %y#0, %y#1 : tensor<3xf32>, tensor<3xi64>
+}
+
+// -----
+
+// What does more than compare stays as it is, and so does a comparison that merging would change: the place of the element before.
+// CHECK-LABEL: func.func @other
+// CHECK-COUNT-2: iterator_types = ["parallel", "reduction"]
+// CHECK-NOT: iterator_types
+// PLAN-LABEL: func.func @other
+// PLAN-COUNT-2: parallel = [0], reductions = [1]
+// PLAN-NOT: plan =
+func.func @other(%x: tensor<3x3000xf32>) -> (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) {
+  %c0 = arith.constant 0.0 : f32
+  %a = axe.fill %c0 : f32 -> tensor<3xf32>
+  %y:2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<3x3000xf32>) outs(%a, %a : tensor<3xf32>, tensor<3xf32>) {
+  ^bb0(%v: f32, %m: f32, %p: f32):
+    %n = arith.addf %v, %m : f32
+    %q = arith.maximumf %n, %p : f32
+    linalg.yield %n, %q : f32, f32
+  } -> (tensor<3xf32>, tensor<3xf32>)
+  %z:2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<3x3000xf32>) outs(%a, %a : tensor<3xf32>, tensor<3xf32>) {
+  ^bb0(%v: f32, %m: f32, %p: f32):
+    %c = arith.cmpf ogt, %v, %p : f32
+    %n = arith.select %c, %m, %p : f32
+    linalg.yield %v, %n : f32, f32
+  } -> (tensor<3xf32>, tensor<3xf32>)
+  return %y#0, %y#1, %z#0, %z#1 : tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>
+}

@@ -7,8 +7,11 @@
 
 mod close;
 mod loops;
+mod merge;
+mod split;
 
 pub use loops::{maps, parallel, reductions};
+pub use split::split_long;
 
 use super::operators::splat;
 use super::reshape::extent_of;

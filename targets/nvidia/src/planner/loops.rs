@@ -100,8 +100,7 @@ impl Family for Loops {
     fn clocks(problem: Problem, _: Config, chip: &Chip) -> f64 {
         let share = 1.0 / chip.multiprocessors as f64;
         let moved = problem.bytes as f64 * share / chip.mma.l2_bytes;
-        let lanes = 128.0;
-        moved.max(problem.turns as f64 * share / lanes) + chip.mma.overhead
+        moved.max(problem.turns as f64 / lanes(chip) as f64) + chip.mma.overhead
     }
 
     fn tile(config: Config) -> [i64; 3] {
@@ -133,6 +132,11 @@ impl Family for Loops {
         store(launch, &symbol, grid, (&given, &outs))?;
         Ok(symbol)
     }
+}
+
+/// Lanes of the chip that compute at once: four warps of each multiprocessor (CUDA C++ Programming Guide, "Compute Capabilities").
+pub(super) const fn lanes(chip: &Chip) -> i64 {
+    chip.multiprocessors.saturating_mul(128)
 }
 
 /// A tensor in its own shape.

@@ -34,14 +34,16 @@ mod single;
 
 use crate::facts::chip::Chip;
 use attention::Attentions;
+use axe_dialect::ops;
 use axe_package::{Key, TunedDb};
 use axe_passes::PassResult;
 use axe_passes::fuse::attention::{Attention, Declined};
 use axe_passes::fuse::frame::Frame;
 use axe_passes::fuse::function::{self, Kernels};
 use axe_passes::fuse::group::{Group, Root};
-use axe_passes::fuse::nest::is_nest;
+use axe_passes::fuse::nest::{self, is_nest};
 use axe_passes::fuse::operators::is_product;
+use axe_passes::ir::value::name;
 use axe_passes::ir::{Builder, Op, Val, walk};
 use axe_passes::registry::PassContext;
 use axe_passes::remark::{self, Kind};
@@ -84,8 +86,15 @@ pub(crate) fn run<'c>(
 
 impl<'c> Kernels<'c> for Planner {
     fn prepare(&self, ops: &[Op<'c>]) -> PassResult<'c> {
-        single::split_reductions(ops)?;
-        gemm::widen::widen(ops, self.chip)
+        // Each of these erases operators of its own.
+        let of = |wanted: fn(Op<'c>) -> bool| -> Vec<_> {
+            ops.iter().copied().filter(|op| wanted(*op)).collect()
+        };
+        let reductions = of(|op| name(op) == ops::REDUCE);
+        let (products, nests) = (of(is_product), of(is_nest));
+        single::split_reductions(&reductions)?;
+        gemm::widen::widen(&products, self.chip)?;
+        nest::split_long(&nests, loops::lanes(self.chip))
     }
 
     fn takes(&self, attention: &Attention<'c>) -> Result<(), String> {

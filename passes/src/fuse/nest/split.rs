@@ -1,0 +1,278 @@
+//! Long reductions of several results with few points, in parts: argmax of a whole tensor is not one thread's.
+//!
+//! One operation folds each part of the reduced dimension from what the results start from; a second one merges the states of
+//! parts, in order ([`super::merge`] says which bodies allow it, and how).
+
+mod turns;
+
+use super::merge::{Body, Datum, Merge};
+use super::{Nest, Start, is_nest, maps};
+use crate::PassResult;
+use crate::fuse::reshape::extent_of;
+use crate::ir::value::{operands, replace_all_uses, results};
+use crate::ir::{Builder, DYNAMIC, Op, Val, attribute, walk};
+use melior::ir::operation::OperationLike;
+use melior::ir::{AffineMap, Attribute, BlockRef, Region, ValueLike};
+
+/// Turns of a reduction below which it is not split.
+const FEW_TURNS: i64 = 256;
+/// Parts of a reduction whose extent is known at run time only.
+const PARTS: i64 = 256;
+
+/// Splits reductions whose points are fewer than `threads`.
+///
+/// # Errors
+/// When an operation cannot be built.
+pub fn split_long<'c>(ops: &[Op<'c>], threads: i64) -> PassResult<'c> {
+    for &op in ops
+        .iter()
+        .filter(|op| is_nest(**op) && op.result_count() > 1)
+    {
+        if let Some(split) = Split::of(op, threads) {
+            split.replace()?;
+        }
+    }
+    Ok(())
+}
+
+/// A reduction that is split.
+struct Split<'c> {
+    nest: Nest<'c>,
+    body: BlockRef<'c, 'c>,
+    merge: Merge,
+    /// The loop that reduces.
+    dim: usize,
+    maps: Vec<AffineMap<'c>>,
+    /// What each result starts from.
+    starts: Vec<Attribute<'c>>,
+    parts: i64,
+}
+
+impl<'c> Split<'c> {
+    /// Reads a reduction; none where splitting is not worth while, or would change what it gives.
+    fn of(op: Op<'c>, threads: i64) -> Option<Self> {
+        let nest = Nest::read(op).ok()?;
+        let maps = maps(op)?;
+        let mut reduced =
+            (0..nest.reductions.len()).filter(|at| nest.reductions.get(*at) == Some(&true));
+        let (dim, None) = (reduced.next()?, reduced.next()) else {
+            return None;
+        };
+        let parallel = nest.parallel();
+        let points = parallel.iter().try_fold(1i64, |points, at| {
+            let extent = *nest.extents.get(*at)?;
+            (extent != DYNAMIC).then(|| points.saturating_mul(extent))
+        })?;
+        let turns = *nest.extents.get(dim)?;
+        let few = turns != DYNAMIC && turns < FEW_TURNS;
+        if points == 0 || points >= threads || few || !projected(&maps, nest.inits.len(), &parallel)
+        {
+            return None;
+        }
+        let body = walk::blocks(op).first().copied()?;
+        let inputs = operands(op).len().checked_sub(nest.inits.len())?;
+        let mut starts = Vec::new();
+        let mut data = Vec::new();
+        for start in &nest.starts {
+            let Start::Number(number) = *start else {
+                return None;
+            };
+            let datum = attribute::float(number).map(Datum::Float);
+            data.push(datum.or_else(|| attribute::integer(number).map(Datum::Int))?);
+            starts.push(number);
+        }
+        let merge = Body::read(body, inputs, dim)?.merge(body, &data)?;
+        let parts = match turns {
+            DYNAMIC => PARTS,
+            turns => turns.isqrt(),
+        };
+        Some(Self {
+            nest,
+            body,
+            merge,
+            dim,
+            maps,
+            starts,
+            parts,
+        })
+    }
+
+    /// Builds both operations, whose results take the place of the reduction's.
+    fn replace(&self) -> PassResult<'c> {
+        let op = self.nest.op;
+        let builder = Builder::before(op);
+        let turns = self.nest.extent(&builder, self.dim)?;
+        let parts = builder.index(self.parts)?;
+        let length = builder.value(
+            "arith.ceildivui",
+            &[turns, parts],
+            builder.index_type(),
+            &[],
+        )?;
+        let states = self.states(&builder, (turns, length))?;
+        let merged = self.merged(&builder, &states, (turns, length))?;
+        for (old, new) in results(op).into_iter().zip(merged) {
+            replace_all_uses(old, new);
+        }
+        walk::erase(op);
+        Ok(())
+    }
+
+    fn inputs(&self) -> usize {
+        operands(self.nest.op)
+            .len()
+            .saturating_sub(self.nest.inits.len())
+    }
+
+    /// The map of a result with the parts behind its own dimensions.
+    fn map_of_parts(&self, result: usize) -> Option<String> {
+        let map = self.maps.get(self.inputs() + result)?;
+        let indices = (0..map.result_count()).filter_map(|at| map.result(at).ok());
+        let indices = indices.map(|index| format!("d{}", index.dim_position()));
+        let all: Vec<_> = indices.chain([format!("d{}", self.dim)]).collect();
+        Some(self.affine(&all.join(", ")))
+    }
+
+    fn affine(&self, indices: &str) -> String {
+        let dims: Vec<_> = (0..self.nest.reductions.len())
+            .map(|dim| format!("d{dim}"))
+            .collect();
+        format!("affine_map<({}) -> ({indices})>", dims.join(", "))
+    }
+
+    /// The states of the parts: for each result a tensor with the parts as its last dimension.
+    fn states(
+        &self,
+        builder: &Builder<'c>,
+        (turns, length): (Val<'c>, Val<'c>),
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        let mut empty = Vec::new();
+        for (result, init) in results(self.nest.op).into_iter().zip(&self.nest.inits) {
+            let tensor = builder.tensor_of(result)?;
+            let mut sizes = Vec::new();
+            for (dim, extent) in tensor.shape.iter().enumerate() {
+                if *extent == DYNAMIC {
+                    sizes.push(extent_of(builder, *init, dim)?);
+                }
+            }
+            let shape = [tensor.shape, vec![self.parts]].concat();
+            let r#type = builder.tensor(&shape, tensor.element)?;
+            empty.push(builder.value("tensor.empty", &sizes, r#type, &[])?);
+        }
+        let elements: Vec<_> = self.arguments().into_iter().skip(self.inputs()).collect();
+        let (region, _, inner) = builder.region(&elements);
+        let part = self.part(&inner, (turns, length))?;
+        let mut starts = Vec::new();
+        for start in &self.starts {
+            starts.push(inner.constant(*start)?);
+        }
+        let yielded = self.fold(&inner, &part, &starts)?;
+        inner.operation("linalg.yield", &yielded, &[], &[], Vec::new())?;
+        let maps = (0..empty.len())
+            .filter_map(|result| self.map_of_parts(result))
+            .collect();
+        self.generic(builder, (&[], &empty), maps, false, region)
+    }
+
+    /// The reduction of the states of parts.
+    fn merged(
+        &self,
+        builder: &Builder<'c>,
+        states: &[Val<'c>],
+        (turns, length): (Val<'c>, Val<'c>),
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        let elements: Vec<_> = self.arguments().into_iter().skip(self.inputs()).collect();
+        let (region, arguments, inner) = builder.region(&[elements.clone(), elements].concat());
+        let (own, before) = arguments.split_at(states.len());
+        let once = |builder: &Builder<'c>| self.merge_once(builder, own, before);
+        let values = match self.again(&inner, own, before)? {
+            None => once(&inner)?,
+            Some(again) => {
+                let part = self.part(&inner, (turns, length))?;
+                let fold = |builder: &Builder<'c>| self.fold(builder, &part, before);
+                inner.choose_all(again, fold, once)?
+            }
+        };
+        inner.operation("linalg.yield", &values, &[], &[], Vec::new())?;
+        let own = (0..states.len()).filter_map(|result| self.map_of_parts(result));
+        let outs = self.maps.iter().skip(self.inputs());
+        let maps = own
+            .chain(outs.map(|map| format!("affine_map<{map}>")))
+            .collect();
+        self.generic(builder, (states, &self.nest.inits), maps, true, region)
+    }
+
+    /// A `linalg.generic` of the reduction's loops, of which that over parts reduces or does not.
+    fn generic(
+        &self,
+        builder: &Builder<'c>,
+        (ins, outs): (&[Val<'c>], &[Val<'c>]),
+        maps: Vec<String>,
+        reduces: bool,
+        region: Region<'c>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        let kind = |reduction: &bool| match *reduction && reduces {
+            true => "#linalg.iterator_type<reduction>",
+            false => "#linalg.iterator_type<parallel>",
+        };
+        let kinds: Vec<_> = self.nest.reductions.iter().map(kind).collect();
+        let sizes = [ins, outs].map(|values| i32::try_from(values.len()).unwrap_or(0));
+        let attributes = [
+            (
+                "indexing_maps",
+                builder.parsed(&format!("[{}]", maps.join(", ")))?,
+            ),
+            (
+                "iterator_types",
+                builder.parsed(&format!("[{}]", kinds.join(", ")))?,
+            ),
+            builder.segments(&sizes),
+        ];
+        let types: Vec<_> = outs.iter().map(ValueLike::r#type).collect();
+        let operands = [ins, outs].concat();
+        builder
+            .operation(
+                "linalg.generic",
+                &operands,
+                &types,
+                &attributes,
+                vec![region],
+            )
+            .map(results)
+    }
+}
+
+/// Whether inputs are indexed with loops and numbers alone, and every result with each parallel loop, once.
+fn projected(maps: &[AffineMap<'_>], results: usize, parallel: &[usize]) -> bool {
+    let indices = |map: &AffineMap<'_>| {
+        let all = (0..map.result_count()).filter_map(|at| map.result(at).ok());
+        all.map(|index| {
+            (
+                index.is_dim().then(|| index.dim_position()),
+                index.is_constant(),
+            )
+        })
+        .collect::<Vec<_>>()
+    };
+    let Some((ins, outs)) = maps
+        .len()
+        .checked_sub(results)
+        .and_then(|inputs| maps.split_at_checked(inputs))
+    else {
+        return false;
+    };
+    let plain = ins
+        .iter()
+        .flat_map(indices)
+        .all(|(dim, constant)| dim.is_some() || constant);
+    plain
+        && outs.iter().all(|map| {
+            let dims: Option<Vec<_>> = indices(map).into_iter().map(|(dim, _)| dim).collect();
+            dims.is_some_and(|mut dims| {
+                let mut wanted = parallel.to_vec();
+                dims.sort_unstable();
+                wanted.sort_unstable();
+                dims == wanted
+            })
+        })
+}
