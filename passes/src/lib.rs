@@ -21,6 +21,7 @@ pub mod pipeline;
 pub mod precision;
 pub mod registry;
 pub mod remark;
+pub mod signless;
 mod slice;
 pub mod speculation;
 pub mod target;

@@ -11,6 +11,7 @@ mod module;
 mod options;
 mod pipeline;
 mod results;
+mod signs;
 mod trainium;
 pub mod tune;
 
@@ -33,6 +34,7 @@ use melior::Context;
 use melior::ir::Module;
 use melior::ir::attribute::StringAttribute;
 use melior::ir::operation::OperationLike;
+use signs::Signs;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -162,8 +164,10 @@ fn compiled(
         return Ok(compiled);
     };
     axe_cpu::assert_dimensions(&module)?;
+    let signs = Signs::of(find(&module, "func.func", &main)?);
     axe_cpu::run_passes(&context, &mut module, &toolchain.pipeline(target))?;
-    let host = host::read(toolchain, find(&module, "func.func", &main)?)?;
+    let mut host = host::read(toolchain, find(&module, "func.func", &main)?)?;
+    signs.restore(&mut host);
     let code = toolchain.code(&module).map_err(CompileError::Function)?;
     if let Some(code) = &code {
         let complete = toolchain.complete(code, &results::kernels(&host));

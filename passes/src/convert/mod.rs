@@ -25,6 +25,7 @@ use crate::ir::value::{is_used, name, operands, replace_all_uses, results};
 use crate::ir::{Builder, DYNAMIC, Op, TensorType, Val, attribute, walk};
 use crate::registry::PassContext;
 use crate::remark::{self, Kind};
+use crate::signless;
 use axe_dialect::ops::{self, Trait};
 use melior::ir::operation::OperationLike;
 use melior::ir::{AffineExpr, AffineMap, Attribute, ValueLike};
@@ -46,6 +47,7 @@ type Replacements<'c> = Vec<Option<Val<'c>>>;
 
 /// The body of the pass.
 pub(crate) fn run<'c>(module: Op<'c>, pass: &mut PassContext<'_>) -> PassResult<'c> {
+    signless::remove_signs(module)?;
     if pass.flag("for-kernels") {
         control::flatten(module)?;
         control::forget_assertions(module);

@@ -10,7 +10,7 @@ use std::fmt;
 /// The type of an argument or a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueType {
-    /// The element type. Integers have no sign in IR: a tensor of either sign is taken, a signed one given.
+    /// The element type. Integers without a sign are signed; a tensor of either sign is taken.
     pub dtype: DType,
     /// The extents, `None` where dynamic; no extents for a scalar.
     pub shape: Vec<Option<u64>>,
@@ -113,19 +113,24 @@ fn signed(dtype: DType) -> DType {
     }
 }
 
-/// The dtype of an element type; integers are signed.
+/// The dtype of an element type; integers without a sign are signed.
 #[must_use]
 pub fn dtype(element: Type<'_>) -> Option<DType> {
     let raw = element.to_raw();
     // SAFETY: the type is valid.
     let is = |test: unsafe extern "C" fn(sys::MlirType) -> bool| unsafe { test(raw) };
     if types::is_integer(element) {
-        return match types::bits(element)? {
-            1 => Some(DType::Bool),
-            8 => Some(DType::I8),
-            16 => Some(DType::I16),
-            32 => Some(DType::I32),
-            64 => Some(DType::I64),
+        let unsigned = is(sys::mlirIntegerTypeIsUnsigned);
+        return match (types::bits(element)?, unsigned) {
+            (1, _) => Some(DType::Bool),
+            (8, false) => Some(DType::I8),
+            (8, true) => Some(DType::U8),
+            (16, false) => Some(DType::I16),
+            (16, true) => Some(DType::U16),
+            (32, false) => Some(DType::I32),
+            (32, true) => Some(DType::U32),
+            (64, false) => Some(DType::I64),
+            (64, true) => Some(DType::U64),
             _ => None,
         };
     }
