@@ -79,3 +79,8 @@ axe.kernel @roles() threads(128) {
   %ring = axe.pipeline.create stages(2) : !axe.pipeline
   axe.return
 }
+
+// -----
+
+// expected-error @+1 {{a function of the host takes no 'memref<16x8xf16, #axe.layout<S[(16, 8) : (8, 1)]>, #axe.space<shared>>': its memory is a kernel's}}
+func.func private @storage(memref<16x8xf16, #axe.layout<S[(16, 8) : (8, 1)]>, #axe.space<shared>>)

@@ -12,6 +12,7 @@
 //! A tensor's layout says who holds an element, not which value it has: a register tensor is its logical content.
 
 mod address;
+mod declared;
 mod expand;
 mod gather;
 mod gemm;
@@ -62,6 +63,7 @@ pub(crate) struct Lowering<'c> {
 pub(crate) fn run<'c>(module: Op<'c>, _: &mut PassContext<'_>) -> PassResult<'c> {
     // SAFETY: the module is live.
     unsafe { axePlainTypes(module.to_raw()) };
+    declared::check(module)?;
     let mut lowering = Lowering::default();
     // What is inside a kernel changes while the kernel does.
     for op in walk::nested(module, &|op| name(op) != axe::KERNEL) {

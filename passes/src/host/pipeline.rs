@@ -17,6 +17,7 @@ pub(crate) const PIPELINE: Pipeline = Pipeline {
 /// beyond libm's and malloc.
 fn text(_: &[(&str, &str)]) -> Result<String, String> {
     let passes = [
+        "func.func(convert-elementwise-to-linalg)",
         "convert-linalg-to-axe{allow-unsupported=true}",
         "func.func(llvm-request-c-wrappers)",
         "axe-lower-to-host",
