@@ -8,7 +8,7 @@ pub mod agreement;
 mod boxes;
 pub mod build;
 pub mod check;
-pub mod convert;
+mod convert;
 pub mod dispatch;
 pub mod error;
 pub mod fuse;

@@ -11,7 +11,7 @@
 //! context.append_dialect_registry(&registry);
 //! ```
 
-pub mod abi;
+mod abi;
 mod attribute;
 pub mod diagnostic;
 mod ffi;

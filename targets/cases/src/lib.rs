@@ -5,14 +5,14 @@
 //! made from the definition of a layout and from the PTX ISA's fragments. The same cases run in the
 //! simulator and on a GPU.
 
-pub mod array;
+mod array;
 pub mod case;
-pub mod chain;
+mod chain;
 pub mod coverage;
-pub mod layouts;
-pub mod maps;
+mod layouts;
+mod maps;
 pub mod planned;
-pub mod product;
+mod product;
 pub mod random;
 pub mod roles;
 

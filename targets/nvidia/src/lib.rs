@@ -1,22 +1,22 @@
 //! NVIDIA target: hardware tables, fragments and plans.
 //!
-//! * [`facts`]: what the hardware is, each number with its source;
-//! * [`fragment`]: a register tensor as its threads see it;
-//! * [`plan`]: what a schedule decided for one operator, as plain data that is printed and checked
+//! * `facts`: what the hardware is, each number with its source;
+//! * `fragment`: a register tensor as its threads see it;
+//! * `plan`: what a schedule decided for one operator, as plain data that is printed and checked
 //!   without any IR;
-//! * [`planner`]: kernels from logical operators (`--axe-plan-kernels`);
+//! * `planner`: kernels from logical operators (`--axe-plan-kernels`);
 //! * `state`: what is known of an `axe.kernel` without emitting it;
-//! * [`emit`]: plans for the operators of an `axe.kernel` (`--axe-dispatch-schedules`), and a `gpu.func` out of them
+//! * `emit`: plans for the operators of an `axe.kernel` (`--axe-dispatch-schedules`), and a `gpu.func` out of them
 //!   (`--axe-lower-schedules`).
 
-pub mod emit;
-pub mod facts;
-pub mod fragment;
+mod emit;
+mod facts;
+mod fragment;
 mod limits;
 mod math;
 mod pipeline;
-pub mod plan;
-pub mod planner;
+mod plan;
+mod planner;
 mod state;
 mod target;
 mod toolchain;

@@ -10,20 +10,20 @@
 //! The crate knows no GPU and no compiler: compilers write packages, the runtime and the
 //! simulator read them.
 
-pub mod bind;
-pub mod compare;
-pub mod container;
-pub mod dtype;
-pub mod expr;
-pub mod instance;
+mod bind;
+mod compare;
+mod container;
+mod dtype;
+mod expr;
+mod instance;
 mod kernel_check;
-pub mod manifest;
+mod manifest;
 pub mod npy;
-pub mod tensor;
-pub mod tensor_map;
-pub mod tuned;
-pub mod validate;
-pub mod written;
+mod tensor;
+mod tensor_map;
+mod tuned;
+mod validate;
+mod written;
 
 pub use bind::{BindError, TensorType};
 pub use compare::{CompareError, Mismatch, Report, Tolerance, compare, compare_written};

@@ -7,18 +7,18 @@
 //! without a GPU and get a [`RuntimeError`] that says so.
 
 pub mod bench;
-pub mod chip;
+mod chip;
 pub mod cli;
-pub mod device;
-pub mod encode;
-pub mod error;
-pub mod executable;
+mod device;
+mod encode;
+mod error;
+mod executable;
 mod foreign;
-pub mod loaded;
-pub mod prepared;
+mod loaded;
+mod prepared;
 pub mod run;
 mod step;
-pub mod timing;
+mod timing;
 mod workspace;
 
 pub use device::{Device, DeviceMemory, Properties};

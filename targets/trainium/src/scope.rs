@@ -2,7 +2,7 @@
 
 use crate::abi;
 use crate::read::{at, constant, texts};
-use axe_package::dtype::DType;
+use axe_package::DType;
 use axe_passes::PassResult;
 use axe_passes::ir::attribute::{integer, read_i64s};
 use axe_passes::ir::value::{argument_number, defining, identity, name, operands, parent};

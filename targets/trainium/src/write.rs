@@ -1,7 +1,7 @@
 //! A program as a `trn.kernel`: what [`crate::read`] reads back.
 
 use crate::instruction::roles;
-use axe_package::dtype::DType;
+use axe_package::DType;
 use axe_passes::ir::{Builder, Val};
 use axe_passes::{PassError, PassResult};
 use axe_trn::program::{

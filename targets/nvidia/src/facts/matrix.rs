@@ -114,23 +114,6 @@ impl Mma {
     }
 }
 
-/// One 8x8 matrix of 16-bit elements as `ldmatrix` leaves it (PTX ISA 9.7.14.5.15): lane `4 r + c` holds
-/// columns `2 c` and `2 c + 1` of row `r`.
-///
-/// # Errors
-/// Never.
-pub fn ldmatrix() -> Result<Layout> {
-    layout(&[(8, 4, "lane"), (4, 1, "lane"), (2, 1, "reg")])
-}
-
-/// The same with `.trans`: the roles of rows and columns exchanged.
-///
-/// # Errors
-/// Never.
-pub fn ldmatrix_transposed() -> Result<Layout> {
-    layout(&[(4, 1, "lane"), (2, 1, "reg"), (8, 4, "lane")])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -355,7 +355,7 @@ impl Strides {
     }
 
     /// The canonical layout that the descriptor selects, for `rows` of M or N and the `k` of one instruction, in
-    /// elements (9.7.15.5.1.2.1; the offsets' meaning by 9.7.15.5.1.1, "Strides"):
+    /// elements (9.7.15.5.1.2.1; the offsets' meaning by 9.7.15.5.1.1, "Strides"), which tests compare with:
     ///
     /// | contiguous, swizzle | rows | k |
     /// | --- | --- | --- |
@@ -366,7 +366,8 @@ impl Strides {
     ///
     /// # Errors
     /// Offsets or rows that are no multiple of elements or of the row.
-    pub fn layout(self, types: Types, rows: i64) -> Result<Layout> {
+    #[cfg(test)]
+    fn layout(self, types: Types, rows: i64) -> Result<Layout> {
         let bytes = types.a.bytes();
         let (leading, stride, unit) = (
             self.leading / bytes,

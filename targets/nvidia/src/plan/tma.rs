@@ -119,14 +119,6 @@ impl TmaPlan {
         boxes::check_limits(&self.boxes, &self.map, bytes)?;
         self.check(global, shape, shared, bytes)
     }
-
-    /// Bytes of all boxes.
-    #[must_use]
-    pub fn bytes(&self, element_bytes: i64) -> i64 {
-        let elements: i64 = self.map.r#box.iter().product();
-        let boxes = i64::try_from(self.boxes.len()).unwrap_or(0);
-        elements * boxes * element_bytes
-    }
 }
 
 impl fmt::Display for TmaPlan {

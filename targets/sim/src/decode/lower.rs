@@ -283,7 +283,7 @@ impl<'p> Lower<'p> {
                     *at = Some(pc);
                 }
             }
-            Stmt::Targets(..) | Stmt::Prototype(..) => {}
+            Stmt::Targets(..) | Stmt::Prototype => {}
             Stmt::Block(stmts) => {
                 self.scopes.push(Scope::default());
                 self.block(stmts)?;

@@ -59,8 +59,6 @@ pub struct Variable {
     pub init: Vec<Init>,
     /// Whether the variable is `.extern`.
     pub external: bool,
-    /// Line of the declaration.
-    pub line: u32,
 }
 
 impl Variable {
@@ -139,8 +137,8 @@ pub enum Stmt {
     Label(String, u32),
     /// A list of names behind a label: `.branchtargets` or `.calltargets`.
     Targets(String, Vec<String>),
-    /// `.callprototype`: label, return parameters, parameters.
-    Prototype(String, Vec<Variable>, Vec<Variable>),
+    /// `.callprototype`: nothing of it is needed.
+    Prototype,
     /// A scope.
     Block(Vec<Stmt>),
     /// `.loc`: the source of what follows.

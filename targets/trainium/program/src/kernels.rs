@@ -6,7 +6,7 @@
 
 use crate::program::build::Tile;
 use crate::program::{Alu, Builder, Expr, Program, Space, View};
-use axe_package::dtype::DType;
+use axe_package::DType;
 
 /// Rows of a tile of either operand: the partitions.
 const TILE_K: i64 = 128;

@@ -5,7 +5,7 @@
 //! * [`program`]: kernels as data, and a builder for them;
 //! * [`rules`]: what the documentation forbids;
 //! * [`plan`]: programs for products of any size;
-//! * [`place`]: bytes of SBUF and banks of PSUM for buffers;
+//! * `place`: bytes of SBUF and banks of PSUM for buffers;
 //! * [`walk`]: a program as it executes;
 //! * [`run`]: its values, with every rule that only an execution can break;
 //! * [`sync`]: the semaphores between engines, and what is wrong without one;
@@ -16,7 +16,7 @@
 pub mod facts;
 pub mod kernels;
 pub mod nki;
-pub mod place;
+mod place;
 pub mod plan;
 pub mod program;
 pub mod rules;
@@ -24,3 +24,5 @@ pub mod run;
 pub mod sync;
 pub mod time;
 pub mod walk;
+
+pub use place::DoesNotFit;

@@ -257,7 +257,7 @@ mod tests {
     use super::*;
     use crate::facts::chip::TRN1;
     use crate::program::{Builder, Function};
-    use axe_package::dtype::DType;
+    use axe_package::DType;
     use proptest::prelude::*;
 
     fn request(bytes: i64, live: (usize, usize), fixed: Option<i64>) -> Request {

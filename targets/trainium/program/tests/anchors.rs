@@ -1,6 +1,6 @@
 //! The cost model beside the times that the vendor publishes, and the values of the same kernels at small sizes.
 
-use axe_package::dtype::DType;
+use axe_package::DType;
 use axe_trn::kernels::{PUBLISHED, PUBLISHED_SIZES, Tutorial, matmul};
 use axe_trn::run::{execute, memory};
 use axe_trn::{sync, time};

@@ -3,7 +3,7 @@
 mod attended;
 
 use attended::{PLAIN, expected, operands};
-use axe_package::dtype::DType;
+use axe_package::DType;
 use axe_trn::facts::chip::{CHIPS, chip};
 use axe_trn::plan::{Attention, Order, attention_bound};
 use axe_trn::program::Program;

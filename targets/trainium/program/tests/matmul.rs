@@ -1,6 +1,6 @@
 //! Planned products: values of any size, order and type against sums in f64, and how much of the tensor engine they use.
 
-use axe_package::dtype::DType;
+use axe_package::DType;
 use axe_trn::facts::chip::{CHIPS, chip};
 use axe_trn::plan::{Blocks, Lead, Matmul, Order, bound};
 use axe_trn::program::Program;

@@ -3,7 +3,7 @@
 mod attended;
 mod common;
 
-use axe_package::dtype::DType;
+use axe_package::DType;
 use axe_trn::nki::{Generation, print};
 use axe_trn::plan::{Attention, Blocks, Matmul, Order};
 use axe_trn::program::{Program, Role};

@@ -2,7 +2,7 @@
 
 mod common;
 
-use axe_package::dtype::DType;
+use axe_package::DType;
 use axe_trn::facts::chip::Engine;
 use axe_trn::kernels::{Tutorial, matmul};
 use axe_trn::program::{Accumulate, Instruction, Op, Place, Program, Role, Space, Statement};

@@ -2,7 +2,7 @@
 
 mod values;
 
-use axe_package::dtype::DType;
+use axe_package::DType;
 use axe_trn::facts::chip::CHIPS;
 use axe_trn::plan::graph::{Graph, Kind};
 use axe_trn::plan::{Fused, Matmul, Order, rows};

@@ -3,7 +3,7 @@
 
 mod values;
 
-use axe_package::dtype::DType;
+use axe_package::DType;
 use axe_trn::facts::chip::CHIPS;
 use axe_trn::plan::graph::{Graph, Id, Kind};
 use axe_trn::plan::{Declined, Fused, Matmul, Order, rows};

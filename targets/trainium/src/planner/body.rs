@@ -1,7 +1,7 @@
 //! Bodies of maps as values of a graph.
 
 use super::read::{Reader, dtype};
-use axe_package::dtype::DType;
+use axe_package::DType;
 use axe_passes::ir::value::{defining, identity, name, operands, results};
 use axe_passes::ir::{Op, TensorType, Val, attribute, walk};
 use axe_passes::{PassError, PassResult};

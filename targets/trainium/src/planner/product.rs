@@ -3,7 +3,7 @@
 use super::read::{Reader, element};
 use super::{Launch, Planner, launched, operands as group_operands, refuse_scalars};
 use axe_dialect::ops;
-use axe_package::dtype::DType;
+use axe_package::DType;
 use axe_passes::fuse::frame::Frame;
 use axe_passes::fuse::fusion::Fusion;
 use axe_passes::fuse::group::Group;

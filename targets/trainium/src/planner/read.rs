@@ -1,7 +1,7 @@
 //! A group of operators as a graph of values.
 
 use axe_dialect::{Combiner, ops};
-use axe_package::dtype::DType;
+use axe_package::DType;
 use axe_passes::fuse::fold::Fold;
 use axe_passes::fuse::fusion::Fusion;
 use axe_passes::fuse::operators::{is_product, is_reshape, splat, start_of};

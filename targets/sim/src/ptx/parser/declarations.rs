@@ -129,7 +129,6 @@ impl Parser<'_> {
 
     /// `.space .align n .type name[dims] = init`, without the closing `;`.
     pub(super) fn variable_head(&mut self, external: bool) -> Parsed<Variable> {
-        let line = self.token(0).line;
         let mut variable = Variable {
             space: Space::Generic,
             align: 0,
@@ -139,7 +138,6 @@ impl Parser<'_> {
             name: String::new(),
             init: Vec::new(),
             external,
-            line,
         };
         let mut pointer = false;
         let mut vector = 1;

@@ -57,20 +57,16 @@ impl Parser<'_> {
             self.expect(b';')?;
             stmts.push(Stmt::Targets(name.into(), names));
         } else if self.accept_dot("callprototype") {
-            let returns = if self.peek() == Tok::Punct(b'(') {
-                self.params()?
-            } else {
-                Vec::new()
-            };
+            if self.peek() == Tok::Punct(b'(') {
+                self.params()?;
+            }
             self.word("`_`")?;
-            let params = if self.peek() == Tok::Punct(b'(') {
-                self.params()?
-            } else {
-                Vec::new()
-            };
+            if self.peek() == Tok::Punct(b'(') {
+                self.params()?;
+            }
             self.directives()?;
             self.expect(b';')?;
-            stmts.push(Stmt::Prototype(name.into(), returns, params));
+            stmts.push(Stmt::Prototype);
         } else {
             stmts.push(Stmt::Label(name.into(), line));
         }

@@ -4,7 +4,7 @@ use super::call::Call;
 use super::{Generation, index, loops, names};
 use crate::program::{Buffer, Loop, Op, Program, Role, Space, Statement, View};
 use crate::walk::Refused;
-use axe_package::dtype::DType;
+use axe_package::DType;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 

@@ -3,7 +3,7 @@
 use super::graph::{Form, Graph, Id, Kind};
 use super::values::stored;
 use crate::program::Alu;
-use axe_package::dtype::DType;
+use axe_package::DType;
 
 /// A function's argument, `data * scale + bias`.
 pub(super) struct Argument {

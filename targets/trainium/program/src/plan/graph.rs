@@ -5,7 +5,7 @@
 //! instruction of the scalar engine computes: [`super::simplify`].
 
 use crate::program::{Alu, Function};
-use axe_package::dtype::DType;
+use axe_package::DType;
 use std::collections::HashMap;
 
 /// The number of a value.

@@ -5,7 +5,7 @@ use crate::facts::chip::{Chip, Generation};
 use crate::facts::memory::PARTITIONS;
 use crate::program::build::Tile;
 use crate::program::{Builder, Expr, Function, Op, Space, View};
-use axe_package::dtype::DType;
+use axe_package::DType;
 
 /// How an operand lies in HBM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

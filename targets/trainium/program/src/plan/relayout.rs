@@ -4,7 +4,7 @@
 use super::{Declined, chip};
 use crate::program::{Axis, Builder, Expr, Program, View};
 use crate::rules;
-use axe_package::dtype::DType;
+use axe_package::DType;
 
 /// A tensor whose dimensions are those of another, in another order, or repetitions.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use crate::facts::memory::PARTITIONS;
 use crate::program::build::Tile;
 use crate::program::{Builder, Expr, Program, Space, View};
 use crate::{place, rules};
-use axe_package::dtype::DType;
+use axe_package::DType;
 use std::collections::HashMap;
 
 /// Columns of a piece, most first: transfers of 16-bit elements have full rate from 2048 on (DMA).

@@ -4,7 +4,7 @@
 
 use super::graph::{Form, Graph, Id};
 use crate::program::{Alu, Function};
-use axe_package::dtype::DType;
+use axe_package::DType;
 
 /// How far a coefficient may be from the function's, which programs round to their own types.
 const NEAR: f64 = 1e-2;

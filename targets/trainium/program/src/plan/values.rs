@@ -6,7 +6,7 @@
 use super::graph::{Form, Graph, Id, Kind};
 use crate::program::build::Tile;
 use crate::program::{Alu, Axis, Builder, Expr, Function, Op, Scalar, Space, Step, View};
-use axe_package::dtype::DType;
+use axe_package::DType;
 use std::collections::HashMap;
 
 /// The type that elements have on chip: bits are bytes, and what is f64 in between is f32.

@@ -1,7 +1,7 @@
 //! Builds programs in Rust, as one would write the kernel.
 //!
 //! ```
-//! use axe_package::dtype::DType;
+//! use axe_package::DType;
 //! use axe_trn::program::{Builder, Space};
 //! let mut b = Builder::new("copy", "trn1");
 //! let (x, y) = (b.input("x", &[256, 512], DType::F32), b.output("y", &[256, 512], DType::F32));
@@ -19,7 +19,7 @@ use super::{
     Scalar, Space, Statement, Step, View,
 };
 use crate::facts::chip::Engine;
-use axe_package::dtype::DType;
+use axe_package::DType;
 
 /// A buffer of a program that is being built.
 #[derive(Clone, Debug)]

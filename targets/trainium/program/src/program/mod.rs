@@ -13,7 +13,7 @@ pub mod structure;
 pub mod view;
 
 use crate::facts::chip::{self, Chip, Engine};
-use axe_package::dtype::DType;
+use axe_package::DType;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

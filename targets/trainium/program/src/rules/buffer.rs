@@ -4,7 +4,7 @@ use super::Violation;
 use crate::facts::chip::Chip;
 use crate::facts::memory::{BANK_BYTES, PARTITIONS, PSUM_BYTES};
 use crate::program::{Buffer, Program, Space};
-use axe_package::dtype::DType;
+use axe_package::DType;
 
 /// Everything that the buffers break.
 #[must_use]

@@ -3,7 +3,7 @@
 use super::Checker;
 use crate::facts::chip::{Chip, Engine, Generation};
 use crate::program::{Alu, Op, Program, Space, View};
-use axe_package::dtype::DType;
+use axe_package::DType;
 
 /// The engines that execute an operation on a chip, whatever its operands.
 #[must_use]

@@ -5,7 +5,7 @@ use crate::facts::chip::{Engine, Generation};
 use crate::facts::memory::{BANK_BYTES, MOVING_COLUMNS, PARTITIONS, QUADRANT, STATIONARY_COLUMNS};
 use crate::program::view::Access;
 use crate::program::{Buffer, Op, View};
-use axe_package::dtype::DType;
+use axe_package::DType;
 
 pub(super) fn check(checker: &mut Checker<'_>) {
     match &checker.instruction.op {

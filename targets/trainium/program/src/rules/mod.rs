@@ -66,11 +66,11 @@ impl<'a> Checker<'a> {
     }
 
     /// The element type of a view.
-    pub fn dtype(&self, view: &View) -> axe_package::dtype::DType {
+    pub fn dtype(&self, view: &View) -> axe_package::DType {
         self.program
             .buffers
             .get(view.buffer)
-            .map_or(axe_package::dtype::DType::F32, |buffer| buffer.dtype)
+            .map_or(axe_package::DType::F32, |buffer| buffer.dtype)
     }
 }
 

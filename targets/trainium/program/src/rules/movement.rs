@@ -3,7 +3,7 @@
 use super::Checker;
 use crate::facts::memory::QUADRANT;
 use crate::program::{Op, Space, View};
-use axe_package::dtype::DType;
+use axe_package::DType;
 
 pub(super) fn check(checker: &mut Checker<'_>) {
     match &checker.instruction.op {

@@ -2,7 +2,7 @@
 
 use super::Checker;
 use crate::program::{Alu, Op, View};
-use axe_package::dtype::DType;
+use axe_package::DType;
 
 /// Elements that `bn_stats` takes at most (ISA).
 const STATISTICS_ELEMENTS: i64 = 512;

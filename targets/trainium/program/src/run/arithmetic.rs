@@ -3,7 +3,7 @@
 use super::{Task, Values};
 use crate::facts::chip::Engine;
 use crate::program::{Alu, Op, Reduction, Scalar, Step};
-use axe_package::dtype::DType;
+use axe_package::DType;
 
 /// A value for each partition.
 enum PerRow {

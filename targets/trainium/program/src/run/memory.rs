@@ -5,7 +5,7 @@ use crate::facts::memory::{PARTITIONS, PSUM_BYTES};
 use crate::program::{Buffer, Program, Role, Space};
 use crate::rules::buffer::copy_bytes;
 use crate::walk::Located;
-use axe_package::dtype::DType;
+use axe_package::DType;
 use std::collections::BTreeMap;
 
 /// One address space.

@@ -14,7 +14,7 @@ use crate::facts::memory::PARTITIONS;
 use crate::program::{Instruction, Program, Role};
 use crate::rules::Violation;
 use crate::walk::{Event, Execution, Located, Ready, Refused};
-use axe_package::dtype::DType;
+use axe_package::DType;
 use memory::Memory;
 use std::collections::BTreeMap;
 use std::fmt;

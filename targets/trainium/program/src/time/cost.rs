@@ -5,7 +5,7 @@ use crate::facts::chip::{Chip, Engine};
 use crate::facts::dma;
 use crate::program::view::Access;
 use crate::program::{Alu, Op, Program, Space, View};
-use axe_package::dtype::DType;
+use axe_package::DType;
 
 /// The least issue interval of the vector, scalar and gpsimd engines, in cycles (ISA).
 const ISSUE: f64 = 64.0;

@@ -1,6 +1,6 @@
 //! Attention in f64, from its definition.
 
-use axe_package::dtype::DType;
+use axe_package::DType;
 use axe_trn::plan::{Attention, Order};
 use axe_trn::run::memory;
 

@@ -1,6 +1,6 @@
 //! Correct programs with what they must give, computed in f64 without the simulator.
 
-use axe_package::dtype::DType;
+use axe_package::DType;
 use axe_trn::facts::chip::Engine;
 use axe_trn::program::{
     Alu, Axis, Builder, Expr, Function, Op, Program, Scalar, Space, Step, View,

@@ -1,6 +1,6 @@
 //! The values of a graph in f64, from its definition, and programs compared with them.
 
-use axe_package::dtype::DType;
+use axe_package::DType;
 use axe_trn::plan::graph::{Form, Graph, Id, Kind};
 use axe_trn::program::{Alu, Function, Program};
 use axe_trn::run::{execute, memory};

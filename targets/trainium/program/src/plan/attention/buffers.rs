@@ -6,7 +6,7 @@ use crate::facts::memory::{MOVING_COLUMNS, PARTITIONS};
 use crate::plan::operand::Order;
 use crate::program::build::Tile;
 use crate::program::{Alu, Builder, Op, Space, View};
-use axe_package::dtype::DType;
+use axe_package::DType;
 
 /// Queries of a step, and keys of a block: a bank of scores.
 pub(super) const BLOCK: i64 = MOVING_COLUMNS;

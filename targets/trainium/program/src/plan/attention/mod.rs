@@ -22,7 +22,7 @@ use crate::facts::chip::{Chip, Engine};
 use crate::facts::memory::PARTITIONS;
 use crate::program::Program;
 use crate::{place, rules};
-use axe_package::dtype::DType;
+use axe_package::DType;
 
 /// Largest extent: positions in tensors stay far inside of 64 bits.
 const MAX_EXTENT: i64 = 1 << 24;

@@ -5,7 +5,7 @@ use super::steps::{Chunk, Kernel, Step};
 use crate::facts::memory::PARTITIONS;
 use crate::program::build::Tile;
 use crate::program::{Accumulate, Axis, Builder, Expr, Function, Op, Space, View};
-use axe_package::dtype::DType;
+use axe_package::DType;
 
 impl Kernel<'_> {
     /// The weights of a chunk.

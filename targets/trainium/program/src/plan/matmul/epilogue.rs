@@ -9,7 +9,7 @@ use super::sums::kept_piece;
 use crate::facts::memory::MOVING_COLUMNS;
 use crate::program::build::Tile;
 use crate::program::{Alu, Builder, Expr, Space, View};
-use axe_package::dtype::DType;
+use axe_package::DType;
 
 impl Kernel<'_> {
     /// Forms what is stored of the sums of a tile of rows: of PSUM, of those that are kept, or of both.

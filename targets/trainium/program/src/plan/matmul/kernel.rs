@@ -10,7 +10,7 @@ use crate::facts::chip::Chip;
 use crate::facts::memory::{BANKS, PARTITIONS};
 use crate::program::build::Tile;
 use crate::program::{Builder, Expr, Program, Space};
-use axe_package::dtype::DType;
+use axe_package::DType;
 use std::collections::HashMap;
 
 /// What all blocks share.

@@ -20,7 +20,7 @@ use crate::facts::chip::{Chip, Engine};
 use crate::facts::memory::{MOVING_COLUMNS, PARTITIONS};
 use crate::program::Program;
 use crate::{place, rules, time};
-use axe_package::dtype::DType;
+use axe_package::DType;
 
 /// Largest extent: positions in tensors stay far inside of 64 bits.
 const MAX_EXTENT: i64 = 1 << 24;

@@ -6,7 +6,7 @@ use super::kernel::{At, Kernel};
 use crate::facts::memory::{MOVING_COLUMNS, PARTITIONS};
 use crate::program::build::Tile;
 use crate::program::{Alu, Builder, Expr, Space, View};
-use axe_package::dtype::DType;
+use axe_package::DType;
 
 /// What becomes of the sums of a block of K.
 #[derive(Clone, Copy)]
