@@ -17,4 +17,5 @@ cargo metadata --offline --filter-platform "$host" --format-version 1 >/dev/null
 printed="$("$program")"
 printf '%s\n' "$printed"
 grep -q "the kernel computes relu(x + y)" <<<"$printed"
+grep -q "^kernels: 1$" <<<"$printed"
 grep -q "axe.copy: ld.vector" <<<"$printed"

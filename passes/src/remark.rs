@@ -54,7 +54,7 @@ thread_local! {
 }
 
 /// Does `work` and gives the remarks that passes emitted on this thread meanwhile, in order. Passes run on the calling
-/// thread when the context is not multi-threaded, as those of `axe_cpu::context` are. Collecting inside `work` again
+/// thread when the context is not multi-threaded, as those of `axe_context::context` are. Collecting inside `work` again
 /// takes the inner remarks away from the outer list.
 pub fn collect<T>(work: impl FnOnce() -> T) -> (T, Vec<Remark>) {
     /// Puts back what was there, also when `work` unwinds.

@@ -54,7 +54,6 @@ fn compile(
 /// The chips that there is a compiler for, and the one that is taken where none is named.
 #[pyfunction]
 fn targets() -> (Vec<&'static str>, &'static str) {
-    axe_compile::register();
     (axe_compile::targets(), axe_compile::default_target())
 }
 

@@ -1,6 +1,7 @@
 //! From a module's text to a kernel package.
 //!
-//! [`compile`] runs the pipeline of a target on a module with tensors, reads what is left of the host function
+//! Who stops on the way, at operators, kernels or PTX in a module, takes the crate `axe-context`: its contexts, modules and
+//! pipelines. [`compile`] runs the pipeline of a target on a module with tensors, reads what is left of the host function
 //! (launches, sizes, constants, reshapes) as the steps of an [`axe_package::Package`], and has the target's
 //! assembler make machine code of the kernels ([`axe_toolchain::Toolchain`]). The source goes with the package, so that the CPU reference can be
 //! computed from it anywhere ([`reference`]).
@@ -9,26 +10,23 @@ mod error;
 mod host;
 mod module;
 mod options;
-mod pipeline;
 mod results;
 mod signs;
 mod trainium;
 pub mod tune;
 
-pub use axe_cpu::{Part, Recovery, Source, exit_where_the_parser_crashes, set_recovery};
-pub use axe_passes::remark::{Kind as RemarkKind, Remark};
+pub use axe_context::{ModuleError, Remark, RemarkKind, Source};
+pub use axe_cpu::{Part, Recovery, exit_where_the_parser_crashes, set_recovery};
 pub use error::CompileError;
 pub use module::compile_module;
 pub use options::Options;
-pub use pipeline::{context, parse, run_passes};
 pub use trainium::{trainium_kernels, trainium_programs};
 
-use axe_cpu::CpuError;
+use axe_context::{context, decisions, parse, run_passes};
 use axe_package::{MANIFEST_VERSION, Manifest, Package, Target, Tensor};
 use axe_passes::ir::Op;
 use axe_passes::ir::value::name;
 use axe_passes::ir::walk;
-use axe_passes::remark;
 use axe_toolchain::Toolchain;
 use melior::Context;
 use melior::ir::Module;
@@ -64,11 +62,6 @@ pub struct Elapsed {
     pub compiler: Duration,
     /// The assembler, a process of its own; zero without one.
     pub assembler: Duration,
-}
-
-/// Registers every target.
-pub fn register() {
-    axe_targets::register();
 }
 
 /// The chip that is compiled for where none is named.
@@ -110,16 +103,16 @@ pub fn compile_with<'s>(
     options: Options<'_>,
 ) -> Result<Compiled, CompileError> {
     let source = source.into();
-    compile_read(source, |context| axe_cpu::parse(context, source), options)
+    compile_read(source, |context| parse(context, source), options)
 }
 
 /// Compiles the module that `read` makes in the compiler's context; `source` is what the package says it is from.
 fn compile_read(
     source: Source<'_>,
-    read: impl for<'c> FnOnce(&'c Context) -> Result<Module<'c>, CpuError>,
+    read: impl for<'c> FnOnce(&'c Context) -> Result<Module<'c>, ModuleError>,
     options: Options<'_>,
 ) -> Result<Compiled, CompileError> {
-    let (compiled, decisions) = remark::collect(|| compiled(source, read, options));
+    let (compiled, decisions) = decisions(|| compiled(source, read, options));
     compiled.map(|compiled| Compiled {
         decisions,
         ..compiled
@@ -145,17 +138,16 @@ pub fn translate<'s>(
 
 fn compiled(
     source: Source<'_>,
-    read: impl for<'c> FnOnce(&'c Context) -> Result<Module<'c>, CpuError>,
+    read: impl for<'c> FnOnce(&'c Context) -> Result<Module<'c>, ModuleError>,
     options: Options<'_>,
 ) -> Result<Compiled, CompileError> {
-    register();
     let start = Instant::now();
     let target = options.target;
     let toolchain = axe_targets::toolchain(target);
     if target != CPU && toolchain.is_none() {
         return Err(CompileError::unknown_target(target));
     }
-    let context = axe_cpu::context();
+    let context = context();
     let mut module = read(&context)?;
     let main = main_name(&module, options.function)?;
     let Some(toolchain) = toolchain else {
@@ -165,7 +157,7 @@ fn compiled(
     };
     axe_cpu::assert_dimensions(&module)?;
     let signs = Signs::of(find(&module, "func.func", &main)?);
-    axe_cpu::run_passes(&context, &mut module, &toolchain.pipeline(target))?;
+    run_passes(&context, &mut module, &toolchain.pipeline(target))?;
     let mut host = host::read(toolchain, find(&module, "func.func", &main)?)?;
     signs.restore(&mut host);
     let code = toolchain.code(&module).map_err(CompileError::Function)?;
@@ -206,7 +198,6 @@ pub fn reference_parts(
 
 /// The module that a package was compiled from.
 fn source_of(package: &Package) -> Result<Source<'_>, CompileError> {
-    register();
     let text = package
         .file(SOURCE_FILE)
         .and_then(|bytes| std::str::from_utf8(bytes).ok());
@@ -222,9 +213,8 @@ fn source_of(package: &Package) -> Result<Source<'_>, CompileError> {
 /// # Errors
 /// The diagnostics of MLIR.
 pub fn explain<'s>(source: impl Into<Source<'s>>, chip: &str) -> Result<(), CompileError> {
-    register();
-    let context = axe_cpu::context();
-    let mut module = axe_cpu::parse(&context, source)?;
+    let context = context();
+    let mut module = parse(&context, source)?;
     let Some(toolchain) = axe_targets::toolchain(chip) else {
         return Err(CompileError::unknown_target(chip));
     };
@@ -232,7 +222,7 @@ pub fn explain<'s>(source: impl Into<Source<'s>>, chip: &str) -> Result<(), Comp
     let passes = format!(
         "{logical},axe-plan-kernels{{target={chip} explain}},axe-dispatch-schedules{{target={chip} explain}}"
     );
-    Ok(axe_cpu::run_passes(&context, &mut module, &passes)?)
+    Ok(run_passes(&context, &mut module, &passes)?)
 }
 
 fn for_cpu(source: Source<'_>, main: &str) -> Result<Compiled, CompileError> {

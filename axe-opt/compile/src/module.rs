@@ -1,8 +1,7 @@
 //! Modules of a caller's context.
 
 use crate::{CompileError, Compiled, Options, Source, compile_read};
-use axe_cpu::CpuError;
-use axe_dialect::diagnostic::reported;
+use axe_context::{ModuleError, reported};
 use melior::Context;
 use melior::ir::Module;
 use melior::ir::operation::{OperationLike, OperationPrintingFlags};
@@ -25,12 +24,13 @@ pub fn compile_module(
     let operation = module.as_operation();
     // Writing an operation that does not verify may read what is not there.
     if !operation.verify() {
-        return Err(CpuError::Parse(format!("{name}: the module does not verify").into()).into());
+        let message = format!("{name}: the module does not verify");
+        return Err(ModuleError::Parse(message.into()).into());
     }
     let flags = OperationPrintingFlags::new().enable_debug_info(true, false);
     let text = operation
         .to_string_with_flags(flags)
-        .map_err(|error| CpuError::Parse(error.to_string().into()))?;
+        .map_err(|error| ModuleError::Parse(error.to_string().into()))?;
     let code = Aligned::new(&operation.write_bytecode());
     let source = Source { name, text: &text };
     compile_read(source, |context| code.read(context), options)
@@ -52,7 +52,7 @@ impl Aligned {
     }
 
     /// The module that the bytes are.
-    fn read<'c>(&self, context: &'c Context) -> Result<Module<'c>, CpuError> {
+    fn read<'c>(&self, context: &'c Context) -> Result<Module<'c>, ModuleError> {
         let bytes = &self.room[self.start..];
         let text = mlir_sys::MlirStringRef {
             data: bytes.as_ptr().cast(),
@@ -62,14 +62,14 @@ impl Aligned {
         let read = || unsafe {
             Module::from_option_raw(mlir_sys::mlirModuleCreateParse(context.to_raw(), text))
         };
-        reported(context, read).map_err(CpuError::Parse)
+        reported(context, read).map_err(ModuleError::Parse)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axe_cpu::{context, parse};
+    use axe_context::{context, parse};
 
     const ADD: &str = "func.func @add(%a: tensor<64xf32>, %b: tensor<64xf32>) -> tensor<64xf32> {
   %e = tensor.empty() : tensor<64xf32>
@@ -78,7 +78,6 @@ mod tests {
 }";
 
     fn compiled(text: &str) -> Result<Compiled, CompileError> {
-        crate::register();
         let context = context();
         let source = Source {
             name: "caller.mlir",

@@ -1,6 +1,7 @@
 //! Kernels of the trn dialect as programs.
 
 use crate::{CompileError, Source};
+use axe_context::{context, parse, run_passes};
 use axe_trn::program::Program;
 
 /// The programs of a module's `trn.kernel`s, in order.
@@ -8,10 +9,8 @@ use axe_trn::program::Program;
 /// # Errors
 /// The diagnostics of MLIR, and the operation of a kernel that has no form in a program.
 pub fn trainium_programs<'s>(source: impl Into<Source<'s>>) -> Result<Vec<Program>, CompileError> {
-    axe_targets::register();
-    let context = axe_cpu::context();
-    axe_trainium::add_to(&context);
-    let module = axe_cpu::parse(&context, source)?;
+    let context = context();
+    let module = parse(&context, source)?;
     axe_trainium::read::kernels(&module).map_err(|failure| CompileError::host(&[failure]))
 }
 
@@ -23,15 +22,14 @@ pub fn trainium_kernels<'s>(
     source: impl Into<Source<'s>>,
     chip: &str,
 ) -> Result<String, CompileError> {
-    axe_targets::register();
     let toolchain = axe_targets::toolchain(chip).filter(|toolchain| toolchain.has_programs());
     let toolchain = toolchain.ok_or_else(|| {
         CompileError::Function(format!(
             "expected a chip of Trainium, trn1 or trn2, got {chip}"
         ))
     })?;
-    let context = axe_cpu::context();
-    let mut module = axe_cpu::parse(&context, source)?;
-    axe_cpu::run_passes(&context, &mut module, &toolchain.pipeline(chip))?;
+    let context = context();
+    let mut module = parse(&context, source)?;
+    run_passes(&context, &mut module, &toolchain.pipeline(chip))?;
     Ok(module.as_operation().to_string())
 }

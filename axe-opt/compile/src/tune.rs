@@ -3,7 +3,8 @@
 //! A candidate's manifest names its plan (`Manifest::candidate`), as `axe.plan` and the database of plans take it,
 //! so that whoever times the packages needs no compiler.
 
-use crate::{CompileError, Compiled, Options, Source, compile_with, register};
+use crate::{CompileError, Compiled, Options, Source, compile_with};
+use axe_context::{context, parse, run_passes};
 use axe_package::{DType, Key, OperandOrder, TunedOp};
 use axe_passes::ir::Op;
 
@@ -86,13 +87,12 @@ pub fn products<'s>(
     source: impl Into<Source<'s>>,
     target: &str,
 ) -> Result<(Vec<Key>, Vec<String>), CompileError> {
-    register();
     let Some(toolchain) = axe_targets::toolchain(target) else {
         return Err(CompileError::unknown_target(target));
     };
-    let context = axe_cpu::context();
-    let mut module = axe_cpu::parse(&context, source)?;
-    axe_cpu::run_passes(
+    let context = context();
+    let mut module = parse(&context, source)?;
+    run_passes(
         &context,
         &mut module,
         "convert-linalg-to-axe{for-kernels=true},canonicalize,cse",
@@ -375,8 +375,7 @@ mod tests {
     }
 
     fn axe_cpu_transform(text: &str) -> String {
-        register();
-        axe_cpu::transform(text, "axe-plan-kernels{target=sm_90a tuned=none}").unwrap()
+        axe_context::transform(text, "axe-plan-kernels{target=sm_90a tuned=none}").unwrap()
     }
 
     #[test]

@@ -32,15 +32,6 @@ pub unsafe extern "C" fn register_all(registry: mlir_sys::MlirDialectRegistry) {
     if registry.ptr.is_null() {
         return;
     }
-    axe_targets::register();
-    melior::utility::register_all_passes();
-    axe_passes::abi::register_passes();
-    // SAFETY: promised by the caller; the handles are of dialects that are linked in.
-    unsafe {
-        mlir_sys::mlirRegisterAllDialects(registry);
-        for dialect in [axe_dialect::handle(), axe_trainium::handle()] {
-            mlir_sys::mlirDialectHandleInsertDialect(dialect.to_raw(), registry);
-        }
-        axe_passes::abi::axeTargetDialects(registry);
-    }
+    // SAFETY: promised by the caller.
+    unsafe { axe_context::register_all_raw(registry) };
 }

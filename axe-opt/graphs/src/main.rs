@@ -49,7 +49,6 @@ fn main() -> Result<()> {
         print!("{}", sample(arguments.seed).module);
         return Ok(());
     }
-    axe_compile::register();
     axe_compile::set_recovery(axe_compile::Recovery::Crashes);
     let seeds = arguments.seed..arguments.seed.saturating_add(arguments.count);
     let all: Vec<_> = seeds

@@ -1,7 +1,8 @@
 //! A compiler of one's own: it builds a module with melior, hands it to Axe, reads what was decided, and runs the kernels in
 //! the simulator.
 
-use axe_compile::{Options, compile_module, context};
+use axe_compile::{Options, compile_module};
+use axe_context::{ModuleError, Source, context, parse, run_passes};
 use axe_package::{DType, Tensor};
 use axe_sim::{Options as SimOptions, Simulator, package::run_package};
 use melior::Context;
@@ -10,10 +11,10 @@ use std::collections::BTreeMap;
 use std::error::Error;
 
 /// What the front end of this compiler would build: `relu(x + y)` on tensors of any number of rows.
-fn front_end(context: &Context) -> Option<Module<'_>> {
-    Module::parse(
-        context,
-        "#map = affine_map<(i, j) -> (i, j)>
+fn front_end(context: &Context) -> Result<Module<'_>, ModuleError> {
+    let source = Source {
+        name: "relu_sum.mlir",
+        text: "#map = affine_map<(i, j) -> (i, j)>
          func.func @relu_sum(%x: tensor<?x64xf32>, %y: tensor<?x64xf32>) -> tensor<?x64xf32> {
            %c0 = arith.constant 0 : index
            %zero = arith.constant 0.0 : f32
@@ -28,7 +29,16 @@ fn front_end(context: &Context) -> Option<Module<'_>> {
            } -> tensor<?x64xf32>
            return %r : tensor<?x64xf32>
          }",
-    )
+    };
+    parse(context, source)
+}
+
+/// The module with its kernels, before schedules are chosen: where a compiler with ideas of its own about them would go on.
+fn scheduled(context: &Context) -> Result<String, ModuleError> {
+    let mut module = front_end(context)?;
+    let pipeline = "canonicalize,axe-nvidia{target=sm_90a until=scheduled}";
+    run_passes(context, &mut module, pipeline)?;
+    Ok(module.as_operation().to_string())
 }
 
 fn floats(values: impl Iterator<Item = f32>) -> Vec<u8> {
@@ -38,7 +48,9 @@ fn floats(values: impl Iterator<Item = f32>) -> Vec<u8> {
 fn main() -> Result<(), Box<dyn Error>> {
     // Any context will do, as long as it knows the module's dialects; this one knows all of them and Axe's.
     let context = context();
-    let module = front_end(&context).ok_or("the front end's module does not parse")?;
+    let kernels = scheduled(&context)?.matches("axe.kernel @").count();
+    println!("kernels: {kernels}");
+    let module = front_end(&context)?;
     let options = Options {
         assemble: false,
         ..Options::for_target("sm_90a")

@@ -1,6 +1,7 @@
 //! Why a module could not be compiled or run.
 
-use axe_dialect::{Diagnostic, Diagnostics};
+use axe_context::ModuleError;
+use axe_dialect::Diagnostic;
 use axe_package::DType;
 use thiserror::Error;
 
@@ -8,12 +9,9 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum CpuError {
-    /// The text is no module; the diagnostics.
-    #[error("the module does not parse:\n{0}")]
-    Parse(Diagnostics),
-    /// A pass failed; its diagnostics.
-    #[error("the module does not compile:\n{0}")]
-    Compile(Diagnostics),
+    /// The text is no module, or a pass failed: the diagnostics.
+    #[error(transparent)]
+    Module(#[from] ModuleError),
     /// The module has no such function or kernel.
     #[error("no {kind} '{name}' in the module; it has: {}", if .found.is_empty() { "none".into() } else { .found.join(", ") })]
     Unknown {
@@ -104,11 +102,24 @@ pub enum CpuError {
 }
 
 impl CpuError {
+    /// Whether a call of what was compiled failed: another call of the same may succeed.
+    #[must_use]
+    pub const fn is_of_call(&self) -> bool {
+        matches!(
+            self,
+            Self::Count { .. }
+                | Self::Input { .. }
+                | Self::Grid(_)
+                | Self::Assertion { .. }
+                | Self::Result { .. }
+        )
+    }
+
     /// What MLIR and the passes reported; nothing for other failures.
     #[must_use]
     pub fn diagnostics(&self) -> &[Diagnostic] {
         match self {
-            Self::Parse(all) | Self::Compile(all) => &all.0,
+            Self::Module(error) => error.diagnostics(),
             _ => &[],
         }
     }

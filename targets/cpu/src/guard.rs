@@ -4,26 +4,13 @@
 //! drivers survive the signal. A library in another program does not: the handlers are the process's.
 
 use crate::engine::protected;
-use axe_dialect::{Parsing, Source};
-use melior::Context;
-use melior::ir::Module;
+use axe_dialect::Parsing;
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicBool, Ordering};
-
-static GUARDED: AtomicBool = AtomicBool::new(false);
 
 /// Makes a crash of MLIR's parser, from now on, the end of the process with an error message and the exit code 1: for
 /// drivers.
 pub fn exit_where_the_parser_crashes() {
-    GUARDED.store(true, Ordering::Relaxed);
-}
-
-/// The module of a source, as [`Source::parse`].
-pub(crate) fn parse<'c>(source: Source<'_>, context: &'c Context) -> Option<Module<'c>> {
-    source.parse_by(context, |parsing| match GUARDED.load(Ordering::Relaxed) {
-        true => run(parsing, source.name),
-        false => parsing.run(),
-    })
+    axe_context::set_parser_runner(run);
 }
 
 fn run(parsing: &mut Parsing, name: &str) {

@@ -1,8 +1,9 @@
 //! One kernel on a grid, without a function that launches it.
 
-use crate::compile::{context, find, parse};
+use crate::compile::find;
 use crate::error::CpuError;
 use crate::program::Program;
+use axe_context::{ModuleError, context, parse};
 use axe_dialect::ops::{self, LaunchOp};
 use axe_package::Tensor;
 use axe_passes::PassResult;
@@ -32,8 +33,7 @@ pub fn launch(
     let module = parse(&context, text)?;
     let op = find(&module, ops::KERNEL, ops::KERNEL, kernel)?;
     let function = format!("axe_cpu_launch_{kernel}");
-    launcher(&module, op, kernel, &function, blocks)
-        .map_err(|error| CpuError::Compile(error.into()))?;
+    launcher(&module, op, kernel, &function, blocks).map_err(ModuleError::from)?;
     Program::of(&context, module, &function)?.run(arguments)
 }
 

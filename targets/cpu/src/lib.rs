@@ -2,10 +2,8 @@
 //!
 //! [`run`] takes a module as text, at any level that the pipeline `--axe-cpu` takes (linalg, logical axe, kernels with
 //! their launches), and gives the results of one of its functions. [`launch`] runs one `axe.kernel` on a grid. Both
-//! compile; [`Program`] keeps what was compiled and runs it again.
-//!
-//! A layout that names a target's axes is known once that target has registered (`axe_nvidia::register`), which the
-//! caller does before the first module.
+//! compile; [`Program`] keeps what was compiled and runs it again. The layouts of modules may name the axes of any target of
+//! this build ([`axe_context::context`]).
 
 mod assertion;
 mod compile;
@@ -20,8 +18,8 @@ mod recovery;
 mod signature;
 mod symbols;
 
-pub use axe_dialect::Source;
-pub use compile::{assert_dimensions, context, parse, run_passes, transform};
+pub use axe_context::{ModuleError, Source};
+pub use compile::assert_dimensions;
 pub use error::CpuError;
 pub use guard::exit_where_the_parser_crashes;
 pub use kernel::launch;

@@ -3,10 +3,10 @@
 //! Each result becomes a slice of itself, and slices move up through what computes them: a block of a matrix product
 //! takes the rows and columns that meet in it. What slices cannot move through is computed whole.
 
-use crate::compile::{PIPELINE, assert_dimensions, context, find, parse};
+use crate::compile::{PIPELINE, assert_dimensions, find};
 use crate::error::CpuError;
 use crate::program::Program;
-use axe_dialect::Source;
+use axe_context::{ModuleError, Source, context, parse};
 use axe_package::Tensor;
 use axe_passes::ir::value::{name, operands};
 use axe_passes::ir::{Builder, Op, TensorType, Val, walk};
@@ -43,11 +43,11 @@ pub fn run_parts<'s>(
     let module = parse(&context, source)?;
     assert_dimensions(&module)?;
     let op = find(&module, "func.func", "function", function)?;
-    narrow(op, parts).map_err(|error| CpuError::Compile(error.into()))?;
+    narrow(op, parts).map_err(ModuleError::from)?;
     // SAFETY: the operation is live, and nothing holds on to what is below it.
     if !unsafe { axeBubbleUpSlices(op.to_raw()) } {
         let message = format!("the slices of '{function}' move without an end");
-        return Err(CpuError::Compile(message.into()));
+        return Err(ModuleError::Passes(message.into()).into());
     }
     let program = Program::lowered(&context, module, function, PIPELINE)?;
     let mut results = program.run(inputs)?.into_iter();

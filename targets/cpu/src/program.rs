@@ -1,12 +1,12 @@
 //! A function as machine code.
 
 use crate::assertion::{self, Failed};
-use crate::compile::{PIPELINE, assert_dimensions, context, find, parse, run_passes, undefined};
+use crate::compile::{PIPELINE, assert_dimensions, find, undefined};
 use crate::descriptor::{Argument, Results};
 use crate::engine::{self, Packed};
 use crate::error::CpuError;
 use crate::signature::Signature;
-use axe_dialect::Source;
+use axe_context::{ModuleError, Source, context, parse, run_passes};
 use axe_package::Tensor;
 use melior::Context;
 use melior::ir::Module;
@@ -75,13 +75,13 @@ impl Program {
             .ok()
             .and_then(|attribute| TypeAttribute::try_from(attribute).ok());
         let Some(r#type) = r#type else {
-            return Err(CpuError::Parse(format!("'{function}' has no type").into()));
+            let message = format!("'{function}' has no type");
+            return Err(ModuleError::Parse(message.into()).into());
         };
         let signature = Signature::of(function, r#type.value())?;
         let place = axe_dialect::place(op.location());
         let undefined = undefined(&module);
-        let assertions =
-            assertion::replace(&module).map_err(|error| CpuError::Compile(error.into()))?;
+        let assertions = assertion::replace(&module).map_err(ModuleError::from)?;
         run_passes(context, &mut module, passes)?;
         let fail = || CpuError::Engine {
             function: function.to_owned(),

@@ -17,8 +17,7 @@ mod write;
 /// How packages are made for the target.
 pub const TOOLCHAIN: &dyn axe_toolchain::Toolchain = &toolchain::Trainium;
 
-use melior::Context;
-use melior::dialect::{DialectHandle, DialectRegistry};
+use melior::dialect::DialectHandle;
 
 /// Registers the target: its axes and memory spaces, its planner and its pipeline.
 pub fn register() {
@@ -32,11 +31,4 @@ pub fn register() {
 pub fn handle() -> DialectHandle {
     // SAFETY: the function returns the handle of a dialect that is linked in.
     unsafe { DialectHandle::from_raw(abi::mlirGetDialectHandle__trn__()) }
-}
-
-/// Adds the trn dialect to a context.
-pub fn add_to(context: &Context) {
-    let registry = DialectRegistry::new();
-    handle().insert_dialect(&registry);
-    context.append_dialect_registry(&registry);
 }

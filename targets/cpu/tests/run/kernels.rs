@@ -14,7 +14,6 @@ fn values(tensor: &Tensor) -> Vec<f64> {
 
 #[test]
 fn gemm_tile() {
-    axe_nvidia::register();
     let text = std::fs::read_to_string(root().join("examples/kernels/gemm_tile.mlir")).unwrap();
     // 100 rows: the second block's tile reaches beyond the end.
     let a = random(DType::F16, &[100, 64], 1);
@@ -74,7 +73,6 @@ axe.kernel @tile(%x: memref<?x100xf16>, %bias: memref<100xf16>, %y: memref<?x100
 
 #[test]
 fn ragged_tiles_through_swizzled_storage() {
-    axe_nvidia::register();
     let arguments = [
         random(DType::F16, &[37, 100], 1),
         random(DType::F16, &[100], 2),
@@ -159,7 +157,6 @@ axe.kernel @gemm(%A: memref<?x70xf16>, %B: memref<50x70xf16>, %C: memref<?x50xf3
 
 #[test]
 fn a_ring_of_stages_with_ragged_sizes() {
-    axe_nvidia::register();
     let a = random(DType::F16, &[45, 70], 3);
     let b = random(DType::F16, &[50, 70], 4);
     let c = Tensor::filled(DType::F32, vec![45, 50], axe_package::POISON).unwrap();
@@ -179,7 +176,6 @@ fn a_ring_of_stages_with_ragged_sizes() {
 
 #[test]
 fn memory_that_nothing_wrote_shows() {
-    axe_nvidia::register();
     let text = "
         #shared = #axe.space<shared>
         #frag = #axe.layout<S[8 : 1@lane]>

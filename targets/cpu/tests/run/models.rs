@@ -36,9 +36,8 @@ fn model(name: &str) -> String {
 /// The model as launches of kernels, for a chip whose kernels have no roles: those run side by side, which the host
 /// does not.
 fn planned(name: &str) -> String {
-    axe_nvidia::register();
     let passes = "convert-linalg-to-axe,axe-plan-kernels{target=sm_80}";
-    let text = axe_cpu::transform(&model(name), passes).unwrap();
+    let text = axe_context::transform(&model(name), passes).unwrap();
     assert!(text.contains("axe.kernel") && text.contains("axe.launch"));
     text
 }

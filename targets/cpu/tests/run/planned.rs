@@ -1,11 +1,11 @@
 //! Kernels planned for a GPU against the operators that they are planned from, both run on the host.
 
-use axe_cpu::{run, transform};
+use axe_context::transform;
+use axe_cpu::run;
 use axe_package::{DType, Random, Tensor};
 
 /// Runs `@f` of a module as it is and as planned kernels, on random inputs, and compares.
 fn check(body: &str, inputs: &[(DType, &[u64])], tolerance: f64) {
-    axe_nvidia::register();
     let inputs: Vec<_> = (1..)
         .zip(inputs)
         .map(|(seed, (dtype, shape))| {
