@@ -118,6 +118,14 @@ pub(crate) fn compile(error: CompileError) -> PyErr {
     }
 }
 
+/// An error of a module on the host: a call that does not fit it, or that it was not compiled.
+pub(crate) fn host(error: CompileError) -> PyErr {
+    match &error {
+        CompileError::Host(failed) if failed.is_of_call() => call(error),
+        _ => compile(error),
+    }
+}
+
 /// A package's error.
 pub(crate) fn package(error: axe_package::PackageError) -> PyErr {
     PackageError::new_err(error.to_string())

@@ -140,7 +140,7 @@ impl Package {
             .map(|given| read(py, given))
             .collect::<PyResult<Vec<_>>>()?;
         let work = || axe_compile::reference(&self.package, &inputs);
-        let results = errors::detached(py, work, errors::call)?;
+        let results = errors::detached(py, work, errors::host)?;
         Ok(results.iter().map(|tensor| write(py, tensor)).collect())
     }
 }

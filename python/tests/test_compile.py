@@ -1,5 +1,7 @@
 """Compiling, packages and the simulator, with NumPy alone."""
 
+import hashlib
+import json
 import os
 import pathlib
 import pickle
@@ -114,6 +116,34 @@ class Compiling(unittest.TestCase):
             self.assertIsNone(caught.exception.diagnostics[0].line)
         with self.assertRaisesRegex(TypeError, "got int"):
             axe.compile(3)
+
+    def test_a_source_that_no_longer_compiles_is_a_compile_error(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.add.save(folder + "/add/")
+            source = pathlib.Path(folder, "add", "source.mlir")
+            source.write_text(ADD.replace("linalg.add", "linalg.ad"))
+            path = pathlib.Path(folder, "add", "manifest.json")
+            manifest = json.loads(path.read_text())
+            digest = hashlib.sha256(source.read_bytes()).hexdigest()
+            manifest["source_sha256"] = digest
+            manifest["files"]["source.mlir"] = {"bytes": source.stat().st_size, "sha256": digest}
+            path.write_text(json.dumps(manifest))
+            read = axe.Package(folder + "/add")
+        a = np.zeros(64, np.float32)
+        for question in (read.decisions, lambda: read.reference(a, a)):
+            with self.assertRaises(axe.CompileError) as caught:
+                question()
+            first = caught.exception.diagnostics[0]
+            self.assertEqual((first.severity, first.file, first.line), ("error", "source.mlir", 3))
+
+    def test_a_call_that_does_not_fit_its_module_is_a_package_error(self):
+        text = ADD.replace("64x", "?x").replace("tensor.empty()", "tensor.empty(%n)")
+        text = text.replace("  %e =", "  %z = arith.constant 0 : index\n  %n = tensor.dim %a, %z : tensor<?xf32>\n  %e =")
+        package = axe.compile(text, target="cpu")
+        a = np.ones(64, np.float32)
+        np.testing.assert_array_equal(package(a, a), a + a)
+        with self.assertRaisesRegex(axe.PackageError, "assertion failed"):
+            package(a, a[:32])
 
     def test_wrong_inputs_are_named(self):
         a = np.zeros(64, np.float32)

@@ -10,7 +10,8 @@ runs anyone's PTX. `axe.torch` and `axe.jax` convert what those frameworks trace
 """
 
 from axe._axe import AxeError, DeviceError, LayoutError, PackageError, __version__
-from axe._compile import CompileError, Diagnostic, compile, default_target, targets
+from axe._compile import compile, default_target, targets
+from axe._errors import CompileError, Diagnostic
 from axe._kernel import simulate_kernel
 from axe._layout import Layout
 from axe._package import Decision, Finding, Package, SimulationError

@@ -4,42 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from axe import _axe
+from axe._errors import compiling
 from axe._package import Decision, Package
-
-
-@dataclass(frozen=True)
-class Diagnostic:
-    """One line of what the compiler says: `file:line:column: severity: message`."""
-
-    severity: str
-    """error, warning, remark or note."""
-    message: str
-    file: str | None = None
-    """As the module's locations name it; None where the place is in no file."""
-    line: int | None = None
-    column: int | None = None
-
-    def __str__(self) -> str:
-        place = "" if self.file is None else f"{self.file}:{self.line}:{self.column}: "
-        return f"{place}{self.severity}: {self.message}"
-
-
-class CompileError(_axe.AxeError):
-    """A module that was not compiled."""
-
-    diagnostics: list[Diagnostic]
-    """What is wrong, and where."""
-
-    def __init__(self, message: str, records: Sequence[tuple[str, str, tuple[str, int, int] | None]] = ()) -> None:
-        super().__init__(message)
-        found = [Diagnostic(severity, text, *(place or (None, None, None))) for severity, text, place in records]
-        # What is wrong with no part of the module, such as a target that there is not, is the message.
-        self.diagnostics = found or [Diagnostic("error", message)]
 
 
 def targets() -> list[str]:
@@ -77,12 +46,10 @@ def compile(
         from axe import jax
 
         text = jax.linalg(text)
-    try:
+    with compiling():
         made, warnings, decisions = _axe.compile(
             text, name, target or default_target(), function, None if ptxas is None else os.fspath(ptxas), assemble
         )
-    except _axe.CompileFailed as error:
-        raise CompileError(str(error), error.records) from None
     return Package._of(made, warnings, [Decision(*each) for each in decisions])
 
 

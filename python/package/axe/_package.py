@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from axe import _axe, _call, _tensors
+from axe._errors import compiling
 
 
 @dataclass(frozen=True)
@@ -154,12 +155,16 @@ class Package:
         return None if content is None else content.decode()
 
     def decisions(self) -> list[Decision]:
-        """What was chosen and declined when it was compiled. A package that was read is compiled again from its source."""
+        """What was chosen and declined when it was compiled. A package that was read is compiled again from its source.
+
+        Raises `CompileError` where that source does not compile, and `PackageError` where there is none.
+        """
         if self._decisions is None:
             source = self.source
             if source is None:
                 raise _axe.PackageError("the package does not hold the module that it was compiled from")
-            _, _, decisions = _axe.compile(source, "-", self.target, self.name, None, False)
+            with compiling():
+                _, _, decisions = _axe.compile(source, self.manifest["source"], self.target, self.name, None, False)
             self._decisions = [Decision(*each) for each in decisions]
         return list(self._decisions)
 
@@ -192,8 +197,15 @@ class Package:
         return _one([_tensors.made(*output) for output in outputs])
 
     def reference(self, *inputs: Any) -> Any:
-        """Runs the module on the host, by MLIR's own lowering of it: what the kernels should compute."""
-        return _one([_tensors.made(*result) for result in self._package.reference(self._given(inputs))])
+        """Runs the module on the host, by MLIR's own lowering of it: what the kernels should compute.
+
+        Raises `CompileError` where the module does not compile for the host, and `PackageError` for inputs that do not
+        fit it.
+        """
+        given = self._given(inputs)
+        with compiling():
+            results = self._package.reference(given)
+        return _one([_tensors.made(*result) for result in results])
 
     def __call__(self, *inputs: Any, out: Any = None, stream: int | None = None, **dims: int) -> Any:
         """Runs the kernels on the GPU that the inputs are on; does not wait.
