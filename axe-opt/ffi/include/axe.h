@@ -131,12 +131,15 @@ void axe_text_free(axe_text *text);
 /* What becomes of failures of LLVM's code generator, which only the target
  * "cpu" and the reference on the host call. */
 typedef enum axe_recovery {
-  /* LLVM ends the process, or calls the handler that the program installed in
-   * it: for programs that link libaxe_ffi.a and have such a handler, which LLVM
-   * holds one of. */
+  /* LLVM ends the process, or calls the handler of fatal errors that the
+   * program installed in it: for programs that link libaxe_ffi.a and have such
+   * a handler. LLVM holds one, and has no function that gives it, so that it
+   * could be put back. */
   AXE_RECOVERY_NONE = 0,
-  /* What LLVM reports before it would end the process is an error. No signal
-   * handler is touched. This is so where nobody chooses. */
+  /* What LLVM reports before it would end the process is an error: while
+   * machine code of the host is made, and not before or after, LLVM's handler
+   * is the library's. No signal handler is touched. This is so where nobody
+   * chooses. */
   AXE_RECOVERY_ERRORS = 1,
   /* Crashes are errors too: while machine code is made, the process's handlers
    * of SIGSEGV, SIGABRT and the like are LLVM's. */

@@ -258,6 +258,12 @@ static void recovery(void) {
   }
 }
 
+/* What takes nothing, and so refuses nothing. */
+static void facts(void) {
+  CHECK(axe_abi_version() && axe_version()[0] && axe_build()[0]);
+  CHECK(axe_target_count() && axe_default_target()[0]);
+}
+
 int main(void) {
   axe_compile_options options = AXE_COMPILE_OPTIONS_INIT;
   options.no_assembler = true;
@@ -295,6 +301,7 @@ int main(void) {
   frees(package);
   CHECK(axe_layout_text(layout) && axe_package_manifest(package));
   recovery();
+  facts();
   nowhere();
   arguments();
   tensors();

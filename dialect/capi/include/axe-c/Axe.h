@@ -21,6 +21,14 @@ extern "C" {
 
 MLIR_DECLARE_CAPI_DIALECT_REGISTRATION(Axe, axe);
 
+/* Enumerations are as wide as an int in C++ too, where a number that is no
+ * enumerator could not be passed, nor -1 be given back, without one. */
+#ifdef __cplusplus
+#define AXE_C_ANY_INT : int
+#else
+#define AXE_C_ANY_INT
+#endif
+
 /* Parses `module`, whose diagnostics and operations are located in a file of
  * this name: mlirModuleCreateParse knows none and says "-". Null, with
  * diagnostics, when it does not parse or verify. */
@@ -82,7 +90,7 @@ MLIR_CAPI_EXPORTED MlirAttribute axeSpaceAttrGet(MlirLocation location,
 MLIR_CAPI_EXPORTED bool axeAttributeIsASpace(MlirAttribute attribute);
 MLIR_CAPI_EXPORTED MlirStringRef axeSpaceAttrGetName(MlirAttribute space);
 
-typedef enum {
+typedef enum AXE_C_ANY_INT {
   AxeCombinerAdd = 0,
   AxeCombinerMul = 1,
   AxeCombinerMax = 2,
@@ -101,7 +109,7 @@ MLIR_CAPI_EXPORTED bool axeAttributeIsACombiner(MlirAttribute attribute);
 /* -1 for another attribute; so are the values below. */
 MLIR_CAPI_EXPORTED AxeCombiner axeCombinerAttrGetValue(MlirAttribute combiner);
 
-typedef enum {
+typedef enum AXE_C_ANY_INT {
   AxeLevelDevice = 0,
   AxeLevelCluster = 1,
   AxeLevelCta = 2,
@@ -117,7 +125,7 @@ MLIR_CAPI_EXPORTED bool axeAttributeIsALevel(MlirAttribute attribute);
 MLIR_CAPI_EXPORTED AxeLevel axeLevelAttrGetValue(MlirAttribute level);
 
 /* The order in which a grid of tiles is visited. */
-typedef enum {
+typedef enum AXE_C_ANY_INT {
   AxeRasterOrderRows = 0,
   AxeRasterOrderColumns = 1,
   AxeRasterOrderGroups = 2,

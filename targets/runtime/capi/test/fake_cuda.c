@@ -1,11 +1,10 @@
-/*===- fake_cuda.c - a libcuda.so.1 for tests on machines without a GPU ---===*\
-|*
-|* One device of compute capability 9.0 whose memory is the host's. Launches do
-nothing and are written to the file that
-|* FAKE_CUDA_LOG names, with stream, grid and parameters. Only what axe-runtime
-calls is here. PTX is "loaded" by reading
-|* the parameters of its entries.
-|*
+/*===- fake_cuda.c - a libcuda.so.1 for machines without a GPU ----*- C -*-===*\
+|*                                                                            *|
+|* One device of compute capability 9.0 whose memory is the host's. Launches  *|
+|* do nothing and are written to the file that FAKE_CUDA_LOG names, with      *|
+|* stream, grid and parameters. Only what axe-runtime calls is here. PTX is   *|
+|* "loaded" by reading the parameters of its entries.                         *|
+|*                                                                            *|
 \*===----------------------------------------------------------------------===*/
 
 #include <stdarg.h>
@@ -205,7 +204,12 @@ CUresult cuModuleLoadDataEx(void **out, const void *image, unsigned count,
     read_entry(module, at);
   return *out = module, OK;
 }
-CUresult cuModuleUnload(void *module) { return OK; }
+CUresult cuModuleUnload(void *handle) {
+  Module *module = handle;
+  free(module->text);
+  free(module);
+  return OK;
+}
 CUresult cuModuleGetFunction(void **out, void *handle, const char *name) {
   Module *module = handle;
   for (int i = 0; i < module->count; ++i)

@@ -62,7 +62,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// A folder with the C program and the package.
+/// A folder with the C program, under sanitizers, and the package.
 fn built() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -72,6 +72,8 @@ fn built() -> tempfile::TempDir {
     let source = here.join("test/capi_test.c");
     compile(&[
         "-std=c11",
+        "-fsanitize=address,undefined",
+        "-fno-sanitize-recover=all",
         "-D_GNU_SOURCE",
         "-Wall",
         "-Werror",
