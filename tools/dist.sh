@@ -26,7 +26,7 @@ install -D -m 644 LICENSE "$stage/usr/share/doc/axe/copyright"
 gzip -9n -c CHANGELOG.md >"$stage/usr/share/doc/axe/changelog.gz"
 rm -rf "$stage/usr/share/doc/Axe"
 find "$stage/usr/share/man" -name '*.1' -exec gzip -9nf {} +
-# libaxe.so and axe-run need no LLVM; drivers and plugin need the shared one, of the release that they were built with.
+# libaxe.so, libaxert.so and axe-run need no LLVM; drivers and plugin need the shared one, of the release that they were built with.
 release="$("$LLVM_PREFIX/bin/llvm-config" --version | cut -d. -f1)"
 cat >"$stage/DEBIAN/control" <<CONTROL
 Package: axe
@@ -40,9 +40,9 @@ Section: devel
 Priority: optional
 Description: Layouts over named hardware axes, and the kernels that they give
  Axe is an MLIR dialect, a layout algebra, a compiler to NVIDIA GPUs and a PTX
- simulator. This package has the drivers (axe, axe-opt, axe-run), the library
- libaxe with its header, the plugin for mlir-opt-$release, and the CMake package for
- compilers in C++.
+ simulator. This package has the drivers (axe, axe-opt, axe-run), the libraries
+ libaxe (the compiler) and libaxert (launches) with their headers, the plugin for
+ mlir-opt-$release, and the CMake package for compilers in C++.
 CONTROL
 (cd "$stage" && find usr -type f -print0 | sort -z | xargs -0 md5sum >DEBIAN/md5sums)
 # The same tree gives the same bytes.

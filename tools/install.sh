@@ -11,7 +11,7 @@ tools/plugin.sh
 root="${DESTDIR:-}$prefix"
 cmake --install "$BUILD_DIR" --prefix "$prefix" >"$BUILD_DIR/logs/install.log" || die "CMake could not install (log: $BUILD_DIR/logs/install.log)"
 find "$root" -name 'libaxe_ffi.a' -exec strip --strip-debug {} +
-find "$root" -name 'libAxePlugin.so' -exec strip {} +
+find "$root" \( -name 'libAxePlugin.so' -o -name 'libaxert.so' \) -exec strip {} +
 install -d "$root/bin" "$root/share/man/man1" "$root/share/bash-completion/completions" \
     "$root/share/zsh/site-functions" "$root/share/fish/vendor_completions.d"
 for driver in axe axe-opt axe-run axe-lsp-server; do

@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$ROOT"
 log="$BUILD_DIR/logs/cmake.log"
 mkdir -p "$BUILD_DIR/logs"
-selection="${CARGO_SELECTION:---package axe-ffi}"
+selection="${CARGO_SELECTION:---package axe-ffi --package axe-runtime-capi}"
 wanted="$selection;$PROFILE;$TARGET_DIR;$LLVM_PREFIX"
 # Configuring takes a second or two: only where there is something new.
 if [ ! -f "$BUILD_DIR/build.ninja" ] || [ "$(cat "$BUILD_DIR/configured" 2>/dev/null)" != "$wanted" ]; then

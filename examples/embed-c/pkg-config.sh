@@ -9,5 +9,6 @@ work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 # shellcheck disable=SC2046 # the flags are words
 cc -std=c11 -Wall -Werror "$here/main.c" -o "$work/axe-embed-c" $(pkg-config --cflags --libs axe) -Wl,-rpath,"$1/lib"
+cc -std=gnu11 -Wall -Werror "$here/launch.c" -o "$work/axe-launch" $(pkg-config --cflags --libs axe axert) -ldl -Wl,-rpath,"$1/lib"
 "$work/axe-embed-c" "$here/layer.mlir" sm_80 "$work/layer.ptx"
 grep -q 'target sm_80' "$work/layer.ptx"

@@ -1,30 +1,26 @@
-/*===- axert.h - kernel packages inside of another program ----------------===*\
-|*
-|* Loads kernel packages (docs/packages.md) and launches them on the caller's
-device memory, streams and context. The
-|* library needs libc and, when a package is loaded, NVIDIA's driver (CUDA 12.4
-or newer); without one there is an error
-|* value.
-|*
-|* Errors. A function that can fail returns NULL when it did not, else an error
-that the caller destroys. A result is
-|* written through the last argument on success alone. NULL where an object is
-expected, wrong counts and wrong types are
-|* errors. No function prints, exits or throws.
-|*
-|* Ownership. The caller destroys what it is given by a function with `**` and
-nothing else; destroying NULL does nothing.
-|* Strings and arrays that a function returns belong to the object that was
-asked. An executable, its specializations and
-|* what they point to may be destroyed in any order, once the work that they
-launched is done.
-|*
-|* Threads. All functions may be called from any thread. The context that is
-current on a thread is the same after a call
-|* as before.
-|*
+/*===- axert.h - kernel packages inside of another program --------*- C -*-===*\
+|*                                                                            *|
+|* Loads kernel packages (docs/packages.md) and launches them on the caller's *|
+|* device memory, streams and context. The library needs libc and, when a     *|
+|* package is loaded, NVIDIA's driver (CUDA 12.4 or newer); without one there *|
+|* is an error value.                                                         *|
+|*                                                                            *|
+|* ERRORS. A function that can fail returns NULL when it did not, else an     *|
+|* error that the caller destroys. A result is written through the last       *|
+|* argument on success alone. NULL where an object is expected, wrong counts  *|
+|* and wrong types are errors. No function prints, exits or throws.           *|
+|*                                                                            *|
+|* OWNERSHIP. The caller destroys what it is given by a function with `**`    *|
+|* and nothing else; destroying NULL does nothing. Objects are addresses: one *|
+|* that was destroyed is not to be used. Strings and arrays that a function   *|
+|* returns belong to the object that was asked. An executable, its            *|
+|* specializations and what they point to may be destroyed in any order, once *|
+|* the work that they launched is done.                                       *|
+|*                                                                            *|
+|* THREADS. All functions may be called from any thread. The context that is  *|
+|* current on a thread is the same after a call as before.                    *|
+|*                                                                            *|
 \*===----------------------------------------------------------------------===*/
-
 #ifndef AXERT_H
 #define AXERT_H
 
