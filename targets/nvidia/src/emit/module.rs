@@ -4,7 +4,7 @@ use super::decide;
 use super::emitter::{Decided, Emitter};
 use super::value::{Bound, TensorMapParameter};
 use crate::facts::chip::Chip;
-use crate::state::storage::{ARGUMENT_ALIGNMENT, SHARED_ALIGNMENT};
+use crate::state::storage::{SHARED_ALIGNMENT, argument_alignment};
 use crate::state::types;
 use axe_dialect::ops;
 use axe_passes::dispatch::record;
@@ -126,19 +126,39 @@ fn gpu_module<'c>(module: OperationRef<'c, 'c>) -> PassResult<'c, Op<'c>> {
     Ok(made)
 }
 
-/// The types of a kernel's parameters: each memref is a pointer, followed by its extents that are dynamic.
-fn parameters<'c>(builder: Builder<'c>, arguments: &[Val<'c>]) -> Vec<Type<'c>> {
+/// A parameter of a kernel.
+#[derive(Clone, Copy)]
+struct Parameter<'c> {
+    r#type: Type<'c>,
+    /// Bytes to which LLVM may take a pointer to be aligned; 0 for others.
+    alignment: i64,
+}
+
+impl<'c> Parameter<'c> {
+    fn scalar(r#type: Type<'c>) -> Self {
+        Self {
+            r#type,
+            alignment: 0,
+        }
+    }
+}
+
+/// A kernel's parameters: each memref is a pointer, followed by its extents that are dynamic.
+fn parameters<'c>(builder: Builder<'c>, arguments: &[Val<'c>]) -> Vec<Parameter<'c>> {
     let i64 = types::integer(builder, 64);
     let mut parameters = Vec::new();
     for argument in arguments {
         let r#type = argument.r#type();
         match types::memref_shape(r#type) {
-            None if r#type.is_index() => parameters.push(i64),
-            None => parameters.push(r#type),
+            None if r#type.is_index() => parameters.push(Parameter::scalar(i64)),
+            None => parameters.push(Parameter::scalar(r#type)),
             Some(shape) => {
-                parameters.push(types::pointer(builder, 1));
+                parameters.push(Parameter {
+                    r#type: types::pointer(builder, 1),
+                    alignment: argument_alignment(r#type),
+                });
                 let dynamic = shape.iter().filter(|extent| **extent == DYNAMIC);
-                parameters.extend(dynamic.map(|_| i64));
+                parameters.extend(dynamic.map(|_| Parameter::scalar(i64)));
             }
         }
     }
@@ -154,7 +174,11 @@ fn emit<'c>(kernel: Op<'c>, target: Op<'c>, decided: Decided<'c>) -> PassResult<
     let into = blocks(target).first().copied().ok_or_else(missing)?;
     let outer = Builder::at_end(into, location);
     let parameters = parameters(outer, &arguments);
-    let (region, values, builder) = outer.region(&parameters);
+    let types: Vec<_> = parameters
+        .iter()
+        .map(|parameter| parameter.r#type)
+        .collect();
+    let (region, values, builder) = outer.region(&types);
     let (threads, shared_bytes) = (decided.kernel.threads, decided.shared_bytes);
     let cluster = decided.kernel.cluster.clone();
     let is_warp_specialized = decided.kernel.is_warp_specialized;
@@ -238,10 +262,11 @@ impl Form {
 fn function<'c>(
     builder: Builder<'c>,
     head: Head<'_>,
-    mut parameters: Vec<Type<'c>>,
+    mut parameters: Vec<Parameter<'c>>,
     body: melior::ir::Region<'c>,
 ) -> PassResult<'c> {
-    parameters.extend(std::iter::repeat_n(types::pointer(builder, 0), head.maps));
+    let map = Parameter::scalar(types::pointer(builder, 0));
+    parameters.extend(std::iter::repeat_n(map, head.maps));
     let i32s = |values: &[i64]| {
         let values: Vec<_> = values
             .iter()
@@ -262,15 +287,19 @@ fn function<'c>(
     if head.cluster.iter().product::<i64>() > 1 {
         attributes.push(("nvvm.cluster_dim", i32s(head.cluster)));
     }
+    let types: Vec<_> = parameters
+        .iter()
+        .map(|parameter| parameter.r#type)
+        .collect();
     let name = match head.maps {
         0 => {
-            let signature = builder.function_type(&parameters, &[]);
+            let signature = builder.function_type(&types, &[]);
             attributes.push(("function_type", builder.of_type(signature)));
             attributes.push(("gpu.kernel", builder.unit()));
             "gpu.func"
         }
         _ => {
-            let signature = types::llvm_function(builder, &parameters);
+            let signature = types::llvm_function(builder, &types);
             attributes.push(("function_type", builder.of_type(signature)));
             attributes.push(("gpu.kernel", builder.unit()));
             attributes.push(("nvvm.kernel", builder.unit()));
@@ -282,15 +311,17 @@ fn function<'c>(
     Ok(())
 }
 
-/// Pointers are aligned as the runtime aligns them; a tensor map is the parameter itself (PTX ISA 5.5.8).
+/// A tensor map is the parameter itself (PTX ISA 5.5.8).
 fn argument_attributes<'c>(
     builder: Builder<'c>,
-    parameters: &[Type<'c>],
+    parameters: &[Parameter<'c>],
 ) -> PassResult<'c, Attribute<'c>> {
-    let (pointer, map) = (types::pointer(builder, 1), types::pointer(builder, 0));
-    let of = |r#type: &Type<'c>| match *r#type {
-        global if global == pointer => format!("{{llvm.align = {ARGUMENT_ALIGNMENT} : i64}}"),
-        byval if byval == map => {
+    let map = types::pointer(builder, 0);
+    let of = |parameter: &Parameter<'c>| match *parameter {
+        Parameter { alignment, .. } if alignment > 0 => {
+            format!("{{llvm.align = {alignment} : i64}}")
+        }
+        Parameter { r#type, .. } if r#type == map => {
             "{llvm.byval = !llvm.array<128 x i8>, llvm.align = 64 : i64, nvvm.grid_constant}"
                 .to_owned()
         }

@@ -347,3 +347,38 @@ pub(crate) fn storage_bytes(r#type: Type) -> Option<i64> {
     };
     elements.checked_mul(types::bytes(element_type(r#type))?)
 }
+
+/// The alignment of a kernel's argument in bytes that LLVM is told of: that of the runtime, or less where the tensor does
+/// not end at a multiple of it. LLVM reads past what is asked for, up to the alignment of what it reads.
+pub(crate) fn argument_alignment(r#type: Type) -> i64 {
+    let shape = types::memref_shape(r#type).unwrap_or_default();
+    let element = types::bytes(element_type(r#type)).unwrap_or(1);
+    let size = match shape.contains(&DYNAMIC) {
+        false => storage_bytes(r#type),
+        // The size of a dense tensor is a multiple of the product of its known extents.
+        true if is_dense(r#type, &shape) => {
+            let mut known = shape.iter().filter(|extent| **extent != DYNAMIC);
+            known.try_fold(element, |size, extent| size.checked_mul(*extent))
+        }
+        true => None,
+    };
+    match size.unwrap_or(element) {
+        ..=0 => element.min(ARGUMENT_ALIGNMENT),
+        size => (size & size.wrapping_neg()).min(ARGUMENT_ALIGNMENT),
+    }
+}
+
+/// Whether elements follow each other without holes, as far as strides are known.
+fn is_dense(r#type: Type, shape: &[i64]) -> bool {
+    let Some((strides, _)) = strides_of(r#type).filter(|_| layout_of(r#type).is_none()) else {
+        return false;
+    };
+    let mut dense = Some(1_i64);
+    shape.iter().zip(strides).rev().all(|(&extent, stride)| {
+        let fits = dense.is_none_or(|dense| stride == dense);
+        dense = dense
+            .filter(|_| extent != DYNAMIC)
+            .and_then(|dense| dense.checked_mul(extent));
+        fits
+    })
+}
