@@ -16,10 +16,9 @@ using namespace mlir;
 /// editor, and has no other place to look at it: the definition here stands
 /// before that of libMLIR.so, and is weak, so that it gives way to MLIR's where
 /// that is linked in.
-__attribute__((weak)) LogicalResult
-mlir::parseAsmSourceFile(const llvm::SourceMgr &sources, Block *block,
-                         const ParserConfig &config, AsmParserState *state,
-                         AsmParserCodeCompleteContext *complete) {
+__attribute__((weak)) LogicalResult mlir::parseAsmSourceFile(
+    const llvm::SourceMgr &sources, Block *block, const ParserConfig &config,
+    AsmParserState *state, AsmParserCodeCompleteContext *complete) {
   const llvm::MemoryBuffer &buffer =
       *sources.getMemoryBuffer(sources.getMainFileID());
   if (std::optional<axe::Refusal> found = axe::refusal(buffer.getBuffer())) {
@@ -30,13 +29,14 @@ mlir::parseAsmSourceFile(const llvm::SourceMgr &sources, Block *block,
                                          column),
                      found->message);
   }
-  using Parse = LogicalResult(const llvm::SourceMgr &, Block *,
-                              const ParserConfig &, AsmParserState *,
-                              AsmParserCodeCompleteContext *);
-  auto *parse = reinterpret_cast<Parse *>(dlsym(
-      RTLD_NEXT,
-      "_ZN4mlir18parseAsmSourceFileERKN4llvm9SourceMgrEPNS_5BlockERKNS_"
-      "12ParserConfigEPNS_14AsmParserStateEPNS_28AsmParserCodeCompleteContextE"));
+  using Parse =
+      LogicalResult(const llvm::SourceMgr &, Block *, const ParserConfig &,
+                    AsmParserState *, AsmParserCodeCompleteContext *);
+  auto *parse = reinterpret_cast<Parse *>(
+      dlsym(RTLD_NEXT,
+            "_ZN4mlir18parseAsmSourceFileERKN4llvm9SourceMgrEPNS_5BlockERKNS_"
+            "12ParserConfigEPNS_14AsmParserStateEPNS_"
+            "28AsmParserCodeCompleteContextE"));
   if (!parse)
     return emitError(UnknownLoc::get(config.getContext()),
                      "MLIR's parser is not there");

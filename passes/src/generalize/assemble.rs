@@ -155,7 +155,7 @@ pub(super) fn concat<'c>(builder: &Builder<'c>, op: Op<'c>) -> PassResult<'c, Va
         }
     }
     elementwise(builder, &result, &sizes, |inner, at| {
-        piece(inner, &result, (dim, at), &inputs, &ends, Mixed::Known(0))
+        piece(inner, (dim, at), &inputs, &ends, Mixed::Known(0))
     })
 }
 
@@ -171,7 +171,6 @@ fn sum<'c>(builder: &Builder<'c>, a: Mixed<'c>, b: Mixed<'c>) -> PassResult<'c, 
 /// The element of the input that an index falls into; the first of them begins at `start`.
 fn piece<'c>(
     builder: &Builder<'c>,
-    tensor: &TensorType<'c>,
     (dim, at): (usize, &[Val<'c>]),
     inputs: &[Val<'c>],
     ends: &[Mixed<'c>],
@@ -193,6 +192,6 @@ fn piece<'c>(
     };
     let before = compare(builder, Predicate::Less, along, end.value(builder)?)?;
     builder.choose(before, own, |inner| {
-        piece(inner, tensor, (dim, at), inputs, ends, end)
+        piece(inner, (dim, at), inputs, ends, end)
     })
 }

@@ -206,7 +206,7 @@ fn coordinates_of_any_size_are_drawn() {
         "S[(2, 2, 4) : (4611686018427387904@cta, 1@warp, 1@lane)]",
         &[],
     );
-    assert!(svg(&far, "").contains("cta 4611686018427387904, warp 1"));
+    assert!(svg(&far, "").contains("c4611686018427387904 w1 T3"));
     let end: Layout = "S[(2) : (1)] + 9223372036854775000".parse().unwrap();
     let banks = bank_grid(&end, &[], 16).unwrap();
     assert!(!svg(&banks, "").is_empty());

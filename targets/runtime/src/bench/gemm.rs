@@ -173,13 +173,14 @@ impl Bench {
         sets: &[OperandSet],
         checks: &Checks<'_>,
     ) -> Result<Vec<Vec<Vec<Prepared<'a>>>>, RuntimeError> {
-        let side = |(entries, codes): (&mut Vec<Tried>, &'a Vec<Option<(Candidate, Loaded)>>)| {
+        let mut sides = Vec::new();
+        for (entries, codes) in tried.iter_mut().zip(loaded) {
             let candidates = entries.iter_mut().zip(codes);
-            candidates
-                .map(|(entry, code)| self.qualify(entry, code.as_ref(), sets, checks))
-                .collect()
-        };
-        tried.iter_mut().zip(loaded).map(side).collect()
+            let prepared =
+                candidates.map(|(entry, code)| self.qualify(entry, code.as_ref(), sets, checks));
+            sides.push(prepared.collect::<Result<_, _>>()?);
+        }
+        Ok(sides)
     }
 
     /// Disqualifies the winners whose results are wrong when they run in a row.
