@@ -151,6 +151,22 @@ fn stage(chain: &mut Chain<'_>, grid: &Grid, dtype: DType, source: &str, padding
     storage
 }
 
+/// The tiles in their places, transposed where they are.
+fn assembled(grid: &Grid, held: &Held, flipped: bool) -> Array {
+    let flip = |pair: [i64; 2]| if flipped { [pair[1], pair[0]] } else { pair };
+    let mut whole = Array::from_fn(&flip([grid.rows, grid.columns]), held.dtype, |_| 0.0);
+    for (origin, tile) in grid.origins().iter().zip(&held.tiles) {
+        let [first_row, first_column] = flip(*origin);
+        for row in 0..held.shape[0] {
+            for column in 0..held.shape[1] {
+                let value = tile.get(&[row, column]).unwrap_or(0.0);
+                whole.set(&[first_row + row, first_column + column], value);
+            }
+        }
+    }
+    whole
+}
+
 /// Stores the tile, transposed where the chain left it so.
 pub(super) fn finish(
     mut chain: Chain<'_>,
@@ -161,30 +177,7 @@ pub(super) fn finish(
     seed: u64,
 ) -> Case {
     let flipped = held.shape != grid.tile && held.shape == [grid.tile[1], grid.tile[0]];
-    let mut expected = Array::from_fn(
-        &if flipped {
-            [grid.columns, grid.rows]
-        } else {
-            [grid.rows, grid.columns]
-        },
-        held.dtype,
-        |_| 0.0,
-    );
-    for (origin, tile) in grid.origins().iter().zip(&held.tiles) {
-        let origin = if flipped {
-            [origin[1], origin[0]]
-        } else {
-            *origin
-        };
-        for row in 0..held.shape[0] {
-            for column in 0..held.shape[1] {
-                expected.set(
-                    &[origin[0] + row, origin[1] + column],
-                    tile.get(&[row, column]).unwrap_or(0.0),
-                );
-            }
-        }
-    }
+    let expected = assembled(grid, held, flipped);
     let out_dynamic = dynamic && !flipped;
     let tile = [held.shape[0], held.shape[1]];
     let global = memref(

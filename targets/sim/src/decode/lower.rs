@@ -58,34 +58,38 @@ fn align_up(n: u64, align: u64) -> u64 {
     n.next_multiple_of(align.max(1))
 }
 
+/// The function with what its directives require (PTX ISA 11.4).
+fn with_directives(function: &ast::Function) -> Func {
+    let mut func = Func {
+        name: function.name.clone(),
+        entry: function.entry,
+        preds: 1,
+        ..Func::default()
+    };
+    for (name, values) in &function.directives {
+        let dims = || {
+            let at = |i: usize| values.get(i).copied().unwrap_or(1) as u32;
+            [at(0), at(1), at(2)]
+        };
+        match name.as_str() {
+            "reqntid" => func.required_threads = Some(dims()),
+            "maxntid" => func.max_threads = Some(dims().iter().map(|&d| u64::from(d)).product()),
+            "maxnreg" => func.max_registers = values.first().map(|&n| n as u32),
+            "minnctapersm" => func.min_ctas = values.first().map(|&n| n as u32),
+            "reqnctapercluster" => func.required_cluster = Some(dims()),
+            _ => {}
+        }
+    }
+    func
+}
+
 impl<'p> Lower<'p> {
     pub(super) fn new(
         program: &'p mut Program,
         module: Scoped,
         function: &ast::Function,
     ) -> Decoded<Self> {
-        let mut func = Func {
-            name: function.name.clone(),
-            entry: function.entry,
-            preds: 1,
-            ..Func::default()
-        };
-        for (name, values) in &function.directives {
-            let dims = || {
-                let at = |i: usize| values.get(i).copied().unwrap_or(1) as u32;
-                [at(0), at(1), at(2)]
-            };
-            match name.as_str() {
-                "reqntid" => func.required_threads = Some(dims()),
-                "maxntid" => {
-                    func.max_threads = Some(dims().iter().map(|&d| u64::from(d)).product())
-                }
-                "maxnreg" => func.max_registers = values.first().map(|&n| n as u32),
-                "minnctapersm" => func.min_ctas = values.first().map(|&n| n as u32),
-                "reqnctapercluster" => func.required_cluster = Some(dims()),
-                _ => {}
-            }
-        }
+        let func = with_directives(function);
         let globals = Scope {
             names: module.0,
             ..Scope::default()

@@ -140,6 +140,16 @@ impl Lower<'_> {
         )?)))
     }
 
+    /// The bytes of the register that a signed load of `bytes` fills, where it has more.
+    fn widened(&mut self, value: &Operand, bytes: u8) -> Decoded<Option<u8>> {
+        let first: Option<Operand> = self.elements(value).first().cloned();
+        let width = match first {
+            Some(operand) => self.dst_bytes(&operand)?.1,
+            None => bytes,
+        };
+        Ok(Some(width).filter(|&width| width > bytes))
+    }
+
     fn access(
         &mut self,
         mods: &[&str],
@@ -176,15 +186,10 @@ impl Lower<'_> {
         if regs.len() != wanted {
             return Err(self.error(format!("{} registers for {wanted} elements", regs.len())));
         }
-        let mut sign_extend = None;
-        if ty.starts_with('s') && !store {
-            let first: Option<Operand> = self.elements(value).first().cloned();
-            let width = match first {
-                Some(operand) => self.dst_bytes(&operand)?.1,
-                None => bytes,
-            };
-            sign_extend = Some(width).filter(|&w| w > bytes);
-        }
+        let sign_extend = match ty.starts_with('s') && !store {
+            true => self.widened(value, bytes)?,
+            false => None,
+        };
         let order = order_of(mods);
         let align = u64::from(bytes) * regs.len() as u64;
         if !store && order == Order::Weak && halves == 1 {

@@ -285,6 +285,21 @@ impl Lower<'_> {
         })))
     }
 
+    /// So many coordinates of `[map, {coordinates}]`.
+    fn coordinates(&mut self, map: &Operand, wanted: usize) -> Decoded<Vec<Slot>> {
+        let Operand::Memory(_, _, more) = map else {
+            return Err(self.error("a tensor copy needs [map, {coordinates}]"));
+        };
+        let coords = match more.first() {
+            Some(list) => self.sources(list, "b32")?,
+            None => Vec::new(),
+        };
+        match coords.len() == wanted {
+            true => Ok(coords),
+            false => Err(self.error(format!("{} coordinates, {wanted} are needed", coords.len()))),
+        }
+    }
+
     /// `cp{.reduce}.async.bulk.tensor.Nd...`.
     pub(super) fn tensor_copy(&mut self, mods: &[&str], ops: &[Operand]) -> Decoded<Op> {
         let has = |m: &str| mods.contains(&m);
@@ -303,20 +318,10 @@ impl Lower<'_> {
         let map_operand = self.nth(ops, map_at)?.clone();
         let (map, map_offset, _) = self.address(&map_operand)?;
         let (shared, shared_offset, _) = self.address(self.nth(ops, shared_at)?)?;
-        let Operand::Memory(_, _, more) = &map_operand else {
-            return Err(self.error("a tensor copy needs [map, {coordinates}]"));
-        };
-        let coords = match more.first() {
-            Some(list) => self.sources(list, "b32")?,
-            None => Vec::new(),
-        };
         let gather = mods
             .iter()
             .any(|m| m.ends_with("gather4") || m.ends_with("scatter4"));
-        let wanted = if gather { 5 } else { dims };
-        if coords.len() != wanted {
-            return Err(self.error(format!("{} coordinates, {wanted} are needed", coords.len())));
-        }
+        let coords = self.coordinates(&map_operand, if gather { 5 } else { dims })?;
         let im2col_mode = mods.iter().any(|m| m.starts_with("im2col"));
         let mut rest = ops.get(2..).unwrap_or_default();
         let mbar = if load {

@@ -169,45 +169,60 @@ fn one(
                     .complete();
             }
         }
-        MbarOp::Arrive {
-            count,
-            expect,
-            drop,
-            no_complete,
-            release,
-            state,
-        } => {
-            let count = count.map_or(1, |slot| value(slot, warp));
-            let expect = expect.map(|slot| value(slot, warp));
-            touch(ctx, warp, lane, place, false);
-            let outcome = with_mbarrier(ctx.cluster, place, |m| {
-                if *no_complete && count >= m.pending && m.tx == 0 {
-                    return Err(Fault::Invalid(
-                        "mbarrier.arrive.noComplete completes the phase".into(),
-                    ));
-                }
-                if let Some(bytes) = expect {
-                    m.expect_tx(bytes)?;
-                }
-                m.arrive(count, *drop)
-            })?;
-            if let Some(clocks) = &mut warp.clocks {
-                let entry = ctx.cluster.ctas[place.0]
-                    .mbar_clocks
-                    .entry(place.1)
-                    .or_default();
-                if *release {
-                    let view = clocks.release(1 << lane);
-                    entry.arrive(&view, outcome.completed);
-                } else if outcome.completed {
-                    entry.complete();
-                }
-            }
-            if let Some(d) = state {
-                warp.regs[ctx.base + *d as usize][lane] = outcome.token;
-            }
-        }
+        MbarOp::Arrive { .. } => arrive(ctx, warp, op, lane, place)?,
         MbarOp::Wait { .. } | MbarOp::PendingCount(..) => {}
+    }
+    Ok(())
+}
+
+/// `mbarrier.arrive` of one lane, with what it expects and the state that it gives.
+fn arrive(
+    ctx: &mut Ctx<'_, '_>,
+    warp: &mut Warp,
+    op: &MbarOp,
+    lane: usize,
+    place: (usize, u64),
+) -> Result<(), Fault> {
+    let MbarOp::Arrive {
+        count,
+        expect,
+        drop,
+        no_complete,
+        release,
+        state,
+    } = op
+    else {
+        return Ok(());
+    };
+    let value = |slot: Slot| warp.reg(ctx.base, slot)[lane] as u32;
+    let count = count.map_or(1, |slot| value(slot));
+    let expect = expect.map(|slot| value(slot));
+    touch(ctx, warp, lane, place, false);
+    let outcome = with_mbarrier(ctx.cluster, place, |m| {
+        if *no_complete && count >= m.pending && m.tx == 0 {
+            return Err(Fault::Invalid(
+                "mbarrier.arrive.noComplete completes the phase".into(),
+            ));
+        }
+        if let Some(bytes) = expect {
+            m.expect_tx(bytes)?;
+        }
+        m.arrive(count, *drop)
+    })?;
+    if let Some(clocks) = &mut warp.clocks {
+        let entry = ctx.cluster.ctas[place.0]
+            .mbar_clocks
+            .entry(place.1)
+            .or_default();
+        if *release {
+            let view = clocks.release(1 << lane);
+            entry.arrive(&view, outcome.completed);
+        } else if outcome.completed {
+            entry.complete();
+        }
+    }
+    if let Some(d) = state {
+        warp.regs[ctx.base + *d as usize][lane] = outcome.token;
     }
     Ok(())
 }

@@ -6,6 +6,26 @@ use crate::exec::warp::Wait;
 use crate::units::mbarrier::Mbarrier;
 
 impl Cluster {
+    /// What an mbarrier waits for, in words.
+    fn mbarrier_state(&self, rank: usize, offset: usize) -> String {
+        let shared = self.ctas.get(rank).map(|cta| &cta.shared);
+        let bits = shared.and_then(|shared| shared.get(offset..offset + 8));
+        let object = bits
+            .and_then(|bits| bits.try_into().ok())
+            .map(u64::from_le_bytes)
+            .map(Mbarrier::decode);
+        match object {
+            Some(Ok(m)) => format!(
+                "its phase {} waits for {} of {} arrivals and {} bytes",
+                u32::from(m.phase),
+                m.pending,
+                m.expected,
+                m.tx
+            ),
+            _ => "which is not initialised".into(),
+        }
+    }
+
     /// What a wait is for, in words.
     pub(in crate::exec) fn describe_wait(
         &self,
@@ -37,24 +57,7 @@ impl Cluster {
                 parity,
                 ..
             }) => {
-                let bits = self
-                    .ctas
-                    .get(*rank as usize)
-                    .and_then(|c| c.shared.get(*offset as usize..*offset as usize + 8));
-                let object = bits
-                    .and_then(|b| b.try_into().ok())
-                    .map(u64::from_le_bytes)
-                    .map(Mbarrier::decode);
-                let state = match object {
-                    Some(Ok(m)) => format!(
-                        "its phase {} waits for {} of {} arrivals and {} bytes",
-                        u32::from(m.phase),
-                        m.pending,
-                        m.expected,
-                        m.tx
-                    ),
-                    _ => "which is not initialised".into(),
-                };
+                let state = self.mbarrier_state(*rank as usize, *offset as usize);
                 let wanted = parity.map_or(String::new(), |p| format!(" phase parity {p} of"));
                 format!(
                     "waits for{wanted} the mbarrier {} of CTA rank {rank}; {state}",
