@@ -195,8 +195,8 @@ fn arrive(
         return Ok(());
     };
     let value = |slot: Slot| warp.reg(ctx.base, slot)[lane] as u32;
-    let count = count.map_or(1, |slot| value(slot));
-    let expect = expect.map(|slot| value(slot));
+    let count = count.map_or(1, &value);
+    let expect = expect.map(&value);
     touch(ctx, warp, lane, place, false);
     let outcome = with_mbarrier(ctx.cluster, place, |m| {
         if *no_complete && count >= m.pending && m.tx == 0 {
