@@ -3,9 +3,8 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::core::layout;
 use super::tile_of::TileOf;
-use super::{Answer, inputs};
+use super::{Answer, inputs, layout};
 use crate::Layout;
 use crate::json::Extents;
 

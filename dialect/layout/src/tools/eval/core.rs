@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Answer, Failure, inputs, named, value};
+use super::{Answer, Failure, inputs, layout, named, value};
 use crate::json::Extents;
 use crate::{Axis, Coord, Error, Layout, Swizzle};
 
@@ -27,11 +27,6 @@ pub(super) fn run(op: &str, given: Value) -> Answer {
         "swizzle_apply" => inputs::<Swizzled>(given)?.answer(),
         _ => super::compose::run(op, given),
     }
-}
-
-/// `{"layout": ..}`.
-pub(super) fn layout(found: Layout) -> Answer {
-    named("layout", found)
 }
 
 #[derive(Deserialize)]

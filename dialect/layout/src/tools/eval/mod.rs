@@ -153,6 +153,11 @@ pub fn evaluate(op: &str, inputs: Value) -> Result<Value, Failure> {
     core::run(op, inputs)
 }
 
+/// `{"layout": ..}`.
+fn layout(found: crate::Layout) -> Answer {
+    named("layout", found)
+}
+
 pub(crate) fn unknown(op: &str) -> Answer {
     Err(Failure {
         kind: Kind::Unsupported,

@@ -6,8 +6,7 @@ use std::ops::Range;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::core::layout;
-use super::{Answer, inputs, named, unknown};
+use super::{Answer, inputs, layout, named, unknown};
 use crate::json::{Extent, Extents};
 use crate::{Axis, Layout};
 

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::core::layout;
-use super::{Answer, inputs};
+use super::{Answer, inputs, layout};
 use crate::json::Extents;
 use crate::{Axis, Kind, Layout};
 
