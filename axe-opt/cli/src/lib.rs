@@ -2,6 +2,7 @@
 //! the whole command, for the program `axe` and for those that hold it, such as the Python package.
 
 mod banks;
+mod boxes;
 #[cfg(feature = "compiler")]
 mod compile;
 mod kernel;

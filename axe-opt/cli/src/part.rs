@@ -7,7 +7,8 @@ use axe_sim::package::{Output, PackageRun};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 
-use crate::reference::{self, Part};
+use crate::boxes::{self, Part};
+use crate::reference;
 
 /// How the elements of one output that were written came out.
 #[derive(Debug, Serialize)]
@@ -17,8 +18,8 @@ pub struct PartResult {
     shape: Vec<u64>,
     /// The number of elements that were written.
     written: usize,
-    /// The box around them.
-    part: Option<Part>,
+    /// The boxes that they lie in, one for each tile.
+    parts: Vec<Part>,
     /// Whether they were computed from memory that other CTAs write: they are then not compared.
     lacks_input: bool,
     /// The comparison, where something was expected.
@@ -35,10 +36,16 @@ impl PartResult {
 impl std::fmt::Display for PartResult {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "output {} {} {:?}: ", self.name, self.dtype, self.shape)?;
-        let Some(part) = &self.part else {
+        let Some(first) = self.parts.first() else {
             return f.write_str("WRONG: these CTAs wrote nothing of it");
         };
-        write!(f, "{} elements written, in {part}: ", self.written)?;
+        write!(f, "{} elements written, in {first}", self.written)?;
+        match self.parts.len() - 1 {
+            0 => {}
+            1 => write!(f, " and {}", self.parts[1])?,
+            more => write!(f, " and {more} other boxes")?,
+        }
+        f.write_str(": ")?;
         match &self.report {
             Some(report) => report.fmt(f),
             None if self.lacks_input => {
@@ -48,6 +55,9 @@ impl std::fmt::Display for PartResult {
         }
     }
 }
+
+/// A box of an output, as the reference computed it.
+type Computed = (Part, Tensor);
 
 /// Judges runs of the first CTAs; keeps what it computed of the reference.
 pub struct Judge<'a> {
@@ -83,19 +93,20 @@ impl<'a> Judge<'a> {
         let boxes: Vec<_> = outputs
             .iter()
             .zip(&written)
-            .map(|(output, written)| around(&output.tensor, written))
-            .collect();
-        let wanted: Vec<_> = specs
-            .iter()
-            .zip(&outputs)
-            .zip(&boxes)
-            .map(|((spec, output), part)| {
-                let computed =
-                    self.reference && !output.lacks_input && !self.job.expects(&spec.name);
-                part.clone().filter(|_| computed)
+            .map(|(output, written)| {
+                let indices = written.iter().map(|at| output.tensor.coordinates(*at));
+                boxes::around(indices)
             })
             .collect();
-        let references = self.references(&wanted)?;
+        let compared = specs.iter().zip(&outputs).zip(&boxes);
+        let asked: Vec<_> = compared
+            .map(|((spec, output), parts)| {
+                let computed =
+                    self.reference && !output.lacks_input && !self.job.expects(&spec.name);
+                if computed { parts.as_slice() } else { &[] }
+            })
+            .collect();
+        let references = self.references(&asked)?;
         let mut results = Vec::new();
         for (at, (spec, output)) in specs.iter().zip(&outputs).enumerate() {
             let mut result = PartResult {
@@ -103,16 +114,17 @@ impl<'a> Judge<'a> {
                 dtype: spec.dtype,
                 shape: output.tensor.shape().to_vec(),
                 written: written[at].len(),
-                part: boxes[at].clone(),
+                parts: boxes[at].clone(),
                 lacks_input: output.lacks_input,
                 report: None,
             };
-            if let Some(part) = result.part.as_ref().filter(|_| !output.lacks_input) {
-                let reference = references.get(at).and_then(Option::as_ref);
-                let reference = reference.map(|tensor| (tensor, Some(part)));
-                let want = self.job.expected(&spec.name).map(|tensor| (tensor, None));
-                if let Some(want) = want.or(reference) {
-                    result.report = Some(self.compared(spec, output, &written[at], want)?);
+            if !result.parts.is_empty() && !output.lacks_input {
+                let want = match self.job.expected(&spec.name) {
+                    Some(whole) => Some(gathered(whole, written[at].iter().copied())?),
+                    None => wanted(output, &written[at], &references[at])?,
+                };
+                if let Some(want) = want {
+                    result.report = Some(self.compared(spec, output, &written[at], &want)?);
                 }
             }
             results.push(result);
@@ -120,44 +132,38 @@ impl<'a> Judge<'a> {
         Ok(results)
     }
 
-    fn references(&mut self, wanted: &[Option<Part>]) -> Result<Vec<Option<Tensor>>, RuntimeError> {
-        if wanted.iter().all(Option::is_none) {
-            return Ok(Vec::new());
+    /// The boxes of each output, computed: the first of every output together, and so on.
+    fn references(&mut self, wanted: &[&[Part]]) -> Result<Vec<Vec<Computed>>, RuntimeError> {
+        let mut references = vec![Vec::new(); wanted.len()];
+        let turns = wanted.iter().map(|parts| parts.len()).max().unwrap_or(0);
+        for turn in 0..turns {
+            let parts: Vec<_> = wanted.iter().map(|own| own.get(turn).cloned()).collect();
+            let computed = match self.known.get(&parts) {
+                Some(known) => known.clone(),
+                None => reference::parts(self.job.package(), self.inputs, &parts)?,
+            };
+            for ((own, part), tensor) in references.iter_mut().zip(&parts).zip(&computed) {
+                own.extend(part.clone().zip(tensor.clone()));
+            }
+            self.known.insert(parts, computed);
         }
-        if let Some(known) = self.known.get(wanted) {
-            return Ok(known.clone());
-        }
-        let computed = reference::parts(self.job.package(), self.inputs, wanted)?;
-        self.known.insert(wanted.to_vec(), computed.clone());
-        Ok(computed)
+        Ok(references)
     }
 
-    /// Compares the elements that were written with those of a tensor, which is the whole output or a part of it.
+    /// Compares the elements that were written with what they should be.
     fn compared(
         &self,
         spec: &TensorSpec,
         output: &Output,
         written: &[usize],
-        (want, part): (&Tensor, Option<&Part>),
+        want: &Tensor,
     ) -> Result<Report, RuntimeError> {
-        let got = gathered(&output.tensor, written.iter().copied());
-        let places = written.iter().map(|element| {
-            let mut index = output.tensor.coordinates(*element);
-            if let Some(part) = part {
-                index
-                    .iter_mut()
-                    .zip(&part.origin)
-                    .for_each(|(i, o)| *i -= o);
-            }
-            let extents = index.iter().zip(want.shape());
-            extents.fold(0, |at, (i, extent)| at * *extent as usize + *i as usize)
-        });
-        let want = gathered(want, places);
+        let got = gathered(&output.tensor, written.iter().copied())?;
         let failed = |error| RuntimeError::Compare {
             output: spec.name.clone(),
             error,
         };
-        let mut report = compare(&got?, &want?, self.job.tolerance(spec.dtype)).map_err(failed)?;
+        let mut report = compare(&got, want, self.job.tolerance(spec.dtype)).map_err(failed)?;
         for mismatch in &mut report.first {
             let element = mismatch
                 .index
@@ -177,25 +183,31 @@ fn elements(output: &Output) -> Vec<usize> {
         .collect()
 }
 
-/// The smallest box around elements; none around none.
-fn around(tensor: &Tensor, elements: &[usize]) -> Option<Part> {
-    let mut all = elements.iter().map(|element| tensor.coordinates(*element));
-    let first = all.next()?;
-    let (mut low, mut high) = (first.clone(), first);
-    for index in all {
-        low.iter_mut()
-            .zip(&index)
-            .for_each(|(low, i)| *low = (*low).min(*i));
-        high.iter_mut()
-            .zip(&index)
-            .for_each(|(high, i)| *high = (*high).max(*i));
+/// What the reference has for the elements that were written; none where it was not computed.
+fn wanted(
+    output: &Output,
+    written: &[usize],
+    computed: &[Computed],
+) -> Result<Option<Tensor>, RuntimeError> {
+    let size = output.tensor.dtype().bytes();
+    let mut bytes = Vec::with_capacity(written.len() * size);
+    for element in written {
+        let index = output.tensor.coordinates(*element);
+        let place = |(part, tensor): &Computed| {
+            let at = part.place(&index)? * size;
+            tensor.bytes().get(at..at + size).map(<[u8]>::to_vec)
+        };
+        match computed.iter().find_map(place) {
+            Some(element) => bytes.extend(element),
+            None => return Ok(None),
+        }
     }
-    let shape = low
-        .iter()
-        .zip(&high)
-        .map(|(low, high)| high - low + 1)
-        .collect();
-    Some(Part { origin: low, shape })
+    let count = written.len() as u64;
+    Ok(Some(Tensor::new(
+        output.tensor.dtype(),
+        vec![count],
+        bytes,
+    )?))
 }
 
 /// Elements of a tensor as a tensor of one dimension; those outside are left out.
@@ -208,17 +220,4 @@ fn gathered(
     let bytes: Vec<u8> = pieces.flatten().copied().collect();
     let count = (bytes.len() / size) as u64;
     Ok(Tensor::new(tensor.dtype(), vec![count], bytes)?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_box_holds_all_elements_and_no_more() {
-        let tensor = Tensor::filled(DType::I8, vec![4, 6], 0).unwrap();
-        let part = around(&tensor, &[9, 14, 13]).unwrap();
-        assert_eq!((part.origin, part.shape), (vec![1, 1], vec![2, 3]));
-        assert_eq!(around(&tensor, &[]), None);
-    }
 }

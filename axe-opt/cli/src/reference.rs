@@ -3,27 +3,9 @@
 use axe_package::{Package, Tensor};
 use axe_runtime::RuntimeError;
 use axe_runtime::run::Job;
-use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// A box of a tensor.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
-pub struct Part {
-    /// Its first element.
-    pub origin: Vec<u64>,
-    /// Its extents.
-    pub shape: Vec<u64>,
-}
-
-impl std::fmt::Display for Part {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let ranges = self.origin.iter().zip(&self.shape);
-        let ranges: Vec<_> = ranges
-            .map(|(from, count)| format!("{from}..{}", from + count))
-            .collect();
-        write!(f, "[{}]", ranges.join(", "))
-    }
-}
+use crate::boxes::Part;
 
 /// Makes a job expect the results of the CPU reference, unless the request says what to expect of every output.
 ///
