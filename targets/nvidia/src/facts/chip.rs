@@ -1,6 +1,6 @@
 //! Chips: limits of a CTA, what instructions there are, and how fast they are.
 
-use super::rates::{MmaRates, WgmmaRates};
+use super::rates::{AttentionRates, MmaRates, WgmmaRates};
 
 /// Registers of a multiprocessor of every chip here (CUDA C++ Programming Guide, "Technical Specifications per Compute
 /// Capability"). A thread's are counted in eights.
@@ -38,6 +38,8 @@ pub struct Chip {
     pub mma: MmaRates,
     /// How fast those by wgmma are, where it has that.
     pub wgmma: Option<WgmmaRates>,
+    /// How fast attention in one kernel is, where it has wgmma.
+    pub attention: Option<AttentionRates>,
 }
 
 impl Chip {
@@ -64,6 +66,7 @@ pub const CHIPS: [Chip; 4] = [
         clustered: 0,
         mma: MmaRates::USUAL,
         wgmma: None,
+        attention: None,
     },
     Chip {
         name: "sm_86",
@@ -76,6 +79,7 @@ pub const CHIPS: [Chip; 4] = [
         clustered: 0,
         mma: MmaRates::USUAL,
         wgmma: None,
+        attention: None,
     },
     Chip {
         name: "sm_89",
@@ -88,6 +92,7 @@ pub const CHIPS: [Chip; 4] = [
         clustered: 0,
         mma: MmaRates::USUAL,
         wgmma: None,
+        attention: None,
     },
     Chip {
         name: "sm_90a",
@@ -100,6 +105,7 @@ pub const CHIPS: [Chip; 4] = [
         clustered: 120,
         mma: MmaRates::USUAL,
         wgmma: Some(WgmmaRates::H200),
+        attention: Some(AttentionRates::H200),
     },
 ];
 

@@ -110,3 +110,46 @@ impl WgmmaRates {
         block_added: 130.0,
     };
 }
+
+/// Rates of attention in one kernel: a warp that copies, and warpgroups that multiply and form exponentials.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AttentionRates {
+    /// Products of 16-bit floats that a multiprocessor forms in a clock by wgmma (H100 white paper: 512 for each of 4 tensor
+    /// cores), less what it loses to its power.
+    pub products: f64,
+    /// `ex2` of a multiprocessor in a clock (CUDA C++ Programming Guide, "Arithmetic Instructions": 16).
+    pub exponentials: f64,
+    /// Lanes of a multiprocessor.
+    pub lanes: f64,
+    /// Bytes that the chip reads from memory in a clock without tiles waiting for them. Of an H200's 2500 at the clocks of such
+    /// kernels; measured: causal kernels that read 1230 are not slower for it, those that read 1850 and more take 1.1 to 1.2
+    /// times as long.
+    pub memory_bytes: f64,
+    /// Clocks of a block of keys beside its products, exponentials and reads: barriers, and waits for the first scores.
+    pub block: f64,
+    /// How much longer a block takes where a second loop masks the diagonal. Measured, not explained: 1.07 to 1.23 for heads of
+    /// 64 and 128, 2048 to 16384 places, blocks of 160 to 224 keys beside 128; spills of up to 60 bytes are part of it.
+    pub second_loop: f64,
+    /// Clocks of a tile beside its blocks: the first scores, the last product, the store.
+    pub tile: f64,
+    /// Bytes of results that the threads of a multiprocessor store in a clock without shared memory, four beside each other.
+    /// Measured for heads of 256: 64 keys are quicker than 80, which need it, for 2048 places, and not for 8192.
+    pub stored_bytes: f64,
+    /// Clocks between kernels that wait for each other.
+    pub kernel_gap: f64,
+}
+
+impl AttentionRates {
+    /// Of an H200.
+    pub const H200: Self = Self {
+        products: 1850.0,
+        exponentials: 16.0,
+        lanes: 128.0,
+        memory_bytes: 1500.0,
+        block: 700.0,
+        second_loop: 1.12,
+        tile: 2500.0,
+        stored_bytes: 8.0,
+        kernel_gap: 2500.0,
+    };
+}

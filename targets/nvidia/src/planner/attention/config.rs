@@ -18,6 +18,8 @@ const OTHER_REGISTERS: i64 = 32;
 /// Registers more where threads store results themselves: the places of their rows. Measured: heads of 128 with 192 keys, which leave
 /// none, take 1.02 times as long as with 176.
 const PLACE_REGISTERS: i64 = 8;
+/// Instructions for a score beside its exponential: scale, maximum, sum, conversion.
+const INSTRUCTIONS: f64 = 3.5;
 
 /// What is computed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -135,9 +137,11 @@ impl Config {
     /// come first, each of the problems that CTAs work on at a time has its own read from memory.
     #[must_use]
     pub fn by_problem(self, problem: &Problem, chip: &Chip) -> bool {
-        // A row of a block's keys and values for each row of queries that it is multiplied by.
-        let read = PRODUCTS * BYTES as f64 / self.rows() as f64;
-        read * problem.batch.min(chip.multiprocessors) as f64 > MEMORY_BYTES
+        chip.attention.is_some_and(|rates| {
+            // A row of a block's keys and values for each row of queries that it is multiplied by.
+            let read = rates.products * BYTES as f64 / self.rows() as f64;
+            read * problem.batch.min(chip.multiprocessors) as f64 > rates.memory_bytes
+        })
     }
 
     /// Whether a chip has the memory and the registers.
@@ -151,20 +155,24 @@ impl Config {
             && self.thread_registers(problem) + places <= self.registers()[1].min(THREAD_REGISTERS)
     }
 
-    /// Clocks that it is predicted to take.
+    /// Clocks that it is predicted to take; infinitely many on a chip without the instructions.
     ///
     /// A block takes as long as its products, its exponentials and sums, or its reads, whichever is longest, and some of the
     /// others beside: two consumers hide each other's work in part.
     #[must_use]
     pub fn clocks(self, problem: &Problem, chip: &Chip) -> f64 {
+        let Some(rates) = &chip.attention else {
+            return f64::INFINITY;
+        };
         let (rows, keys) = (self.rows() as f64, self.keys as f64);
         let width = (problem.depth + problem.columns) as f64;
-        let products = rows * keys * width / PRODUCTS;
+        let products = rows * keys * width / rates.products;
         let scores = rows
             * keys
-            * (1.0 / EXPONENTIALS + (INSTRUCTIONS + 2.0 * problem.masks as f64) / LANES);
-        let results = rows * problem.columns as f64 / LANES;
-        let reads = keys * width * BYTES as f64 / L2_BYTES;
+            * (1.0 / rates.exponentials
+                + (INSTRUCTIONS + 2.0 * problem.masks as f64) / rates.lanes);
+        let results = rows * problem.columns as f64 / rates.lanes;
+        let reads = keys * width * BYTES as f64 / chip.mma.l2_bytes;
         let others = scores + results;
         // A consumer that is alone multiplies, and then forms exponentials; several do so in turns.
         let exposed = match self.consumers {
@@ -172,7 +180,8 @@ impl Config {
             2 => 0.12,
             _ => 0.08,
         };
-        let mut block = products.max(others).max(reads) + exposed * others.min(products) + BLOCK;
+        let mut block =
+            products.max(others).max(reads) + exposed * others.min(products) + rates.block;
         let tiles = problem.batch * count(problem.rows, self.rows());
         let mut blocks = (problem.keys as f64 * problem.seen / keys).ceil().max(1.0);
         if let Some(start) = problem.causal {
@@ -186,7 +195,7 @@ impl Config {
             }
             if known.above {
                 // Masked blocks have a loop of their own, and all blocks take longer then.
-                block *= SECOND_LOOP;
+                block *= rates.second_loop;
             }
         }
         let waves = match problem.causal {
@@ -194,41 +203,13 @@ impl Config {
             None => count(tiles, chip.multiprocessors) as f64,
         };
         let tile = if self.stages_result(problem, chip) {
-            TILE
+            rates.tile
         } else {
-            TILE + (self.rows() * problem.columns * BYTES) as f64 / STORED
+            rates.tile + (self.rows() * problem.columns * BYTES) as f64 / rates.stored_bytes
         };
         waves * (blocks * block + tile) + chip.mma.overhead
     }
 }
-
-/// Products of 16-bit floats that a multiprocessor forms in a clock by wgmma (H100 white paper: 512 for each of 4 tensor cores),
-/// less what it loses to its power.
-const PRODUCTS: f64 = 1850.0;
-/// `ex2` of a multiprocessor in a clock (CUDA C++ Programming Guide, "Arithmetic Instructions": 16).
-const EXPONENTIALS: f64 = 16.0;
-/// Other instructions for a score: scale, maximum, sum, conversion.
-const INSTRUCTIONS: f64 = 3.5;
-/// Lanes of a multiprocessor.
-const LANES: f64 = 128.0;
-/// Bytes that a multiprocessor reads from L2 in a clock.
-const L2_BYTES: f64 = 40.0;
-/// Bytes that a chip reads from memory in a clock without tiles waiting for them. Of an H200's 2500 at the clocks of such kernels;
-/// measured: causal kernels that read 1230 are not slower for it, those that read 1850 and more take 1.1 to 1.2 times as long.
-const MEMORY_BYTES: f64 = 1500.0;
-/// Clocks of a block beside that: barriers, and waits for the first scores.
-const BLOCK: f64 = 700.0;
-/// What a block takes longer where a second loop masks the diagonal. Measured, not explained: 1.07 to 1.23 for heads of 64 and 128, 2048
-/// to 16384 places, blocks of 160 to 224 keys beside 128, on an H200; spills of up to 60 bytes are part of it.
-const SECOND_LOOP: f64 = 1.12;
-/// Clocks between kernels that wait for each other.
-const GAP: f64 = 2500.0;
-/// Clocks of a tile beside its blocks: the first scores, the last product, the store.
-const TILE: f64 = 2500.0;
-
-/// Bytes of results that the threads of a multiprocessor store in a clock without shared memory, four beside each other. Measured for heads
-/// of 256: 64 keys are quicker than 80, which need it, for 2048 places, and not for 8192.
-const STORED: f64 = 8.0;
 
 /// The configurations of a problem that a chip has, the quickest first.
 #[must_use]
@@ -304,15 +285,18 @@ pub fn configure(problem: &Problem, plan: &Plan, chip: &Chip) -> Result<Config, 
 /// Clocks of the three kernels that take its place: two products and rows between them, whose scores go through memory.
 #[must_use]
 pub fn apart(problem: &Problem, chip: &Chip) -> f64 {
+    let Some(rates) = &chip.attention else {
+        return 0.0;
+    };
     let tiles = problem.batch * count(problem.rows, 128);
     let busy = (tiles * count(problem.keys, 128)).min(chip.multiprocessors) as f64;
     let scores = problem.batch as f64 * problem.rows as f64 * problem.keys as f64;
     let width = (problem.depth + problem.columns) as f64;
     let padded = count(problem.rows, ROWS) as f64 * ROWS as f64 / problem.rows.max(1) as f64;
-    let products = scores * padded * width / PRODUCTS / busy;
+    let products = scores * padded * width / rates.products / busy;
     // f32 scores are written and read, weights written and read.
-    let moved = scores * (2 * 4 + 2 * BYTES) as f64 / (L2_BYTES / 2.0) / busy;
-    products + moved + 3.0 * (chip.mma.overhead + GAP)
+    let moved = scores * (2 * 4 + 2 * BYTES) as f64 / (chip.mma.l2_bytes / 2.0) / busy;
+    products + moved + 3.0 * (chip.mma.overhead + rates.kernel_gap)
 }
 
 /// The part of all pairs of row and key that some row of a tile of 128 sees, and the diagonal of a causal mask.
