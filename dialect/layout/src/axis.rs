@@ -9,6 +9,9 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::error::{Error, Result};
 
+/// Lanes of a warp, what the axis `lane` counts (PTX ISA, `WARP_SZ`).
+pub const WARP: usize = 32;
+
 /// One interned name; `key` holds its first eight bytes so that most comparisons need no string.
 struct Entry {
     name: &'static str,

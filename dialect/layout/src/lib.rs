@@ -115,7 +115,7 @@ mod tests;
 mod text;
 pub mod tools;
 
-pub use axis::Axis;
+pub use axis::{Axis, WARP};
 pub use coord::{Coord, Offset};
 pub use error::{Error, Kind, Result};
 pub use iter::{DYNAMIC, Iter};

@@ -3,7 +3,7 @@
 use axe_dialect::vocabulary::{AxisDeclaration, AxisKind, declare_axis, declare_space};
 
 /// Threads in a warp.
-pub const WARP: i64 = 32;
+pub const WARP: i64 = axe_layout::WARP as i64;
 /// Warps in a warpgroup (PTX ISA 9.7.15, wgmma).
 pub const WARPGROUP_WARPS: i64 = 4;
 /// Threads in a warpgroup.

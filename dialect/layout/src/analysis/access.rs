@@ -1,13 +1,11 @@
 //! Accesses: the addresses that the lanes of a warp ask for with one instruction.
 
-use crate::axis::Axis;
+use crate::axis::{Axis, WARP};
 use crate::error::{Error, Result};
 use crate::layout::Layout;
 use crate::linear::{Table, table_of_layout};
 use crate::swizzle::Swizzle;
 
-/// Lanes of a warp.
-const WARP: usize = 32;
 /// Bytes of the widest access of a lane (PTX ISA, "Vectors as Operands": `.v4.b32`).
 pub(super) const MAX_BYTES: i64 = 16;
 

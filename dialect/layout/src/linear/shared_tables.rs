@@ -14,12 +14,11 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::relayout::{Table, colour};
 use crate::analysis::{BankCost, WarpAccess};
+use crate::axis::WARP;
 use crate::error::{Error, Result};
 
 /// Bytes that all banks serve at once.
 const ROW_BYTES: usize = 128;
-/// Lanes of a warp.
-const WARP: usize = 32;
 /// Registers of all lanes that a plan may have.
 const MAX_ENTRIES: usize = 1 << 20;
 

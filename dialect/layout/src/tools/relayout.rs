@@ -9,10 +9,7 @@ use crate::linear::{
     SharedTablePlan, Table, check_tables, distribution_of_layout, relayout_tables, shared_plan,
     shared_tables, table_of_layout, warp_shuffle,
 };
-use crate::{Axis, Layout};
-
-/// Lanes of a warp.
-const WARP: usize = 32;
+use crate::{Axis, Layout, WARP};
 
 /// A way from one distribution to another.
 #[derive(Debug)]
