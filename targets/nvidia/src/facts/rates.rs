@@ -125,6 +125,9 @@ pub struct AttentionRates {
     /// kernels; measured: causal kernels that read 1230 are not slower for it, those that read 1850 and more take 1.1 to 1.2
     /// times as long.
     pub memory_bytes: f64,
+    /// The part of a block's shorter work that the longer does not hide, with one, two and three warpgroups: one that is alone multiplies
+    /// and then forms exponentials; several do so in turns.
+    pub exposed: [f64; 3],
     /// Clocks of a block of keys beside its products, exponentials and reads: barriers, and waits for the first scores.
     pub block: f64,
     /// How much longer a block takes where a second loop masks the diagonal. Measured, not explained: 1.07 to 1.23 for heads of
@@ -146,6 +149,7 @@ impl AttentionRates {
         exponentials: 16.0,
         lanes: 128.0,
         memory_bytes: 1500.0,
+        exposed: [0.6, 0.12, 0.08],
         block: 700.0,
         second_loop: 1.12,
         tile: 2500.0,

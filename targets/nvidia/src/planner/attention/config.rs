@@ -174,11 +174,11 @@ impl Config {
         let results = rows * problem.columns as f64 / rates.lanes;
         let reads = keys * width * BYTES as f64 / chip.mma.l2_bytes;
         let others = scores + results;
-        // A consumer that is alone multiplies, and then forms exponentials; several do so in turns.
+        let [one, two, three] = rates.exposed;
         let exposed = match self.consumers {
-            1 => 0.6,
-            2 => 0.12,
-            _ => 0.08,
+            1 => one,
+            2 => two,
+            _ => three,
         };
         let mut block =
             products.max(others).max(reads) + exposed * others.min(products) + rates.block;
