@@ -13,7 +13,7 @@ use axe_trn::program::{Alu, Program};
 use melior::ir::operation::OperationLike;
 use std::collections::BTreeMap;
 
-type Declines = Vec<(&'static str, String)>;
+pub(super) type Declines = Vec<(&'static str, String)>;
 
 impl Planner {
     /// Says what the operators of a group became.
@@ -51,7 +51,7 @@ impl Planner {
         self.say(program, &decisions);
     }
 
-    fn say(&self, program: &Program, decisions: &[report::Decision<'_>]) {
+    pub(super) fn say(&self, program: &Program, decisions: &[report::Decision<'_>]) {
         report::remarks(&program.name, decisions);
         if self.explain {
             eprint!("{}", report::explain(&program.name, decisions));
@@ -59,7 +59,7 @@ impl Planner {
     }
 }
 
-fn decision<'c>(
+pub(super) fn decision<'c>(
     op: Op<'c>,
     schedule: &'static str,
     declines: Declines,

@@ -4,6 +4,7 @@
 //! group of operators, and one `trn.kernel` a group. Groups are [`axe_passes::fuse`]'s; a group is read as a graph of
 //! values ([`read`], [`body`]), which [`axe_trn::plan`] makes a program of; [`crate::write`] writes it.
 
+mod attention;
 mod body;
 mod explain;
 mod product;
@@ -62,11 +63,8 @@ impl<'c> Kernels<'c> for Planner {
         single::turn_reductions(ops)
     }
 
-    fn takes(&self, _: &Attention<'c>) -> Result<(), String> {
-        Err(format!(
-            "there is no kernel of attention for {} yet",
-            self.chip.name
-        ))
+    fn takes(&self, found: &Attention<'c>) -> Result<(), String> {
+        self.takes_attention(found)
     }
 
     fn declined(&self, declined: &Declined<'c>) {
@@ -109,10 +107,7 @@ impl<'c> Kernels<'c> for Planner {
                     name(op)
                 ),
             )),
-            Root::Attention(op) => Err(PassError::new(
-                op.location(),
-                "there is no kernel of attention",
-            )),
+            Root::Attention(_) => self.attention(frame, builder, group),
         }
     }
 }

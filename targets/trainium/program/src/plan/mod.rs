@@ -10,7 +10,7 @@ pub mod rows;
 mod simplify;
 mod values;
 
-pub use attention::{Attention, attention_bound};
+pub use attention::{Attention, Digit, Strided, Tensors, attention_bound};
 pub use matmul::{Blocks, Fused, Lead, Matmul, bound};
 pub use operand::Order;
 

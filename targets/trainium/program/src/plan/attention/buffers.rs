@@ -1,6 +1,7 @@
 //! What a kernel of attention keeps on chip: buffers in which steps, or heads, take turns.
 
-use super::Attention;
+use super::tensor::Tensor;
+use super::{Attention, Tensors};
 use crate::facts::chip::{Chip, Generation};
 use crate::facts::memory::{MOVING_COLUMNS, PARTITIONS};
 use crate::plan::operand::Order;
@@ -17,10 +18,10 @@ const UNSEEN: f64 = -1e30;
 
 /// The tensors and the buffers of a kernel.
 pub(super) struct Buffers {
-    pub q: Tile,
-    pub k: Tile,
-    pub v: Tile,
-    pub result: Tile,
+    pub q: Tensor,
+    pub k: Tensor,
+    pub v: Tensor,
+    pub result: Tensor,
     /// Keys of a head, transposed, and a row of ones where queries have a row of what is subtracted.
     pub kt: Tile,
     /// Values of a head, chunks of 128 keys side by side, and a column of ones.
@@ -63,11 +64,7 @@ pub(super) fn turned_by_products(order: Order, chip: &Chip) -> bool {
 
 impl Buffers {
     /// Declares the arguments, makes the buffers, and fills in what stays.
-    pub fn new(b: &mut Builder, a: &Attention, chip: &Chip) -> Self {
-        let shape = |order: Order, columns: i64| {
-            let [rows, width] = order.shape(a.dim, columns);
-            [a.heads * rows, width]
-        };
+    pub fn new(b: &mut Builder, a: &Attention, tensors: &Tensors, chip: &Chip) -> Self {
         let chunks = (a.keys + PARTITIONS - 1) / PARTITIONS;
         let blocks = (a.keys + BLOCK - 1) / BLOCK;
         let (turns, steps) = (a.head_turns(), a.step_turns());
@@ -79,10 +76,10 @@ impl Buffers {
             false => DType::F32,
         };
         let buffers = Self {
-            q: b.input("q", &shape(a.q, a.queries), dtype),
-            k: b.input("k", &shape(a.k, a.keys), dtype),
-            v: b.input("v", &[a.heads * a.keys, a.dim], dtype),
-            result: b.output("result", &[a.heads * a.queries, a.dim], dtype),
+            q: Tensor::new(b, "q", (&tensors.q, a.queries), a),
+            k: Tensor::new(b, "k", (&tensors.k, a.keys), a),
+            v: Tensor::new(b, "v", (&tensors.v, a.keys), a),
+            result: Tensor::new(b, "result", (&tensors.result, a.queries), a),
             kt: sbuf(b, "kt", &[depth, turns, chunks * PARTITIONS], dtype),
             values: sbuf(b, "values", &[PARTITIONS, turns, chunks, a.dim + 1], dtype),
             qt: sbuf(b, "qt", &[depth, steps, BLOCK], dtype),

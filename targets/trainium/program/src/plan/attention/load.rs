@@ -1,8 +1,8 @@
 //! Loads of a kernel of attention: queries of a step, keys and values of a head, transposed where they lie the other way.
 
 use super::buffers::BLOCK;
-use super::second::tiles_of;
 use super::steps::{Kernel, Step, tiles};
+use super::tensor::Tensor;
 use crate::facts::memory::PARTITIONS;
 use crate::plan::operand::{Order, evict};
 use crate::plan::parts;
@@ -11,10 +11,9 @@ use crate::program::{Builder, Expr, Op, View};
 
 /// Columns of a tensor that are loaded as columns of a tile in SBUF.
 struct Columns<'a> {
-    tensor: &'a Tile,
-    /// The first row of the tensor, of the head.
-    row: Expr,
-    /// The first column of the head.
+    tensor: &'a Tensor,
+    head: &'a Expr,
+    /// The first of the head's queries or keys.
     first: Expr,
     count: i64,
     into: &'a Tile,
@@ -31,7 +30,7 @@ impl Kernel<'_> {
         let turn = step.turns[1].clone();
         let columns = Columns {
             tensor: &buffers.q,
-            row: step.head.clone().times(a.q.shape(a.dim, a.queries)[0]),
+            head: &step.head,
             first: step.first.clone(),
             count: step.queries,
             into: &buffers.qt,
@@ -45,10 +44,9 @@ impl Kernel<'_> {
     pub fn load_keys(&self, b: &mut Builder, step: &Step) {
         let (a, buffers) = (self.attention, &self.buffers);
         let turn = step.turns[0].clone();
-        let row = step.head.clone().times(a.k.shape(a.dim, a.keys)[0]);
         let columns = |first: Expr, count: i64, bank: Expr| Columns {
             tensor: &buffers.k,
-            row: row.clone(),
+            head: &step.head,
             first: first.clone(),
             count,
             into: &buffers.kt,
@@ -76,14 +74,15 @@ impl Kernel<'_> {
         let (whole, tail) = (a.keys / PARTITIONS, a.keys % PARTITIONS);
         for (chunk, count, keys) in [(0, whole, PARTITIONS), (whole, 1, tail)] {
             if count > 0 && keys > 0 {
-                let row = step.head.clone().times(a.keys).plus(chunk * PARTITIONS);
+                let row = Expr::from(chunk * PARTITIONS);
                 let into = buffers.values.part([
                     (0.into(), keys),
                     (step.turns[0].clone(), 1),
                     (chunk.into(), count),
                     (0.into(), a.dim),
                 ]);
-                b.dma_copy(into, tiles_of(&buffers.v, row, (count, keys, a.dim)));
+                let size = (count, keys, a.dim);
+                b.dma_copy(into, buffers.v.tiles(&step.head, &row, size));
             }
         }
     }
@@ -91,19 +90,18 @@ impl Kernel<'_> {
     fn load_columns(&self, b: &mut Builder, order: Order, columns: &Columns<'_>) {
         let dim = self.attention.dim;
         if order == Order::KMajor {
-            let from = (columns.first.clone(), columns.count);
-            let from = columns.tensor.part([(columns.row.clone(), dim), from]);
+            let size = [columns.count, dim];
+            let from = columns.tensor.columns(columns.head, &columns.first, size);
             return b.dma_copy(columns.into(0, columns.count, dim), from);
         }
         match &columns.rows {
             Some((rows, bank)) => self.turn_by_products(b, columns, (rows, bank)),
             None => {
                 for (tile, size) in tiles(columns.count) {
-                    let row = columns.row.clone().plus(columns.first.clone());
-                    let row = row.plus(tile * PARTITIONS);
+                    let row = columns.first.clone().plus(tile * PARTITIONS);
                     b.op(Op::DmaTranspose {
                         dst: columns.into(tile * PARTITIONS, size, dim),
-                        src: columns.tensor.part([(row, size), (0.into(), dim)]),
+                        src: columns.tensor.rows(columns.head, &row, [size, dim]),
                     });
                 }
             }
@@ -119,7 +117,6 @@ impl Kernel<'_> {
     ) {
         let (dim, turned) = (self.attention.dim, &self.buffers.turned);
         let (whole, tail) = (columns.count / PARTITIONS, columns.count % PARTITIONS);
-        let row = columns.row.clone().plus(columns.first.clone());
         for (tile, count, size) in [(0, whole, PARTITIONS), (whole, 1, tail)] {
             if count > 0 && size > 0 {
                 let into = [
@@ -128,10 +125,11 @@ impl Kernel<'_> {
                     (tile.into(), count),
                     (0.into(), dim),
                 ];
-                let row = row.clone().plus(tile * PARTITIONS);
+                let row = columns.first.clone().plus(tile * PARTITIONS);
+                let size = (count, size, dim);
                 b.dma_copy(
                     rows.part(into),
-                    tiles_of(columns.tensor, row, (count, size, dim)),
+                    columns.tensor.tiles(columns.head, &row, size),
                 );
             }
         }

@@ -15,6 +15,9 @@ mod load;
 mod passes;
 mod second;
 mod steps;
+mod tensor;
+
+pub use tensor::{Digit, Strided, Tensors};
 
 use super::operand::Order;
 use super::{Declined, chip};
@@ -30,7 +33,7 @@ const MAX_EXTENT: i64 = 1 << 24;
 /// Attention of several heads, each of its own queries, keys and values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Attention {
-    /// Heads of all batches, one below the other in memory.
+    /// Heads of all batches.
     pub heads: i64,
     /// Queries of a head.
     pub queries: i64,
@@ -51,21 +54,37 @@ pub struct Attention {
 }
 
 impl Attention {
-    /// The program.
+    /// The program, of heads one below the other in memory.
     ///
     /// # Errors
     /// Extents below 1 or above 2^24, more than 128 elements a head, other types, a scale that is not positive, causal
     /// attention of other numbers of queries and keys, a chip that is not known; keys of a head that do not fit SBUF.
     pub fn plan(&self, name: &str, chip_name: &str) -> Result<Program, Declined> {
+        self.plan_of(name, chip_name, &Tensors::below(self))
+    }
+
+    /// The program, of tensors that lie anyhow.
+    ///
+    /// # Errors
+    /// As [`Self::plan`]; tensors that are not of these heads, or whose rows no transfer reads.
+    pub fn plan_of(
+        &self,
+        name: &str,
+        chip_name: &str,
+        tensors: &Tensors,
+    ) -> Result<Program, Declined> {
         let chip = chip(chip_name)?;
         self.check()?;
+        if let Some(why) = tensors.declined(self) {
+            return Err(Declined::Invalid(why));
+        }
         let (needed, room) = (self.head_bytes(), chip.sbuf_bytes);
         if needed > room {
             return Err(Declined::DoesNotFit(format!(
                 "'kt' and 'values' of a head do not fit sbuf: {room} bytes a partition, {needed} are needed"
             )));
         }
-        let program = steps::program(self, name, chip);
+        let program = steps::program(self, tensors, name, chip);
         if let Some(violation) = rules::check(&program).into_iter().next() {
             return Err(Declined::Invalid(violation.to_string()));
         }

@@ -4,7 +4,7 @@ use super::buffers::{BLOCK, TILES};
 use super::steps::{Chunk, Kernel, Step};
 use crate::facts::memory::PARTITIONS;
 use crate::program::build::Tile;
-use crate::program::{Accumulate, Axis, Builder, Expr, Function, Op, Space, View};
+use crate::program::{Accumulate, Builder, Expr, Function, Op, Space};
 use axe_package::DType;
 
 impl Kernel<'_> {
@@ -160,29 +160,11 @@ impl Kernel<'_> {
                 reduce: None,
             });
         }
-        let row = step.head.clone().times(a.queries);
-        let row = row.plus(step.first.clone()).plus(first * PARTITIONS);
+        let row = step.first.clone().plus(first * PARTITIONS);
+        let size = (count, queries, a.dim);
         b.dma_copy(
-            tiles_of(&self.buffers.result, row, (count, queries, a.dim)),
+            self.buffers.result.tiles(&step.head, &row, size),
             out.all(),
         );
-    }
-}
-
-/// Rows of a tensor as `[rows of a tile, tiles, columns]`.
-pub(super) fn tiles_of(tensor: &Tile, row: Expr, (tiles, rows, columns): (i64, i64, i64)) -> View {
-    let along = |dimension, size, step| Axis {
-        of: Some(dimension),
-        size,
-        step,
-    };
-    View {
-        buffer: tensor.buffer(),
-        origin: vec![row, 0.into()],
-        axes: vec![
-            along(0, rows, 1),
-            along(0, tiles, PARTITIONS),
-            along(1, columns, 1),
-        ],
     }
 }

@@ -1,6 +1,6 @@
 //! The order of a kernel of attention: heads, and steps of 512 queries, each with the first pass of a later one beside it.
 
-use super::Attention;
+use super::{Attention, Tensors};
 use super::buffers::{BLOCK, Buffers, TILES};
 use crate::facts::chip::Chip;
 use crate::facts::memory::PARTITIONS;
@@ -173,9 +173,14 @@ impl Attention {
 }
 
 /// The kernel.
-pub(super) fn program(attention: &Attention, name: &str, chip: &Chip) -> Program {
+pub(super) fn program(
+    attention: &Attention,
+    tensors: &Tensors,
+    name: &str,
+    chip: &Chip,
+) -> Program {
     let mut b = Builder::new(name, chip.name);
-    let buffers = Buffers::new(&mut b, attention, chip);
+    let buffers = Buffers::new(&mut b, attention, tensors, chip);
     let kernel = Kernel { attention, buffers };
     kernel.begin(&mut b);
     // The last heads have fewer heads after them.
