@@ -2,29 +2,37 @@
 
 mod attended;
 
-use attended::{PLAIN, expected, operands};
+use attended::{PLAIN, expected, gathered, grouped, in_memory, operands};
 use axe_package::DType;
 use axe_trn::facts::chip::{CHIPS, chip};
-use axe_trn::plan::{Attention, Order, attention_bound};
+use axe_trn::plan::{Attention, Digit, Order, Strided, Tensors, attention_bound};
 use axe_trn::program::Program;
 use axe_trn::run::{execute, memory};
 use axe_trn::{rules, sync, time};
 
-/// Executes the program with all rules, and compares rows of each tile.
-fn check(a: &Attention, program: &Program, spread: f32) {
+/// Executes the program with all rules; what it wrote.
+fn outputs(a: &Attention, program: &Program, inputs: [&[f32]; 3]) -> Vec<f32> {
     assert_eq!(rules::check(program), [], "{a:?}");
-    let [q, k, v] = operands(a, spread);
-    let inputs = [&q, &k, &v].map(|values| memory::encode(a.dtype, values));
+    let inputs = inputs.map(|values| memory::encode(a.dtype, values));
     let outcome = execute(program, &inputs).unwrap();
     assert!(
         outcome.findings.is_empty(),
         "{a:?}: {}",
         outcome.findings[0]
     );
-    let got = memory::decode(a.dtype, &outcome.outputs[0]);
+    let trace = sync::trace(program).unwrap();
+    assert!(
+        sync::hazards(&trace, &sync::semaphores(&trace)).is_empty(),
+        "{a:?}"
+    );
+    memory::decode(a.dtype, &outcome.outputs[0])
+}
+
+/// Compares rows of each tile of `[heads, queries, dim]`.
+fn compare(a: &Attention, operands: [&[f32]; 3], got: &[f32]) {
     for head in 0..a.heads {
         for query in (0..a.queries).filter(|query| query % 37 == 0 || query + 1 == a.queries) {
-            let want = expected(a, [&q, &k, &v], head, query);
+            let want = expected(a, operands, head, query);
             for (x, want) in want.iter().enumerate() {
                 let got = f64::from(got[((head * a.queries + query) * a.dim) as usize + x]);
                 let error = (got - want).abs();
@@ -35,11 +43,76 @@ fn check(a: &Attention, program: &Program, spread: f32) {
             }
         }
     }
-    let trace = sync::trace(program).unwrap();
-    assert!(
-        sync::hazards(&trace, &sync::semaphores(&trace)).is_empty(),
-        "{a:?}"
-    );
+}
+
+fn check(a: &Attention, program: &Program, spread: f32) {
+    let [q, k, v] = operands(a, spread);
+    let got = outputs(a, program, [&q, &k, &v]);
+    compare(a, [&q, &k, &v], &got);
+}
+
+#[test]
+fn heads_lie_anyhow() {
+    for (chip, causal) in [("trn1", true), ("trn2", false)] {
+        let a = Attention {
+            heads: 8,
+            queries: 140,
+            keys: 140,
+            dim: 40,
+            causal,
+            ..PLAIN
+        };
+        let tensors = grouped(&a);
+        let program = a.plan_of("attention", chip, &tensors).unwrap();
+        let [q, k, v] = in_memory(&a, &tensors);
+        let got = outputs(&a, &program, [&q, &k, &v]);
+        let of = |strided, rows, memory: &[f32]| gathered(&a, strided, rows, memory);
+        compare(
+            &a,
+            [
+                &of(&tensors.q, a.queries, &q),
+                &of(&tensors.k, a.keys, &k),
+                &of(&tensors.v, a.keys, &v),
+            ],
+            &of(&tensors.result, a.queries, &got),
+        );
+    }
+}
+
+#[test]
+fn tensors_that_no_transfer_reads_are_declined() {
+    let a = Attention { heads: 2, ..PLAIN };
+    let plain = || Tensors::below(&a);
+    let why = |tensors: Tensors| {
+        a.plan_of("attention", "trn1", &tensors)
+            .unwrap_err()
+            .to_string()
+    };
+    let wide = |strided: Strided| Strided {
+        elements: 2 * strided.elements,
+        column: 2,
+        row: 2 * strided.row,
+        heads: strided
+            .heads
+            .iter()
+            .map(|digit| Digit {
+                stride: 2 * digit.stride,
+                ..*digit
+            })
+            .collect(),
+    };
+    let v = wide(plain().v);
+    assert!(why(Tensors { v, ..plain() }).contains("each of the values do not follow"));
+    let k = Strided {
+        row: 65,
+        ..plain().k
+    };
+    assert!(why(Tensors { k, ..plain() }).contains("the keys lie in no row-major tensor"));
+    let result = Strided {
+        heads: Vec::new(),
+        ..plain().result
+    };
+    assert!(why(Tensors { result, ..plain() }).contains("the results of several heads are one"));
 }
 
 #[test]

@@ -152,10 +152,42 @@ fn planned_attention(chip: &str, dim: i64) -> Sample {
     }
 }
 
+/// Heads of queries that share keys and values, `[batch, rows, heads, dim]`.
+fn grouped_attention(chip: &str) -> Sample {
+    let a = Attention {
+        heads: 8,
+        queries: 130,
+        keys: 140,
+        dim: 32,
+        ..attended::PLAIN
+    };
+    let tensors = attended::grouped(&a);
+    let given = attended::in_memory(&a, &tensors);
+    let [q, k, v] = [
+        (&tensors.q, a.queries, 0),
+        (&tensors.k, a.keys, 1),
+        (&tensors.v, a.keys, 2),
+    ]
+    .map(|(strided, rows, at): (_, _, usize)| attended::gathered(&a, strided, rows, &given[at]));
+    let rows = (0..a.heads).flat_map(|head| (0..a.queries).map(move |row| (head, row)));
+    let elements = rows.flat_map(|(head, row)| attended::expected(&a, [&q, &k, &v], head, row));
+    let places = attended::places(&a, &tensors.result, a.queries);
+    let mut expected = vec![0.0; places.len()];
+    for (at, element) in places.into_iter().zip(elements) {
+        expected[at] = element;
+    }
+    Sample {
+        program: a.plan_of("attention", chip, &tensors).unwrap(),
+        inputs: given.iter().map(|of| memory::encode(a.dtype, of)).collect(),
+        expected: vec![expected],
+        tolerance: 1e-2,
+    }
+}
+
 fn planned_ones(chip: &str) -> Vec<Sample> {
     // What is subtracted is a row of the queries, and a row of its own.
-    let attention = [40, 128].map(|dim| planned_attention(chip, dim));
-    [planned(chip)].into_iter().chain(attention).collect()
+    let [narrow, wide] = [40, 128].map(|dim| planned_attention(chip, dim));
+    vec![planned(chip), narrow, wide, grouped_attention(chip)]
 }
 
 #[test]

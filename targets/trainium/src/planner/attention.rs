@@ -53,10 +53,25 @@ impl Problem {
             strided(what, read, (rows, extent), columns)
         };
         let tensors = Tensors {
-            q: of("queries", &found.queries, (Var::Row, extents.rows), Var::Depth)?,
+            q: of(
+                "queries",
+                &found.queries,
+                (Var::Row, extents.rows),
+                Var::Depth,
+            )?,
             k: of("keys", &found.keys, (Var::Key, extents.keys), Var::Depth)?,
-            v: of("values", &found.values, (Var::Key, extents.keys), Var::Column)?,
-            result: of("results", &found.result, (Var::Row, extents.rows), Var::Column)?,
+            v: of(
+                "values",
+                &found.values,
+                (Var::Key, extents.keys),
+                Var::Column,
+            )?,
+            result: of(
+                "results",
+                &found.result,
+                (Var::Row, extents.rows),
+                Var::Column,
+            )?,
         };
         let order = |tensor: &Strided, rows| {
             // What lies in neither order is refused with the others.
@@ -100,9 +115,14 @@ fn strided(
     let others = read.steps.iter().map(|step| step.digit);
     let mut heads = others.filter(|digit| ![rows.0, columns.0].contains(&digit.var));
     if heads.any(|digit| digit.var != Var::Batch) {
-        return Err(format!("{what} depend on more than heads, rows and columns"));
+        return Err(format!(
+            "{what} depend on more than heads, rows and columns"
+        ));
     }
-    let of_batch = read.steps.iter().filter(|step| step.digit.var == Var::Batch);
+    let of_batch = read
+        .steps
+        .iter()
+        .filter(|step| step.digit.var == Var::Batch);
     let shape = TensorType::of_value(read.tensor).map(|tensor| tensor.shape);
     Ok(Strided {
         elements: shape.unwrap_or_default().iter().product(),
@@ -125,7 +145,9 @@ fn slope(found: &Found<'_>) -> Result<f64, String> {
         return Ok(slope);
     }
     if !found.inputs.is_empty() {
-        return Err("its scores read a mask or a bias in memory, and masks are of indices alone".to_owned());
+        return Err(
+            "its scores read a mask or a bias in memory, and masks are of indices alone".to_owned(),
+        );
     }
     if terms.any(bare, true, &|term| matches!(term, Term::Index(_))) {
         return Err("its mask is no comparison of a query's index with a key's".to_owned());
@@ -207,7 +229,11 @@ impl Planner {
             .plan(&frame.name("attention"), self.chip.name)
             .map_err(error)?;
         self.report_attention(&program, &found);
-        let shapes = |role| program.with_role(role).map(|(_, buffer)| buffer.shape.clone());
+        let shapes = |role| {
+            program
+                .with_role(role)
+                .map(|(_, buffer)| buffer.shape.clone())
+        };
         let values = [&found.queries, &found.keys, &found.values];
         let mut inputs = Vec::new();
         for (read, shape) in values.into_iter().zip(shapes(Role::Input)) {
@@ -228,7 +254,9 @@ impl Planner {
 
     /// Says what the operators became.
     fn report_attention(&self, program: &Program, found: &Found<'_>) {
-        let Some(block) = found.op.block() else { return };
+        let Some(block) = found.op.block() else {
+            return;
+        };
         let all = walk::operations(block).into_iter();
         let inner = all.filter(|op| found.inner.contains(&(op.to_raw().ptr as usize)));
         let decisions: Vec<_> = inner
@@ -256,10 +284,16 @@ fn became(op: Op<'_>, is_second: bool) -> (&'static str, Declines) {
             ),
         ),
         _ if is_product(op) => ("nc_matmul", Vec::new()),
-        ops::REDUCE if op.attribute("combiner").is_ok_and(|own| own.to_string().contains("max")) => (
-            "tensor_reduce",
-            not("activation", "its registers add, and this is maximum"),
-        ),
+        ops::REDUCE
+            if op
+                .attribute("combiner")
+                .is_ok_and(|own| own.to_string().contains("max")) =>
+        {
+            (
+                "tensor_reduce",
+                not("activation", "its registers add, and this is maximum"),
+            )
+        }
         ops::REDUCE => (
             "nc_matmul",
             not(

@@ -1,7 +1,7 @@
 //! Attention in f64, from its definition.
 
 use axe_package::DType;
-use axe_trn::plan::{Attention, Order};
+use axe_trn::plan::{Attention, Digit, Order, Strided, Tensors};
 use axe_trn::run::memory;
 
 /// One head, whose sizes tests change.
@@ -61,4 +61,61 @@ pub fn operands(a: &Attention, spread: f32) -> [Vec<f32>; 3] {
         let spread = if seed < 3 { spread } else { 1.0 };
         tensor(a, a.heads * rows * a.dim, seed, spread)
     })
+}
+
+/// `[batch, rows, heads, dim]`, each of whose heads so many heads of queries share.
+fn interleaved(batch: i64, rows: i64, heads: i64, shared: i64, dim: i64) -> Strided {
+    let digit = |every, extent, stride| Digit {
+        every,
+        extent,
+        stride,
+    };
+    Strided {
+        elements: batch * rows * heads * dim,
+        heads: vec![
+            digit(heads * shared, batch, rows * heads * dim),
+            digit(shared, heads, dim),
+        ],
+        row: heads * dim,
+        column: 1,
+    }
+}
+
+/// Two problems of four heads as `[batch, rows, heads, dim]`, two heads of keys and of values for them.
+pub fn grouped(a: &Attention) -> Tensors {
+    assert_eq!((a.heads, a.q, a.k), (8, Order::KMinor, Order::KMinor));
+    Tensors {
+        q: interleaved(2, a.queries, 4, 1, a.dim),
+        k: interleaved(2, a.keys, 2, 2, a.dim),
+        v: interleaved(2, a.keys, 2, 2, a.dim),
+        result: interleaved(2, a.queries, 4, 1, a.dim),
+    }
+}
+
+/// Where in memory the elements of `[heads, rows, dim]` lie.
+pub fn places(a: &Attention, strided: &Strided, rows: i64) -> Vec<usize> {
+    let begin = |head: i64| -> i64 {
+        let of = |digit: &Digit| head / digit.every % digit.extent * digit.stride;
+        strided.heads.iter().map(of).sum()
+    };
+    let mut all = Vec::new();
+    for head in 0..a.heads {
+        for row in 0..rows {
+            let row = begin(head) + row * strided.row;
+            all.extend((0..a.dim).map(|x| (row + x * strided.column) as usize));
+        }
+    }
+    all
+}
+
+/// Numbers in memory as heads one below the other, `[heads, rows, dim]`.
+pub fn gathered(a: &Attention, strided: &Strided, rows: i64, memory: &[f32]) -> Vec<f32> {
+    let places = places(a, strided, rows).into_iter();
+    places.map(|at| memory[at]).collect()
+}
+
+/// Queries, keys and values as they lie in memory.
+pub fn in_memory(a: &Attention, tensors: &Tensors) -> [Vec<f32>; 3] {
+    [(&tensors.q, 1), (&tensors.k, 2), (&tensors.v, 3)]
+        .map(|(strided, seed)| tensor(a, strided.elements, seed, 1.0))
 }

@@ -162,9 +162,6 @@ impl Kernel<'_> {
         }
         let row = step.first.clone().plus(first * PARTITIONS);
         let size = (count, queries, a.dim);
-        b.dma_copy(
-            self.buffers.result.tiles(&step.head, &row, size),
-            out.all(),
-        );
+        b.dma_copy(self.buffers.result.tiles(&step.head, &row, size), out.all());
     }
 }

@@ -1,7 +1,7 @@
 //! The order of a kernel of attention: heads, and steps of 512 queries, each with the first pass of a later one beside it.
 
-use super::{Attention, Tensors};
 use super::buffers::{BLOCK, Buffers, TILES};
+use super::{Attention, Tensors};
 use crate::facts::chip::Chip;
 use crate::facts::memory::PARTITIONS;
 use crate::program::{Builder, Expr, Program};

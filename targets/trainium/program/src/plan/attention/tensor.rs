@@ -120,8 +120,7 @@ impl Strided {
             Role::Column => *extent == size[1],
             Role::Gap => *extent == 1,
         };
-        self.shape(size)
-            .is_some_and(|shape| shape.0.iter().all(of))
+        self.shape(size).is_some_and(|shape| shape.0.iter().all(of))
     }
 }
 
@@ -267,12 +266,7 @@ impl Tensor {
     }
 
     /// Rows as `[rows of a tile, tiles, columns]`.
-    pub fn tiles(
-        &self,
-        head: &Expr,
-        row: &Expr,
-        (tiles, rows, columns): (i64, i64, i64),
-    ) -> View {
+    pub fn tiles(&self, head: &Expr, row: &Expr, (tiles, rows, columns): (i64, i64, i64)) -> View {
         let along = [
             (Role::Row, rows, 1),
             (Role::Row, tiles, PARTITIONS),
