@@ -7,6 +7,7 @@
 //! | `permutation` or `dimensions` of `linalg.transpose`, `reduce` and `broadcast` that is no list of integers | reads a null attribute after its diagnostic (`parseDenseI64ArrayAttr`, LinalgOps.cpp) |
 //! | an iterator type of `linalg.generic` that is no string | casts it to one (`GenericOp::parse`) |
 //! | `from_elements` of a type with far more elements than operands | makes a vector of that many types |
+//! | `array<index: 1>` | asks `index` for its width (`DenseArrayAttr`'s parser takes it beside integers and floats) |
 //! | brackets thousands deep | recurses until the stack ends |
 //!
 //! Nothing that parses is refused: each check is on what the parser goes on to require, and the depth on what fits on a
@@ -62,6 +63,7 @@ pub fn refusal(text: &[u8]) -> Option<Refusal> {
     let mut lexer = Lexer::new(text);
     while let Some((at, token)) = lexer.next() {
         let refused = match token {
+            Token::Word(b"array") => source.array(lexer),
             Token::Word(name) => source.operation(name, lexer),
             Token::Sign(sign) => nest(&mut open, sign).then(|| Refusal {
                 at,
@@ -123,11 +125,23 @@ impl<'a> Text<'a> {
     }
 
     /// What follows, or what its definition says where it is an alias.
-    fn resolved(&self, rest: Lexer<'a>) -> Lexer<'a> {
-        let Some((_, Token::Alias(name))) = rest.clone().next() else {
-            return rest;
-        };
-        let aliases = self.aliases.get_or_init(|| {
+    fn resolved(&self, mut rest: Lexer<'a>) -> Lexer<'a> {
+        let mut followed = 0;
+        while let Some((_, Token::Alias(name))) = rest.clone().next() {
+            let aliases = self.aliases();
+            match aliases.get(name) {
+                // Those that go in circles are the parser's.
+                Some(&definition) if followed <= aliases.len() => rest = definition,
+                _ => break,
+            }
+            followed += 1;
+        }
+        rest
+    }
+
+    /// What follows the `=` of each alias.
+    fn aliases(&self) -> &HashMap<&'a [u8], Lexer<'a>> {
+        self.aliases.get_or_init(|| {
             let mut lexer = Lexer::new(self.text);
             let mut found = HashMap::new();
             while let Some((_, token)) = lexer.next() {
@@ -137,8 +151,19 @@ impl<'a> Text<'a> {
                 }
             }
             found
-        });
-        aliases.get(name).copied().unwrap_or(rest)
+        })
+    }
+
+    /// The type of the elements of an `array<i64: 1, 2>`.
+    fn array(&self, mut rest: Lexer<'a>) -> Option<Refusal> {
+        rest.next()
+            .filter(|&(_, token)| token == Token::Sign(b'<'))?;
+        let at = rest.clone().next()?.0;
+        let (_, element) = self.resolved(rest).next()?;
+        (element == Token::Word(b"index")).then(|| Refusal {
+            at,
+            message: "expected integer or float type, got: 'index'".into(),
+        })
     }
 
     /// The iterator types of a `linalg.generic`: strings.

@@ -74,6 +74,30 @@ fn what_is_no_custom_form_is_the_parsers() {
 }
 
 #[test]
+fn arrays_have_elements_with_a_width() {
+    let good = [
+        "#a = array<i64: 1, 2>",
+        "#a = array<i1>",
+        "!t = f32\n#a = array<!t: 1.0>",
+        "#a = \"array<index: 1>\" // array<index: 1>",
+        "func.func @array(%index: index)",
+        "%0 = f.array <index>",
+    ];
+    for good in good {
+        assert_eq!(refused(good), None, "{good}");
+    }
+    assert_eq!(refused("#a = array<index: 1>"), Some((1, 12)));
+    assert_eq!(
+        refused("module attributes {\na.b = array <index>}"),
+        Some((2, 14))
+    );
+    assert_eq!(refused("#a = array<!t: 1>\n!t = index"), Some((1, 12)));
+    let aliases = "!u = index\n!t = !u\n#a = array<!t: 1>";
+    assert_eq!(refused(aliases), Some((3, 12)));
+    assert_eq!(refused("!u = !t\n!t = !u\n#a = array<!t: 1>"), None);
+}
+
+#[test]
 fn iterator_types_are_strings() {
     let good = [
         "%0 = linalg.generic {indexing_maps = [#m, #m], iterator_types = [\"parallel\", \"reduction\"]} ins(%a : t)",
