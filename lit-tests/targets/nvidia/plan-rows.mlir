@@ -53,6 +53,16 @@ func.func @apart(%x: tensor<4x8x16xf32>) -> tensor<8xf32> {
   return %y : tensor<8xf32>
 }
 
+// Few results are reduced in parts, which CTAs share, and then the parts.
+func.func @total(%x: tensor<2048x4096xf32>) -> tensor<f32> {
+  %s = axe.reduce <add> %x dims [0, 1] : tensor<2048x4096xf32> -> tensor<f32>
+  return %s : tensor<f32>
+}
+func.func @statistics(%x: tensor<16384x512xf16>) -> tensor<512xf16> {
+  %s = axe.reduce <max> %x dims [0] : tensor<16384x512xf16> -> tensor<512xf16>
+  return %s : tensor<512xf16>
+}
+
 // CHECK-LABEL: func.func @softmax
 // CHECK-COUNT-1: axe.launch @softmax_0_rows
 // CHECK-NOT: axe.launch
@@ -67,6 +77,15 @@ func.func @apart(%x: tensor<4x8x16xf32>) -> tensor<8xf32> {
 // CHECK-LABEL: func.func @apart
 // CHECK: axe.launch @apart_0_rows
 // CHECK: axe.launch @apart_1_reduce
+
+// CHECK-LABEL: func.func @total
+// CHECK: axe.launch @total_0_rows {{.*}} ins(%{{.*}} : tensor<1024x8192xf32>
+// CHECK: axe.launch @total_1_rows
+
+// CHECK-LABEL: func.func @statistics
+// CHECK: axe.launch @statistics_0_reduce {{.*}} ins(%{{.*}} : tensor<128x128x512xf16>) {{.*}} -> tensor<128x512xf16>
+// CHECK: axe.launch @statistics_1_reduce
+// CHECK-NOT: axe.launch
 
 // CHECK-LABEL: axe.kernel @softmax_0_rows(%{{.*}}: memref<?x1000xf16>, %{{.*}}: memref<?x1000xf16>) threads(128)
 // CHECK: memref.dim

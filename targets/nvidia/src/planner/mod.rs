@@ -92,7 +92,8 @@ impl<'c> Kernels<'c> for Planner {
         };
         let reductions = of(|op| name(op) == ops::REDUCE);
         let (products, nests) = (of(is_product), of(is_nest));
-        single::split_reductions(&reductions)?;
+        let reductions = single::split_reductions(&reductions)?;
+        single::reduce_in_parts(&reductions, self.chip)?;
         gemm::widen::widen(&products, self.chip)?;
         nest::split_long(&nests, loops::lanes(self.chip))
     }

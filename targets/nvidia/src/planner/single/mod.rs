@@ -1,10 +1,12 @@
 //! Operators that get a kernel of their own: transposes, and broadcasts and reductions in the middle.
 
 mod broadcast;
+mod parts;
 mod permutation;
 mod reduce;
 mod split;
 
+pub(super) use parts::reduce_in_parts;
 pub(super) use split::split_reductions;
 
 use super::choose::search::Candidate;

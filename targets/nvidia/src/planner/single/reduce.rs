@@ -145,13 +145,16 @@ impl<'c> Single<'c> {
     }
 }
 
+/// Rows that a thread reads before it combines them: loads that are under way together.
+const AT_ONCE: i64 = 4;
+
 /// The tile of a reduction of rows' columns: neighbouring threads read neighbouring columns.
-fn column_tile(columns: i64, bytes: i64) -> RowTile {
+pub(super) fn column_tile(columns: i64, bytes: i64) -> RowTile {
     let tile = elementwise_tile(columns, bytes);
     let along = tile.along.min(32);
     let across = 128 / along;
     RowTile {
-        rows: across,
+        rows: across * AT_ONCE,
         columns: along * tile.vector,
         along,
         vector: tile.vector,

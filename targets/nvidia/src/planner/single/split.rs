@@ -12,22 +12,23 @@ use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
 
 /// Splits reductions of dimensions that are not neighbours into one a run of neighbours, the innermost first. Where all
-/// reduced dimensions have extent 1 there is nothing to combine.
+/// reduced dimensions have extent 1 there is nothing to combine. What is left of them, each of one run.
 ///
 /// # Errors
 /// When an operation cannot be built.
-pub(in crate::planner) fn split_reductions<'c>(ops: &[Op<'c>]) -> PassResult<'c> {
+pub(in crate::planner) fn split_reductions<'c>(ops: &[Op<'c>]) -> PassResult<'c, Vec<Op<'c>>> {
+    let mut left = Vec::new();
     for &op in ops.iter().filter(|op| name(**op) == ops::REDUCE) {
         let mut next = Some(op);
         while let Some(op) = next {
-            next = split_reduction(op)?;
+            next = split_reduction(op, &mut left)?;
         }
     }
-    Ok(())
+    Ok(left)
 }
 
 /// One step of [`split_reductions`]: the reduction that is left to split, if any.
-fn split_reduction<'c>(op: Op<'c>) -> PassResult<'c, Option<Op<'c>>> {
+fn split_reduction<'c>(op: Op<'c>, left: &mut Vec<Op<'c>>) -> PassResult<'c, Option<Op<'c>>> {
     let dims = op.attribute("dims").ok().and_then(attribute::read_i64s);
     let (Some(from), Some(result), Some(dims)) = (source(op), only_result(op), dims) else {
         return Ok(None);
@@ -47,6 +48,7 @@ fn split_reduction<'c>(op: Op<'c>) -> PassResult<'c, Option<Op<'c>>> {
         return Ok(None);
     }
     if runs.iter().filter(|(_, reduced)| *reduced).count() < 2 {
+        left.push(op);
         return Ok(None);
     }
     // The first dimension of the last run: everything reduced from there on goes first.
@@ -80,6 +82,7 @@ fn split_reduction<'c>(op: Op<'c>) -> PassResult<'c, Option<Op<'c>>> {
         builder.value(ops::REDUCE, &[from], r#type, &attributes)
     };
     let middle = step(from, &inner, builder.tensor(&kept, tensor.element)?)?;
+    left.extend(defining(middle));
     let last = step(middle, &outer, result.r#type())?;
     replace_all_uses(result, last);
     walk::erase(op);
