@@ -146,3 +146,87 @@ func.func @other(%x: tensor<3x3000xf32>) -> (tensor<3xf32>, tensor<3xf32>, tenso
   } -> (tensor<3xf32>, tensor<3xf32>)
   return %y#0, %y#1, %z#0, %z#1 : tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>
 }
+
+// -----
+
+// Slices, a concatenation and what is computed element by element around them are one kernel; a table that is repeated is read where it is.
+// CHECK-LABEL: func.func @rope
+// CHECK: axe.launch @rope_0_loops {{.*}} ins(%{{.*}}, %{{.*}} : tensor<4x8xf32>, tensor<8xf32>)
+// CHECK-NOT: axe.launch
+// CHECK: axe.kernel @rope_0_loops
+// CHECK: scf.if
+// CHECK: memref.load
+// CHECK: arith.negf
+// CHECK: } else {
+// CHECK: memref.load
+// CHECK-NOT: memref.store
+// CHECK: arith.mulf
+// PLAN-LABEL: func.func @rope
+func.func @rope(%x: tensor<4x8xf32>, %t: tensor<8xf32>) -> tensor<4x8xf32> {
+  %e = tensor.empty() : tensor<4x4xf32>
+  %a = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} outs(%e : tensor<4x4xf32>) {
+  ^bb0(%o: f32):
+    %c4 = arith.constant 4 : index
+    %i = linalg.index 0 : index
+    %j = linalg.index 1 : index
+    %k = arith.addi %j, %c4 : index
+    %v = tensor.extract %x[%i, %k] : tensor<4x8xf32>
+    linalg.yield %v : f32
+  } -> tensor<4x4xf32>
+  %n = axe.map ins(%a : tensor<4x4xf32>) -> tensor<4x4xf32> {
+  ^bb0(%u: f32):
+    %r = arith.negf %u : f32
+    axe.yield %r : f32
+  }
+  %f = tensor.empty() : tensor<4x8xf32>
+  %c = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} outs(%f : tensor<4x8xf32>) {
+  ^bb0(%o: f32):
+    %c4 = arith.constant 4 : index
+    %i = linalg.index 0 : index
+    %j = linalg.index 1 : index
+    %low = arith.cmpi slt, %j, %c4 : index
+    %v = scf.if %low -> (f32) {
+      %l = tensor.extract %n[%i, %j] : tensor<4x4xf32>
+      scf.yield %l : f32
+    } else {
+      %k = arith.subi %j, %c4 : index
+      %h = tensor.extract %x[%i, %k] : tensor<4x8xf32>
+      scf.yield %h : f32
+    }
+    linalg.yield %v : f32
+  } -> tensor<4x8xf32>
+  %b = axe.broadcast %t dims [0] : tensor<8xf32> -> tensor<4x8xf32>
+  %y = axe.map ins(%c, %b : tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32> {
+  ^bb0(%u: f32, %v: f32):
+    %r = arith.mulf %u, %v : f32
+    axe.yield %r : f32
+  }
+  return %y : tensor<4x8xf32>
+}
+
+// -----
+
+// Maps that join a reduction's kernel read what loops store.
+// CHECK-LABEL: func.func @rows
+// CHECK: axe.launch @rows_0_loops
+// CHECK: axe.launch @rows_1_rows
+// PLAN-LABEL: func.func @rows
+func.func @rows(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %e = tensor.empty() : tensor<4x4xf32>
+  %a = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} outs(%e : tensor<4x4xf32>) {
+  ^bb0(%o: f32):
+    %c4 = arith.constant 4 : index
+    %i = linalg.index 0 : index
+    %j = linalg.index 1 : index
+    %k = arith.addi %j, %c4 : index
+    %v = tensor.extract %x[%i, %k] : tensor<4x8xf32>
+    linalg.yield %v : f32
+  } -> tensor<4x4xf32>
+  %n = axe.map ins(%a : tensor<4x4xf32>) -> tensor<4x4xf32> {
+  ^bb0(%u: f32):
+    %r = math.exp %u : f32
+    axe.yield %r : f32
+  }
+  %s = axe.reduce <add> %n dims [1] : tensor<4x4xf32> -> tensor<4xf32>
+  return %s : tensor<4xf32>
+}

@@ -25,7 +25,7 @@ mod memory;
 mod nest;
 mod ops;
 pub(crate) mod pipeline;
-mod scalar;
+pub(crate) mod scalar;
 mod scaled;
 mod scope;
 mod storage;

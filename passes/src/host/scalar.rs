@@ -57,7 +57,7 @@ pub(super) fn wide<'c>(builder: &Builder<'c>, element: Type<'c>) -> Type<'c> {
 ///
 /// # Errors
 /// When the host does not compute with one of the types.
-pub(super) fn convert<'c>(
+pub(crate) fn convert<'c>(
     builder: &Builder<'c>,
     value: Val<'c>,
     to: Type<'c>,

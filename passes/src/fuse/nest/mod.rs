@@ -6,10 +6,12 @@
 //! extents, and `cf.assert` is gone.
 
 mod close;
+mod inline;
 mod loops;
 mod merge;
 mod split;
 
+pub use inline::{inline_loops, is_inlined};
 pub use loops::{maps, parallel, reductions};
 pub use split::split_long;
 

@@ -91,7 +91,9 @@ impl<'c> Kernels<'c> for Planner {
             ops.iter().copied().filter(|op| wanted(*op)).collect()
         };
         let reductions = of(|op| name(op) == ops::REDUCE);
-        let (products, nests) = (of(is_product), of(is_nest));
+        let products = of(is_product);
+        let nests = of(|op| is_nest(op) && op.result_count() > 1);
+        nest::inline_loops(&of(nest::is_inlined))?;
         let reductions = single::split_reductions(&reductions)?;
         single::reduce_in_parts(&reductions, self.chip)?;
         gemm::widen::widen(&products, self.chip)?;
