@@ -5,7 +5,7 @@
 //! first, stand for the archives, so that the crates are compiled once for both forms.
 
 use std::error::Error;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::{env, fs};
 
 /// The libraries that Debian's LLVM archives need, beyond libc's.
@@ -14,14 +14,11 @@ const SYSTEM: [&str; 2] = ["z", "zstd"];
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-env-changed=AXE_STATIC_MLIR");
-    println!("cargo:rerun-if-env-changed=MLIR_SYS_220_PREFIX");
     if env::var("AXE_STATIC_MLIR").as_deref() != Ok("1") {
         return Ok(());
     }
-    let prefix = env::var("MLIR_SYS_220_PREFIX")
-        .map_err(|_| "MLIR_SYS_220_PREFIX is not set: point it at LLVM 22")?;
-    let archives = PathBuf::from(prefix).join("lib");
-    let scripts = PathBuf::from(env::var("OUT_DIR")?).join("static");
+    let archives = axe_build::prefix().join("lib");
+    let scripts = Path::new(&env::var("OUT_DIR")?).join("static");
     fs::create_dir_all(&scripts)?;
     stand_for(&scripts, "libMLIR.so", &archives, "libMLIR")?;
     for name in ["libLLVM.so", "libLLVM-22.so"] {

@@ -46,9 +46,10 @@ fn commit() -> Option<String> {
 }
 
 fn main() {
-    let prefix = env::var("MLIR_SYS_220_PREFIX").unwrap_or_else(|_| "/usr/lib/llvm-22".to_owned());
-    println!("cargo:rerun-if-env-changed=MLIR_SYS_220_PREFIX");
-    let llvm = output(&format!("{prefix}/bin/llvm-config"), &["--version"]);
+    let config = axe_build::prefix().join("bin/llvm-config");
+    let llvm = config
+        .to_str()
+        .and_then(|tool| output(tool, &["--version"]));
     let commit = commit().map_or("development build".to_owned(), |commit| {
         format!("commit {commit}")
     });

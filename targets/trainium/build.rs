@@ -1,6 +1,7 @@
 //! Generates the trn dialect's C++ from ODS and compiles it.
 
-use std::{env, error::Error, path::Path, path::PathBuf, process::Command};
+use axe_build::Mlir;
+use std::{env, error::Error, path::PathBuf};
 
 /// TableGen back ends and the files that they write.
 const GENERATED: [(&[&str], &str); 8] = [
@@ -21,51 +22,18 @@ const GENERATED: [(&[&str], &str); 8] = [
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let prefix = PathBuf::from(env::var("DEP_AXE_DIALECT_PREFIX")?);
+    let mlir = Mlir::find()?;
     let ir = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("ir");
     let out = PathBuf::from(env::var("OUT_DIR")?);
     for (arguments, file) in GENERATED {
-        generate(&prefix, &ir, arguments, &out.join(file))?;
+        mlir.generate(&ir.join("TrnOps.td"), arguments, &out.join(file))?;
     }
-    cc::Build::new()
-        .cpp(true)
-        // MLIR identifies traits by names that the compiler prints: use the one that built libMLIR.
-        .compiler(prefix.join("bin/clang++"))
-        .std("c++17")
-        .flag("-fno-rtti")
-        .flag("-fno-exceptions")
-        // As libMLIR was built.
-        .define("NDEBUG", None)
-        .opt_level(1)
-        .warnings(false)
+    mlir.cpp()
         .include(&ir)
         .include(&out)
-        .include(prefix.join("include"))
         .files(["TrnOps.cpp", "TrnTypes.cpp"].map(|file| ir.join(file)))
         .compile("axe_trainium");
     println!("cargo:rerun-if-changed={}", ir.display());
     println!("cargo:include={}", ir.display());
     Ok(())
-}
-
-fn generate(
-    prefix: &Path,
-    ir: &Path,
-    arguments: &[&str],
-    file: &Path,
-) -> Result<(), Box<dyn Error>> {
-    let status = Command::new(prefix.join("bin/mlir-tblgen"))
-        .args(arguments)
-        .arg(ir.join("TrnOps.td"))
-        .arg("-I")
-        .arg(ir)
-        .arg("-I")
-        .arg(prefix.join("include"))
-        .arg("-o")
-        .arg(file)
-        .status()?;
-    match status.success() {
-        true => Ok(()),
-        false => Err(format!("mlir-tblgen {arguments:?} failed").into()),
-    }
 }
