@@ -1,13 +1,15 @@
 //! Loads kernel packages, checks the device and the arguments, launches and times.
 //!
 //! [`Device`] is a GPU, [`Loaded`] a package's code on it, [`Prepared`] a set of memory and
-//! arguments that launches; [`run::Job`] does all of it for one request, and [`bench`] compares a
-//! GEMM with cuBLASLt. Inside of another program, [`Executable`] launches on that program's memory, streams and
-//! context. The driver and cuBLASLt are loaded when first used, so programs start
-//! without a GPU and get a [`RuntimeError`] that says so.
+//! arguments that launches; [`run::Job`] does all of it for one request. Inside of another program,
+//! [`Executable`] launches on that program's memory, streams and context. The driver is loaded when
+//! first used, so programs start without a GPU and get a [`RuntimeError`] that says so.
 
+// Of the drivers, which compare products with cuBLASLt's.
+#[doc(hidden)]
 pub mod bench;
 mod chip;
+#[doc(hidden)]
 pub mod cli;
 mod device;
 mod encode;
