@@ -13,7 +13,7 @@
 // CHECK: %[[L:.*]] = arith.maxsi %[[H]]
 // CHECK: memref.load %[[T]][%[[L]], %[[J]]]
 // PLAN-LABEL: func.func @gather
-// PLAN: plan = {bits = 32 : i64, parallel = [0, 1], reductions = []}
+// PLAN: plan = {bits = 32 : i64, parallel = [0, 1], reductions = [], vector = 4 : i64}
 // PLAN-SAME: schedule = "loops.threads"
 func.func @gather(%t: tensor<30x16xf32>, %at: tensor<7xi64>) -> tensor<7x16xf32> {
   %true = arith.constant true

@@ -1,6 +1,6 @@
 //! The body of loops in a kernel: closed, so that it reads nothing but the kernel's arguments.
 
-use super::{INITIAL, Nest, Start, inside_of, is_computed_again};
+use super::{INITIAL, Nest, Start, inside_of, is_computed_again, ranges};
 use crate::build::Kernel;
 use crate::ir::value::{defining, identity, name, operands, replace_all_uses};
 use crate::ir::{Builder, DYNAMIC, Int, Op, Predicate, TensorType, Val, attribute, inline, walk};
@@ -209,8 +209,12 @@ impl<'c> Nest<'c> {
         let mut operands = vec![memref];
         let mut empty = Vec::new();
         for (dim, (at, extent)) in index.iter().zip(&shape).enumerate() {
-            operands.push(self.clamped(&builder, *at, (memref, dim, *extent))?);
-            if [0, DYNAMIC].contains(extent) && !self.is_below(*at, *extent) {
+            let inside = ranges::is_below(&self.extents, *at, op, *extent);
+            operands.push(match inside {
+                true => *at,
+                false => clamped(&builder, *at, (memref, dim, *extent))?,
+            });
+            if [0, DYNAMIC].contains(extent) && !inside {
                 let ints = builder.ints();
                 let extent = Int::of(extent_of(&builder, (memref, dim, *extent))?);
                 empty.push(ints.compare(Predicate::Equal, extent, Int::ZERO)?);
@@ -232,37 +236,19 @@ impl<'c> Nest<'c> {
         walk::erase(op);
         Ok(loaded)
     }
+}
 
-    fn clamped(
-        &self,
-        builder: &Builder<'c>,
-        at: Val<'c>,
-        (memref, dim, extent): (Val<'c>, usize, i64),
-    ) -> PassResult<'c, Val<'c>> {
-        if self.is_below(at, extent) {
-            return Ok(at);
-        }
-        let index = builder.index_type();
-        let extent = extent_of(builder, (memref, dim, extent))?;
-        let last = builder.value("arith.subi", &[extent, builder.index(1)?], index, &[])?;
-        let at = builder.value("arith.minsi", &[at, last], index, &[])?;
-        builder.value("arith.maxsi", &[at, builder.index(0)?], index, &[])
-    }
-
-    /// Whether an index is known to be in an extent.
-    fn is_below(&self, at: Val<'c>, extent: i64) -> bool {
-        let Some(op) = defining(at) else { return false };
-        let number = |key| op.attribute(key).ok().and_then(attribute::integer);
-        match name(op).as_str() {
-            "linalg.index" => {
-                let own = number("dim").and_then(|dim| usize::try_from(dim).ok());
-                let own = own.and_then(|dim| self.extents.get(dim).copied());
-                own.is_some_and(|own| own != DYNAMIC && own <= extent)
-            }
-            "arith.constant" => number("value").is_some_and(|at| (0..extent).contains(&at)),
-            _ => false,
-        }
-    }
+/// An index brought into its extent.
+fn clamped<'c>(
+    builder: &Builder<'c>,
+    at: Val<'c>,
+    (memref, dim, extent): (Val<'c>, usize, i64),
+) -> PassResult<'c, Val<'c>> {
+    let index = builder.index_type();
+    let extent = extent_of(builder, (memref, dim, extent))?;
+    let last = builder.value("arith.subi", &[extent, builder.index(1)?], index, &[])?;
+    let at = builder.value("arith.minsi", &[at, last], index, &[])?;
+    builder.value("arith.maxsi", &[at, builder.index(0)?], index, &[])
 }
 
 /// The extent of a dimension of a memref.

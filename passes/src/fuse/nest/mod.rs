@@ -9,6 +9,7 @@ mod close;
 mod inline;
 mod loops;
 mod merge;
+mod ranges;
 mod split;
 
 pub use inline::{inline_loops, is_inlined};

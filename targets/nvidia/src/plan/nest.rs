@@ -21,6 +21,20 @@ pub struct NestPlan {
     pub reductions: Vec<i64>,
     /// Bits that count points: 32 where their number is known to be small, else 64.
     pub bits: i64,
+    /// Neighbours along the last parallel loop that a thread has at once, so that its accesses of neighbours are one; they divide
+    /// the loop's extent.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub vector: i64,
+}
+
+const fn one() -> i64 {
+    1
+}
+
+// Serde gives fields by reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+const fn is_one(vector: &i64) -> bool {
+    *vector == 1
 }
 
 impl NestPlan {
@@ -37,7 +51,14 @@ impl NestPlan {
             parallel: parallel.iter().map(|at| number(*at)).collect(),
             reductions: reductions.map(number).collect(),
             bits: if small { 32 } else { 64 },
+            vector: 1,
         }
+    }
+
+    /// The same with so many neighbours at once.
+    #[must_use]
+    pub fn by(self, vector: i64) -> Self {
+        Self { vector, ..self }
     }
 
     /// Checks that the plan runs each loop once, as what it is, and counts the points.
@@ -65,6 +86,12 @@ impl NestPlan {
         if let Some(at) = seen.iter().position(|seen| !seen) {
             return Err(Decline::new(format!("loop {at} is missing")));
         }
+        if ![1, expected.vector].contains(&self.vector) {
+            return Err(Decline::new(format!(
+                "{} neighbours at once, where {} are one access",
+                self.vector, expected.vector
+            )));
+        }
         match self.bits == 64 || self.bits == expected.bits {
             true => Ok(()),
             false => Err(Decline::new(format!(
@@ -81,11 +108,15 @@ impl fmt::Display for NestPlan {
             let names: Vec<_> = loops.iter().map(|at| format!("d{at}")).collect();
             names.join(", ")
         };
-        writeln!(
+        write!(
             f,
             "for point of [{}] by the threads of the grid",
             names(&self.parallel)
         )?;
+        match self.vector {
+            1 => writeln!(f)?,
+            vector => writeln!(f, ", {vector} neighbours at once")?,
+        }
         if !self.reductions.is_empty() {
             writeln!(f, "  for [{}]", names(&self.reductions))?;
         }
@@ -110,6 +141,10 @@ mod tests {
             64
         );
         assert_eq!(NestPlan::new(&[], &[Some(7)]).reductions, [0]);
+        assert!(!super::super::written(&plan()).contains("vector"));
+        let vector = plan().by(4);
+        assert!(super::super::written(&vector).contains("\"vector\":4"));
+        assert!(vector.to_string().contains("4 neighbours at once"));
     }
 
     #[test]
@@ -118,10 +153,14 @@ mod tests {
         let expected = plan();
         let reason = |plan: NestPlan| plan.check(&kinds, &expected).unwrap_err().to_string();
         assert!(plan().check(&kinds, &expected).is_ok());
+        assert!(plan().by(8).check(&kinds, &expected).is_err());
+        assert!(plan().by(8).check(&kinds, &expected.clone().by(8)).is_ok());
+        assert!(plan().check(&kinds, &expected.clone().by(8)).is_ok());
         let with = |parallel: &[i64], reductions: &[i64]| NestPlan {
             parallel: parallel.to_vec(),
             reductions: reductions.to_vec(),
             bits: 64,
+            vector: 1,
         };
         assert!(reason(with(&[0, 2], &[])).contains("loop 1 is missing"));
         assert!(reason(with(&[0, 1, 2], &[])).contains("loop 1 is a reduction"));

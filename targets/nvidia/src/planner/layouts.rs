@@ -1,10 +1,9 @@
 //! The layouts of planned kernels, built from the facts' fragments by the algebra.
 
+use crate::facts::chip::ACCESS_BYTES;
 use crate::facts::matrix::Mma;
 use axe_layout::{Axis, Error, Iter, Layout, Result, Swizzle};
 
-/// Bytes of one access to shared memory by `ldmatrix` or a 16-byte `cp.async` (PTX ISA 9.7.14.5.15, 9.7.9.25.3).
-const ACCESS_BYTES: i64 = 16;
 /// Bytes of the 32 banks of shared memory.
 const BANK_BYTES: i64 = 128;
 /// Bytes of a row of a swizzled tile at most: the span of the widest swizzle (PTX ISA 9.7.15.5.1, "Shared Memory

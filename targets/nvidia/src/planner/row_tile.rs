@@ -2,12 +2,11 @@
 
 use super::layouts::layout;
 use super::problem::count;
+use crate::facts::chip::ACCESS_BYTES;
 use crate::vocabulary::WARP;
 use axe_layout::{Error, Layout, Result};
 use std::fmt;
 
-/// Bytes of the widest access of a thread (PTX ISA, ld and st: `.v4.b32`).
-const ACCESS_BYTES: i64 = 16;
 /// Threads of a CTA, unless a row takes more.
 const THREADS: i64 = 128;
 /// Elements of one tensor that a thread keeps, in 32-bit registers: several tensors live at a time.

@@ -2,6 +2,7 @@
 
 use super::kernel::Kernel;
 use super::storage::is_row_major;
+use crate::facts::chip::ACCESS_BYTES;
 use crate::plan::Decline;
 use crate::plan::nest::NestPlan;
 use crate::state::types;
@@ -14,6 +15,9 @@ use melior::ir::{AffineExpr, AffineMap, Attribute, ValueLike};
 
 /// The operation.
 pub(crate) const NEST: &str = "linalg.generic";
+
+/// Operations of a body up to which it is repeated for neighbours.
+const MOST_OPERATIONS: usize = 64;
 
 /// Loops, read.
 pub(crate) struct Nest<'c> {
@@ -30,6 +34,8 @@ pub(crate) struct Nest<'c> {
     /// For each result, the number that it starts from; none where that is in memory.
     pub initial: Vec<Option<Attribute<'c>>>,
     order: Vec<usize>,
+    /// Whether the body is repeated for neighbours: short, and straight, for LLVM joins no accesses of several blocks.
+    repeats: bool,
 }
 
 impl<'c> Nest<'c> {
@@ -77,6 +83,7 @@ impl<'c> Nest<'c> {
         initial.resize(operands.len().saturating_sub(segments), None);
         Ok(Self {
             order: parallel(op, &reductions),
+            repeats: repeats(op),
             inputs: segments,
             operands,
             maps,
@@ -93,7 +100,22 @@ impl<'c> Nest<'c> {
             shape.get(*dim).copied().filter(|extent| *extent != DYNAMIC)
         };
         let extents: Vec<_> = self.sources.iter().map(extent).collect();
-        NestPlan::new(&self.order, &extents)
+        let last = self.order.last().and_then(|last| *extents.get(*last)?);
+        NestPlan::new(&self.order, &extents).by(last.map_or(1, |last| self.vector(last)))
+    }
+
+    /// How many neighbours along the last parallel loop, of this extent, fill the widest access of a thread to the narrowest result.
+    fn vector(&self, extent: i64) -> i64 {
+        let outs = self.operands.get(self.inputs..).unwrap_or_default();
+        let bytes = outs
+            .iter()
+            .filter_map(|out| types::bytes(axe_dialect::element_type(out.r#type())));
+        let most = bytes.min().map_or(1, |bytes| ACCESS_BYTES / bytes);
+        if self.reductions.contains(&true) || !self.repeats {
+            return 1;
+        }
+        let fits = |vector: &i64| *vector <= most && extent % vector == 0;
+        [16, 8, 4, 2].into_iter().find(fits).unwrap_or(1)
     }
 
     /// Whether the results are carried in registers: none of them is indexed by a reduction.
@@ -104,6 +126,11 @@ impl<'c> Nest<'c> {
             (0..self.reductions.len()).any(|at| reduced(at) && index.is_function_of_dim(at))
         })
     }
+}
+
+fn repeats(op: Op<'_>) -> bool {
+    let all = nested(op, &|_| true);
+    all.len() <= MOST_OPERATIONS && all.iter().all(|op| op.region_count() == 0)
 }
 
 /// The memrefs that a body takes elements of.

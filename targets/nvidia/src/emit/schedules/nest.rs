@@ -75,8 +75,11 @@ impl<'c> Loops<'_, 'c> {
         let ints = Ints::new(emitter.builder, u32::try_from(self.plan.bits).unwrap_or(64));
         let mut counts = Vec::new();
         let mut total = Int::Known(1);
-        for at in &self.plan.parallel {
-            let count = ints.cast(self.extent(emitter, *at)?)?;
+        for (position, at) in self.plan.parallel.iter().enumerate() {
+            let mut count = ints.cast(self.extent(emitter, *at)?)?;
+            if position + 1 == self.plan.parallel.len() {
+                count = ints.divide(count, Int::Known(self.plan.vector))?;
+            }
             total = ints.times(total, count)?;
             counts.push(count);
         }
@@ -106,9 +109,41 @@ impl<'c> Loops<'_, 'c> {
                     *slot = index(emitter, place)?;
                 }
             }
-            self.point(emitter, &mut at)?;
+            match self.plan.vector {
+                1 => self.point(emitter, &mut at)?,
+                vector => self.neighbours(emitter, &at, vector)?,
+            }
             Ok(Vec::new())
         })?;
+        Ok(())
+    }
+
+    /// Points that are neighbours along the last parallel loop, whose index counts them. Their results are stored together, so that
+    /// accesses of neighbours can be one.
+    fn neighbours(&self, emitter: &mut Emitter<'c>, at: &[Int<'c>], vector: i64) -> PassResult<'c> {
+        let ints = Ints::index(emitter.builder);
+        let last = self.plan.parallel.last().copied();
+        let last = last.and_then(|last| usize::try_from(last).ok());
+        let last = last.filter(|last| *last < at.len());
+        let last = last.ok_or_else(|| emitter.error("neighbours without a parallel loop"))?;
+        let first = ints.times(at[last], Int::Known(vector))?;
+        let mut all = Vec::new();
+        for next in 0..vector {
+            let mut at = at.to_vec();
+            at[last] = ints.add(first, Int::Known(next))?;
+            let starts = 0..self.nest.initial.len();
+            let starts = starts.map(|number| self.start(emitter, number, &at));
+            let starts = starts.collect::<PassResult<'c, Vec<_>>>()?;
+            let values = self.body(emitter, &at, &starts)?;
+            all.push((at, values));
+        }
+        for number in 0..self.nest.initial.len() {
+            for (at, values) in &all {
+                let value = values.get(number).copied();
+                let value = value.ok_or_else(|| emitter.error("the body yields too little"))?;
+                self.store(emitter, self.nest.inputs + number, at, value)?;
+            }
+        }
         Ok(())
     }
 
