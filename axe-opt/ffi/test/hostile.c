@@ -230,14 +230,14 @@ static void inputs(void) {
     axe_package_free(none);
     free(part);
   }
-  const char *modules[] = {"",
-                           "}",
-                           "module {",
-                           "func.func @f(",
-                           "\"x\"() : ()",
-                           "#axe.layout<>",
-                           "module { func.func @f() }",
-                           "func.func @f(%x: tensor<4x!axe.token>) { return }"};
+  const char *modules[] = {"", "}", "module {", "func.func @f(", "\"x\"() : ()",
+                           "#axe.layout<>", "module { func.func @f() }",
+                           "func.func @f(%x: tensor<4x!axe.token>) { return }",
+                           /* MLIR's parser survives none of these. */
+                           "module attributes {a.b = array<index: 1>} {}",
+                           "func.func @f(%a: tensor<4x5xf32>) {\n"
+                           "  linalg.transpose ins(%a : tensor<4x5xf32>)\n"
+                           "    outs(%a : tensor<4x5xf32>) permutation = [x]"};
   for (size_t i = 0; i < sizeof modules / sizeof *modules; i++) {
     axe_error *error = NULL;
     CHECK(axe_compile(modules[i], strlen(modules[i]), NULL, &none, &error) ==

@@ -8,7 +8,11 @@
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 #include "mlir-c/Dialect/Func.h"
+#include "mlir-c/Dialect/Linalg.h"
+#include "mlir-c/Dialect/Tensor.h"
 #include "mlir-c/IR.h"
+#include "mlir-c/Pass.h"
+#include "mlir-c/RegisterEverything.h"
 
 static bool equals(MlirStringRef a, const char *b) {
   return mlirStringRefEqual(a, text(b));
@@ -211,6 +215,47 @@ static void testEverything(void) {
   mlirDialectRegistryDestroy(registry);
 }
 
+/* Lowers a module to PTX in a context that knows its dialects and no more. */
+static bool lowers(Log *log) {
+  MlirDialectRegistry registry = mlirDialectRegistryCreate();
+  mlirDialectHandleInsertDialect(mlirGetDialectHandle__func__(), registry);
+  mlirDialectHandleInsertDialect(mlirGetDialectHandle__linalg__(), registry);
+  mlirDialectHandleInsertDialect(mlirGetDialectHandle__tensor__(), registry);
+  MlirContext context = mlirContextCreateWithRegistry(registry, false);
+  mlirContextAttachDiagnosticHandler(context, record, log, NULL);
+  MlirModule module = mlirModuleCreateParse(
+      context,
+      text("func.func @twice(%x: tensor<64xf32>) -> tensor<64xf32> {\n"
+           "  %e = tensor.empty() : tensor<64xf32>\n"
+           "  %y = linalg.add ins(%x, %x : tensor<64xf32>, tensor<64xf32>)\n"
+           "                  outs(%e : tensor<64xf32>) -> tensor<64xf32>\n"
+           "  return %y : tensor<64xf32>\n"
+           "}\n"));
+  REQUIRE(!mlirModuleIsNull(module), log);
+  MlirPassManager passes = mlirPassManagerCreate(context);
+  MlirOperation root = mlirModuleGetOperation(module);
+  Log parsing = {{0}, 0, 0};
+  bool done = mlirLogicalResultIsSuccess(mlirParsePassPipeline(
+                  mlirPassManagerGetAsOpPassManager(passes),
+                  text("builtin.module(axe-nvidia{target=sm_90a})"), append,
+                  &parsing)) &&
+              mlirLogicalResultIsSuccess(mlirPassManagerRunOnOp(passes, root));
+  mlirPassManagerDestroy(passes);
+  mlirModuleDestroy(module);
+  mlirContextDestroy(context);
+  mlirDialectRegistryDestroy(registry);
+  return done;
+}
+
+/* Who registers less than everything: what passes of Axe need they declare, and
+ * that MLIR's passes are missing, which the pipeline names, is an error. */
+static void testFewer(void) {
+  Log log = {{0}, 0, 0};
+  CHECK(!lowers(&log) && said(&log, "a pass that is not registered"));
+  mlirRegisterAllPasses();
+  CHECK(lowers(&log) && log.count == 0);
+}
+
 int main(void) {
   axeRegisterTargets();
   axeRegisterTargets(); /* a second call does nothing */
@@ -235,6 +280,7 @@ int main(void) {
   mlirContextDestroy(context);
   mlirDialectRegistryDestroy(registry);
   testUnloaded();
+  testFewer();
   testEverything();
   if (failures == 0)
     printf("C API: all checks passed\n");
