@@ -25,6 +25,8 @@ DESTDIR="$stage" tools/install.sh /usr
 install -D -m 644 LICENSE "$stage/usr/share/doc/axe/copyright"
 gzip -9n -c CHANGELOG.md >"$stage/usr/share/doc/axe/changelog.gz"
 rm -rf "$stage/usr/share/doc/Axe"
+# Debian's zsh does not look into site-functions.
+mv "$stage/usr/share/zsh/site-functions" "$stage/usr/share/zsh/vendor-completions"
 find "$stage/usr/share/man" -name '*.1' -exec gzip -9nf {} +
 # libaxe.so, libaxert.so and axe-run need no LLVM; drivers and plugin need the shared one, of the release that they were built with.
 release="$("$LLVM_PREFIX/bin/llvm-config" --version | cut -d. -f1)"
@@ -34,7 +36,7 @@ Version: $version
 Architecture: $architecture
 Maintainer: $maintainer
 Installed-Size: $(du -sk "$stage/usr" | cut -f1)
-Depends: libc6 (>= 2.36), libstdc++6 (>= 12), libgcc-s1, zlib1g, libzstd1, libxml2, libmlir-$release, libllvm$release
+Depends: libc6 (>= 2.36), libstdc++6 (>= 12), libgcc-s1, zlib1g, libzstd1, libmlir-$release, libllvm$release
 Suggests: libmlir-$release-dev, llvm-$release-dev, cmake
 Section: devel
 Priority: optional

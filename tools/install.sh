@@ -6,6 +6,8 @@ set -euo pipefail
 cd "$ROOT"
 [ -n "${1:-}" ] || die "where to?" "make install PREFIX=/opt/axe"
 case "$1" in /*) prefix="$1" ;; *) prefix="$PWD/$1" ;; esac
+# One selection for both: cargo unifies features over what it is asked to build, and would compile most of it a second time.
+export AXE_CARGO_SELECTION="${AXE_CARGO_SELECTION:---workspace --lib --bins}"
 tools/build.sh
 tools/plugin.sh
 root="${DESTDIR:-}$prefix"
