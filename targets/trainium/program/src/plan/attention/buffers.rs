@@ -14,7 +14,7 @@ pub(super) const BLOCK: i64 = MOVING_COLUMNS;
 /// Tiles of 128 in a block.
 pub(super) const TILES: i64 = BLOCK / PARTITIONS;
 /// What is added to the scores of keys that a query does not see: no score is as large.
-const UNSEEN: f64 = -1e30;
+pub(super) const UNSEEN: f64 = -1e30;
 
 /// The tensors and the buffers of a kernel.
 pub(super) struct Buffers {
@@ -47,14 +47,26 @@ pub(super) struct Buffers {
     pub mask: Option<Mask>,
 }
 
-/// What is added to the scores of a tile on the diagonal.
-pub(super) struct Mask {
-    /// Ones on the diagonal, zeros beside it.
-    pub identity: Tile,
-    /// Queries on the partitions.
-    pub plain: Tile,
-    /// Keys on the partitions.
-    pub turned: Tile,
+/// How the keys that come after a query are hidden on the diagonal.
+pub(super) enum Mask {
+    /// A triangle is added to the scores of a tile by a product: on trn1 the tensor engine has time for it.
+    Triangle {
+        /// Ones on the diagonal, zeros beside it.
+        identity: Tile,
+        /// Queries on the partitions.
+        plain: Tile,
+        /// Keys on the partitions.
+        turned: Tile,
+    },
+    /// The largest score is that of a range (trn2), and gpsimd clears weights.
+    Range {
+        /// The first key that a query sees.
+        first: Tile,
+        /// The last one, in a block on the diagonal, for each tile of queries.
+        last: Tile,
+        /// What selections are written to.
+        selected: Tile,
+    },
 }
 
 /// Whether the tensor engine transposes an operand.
@@ -91,7 +103,7 @@ impl Buffers {
             maxima: sbuf(b, "maxima", &[PARTITIONS, TILES, blocks], DType::F32),
             negated: sbuf(b, "negated", &[PARTITIONS, TILES], DType::BF16),
             weights: sbuf(b, "weights", &[PARTITIONS, 2, BLOCK], dtype),
-            mask: a.causal.then(|| Mask::new(b)),
+            mask: a.causal.then(|| Mask::new(b, chip)),
             first: psum(b, "first", DType::F32),
             scores: psum(b, "scores", DType::F32),
             turned: psum(b, "turned", turned),
@@ -159,9 +171,16 @@ fn rows(b: &mut Builder, name: &str, a: &Attention, turns: i64) -> Tile {
 }
 
 impl Mask {
-    fn new(b: &mut Builder) -> Self {
+    fn new(b: &mut Builder, chip: &Chip) -> Self {
+        if chip.is_at_least(Generation::Gen3) {
+            return Self::Range {
+                first: sbuf(b, "first_key", &[PARTITIONS, 1], DType::F32),
+                last: sbuf(b, "last_key", &[PARTITIONS, TILES], DType::F32),
+                selected: sbuf(b, "selected", &[PARTITIONS, BLOCK], DType::F32),
+            };
+        }
         let mut square = |name: &str| sbuf(b, name, &[PARTITIONS, PARTITIONS], DType::BF16);
-        Self {
+        Self::Triangle {
             identity: square("identity"),
             plain: square("mask"),
             turned: square("mask_turned"),
@@ -169,6 +188,22 @@ impl Mask {
     }
 
     fn fill(&self, b: &mut Builder) {
+        let (identity, plain, turned) = match self {
+            Self::Triangle {
+                identity,
+                plain,
+                turned,
+            } => (identity, plain, turned),
+            Self::Range { first, last, .. } => {
+                b.memset(first.all(), 0.0);
+                return b.op(Op::Iota {
+                    dst: last.all(),
+                    pattern: vec![PARTITIONS],
+                    offset: 0,
+                    channel_multiplier: 1,
+                });
+            }
+        };
         // Element (p, i) is kept where `p * by - i * by` compares with 0.
         let mut select = |tile: &Tile, begin: f64, other: f64, by: i64, compare| {
             b.memset(tile.all(), begin);
@@ -182,9 +217,9 @@ impl Mask {
                 compare,
             });
         };
-        select(&self.identity, 1.0, 0.0, 1, Alu::Equal);
-        select(&self.plain, 0.0, UNSEEN, 1, Alu::GreaterEqual);
-        select(&self.turned, 0.0, UNSEEN, -1, Alu::GreaterEqual);
+        select(identity, 1.0, 0.0, 1, Alu::Equal);
+        select(plain, 0.0, UNSEEN, 1, Alu::GreaterEqual);
+        select(turned, 0.0, UNSEEN, -1, Alu::GreaterEqual);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The first pass: the largest score of each query, negated, as a row.
 
-use super::buffers::{BLOCK, turned_row};
+use super::buffers::{BLOCK, Mask, UNSEEN, turned_row};
 use super::steps::{Kernel, Step};
 use crate::facts::memory::PARTITIONS;
 use crate::plan::operand::evict;
@@ -46,22 +46,44 @@ impl Kernel<'_> {
             ]),
             accumulate: Accumulate::Never,
         });
-        if let Some(mask) = buffers.mask.as_ref().filter(|_| diagonal) {
-            let size = keys - begin;
-            b.op(Op::NcMatmul {
-                dst: scores(begin, size),
-                stationary: mask
-                    .identity
-                    .part([(0.into(), PARTITIONS), (0.into(), queries)]),
-                moving: mask.plain.part([(0.into(), PARTITIONS), (0.into(), size)]),
-                accumulate: Accumulate::Always,
-            });
-        }
         let largest =
             buffers
                 .maxima
                 .part([(0.into(), queries), (tile.into(), 1), (block.clone(), 1)]);
-        b.reduce(largest, scores(0, keys), Alu::Maximum, false);
+        match buffers.mask.as_ref().filter(|_| diagonal) {
+            None => b.reduce(largest, scores(0, keys), Alu::Maximum, false),
+            Some(Mask::Triangle {
+                identity, plain, ..
+            }) => {
+                let size = keys - begin;
+                let all = (Expr::from(0), PARTITIONS);
+                b.op(Op::NcMatmul {
+                    dst: scores(begin, size),
+                    stationary: identity.part([all.clone(), (0.into(), queries)]),
+                    moving: plain.part([all, (0.into(), size)]),
+                    accumulate: Accumulate::Always,
+                });
+                b.reduce(largest, scores(0, keys), Alu::Maximum, false);
+            }
+            Some(Mask::Range {
+                first,
+                last,
+                selected,
+            }) => {
+                let rows = (Expr::from(0), queries);
+                b.op(Op::RangeSelect {
+                    dst: selected.part([rows.clone(), (0.into(), keys)]),
+                    on_true: scores(0, keys),
+                    on_false: UNSEEN,
+                    compare0: Alu::GreaterEqual,
+                    bound0: first.part([rows.clone(), (0.into(), 1)]),
+                    compare1: Alu::LessEqual,
+                    bound1: last.part([rows, (tile.into(), 1)]),
+                    start: 0,
+                    reduce: Some(largest),
+                });
+            }
+        }
     }
 
     /// The largest of all blocks, negated.

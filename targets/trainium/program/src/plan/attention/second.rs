@@ -1,10 +1,10 @@
 //! The second pass: weights of 128 keys at a time, and their products with the values.
 
-use super::buffers::{BLOCK, TILES};
+use super::buffers::{BLOCK, Mask, TILES};
 use super::steps::{Chunk, Kernel, Step};
 use crate::facts::memory::PARTITIONS;
 use crate::program::build::Tile;
-use crate::program::{Accumulate, Builder, Expr, Function, Op, Space};
+use crate::program::{Accumulate, Alu, Builder, Expr, Function, Op, Space};
 use axe_package::DType;
 
 impl Kernel<'_> {
@@ -27,6 +27,9 @@ impl Kernel<'_> {
             self.attention.scale,
             None,
         );
+        if chunk.hidden {
+            self.clear(b, step, chunk);
+        }
     }
 
     /// Scores of a chunk and the queries that see it, less the largest.
@@ -68,10 +71,15 @@ impl Kernel<'_> {
         }
     }
 
-    /// Hides the keys of a chunk on the diagonal that come after a query.
+    /// Hides the keys of a chunk on the diagonal that come after a query, in its scores.
     fn hide(&self, b: &mut Builder, step: &Step, chunk: &Chunk) {
         let buffers = &self.buffers;
-        let Some(mask) = &buffers.mask else { return };
+        let Some(Mask::Triangle {
+            identity, turned, ..
+        }) = &buffers.mask
+        else {
+            return;
+        };
         let queries = PARTITIONS.min(step.queries - chunk.from);
         let all = (Expr::from(0), PARTITIONS);
         b.op(Op::NcMatmul {
@@ -80,9 +88,33 @@ impl Kernel<'_> {
                 (chunk.turn.into(), 1),
                 (chunk.from.into(), queries),
             ]),
-            stationary: mask.identity.all(),
-            moving: mask.turned.part([all, (0.into(), queries)]),
+            stationary: identity.all(),
+            moving: turned.part([all, (0.into(), queries)]),
             accumulate: Accumulate::Always,
+        });
+    }
+
+    /// Clears the weights of such keys, where their scores were not hidden.
+    fn clear(&self, b: &mut Builder, step: &Step, chunk: &Chunk) {
+        let Some(Mask::Range { .. }) = &self.buffers.mask else {
+            return;
+        };
+        let queries = PARTITIONS.min(step.queries - chunk.from);
+        let weights = || {
+            self.buffers.weights.part([
+                (0.into(), chunk.keys),
+                (chunk.turn.into(), 1),
+                (chunk.from.into(), queries),
+            ])
+        };
+        b.op(Op::AffineSelect {
+            dst: weights(),
+            on_true: weights(),
+            on_false: 0.0,
+            pattern: vec![1],
+            offset: 0,
+            channel_multiplier: -1,
+            compare: Alu::GreaterEqual,
         });
     }
 
