@@ -257,7 +257,10 @@ fn attention_reaches_the_bound_of_its_busiest_engine() {
         ("trn2", 128, 1024, false, 0.85),
         ("trn1", 64, 4096, true, 0.85),
         ("trn1", 128, 4096, true, 0.85),
-        ("trn2", 64, 4096, true, 0.79),
+        ("trn1", 64, 1024, true, 0.85),
+        ("trn2", 64, 2048, true, 0.84),
+        ("trn2", 128, 1024, true, 0.85),
+        ("trn2", 64, 4096, true, 0.85),
         ("trn2", 128, 4096, true, 0.85),
     ] {
         let ratio = reached(chip, dim, length, causal);

@@ -1,12 +1,12 @@
 //! What a kernel of attention keeps on chip: buffers in which steps, or heads, take turns.
 
 use super::tensor::Tensor;
-use super::{Attention, Tensors};
+use super::{Attention, Paced, Tensors};
 use crate::facts::chip::{Chip, Generation};
 use crate::facts::memory::{MOVING_COLUMNS, PARTITIONS};
 use crate::plan::operand::Order;
 use crate::program::build::Tile;
-use crate::program::{Alu, Builder, Op, Space, View};
+use crate::program::{Alu, Builder, Op, Space};
 use axe_package::DType;
 
 /// Queries of a step, and keys of a block: a bank of scores.
@@ -36,14 +36,20 @@ pub(super) struct Buffers {
     pub maxima: Tile,
     /// The largest of them, negated.
     pub negated: Tile,
+    /// The same, a tile of queries on each partition.
+    pub flat: Tile,
     /// Scores with queries on the partitions.
     pub first: Tile,
+    /// Banks that they take turns in: one more where no loads are transposed.
+    first_banks: i64,
     /// Scores with keys on the partitions.
     pub scores: Tile,
     /// Their weights.
     pub weights: Tile,
     /// Transposes.
     pub turned: Tile,
+    /// Sums of values, and of weights beside them: all tiles of a step in each of two banks, or two tiles in each.
+    pub sums: Tile,
     pub mask: Option<Mask>,
 }
 
@@ -76,17 +82,24 @@ pub(super) fn turned_by_products(order: Order, chip: &Chip) -> bool {
 
 impl Buffers {
     /// Declares the arguments, makes the buffers, and fills in what stays.
-    pub fn new(b: &mut Builder, a: &Attention, tensors: &Tensors, chip: &Chip) -> Self {
+    pub fn new(b: &mut Builder, a: &Paced, tensors: &Tensors, chip: &Chip) -> Self {
         let chunks = (a.keys + PARTITIONS - 1) / PARTITIONS;
         let blocks = (a.keys + BLOCK - 1) / BLOCK;
         let (turns, steps) = (a.head_turns(), a.step_turns());
-        let depth = if a.has_own_row() { a.dim } else { a.row() + 1 };
+        let depth = if a.has_own_row() {
+            a.dim
+        } else {
+            a.row() + TILES
+        };
         let dtype = a.dtype;
         // PSUM holds transposes as f32 on trn1, in their own type later (ISA).
         let turned = match chip.is_at_least(Generation::Gen3) {
             true => DType::BF16,
             false => DType::F32,
         };
+        // Transposes of loads have a bank of their own.
+        let by_products = [a.q, a.k].map(|order| turned_by_products(order, chip));
+        let turned_banks = if by_products.contains(&true) { 2 } else { 1 };
         let buffers = Self {
             q: Tensor::new(b, "q", (&tensors.q, a.queries), a),
             k: Tensor::new(b, "k", (&tensors.k, a.keys), a),
@@ -97,24 +110,43 @@ impl Buffers {
             qt: sbuf(b, "qt", &[depth, steps, BLOCK], dtype),
             row: a.has_own_row().then(|| own_row(b, steps)),
             rows: [
-                turned_by_products(a.q, chip).then(|| rows(b, "q_rows", a, steps)),
-                turned_by_products(a.k, chip).then(|| rows(b, "k_rows", a, 2)),
+                by_products[0].then(|| rows(b, "q_rows", a, steps)),
+                by_products[1].then(|| rows(b, "k_rows", a, 2)),
             ],
+            first_banks: 4 - turned_banks,
             maxima: sbuf(b, "maxima", &[PARTITIONS, TILES, blocks], DType::F32),
-            negated: sbuf(b, "negated", &[PARTITIONS, TILES], DType::BF16),
-            weights: sbuf(b, "weights", &[PARTITIONS, 2, BLOCK], dtype),
+            flat: sbuf(b, "flat", &[TILES, steps, PARTITIONS], DType::BF16),
+            negated: sbuf(b, "negated", &[PARTITIONS, steps, TILES], DType::BF16),
+            weights: sbuf(b, "weights", &[PARTITIONS, TILES, BLOCK], dtype),
             mask: a.causal.then(|| Mask::new(b, chip)),
-            first: psum(b, "first", DType::F32),
-            scores: psum(b, "scores", DType::F32),
-            turned: psum(b, "turned", turned),
+            first: psum(b, "first", 4 - turned_banks, DType::F32),
+            scores: psum(b, "scores", 2, DType::F32),
+            turned: psum(b, "turned", turned_banks, turned),
+            sums: match a.sum_turns() {
+                2 => psum(b, "sums", 2, DType::F32),
+                _ => {
+                    let shape = [PARTITIONS, TILES, BLOCK / 2];
+                    b.tile("sums", Space::Psum, &shape, DType::F32, 1)
+                }
+            },
         };
         buffers.fill(b, a, turns, chunks);
         buffers
     }
 
+    /// The bank of the scores of a tile of queries. Three of them for four tiles of each block: the second one, twice.
+    pub fn first_bank(&self, tile: i64) -> i64 {
+        match self.first_banks {
+            3 => [0, 1, 2, 1][(tile % TILES) as usize],
+            _ => tile % 2,
+        }
+    }
+
     /// Ones, zeros and masks.
     fn fill(&self, b: &mut Builder, a: &Attention, turns: i64, chunks: i64) {
         let padding = chunks * PARTITIONS - a.keys;
+        // Transposes take all tiles, where some have fewer queries.
+        b.memset(self.negated.all(), 0.0);
         if !a.has_own_row() {
             // The partitions between the elements and the row are zeros.
             if a.row() != a.dim {
@@ -124,7 +156,7 @@ impl Buffers {
             let columns = (0.into(), chunks * PARTITIONS);
             b.memset(
                 self.kt
-                    .part([(a.row().into(), 1), (0.into(), turns), columns]),
+                    .part([(a.row().into(), TILES), (0.into(), turns), columns]),
                 1.0,
             );
         }
@@ -156,14 +188,13 @@ fn sbuf(b: &mut Builder, name: &str, shape: &[i64], dtype: DType) -> Tile {
     b.tile(name, Space::Sbuf, shape, dtype, 1)
 }
 
-/// Two banks.
-fn psum(b: &mut Builder, name: &str, dtype: DType) -> Tile {
-    b.tile(name, Space::Psum, &[PARTITIONS, 2, BLOCK], dtype, 1)
+fn psum(b: &mut Builder, name: &str, banks: i64, dtype: DType) -> Tile {
+    b.tile(name, Space::Psum, &[PARTITIONS, banks, BLOCK], dtype, 1)
 }
 
 fn own_row(b: &mut Builder, steps: i64) -> [Tile; 2] {
-    let row = sbuf(b, "row", &[1, steps, BLOCK], DType::BF16);
-    [row, sbuf(b, "ones", &[1, PARTITIONS], DType::BF16)]
+    let row = sbuf(b, "row", &[TILES, steps, BLOCK], DType::BF16);
+    [row, sbuf(b, "ones", &[TILES, PARTITIONS], DType::BF16)]
 }
 
 fn rows(b: &mut Builder, name: &str, a: &Attention, turns: i64) -> Tile {
@@ -176,7 +207,7 @@ impl Mask {
             return Self::Range {
                 first: sbuf(b, "first_key", &[PARTITIONS, 1], DType::F32),
                 last: sbuf(b, "last_key", &[PARTITIONS, TILES], DType::F32),
-                selected: sbuf(b, "selected", &[PARTITIONS, BLOCK], DType::F32),
+                selected: sbuf(b, "selected", &[PARTITIONS, 2, BLOCK], DType::F32),
             };
         }
         let mut square = |name: &str| sbuf(b, name, &[PARTITIONS, PARTITIONS], DType::BF16);
@@ -221,9 +252,4 @@ impl Mask {
         select(plain, 0.0, UNSEEN, 1, Alu::GreaterEqual);
         select(turned, 0.0, UNSEEN, -1, Alu::GreaterEqual);
     }
-}
-
-/// Columns of the first partition of the first bank of transposes.
-pub(super) fn turned_row(turned: &Tile, begin: i64, size: i64) -> View {
-    turned.part([(0.into(), 1), (0.into(), 1), (begin.into(), size)])
 }

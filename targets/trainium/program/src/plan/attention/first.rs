@@ -1,14 +1,13 @@
 //! The first pass: the largest score of each query, negated, as a row.
 
-use super::buffers::{BLOCK, Mask, UNSEEN, turned_row};
+use super::buffers::{BLOCK, Mask, TILES, UNSEEN};
 use super::steps::{Kernel, Step};
 use crate::facts::memory::PARTITIONS;
-use crate::plan::operand::evict;
-use crate::program::{Accumulate, Alu, Axis, Builder, Expr, Op, View};
+use crate::program::{Accumulate, Alu, Axis, Builder, Expr, Function, Op, View};
 
 impl Kernel<'_> {
-    /// The largest score of each query of a tile among the keys of a block. On the diagonal those up to the tile are read,
-    /// and in the last 128 of them each query's own.
+    /// The largest score of each query of a tile among keys of a block; on the diagonal in the last 128 of them among the
+    /// query's own.
     pub fn largest(
         &self,
         b: &mut Builder,
@@ -20,13 +19,9 @@ impl Kernel<'_> {
     ) {
         let (buffers, begin) = (&self.buffers, tile * PARTITIONS);
         let queries = PARTITIONS.min(step.queries - begin);
-        let keys = match diagonal {
-            true => keys.min(begin + PARTITIONS),
-            false => keys,
-        };
-        let [head, turn] = step.turns.clone();
+        let [head, turn, _] = step.turns.clone();
         let scores = |from: i64, size: i64| {
-            let bank = (Expr::from(tile % 2), 1);
+            let bank = (Expr::from(buffers.first_bank(tile)), 1);
             buffers
                 .first
                 .part([(0.into(), queries), bank, (from.into(), size)])
@@ -72,7 +67,7 @@ impl Kernel<'_> {
             }) => {
                 let rows = (Expr::from(0), queries);
                 b.op(Op::RangeSelect {
-                    dst: selected.part([rows.clone(), (0.into(), keys)]),
+                    dst: selected.part([rows.clone(), ((tile % 2).into(), 1), (0.into(), keys)]),
                     on_true: scores(0, keys),
                     on_false: UNSEEN,
                     compare0: Alu::GreaterEqual,
@@ -90,11 +85,13 @@ impl Kernel<'_> {
     pub fn negate(&self, b: &mut Builder, step: &Step) {
         let buffers = &self.buffers;
         let (whole, tail) = (step.queries / PARTITIONS, step.queries % PARTITIONS);
+        let turn = (step.turns[1].clone(), 1);
         for (tile, count, queries) in [(0, whole, PARTITIONS), (whole, 1, tail)] {
             if count > 0 && queries > 0 {
-                let negated = buffers
-                    .negated
-                    .part([(0.into(), queries), (tile.into(), count)]);
+                let negated =
+                    buffers
+                        .negated
+                        .part([(0.into(), queries), turn.clone(), (tile.into(), count)]);
                 b.reduce(
                     negated,
                     self.maxima(step, tile, count, queries),
@@ -105,26 +102,46 @@ impl Kernel<'_> {
         }
     }
 
-    /// What [`Self::negate`] gave, as the row that is added to the scores.
+    /// What [`Self::negate`] gave, as rows that are added to the scores: one for each tile of queries, which has zeros for
+    /// the others. So all of them are transposed, and leave PSUM, in one instruction.
     pub fn row(&self, b: &mut Builder, step: &Step) {
         let buffers = &self.buffers;
-        for (tile, queries) in step.tiles() {
-            b.op(Op::NcTranspose {
-                dst: turned_row(&buffers.turned, tile * PARTITIONS, queries),
-                data: buffers
-                    .negated
-                    .part([(0.into(), queries), (tile.into(), 1)]),
-            });
-        }
-        let columns = (Expr::from(0), step.queries);
-        let turn = (step.turns[1].clone(), 1);
-        let into = match &buffers.row {
-            Some([row, _]) => row.part([(0.into(), 1), turn, columns]),
-            None => buffers
-                .qt
-                .part([(self.attention.row().into(), 1), turn, columns]),
+        let (all, turn) = ((Expr::from(0), PARTITIONS), (step.turns[1].clone(), 1));
+        let turned = buffers
+            .turned
+            .part([(0.into(), TILES), (0.into(), 1), all.clone()]);
+        b.op(Op::NcTranspose {
+            dst: turned.clone(),
+            data: buffers
+                .negated
+                .part([all.clone(), turn.clone(), (0.into(), TILES)]),
+        });
+        let flat = buffers.flat.part([(0.into(), TILES), turn, all]);
+        b.activation(flat.clone(), turned, Function::Copy, None, 1.0, None);
+        let (into, first) = match &buffers.row {
+            Some([row, _]) => (row, 0),
+            None => (&buffers.qt, self.attention.row()),
         };
-        evict(b, into, turned_row(&buffers.turned, 0, step.queries));
+        let axis = |of, size, step| Axis { of, size, step };
+        let tiles = |tile, column| vec![axis(Some(0), TILES, 1), tile, column];
+        let column = axis(Some(2), PARTITIONS, 1);
+        b.op(Op::AffineSelect {
+            dst: View {
+                buffer: into.buffer(),
+                origin: vec![first.into(), step.turns[1].clone(), 0.into()],
+                axes: tiles(axis(Some(2), TILES, PARTITIONS), column),
+            },
+            on_true: View {
+                axes: tiles(axis(None, TILES, 0), column),
+                ..flat
+            },
+            on_false: 0.0,
+            // Kept where the tile is the partition.
+            pattern: vec![1, 0],
+            offset: 0,
+            channel_multiplier: -1,
+            compare: Alu::Equal,
+        });
     }
 
     /// The largest scores of some tiles: `[queries, tiles, blocks]`.

@@ -12,7 +12,8 @@
 mod buffers;
 mod first;
 mod load;
-mod passes;
+mod loops;
+mod schedule;
 mod second;
 mod steps;
 mod tensor;
@@ -24,7 +25,7 @@ use super::{Declined, chip};
 use crate::facts::chip::{Chip, Engine};
 use crate::facts::memory::PARTITIONS;
 use crate::program::Program;
-use crate::{place, rules};
+use crate::{place, rules, time};
 use axe_package::DType;
 
 /// Largest extent: positions in tensors stay far inside of 64 bits.
@@ -52,6 +53,57 @@ pub struct Attention {
     /// Whether query `i` sees keys up to `i` alone.
     pub causal: bool,
 }
+
+/// How far the streams of a kernel are apart ([`schedule`]).
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Pace {
+    /// Tiles of scores between the end of a first pass and the second one of the same step.
+    slack: i64,
+    /// Chunks of keys whose weights are formed, that of which is used included.
+    chunks: i64,
+}
+
+impl Pace {
+    /// Those that are compared; the first one where steps are long, and it does not matter much.
+    const ALL: [Self; 4] = [
+        Self {
+            slack: 28,
+            chunks: 3,
+        },
+        Self {
+            slack: 36,
+            chunks: 3,
+        },
+        Self {
+            slack: 44,
+            chunks: 3,
+        },
+        Self {
+            slack: 28,
+            chunks: 4,
+        },
+    ];
+}
+
+/// Attention at a pace.
+#[derive(Clone, Copy, Debug)]
+struct Paced {
+    attention: Attention,
+    pace: Pace,
+}
+
+impl std::ops::Deref for Paced {
+    type Target = Attention;
+
+    fn deref(&self) -> &Attention {
+        &self.attention
+    }
+}
+
+/// Tiles of scores of a head up to which paces are compared.
+const SHORT: i64 = 1100;
+/// Heads on which they are compared.
+const FEW_HEADS: i64 = 6;
 
 impl Attention {
     /// The program, of heads one below the other in memory.
@@ -84,12 +136,39 @@ impl Attention {
                 "'kt' and 'values' of a head do not fit sbuf: {room} bytes a partition, {needed} are needed"
             )));
         }
-        let program = steps::program(self, tensors, name, chip);
+        let pace = match self.head_work() {
+            ..=SHORT => self.quickest(chip),
+            _ => Pace::ALL[0],
+        };
+        let program = steps::program(&self.paced(pace), tensors, name, chip);
         if let Some(violation) = rules::check(&program).into_iter().next() {
             return Err(Declined::Invalid(violation.to_string()));
         }
         place::place(&program, chip).map_err(|error| Declined::DoesNotFit(error.to_string()))?;
         Ok(program)
+    }
+
+    const fn paced(&self, pace: Pace) -> Paced {
+        Paced {
+            attention: *self,
+            pace,
+        }
+    }
+
+    /// The pace that the cost model finds fastest for a few heads.
+    fn quickest(&self, chip: &Chip) -> Pace {
+        let few = Self {
+            heads: self.heads.min(FEW_HEADS),
+            ..*self
+        };
+        let tensors = Tensors::below(&few);
+        let timed = Pace::ALL.into_iter().filter_map(|pace| {
+            let program = steps::program(&few.paced(pace), &tensors, "compared", chip);
+            let timing = time::simulate(&program).ok()?;
+            Some((timing.seconds, pace))
+        });
+        let best = timed.min_by(|(a, _), (b, _)| a.total_cmp(b));
+        best.map_or(Pace::ALL[0], |(_, pace)| pace)
     }
 
     fn check(&self) -> Result<(), Declined> {
@@ -131,7 +210,7 @@ impl Attention {
     /// Whether what is subtracted is a product of its own, and no row beside queries: where no partition is left, or where
     /// their type does not reach as far as scores do.
     fn has_own_row(&self) -> bool {
-        self.row() >= PARTITIONS || self.dtype != DType::BF16
+        self.row() + buffers::TILES > PARTITIONS || self.dtype != DType::BF16
     }
 
     /// The partition after the elements of a head at which one row may begin.

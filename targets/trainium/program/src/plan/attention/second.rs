@@ -1,24 +1,25 @@
 //! The second pass: weights of 128 keys at a time, and their products with the values.
 
-use super::buffers::{BLOCK, Mask, TILES};
-use super::steps::{Chunk, Kernel, Step};
+use super::buffers::{Mask, TILES};
+use super::steps::{Kernel, Keys, Step};
 use crate::facts::memory::PARTITIONS;
 use crate::program::build::Tile;
-use crate::program::{Accumulate, Alu, Builder, Expr, Function, Op, Space};
+use crate::program::{Accumulate, Alu, Axis, Builder, Expr, Function, Op, Space, View};
 use axe_package::DType;
 
 impl Kernel<'_> {
     /// The weights of a chunk.
-    pub fn ready(&self, b: &mut Builder, step: &Step, chunk: &Chunk) {
+    pub fn ready(&self, b: &mut Builder, step: &Step, chunk: &Keys) {
         self.scores(b, step, chunk);
         if chunk.hidden {
             self.hide(b, step, chunk);
         }
-        let of = |tile: &Tile| {
+        let of = |tile: &Tile, turn: i64| {
             let columns = (chunk.from.into(), step.queries - chunk.from);
-            tile.part([(0.into(), chunk.keys), (chunk.turn.into(), 1), columns])
+            tile.part([(0.into(), chunk.keys), (turn.into(), 1), columns])
         };
-        let (into, scores) = (of(&self.buffers.weights), of(&self.buffers.scores));
+        let into = of(&self.buffers.weights, chunk.number);
+        let scores = of(&self.buffers.scores, chunk.number % 2);
         b.activation(
             into,
             scores,
@@ -33,15 +34,17 @@ impl Kernel<'_> {
     }
 
     /// Scores of a chunk and the queries that see it, less the largest.
-    fn scores(&self, b: &mut Builder, step: &Step, chunk: &Chunk) {
+    fn scores(&self, b: &mut Builder, step: &Step, chunk: &Keys) {
         let buffers = &self.buffers;
-        let [head, step_turn] = step.turns.clone();
+        let [head, step_turn, _] = step.turns.clone();
         let columns = (Expr::from(chunk.from), step.queries - chunk.from);
         let keys = (Expr::from(0), PARTITIONS);
         let scores = || {
-            buffers
-                .scores
-                .part([keys.clone(), (chunk.turn.into(), 1), columns.clone()])
+            buffers.scores.part([
+                keys.clone(),
+                ((chunk.number % 2).into(), 1),
+                columns.clone(),
+            ])
         };
         let depth = (Expr::from(0), self.contracted());
         let of_chunk = (chunk.at.clone().times(PARTITIONS), PARTITIONS);
@@ -57,7 +60,7 @@ impl Kernel<'_> {
             b.op(Op::NcMatmul {
                 dst: scores(),
                 stationary: ones.all(),
-                moving: row.part([(0.into(), 1), (step_turn, 1), columns.clone()]),
+                moving: row.part([(0.into(), TILES), (step_turn, 1), columns.clone()]),
                 accumulate: Accumulate::Always,
             });
         }
@@ -67,12 +70,12 @@ impl Kernel<'_> {
     fn contracted(&self) -> i64 {
         match self.attention.has_own_row() {
             true => self.attention.dim,
-            false => self.attention.row() + 1,
+            false => self.attention.row() + TILES,
         }
     }
 
     /// Hides the keys of a chunk on the diagonal that come after a query, in its scores.
-    fn hide(&self, b: &mut Builder, step: &Step, chunk: &Chunk) {
+    fn hide(&self, b: &mut Builder, step: &Step, chunk: &Keys) {
         let buffers = &self.buffers;
         let Some(Mask::Triangle {
             identity, turned, ..
@@ -85,7 +88,7 @@ impl Kernel<'_> {
         b.op(Op::NcMatmul {
             dst: buffers.scores.part([
                 all.clone(),
-                (chunk.turn.into(), 1),
+                ((chunk.number % 2).into(), 1),
                 (chunk.from.into(), queries),
             ]),
             stationary: identity.all(),
@@ -95,7 +98,7 @@ impl Kernel<'_> {
     }
 
     /// Clears the weights of such keys, where their scores were not hidden.
-    fn clear(&self, b: &mut Builder, step: &Step, chunk: &Chunk) {
+    fn clear(&self, b: &mut Builder, step: &Step, chunk: &Keys) {
         let Some(Mask::Range { .. }) = &self.buffers.mask else {
             return;
         };
@@ -103,7 +106,7 @@ impl Kernel<'_> {
         let weights = || {
             self.buffers.weights.part([
                 (0.into(), chunk.keys),
-                (chunk.turn.into(), 1),
+                (chunk.number.into(), 1),
                 (chunk.from.into(), queries),
             ])
         };
@@ -118,63 +121,81 @@ impl Kernel<'_> {
         });
     }
 
-    /// Sums of values, and of weights beside them: a place for each tile of queries, none in two banks.
-    pub fn sums(&self, b: &mut Builder, step: &Step) -> Tile {
-        let width = self.attention.dim + 1;
-        let width = match TILES * width <= BLOCK {
-            true => width,
-            false => BLOCK / 2,
+    /// Sums of values, and of weights beside them, of some tiles of queries: `[queries, tiles, columns]`.
+    fn sums(
+        &self,
+        step: &Step,
+        (tile, tiles, queries): (i64, i64, i64),
+        (begin, columns): (i64, i64),
+    ) -> View {
+        let (sums, width) = (&self.buffers.sums, self.attention.dim + 1);
+        let axis = |of, size, step| Axis {
+            of: Some(of),
+            size,
+            step,
         };
-        let shape = [PARTITIONS.min(step.queries), TILES, width];
-        b.tile("sums", Space::Psum, &shape, DType::F32, 1)
+        // All tiles in one of two banks, or two in each.
+        let (origin, along) = match self.attention.sum_turns() {
+            2 => (
+                [step.turns[2].clone(), (tile * width + begin).into()],
+                axis(2, tiles, width),
+            ),
+            _ => ([tile.into(), begin.into()], axis(1, tiles, 1)),
+        };
+        let [bank, column] = origin;
+        let mut axes = vec![axis(0, queries, 1)];
+        axes.extend((tiles > 1).then_some(along));
+        axes.push(axis(2, columns, 1));
+        View {
+            buffer: sums.buffer(),
+            origin: vec![0.into(), bank, column],
+            axes,
+        }
     }
 
     /// Adds the values of a chunk of keys to the sums of the tiles of queries that see it.
-    pub fn context(&self, b: &mut Builder, step: &Step, sums: &Tile, chunk: &Chunk) {
+    pub fn context(&self, b: &mut Builder, step: &Step, chunk: &Keys) {
         let (buffers, width) = (&self.buffers, self.attention.dim + 1);
         let keys = (Expr::from(0), chunk.keys);
         let seeing = |(tile, _): &(i64, i64)| tile * PARTITIONS >= chunk.from;
         for (tile, queries) in step.tiles().filter(seeing) {
             let columns = ((tile * PARTITIONS).into(), queries);
-            b.matmul(
-                sums.part([(0.into(), queries), (tile.into(), 1), (0.into(), width)]),
-                buffers
+            b.op(Op::NcMatmul {
+                dst: self.sums(step, (tile, 1, queries), (0, width)),
+                stationary: buffers
                     .weights
-                    .part([keys.clone(), (chunk.turn.into(), 1), columns]),
-                buffers.values.part([
+                    .part([keys.clone(), (chunk.number.into(), 1), columns]),
+                moving: buffers.values.part([
                     keys.clone(),
                     (step.turns[0].clone(), 1),
                     (chunk.at.clone(), 1),
                     (0.into(), width),
                 ]),
-            );
+                accumulate: match chunk.begins {
+                    true => Accumulate::Never,
+                    false => Accumulate::Always,
+                },
+            });
         }
     }
 
     /// Divides the sums of values by those of weights, and stores them.
-    pub fn output(&self, b: &mut Builder, step: &Step, sums: &Tile) {
+    pub fn output(&self, b: &mut Builder, step: &Step) {
         let (whole, tail) = (step.queries / PARTITIONS, step.queries % PARTITIONS);
         for (tile, count, queries) in [(0, whole, PARTITIONS), (whole, 1, tail)] {
             if count > 0 && queries > 0 {
-                self.output_tiles(b, step, sums, (tile, count, queries));
+                self.output_tiles(b, step, (tile, count, queries));
             }
         }
     }
 
-    fn output_tiles(
-        &self,
-        b: &mut Builder,
-        step: &Step,
-        sums: &Tile,
-        (first, count, queries): (i64, i64, i64),
-    ) {
+    fn output_tiles(&self, b: &mut Builder, step: &Step, (first, count, queries): (i64, i64, i64)) {
         let (a, rows) = (self.attention, (Expr::from(0), queries));
         let inverse = b.tile("inverse", Space::Sbuf, &[queries, count], DType::F32, 2);
         // Sums are from some 2^-42 to the number of keys, which the scalar engine's reciprocals are good for (ISA).
-        let of_weights = sums.part([rows.clone(), (first.into(), count), (a.dim.into(), 1)]);
         b.activation(
             inverse.all(),
-            of_weights,
+            self.sums(step, (first, count, queries), (a.dim, 1)),
             Function::Reciprocal,
             None,
             1.0,
@@ -184,7 +205,7 @@ impl Kernel<'_> {
         for tile in 0..count {
             b.op(Op::Activation {
                 dst: out.part([rows.clone(), (tile.into(), 1), (0.into(), a.dim)]),
-                data: sums.part([rows.clone(), ((first + tile).into(), 1), (0.into(), a.dim)]),
+                data: self.sums(step, (first + tile, 1, queries), (0, a.dim)),
                 function: Function::Copy,
                 bias: None,
                 scale: inverse.part([rows.clone(), (tile.into(), 1)]).into(),

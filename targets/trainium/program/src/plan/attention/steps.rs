@@ -1,7 +1,10 @@
-//! The order of a kernel of attention: heads, and steps of 512 queries, each with the first pass of a later one beside it.
+//! A kernel of attention: the items of its schedule as instructions, in loops over heads, steps of 512 queries, and blocks of
+//! keys.
 
 use super::buffers::{BLOCK, Buffers, TILES};
-use super::{Attention, Tensors};
+use super::loops::{Node, loops};
+use super::schedule::{Chunk, Item, Schedule, Work};
+use super::{Attention, Paced, Tensors};
 use crate::facts::chip::Chip;
 use crate::facts::memory::PARTITIONS;
 use crate::program::{Builder, Expr, Program};
@@ -11,12 +14,11 @@ const TURNS_BYTES: i64 = 160 << 10;
 
 /// What all steps share.
 pub(super) struct Kernel<'a> {
-    pub attention: &'a Attention,
+    pub attention: &'a Paced,
     pub buffers: Buffers,
 }
 
-/// The second pass of up to 512 queries of a head, or their first.
-#[derive(Clone)]
+/// Up to 512 queries of a head.
 pub(super) struct Step {
     pub head: Expr,
     /// The first query.
@@ -25,10 +27,8 @@ pub(super) struct Step {
     pub queries: i64,
     /// The keys that some of them see.
     pub visible: i64,
-    /// Whether the last block of keys is on the diagonal.
-    pub diagonal: bool,
-    /// Which of the buffers that take turns the head, and the step, has.
-    pub turns: [Expr; 2],
+    /// Which of the buffers that take turns the head, the step, and its sums have.
+    pub turns: [Expr; 3],
 }
 
 impl Step {
@@ -37,79 +37,26 @@ impl Step {
         (self.visible + BLOCK - 1) / BLOCK
     }
 
-    /// Keys of a block.
-    pub fn keys(&self, block: i64) -> i64 {
-        BLOCK.min(self.visible - block * BLOCK)
-    }
-
-    /// Whether a block is on the diagonal.
-    pub fn is_diagonal(&self, block: i64) -> bool {
-        self.diagonal && block + 1 == self.blocks()
-    }
-
-    /// A chunk of 128 keys, or the last one.
-    pub fn chunk(&self, number: i64) -> Chunk {
-        let hidden = self.is_diagonal(number / TILES);
-        Chunk {
-            at: number.into(),
-            turn: number % 2,
-            keys: PARTITIONS.min(self.visible - number * PARTITIONS),
-            from: if hidden {
-                number % TILES * PARTITIONS
-            } else {
-                0
-            },
-            hidden,
-        }
-    }
-
     /// Tiles of 128 queries: the number of each and its queries.
     pub fn tiles(&self) -> impl Iterator<Item = (i64, i64)> + use<> {
         tiles(self.queries)
     }
 }
 
-/// A chunk of 128 keys of a second pass.
-pub(super) struct Chunk {
-    /// Its number.
+/// A chunk of 128 keys, or the last one.
+pub(super) struct Keys {
+    /// Its number in the head.
     pub at: Expr,
-    /// Which of two buffers it has.
-    pub turn: i64,
-    /// Its keys.
+    /// Which one of its block.
+    pub number: i64,
+    /// How many.
     pub keys: i64,
     /// The first query that sees some of them.
     pub from: i64,
     /// Whether 128 queries from there on see but some of them.
     pub hidden: bool,
-}
-
-impl Chunk {
-    /// One that all queries see.
-    pub fn plain(at: Expr, turn: i64) -> Self {
-        Self {
-            at,
-            turn: turn % 2,
-            keys: PARTITIONS,
-            from: 0,
-            hidden: false,
-        }
-    }
-
-    /// Whether it is as [`Self::plain`].
-    pub fn is_plain(&self) -> bool {
-        self.keys == PARTITIONS && !self.hidden
-    }
-}
-
-/// A step in its second pass, and those after it that something is done for meanwhile.
-pub(super) struct Steps {
-    pub this: Step,
-    /// The next one, which begins while this one ends.
-    pub next: Option<Step>,
-    /// The one whose first pass ended with the step before: its largest scores become a row.
-    pub row: Option<Step>,
-    /// The one in its first pass.
-    pub first: Option<Step>,
+    /// Whether they are the first ones of the step.
+    pub begins: bool,
 }
 
 /// Tiles of 128 of so many elements: the number of each, and its elements.
@@ -128,34 +75,22 @@ fn remainder(expr: Expr, by: i64) -> Expr {
 }
 
 impl Attention {
-    /// Steps of a head.
-    pub(super) fn steps(&self) -> i64 {
-        (self.queries + BLOCK - 1) / BLOCK
-    }
-
-    /// How many steps the first pass is ahead of the second. Where steps differ in length, the same step of the next head is
-    /// as long; with few heads, what nothing is beside in the first and the last one would cost more than that saves.
-    pub(super) fn lead(&self) -> i64 {
-        let steps = self.steps();
-        let even = self.causal && self.heads > 1 && self.heads * 4 >= steps;
-        let columns = steps * BLOCK * self.dtype.bytes() as i64;
-        match even && columns + 2 * self.head_bytes() <= TURNS_BYTES {
-            true => steps.max(2),
-            false => 2,
-        }
-    }
-
     /// Bytes of a partition for the keys and values of a head.
     pub(super) fn head_bytes(&self) -> i64 {
         let chunks = (self.keys + PARTITIONS - 1) / PARTITIONS;
         chunks * (PARTITIONS + self.dim + 1) * self.dtype.bytes() as i64
     }
 
-    /// Heads that the first pass is ahead, at most.
-    pub(super) fn heads_ahead(&self) -> i64 {
-        (self.lead() + self.steps() - 1) / self.steps()
+    /// Sums that take turns: two where those of a step fit a bank.
+    pub(super) fn sum_turns(&self) -> i64 {
+        match TILES * (self.dim + 1) <= BLOCK {
+            true => 2,
+            false => 1,
+        }
     }
+}
 
+impl Paced {
     /// Heads whose keys and values are in SBUF: those in either pass, and one that is loaded meanwhile where there is room.
     pub(super) fn head_turns(&self) -> i64 {
         let least = self.heads_ahead() + 1;
@@ -165,54 +100,99 @@ impl Attention {
         };
         turns.min(self.heads)
     }
-
-    /// Steps whose queries are in SBUF: those between both passes, and one that is loaded meanwhile.
-    pub(super) fn step_turns(&self) -> i64 {
-        self.lead() + 2
-    }
 }
 
 /// The kernel.
-pub(super) fn program(
-    attention: &Attention,
-    tensors: &Tensors,
-    name: &str,
-    chip: &Chip,
-) -> Program {
+pub(super) fn program(attention: &Paced, tensors: &Tensors, name: &str, chip: &Chip) -> Program {
     let mut b = Builder::new(name, chip.name);
     let buffers = Buffers::new(&mut b, attention, tensors, chip);
     let kernel = Kernel { attention, buffers };
-    kernel.begin(&mut b);
+    let mut schedule = Schedule::new(attention);
+    let origin = [Expr::from(0), 0.into(), 0.into()];
+    kernel.items(&mut b, &schedule.begin(), &origin);
     // The last heads have fewer heads after them.
-    let alike = (attention.heads - attention.heads_ahead()).max(0);
-    let ahead = attention.heads_ahead();
-    match alike {
-        0 => {}
-        1 => kernel.head(&mut b, &0.into(), ahead),
-        _ => b.repeat("head", 0, alike, 1, |b, head| kernel.head(b, &head, ahead)),
+    let alike = schedule.alike_heads();
+    if alike > 0 {
+        // The items of the first one; the others' are the same so many heads on.
+        let repeated = alike > 1;
+        let body = |b: &mut Builder, head: Expr| {
+            kernel.head(b, &mut schedule, 0, &[head, 0.into(), 0.into()]);
+        };
+        match repeated {
+            true => b.repeat("head", 0, alike, 1, body),
+            false => {
+                let mut body = body;
+                body(&mut b, 0.into());
+            }
+        }
+        schedule.skip(alike - 1, 0);
     }
     for head in alike..attention.heads {
-        kernel.head(&mut b, &head.into(), attention.heads - 1 - head);
+        kernel.head(&mut b, &mut schedule, head, &origin);
     }
     b.finish()
 }
 
 impl Kernel<'_> {
-    /// The first passes that nothing is beside.
-    fn begin(&self, b: &mut Builder) {
-        let steps = self.attention.steps();
-        let all = steps * self.attention.heads;
-        for number in 0..self.attention.lead().min(all) {
-            let step = self.step((number / steps).into(), number % steps);
-            self.load(b, &step, number % steps == 0);
-            self.first_pass(b, &step);
-            // The first step does so for the last of these.
-            if number + 1 < self.attention.lead() {
-                self.row(b, &step);
+    /// All steps of a head, which with all others of its items is so far on.
+    fn head(&self, b: &mut Builder, schedule: &mut Schedule<'_>, head: i64, on: &[Expr; 3]) {
+        let alike = schedule.alike_steps();
+        let mut begin = 0;
+        if alike > 1 {
+            let items = schedule.second(head, 0);
+            schedule.skip(0, alike - 1);
+            b.repeat("step", 0, alike, 1, |b, step| {
+                self.items(b, &items, &[on[0].clone(), step, 0.into()]);
+            });
+            begin = alike;
+        }
+        let mut items = Vec::new();
+        for step in begin..self.attention.steps() {
+            items.extend(schedule.second(head, step));
+        }
+        self.items(b, &items, on);
+    }
+
+    fn items(&self, b: &mut Builder, items: &[Item], on: &[Expr; 3]) {
+        for node in loops(items) {
+            match node {
+                Node::One(item) => self.item(b, &item, on),
+                Node::Loop(count, body) => b.repeat("block", 0, count, 1, |b, index| {
+                    for (item, by) in &body {
+                        let on =
+                            [0, 1, 2].map(|dim| on[dim].clone().plus(index.clone().times(by[dim])));
+                        self.item(b, item, &on);
+                    }
+                }),
             }
         }
-        let first = self.step(0.into(), 0);
-        self.ready(b, &first, &first.chunk(0));
+    }
+
+    /// An item so far on.
+    fn item(&self, b: &mut Builder, item: &Item, on: &[Expr; 3]) {
+        let [head, number, block] = [0, 1, 2].map(|dim| on[dim].clone().plus(item.at[dim]));
+        let step = self.step(head, number, item);
+        let keys = |chunk: Chunk| Keys {
+            at: block.clone().times(TILES).plus(chunk.number),
+            number: chunk.number,
+            keys: chunk.keys,
+            from: chunk.from,
+            hidden: chunk.hidden,
+            begins: chunk.begins,
+        };
+        match item.work {
+            Work::Load { begins } => self.load(b, &step, begins),
+            Work::Largest {
+                tile,
+                keys,
+                diagonal,
+            } => self.largest(b, &step, tile, &block, keys, diagonal),
+            Work::Negate => self.negate(b, &step),
+            Work::Row => self.row(b, &step),
+            Work::Ready(chunk) => self.ready(b, &step, &keys(chunk)),
+            Work::Context(chunk) => self.context(b, &step, &keys(chunk)),
+            Work::Output => self.output(b, &step),
+        }
     }
 
     /// Loads what a step reads, with the keys and values of its head where it is the first one.
@@ -226,96 +206,27 @@ impl Kernel<'_> {
         }
     }
 
-    /// A step of a head.
-    fn step(&self, head: Expr, number: i64) -> Step {
+    fn step(&self, head: Expr, number: Expr, item: &Item) -> Step {
         let a = self.attention;
-        let queries = BLOCK.min(a.queries - number * BLOCK);
-        let visible = match a.causal {
-            true => number * BLOCK + queries,
-            false => a.keys,
-        };
-        self.step_at(head, number.into(), queries, visible)
-    }
-
-    fn step_at(&self, head: Expr, number: Expr, queries: i64, visible: i64) -> Step {
-        let a = self.attention;
-        let (steps, turns) = (a.steps(), a.step_turns());
-        // Where all heads begin with the same turn, the head does not matter.
-        let before = match steps % turns {
-            0 => number.clone(),
-            _ => head.clone().times(steps).plus(number.clone()),
+        let steps = a.steps();
+        let turn = |turns: i64| {
+            // Where all heads begin with the same turn, the head does not matter.
+            let before = match steps % turns {
+                0 => number.clone(),
+                _ => head.clone().times(steps).plus(number.clone()),
+            };
+            remainder(before, turns)
         };
         Step {
             turns: [
                 remainder(head.clone(), a.head_turns()),
-                remainder(before, turns),
+                turn(a.step_turns()),
+                turn(a.sum_turns()),
             ],
-            head,
-            first: number.times(BLOCK),
-            queries,
-            visible,
-            diagonal: a.causal,
+            head: head.clone(),
+            first: number.clone().times(BLOCK),
+            queries: item.queries,
+            visible: item.visible,
         }
-    }
-
-    /// All steps of a head that has so many after it.
-    fn head(&self, b: &mut Builder, head: &Expr, after: i64) {
-        let a = self.attention;
-        let (steps, lead) = (a.steps(), a.lead());
-        // Full steps that have only full steps of this head after them are a loop.
-        let alike = match a.causal {
-            true => 0,
-            false => (a.queries / BLOCK - lead).max(0),
-        };
-        let in_loop = if alike > 1 { alike } else { 0 };
-        if in_loop > 0 {
-            b.repeat("step", 0, in_loop, 1, |b, number| {
-                let step = |by| self.step_at(head.clone(), number.clone().plus(by), BLOCK, a.keys);
-                let steps = Steps {
-                    this: step(0),
-                    next: Some(step(1)),
-                    row: Some(step(lead - 1)),
-                    first: Some(step(lead)),
-                };
-                self.load(b, &step(lead), false);
-                self.second_pass(b, &steps);
-            });
-        }
-        for number in in_loop..steps {
-            let step = |by: i64| {
-                let (later, number) = ((number + by) / steps, (number + by) % steps);
-                (later <= after).then(|| self.step(head.clone().plus(later), number))
-            };
-            let steps = Steps {
-                this: self.step(head.clone(), number),
-                next: step(1),
-                row: step(lead - 1),
-                first: step(lead),
-            };
-            if let Some(first) = &steps.first {
-                self.load(b, first, (number + lead) % self.attention.steps() == 0);
-            }
-            self.second_pass(b, &steps);
-        }
-    }
-
-    /// The first pass of a step, alone.
-    fn first_pass(&self, b: &mut Builder, step: &Step) {
-        let whole = step.blocks() - 1;
-        let all = |b: &mut Builder, block: Expr| {
-            for (tile, _) in step.tiles() {
-                self.largest(b, step, tile, &block, BLOCK, false);
-            }
-        };
-        match whole {
-            0 => {}
-            1 => all(b, 0.into()),
-            _ => b.repeat("block", 0, whole, 1, all),
-        }
-        for (tile, _) in step.tiles() {
-            let keys = step.keys(whole);
-            self.largest(b, step, tile, &whole.into(), keys, step.is_diagonal(whole));
-        }
-        self.negate(b, step);
     }
 }
