@@ -6,8 +6,11 @@ mod values;
 use axe_package::DType;
 use axe_trn::facts::chip::CHIPS;
 use axe_trn::plan::graph::{Graph, Id, Kind};
+use axe_trn::plan::relayout::Relayout;
 use axe_trn::plan::{Declined, Fused, Matmul, Order, rows};
 use axe_trn::program::{Alu, Function};
+use axe_trn::rules;
+use axe_trn::run::execute;
 use values::{F32, compare, products};
 
 /// Cases of each family.
@@ -193,4 +196,86 @@ fn products_are_right() {
             near(output).max(1e-3),
         );
     }
+}
+
+/// Permutations and repetitions of up to six dimensions: each element is that of its place, or there are too many dimensions.
+#[test]
+fn copies_are_right_or_declined() {
+    let mut declined = 0;
+    for seed in 0..CASES {
+        let mut random = Random(seed ^ 0xc091);
+        let mut from: Vec<i64> = (0..1 + random.below(5))
+            .map(|_| random.of(&[1, 2, 3, 4, 7]))
+            .collect();
+        let at = random.below(from.len());
+        from[at] = random.of(&[1, 16, 33, 130]);
+        let mut dims: Vec<Result<usize, i64>> = (0..from.len()).map(Ok).collect();
+        for at in (1..dims.len()).rev() {
+            dims.swap(at, random.below(at + 1));
+        }
+        if random.coin() {
+            dims.insert(random.below(dims.len() + 1), Err(random.of(&[2, 4, 9])));
+        }
+        let relayout = Relayout {
+            from: from.clone(),
+            dims: dims.clone(),
+            dtype: random.of(&FLOATS),
+        };
+        let program = match relayout.plan("kernel", random.of(&CHIPS).name) {
+            Ok(program) => program,
+            Err(why) => {
+                assert!(
+                    why.to_string().contains("a transfer's pattern has"),
+                    "{why}"
+                );
+                assert!(dims.len() > 5, "{relayout:?}: {why}");
+                declined += 1;
+                continue;
+            }
+        };
+        assert_eq!(rules::check(&program), []);
+        let size = relayout.dtype.bytes();
+        let count: i64 = from.iter().product();
+        let given: Vec<u8> = (0..count as usize * size)
+            .map(|at| (at * 7 + at / 251) as u8)
+            .collect();
+        let outcome = execute(&program, std::slice::from_ref(&given)).unwrap();
+        assert!(
+            outcome.findings.is_empty(),
+            "{relayout:?}: {}",
+            outcome.findings[0]
+        );
+        assert_eq!(
+            outcome.outputs[0],
+            moved(&from, &dims, &given, size),
+            "{relayout:?}"
+        );
+    }
+    println!("{CASES} copies, {declined} declined");
+    assert!(declined * 5 <= CASES, "{declined} declined");
+}
+
+/// The elements of a tensor in the order of others' dimensions.
+fn moved(from: &[i64], dims: &[Result<usize, i64>], given: &[u8], size: usize) -> Vec<u8> {
+    let extents: Vec<i64> = (dims.iter())
+        .map(|dim| dim.map_or_else(|extent| extent, |of| from[of]))
+        .collect();
+    let count: i64 = extents.iter().product();
+    let mut all = Vec::new();
+    for flat in 0..count {
+        let (mut rest, mut place) = (flat, vec![0; from.len()]);
+        for (dim, extent) in dims.iter().zip(&extents).rev() {
+            if let Ok(of) = dim {
+                place[*of] = rest % extent;
+            }
+            rest /= extent;
+        }
+        let at = place
+            .iter()
+            .zip(from)
+            .fold(0, |at, (index, extent)| at * extent + index);
+        let begin = at as usize * size;
+        all.extend_from_slice(&given[begin..begin + size]);
+    }
+    all
 }

@@ -113,17 +113,13 @@ pub(super) fn program(attention: &Paced, tensors: &Tensors, name: &str, chip: &C
     // The last heads have fewer heads after them.
     let alike = schedule.alike_heads();
     if alike > 0 {
-        // The items of the first one; the others' are the same so many heads on.
-        let repeated = alike > 1;
-        let body = |b: &mut Builder, head: Expr| {
+        // The items of the first head; those of the others are the same, so many heads on.
+        let mut body = |b: &mut Builder, head: Expr| {
             kernel.head(b, &mut schedule, 0, &[head, 0.into(), 0.into()]);
         };
-        match repeated {
-            true => b.repeat("head", 0, alike, 1, body),
-            false => {
-                let mut body = body;
-                body(&mut b, 0.into());
-            }
+        match alike {
+            1 => body(&mut b, 0.into()),
+            _ => b.repeat("head", 0, alike, 1, body),
         }
         schedule.skip(alike - 1, 0);
     }
