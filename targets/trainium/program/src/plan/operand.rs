@@ -150,39 +150,57 @@ impl Operand {
         turned: &Turned,
     ) {
         let part = &turned.part;
-        let rows = b.tile(
-            &format!("{}_rows", self.name),
-            Space::Sbuf,
-            &[part.size, k],
-            self.dtype,
-            2,
-        );
-        b.dma_copy(
-            rows.all(),
-            self.tensor.part([turned.from.clone(), (k0.clone(), k)]),
-        );
+        let rows = self.load_as_is(b, (k0, k), turned.from.clone());
+        self.turn_groups(b, chip, (to, &rows), (k, (0, self.turned_groups(k))), part);
+    }
+
+    /// Loads rows of the tensor as they lie.
+    pub fn rows(&self, b: &mut Builder, batch: &Expr, k: (&Expr, i64), rows: (Expr, i64)) -> Tile {
+        self.load_as_is(b, k, (self.row(batch, rows.0), rows.1))
+    }
+
+    fn load_as_is(&self, b: &mut Builder, (k0, k): (&Expr, i64), from: (Expr, i64)) -> Tile {
+        let name = format!("{}_rows", self.name);
+        let rows = b.tile(&name, Space::Sbuf, &[from.1, k], self.dtype, 2);
+        b.dma_copy(rows.all(), self.tensor.part([from, (k0.clone(), k)]));
+        rows
+    }
+
+    /// Groups of chunks of K that are transposed into one bank.
+    pub fn turned_groups(&self, k: i64) -> i64 {
+        let unit = PARTITIONS * TURNED;
+        (k + unit - 1) / unit
+    }
+
+    /// Transposes some groups of chunks of loaded rows.
+    pub fn turn_groups(
+        &self,
+        b: &mut Builder,
+        chip: &Chip,
+        (to, rows): (&Tile, &Tile),
+        (k, (first, end)): (i64, (i64, i64)),
+        part: &Part,
+    ) {
         let name = format!("{}_t", self.name);
-        parts(
-            b,
-            &name,
-            (&0.into(), k, PARTITIONS * TURNED),
-            &mut |b, group| {
-                let turned = self.transposes(b, chip, &rows, &group, part);
-                let (whole, tail) = (group.size / PARTITIONS, group.size % PARTITIONS);
-                let first = group.index.clone().times(TURNED);
-                for (begin, chunks, size) in [(0, whole, PARTITIONS), (whole, 1, tail)] {
-                    if chunks > 0 && size > 0 {
-                        let from = turned.part([
-                            (0.into(), size),
-                            (begin.into(), chunks),
-                            (0.into(), part.size),
-                        ]);
-                        let into = place(to, first.clone().plus(begin), chunks, size, part);
-                        evict(b, into, from);
-                    }
+        let unit = PARTITIONS * TURNED;
+        let size = k.min(end * unit) - first * unit;
+        let begin = Expr::from(first * unit);
+        parts(b, &name, (&begin, size.max(0), unit), &mut |b, group| {
+            let turned = self.transposes(b, chip, rows, &group, part);
+            let (whole, tail) = (group.size / PARTITIONS, group.size % PARTITIONS);
+            let first = group.index.clone().plus(first).times(TURNED);
+            for (begin, chunks, size) in [(0, whole, PARTITIONS), (whole, 1, tail)] {
+                if chunks > 0 && size > 0 {
+                    let from = turned.part([
+                        (0.into(), size),
+                        (begin.into(), chunks),
+                        (0.into(), part.size),
+                    ]);
+                    let into = place(to, first.clone().plus(begin), chunks, size, part);
+                    evict(b, into, from);
                 }
-            },
-        );
+            }
+        });
     }
 
     /// Chunks of K of rows, transposed into one bank of PSUM.

@@ -11,48 +11,83 @@ use crate::program::build::Tile;
 use crate::program::{Alu, Builder, Expr, Space, View};
 use axe_package::DType;
 
+/// Tiles in which what is stored of a tile of rows is gathered, and its first row.
+pub(super) struct Leaving {
+    outs: Vec<Tile>,
+    row: Expr,
+}
+
 impl Kernel<'_> {
     /// Forms what is stored of the sums of a tile of rows: of PSUM, of those that are kept, or of both.
     pub fn finish(
         &self,
         b: &mut Builder,
         at: &At,
-        (psum, sums): (Option<&Tile>, Option<&Tile>),
+        sums: (Option<&Tile>, Option<&Tile>),
         tile: &Part,
         rows: &Part,
         columns: &Part,
     ) {
-        let outs: Vec<Tile> = (self.graph.outputs.iter())
+        let leaving = self.begin_finish(b, at, tile, (rows, columns));
+        // Bank by bank: temporaries are as wide as one, and each bank is free again as soon as it may be.
+        for begin in (0..columns.size).step_by(MOVING_COLUMNS as usize) {
+            self.finish_piece(b, at, &leaving, sums, (tile, columns), begin);
+        }
+        self.end_finish(b, &leaving, (tile, columns));
+    }
+
+    /// Tiles for what is stored of a tile of rows.
+    pub fn begin_finish(
+        &self,
+        b: &mut Builder,
+        at: &At,
+        tile: &Part,
+        (rows, columns): (&Part, &Part),
+    ) -> Leaving {
+        let outs = (self.graph.outputs.iter())
             .map(|(tensor, _)| {
                 let shape = [tile.size, columns.size];
                 b.tile("out", Space::Sbuf, &shape, stored(tensor.dtype), 2)
             })
             .collect();
         let product = at.batch.clone().times(self.sizes[0]);
-        let row = product.plus(rows.at.clone()).plus(tile.at.clone());
-        // Bank by bank: temporaries are as wide as one, and each bank is free again as soon as it may be.
-        let unit = MOVING_COLUMNS;
-        for begin in (0..columns.size).step_by(unit as usize) {
-            let piece = (Expr::from(begin), unit.min(columns.size - begin));
-            let area = Area {
-                rows: (row.clone(), tile.size),
-                columns: (columns.at.clone().plus(begin), piece.1),
-            };
-            let mut values = Values::new(self.graph, &self.tensors, area, 2);
-            for (id, column) in &at.lasting {
-                values.know(*id, matrix(column, &(0.into(), tile.size), &piece));
-            }
-            let parts = [
-                psum.map(|psum| matrix(psum, &(0.into(), tile.size), &piece)),
-                sums.map(|sums| kept_piece(sums, tile, &piece)),
-            ];
-            self.settle(b, &mut values, parts, (tile, &piece), &outs);
+        Leaving {
+            outs,
+            row: product.plus(rows.at.clone()).plus(tile.at.clone()),
         }
-        for (result, out) in self.results.iter().zip(&outs) {
-            b.dma_copy(
-                result.part([(row.clone(), tile.size), columns.range()]),
-                out.all(),
-            );
+    }
+
+    /// Forms the columns of a bank.
+    pub fn finish_piece(
+        &self,
+        b: &mut Builder,
+        at: &At,
+        leaving: &Leaving,
+        (psum, sums): (Option<&Tile>, Option<&Tile>),
+        (tile, columns): (&Part, &Part),
+        begin: i64,
+    ) {
+        let piece = (Expr::from(begin), MOVING_COLUMNS.min(columns.size - begin));
+        let area = Area {
+            rows: (leaving.row.clone(), tile.size),
+            columns: (columns.at.clone().plus(begin), piece.1),
+        };
+        let mut values = Values::new(self.graph, &self.tensors, area, 2);
+        for (id, column) in &at.lasting {
+            values.know(*id, matrix(column, &(0.into(), tile.size), &piece));
+        }
+        let parts = [
+            psum.map(|psum| matrix(psum, &(0.into(), tile.size), &piece)),
+            sums.map(|sums| kept_piece(sums, tile, &piece)),
+        ];
+        self.settle(b, &mut values, parts, (tile, &piece), &leaving.outs);
+    }
+
+    /// Stores what was formed.
+    pub fn end_finish(&self, b: &mut Builder, leaving: &Leaving, (tile, columns): (&Part, &Part)) {
+        for (result, out) in self.results.iter().zip(&leaving.outs) {
+            let rows = (leaving.row.clone(), tile.size);
+            b.dma_copy(result.part([rows, columns.range()]), out.all());
         }
     }
 

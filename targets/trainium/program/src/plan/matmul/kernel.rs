@@ -142,6 +142,18 @@ impl<'a> Kernel<'a> {
             self.block(b, &at, &rows, columns, lead.k);
         }
         at.loaded = true;
+        if let Some(rhs) = at
+            .rhs
+            .as_ref()
+            .filter(|_| self.lhs.turned_by_products(self.chip))
+        {
+            let rest = Part {
+                at: first.into(),
+                index: 0.into(),
+                size: m - first,
+            };
+            return self.stream(b, &at, rhs, (&rest, columns));
+        }
         parts(
             b,
             "m",

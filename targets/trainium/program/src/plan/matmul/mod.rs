@@ -9,6 +9,7 @@
 mod blocks;
 mod epilogue;
 mod kernel;
+mod stream;
 mod sums;
 
 pub use blocks::{Blocks, Lead};

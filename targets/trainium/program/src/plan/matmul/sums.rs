@@ -50,11 +50,11 @@ impl Depth {
 }
 
 /// Both operands of a block of K in SBUF.
-struct Operands {
-    lhs: Tile,
-    rhs: Tile,
+pub(super) struct Operands {
+    pub lhs: Tile,
+    pub rhs: Tile,
     /// The chunk of the right operand's tile at which the block begins.
-    from: Expr,
+    pub from: Expr,
 }
 
 impl Kernel<'_> {
@@ -166,11 +166,23 @@ impl Kernel<'_> {
         let psum = b.tile("psum", Space::Psum, &shape, DType::F32, copies);
         let unit = if there { MOVING_COLUMNS } else { columns };
         for range in pieces(columns, unit) {
-            parts(b, "kt", (&0.into(), k, PARTITIONS), &mut |b, chunk| {
-                self.multiply(b, &psum, operands, &chunk, (tile, range));
-            });
+            self.sum_piece(b, &psum, operands, k, (tile, range));
         }
         psum
+    }
+
+    /// Sums of some columns of it.
+    pub fn sum_piece(
+        &self,
+        b: &mut Builder,
+        psum: &Tile,
+        operands: &Operands,
+        k: i64,
+        place: (&Part, (i64, i64)),
+    ) {
+        parts(b, "kt", (&0.into(), k, PARTITIONS), &mut |b, chunk| {
+            self.multiply(b, psum, operands, &chunk, place);
+        });
     }
 
     /// Adds the products of a chunk of K to some columns of the sums of a tile of rows, bank by bank.
@@ -226,7 +238,7 @@ impl Kernel<'_> {
 }
 
 /// Where pieces of so many columns begin, and how many each has.
-fn pieces(columns: i64, unit: i64) -> impl Iterator<Item = (i64, i64)> {
+pub(super) fn pieces(columns: i64, unit: i64) -> impl Iterator<Item = (i64, i64)> {
     let unit = unit.max(1);
     let piece = move |begin| (begin, unit.min(columns - begin));
     (0..columns).step_by(unit as usize).map(piece)
