@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+SUMS = ["none", "own", "apart", "jax", "plain", "weights", "log2"]
 MASKS = ["none", "additive", "boolean", "guarded", "padding", "causal", "triangle", "added_causal", "window", "causal_bias", "jax", "capped", "segments"]
 
 
@@ -28,6 +29,8 @@ def options(arguments=None):
     parser.add_argument("--round", action="store_true", help="scores and weights go through 16 bits, as torch rounds them")
     parser.add_argument("--no-maximum", action="store_true", help="the row's maximum is not subtracted")
     parser.add_argument("--exp2", action="store_true", help="weights are powers of two")
+    parser.add_argument("--sums", choices=SUMS, default="none", help="a second result, log sum exp of each row's scores: of the softmax's own maximum "
+                        "and sum, apart from them with a maximum that is finite (torch, JAX), without one; weights of it; to base two")
     a = parser.parse_args(arguments)
     if a.draw is not None:
         draw(a)
@@ -145,12 +148,24 @@ def module(a):
         x = each([of(x, "f32")], "f32", f"%c = arith.constant {float(np.log2(np.e))!r} : f32\n    %0 = arith.mulf %a0, %c : f32\n    linalg.yield %0 : f32")
     p = x
     rows = ["d0", "d1", "d2"]
+    top, sums = None, None
+    if a.sums not in ("none", "own", "log2"):
+        sums = log_sums(m, a, each, of, x)
     if not a.no_maximum:
         top = m.generic([of(x, "f32")], full[:3], "f32", "%0 = arith.maximumf %a0, %acc : f32\n    linalg.yield %0 : f32", 4, 1, "0xFF800000")
-        p = each([of(x, "f32"), (top, rows, full[:3], "f32")], "f32", "%0 = arith.subf %a0, %a1 : f32\n    linalg.yield %0 : f32")
+        p = each([of(x, "f32"), (sums if a.sums == "weights" else top, rows, full[:3], "f32")], "f32", "%0 = arith.subf %a0, %a1 : f32\n    linalg.yield %0 : f32")
     p = each([of(p, "f32")], "f32", f"%0 = math.{'exp2' if a.exp2 else 'exp'} %a0 : f32\n    linalg.yield %0 : f32")
     total = m.generic([of(p, "f32")], full[:3], "f32", "%0 = arith.addf %a0, %acc : f32\n    linalg.yield %0 : f32", 4, 1, "0.0")
-    if a.divide == "before":
+    if a.sums in ("own", "log2"):
+        log = "log2" if a.sums == "log2" else "log"
+        # Of scores in powers of two, log2 of them is that of the scores.
+        sums = m.generic([(total, rows[:3], full[:3], "f32")], full[:3], "f32", f"%0 = math.{log} %a0 : f32\n    linalg.yield %0 : f32")
+        if top:
+            body = "%0 = arith.addf %a0, %a1 : f32\n    linalg.yield %0 : f32"
+            if a.sums == "log2" and not a.exp2:
+                body = f"%c = arith.constant {float(np.log2(np.e))!r} : f32\n    %m = arith.mulf %a1, %c : f32\n    %0 = arith.addf %a0, %m : f32\n    linalg.yield %0 : f32"
+            sums = m.generic([(sums, rows, full[:3], "f32"), (top, rows, full[:3], "f32")], full[:3], "f32", body)
+    if a.divide == "before" and a.sums != "weights":
         p = each([of(p, "f32"), (total, rows, full[:3], "f32")], "f32", "%0 = arith.divf %a0, %a1 : f32\n    linalg.yield %0 : f32")
     if a.divide == "reciprocal":
         body = "%c = arith.constant 1.0 : f32\n    %0 = arith.divf %c, %a0 : f32\n    linalg.yield %0 : f32"
@@ -180,7 +195,29 @@ def module(a):
         o = m.add(f"linalg.transpose ins({o} : {tensor(o_shape, t)}) outs({out} : {tensor(result, t)}) permutation = [0, 2, 1, 3]")
     given = ", ".join(f"%arg{at}: {tensor(*argument)}" for at, argument in enumerate(arguments))
     lines = "\n".join(m.lines)
-    return f"func.func @main({given}) -> {tensor(result, t)} {{\n{lines}\n  return {o} : {tensor(result, t)}\n}}\n", arguments
+    types, values = tensor(result, t), o
+    if sums:
+        types, values = f"{types}, {tensor(full[:3], 'f32')}", f"{values}, {sums}"
+    return f"func.func @main({given}) -> ({types}) {{\n{lines}\n  return {values} : {types}\n}}\n", arguments
+
+
+def log_sums(m, a, each, of, x):
+    """log sum exp of rows, apart from the softmax."""
+    full, rows = (a.batch, a.heads, a.length, a.keys), ["d0", "d1", "d2"]
+    row = lambda ins, body: m.generic([(value, rows, full[:3], "f32") for value in ins], full[:3], "f32", body + "linalg.yield %0 : f32")
+    e = x
+    if a.sums != "plain":
+        top = m.generic([of(x, "f32")], full[:3], "f32", "%0 = arith.maximumf %a0, %acc : f32\n    linalg.yield %0 : f32", 4, 1, "0xFF800000")
+        finite = "%i = arith.constant 0x7F800000 : f32\n    %z = arith.constant 0.0 : f32\n    %b = math.absf %a0 : f32\n    "
+        if a.sums == "jax":
+            top = row([top], finite + "%f = arith.cmpf one, %b, %i : f32\n    %0 = arith.select %f, %a0, %z : f32\n    ")
+        else:
+            top = row([top], finite + "%f = arith.cmpf oeq, %b, %i : f32\n    %0 = arith.select %f, %z, %a0 : f32\n    ")
+        e = each([of(x, "f32"), (top, rows, full[:3], "f32")], "f32", "%0 = arith.subf %a0, %a1 : f32\n    linalg.yield %0 : f32")
+    e = each([of(e, "f32")], "f32", "%0 = math.exp %a0 : f32\n    linalg.yield %0 : f32")
+    total = m.generic([of(e, "f32")], full[:3], "f32", "%0 = arith.addf %a0, %acc : f32\n    linalg.yield %0 : f32", 4, 1, "0.0")
+    log = row([total], "%0 = math.log %a0 : f32\n    ")
+    return log if a.sums == "plain" else row([log, top], "%0 = arith.addf %a0, %a1 : f32\n    ")
 
 
 def masked(m, a, x, arguments):
@@ -292,10 +329,16 @@ def expected(a, given):
     with np.errstate(invalid="ignore"):
         p = np.exp(x - x.max(-1, keepdims=True))
         p = p / p.sum(-1, keepdims=True)
+        m = x.max(-1)
+        safe = m if a.sums in ("own", "log2") and not a.no_maximum else np.where(np.isfinite(m), m, 0)
+        with np.errstate(divide="ignore"):
+            sums = safe + np.log(np.exp(x - safe[..., None]).sum(-1))
+        if a.exp2 or a.sums == "log2":
+            sums = sums * (np.log2(np.e) if a.sums == "log2" else 1)
     if a.mask == "guarded":
         p = np.nan_to_num(p)
     o = p @ v
-    return o if a.layout == "bhsd" else o.transpose(0, 2, 1, 3)
+    return o if a.layout == "bhsd" else o.transpose(0, 2, 1, 3), sums
 
 
 if __name__ == "__main__":
@@ -308,4 +351,7 @@ if __name__ == "__main__":
     given = inputs(a, arguments)
     for number, (x, (_, element)) in enumerate(zip(given, arguments)):
         np.save(a.folder / f"arg{number}.npy", stored(a, x) if element == a.dtype else x)
-    np.save(a.folder / "out0.npy", np.ascontiguousarray(stored(a, expected(a, given))))
+    result, sums = expected(a, given)
+    np.save(a.folder / "out0.npy", np.ascontiguousarray(stored(a, result)))
+    if a.sums != "none":
+        np.save(a.folder / "out1.npy", np.ascontiguousarray(sums.astype(np.float32)))

@@ -34,6 +34,8 @@ impl<'c> Groups<'c> {
         for (number, &op) in ops.iter().enumerate() {
             if let Some(attention) = found.of_result(op) {
                 groups.attention(op, attention, number);
+            } else if found.is_formed_later(op) {
+                // Nothing between reads it.
             } else if left(op) {
                 for operand in operands(op) {
                     groups.want(operand, number);
@@ -196,8 +198,8 @@ impl<'c> Groups<'c> {
                 group.inputs.push((value, Kind::Full));
             }
         }
+        group.owned.extend(attention.results().filter_map(defining));
         group.attention = Some(attention);
-        group.owned.push(op);
         group.sealed = true;
         group.position = (number, usize::MAX);
         self.add(group.clone());

@@ -125,9 +125,16 @@ pub fn access(place: &[Index], shape: &[i64]) -> Option<Vec<Step>> {
         }
         elements = elements.checked_mul(*extent)?;
     }
-    found.sort_by_key(|step| (step.digit.var, std::cmp::Reverse(step.digit.stride)));
+    Some(merged(found))
+}
+
+/// The same steps with as few digits as can be, by variable, the most significant first.
+#[must_use]
+pub fn merged(mut steps: Vec<Step>) -> Vec<Step> {
+    steps.retain(|step| step.digit.extent != 1);
+    steps.sort_by_key(|step| (step.digit.var, std::cmp::Reverse(step.digit.stride)));
     let mut merged: Vec<Step> = Vec::new();
-    for step in found {
+    for step in steps {
         match merged.last_mut() {
             Some(last)
                 if last.digit.var == step.digit.var
@@ -142,7 +149,7 @@ pub fn access(place: &[Index], shape: &[i64]) -> Option<Vec<Step>> {
             _ => merged.push(step),
         }
     }
-    Some(merged)
+    merged
 }
 
 /// The elements from one value of a variable to the next: 0 where the steps have none of it, `None` where no one number says it.

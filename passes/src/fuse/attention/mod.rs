@@ -11,14 +11,17 @@
 
 mod body;
 pub mod index;
+pub mod pack;
 mod product;
 mod read;
+mod sums;
 pub mod term;
 mod triangle;
 pub mod visible;
 pub mod weights;
 
 pub use read::{Extents, Operand, Read};
+pub use sums::RowSums;
 
 use super::operators::{is_product, is_reshape};
 use crate::ir::value::{defining, name, only_result, operands, users};
@@ -65,6 +68,8 @@ pub struct Attention<'c> {
     pub op: Op<'c>,
     /// The operators that it takes the place of.
     pub inner: HashSet<usize>,
+    /// The logarithm of the sum of each row's exponentials, where the program reads it too.
+    pub sums: Option<RowSums<'c>>,
 }
 
 impl<'c> Attention<'c> {
@@ -72,6 +77,12 @@ impl<'c> Attention<'c> {
     pub fn reads(&self) -> impl Iterator<Item = Val<'c>> {
         let own = [&self.queries, &self.keys, &self.values].into_iter();
         own.chain(&self.inputs).map(|read| read.tensor)
+    }
+
+    /// The tensors that it forms: the result, and the logarithms of sums.
+    pub fn results(&self) -> impl Iterator<Item = Val<'c>> {
+        let sums = self.sums.iter().map(|sums| sums.read.tensor);
+        std::iter::once(self.result.tensor).chain(sums)
     }
 }
 
@@ -100,23 +111,16 @@ impl<'c> Found<'c> {
         for &op in ops.iter().filter(|op| name(**op) == ops::GEMM) {
             let mut declined = None;
             for chain in chains(op) {
-                let read = attention(op, &chain).and_then(|attention| match takes(&attention) {
-                    Ok(()) => Ok(attention),
-                    Err(why) => Err(Some(Stop {
-                        location: op.location(),
-                        why,
-                    })),
-                });
-                match (read, chain.first().and_then(|value| defining(*value))) {
-                    (Ok(attention), Some(last)) => {
-                        let number = last.to_raw().ptr as usize;
-                        found.taken.insert(number, Rc::new(attention));
+                let read = attention(op, &chain);
+                match read.and_then(|attention| attention.taken(ops, takes)) {
+                    Ok(Some((last, attention))) => {
+                        found.taken.insert(read::number(last), Rc::new(attention));
                         declined = None;
                         break;
                     }
-                    (Ok(_), None) => {}
+                    Ok(None) => {}
                     // The longest chain is the one that says why.
-                    (Err(stopped), _) => declined = declined.or(stopped),
+                    Err(stopped) => declined = declined.or(stopped),
                 }
             }
             found
@@ -126,19 +130,29 @@ impl<'c> Found<'c> {
         found
     }
 
-    /// The attention whose result an operator forms.
+    /// The attention whose results are formed where this operator stands: it forms the last of them.
     #[must_use]
     pub fn of_result(&self, op: Op<'c>) -> Option<Rc<Attention<'c>>> {
-        self.taken.get(&(op.to_raw().ptr as usize)).cloned()
+        self.taken.get(&read::number(op)).cloned()
+    }
+
+    /// Whether an operator forms a result of attention that others are formed with, later.
+    #[must_use]
+    pub fn is_formed_later(&self, op: Op<'c>) -> bool {
+        let all = self.taken.values().flat_map(|own| own.results());
+        all.filter_map(defining).any(|own| own == op)
     }
 
     /// Whether attention takes the place of an operator.
     #[must_use]
     pub fn has(&self, op: Op<'c>) -> bool {
-        let number = op.to_raw().ptr as usize;
-        self.taken
-            .values()
-            .any(|attention| attention.inner.contains(&number))
+        let number = read::number(op);
+        let own = |attention: &Rc<Attention<'c>>| {
+            let sums = attention.sums.as_ref();
+            attention.inner.contains(&number)
+                || sums.is_some_and(|sums| sums.inner.contains(&number))
+        };
+        self.taken.values().any(own)
     }
 }
 
@@ -268,9 +282,11 @@ fn settle<'c>(
             why,
         })
     };
+    let candidates = sums::candidates(reader, result, scores.op);
     let mut terms = std::mem::take(&mut reader.terms);
     let id = visible::with_infinity(&mut terms, id, reader.extents.rows, reader.extents.keys);
-    let read = weights::read(&mut terms, id).map_err(stop)?;
+    let (read, exponent) = weights::read(&mut terms, id).map_err(stop)?;
+    let sums = sums::settle(&mut terms, candidates, (read.score, &exponent), reader.extents);
     let [queries, keys] =
         <[Operand<'c>; 2]>::try_from(scores.operands.clone()).map_err(|_| None)?;
     let [values] = <[Operand<'c>; 1]>::try_from(product.operands.clone()).map_err(|_| None)?;
@@ -309,6 +325,7 @@ fn settle<'c>(
         bare,
         op: product.op,
         inner: std::mem::take(&mut reader.inner),
+        sums,
     })
 }
 

@@ -365,3 +365,14 @@ pub(super) fn through<'c>(op: Op<'c>, place: &Place) -> Option<(Val<'c>, Place)>
         _ => None,
     }
 }
+
+/// The place of a view's or a transpose's result where its operand has this one.
+pub(super) fn forward(op: Op<'_>, place: &Place) -> Option<Place> {
+    let result = static_shape(*results(op).first()?)?;
+    if is_reshape(op) {
+        return index::regrouped(place, &result);
+    }
+    let permutation = dims(op, "permutation").filter(|_| name(op) == ops::TRANSPOSE)?;
+    let own = permutation.into_iter().map(|dim| place.get(dim).cloned());
+    own.collect()
+}

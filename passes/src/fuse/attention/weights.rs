@@ -7,6 +7,10 @@
 //! * what is left of the factors of a row must cancel but for `1 / sum exp(x)`;
 //! * constant factors go into the exponent's scale.
 
+mod log_sum;
+
+pub use log_sum::{LogSum, log_sum};
+
 use super::term::{Id, Scalar, Term, Terms};
 use axe_dialect::Combiner;
 use std::collections::BTreeMap;
@@ -29,7 +33,7 @@ pub struct Weights {
 
 /// A sum of terms, each with a factor, and a constant.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Linear {
+pub struct Linear {
     terms: BTreeMap<Id, f64>,
     constant: f64,
 }
@@ -81,11 +85,11 @@ impl Factors {
 /// Why a term is no such result.
 pub type Why = String;
 
-/// Reads a result.
+/// Reads a result: its weights, and their exponent as the program has it.
 ///
 /// # Errors
 /// Why it is no streamed softmax.
-pub fn read(terms: &mut Terms, result: Id) -> Result<Weights, Why> {
+pub fn read(terms: &mut Terms, result: Id) -> Result<(Weights, Linear), Why> {
     let mut factors = Factors {
         scale: 1.0,
         ..Factors::default()
@@ -184,8 +188,9 @@ fn factor(terms: &mut Terms, id: Id, power: i32, factors: &mut Factors) -> Resul
 }
 
 /// Cancels the factors of a row.
-fn settle(terms: &mut Terms, mut factors: Factors) -> Result<Weights, Why> {
+fn settle(terms: &mut Terms, mut factors: Factors) -> Result<(Weights, Linear), Why> {
     let mut power = 0;
+    log_sum::divide(terms, &mut factors);
     for (of, own) in std::mem::take(&mut factors.sums) {
         let mut inner = Factors {
             scale: 1.0,
@@ -209,7 +214,7 @@ fn settle(terms: &mut Terms, mut factors: Factors) -> Result<Weights, Why> {
     let mut maxima = 1.0 + f64::from(power);
     let mut empty_is_zero = false;
     for (id, factor) in &factors.row.terms {
-        let Term::Fold(Combiner::Max, of) = *terms.get(*id) else {
+        let Some((of, _)) = log_sum::maximum(terms, *id) else {
             return Err("what is subtracted from a row's scores is not their maximum".to_owned());
         };
         let (own, constant) =
@@ -226,13 +231,14 @@ fn settle(terms: &mut Terms, mut factors: Factors) -> Result<Weights, Why> {
     if maxima.abs() > 1e-6 {
         return Err("its weights grow with the maximum of their row".to_owned());
     }
-    Ok(Weights {
+    let weights = Weights {
         score,
         slope,
         normalized: power == -1,
         scale: factors.scale * factors.row.constant.exp(),
         empty_is_zero,
-    })
+    };
+    Ok((weights, factors.exponent))
 }
 
 /// Whether what a guard looks at is the score, or the mask that hides its keys.

@@ -86,7 +86,7 @@ impl fmt::Display for RowTile {
 }
 
 /// The least power of two that is not below `value`.
-fn power_of_two(value: i64) -> i64 {
+pub(super) fn power_of_two(value: i64) -> i64 {
     u64::try_from(value)
         .ok()
         .and_then(u64::checked_next_power_of_two)

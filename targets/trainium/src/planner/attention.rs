@@ -34,6 +34,9 @@ impl Problem {
     fn read(found: &Found<'_>) -> Result<Self, String> {
         let extents = found.extents;
         let weights = &found.weights;
+        if found.sums.is_some() {
+            return Err("the logarithms of its sums are read, too".to_owned());
+        }
         if !weights.normalized {
             return Err("its weights are not divided by their sum".to_owned());
         }

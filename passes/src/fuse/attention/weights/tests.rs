@@ -39,7 +39,118 @@ impl Made {
     }
 
     fn read(&mut self, result: Id) -> Result<Weights, Why> {
-        read(&mut self.terms, result)
+        read(&mut self.terms, result).map(|(weights, _)| weights)
+    }
+
+    /// The sum of `exp(x - m)`, and m where one is subtracted: the maximum, or 0 where that is infinite.
+    fn sum(&mut self, x: Id, maximum: Maximum) -> (Id, Option<Id>) {
+        let m = match maximum {
+            Maximum::None => None,
+            Maximum::Plain => Some(self.fold(Combiner::Max, x)),
+            Maximum::Finite => {
+                let m = self.fold(Combiner::Max, x);
+                let (own, most, zero) = (
+                    self.op("math.absf", &[m]),
+                    self.float(f64::INFINITY),
+                    self.float(0.0),
+                );
+                let bit = Scalar::Int(1);
+                let infinite = self.terms.apply("arith.cmpf", Some(1), &[own, most], bit);
+                Some(self.op("arith.select", &[infinite, zero, m]))
+            }
+        };
+        let z = m.map_or(x, |m| self.op("arith.subf", &[x, m]));
+        let e = self.op("math.exp", &[z]);
+        (self.fold(Combiner::Add, e), m)
+    }
+
+    /// A softmax of these scores, and what a value is of the logarithm of its sums.
+    fn log_sum(&mut self, x: Id, value: Id) -> Option<LogSum> {
+        let e = self.safe(x);
+        let l = self.fold(Combiner::Add, e);
+        let p = self.op("arith.divf", &[e, l]);
+        let result = self.product(p);
+        let (weights, exponent) = read(&mut self.terms, result).expect("a softmax");
+        log_sum(&mut self.terms, value, weights.score, &exponent)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Maximum {
+    None,
+    Plain,
+    Finite,
+}
+
+#[test]
+fn logarithms_of_sums_are_read_with_a_maximum_and_without() {
+    for maximum in [Maximum::None, Maximum::Plain, Maximum::Finite] {
+        let mut made = Made::new();
+        let x = scaled_score(&mut made, 0.125);
+        let (l, m) = made.sum(x, maximum);
+        let log = made.op("math.log", &[l]);
+        let value = m.map_or(log, |m| made.op("arith.addf", &[m, log]));
+        let expected = LogSum {
+            scale: 1.0,
+            offset: 0.0,
+            // A maximum of minus infinity makes it NaN.
+            empty_is_infinite: maximum != Maximum::Plain,
+        };
+        assert_eq!(made.log_sum(x, value), Some(expected), "{maximum:?}");
+        // The logarithm of the sum beside a maximum is not that of the sum.
+        let alone = made.log_sum(x, log).is_some();
+        assert_eq!(alone, maximum == Maximum::None, "{maximum:?}");
+    }
+}
+
+#[test]
+fn logarithms_to_base_two_and_shifted_ones_say_so() {
+    let mut made = Made::new();
+    let x = scaled_score(&mut made, 0.5);
+    let (l, m) = made.sum(x, Maximum::Plain);
+    let log = made.op("math.log2", &[l]);
+    let by = made.float(std::f64::consts::LOG2_E);
+    let m = made.op("arith.mulf", &[m.expect("a maximum"), by]);
+    let sum = made.op("arith.addf", &[m, log]);
+    let three = made.float(3.0);
+    let value = made.op("arith.subf", &[sum, three]);
+    let read = made.log_sum(x, value).expect("a logarithm");
+    assert!((read.scale - 1.0 / LN_2).abs() < 1e-12 && read.offset == -3.0, "{read:?}");
+}
+
+#[test]
+fn logarithms_of_other_sums_are_none() {
+    let mut made = Made::new();
+    let (x, y) = (
+        scaled_score(&mut made, 0.5),
+        scaled_score(&mut made, 0.25),
+    );
+    let (l, m) = made.sum(y, Maximum::Plain);
+    let log = made.op("math.log", &[l]);
+    let other = made.op("arith.addf", &[m.expect("a maximum"), log]);
+    assert_eq!(made.log_sum(x, other), None);
+    // Twice the maximum does not cancel.
+    let (l, m) = made.sum(x, Maximum::Plain);
+    let (log, m) = (made.op("math.log", &[l]), m.expect("a maximum"));
+    let twice = made.op("arith.addf", &[m, m]);
+    let value = made.op("arith.addf", &[twice, log]);
+    assert_eq!(made.log_sum(x, value), None);
+    assert_eq!(made.log_sum(x, m), None);
+}
+
+#[test]
+fn weights_may_be_formed_of_the_logarithm() {
+    for maximum in [Maximum::None, Maximum::Plain, Maximum::Finite] {
+        let mut made = Made::new();
+        let x = scaled_score(&mut made, 0.125);
+        let (l, m) = made.sum(x, maximum);
+        let log = made.op("math.log", &[l]);
+        let sum = m.map_or(log, |m| made.op("arith.addf", &[m, log]));
+        let z = made.op("arith.subf", &[x, sum]);
+        let p = made.op("math.exp", &[z]);
+        let result = made.product(p);
+        let read = made.read(result).expect("a softmax");
+        assert!(read.normalized && read.slope == 0.125 && read.scale == 1.0, "{maximum:?}");
     }
 }
 

@@ -1,10 +1,9 @@
 //! Attention as data, the configurations of its kernel, and how long they take.
 
-use super::tiles::known;
 use crate::facts::chip::{Chip, THREAD_REGISTERS};
-use crate::planner::knobs::Plan;
+use crate::planner::knobs::{Plan, Sharing};
 use crate::planner::problem::count;
-use axe_passes::fuse::attention::visible::{Edge, Visible};
+use axe_passes::fuse::attention::visible::Visible;
 use std::fmt;
 
 /// Bytes of an element of queries, keys and values.
@@ -18,8 +17,11 @@ const OTHER_REGISTERS: i64 = 32;
 /// Registers more where threads store results themselves: the places of their rows. Measured: heads of 128 with 192 keys, which leave
 /// none, take 1.02 times as long as with 176.
 const PLACE_REGISTERS: i64 = 8;
-/// Instructions for a score beside its exponential: scale, maximum, sum, conversion.
-const INSTRUCTIONS: f64 = 3.5;
+
+/// Parts of keys at most: those of one problem are as many as multiprocessors, and more.
+pub(super) const MOST_SPLITS: i64 = 256;
+/// Stages that a configuration is given at most, unless a plan asks for more.
+const MOST_STAGES: i64 = 4;
 
 /// What is computed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,6 +42,10 @@ pub struct Problem {
     pub causal: Option<i64>,
     /// Part of all pairs of row and key that some row of a tile sees.
     pub seen: f64,
+    /// Problems that have the same keys and values: of packed ones, no others do.
+    pub repeats: i64,
+    /// Whether the kernel can store the results itself: rows have one stride, and there are two or more.
+    pub stores: bool,
 }
 
 /// One way to compute it: a producer warp and consumer warpgroups, each of which has 64 rows of queries.
@@ -55,6 +61,8 @@ pub struct Config {
     pub query_stages: i64,
     /// Columns of the result.
     pub columns: i64,
+    /// Parts of a tile's keys, each a CTA's at a time; a second kernel merges them.
+    pub splits: i64,
 }
 
 impl fmt::Display for Config {
@@ -63,6 +71,8 @@ impl fmt::Display for Config {
             tile: Some([self.rows(), self.keys, self.columns]),
             consumers: Some(self.consumers),
             stages: Some(self.stages),
+            decomposition: (self.splits > 1).then_some(Sharing::SplitK),
+            splits: (self.splits > 1).then_some(self.splits),
             ..Plan::default()
         };
         plan.fmt(f)
@@ -74,6 +84,26 @@ impl Config {
     #[must_use]
     pub const fn rows(self) -> i64 {
         self.consumers * ROWS
+    }
+
+    /// Tiles of all problems, each part of its keys one.
+    #[must_use]
+    pub const fn tiles(self, problem: &Problem) -> i64 {
+        let tiles = problem.batch.saturating_mul(count(problem.rows, self.rows()));
+        tiles.saturating_mul(self.splits)
+    }
+
+    /// Sums of products in all parts.
+    pub(super) const fn parts(self, problem: &Problem) -> i64 {
+        let rows = problem.batch.saturating_mul(problem.rows);
+        let sums = rows.saturating_mul(problem.columns);
+        sums.saturating_mul(self.splits)
+    }
+
+    /// Whether a second kernel stores the results.
+    #[must_use]
+    pub const fn is_split(self, problem: &Problem) -> bool {
+        self.splits > 1 || !problem.stores
     }
 
     /// Threads of a CTA.
@@ -102,7 +132,7 @@ impl Config {
 
     /// Whether the result leaves through shared memory beside that, a row of 128 bytes or of what there is after the other; else threads
     /// store what they hold.
-    fn stages_result(self, problem: &Problem, chip: &Chip) -> bool {
+    pub(super) fn stages_result(self, problem: &Problem, chip: &Chip) -> bool {
         let width = (problem.columns * BYTES).min(128);
         self.shared_bytes(problem) + self.rows() * width <= chip.shared_bytes
     }
@@ -115,6 +145,17 @@ impl Config {
             + problem.columns / 2
             + problem.masks * self.keys / 4
             + OTHER_REGISTERS
+    }
+
+    /// The same with as many stages as there is shared memory for, where keys and values come from memory: what is under way hides how
+    /// long that takes.
+    #[must_use]
+    fn deepest(self, problem: &Problem, chip: &Chip) -> Self {
+        let with = |stages| Self { stages, ..self };
+        let most = if self.streams(problem, chip) { MOST_STAGES } else { 2 };
+        let mut fits = (self.stages..=most).rev().map(with);
+        let fits = fits.find(|own| own.fits(problem, chip) && own.stages_result(problem, chip));
+        fits.unwrap_or(self)
     }
 
     /// The same with the queries of the next tile beside those of this one, where that leaves as much for results as they take.
@@ -133,17 +174,6 @@ impl Config {
         }
     }
 
-    /// Whether tiles are gone through problem after problem, so that keys and values are read from L2. Where long tiles of all problems
-    /// come first, each of the problems that CTAs work on at a time has its own read from memory.
-    #[must_use]
-    pub fn by_problem(self, problem: &Problem, chip: &Chip) -> bool {
-        chip.attention.is_some_and(|rates| {
-            // A row of a block's keys and values for each row of queries that it is multiplied by.
-            let read = rates.products * BYTES as f64 / self.rows() as f64;
-            read * problem.batch.min(chip.multiprocessors) as f64 > rates.memory_bytes
-        })
-    }
-
     /// Whether a chip has the memory and the registers.
     #[must_use]
     pub fn fits(self, problem: &Problem, chip: &Chip) -> bool {
@@ -153,61 +183,6 @@ impl Config {
         };
         self.shared_bytes(problem) <= chip.shared_bytes
             && self.thread_registers(problem) + places <= self.registers()[1].min(THREAD_REGISTERS)
-    }
-
-    /// Clocks that it is predicted to take; infinitely many on a chip without the instructions.
-    ///
-    /// A block takes as long as its products, its exponentials and sums, or its reads, whichever is longest, and some of the
-    /// others beside: two consumers hide each other's work in part.
-    #[must_use]
-    pub fn clocks(self, problem: &Problem, chip: &Chip) -> f64 {
-        let Some(rates) = &chip.attention else {
-            return f64::INFINITY;
-        };
-        let (rows, keys) = (self.rows() as f64, self.keys as f64);
-        let width = (problem.depth + problem.columns) as f64;
-        let products = rows * keys * width / rates.products;
-        let scores = rows
-            * keys
-            * (1.0 / rates.exponentials
-                + (INSTRUCTIONS + 2.0 * problem.masks as f64) / rates.lanes);
-        let results = rows * problem.columns as f64 / rates.lanes;
-        let reads = keys * width * BYTES as f64 / chip.mma.l2_bytes;
-        let others = scores + results;
-        let [one, two, three] = rates.exposed;
-        let exposed = match self.consumers {
-            1 => one,
-            2 => two,
-            _ => three,
-        };
-        let mut block =
-            products.max(others).max(reads) + exposed * others.min(products) + rates.block;
-        let tiles = problem.batch * count(problem.rows, self.rows());
-        let mut blocks = (problem.keys as f64 * problem.seen / keys).ceil().max(1.0);
-        if let Some(start) = problem.causal {
-            let causal = Visible {
-                from: Vec::new(),
-                to: vec![Edge { per_row: 1, start }],
-            };
-            let known = known(&causal, self, problem.rows, problem.keys);
-            if let Some(all) = known.blocks {
-                blocks = all as f64 / count(problem.rows, self.rows()) as f64;
-            }
-            if known.above {
-                // Masked blocks have a loop of their own, and all blocks take longer then.
-                block *= rates.second_loop;
-            }
-        }
-        let waves = match problem.causal {
-            Some(_) => (tiles as f64 / chip.multiprocessors as f64).max(1.0),
-            None => count(tiles, chip.multiprocessors) as f64,
-        };
-        let tile = if self.stages_result(problem, chip) {
-            rates.tile
-        } else {
-            rates.tile + (self.rows() * problem.columns * BYTES) as f64 / rates.stored_bytes
-        };
-        waves * (blocks * block + tile) + chip.mma.overhead
     }
 }
 
@@ -222,16 +197,37 @@ pub fn offered(problem: &Problem, chip: &Chip) -> Vec<Config> {
             stages: 2,
             query_stages: 1,
             columns: problem.columns,
+            splits: 1,
         })
     });
     let fits = all.filter(|config| config.fits(problem, chip));
-    let mut fits: Vec<_> = fits.map(|config| config.ahead(problem, chip)).collect();
+    let fits = fits.flat_map(|config| {
+        let config = config.deepest(problem, chip).ahead(problem, chip);
+        splits(problem, config, chip).map(move |splits| Config { splits, ..config })
+    });
+    let mut fits: Vec<_> = fits.collect();
     fits.sort_by_cached_key(|config| {
         // Clocks are positive: their bits are ordered as they are.
         config.clocks(problem, chip).to_bits()
     });
     fits
 }
+
+/// Parts of keys that are worth looking at: several, where tiles are too few for the chip's multiprocessors, or for whole turns of
+/// them, and keys are long enough.
+fn splits(problem: &Problem, config: Config, chip: &Chip) -> std::ops::RangeInclusive<i64> {
+    let few = config.tiles(problem) < TURNS * chip.multiprocessors;
+    let blocks = count(problem.keys, config.keys) / LEAST_BLOCKS;
+    let most = MOST_PARTS / config.parts(problem).max(1);
+    1..=if few { blocks.min(most).clamp(1, MOST_SPLITS) } else { 1 }
+}
+
+/// Turns of the multiprocessors below which tiles are worth splitting.
+const TURNS: i64 = 4;
+/// Blocks of keys of a part at least.
+const LEAST_BLOCKS: i64 = 2;
+/// Sums of products in all parts at most: 4 GiB.
+const MOST_PARTS: i64 = 1 << 30;
 
 /// The configuration of a plan; what it leaves out is the cost model's.
 ///
@@ -244,11 +240,13 @@ pub fn configure(problem: &Problem, plan: &Plan, chip: &Chip) -> Result<Config, 
         tile: None,
         consumers: None,
         stages: None,
+        decomposition: None,
+        splits: None,
         ..*plan
     };
     if let Some((key, _)) = known.entries().first() {
         return Err(format!(
-            "expected tile, consumers and stages in axe.plan of attention, got '{key}'"
+            "expected tile, consumers, stages, decomposition and splits in axe.plan of attention, got '{key}'"
         ));
     }
     if let Some([rows, keys, columns]) = plan.tile {
@@ -269,6 +267,7 @@ pub fn configure(problem: &Problem, plan: &Plan, chip: &Chip) -> Result<Config, 
     }
     config.stages = plan.stages.unwrap_or(config.stages);
     config.query_stages = 1;
+    config.splits = asked_splits(problem, plan, config, chip)?;
     let checked = (2..=8).contains(&config.stages) && config.fits(problem, chip);
     let ahead = config.ahead(problem, chip);
     checked.then_some(ahead).ok_or_else(|| {
@@ -282,21 +281,35 @@ pub fn configure(problem: &Problem, plan: &Plan, chip: &Chip) -> Result<Config, 
     })
 }
 
-/// Clocks of the three kernels that take its place: two products and rows between them, whose scores go through memory.
-#[must_use]
-pub fn apart(problem: &Problem, chip: &Chip) -> f64 {
-    let Some(rates) = &chip.attention else {
-        return 0.0;
+/// The parts of keys that a plan asks for; the cost model's, where it does not say.
+fn asked_splits(
+    problem: &Problem,
+    plan: &Plan,
+    config: Config,
+    chip: &Chip,
+) -> Result<i64, String> {
+    let of = |splits| Config { splits, ..config };
+    let quickest = |least: i64| {
+        let all = splits(problem, of(1), chip).filter(|own| *own >= least);
+        all.min_by_key(|own| of(*own).clocks(problem, chip).to_bits())
     };
-    let tiles = problem.batch * count(problem.rows, 128);
-    let busy = (tiles * count(problem.keys, 128)).min(chip.multiprocessors) as f64;
-    let scores = problem.batch as f64 * problem.rows as f64 * problem.keys as f64;
-    let width = (problem.depth + problem.columns) as f64;
-    let padded = count(problem.rows, ROWS) as f64 * ROWS as f64 / problem.rows.max(1) as f64;
-    let products = scores * padded * width / rates.products / busy;
-    // f32 scores are written and read, weights written and read.
-    let moved = scores * (2 * 4 + 2 * BYTES) as f64 / (chip.mma.l2_bytes / 2.0) / busy;
-    products + moved + 3.0 * (chip.mma.overhead + rates.kernel_gap)
+    let splits = match (plan.decomposition, plan.splits) {
+        (None, _) => quickest(1).unwrap_or(1),
+        (Some(Sharing::DataParallel), None) => 1,
+        (Some(Sharing::SplitK), Some(splits)) => splits,
+        (Some(Sharing::SplitK), None) => quickest(2).unwrap_or(2),
+        (Some(_), _) => {
+            return Err("expected decomposition = \"data_parallel\", or \"split_k\" with splits, in axe.plan of attention".to_owned());
+        }
+    };
+    let right = splits == 1 || splits <= MOST_SPLITS && of(splits).parts(problem) <= MOST_PARTS;
+    match splits >= 1 && right {
+        true => Ok(splits),
+        false => Err(format!(
+            "expected splits of 1 to {MOST_SPLITS} in axe.plan of attention, and at most {MOST_PARTS} sums in all parts, got {splits} and {}",
+            of(splits).parts(problem)
+        )),
+    }
 }
 
 /// The part of all pairs of row and key that some row of a tile of 128 sees, and the diagonal of a causal mask.
@@ -336,6 +349,8 @@ mod tests {
             masks: 0,
             causal: None,
             seen: 1.0,
+            repeats: 1,
+            stores: true,
         }
     }
 

@@ -7,6 +7,8 @@
 
 use super::config::Config;
 use super::memory::{Ring, Strides, View};
+use super::parts::Parts as Workspace;
+use super::row::Rows;
 use super::score::{Block, Hidden, Input, Scores};
 use super::tiles::{Blocks, Tile, Tiles};
 use axe_dialect::{Combiner, Level, ops};
@@ -17,26 +19,33 @@ use axe_passes::fuse::attention::Attention;
 use axe_passes::fuse::registers::{Registers, registers};
 use axe_passes::fuse::space::Kind;
 use axe_passes::ir::{Val, value};
-use melior::ir::r#type::IntegerType;
 use melior::ir::{Type, ValueLike};
-use std::f64::consts::LOG2_E;
 
 /// How a kernel's tensors lie in memory.
 pub(super) struct Tensors {
     pub queries: Strides,
     pub keys: Strides,
     pub values: Strides,
-    pub result: Strides,
     pub inputs: Vec<Strides>,
+    /// The result, and the logarithms of sums; none where the kernel does not store them itself.
+    pub results: Option<Vec<Strides>>,
 }
 
-/// The kernel's arguments: queries, keys, values, what scores read, and the result.
+/// The kernel's arguments: queries, keys, values, what scores read, and what is stored.
 pub(super) struct Arguments<'c> {
     pub queries: Val<'c>,
     pub keys: Val<'c>,
     pub values: Val<'c>,
     pub inputs: Vec<Val<'c>>,
-    pub result: Val<'c>,
+    pub results: Vec<Val<'c>>,
+}
+
+/// Where a tile goes.
+enum Stored<'c> {
+    /// To the result, and the logarithms of its sums to theirs.
+    Results(Vec<View<'c>>),
+    /// To a workspace: sums of products, then maxima and sums of weights.
+    Parts([View<'c>; 2], Workspace),
 }
 
 /// Columns of an accumulator from one value of a lane to its next ones (PTX ISA 9.7.15.5.1.1).
@@ -69,7 +78,8 @@ struct Parts<'a, 'c> {
     queries: Ring<'c>,
     keys: Ring<'c>,
     values: Ring<'c>,
-    views: [View<'c>; 4],
+    views: [View<'c>; 3],
+    stored: Stored<'c>,
     f32: Type<'c>,
 }
 
@@ -123,19 +133,20 @@ impl<'c> State<'c> {
     }
 }
 
-/// Emits the kernel's body, tiles by problem or long ones first.
+/// Emits the kernel's body, tiles by problem or long ones first; to a workspace, where one is given.
 ///
 /// # Errors
 /// When MLIR does not build it.
 pub(super) fn emit<'c>(
     kernel: &Kernel<'c>,
     attention: &Attention<'c>,
-    config: Config,
-    by_problem: bool,
+    (config, by_problem): (Config, bool),
     tensors: &Tensors,
     arguments: &Arguments<'c>,
+    workspace: Option<Workspace>,
 ) -> PassResult<'c> {
     let code = kernel.code;
+    let stored = stored(code, tensors, arguments, workspace)?;
     let (rows, element) = (config.rows(), attention.element);
     let failed = |error| layout_error(code.builder.location, error);
     let tile = |columns| -> PassResult<'c, Registers> {
@@ -169,11 +180,33 @@ pub(super) fn emit<'c>(
             tensors.queries.view(code, arguments.queries)?,
             tensors.keys.view(code, arguments.keys)?,
             tensors.values.view(code, arguments.values)?,
-            tensors.result.view(code, arguments.result)?,
         ],
+        stored,
         f32: code.builder.r#type(|context| Type::float32(context)),
     };
     parts.run(code)
+}
+
+/// Where tiles go, of the kernel's last arguments.
+fn stored<'c>(
+    code: Code<'c>,
+    tensors: &Tensors,
+    arguments: &Arguments<'c>,
+    workspace: Option<Workspace>,
+) -> PassResult<'c, Stored<'c>> {
+    let lost = || layout_error(code.builder.location, "a kernel has what it stores to");
+    if let Some(workspace) = workspace {
+        let &[results, states] = arguments.results.as_slice() else {
+            return Err(lost());
+        };
+        let [of_results, of_states] = workspace.packed();
+        let views = [of_results.view(code, results)?, of_states.view(code, states)?];
+        return Ok(Stored::Parts(views, workspace));
+    }
+    let strides = tensors.results.as_ref().ok_or_else(lost)?;
+    let views = strides.iter().zip(&arguments.results);
+    let views = views.map(|(strides, argument)| strides.view(code, *argument));
+    Ok(Stored::Results(views.collect::<PassResult<_>>()?))
 }
 
 impl<'c> Parts<'_, 'c> {
@@ -194,7 +227,7 @@ impl<'c> Parts<'_, 'c> {
 
     /// Brings the queries of a tile, and its keys and values block by block.
     fn produce(&self, code: Code<'c>, tile: Tile<'c>) -> PassResult<'c> {
-        let [queries, keys, values, _] = &self.views;
+        let [queries, keys, values] = &self.views;
         let (zero, one) = (code.index(0)?, code.index(1)?);
         let Blocks { top, rest, .. } = self.tiles.blocks(code, tile)?;
         let bring = |code: Code<'c>, view: &View<'c>, ring: &Ring<'c>, block: Val<'c>| {
@@ -253,7 +286,14 @@ impl<'c> Parts<'_, 'c> {
         let results = self.accumulate(code, state)?;
         let results = code.wait_products(results, 0)?;
         code.release_slot(self.values.pipeline, state.slot)?;
-        self.store(code, tile, results, state.sum)
+        self.store(code, tile, results, state)
+    }
+
+    fn rows(&self) -> Rows<'_, 'c> {
+        Rows {
+            attention: self.attention,
+            f32: self.f32,
+        }
     }
 
     fn block(&self, code: Code<'c>, tile: Tile<'c>, number: Val<'c>) -> PassResult<'c, Block<'c>> {
@@ -283,7 +323,7 @@ impl<'c> Parts<'_, 'c> {
     fn first(&self, code: Code<'c>, own: Own<'c>, number: Val<'c>) -> PassResult<'c, State<'c>> {
         let block = self.block(code, own.tile, number)?;
         let hidden = match self.attention.extents.keys % self.config.keys {
-            0 => Hidden::Masked,
+            0 if !self.tiles.may_be_empty() => Hidden::Masked,
             _ => Hidden::Last,
         };
         let zero = code.scalar(self.f32, Number::Of(0))?;
@@ -331,15 +371,10 @@ impl<'c> Parts<'_, 'c> {
         let scores = self.scores.of(code, products, &inputs, block, hidden)?;
         let rows = self.of_rows(code)?;
         let own = code.reduce(Combiner::Max, scores, 1, rows)?;
-        let maximum = code.map(&[state.maximum, own], rows, |code, arguments| {
-            code.builder
-                .value("arith.maxnumf", arguments, self.f32, &[])
-        })?;
+        let maximum = self.rows().greater(code, state.maximum, own)?;
         let shown = self.shown(code, maximum, hidden)?;
         let exponentials = self.exponentials(code, scores, shown)?;
-        let factor = code.map(&[state.maximum, shown], rows, |code, arguments| {
-            self.power(code, arguments)
-        })?;
+        let factor = self.rows().exponentials(code, state.maximum, shown)?;
         let sum = self.add(code, exponentials, Some((state.sum, factor)))?;
         // The wait for the next values stands here because ptxas moves the wait for the product, which is next, above the
         // exponentials else: a loop of its own ends a basic block.
@@ -356,7 +391,7 @@ impl<'c> Parts<'_, 'c> {
         };
         code.release_slot(self.values.pipeline, state.slot)?;
         let weights = code.cast(exponentials, state.weights.r#type())?;
-        let results = self.times(code, results, factor)?;
+        let results = self.rows().times(code, results, factor)?;
         Ok(State {
             results,
             weights,
@@ -367,38 +402,13 @@ impl<'c> Parts<'_, 'c> {
         })
     }
 
-    /// The maximum of each row as exponents take it: 0 where all keys so far are hidden, so that their weights are 0.
+    /// The maximum of each row as exponents take it, where all of its keys so far may be hidden.
     fn shown(&self, code: Code<'c>, maximum: Val<'c>, hidden: Hidden) -> PassResult<'c, Val<'c>> {
-        if !self.scores.hides(hidden) {
-            return Ok(maximum);
+        let empty = hidden == Hidden::Last && self.tiles.may_be_empty();
+        match self.scores.hides(hidden) || empty {
+            true => self.rows().shown(code, maximum),
+            false => Ok(maximum),
         }
-        code.map(&[maximum], maximum.r#type(), |code, arguments| {
-            let none = code.scalar(self.f32, Number::Least)?;
-            self.zero_where(code, [arguments[0], none], arguments[0])
-        })
-    }
-
-    /// A value, or 0 where two others are equal.
-    fn zero_where(
-        &self,
-        code: Code<'c>,
-        equal: [Val<'c>; 2],
-        value: Val<'c>,
-    ) -> PassResult<'c, Val<'c>> {
-        let builder = code.builder;
-        let zero = code.scalar(self.f32, Number::Of(0))?;
-        let bit = builder.r#type(|context| IntegerType::new(context, 1).into());
-        let predicate = [("predicate", builder.parsed("1 : i64")?)];
-        let equal = builder.value("arith.cmpf", &equal, bit, &predicate)?;
-        builder.value("arith.select", &[equal, zero, value], self.f32, &[])
-    }
-
-    /// Results times a factor of each row.
-    fn times(&self, code: Code<'c>, results: Val<'c>, factor: Val<'c>) -> PassResult<'c, Val<'c>> {
-        let wide = code.broadcast(factor, 1, results.r#type())?;
-        code.map(&[results, wide], results.r#type(), |code, arguments| {
-            code.builder.value("arith.mulf", arguments, self.f32, &[])
-        })
     }
 
     /// Issues the second product of the block before.
@@ -456,66 +466,43 @@ impl<'c> Parts<'_, 'c> {
         maximum: Val<'c>,
     ) -> PassResult<'c, Val<'c>> {
         let wide = code.broadcast(maximum, 1, scores.r#type())?;
-        code.map(&[scores, wide], scores.r#type(), |code, arguments| {
-            self.power(code, arguments)
-        })
+        self.rows().exponentials(code, scores, wide)
     }
 
-    /// `exp(slope * (x - m))`, as a power of two.
-    fn power(&self, code: Code<'c>, arguments: &[Val<'c>]) -> PassResult<'c, Val<'c>> {
-        let &[x, m] = arguments else {
-            return Err(layout_error(
-                code.builder.location,
-                "a power has two arguments",
-            ));
-        };
-        let builder = code.builder;
-        let slope =
-            builder.constant(builder.float(self.f32, self.attention.weights.slope * LOG2_E))?;
-        let scaled = builder.value("arith.mulf", &[m, slope], self.f32, &[])?;
-        let negated = builder.value("arith.negf", &[scaled], self.f32, &[])?;
-        let exponent = builder.value("math.fma", &[x, slope, negated], self.f32, &[])?;
-        let fast = [("fastmath", builder.parsed("#arith.fastmath<afn>")?)];
-        builder.value("math.exp2", &[exponent], self.f32, &fast)
-    }
-
-    /// Divides the results by the sums of their weights, and stores them.
+    /// Stores a tile: results divided by the sums of their weights, and the logarithms of those, or parts of all of it.
     fn store(
         &self,
         code: Code<'c>,
         tile: Tile<'c>,
         results: Val<'c>,
-        sum: Val<'c>,
+        State { maximum, sum, .. }: State<'c>,
     ) -> PassResult<'c> {
-        let sum = code.reduce(Combiner::Add, sum, 1, self.of_rows(code)?)?;
-        let factor = code.map(&[sum], sum.r#type(), |code, arguments| {
-            self.factor(code, arguments[0])
-        })?;
-        let scaled = self.times(code, results, factor)?;
-        let narrow = code.cast(
-            scaled,
-            self.results
-                .r#type(code, Kind::Full, self.attention.element)?,
-        )?;
-        let zero = code.index(0)?;
-        let to = self.views[3].boxed(code, tile.batch, [tile.row, zero], self.results.shape)?;
-        code.store(narrow, to)
-    }
-
-    /// What a row's results are multiplied by.
-    fn factor(&self, code: Code<'c>, sum: Val<'c>) -> PassResult<'c, Val<'c>> {
-        let builder = code.builder;
-        let weights = &self.attention.weights;
-        let scale = builder.constant(builder.float(self.f32, weights.scale))?;
-        if !weights.normalized {
-            return Ok(scale);
+        let rows = self.rows();
+        let sum = rows.sum(code, sum, self.of_rows(code)?)?;
+        let at = [tile.row, code.index(0)?];
+        let shape = self.results.shape;
+        let (results_to, sums_to) = match &self.stored {
+            Stored::Parts([of_results, of_states], workspace) => {
+                let split = tile.split.map_or_else(|| code.index(0), Ok)?;
+                let number = code.times(split, workspace.problems())?;
+                let part = code.add(number, tile.batch)?;
+                code.store(results, of_results.boxed(code, part, at, shape)?)?;
+                code.store(maximum, of_states.boxed(code, part, at, shape)?)?;
+                let sums = code.add(part, code.index(workspace.parts())?)?;
+                return code.store(sum, of_states.boxed(code, sums, at, shape)?);
+            }
+            Stored::Results(views) => (views.first(), views.get(1)),
+        };
+        if let (Some(view), Some(own)) = (sums_to, &self.attention.sums) {
+            let value = rows.log_sum(code, own.is, [maximum, sum])?;
+            code.store(value, view.boxed(code, tile.batch, at, shape)?)?;
         }
-        let factor = builder.value("arith.divf", &[scale, sum], self.f32, &[])?;
-        if !weights.empty_is_zero {
-            return Ok(factor);
-        }
-        // The sum of a row all of whose keys are hidden is 0, and that of no other.
-        let zero = code.scalar(self.f32, Number::Of(0))?;
-        self.zero_where(code, [sum, zero], factor)
+        let Some(view) = results_to else {
+            return Err(layout_error(code.builder.location, "a kernel has a result"));
+        };
+        let scaled = rows.times(code, results, rows.factor(code, sum)?)?;
+        let element = self.attention.element;
+        let narrow = code.cast(scaled, self.results.r#type(code, Kind::Full, element)?)?;
+        code.store(narrow, view.boxed(code, tile.batch, at, shape)?)
     }
 }

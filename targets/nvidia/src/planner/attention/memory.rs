@@ -7,7 +7,7 @@ use axe_layout::Layout;
 use axe_passes::PassResult;
 use axe_passes::build::{Code, layout_error};
 use axe_passes::fuse::attention::Read;
-use axe_passes::fuse::attention::index::{Step, Var, stride_of};
+use axe_passes::fuse::attention::index::{Digit, Step, Var, merged, stride_of};
 use axe_passes::ir::Val;
 use melior::ir::{Type, ValueLike};
 
@@ -24,6 +24,10 @@ pub(super) struct Strides {
     batch: Vec<Step>,
     extents: [i64; 2],
     strides: [i64; 2],
+    /// Of rows with two strides, how many follow each other by the one in `strides`, and the other stride.
+    runs: Option<[i64; 2]>,
+    /// The digit of the problem that rows are of, where problems have one row.
+    rows_of: Option<Step>,
 }
 
 impl Strides {
@@ -41,7 +45,103 @@ impl Strides {
             batch,
             extents: vars.map(|(_, extent)| extent),
             strides,
+            runs: None,
+            rows_of: None,
         })
+    }
+
+    /// The same of a tensor whose rows may have two strides, in runs that divide `rows` of a box.
+    pub(super) fn of_runs(
+        read: &Read<'_>,
+        problems: i64,
+        vars: [(Var, i64); 2],
+        rows: i64,
+    ) -> Option<Self> {
+        let is_row = |step: &Step| step.digit.var == vars[0].0;
+        let all = || read.steps.iter().copied();
+        let &[outer, inner] = all().filter(is_row).collect::<Vec<_>>().as_slice() else {
+            return Self::of(read, problems, vars);
+        };
+        let run = inner.digit.extent;
+        let whole = inner.digit.stride == 1
+            && outer.digit.stride == run
+            && outer.digit.extent.checked_mul(run) == Some(vars[0].1);
+        if !whole || rows % run != 0 {
+            return None;
+        }
+        let others = Read {
+            tensor: read.tensor,
+            steps: all().filter(|step| !is_row(step)).collect(),
+        };
+        let own = Self::of(&others, problems, vars)?;
+        Some(Self {
+            strides: [inner.elements, own.strides[1]],
+            runs: Some([run, outer.elements]),
+            ..own
+        })
+    }
+
+    /// The same where problems have one row: rows are then those of problems that follow each other, of which a tile uses its
+    /// first. A tensor map has no boxes of rows where there is one.
+    pub(super) fn with_rows_of_problems(mut self) -> Option<Self> {
+        if self.extents[0] > 1 {
+            return Some(self);
+        }
+        let own = self.batch.iter().position(|step| step.digit.stride == 1)?;
+        let step = self.batch.remove(own);
+        self.extents[0] = step.digit.extent;
+        self.strides[0] = step.elements;
+        self.rows_of = Some(step);
+        Some(self)
+    }
+
+    /// A tensor by so many problems with digits of these steps, of rows with a stride. Columns follow each other; none where there is
+    /// one value a row.
+    pub(super) fn new(
+        problems: i64,
+        batch: Vec<Step>,
+        [rows, stride]: [i64; 2],
+        columns: Option<i64>,
+    ) -> Self {
+        Self {
+            problems,
+            batch: merged(batch),
+            extents: [rows, columns.unwrap_or(2)],
+            strides: [stride, i64::from(columns.is_some())],
+            runs: None,
+            rows_of: None,
+        }
+    }
+
+    /// The same with each row a problem of its own, `problem * rows + row`, and no dimension of rows where there are columns.
+    pub(super) fn by_row(&self) -> Self {
+        let [rows, columns] = self.extents;
+        let row = Digit {
+            var: Var::Row,
+            extent: rows,
+            stride: 1,
+        };
+        let of = |step: &Step| Step {
+            digit: Digit {
+                stride: step.digit.stride.saturating_mul(rows),
+                ..step.digit
+            },
+            ..*step
+        };
+        let own = Step {
+            digit: row,
+            elements: self.strides[0],
+        };
+        let batch = self.batch.iter().map(of).chain((rows > 1).then_some(own));
+        let has_columns = self.strides[1] != 0 || columns == 1;
+        Self {
+            problems: self.problems.saturating_mul(rows),
+            batch: batch.collect(),
+            // A dimension of two without a stride is none of the view.
+            extents: [if has_columns { 2 } else { 1 }, columns],
+            strides: [0, self.strides[1]],
+            ..self.clone()
+        }
     }
 
     /// Why the tensor memory accelerator does not move boxes of it; elements have `bytes`.
@@ -54,7 +154,8 @@ impl Strides {
             return Some("repeats its rows".to_owned());
         }
         let steps = self.batch.iter().map(|step| step.elements);
-        let all = steps.chain((rows > 1).then_some(self.strides[0]));
+        let runs = self.runs.map(|[_, stride]| stride);
+        let all = steps.chain((rows > 1).then_some(self.strides[0])).chain(runs);
         let odd = all
             .map(|stride| stride.saturating_mul(bytes))
             .find(|stride| stride % STRIDE_BYTES != 0);
@@ -63,11 +164,9 @@ impl Strides {
                 "has rows {odd} bytes apart: a tensor map takes multiples of {STRIDE_BYTES}"
             ));
         }
-        (self.batch.len() + 2 > MOST_DIMENSIONS).then(|| {
-            format!(
-                "has {} dimensions in memory: a tensor map takes {MOST_DIMENSIONS}",
-                self.batch.len() + 2
-            )
+        let dimensions = self.batch.len() + 2 + usize::from(self.runs.is_some());
+        (dimensions > MOST_DIMENSIONS).then(|| {
+            format!("has {dimensions} dimensions in memory: a tensor map takes {MOST_DIMENSIONS}")
         })
     }
 
@@ -82,20 +181,25 @@ impl Strides {
             .into_iter()
             .filter(|at| self.strides[*at] != 0 || self.extents[*at] == 1);
         let kept: Vec<_> = kept.collect();
-        let mut shape: Vec<i64> = self.batch.iter().map(|step| step.digit.extent).collect();
-        let mut strides: Vec<i64> = self.batch.iter().map(|step| step.elements).collect();
-        for &at in &kept {
-            shape.push(self.extents[at]);
-            strides.push(self.stride(at));
-        }
-        let layout = Layout::strided(&shape, &strides)
-            .map_err(|error| layout_error(code.builder.location, error))?;
+        let shape = self.batch.iter().map(|step| step.digit.extent);
+        let shape: Vec<i64> = shape.chain(kept.iter().map(|at| self.extents[*at])).collect();
+        let batch = self.batch.iter().map(|step| [step.digit.extent, step.elements]);
+        let own = kept.iter().flat_map(|at| self.iters(*at, self.extents[*at]));
+        let layout = strided(code, &batch.chain(own).collect::<Vec<_>>())?;
         let r#type = code.memref(&shape, element_type(memref.r#type()), &layout, None)?;
         Ok(View {
             memref: code.view(memref, r#type)?,
             strides: self.clone(),
             kept,
         })
+    }
+
+    /// The extents and strides of so many elements of a dimension.
+    fn iters(&self, at: usize, extent: i64) -> Vec<[i64; 2]> {
+        match (self.runs, at) {
+            (Some([run, stride]), 0) => vec![[extent / run, stride], [run, self.stride(at)]],
+            _ => vec![[extent, self.stride(at)]],
+        }
     }
 
     /// The stride of a dimension; of one element, that of as many as a row has.
@@ -129,15 +233,25 @@ impl<'c> View<'c> {
         for step in &self.strides.batch {
             origin.push(digit(code, batch, step, self.strides.problems)?);
         }
-        origin.extend(self.kept.iter().map(|dim| at[*dim]));
+        let row = match &self.strides.rows_of {
+            Some(step) => digit(code, batch, step, self.strides.problems)?,
+            None => at[0],
+        };
+        origin.extend(self.kept.iter().map(|dim| [row, at[1]][*dim]));
         let own: Vec<_> = self.kept.iter().map(|dim| shape[*dim]).collect();
-        let strides: Vec<_> = self
-            .kept
-            .iter()
-            .map(|dim| self.strides.stride(*dim))
-            .collect();
-        code.strided_box(self.memref, &origin, &own, &strides)
+        let iters = self.kept.iter();
+        let iters = iters.flat_map(|dim| self.strides.iters(*dim, shape[*dim]));
+        let layout = strided(code, &iters.collect::<Vec<_>>())?;
+        let element = element_type(self.memref.r#type());
+        let r#type = code.memref(&own, element, &layout, None)?;
+        code.slice(self.memref, &origin, r#type)
     }
+}
+
+/// The layout of these extents and strides.
+fn strided<'c>(code: Code<'c>, iters: &[[i64; 2]]) -> PassResult<'c, Layout> {
+    let [extents, strides] = [0, 1].map(|at| iters.iter().map(|iter| iter[at]).collect::<Vec<_>>());
+    Layout::strided(&extents, &strides).map_err(|error| layout_error(code.builder.location, error))
 }
 
 /// A digit of the number of one of so many problems.

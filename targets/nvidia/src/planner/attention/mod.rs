@@ -1,14 +1,17 @@
 //! Attention in one kernel: what [`axe_passes::fuse::attention`] finds, by warps that copy and warpgroups that multiply (sm_90a).
 //!
-//! * [`config`]: the problem as data, configurations and their cost;
+//! * [`config`]: the problem as data, and configurations; [`cost`]: how long they take;
 //! * [`memory`]: tensors by their strides, and rings in shared memory;
 //! * [`tiles`]: tiles of rows, and the blocks of keys that their masks leave;
-//! * [`score`]: scores and masks in registers;
-//! * [`kernel`]: the kernel.
+//! * [`score`]: scores and masks in registers; [`row`]: what is computed of a row's maximum and sum;
+//! * [`kernel`]: the kernel; [`parts`]: its results where keys are split, and the kernel that merges those.
 
 pub(super) mod config;
+mod cost;
 mod kernel;
 mod memory;
+mod parts;
+mod row;
 mod score;
 mod tiles;
 
@@ -16,20 +19,22 @@ use super::choose::search::Candidate;
 use super::family::{Family, Launch};
 use super::gemm::product::asked;
 use super::knobs::Plan;
-use super::problem::count;
 use crate::facts::chip::Chip;
-use axe_passes::build::{Kernel, layout_error};
+use axe_passes::build::{Kernel, launch as launch_kernel, layout_error};
 use axe_passes::fuse::arguments::{argument_types, launched};
 use axe_passes::fuse::attention::index::Var;
-use axe_passes::fuse::attention::{Attention, Read};
-use axe_passes::fuse::frame::operand;
+use axe_passes::fuse::attention::pack::{Order, Pack};
+use axe_passes::fuse::attention::{Attention, Extents, Read};
+use axe_passes::fuse::frame::{Operand, Out, operand};
 use axe_passes::fuse::group::Group;
 use axe_passes::fuse::reshape::element_bytes;
 use axe_passes::ir::{Builder, TensorType, Val, types};
 use axe_passes::{PassError, PassResult};
-use config::{BYTES, Config, Problem};
+use config::{BYTES, Config, Problem, ROWS};
 use kernel::{Arguments, Tensors};
+use melior::ir::Type;
 use memory::Strides;
+use parts::Parts;
 use std::rc::Rc;
 
 /// The greatest column counts that one accumulator takes (PTX ISA 9.7.15.5.1: N of `wgmma` up to 256).
@@ -46,10 +51,70 @@ pub(super) struct Attentions;
 
 /// Attention, with its tensors as the kernel reads them.
 pub(super) struct Operators<'c> {
+    /// As the program has it.
     attention: Rc<Attention<'c>>,
+    /// With the problems packed that share their keys and values.
+    packed: Attention<'c>,
+    pack: Pack,
     tensors: Tensors,
     problem: Problem,
     asked: Plan,
+}
+
+/// Attention as a kernel computes it.
+struct Taken<'c> {
+    packed: Attention<'c>,
+    pack: Pack,
+    tensors: Tensors,
+    problem: Problem,
+}
+
+impl<'c> Taken<'c> {
+    fn new(packed: Attention<'c>, pack: Pack) -> Result<Self, String> {
+        let tensors = tensors(&packed)?;
+        Ok(Self {
+            problem: problem(&packed, &tensors),
+            packed,
+            pack,
+            tensors,
+        })
+    }
+}
+
+/// Attention as the program has it, or with packed problems where that is right, fits, and is predicted to be quicker.
+///
+/// # Errors
+/// Why no kernel reads its tensors.
+fn taken<'c>(attention: &Attention<'c>, asked: &Plan, chip: &Chip) -> Result<Taken<'c>, String> {
+    let rows = attention.extents.rows;
+    let pack = |problems, order| Pack {
+        problems,
+        rows,
+        order,
+    };
+    let own = Taken::new(attention.clone(), pack(1, Order::Rows));
+    let repeats = attention.repeats();
+    let most = repeats.min(ROWS / rows.max(1));
+    let Some(problems) = (2..=most).rev().find(|own| repeats % own == 0) else {
+        return own;
+    };
+    let mut packed = [Order::Rows, Order::Problems].into_iter().map(|order| {
+        let pack = pack(problems, order);
+        attention
+            .packed(pack)
+            .and_then(|packed| Taken::new(packed, pack).ok())
+    });
+    let Some(packed) = packed.find_map(|packed| packed) else {
+        return own;
+    };
+    let clocks = |taken: &Taken<'_>| {
+        let config = config::configure(&taken.problem, asked, chip).ok();
+        config.map_or(f64::MAX, |config| config.clocks(&taken.problem, chip))
+    };
+    Ok(match own {
+        Ok(own) if clocks(&own) < clocks(&packed) => own,
+        _ => packed,
+    })
 }
 
 /// The tensors of attention as the kernel reads them.
@@ -60,35 +125,52 @@ fn tensors(attention: &Attention<'_>) -> Result<Tensors, String> {
         (Var::Depth, attention.depth),
         (Var::Column, extents.columns),
     );
-    let moved = |what: &str, read: &Read<'_>, vars| {
-        let strides = Strides::of(read, extents.batch, vars)
-            .ok_or_else(|| format!("no one stride leads from row to row of {what}"))?;
+    let moved = |what: &str, strides: Option<Strides>| {
+        let strides =
+            strides.ok_or_else(|| format!("no one stride leads from row to row of {what}"))?;
         match strides.declined(BYTES) {
             Some(why) => Err(format!("{what} {why}")),
             None => Ok(strides),
         }
     };
+    let queries = Strides::of_runs(&attention.queries, extents.batch, [row, depth], ROWS);
+    let queries = queries.map(|own| own.with_rows_of_problems().ok_or("there is one query"));
+    let of = |read, vars| Strides::of(read, extents.batch, vars);
+    // One row has no stride of its own.
+    let rows = (Var::Row, extents.rows.max(2));
     let inputs = attention.inputs.iter().map(|read| {
-        let strides = Strides::of(read, extents.batch, [row, key])
+        let strides = of(read, [rows, key])
             .ok_or("no one stride leads from row to row, or from key to key, of a mask")?;
         match strides.has() {
-            [false, false] if extents.rows > 1 || extents.keys > 1 => {
-                Err("a mask is one number for all rows and keys".to_owned())
-            }
+            [false, false] => Err("a mask is one number for all rows and keys".to_owned()),
             _ => Ok(strides),
         }
     });
     Ok(Tensors {
-        queries: moved("the queries' tensor", &attention.queries, [row, depth])?,
-        keys: moved("the keys' tensor", &attention.keys, [key, depth])?,
-        values: moved("the values' tensor", &attention.values, [key, column])?,
-        result: moved("the result", &attention.result, [row, column])?,
+        queries: moved("the queries' tensor", queries.transpose()?)?,
+        keys: moved("the keys' tensor", of(&attention.keys, [key, depth]))?,
+        values: moved("the values' tensor", of(&attention.values, [key, column]))?,
         inputs: inputs.collect::<Result<_, _>>()?,
+        results: results(attention).filter(|own| {
+            let result = own.first().is_some_and(|own| own.declined(BYTES).is_none());
+            result && extents.rows > 1
+        }),
     })
 }
 
+/// The result and the logarithms of sums in memory, where one stride leads from row to row of each.
+fn results(attention: &Attention<'_>) -> Option<Vec<Strides>> {
+    let extents = attention.extents;
+    let row = (Var::Row, extents.rows);
+    let of = |read, columns| Strides::of(read, extents.batch, [row, columns]);
+    let result = of(&attention.result, (Var::Column, extents.columns))?;
+    // Of a value a row, rows are the only dimension.
+    let sums = attention.sums.iter().map(|own| of(&own.read, (Var::Key, 2)));
+    std::iter::once(Some(result)).chain(sums).collect()
+}
+
 /// What is computed.
-fn problem(attention: &Attention<'_>) -> Problem {
+fn problem(attention: &Attention<'_>, tensors: &Tensors) -> Problem {
     let extents = attention.extents;
     let (seen, causal) = config::seen(&attention.visible, extents.rows, extents.keys);
     let full = |read: &&Read<'_>| {
@@ -111,6 +193,8 @@ fn problem(attention: &Attention<'_>) -> Problem {
         masks: masks.sum(),
         causal,
         seen,
+        repeats: attention.repeats(),
+        stores: tensors.results.is_some(),
     }
 }
 
@@ -136,8 +220,11 @@ pub(super) fn takes(attention: &Attention<'_>, chip: &Chip) -> Result<(), String
             ));
         }
     }
-    if extents.rows < 2 || extents.keys < 2 {
-        return Err("expected more than one query, and more than one key: a tensor map has no boxes of rows where there is one".to_owned());
+    if extents.keys < 2 {
+        return Err(
+            "expected more than one key: a tensor map has no boxes of rows where there is one"
+                .to_owned(),
+        );
     }
     if [extents.batch, extents.rows, extents.keys]
         .iter()
@@ -160,20 +247,125 @@ pub(super) fn takes(attention: &Attention<'_>, chip: &Chip) -> Result<(), String
             melior::ir::ValueLike::r#type(&read.tensor)
         ));
     }
-    tensors(attention)?;
-    let problem = problem(attention);
     let asked = asked(attention.op).map_err(|error| error.message)?;
+    let Taken { problem, .. } = taken(attention, &asked, chip)?;
+    results(attention).ok_or("no one stride leads from row to row of the result")?;
     if asked.chooses() {
         return Ok(());
     }
     let config = config::configure(&problem, &asked, chip)?;
-    let (own, apart) = (config.clocks(&problem, chip), config::apart(&problem, chip));
+    let (own, apart) = (config.clocks(&problem, chip), cost::apart(&problem, chip));
     if own > apart {
         return Err(format!(
             "it is predicted to take {own:.0} clocks in one kernel, and {apart:.0} in three"
         ));
     }
     Ok(())
+}
+
+impl<'c> Operators<'c> {
+    /// The kernel's arguments: operands, and what it stores.
+    fn arguments(&self, kernel: &Kernel<'c>) -> PassResult<'c, Arguments<'c>> {
+        let lost = || layout_error(kernel.code.builder.location, "a kernel has its arguments");
+        let [queries, keys, values, rest @ ..] = kernel.arguments.as_slice() else {
+            return Err(lost());
+        };
+        let inputs = rest.get(..self.attention.inputs.len()).ok_or_else(lost)?;
+        let results = rest.get(inputs.len()..).ok_or_else(lost)?;
+        Ok(Arguments {
+            queries: *queries,
+            keys: *keys,
+            values: *values,
+            inputs: inputs.to_vec(),
+            results: results.to_vec(),
+        })
+    }
+
+    /// Adds the kernel that goes through keys, with these operands; it stores what the program reads, or parts of it. Its name.
+    fn attend(
+        &self,
+        config: Config,
+        launch: &mut Launch<'_, 'c>,
+        ins: &[Operand<'c>],
+        outs: &[Out<'c>],
+        parts: Option<Parts>,
+    ) -> PassResult<'c, String> {
+        let name = launch.frame.name("attention");
+        let module = launch.frame.module;
+        let types = argument_types(ins, &[], outs);
+        let kernel = Kernel::new(launch.builder.location, module, &types);
+        let arguments = self.arguments(&kernel)?;
+        let by_problem = config.by_problem(&self.problem, launch.chip);
+        let how = (config, by_problem);
+        kernel::emit(
+            &kernel,
+            &self.packed,
+            how,
+            &self.tensors,
+            &arguments,
+            parts,
+        )?;
+        kernel.finish(module, &name, config.threads())?;
+        Ok(name)
+    }
+
+    /// The CTAs of that kernel: as many as there are tiles, or multiprocessors.
+    fn grid(&self, config: Config, launch: &Launch<'_, 'c>) -> PassResult<'c, [Val<'c>; 3]> {
+        let tiles = config.tiles(&self.problem);
+        let ctas = launch
+            .builder
+            .index(tiles.min(launch.chip.multiprocessors))?;
+        let one = launch.builder.index(1)?;
+        Ok([ctas, one, one])
+    }
+
+    /// Two kernels: one that goes through parts of the keys, and one that merges them. The name of the first.
+    fn split(
+        &self,
+        config: Config,
+        launch: &mut Launch<'_, 'c>,
+        ins: &[Operand<'c>],
+        outs: &[Out<'c>],
+    ) -> PassResult<'c, String> {
+        let builder = *launch.builder;
+        let parts = Parts {
+            splits: config.splits,
+            pack: self.pack,
+            packs: self.problem.batch,
+            columns: self.problem.columns,
+        };
+        let f32 = builder.r#type(|context| Type::float32(context));
+        let workspace = parts.shapes().map(|shape| {
+            let r#type = builder.tensor(&shape, f32)?;
+            let empty = builder.value("tensor.empty", &[], r#type, &[])?;
+            Ok((empty, operand(&builder, empty, &shape)?))
+        });
+        let mut between = Vec::new();
+        for own in workspace {
+            between.push(own?);
+        }
+        let name = self.attend(config, launch, ins, &between, Some(parts))?;
+        let grid = self.grid(config, launch)?;
+        let inits: Vec<_> = between.iter().map(|(_, own)| own.tensor).collect();
+        let formed = launch_kernel(&builder, &name, grid, &launched(ins, &[]), &inits)?;
+        let between = between.into_iter().zip(formed);
+        let between: Vec<_> = between
+            .map(|((_, own), tensor)| Operand { tensor, ..own })
+            .collect();
+        let lost = "no one stride leads from row to row of the result";
+        let results = results(&self.attention).ok_or_else(|| layout_error(builder.location, lost))?;
+        let types = argument_types(&between, &[], outs);
+        let kernel = Kernel::new(builder.location, launch.frame.module, &types);
+        parts::merge(&kernel, &self.attention, parts, &results)?;
+        let merges = launch.frame.name("merge");
+        kernel.finish(launch.frame.module, &merges, parts.threads())?;
+        let one = builder.index(1)?;
+        let grid = [builder.index(parts.rows_of_program())?, one, one];
+        launch
+            .frame
+            .launch(&builder, &merges, grid, &launched(&between, &[]), outs)?;
+        Ok(name)
+    }
 }
 
 impl Family for Attentions {
@@ -187,15 +379,25 @@ impl Family for Attentions {
         group: &Group<'c>,
         _: &[Val<'c>],
         builder: &Builder<'c>,
-        _: &Chip,
+        chip: &Chip,
     ) -> PassResult<'c, Operators<'c>> {
         let attention = group.attention.clone();
         let attention =
             attention.ok_or_else(|| layout_error(builder.location, "a group without attention"))?;
+        let asked = asked(attention.op)?;
+        let taken = taken(&attention, &asked, chip);
+        let Taken {
+            packed,
+            pack,
+            tensors,
+            problem,
+        } = taken.map_err(|why| PassError::new(builder.location, why))?;
         Ok(Operators {
-            tensors: tensors(&attention).map_err(|why| PassError::new(builder.location, why))?,
-            problem: problem(&attention),
-            asked: asked(attention.op)?,
+            problem,
+            asked,
+            packed,
+            pack,
+            tensors,
             attention,
         })
     }
@@ -230,28 +432,38 @@ impl Family for Attentions {
     }
 
     fn described(operators: &Operators<'_>) -> String {
-        let Problem {
-            batch,
-            rows,
-            keys,
-            depth,
-            columns,
-            ..
-        } = operators.problem;
         let Attention {
             element,
             inputs,
             visible,
+            extents,
+            depth,
+            sums,
             ..
         } = &*operators.attention;
+        let Extents {
+            batch,
+            rows,
+            keys,
+            columns,
+        } = extents;
         let mask = match (inputs.len(), visible.is_all()) {
             (0, true) => "",
             (0, false) => ", masked by index",
             (_, true) => ", masked by a tensor",
             (_, false) => ", masked by index and by a tensor",
         };
+        let sums = if sums.is_some() {
+            ", with logarithms of sums"
+        } else {
+            ""
+        };
+        let pack = match operators.pack.problems {
+            1 => String::new(),
+            problems => format!(", {problems} problems packed"),
+        };
         format!(
-            "attention of {batch} x {rows} queries to {keys} keys of {depth}, values of {columns}, of {element}{mask}"
+            "attention of {batch} x {rows} queries to {keys} keys of {depth}, values of {columns}, of {element}{mask}{sums}{pack}"
         )
     }
 
@@ -260,59 +472,26 @@ impl Family for Attentions {
         config: Config,
         launch: &mut Launch<'_, 'c>,
     ) -> PassResult<'c, String> {
-        let Operators {
-            attention,
-            tensors,
-            problem,
-            ..
-        } = operators;
-        let Launch {
-            frame,
-            builder,
-            chip,
-        } = launch;
-        let builder = *builder;
+        let builder = launch.builder;
         let mut ins = Vec::new();
-        for value in attention.reads() {
+        for value in operators.attention.reads() {
             let shape = builder.tensor_of(value)?.shape;
-            let tensor = frame.resolve(builder, value)?;
+            let tensor = launch.frame.resolve(builder, value)?;
             ins.push(operand(builder, tensor, &shape)?);
         }
-        let result = attention.result.tensor;
-        let shape = builder.tensor_of(result)?.shape;
-        let outs = vec![(result, frame.out(builder, result, &shape)?)];
-        let name = frame.name("attention");
-        let kernel = Kernel::new(
-            builder.location,
-            frame.module,
-            &argument_types(&ins, &[], &outs),
-        );
-        let lost = || layout_error(builder.location, "a kernel of attention has its arguments");
-        let [queries, keys, values, inputs @ .., result] = kernel.arguments.as_slice() else {
-            return Err(lost());
-        };
-        let arguments = Arguments {
-            queries: *queries,
-            keys: *keys,
-            values: *values,
-            inputs: inputs.to_vec(),
-            result: *result,
-        };
-        let tiles = problem
-            .batch
-            .saturating_mul(count(problem.rows, config.rows()));
-        let by_problem = config.by_problem(problem, chip);
-        kernel::emit(&kernel, attention, config, by_problem, tensors, &arguments)?;
-        kernel.finish(frame.module, &name, config.threads())?;
-        let ctas = builder.index(tiles.min(chip.multiprocessors))?;
-        let one = builder.index(1)?;
-        frame.launch(
-            builder,
-            &name,
-            [ctas, one, one],
-            &launched(&ins, &[]),
-            &outs,
-        )?;
+        let mut outs = Vec::new();
+        for value in operators.attention.results() {
+            let shape = builder.tensor_of(value)?.shape;
+            outs.push((value, launch.frame.out(builder, value, &shape)?));
+        }
+        if config.is_split(&operators.problem) {
+            return operators.split(config, launch, &ins, &outs);
+        }
+        let name = operators.attend(config, launch, &ins, &outs, None)?;
+        let grid = operators.grid(config, launch)?;
+        launch
+            .frame
+            .launch(builder, &name, grid, &launched(&ins, &[]), &outs)?;
         Ok(name)
     }
 }

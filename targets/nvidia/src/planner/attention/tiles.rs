@@ -19,6 +19,8 @@ pub(super) struct Tile<'c> {
     pub batch: Val<'c>,
     /// Its first row.
     pub row: Val<'c>,
+    /// The part of its keys; none where it has all.
+    pub split: Option<Val<'c>>,
 }
 
 /// Blocks of keys that a tile goes through from the last to the first: those before `masked` have keys that rows do not see, then
@@ -56,7 +58,8 @@ const MOST_PEELED: i64 = 1;
 pub fn known(visible: &Visible, config: Config, rows: i64, keys: i64) -> Known {
     let below = !visible.from.is_empty();
     let tiles = count(rows, config.rows());
-    if tiles > MOST_COUNTED {
+    // A part of a tile's blocks may end anywhere.
+    if tiles > MOST_COUNTED || config.splits > 1 {
         return Known {
             blocks: None,
             peeled: 0,
@@ -116,14 +119,41 @@ impl<'a> Tiles<'a> {
         count(self.rows, self.config.rows())
     }
 
+    /// Whether some part of a tile's keys may have no block.
+    pub(super) fn may_be_empty(&self) -> bool {
+        let all = self.visible.is_all() && self.config.splits <= count(self.keys, self.config.keys);
+        self.config.splits > 1 && !all
+    }
+
+    /// The tile of a problem, or its part, by its number, from the first rows on or from the last.
+    fn tile<'c>(
+        &self,
+        code: Code<'c>,
+        batch: Val<'c>,
+        number: Val<'c>,
+        backwards: bool,
+    ) -> PassResult<'c, Tile<'c>> {
+        let (mut tile, mut split) = (number, None);
+        if self.config.splits > 1 {
+            let splits = code.index(self.config.splits)?;
+            tile = code.div(number, splits)?;
+            split = Some(code.rem(number, splits)?);
+        }
+        if backwards {
+            tile = code.sub(code.index(self.count() - 1)?, tile)?;
+        }
+        let row = code.times(tile, self.config.rows())?;
+        Ok(Tile { batch, row, split })
+    }
+
     /// Goes through the tiles of a CTA.
     pub(super) fn visit<'c>(
         &self,
         code: Code<'c>,
         body: impl FnOnce(Code<'c>, Tile<'c>) -> PassResult<'c>,
     ) -> PassResult<'c> {
-        let rows = self.config.rows();
-        let (batch, tiles) = (code.index(self.batch)?, code.index(self.count())?);
+        let tiles = self.count().saturating_mul(self.config.splits);
+        let (batch, tiles) = (code.index(self.batch)?, code.index(tiles)?);
         let lost = || layout_error(code.builder.location, "a tile has a problem and rows");
         if self.visible.is_all() {
             return code.for_tiles(
@@ -134,13 +164,7 @@ impl<'a> Tiles<'a> {
                     let &[batch, tile] = at else {
                         return Err(lost());
                     };
-                    body(
-                        code,
-                        Tile {
-                            batch,
-                            row: code.times(tile, rows)?,
-                        },
-                    )
+                    body(code, self.tile(code, batch, tile, false)?)
                 },
             );
         }
@@ -176,7 +200,8 @@ impl<'a> Tiles<'a> {
             code.for_each(own, 1, &[], |code, short, _| {
                 let tile = code.where_at_most([one, short], [pair, last])?;
                 let row = code.times(tile, self.config.rows())?;
-                body(code, Tile { batch, row })?;
+                let split = None;
+                body(code, Tile { batch, row, split })?;
                 Ok(Vec::new())
             })?;
             Ok(Vec::new())
@@ -208,9 +233,7 @@ impl<'a> Tiles<'a> {
             let own = turned(code, round, [cta, backwards])?;
             let number = code.add(code.mul(round, ctas)?, own)?;
             let [tile, batch] = code.tile_at(number, [tiles, batch], (RasterOrder::Rows, 1))?;
-            let last = code.index(self.count() - 1)?;
-            let row = code.times(code.sub(last, tile)?, self.config.rows())?;
-            body(code, Tile { batch, row })?;
+            body(code, self.tile(code, batch, tile, true)?)?;
             Ok(Vec::new())
         })?;
         Ok(())
@@ -222,11 +245,18 @@ impl<'a> Tiles<'a> {
         let one = code.index(1)?;
         if self.visible.is_all() {
             let top = code.index(count(self.keys, keys) - 1)?;
+            let (top, rest) = match tile.split {
+                None => (top, top),
+                Some(_) => {
+                    let [first, top] = self.part(code, tile, [code.index(0)?, top])?;
+                    (top, code.sub(top, first)?)
+                }
+            };
             return Ok(Blocks {
                 top,
-                rest: top,
+                rest,
                 peeled: 0,
-                runs: [None, Some(top), None],
+                runs: [None, Some(rest), None],
             });
         }
         let block = code.index(keys)?;
@@ -240,6 +270,7 @@ impl<'a> Tiles<'a> {
         )?;
         let top = code.sub(end, one)?;
         let first = code.min(code.div(first, block)?, top)?;
+        let [first, top] = self.part(code, tile, [first, top])?;
         let rest = code.sub(top, first)?;
         let [whole_first, whole_end] = self.all(code, tile)?;
         let known = self.known();
@@ -257,6 +288,33 @@ impl<'a> Tiles<'a> {
                 run(known.below, whole_first, first)?,
             ],
         })
+    }
+
+    /// The first and the last block of a tile's part of its blocks; where it has none, that behind all keys, which has zeros.
+    fn part<'c>(
+        &self,
+        code: Code<'c>,
+        tile: Tile<'c>,
+        [first, top]: [Val<'c>; 2],
+    ) -> PassResult<'c, [Val<'c>; 2]> {
+        let Some(split) = tile.split else {
+            return Ok([first, top]);
+        };
+        let one = code.index(1)?;
+        let blocks = code.add(code.sub(top, first)?, one)?;
+        let splits = code.index(self.config.splits)?;
+        let edge = |split| code.add(first, code.div(code.mul(split, blocks)?, splits)?);
+        let (from, end) = (edge(split)?, edge(code.add(split, one)?)?);
+        let last = code.sub(end, one)?;
+        if !self.may_be_empty() {
+            return Ok([from, last]);
+        }
+        let behind = code.index(count(self.keys, self.config.keys))?;
+        let some = code.at_most(code.add(from, one)?, end)?;
+        Ok([
+            code.choose(some, [from, behind])?,
+            code.choose(some, [last, behind])?,
+        ])
     }
 
     /// What is known of all tiles.
@@ -359,6 +417,7 @@ mod tests {
             stages: 2,
             query_stages: 1,
             columns: 64,
+            splits: 1,
         };
         known(&visible, config, 2048, 2048)
     }
@@ -393,6 +452,7 @@ mod tests {
             stages: 2,
             query_stages: 1,
             columns: 64,
+            splits: 1,
         };
         assert!(known(&window, config, 2048, 2048).below);
     }

@@ -1,0 +1,161 @@
+//! How long a configuration of attention takes, as a model has it, and three kernels in its place.
+
+use super::config::{BYTES, Config, Problem, ROWS};
+use super::tiles::known;
+use crate::facts::chip::Chip;
+use crate::facts::rates::AttentionRates;
+use crate::planner::problem::count;
+use axe_passes::fuse::attention::visible::{Edge, Visible};
+
+/// Instructions for a score beside its exponential: scale, maximum, sum, conversion.
+const INSTRUCTIONS: f64 = 3.5;
+
+impl Problem {
+    /// Bytes of all keys and values.
+    fn streamed(&self) -> f64 {
+        let width = (self.depth + self.columns) * BYTES;
+        self.batch as f64 / self.repeats as f64 * self.keys as f64 * width as f64
+    }
+}
+
+impl Config {
+    /// Whether tiles are gone through problem after problem, so that keys and values are read from L2. Where long tiles of all problems
+    /// come first, each of the problems that CTAs work on at a time has its own read from memory.
+    #[must_use]
+    pub fn by_problem(self, problem: &Problem, chip: &Chip) -> bool {
+        let few = self.splits == 1;
+        few && chip.attention.is_some_and(|rates| {
+            // A row of a block's keys and values for each row of queries that it is multiplied by.
+            let read = rates.products * BYTES as f64 / self.rows() as f64;
+            read * problem.batch.min(chip.multiprocessors) as f64 > rates.memory_bytes
+        })
+    }
+
+    /// Clocks that it is predicted to take; infinitely many on a chip without the instructions.
+    ///
+    /// A block takes as long as its products, its exponentials and sums, or its reads, whichever is longest, and some of the
+    /// others beside: two consumers hide each other's work in part.
+    #[must_use]
+    pub fn clocks(self, problem: &Problem, chip: &Chip) -> f64 {
+        let Some(rates) = &chip.attention else {
+            return f64::INFINITY;
+        };
+        let bytes = self.keys as f64 * (problem.depth + problem.columns) as f64 * BYTES as f64;
+        let after = chip.mma.overhead + self.merge(problem, (chip, rates));
+        if self.streams(problem, chip) {
+            let block = self.block(problem, rates, 0.0);
+            let streamed = self.streamed(problem, (chip, rates), [block, bytes]);
+            return streamed + rates.tile + after;
+        }
+        let mut block = self.block(problem, rates, bytes / chip.mma.l2_bytes);
+        let tiles = self.tiles(problem);
+        let mut blocks = self.blocks(problem);
+        if let Some(start) = problem.causal {
+            let causal = Visible {
+                from: Vec::new(),
+                to: vec![Edge { per_row: 1, start }],
+            };
+            let known = known(&causal, self, problem.rows, problem.keys);
+            if let Some(all) = known.blocks {
+                blocks = all as f64 / count(problem.rows, self.rows()) as f64;
+            }
+            if known.above {
+                // Masked blocks have a loop of their own, and all blocks take longer then.
+                block *= rates.second_loop;
+            }
+        }
+        let waves = match problem.causal {
+            Some(_) => (tiles as f64 / chip.multiprocessors as f64).max(1.0),
+            None => count(tiles, chip.multiprocessors) as f64,
+        };
+        let tile = if self.stages_result(problem, chip) {
+            rates.tile
+        } else {
+            rates.tile + (self.rows() * problem.columns * BYTES) as f64 / rates.stored_bytes
+        };
+        waves * (blocks * block + tile) + after
+    }
+
+    /// Blocks of a tile, or of its part.
+    fn blocks(self, problem: &Problem) -> f64 {
+        let blocks = (problem.keys as f64 * problem.seen / self.keys as f64).ceil();
+        (blocks.max(1.0) / self.splits as f64).ceil()
+    }
+
+    /// Clocks of a block whose reads take so many.
+    fn block(self, problem: &Problem, rates: &AttentionRates, reads: f64) -> f64 {
+        let (rows, keys) = (self.rows() as f64, self.keys as f64);
+        let width = (problem.depth + problem.columns) as f64;
+        let products = rows * keys * width / rates.products;
+        let scores = rows
+            * keys
+            * (1.0 / rates.exponentials
+                + (INSTRUCTIONS + 2.0 * problem.masks as f64) / rates.lanes);
+        let results = rows * problem.columns as f64 / rates.lanes;
+        let others = scores + results;
+        let [one, two, three] = rates.exposed;
+        let exposed = match self.consumers {
+            1 => one,
+            2 => two,
+            _ => three,
+        };
+        products.max(others).max(reads) + exposed * others.min(products) + rates.block
+    }
+
+    /// Whether keys and values come from memory: there are more than the L2 cache has, and no other tile reads them.
+    pub(super) fn streams(self, problem: &Problem, chip: &Chip) -> bool {
+        let once = problem.repeats == 1 && problem.rows <= self.rows();
+        let more = |rates: AttentionRates| problem.streamed() > rates.cached_bytes;
+        once && chip.attention.is_some_and(more)
+    }
+
+    /// Clocks of blocks of keys and values that come from memory, which take so many at least, and are of so many bytes. CTAs of the
+    /// last turn have more of the memory each.
+    fn streamed(
+        self,
+        problem: &Problem,
+        (chip, rates): (&Chip, &AttentionRates),
+        [block, bytes]: [f64; 2],
+    ) -> f64 {
+        let of = |turns: i64, reading: i64| {
+            let read = (rates.streamed_bytes / reading.max(1) as f64).min(rates.streamed_by_one);
+            let block = block.max(bytes / read) + rates.unhidden * block;
+            turns as f64 * self.blocks(problem) * block
+        };
+        let (tiles, ctas) = (self.tiles(problem), chip.multiprocessors);
+        let rest = tiles % ctas;
+        of(tiles / ctas, ctas) + of(i64::from(rest > 0), rest)
+    }
+
+    /// Clocks of the kernel that merges parts.
+    fn merge(self, problem: &Problem, (chip, rates): (&Chip, &AttentionRates)) -> f64 {
+        if !self.is_split(problem) {
+            return 0.0;
+        }
+        let bytes = self.parts(problem) as f64 * 4.0;
+        let parts = self.splits as f64 * rates.merged + bytes / rates.streamed_bytes;
+        chip.mma.overhead + rates.kernel_gap + parts
+    }
+}
+
+/// Clocks of the three kernels that take its place: two products and rows between them, whose scores go through memory.
+#[must_use]
+pub fn apart(problem: &Problem, chip: &Chip) -> f64 {
+    let Some(rates) = &chip.attention else {
+        return 0.0;
+    };
+    let tiles = problem.batch * count(problem.rows, 128);
+    let busy = (tiles * count(problem.keys, 128)).min(chip.multiprocessors) as f64;
+    let scores = problem.batch as f64 * problem.rows as f64 * problem.keys as f64;
+    let width = (problem.depth + problem.columns) as f64;
+    let padded = count(problem.rows, ROWS) as f64 * ROWS as f64 / problem.rows.max(1) as f64;
+    let products = scores * padded * width / rates.products / busy;
+    // f32 scores are written and read, weights written and read.
+    let moved = scores * (2 * 4 + 2 * BYTES) as f64 / (chip.mma.l2_bytes / 2.0) / busy;
+    let streamed = problem.streamed();
+    let read = match streamed > rates.cached_bytes {
+        true => rates.streamed_bytes,
+        false => chip.mma.l2_bytes * busy,
+    };
+    products.max(streamed / read) + moved + 3.0 * (chip.mma.overhead + rates.kernel_gap)
+}
