@@ -139,7 +139,7 @@ impl Strides {
             batch: batch.collect(),
             // A dimension of two without a stride is none of the view.
             extents: [if has_columns { 2 } else { 1 }, columns],
-            strides: [0, self.strides[1]],
+            strides: [i64::from(!has_columns), self.strides[1]],
             ..self.clone()
         }
     }

@@ -86,7 +86,7 @@ impl Parts {
     fn by_row(self) -> [Strides; 2] {
         let Pack { problems, rows, .. } = self.pack;
         let [by_row, by_problem] = self.pack.strides();
-        let of = |elements: i64, columns| {
+        let of = |elements: i64, columns: Option<i64>| {
             let part = self.packs * self.rows() * elements;
             let batch = vec![
                 step([2, self.rows_of_program()], self.splits * part),
