@@ -7,7 +7,7 @@ use super::term::{Id, Terms};
 use super::visible;
 use super::weights::{Linear, LogSum, log_sum};
 use super::Attention;
-use crate::fuse::operators::{is_product, is_reshape};
+use crate::fuse::operators::{is_lazy, is_product, is_reshape};
 use crate::ir::value::{defining, name, only_result, users};
 use crate::ir::{Op, TensorType, Val, types};
 use axe_dialect::ops;
@@ -46,7 +46,7 @@ pub(super) fn candidates<'c>(
     let Extents { batch, rows, .. } = reader.extents;
     let place = [index::whole(Var::Batch, batch), index::whole(Var::Row, rows)];
     let mut found = Vec::new();
-    for value in formed_of(scores, result) {
+    for value in formed_of(scores, Some(result)) {
         let Some(tensor) = TensorType::of_value(value).filter(|own| is_f32(own)) else {
             continue;
         };
@@ -76,12 +76,12 @@ fn is_f32(tensor: &TensorType<'_>) -> bool {
     types::is_float(tensor.element) && types::bits(tensor.element) == Some(32)
 }
 
-/// The results of the operators that read an operator's result, or what these form, but for products: in the program's order.
-fn formed_of<'c>(op: Op<'c>, result: Val<'c>) -> Vec<Val<'c>> {
+/// The results of the operators that read an operator's result, or what these form, but for products and what `last` forms.
+fn formed_of<'c>(op: Op<'c>, last: Option<Val<'c>>) -> Vec<Val<'c>> {
     let (mut next, mut seen) = (vec![op], HashSet::new());
     let mut found = Vec::new();
     while let Some(op) = next.pop() {
-        let Some(own) = only_result(op).filter(|own| *own != result) else {
+        let Some(own) = only_result(op).filter(|own| Some(*own) != last) else {
             continue;
         };
         for user in users(own) {
@@ -91,7 +91,6 @@ fn formed_of<'c>(op: Op<'c>, result: Val<'c>) -> Vec<Val<'c>> {
             }
         }
     }
-    // A value is formed after those that it is formed of: what is found last is the farthest from the product.
     found
 }
 
@@ -108,7 +107,7 @@ pub(super) fn settle<'c>(
         all.extend(log_sum(terms, id, score, exponent).map(|is| (candidate, is)));
     }
     // Of several, that of which the others are formed.
-    let formed = |value: Val<'c>| defining(value).map_or(0, |op| formed_of(op, value).len());
+    let formed = |value: Val<'c>| defining(value).map_or(0, |op| formed_of(op, None).len());
     let (candidate, is) = all
         .into_iter()
         .max_by_key(|(candidate, _)| formed(candidate.value))?;
@@ -138,6 +137,20 @@ fn outermost<'c>(mut value: Val<'c>, mut place: Place) -> (Val<'c>, Place) {
         (value, place) = (next, own);
         if !is_view {
             found = (value, place.clone());
+        }
+    }
+    found
+}
+
+/// The operators that read a value, or what is formed again for each reader of it.
+fn readers<'c>(value: Val<'c>) -> Vec<Op<'c>> {
+    let (mut next, mut found) = (vec![value], Vec::new());
+    while let Some(value) = next.pop() {
+        for user in users(value) {
+            match is_reshape(user) || is_lazy(user) {
+                true => next.extend(only_result(user)),
+                false => found.push(user),
+            }
         }
     }
     found
@@ -184,7 +197,7 @@ impl<'c> Attention<'c> {
             false => result,
         };
         let outer = |value: Val<'c>| {
-            let mut all = users(value);
+            let mut all = readers(value);
             all.retain(|user| !self.inner.contains(&number(*user)));
             all
         };
