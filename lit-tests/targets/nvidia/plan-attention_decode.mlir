@@ -41,7 +41,7 @@
 // EARLY: axe.kernel
 
 // WRONG: expected decomposition = "data_parallel", or "split_k" with splits, in axe.plan of attention
-// MANY: expected 1 to 256 as 'splits' of axe.plan, got 300
+// MANY: expected 1 to 128 as 'splits' of axe.plan, got 300
 
 //--- decode.mlir
 func.func @decode(%q: tensor<2x8x1x64xf16>, %k: tensor<2x2x5000x64xf16>, %v: tensor<2x2x5000x64xf16>) -> (tensor<2x8x1x64xf16>, tensor<2x8x1xf32>) {

@@ -223,7 +223,7 @@ func.func @split_k_of_a_batch(%x: tensor<2x512x512xf16>) -> tensor<2x512x512xf32
 // -----
 
 func.func @no_stream_k(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{expected 1 to 256 as 'splits' of axe.plan, got 0}}
+  // expected-error @below {{expected 1 to 128 as 'splits' of axe.plan, got 0}}
   %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, decomposition = "stream_k", splits = 0 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }
@@ -231,15 +231,15 @@ func.func @no_stream_k(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
 // -----
 
 func.func @long_stream_k(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{expected 1 to 256 as 'splits' of axe.plan, got 257}}
-  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, decomposition = "stream_k", splits = 257 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  // expected-error @below {{expected 1 to 128 as 'splits' of axe.plan, got 129}}
+  %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, decomposition = "stream_k", splits = 129 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }
 
 // -----
 
 func.func @negative_stream_k(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{expected 1 to 256 as 'splits' of axe.plan, got -1}}
+  // expected-error @below {{expected 1 to 128 as 'splits' of axe.plan, got -1}}
   %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, decomposition = "stream_k", splits = -1 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }
@@ -247,7 +247,7 @@ func.func @negative_stream_k(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
 // -----
 
 func.func @least_stream_k(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{expected 1 to 256 as 'splits' of axe.plan, got -9223372036854775808}}
+  // expected-error @below {{expected 1 to 128 as 'splits' of axe.plan, got -9223372036854775808}}
   %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, decomposition = "stream_k", splits = -9223372036854775808 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }
@@ -399,7 +399,7 @@ func.func @no_number(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
 // -----
 
 func.func @no_splits(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{expected 1 to 256 as 'splits' of axe.plan, got 0}}
+  // expected-error @below {{expected 1 to 128 as 'splits' of axe.plan, got 0}}
   %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 64, 64, 64>, decomposition = "cluster_split_k", splits = 0 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }

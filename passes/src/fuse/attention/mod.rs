@@ -286,7 +286,12 @@ fn settle<'c>(
     let mut terms = std::mem::take(&mut reader.terms);
     let id = visible::with_infinity(&mut terms, id, reader.extents.rows, reader.extents.keys);
     let (read, exponent) = weights::read(&mut terms, id).map_err(stop)?;
-    let sums = sums::settle(&mut terms, candidates, (read.score, &exponent), reader.extents);
+    let sums = sums::settle(
+        &mut terms,
+        candidates,
+        (read.score, &exponent),
+        reader.extents,
+    );
     let [queries, keys] =
         <[Operand<'c>; 2]>::try_from(scores.operands.clone()).map_err(|_| None)?;
     let [values] = <[Operand<'c>; 1]>::try_from(product.operands.clone()).map_err(|_| None)?;

@@ -155,12 +155,7 @@ impl<'c> Attention<'c> {
 }
 
 /// A term with the row of a problem in the place of that of the pack.
-fn copied(
-    from: &Terms,
-    id: Id,
-    pack: Pack,
-    to: (&mut Terms, &mut HashMap<Id, Id>),
-) -> Id {
+fn copied(from: &Terms, id: Id, pack: Pack, to: (&mut Terms, &mut HashMap<Id, Id>)) -> Id {
     let (terms, known) = to;
     if let Some(own) = known.get(&id) {
         return *own;
@@ -218,7 +213,10 @@ mod tests {
             Var::Batch => batch / digit.stride % digit.extent,
             _ => row / digit.stride % digit.extent,
         };
-        steps.iter().map(|step| value(step.digit) * step.elements).sum()
+        steps
+            .iter()
+            .map(|step| value(step.digit) * step.elements)
+            .sum()
     }
 
     #[test]
@@ -234,10 +232,7 @@ mod tests {
             let packed = pack.steps(&queries).expect("16 is 4 times 4");
             assert_eq!(
                 packed,
-                [
-                    step(Var::Batch, [4, 1], 256),
-                    step(Var::Row, [4, 1], 64)
-                ]
+                [step(Var::Batch, [4, 1], 256), step(Var::Row, [4, 1], 64)]
             );
         }
     }

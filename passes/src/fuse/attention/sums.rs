@@ -1,12 +1,12 @@
 //! The logarithms of the sums of rows, `log sum exp(x)`, where a program reads them beside the result: found among what it forms
 //! of the first product, and stored by the same kernel.
 
+use super::Attention;
 use super::index::{self, Place, Var};
 use super::read::{Extents, Read, Reader, Stop, forward, number};
 use super::term::{Id, Terms};
 use super::visible;
 use super::weights::{Linear, LogSum, log_sum};
-use super::Attention;
 use crate::fuse::operators::{is_lazy, is_product, is_reshape};
 use crate::ir::value::{defining, name, only_result, users};
 use crate::ir::{Op, TensorType, Val, types};
@@ -44,7 +44,10 @@ pub(super) fn candidates<'c>(
     scores: Op<'c>,
 ) -> Vec<Candidate<'c>> {
     let Extents { batch, rows, .. } = reader.extents;
-    let place = [index::whole(Var::Batch, batch), index::whole(Var::Row, rows)];
+    let place = [
+        index::whole(Var::Batch, batch),
+        index::whole(Var::Row, rows),
+    ];
     let mut found = Vec::new();
     for value in formed_of(scores, Some(result)) {
         let Some(tensor) = TensorType::of_value(value).filter(|own| is_f32(own)) else {

@@ -29,7 +29,9 @@ pub fn log_sum(terms: &mut Terms, id: Id, score: Id, exponent: &Linear) -> Optio
     }
     let mut rest = linear(terms, id);
     let atoms: Vec<_> = rest.terms.keys().copied().collect();
-    let mut logs = atoms.into_iter().filter_map(|id| Some((id, log(terms, id)?)));
+    let mut logs = atoms
+        .into_iter()
+        .filter_map(|id| Some((id, log(terms, id)?)));
     let (Some((atom, (of, base))), None) = (logs.next(), logs.next()) else {
         return None;
     };

@@ -115,16 +115,16 @@ fn logarithms_to_base_two_and_shifted_ones_say_so() {
     let three = made.float(3.0);
     let value = made.op("arith.subf", &[sum, three]);
     let read = made.log_sum(x, value).expect("a logarithm");
-    assert!((read.scale - 1.0 / LN_2).abs() < 1e-12 && read.offset == -3.0, "{read:?}");
+    assert!(
+        (read.scale - 1.0 / LN_2).abs() < 1e-12 && read.offset == -3.0,
+        "{read:?}"
+    );
 }
 
 #[test]
 fn logarithms_of_other_sums_are_none() {
     let mut made = Made::new();
-    let (x, y) = (
-        scaled_score(&mut made, 0.5),
-        scaled_score(&mut made, 0.25),
-    );
+    let (x, y) = (scaled_score(&mut made, 0.5), scaled_score(&mut made, 0.25));
     let (l, m) = made.sum(y, Maximum::Plain);
     let log = made.op("math.log", &[l]);
     let other = made.op("arith.addf", &[m.expect("a maximum"), log]);
@@ -150,7 +150,10 @@ fn weights_may_be_formed_of_the_logarithm() {
         let p = made.op("math.exp", &[z]);
         let result = made.product(p);
         let read = made.read(result).expect("a softmax");
-        assert!(read.normalized && read.slope == 0.125 && read.scale == 1.0, "{maximum:?}");
+        assert!(
+            read.normalized && read.slope == 0.125 && read.scale == 1.0,
+            "{maximum:?}"
+        );
     }
 }
 

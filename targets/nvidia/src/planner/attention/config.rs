@@ -18,8 +18,8 @@ const OTHER_REGISTERS: i64 = 32;
 /// none, take 1.02 times as long as with 176.
 const PLACE_REGISTERS: i64 = 8;
 
-/// Parts of keys at most: those of one problem are as many as multiprocessors, and more.
-pub(super) const MOST_SPLITS: i64 = 256;
+/// Parts of keys at most: those of one problem are about as many as multiprocessors.
+pub(super) const MOST_SPLITS: i64 = 128;
 /// Stages that a configuration is given at most, unless a plan asks for more.
 const MOST_STAGES: i64 = 4;
 
@@ -89,7 +89,9 @@ impl Config {
     /// Tiles of all problems, each part of its keys one.
     #[must_use]
     pub const fn tiles(self, problem: &Problem) -> i64 {
-        let tiles = problem.batch.saturating_mul(count(problem.rows, self.rows()));
+        let tiles = problem
+            .batch
+            .saturating_mul(count(problem.rows, self.rows()));
         tiles.saturating_mul(self.splits)
     }
 
@@ -152,7 +154,11 @@ impl Config {
     #[must_use]
     fn deepest(self, problem: &Problem, chip: &Chip) -> Self {
         let with = |stages| Self { stages, ..self };
-        let most = if self.streams(problem, chip) { MOST_STAGES } else { 2 };
+        let most = if self.streams(problem, chip) {
+            MOST_STAGES
+        } else {
+            2
+        };
         let mut fits = (self.stages..=most).rev().map(with);
         let fits = fits.find(|own| own.fits(problem, chip) && own.stages_result(problem, chip));
         fits.unwrap_or(self)
@@ -219,7 +225,11 @@ fn splits(problem: &Problem, config: Config, chip: &Chip) -> std::ops::RangeIncl
     let few = config.tiles(problem) < TURNS * chip.multiprocessors;
     let blocks = count(problem.keys, config.keys) / LEAST_BLOCKS;
     let most = MOST_PARTS / config.parts(problem).max(1);
-    1..=if few { blocks.min(most).clamp(1, MOST_SPLITS) } else { 1 }
+    1..=if few {
+        blocks.min(most).clamp(1, MOST_SPLITS)
+    } else {
+        1
+    }
 }
 
 /// Turns of the multiprocessors below which tiles are worth splitting.

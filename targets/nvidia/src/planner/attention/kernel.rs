@@ -200,7 +200,10 @@ fn stored<'c>(
             return Err(lost());
         };
         let [of_results, of_states] = workspace.packed();
-        let views = [of_results.view(code, results)?, of_states.view(code, states)?];
+        let views = [
+            of_results.view(code, results)?,
+            of_states.view(code, states)?,
+        ];
         return Ok(Stored::Parts(views, workspace));
     }
     let strides = tensors.results.as_ref().ok_or_else(lost)?;

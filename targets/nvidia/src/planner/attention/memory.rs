@@ -155,7 +155,9 @@ impl Strides {
         }
         let steps = self.batch.iter().map(|step| step.elements);
         let runs = self.runs.map(|[_, stride]| stride);
-        let all = steps.chain((rows > 1).then_some(self.strides[0])).chain(runs);
+        let all = steps
+            .chain((rows > 1).then_some(self.strides[0]))
+            .chain(runs);
         let odd = all
             .map(|stride| stride.saturating_mul(bytes))
             .find(|stride| stride % STRIDE_BYTES != 0);
@@ -182,9 +184,16 @@ impl Strides {
             .filter(|at| self.strides[*at] != 0 || self.extents[*at] == 1);
         let kept: Vec<_> = kept.collect();
         let shape = self.batch.iter().map(|step| step.digit.extent);
-        let shape: Vec<i64> = shape.chain(kept.iter().map(|at| self.extents[*at])).collect();
-        let batch = self.batch.iter().map(|step| [step.digit.extent, step.elements]);
-        let own = kept.iter().flat_map(|at| self.iters(*at, self.extents[*at]));
+        let shape: Vec<i64> = shape
+            .chain(kept.iter().map(|at| self.extents[*at]))
+            .collect();
+        let batch = self
+            .batch
+            .iter()
+            .map(|step| [step.digit.extent, step.elements]);
+        let own = kept
+            .iter()
+            .flat_map(|at| self.iters(*at, self.extents[*at]));
         let layout = strided(code, &batch.chain(own).collect::<Vec<_>>())?;
         let r#type = code.memref(&shape, element_type(memref.r#type()), &layout, None)?;
         Ok(View {

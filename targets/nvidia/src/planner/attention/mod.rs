@@ -165,7 +165,10 @@ fn results(attention: &Attention<'_>) -> Option<Vec<Strides>> {
     let of = |read, columns| Strides::of(read, extents.batch, [row, columns]);
     let result = of(&attention.result, (Var::Column, extents.columns))?;
     // Of a value a row, rows are the only dimension.
-    let sums = attention.sums.iter().map(|own| of(&own.read, (Var::Key, 2)));
+    let sums = attention
+        .sums
+        .iter()
+        .map(|own| of(&own.read, (Var::Key, 2)));
     std::iter::once(Some(result)).chain(sums).collect()
 }
 
@@ -297,14 +300,7 @@ impl<'c> Operators<'c> {
         let arguments = self.arguments(&kernel)?;
         let by_problem = config.by_problem(&self.problem, launch.chip);
         let how = (config, by_problem);
-        kernel::emit(
-            &kernel,
-            &self.packed,
-            how,
-            &self.tensors,
-            &arguments,
-            parts,
-        )?;
+        kernel::emit(&kernel, &self.packed, how, &self.tensors, &arguments, parts)?;
         kernel.finish(module, &name, config.threads())?;
         Ok(name)
     }
@@ -353,7 +349,8 @@ impl<'c> Operators<'c> {
             .map(|((_, own), tensor)| Operand { tensor, ..own })
             .collect();
         let lost = "no one stride leads from row to row of the result";
-        let results = results(&self.attention).ok_or_else(|| layout_error(builder.location, lost))?;
+        let results =
+            results(&self.attention).ok_or_else(|| layout_error(builder.location, lost))?;
         let types = argument_types(&between, &[], outs);
         let kernel = Kernel::new(builder.location, launch.frame.module, &types);
         parts::merge(&kernel, &self.attention, parts, &results)?;

@@ -140,7 +140,10 @@ impl<'c> Rows<'_, 'c> {
         } = is;
         code.map(&[maximum, sum], sum.r#type(), |code, arguments| {
             let &[maximum, sum] = arguments else {
-                return Err(layout_error(code.builder.location, "a row has a maximum and a sum"));
+                return Err(layout_error(
+                    code.builder.location,
+                    "a row has a maximum and a sum",
+                ));
             };
             let builder = code.builder;
             let float = |value| builder.constant(builder.float(self.f32, value));

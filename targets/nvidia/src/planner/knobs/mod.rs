@@ -49,7 +49,7 @@ const WGMMA: Option<Mainloop> = Some(Mainloop::Wgmma);
 /// What `mma.sync` alone has.
 const MMA: Option<Mainloop> = Some(Mainloop::Mma);
 /// CTAs that may share a tile's depth, or the keys of attention.
-const SPLITS: [i64; 2] = [1, 256];
+const SPLITS: [i64; 2] = [1, 128];
 /// Rows of tiles in a group of the raster order.
 const SWIZZLES: [i64; 2] = [1, crate::emit::MOST_GROUPED];
 
@@ -118,7 +118,7 @@ knobs! {
     decomposition: Sharing { of: WGMMA }
         "CTAs that share a tile's depth: none; those of a cluster, which exchange sums through shared memory; through memory, where a second kernel (`..._sum`) adds the sums of parts in order and forms the epilogue; the same for the tiles of the last wave alone, which leave multiprocessors idle; none, over the tiles of groups of rows (all of `axe.grouped_gemm`)";
     splits: i64 { range: SPLITS, of: WGMMA, with: Some("decomposition") }
-        "how many of them: 2, 4 or 8 in a cluster, up to 64 through memory, up to 256 parts of the keys of attention";
+        "how many of them: 2, 4 or 8 in a cluster, up to 64 through memory, up to 128 parts of the keys of attention";
     schedule: Schedule { of: WGMMA, with: Some("tile") }
         "whether the consumers multiply a tile together, or each a tile of its own";
     registers: [i64; 2] { range: REGISTERS, of: WGMMA }
