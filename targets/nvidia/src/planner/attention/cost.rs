@@ -44,8 +44,7 @@ impl Config {
         let after = chip.mma.overhead + self.merge(problem, (chip, rates));
         if self.streams(problem, chip) {
             let block = self.block(problem, rates, 0.0);
-            let streamed = self.streamed(problem, (chip, rates), [block, bytes]);
-            return streamed + rates.tile + after;
+            return self.streamed(problem, (chip, rates), [block, bytes]) + after;
         }
         let mut block = self.block(problem, rates, bytes / chip.mma.l2_bytes);
         let tiles = self.tiles(problem);
@@ -118,9 +117,11 @@ impl Config {
         [block, bytes]: [f64; 2],
     ) -> f64 {
         let of = |turns: i64, reading: i64| {
-            let read = (rates.streamed_bytes / reading.max(1) as f64).min(rates.streamed_by_one);
-            let block = block.max(bytes / read) + rates.unhidden * block;
-            turns as f64 * self.blocks(problem) * block
+            // What one multiprocessor reads, and its share of what the memory gives: near each other, neither is reached.
+            let times = [1.0 / rates.streamed_by_one, reading as f64 / rates.streamed_bytes];
+            let read = times.map(|time| time.powi(4)).iter().sum::<f64>().powf(0.25);
+            let block = block.max(bytes * read) + rates.unhidden * block;
+            turns as f64 * (self.blocks(problem) * block + rates.tile)
         };
         let (tiles, ctas) = (self.tiles(problem), chip.multiprocessors);
         let rest = tiles % ctas;
