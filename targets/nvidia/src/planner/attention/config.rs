@@ -348,6 +348,7 @@ pub fn seen(visible: &Visible, rows: i64, keys: i64) -> (f64, Option<i64>) {
 mod tests {
     use super::*;
     use crate::facts::chip::chip;
+    use axe_passes::fuse::attention::visible::Edge;
 
     fn problem(rows: i64, columns: i64) -> Problem {
         Problem {

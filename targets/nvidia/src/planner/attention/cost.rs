@@ -118,8 +118,15 @@ impl Config {
     ) -> f64 {
         let of = |turns: i64, reading: i64| {
             // What one multiprocessor reads, and its share of what the memory gives: near each other, neither is reached.
-            let times = [1.0 / rates.streamed_by_one, reading as f64 / rates.streamed_bytes];
-            let read = times.map(|time| time.powi(4)).iter().sum::<f64>().powf(0.25);
+            let times = [
+                1.0 / rates.streamed_by_one,
+                reading as f64 / rates.streamed_bytes,
+            ];
+            let read = times
+                .map(|time| time.powi(4))
+                .iter()
+                .sum::<f64>()
+                .powf(0.25);
             let block = block.max(bytes * read) + rates.unhidden * block;
             turns as f64 * (self.blocks(problem) * block + rates.tile)
         };

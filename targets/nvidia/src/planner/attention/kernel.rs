@@ -45,7 +45,7 @@ enum Stored<'c> {
     /// To the result, and the logarithms of its sums to theirs.
     Results(Vec<View<'c>>),
     /// To a workspace: sums of products, then maxima and sums of weights.
-    Parts([View<'c>; 2], Workspace),
+    Parts(Box<[View<'c>; 2]>, Workspace),
 }
 
 /// Columns of an accumulator from one value of a lane to its next ones (PTX ISA 9.7.15.5.1.1).
@@ -204,7 +204,7 @@ fn stored<'c>(
             of_results.view(code, results)?,
             of_states.view(code, states)?,
         ];
-        return Ok(Stored::Parts(views, workspace));
+        return Ok(Stored::Parts(Box::new(views), workspace));
     }
     let strides = tensors.results.as_ref().ok_or_else(lost)?;
     let views = strides.iter().zip(&arguments.results);
@@ -485,7 +485,8 @@ impl<'c> Parts<'_, 'c> {
         let at = [tile.row, code.index(0)?];
         let shape = self.results.shape;
         let (results_to, sums_to) = match &self.stored {
-            Stored::Parts([of_results, of_states], workspace) => {
+            Stored::Parts(views, workspace) => {
+                let [of_results, of_states] = views.as_ref();
                 let split = tile.split.map_or_else(|| code.index(0), Ok)?;
                 let number = code.times(split, workspace.problems())?;
                 let part = code.add(number, tile.batch)?;

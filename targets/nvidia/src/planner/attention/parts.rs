@@ -89,7 +89,7 @@ impl Parts {
         let [by_row, by_problem] = self.pack.strides();
         let of = |elements: i64, columns: Option<i64>| {
             let part = self.packs * self.rows() * elements;
-            let batch = vec![
+            let batch = [
                 step([2, self.rows_of_program()], self.splits * part),
                 step([self.packs, problems * rows], self.rows() * elements),
                 step([problems, rows], by_problem * elements),
