@@ -295,16 +295,11 @@ fn settle<'c>(
     let [queries, keys] =
         <[Operand<'c>; 2]>::try_from(scores.operands.clone()).map_err(|_| None)?;
     let [values] = <[Operand<'c>; 1]>::try_from(product.operands.clone()).map_err(|_| None)?;
-    let types = [&queries, &keys, &values]
-        .map(|operand| TensorType::of_value(operand.read.tensor).map(|tensor| tensor.element));
-    let [Some(element), ref others @ ..] = types else {
-        return Err(None);
-    };
-    let own = TensorType::of_value(result).map(|tensor| tensor.element);
-    if others.iter().any(|other| *other != Some(element)) || own != Some(element) {
+    let tensors = [&queries, &keys, &values].map(|operand| operand.read.tensor);
+    let element = element_of(tensors, result)?.ok_or_else(|| {
         let why = "expected queries, keys, values and result of one type, f16 or bf16: weights are rounded to it";
-        return Err(stop(why.to_owned()));
-    }
+        stop(why.to_owned())
+    })?;
     let (mut terms, inputs, score) = compact(&terms, read.score, &reader.inputs);
     let visible = visible::visible(&terms, score);
     let bare = visible::bare(&mut terms, score);
@@ -332,6 +327,19 @@ fn settle<'c>(
         inner: std::mem::take(&mut reader.inner),
         sums,
     })
+}
+
+/// The element type of operands and result; none where they have several, an error where one is no tensor.
+fn element_of<'c>(
+    operands: [Val<'c>; 3],
+    result: Val<'c>,
+) -> Result<Option<Type<'c>>, Option<Stop<'c>>> {
+    let element = |value| TensorType::of_value(value).map(|tensor| tensor.element);
+    let own = element(result).ok_or(None)?;
+    let same = operands
+        .into_iter()
+        .all(|operand| element(operand) == Some(own));
+    Ok(same.then_some(own))
 }
 
 /// The terms of a score alone, and the tensors that it reads.

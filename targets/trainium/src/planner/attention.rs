@@ -32,25 +32,10 @@ impl Problem {
     /// # Errors
     /// Why no kernel computes it.
     fn read(found: &Found<'_>) -> Result<Self, String> {
+        check(found)?;
         let extents = found.extents;
-        let weights = &found.weights;
-        if found.sums.is_some() {
-            return Err("the logarithms of its sums are read, too".to_owned());
-        }
-        if !weights.normalized {
-            return Err("its weights are not divided by their sum".to_owned());
-        }
-        if (weights.scale - 1.0).abs() > ONE {
-            return Err(format!("its result is multiplied by {}", weights.scale));
-        }
-        let scale = weights.slope * slope(found)?;
+        let scale = found.weights.slope * slope(found)?;
         let (keys, causal) = seen(&found.visible, [extents.rows, extents.keys])?;
-        if extents.columns != found.depth {
-            return Err(format!(
-                "values of {} elements, and keys of {}: expected as many",
-                extents.columns, found.depth
-            ));
-        }
         let of = |what, read, (rows, extent), columns| {
             let columns = (columns, found.depth);
             strided(what, read, (rows, extent), columns)
@@ -98,6 +83,30 @@ impl Problem {
         let planned = self.attention.plan_of(kernel, chip, &self.tensors);
         planned.map_err(|declined| declined.to_string())
     }
+}
+
+/// Checks that a kernel has the form.
+///
+/// # Errors
+/// What it does not have.
+fn check(found: &Found<'_>) -> Result<(), String> {
+    let weights = &found.weights;
+    if found.sums.is_some() {
+        return Err("the logarithms of its sums are read, too".to_owned());
+    }
+    if !weights.normalized {
+        return Err("its weights are not divided by their sum".to_owned());
+    }
+    if (weights.scale - 1.0).abs() > ONE {
+        return Err(format!("its result is multiplied by {}", weights.scale));
+    }
+    if found.extents.columns != found.depth {
+        return Err(format!(
+            "values of {} elements, and keys of {}: expected as many",
+            found.extents.columns, found.depth
+        ));
+    }
+    Ok(())
 }
 
 /// How a tensor lies.

@@ -47,9 +47,23 @@ impl Kernel<'_> {
                 .part([(0.into(), queries), (tile.into(), 1), (block.clone(), 1)]);
         match buffers.mask.as_ref().filter(|_| diagonal) {
             None => b.reduce(largest, scores(0, keys), Alu::Maximum, false),
-            Some(Mask::Triangle {
+            Some(mask) => Self::largest_below(b, mask, (tile, keys, queries), scores, largest),
+        }
+    }
+
+    /// The largest score of each query among keys of a block that it sees.
+    fn largest_below(
+        b: &mut Builder,
+        mask: &Mask,
+        (tile, keys, queries): (i64, i64, i64),
+        scores: impl Fn(i64, i64) -> View,
+        largest: View,
+    ) {
+        let begin = tile * PARTITIONS;
+        match mask {
+            Mask::Triangle {
                 identity, plain, ..
-            }) => {
+            } => {
                 let size = keys - begin;
                 let all = (Expr::from(0), PARTITIONS);
                 b.op(Op::NcMatmul {
@@ -60,11 +74,11 @@ impl Kernel<'_> {
                 });
                 b.reduce(largest, scores(0, keys), Alu::Maximum, false);
             }
-            Some(Mask::Range {
+            Mask::Range {
                 first,
                 last,
                 selected,
-            }) => {
+            } => {
                 let rows = (Expr::from(0), queries);
                 b.op(Op::RangeSelect {
                     dst: selected.part([rows.clone(), ((tile % 2).into(), 1), (0.into(), keys)]),
