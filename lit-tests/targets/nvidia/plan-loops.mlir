@@ -162,6 +162,7 @@ func.func @other(%x: tensor<3x3000xf32>) -> (tensor<3xf32>, tensor<3xf32>, tenso
 // CHECK-NOT: memref.store
 // CHECK: arith.mulf
 // PLAN-LABEL: func.func @rope
+// PLAN: plan = {bits = 32 : i64, parallel = [0, 1], reductions = [], vector = 4 : i64}
 func.func @rope(%x: tensor<4x8xf32>, %t: tensor<8xf32>) -> tensor<4x8xf32> {
   %e = tensor.empty() : tensor<4x4xf32>
   %a = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} outs(%e : tensor<4x4xf32>) {

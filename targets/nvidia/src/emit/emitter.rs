@@ -139,6 +139,16 @@ impl<'c> Emitter<'c> {
         self.values.insert(identity(value), bound);
     }
 
+    /// What the values of the kernel are.
+    pub(crate) const fn known(&self) -> &HashMap<usize, Bound<'c>> {
+        &self.values
+    }
+
+    /// Has other values of the kernel, and gives its own for them.
+    pub(crate) const fn exchange(&mut self, values: &mut HashMap<usize, Bound<'c>>) {
+        std::mem::swap(&mut self.values, values);
+    }
+
     /// What a value of the kernel is.
     ///
     /// # Errors

@@ -5,6 +5,7 @@
 //! threads that execute it, and what of shared memory is taken there. Emission adds the values that are known at run time.
 
 pub(crate) mod boxes;
+pub(crate) mod branches;
 pub(crate) mod cursor;
 pub(crate) mod form;
 pub(crate) mod kernel;

@@ -1,5 +1,6 @@
 //! A `linalg.generic` of a kernel: loops that the whole grid executes.
 
+use super::branches::are_uniform;
 use super::kernel::Kernel;
 use super::storage::is_row_major;
 use crate::facts::chip::ACCESS_BYTES;
@@ -11,7 +12,7 @@ use axe_passes::ir::value::{identity, name, operands};
 use axe_passes::ir::walk::{block_arguments, blocks, nested};
 use axe_passes::ir::{DYNAMIC, Op, Val, attribute};
 use melior::ir::operation::OperationLike;
-use melior::ir::{AffineExpr, AffineMap, Attribute, ValueLike};
+use melior::ir::{AffineExpr, AffineMap, Attribute, BlockRef, ValueLike};
 
 /// The operation.
 pub(crate) const NEST: &str = "linalg.generic";
@@ -34,8 +35,8 @@ pub(crate) struct Nest<'c> {
     /// For each result, the number that it starts from; none where that is in memory.
     pub initial: Vec<Option<Attribute<'c>>>,
     order: Vec<usize>,
-    /// Whether the body is repeated for neighbours: short, and straight, for LLVM joins no accesses of several blocks.
-    repeats: bool,
+    /// The body where it is short enough to be repeated for neighbours.
+    repeated: Option<BlockRef<'c, 'c>>,
 }
 
 impl<'c> Nest<'c> {
@@ -83,7 +84,7 @@ impl<'c> Nest<'c> {
         initial.resize(operands.len().saturating_sub(segments), None);
         Ok(Self {
             order: parallel(op, &reductions),
-            repeats: repeats(op),
+            repeated: repeated(op),
             inputs: segments,
             operands,
             maps,
@@ -111,10 +112,16 @@ impl<'c> Nest<'c> {
             .iter()
             .filter_map(|out| types::bytes(axe_dialect::element_type(out.r#type())));
         let most = bytes.min().map_or(1, |bytes| ACCESS_BYTES / bytes);
-        if self.reductions.contains(&true) || !self.repeats {
+        let (Some(body), Some(last)) = (self.repeated, self.order.last()) else {
+            return 1;
+        };
+        if self.reductions.contains(&true) {
             return 1;
         }
-        let fits = |vector: &i64| *vector <= most && extent % vector == 0;
+        // LLVM joins no accesses of several blocks: neighbours are on one side of each branch.
+        let fits = |vector: &i64| {
+            *vector <= most && extent % vector == 0 && are_uniform(body, *last, *vector)
+        };
         [16, 8, 4, 2].into_iter().find(fits).unwrap_or(1)
     }
 
@@ -128,9 +135,9 @@ impl<'c> Nest<'c> {
     }
 }
 
-fn repeats(op: Op<'_>) -> bool {
-    let all = nested(op, &|_| true);
-    all.len() <= MOST_OPERATIONS && all.iter().all(|op| op.region_count() == 0)
+fn repeated<'c>(op: Op<'c>) -> Option<BlockRef<'c, 'c>> {
+    let short = nested(op, &|_| true).len() <= MOST_OPERATIONS;
+    blocks(op).first().copied().filter(|_| short)
 }
 
 /// The memrefs that a body takes elements of.

@@ -13,6 +13,7 @@ mod load;
 mod matrix;
 mod mma;
 mod mma_async;
+mod neighbours;
 mod nest;
 mod packed;
 mod reduce;

@@ -62,11 +62,11 @@ impl<'c> Emit<'c> for Threads {
 }
 
 /// Loops that are being emitted.
-struct Loops<'a, 'c> {
-    op: Op<'c>,
-    nest: Nest<'c>,
+pub(super) struct Loops<'a, 'c> {
+    pub(super) op: Op<'c>,
+    pub(super) nest: Nest<'c>,
     memories: Vec<Memory<'c>>,
-    plan: &'a NestPlan,
+    pub(super) plan: &'a NestPlan,
 }
 
 impl<'c> Loops<'_, 'c> {
@@ -118,35 +118,6 @@ impl<'c> Loops<'_, 'c> {
         Ok(())
     }
 
-    /// Points that are neighbours along the last parallel loop, whose index counts them. Their results are stored together, so that
-    /// accesses of neighbours can be one.
-    fn neighbours(&self, emitter: &mut Emitter<'c>, at: &[Int<'c>], vector: i64) -> PassResult<'c> {
-        let ints = Ints::index(emitter.builder);
-        let last = self.plan.parallel.last().copied();
-        let last = last.and_then(|last| usize::try_from(last).ok());
-        let last = last.filter(|last| *last < at.len());
-        let last = last.ok_or_else(|| emitter.error("neighbours without a parallel loop"))?;
-        let first = ints.times(at[last], Int::Known(vector))?;
-        let mut all = Vec::new();
-        for next in 0..vector {
-            let mut at = at.to_vec();
-            at[last] = ints.add(first, Int::Known(next))?;
-            let starts = 0..self.nest.initial.len();
-            let starts = starts.map(|number| self.start(emitter, number, &at));
-            let starts = starts.collect::<PassResult<'c, Vec<_>>>()?;
-            let values = self.body(emitter, &at, &starts)?;
-            all.push((at, values));
-        }
-        for number in 0..self.nest.initial.len() {
-            for (at, values) in &all {
-                let value = values.get(number).copied();
-                let value = value.ok_or_else(|| emitter.error("the body yields too little"))?;
-                self.store(emitter, self.nest.inputs + number, at, value)?;
-            }
-        }
-        Ok(())
-    }
-
     /// One point: its results are carried through the reductions, or are in memory throughout.
     fn point(&self, emitter: &mut Emitter<'c>, at: &mut Vec<Int<'c>>) -> PassResult<'c> {
         if !self.nest.carries() {
@@ -164,7 +135,7 @@ impl<'c> Loops<'_, 'c> {
     }
 
     /// What a result starts from; any value where the body does not read it.
-    fn start(
+    pub(super) fn start(
         &self,
         emitter: &mut Emitter<'c>,
         number: usize,
@@ -205,13 +176,13 @@ impl<'c> Loops<'_, 'c> {
         })
     }
 
-    /// The body at an index; what it yields.
-    fn body(
+    /// Binds the body's arguments: to what results are carried as, and to what is in memory at an index.
+    pub(super) fn bind_arguments(
         &self,
         emitter: &mut Emitter<'c>,
         at: &[Int<'c>],
         carried: &[Val<'c>],
-    ) -> PassResult<'c, Vec<Val<'c>>> {
+    ) -> PassResult<'c> {
         let body = blocks(self.op).first().copied();
         let body = body.ok_or_else(|| emitter.error("expected a body"))?;
         for (number, argument) in block_arguments(body).into_iter().enumerate() {
@@ -227,6 +198,19 @@ impl<'c> Loops<'_, 'c> {
             };
             emitter.bind(argument, Bound::Scalar(value));
         }
+        Ok(())
+    }
+
+    /// The body at an index; what it yields.
+    fn body(
+        &self,
+        emitter: &mut Emitter<'c>,
+        at: &[Int<'c>],
+        carried: &[Val<'c>],
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        self.bind_arguments(emitter, at, carried)?;
+        let body = blocks(self.op).first().copied();
+        let body = body.ok_or_else(|| emitter.error("expected a body"))?;
         let ints = Ints::index(emitter.builder);
         let indices = at
             .iter()
@@ -283,7 +267,7 @@ impl<'c> Loops<'_, 'c> {
         load(emitter, self.memory(emitter, operand)?, &index)
     }
 
-    fn store(
+    pub(super) fn store(
         &self,
         emitter: &Emitter<'c>,
         operand: usize,

@@ -1,0 +1,187 @@
+//! Points of loops that a thread has at once, neighbours along the last parallel loop. Each operation of the body is there once a point,
+//! next to each other, and a branch once for all of them, as they take it together: LLVM makes vectors of neighbours' accesses.
+
+use super::nest::Loops;
+use crate::emit::emitter::Emitter;
+use crate::emit::value::Bound;
+use axe_passes::PassResult;
+use axe_passes::ir::value::{defining, identity, name, operands, results};
+use axe_passes::ir::walk::{blocks, operations};
+use axe_passes::ir::{Int, Ints, Op, Val, attribute};
+use melior::ir::operation::OperationLike;
+use melior::ir::{BlockRef, ValueLike};
+use std::collections::HashMap;
+
+/// One point: its index, and what the kernel's values are there.
+#[derive(Clone)]
+struct Lane<'c> {
+    at: Vec<Int<'c>>,
+    indices: Vec<Val<'c>>,
+    values: HashMap<usize, Bound<'c>>,
+}
+
+impl<'c> Loops<'_, 'c> {
+    /// So many points from the one at an index on, whose last parallel index counts vectors. Results are stored together.
+    pub(super) fn neighbours(
+        &self,
+        emitter: &mut Emitter<'c>,
+        at: &[Int<'c>],
+        vector: i64,
+    ) -> PassResult<'c> {
+        let body = blocks(self.op).first().copied();
+        let body = body.ok_or_else(|| emitter.error("expected a body"))?;
+        let mut lanes = self.lanes(emitter, at, vector)?;
+        for lane in &mut lanes {
+            emitter.exchange(&mut lane.values);
+            let bound = self.bind(emitter, &lane.at);
+            emitter.exchange(&mut lane.values);
+            bound?;
+        }
+        let values = together(emitter, body, &mut lanes)?;
+        for number in 0..self.nest.initial.len() {
+            for (lane, values) in lanes.iter().zip(&values) {
+                let value = values.get(number).copied();
+                let value = value.ok_or_else(|| emitter.error("the body yields too little"))?;
+                self.store(emitter, self.nest.inputs + number, &lane.at, value)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn lanes(
+        &self,
+        emitter: &mut Emitter<'c>,
+        at: &[Int<'c>],
+        vector: i64,
+    ) -> PassResult<'c, Vec<Lane<'c>>> {
+        let ints = Ints::index(emitter.builder);
+        let last = self.plan.parallel.last().copied();
+        let last = last.and_then(|last| usize::try_from(last).ok());
+        let last = last.filter(|last| *last < at.len());
+        let last = last.ok_or_else(|| emitter.error("neighbours without a parallel loop"))?;
+        let first = ints.times(at[last], Int::Known(vector))?;
+        let lane = |next: i64| {
+            let mut at = at.to_vec();
+            at[last] = ints.add(first, Int::Known(next))?;
+            let indices = at.iter().map(|at| ints.value(*at));
+            Ok(Lane {
+                indices: indices.collect::<PassResult<'c, _>>()?,
+                at,
+                values: emitter.known().clone(),
+            })
+        };
+        (0..vector).map(lane).collect()
+    }
+
+    /// Binds the body's arguments to what is at an index.
+    fn bind(&self, emitter: &mut Emitter<'c>, at: &[Int<'c>]) -> PassResult<'c> {
+        let starts = 0..self.nest.initial.len();
+        let starts = starts.map(|number| self.start(emitter, number, at));
+        let starts = starts.collect::<PassResult<'c, Vec<_>>>()?;
+        self.bind_arguments(emitter, at, &starts)
+    }
+}
+
+/// What a block yields at each point.
+fn together<'c>(
+    emitter: &mut Emitter<'c>,
+    block: BlockRef<'c, 'c>,
+    lanes: &mut [Lane<'c>],
+) -> PassResult<'c, Vec<Vec<Val<'c>>>> {
+    let mut all = operations(block);
+    let last = all.pop();
+    for op in all {
+        match name(op).as_str() {
+            "scf.if" => branch(emitter, op, lanes)?,
+            _ => {
+                for lane in lanes.iter_mut() {
+                    in_lane(emitter, lane, |emitter| emitter.operation(op))?;
+                }
+            }
+        }
+    }
+    let yielded = last.map(operands).unwrap_or_default();
+    let values = lanes.iter_mut().map(|lane| {
+        in_lane(emitter, lane, |emitter| {
+            let values = yielded.iter().map(|value| emitter.scalar(*value));
+            values.collect::<PassResult<'c, Vec<_>>>()
+        })
+    });
+    values.collect()
+}
+
+/// Emits something as it is at a point.
+fn in_lane<'c, T>(
+    emitter: &mut Emitter<'c>,
+    lane: &mut Lane<'c>,
+    emit: impl FnOnce(&mut Emitter<'c>) -> PassResult<'c, T>,
+) -> PassResult<'c, T> {
+    emitter.exchange(&mut lane.values);
+    let outside = emitter.nest.replace(lane.indices.clone());
+    let emitted = emit(emitter);
+    emitter.nest = outside;
+    emitter.exchange(&mut lane.values);
+    emitted
+}
+
+/// A branch that all points take together, with what it gives at each.
+fn branch<'c>(emitter: &mut Emitter<'c>, op: Op<'c>, lanes: &mut [Lane<'c>]) -> PassResult<'c> {
+    let condition = operands(op).first().copied();
+    let condition = condition.ok_or_else(|| emitter.error("expected a condition"))?;
+    let first = lanes.first().map(|lane| lane.indices.clone());
+    let condition = condition_at(emitter, condition, &first.unwrap_or_default())?;
+    let (mut regions, mut types) = (Vec::new(), Vec::new());
+    for side in blocks(op) {
+        let (region, _, inner) = emitter.builder.region(&[]);
+        let outside = std::mem::replace(&mut emitter.builder, inner);
+        let values = together(emitter, side, &mut lanes.to_vec())?.concat();
+        let none = Vec::new();
+        emitter
+            .builder
+            .operation("scf.yield", &values, &[], &[], none)?;
+        emitter.builder = outside;
+        types = values.iter().map(Val::r#type).collect();
+        regions.push(region);
+    }
+    let emitted = emitter
+        .builder
+        .operation("scf.if", &[condition], &types, &[], regions)?;
+    let own = results(op);
+    let emitted = results(emitted);
+    for (lane, values) in lanes.iter_mut().zip(emitted.chunks(own.len().max(1))) {
+        for (result, value) in own.iter().zip(values) {
+            lane.values.insert(identity(*result), Bound::Scalar(*value));
+        }
+    }
+    Ok(())
+}
+
+/// A branch's condition at an index of the loops: comparisons of sums of indices (`state/branches.rs`).
+fn condition_at<'c>(
+    emitter: &Emitter<'c>,
+    value: Val<'c>,
+    at: &[Val<'c>],
+) -> PassResult<'c, Val<'c>> {
+    let missing = || emitter.error("a condition that is no comparison of indices");
+    let op = defining(value).ok_or_else(missing)?;
+    let number = |key| op.attribute(key).ok().and_then(attribute::integer);
+    let builder = emitter.builder;
+    match name(op).as_str() {
+        "linalg.index" => {
+            let dim = number("dim").and_then(|dim| usize::try_from(dim).ok());
+            dim.and_then(|dim| at.get(dim).copied()).ok_or_else(missing)
+        }
+        "arith.constant" => builder.index(number("value").ok_or_else(missing)?),
+        own => {
+            let parts = operands(op).into_iter();
+            let parts = parts.map(|part| condition_at(emitter, part, at));
+            let parts = parts.collect::<PassResult<'c, Vec<_>>>()?;
+            let predicate = op.attribute("predicate").ok();
+            let attributes: Vec<_> = predicate
+                .into_iter()
+                .map(|own| ("predicate", own))
+                .collect();
+            builder.value(own, &parts, value.r#type(), &attributes)
+        }
+    }
+}
