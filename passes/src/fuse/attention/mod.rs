@@ -266,6 +266,11 @@ fn places<'c>(
     Some((extents, named, steps))
 }
 
+/// Why operands of several types are not taken.
+const ONE_TYPE: &str =
+    "expected queries, keys, values and result of one type, f16 or bf16: weights are rounded to it";
+
+/// Attention, read of the term of a result; else why there is none, where something but its form stops it.
 fn settle<'c>(
     reader: &mut Reader<'c>,
     result: Val<'c>,
@@ -296,10 +301,7 @@ fn settle<'c>(
         <[Operand<'c>; 2]>::try_from(scores.operands.clone()).map_err(|_| None)?;
     let [values] = <[Operand<'c>; 1]>::try_from(product.operands.clone()).map_err(|_| None)?;
     let tensors = [&queries, &keys, &values].map(|operand| operand.read.tensor);
-    let element = element_of(tensors, result)?.ok_or_else(|| {
-        let why = "expected queries, keys, values and result of one type, f16 or bf16: weights are rounded to it";
-        stop(why.to_owned())
-    })?;
+    let element = element_of(tensors, result)?.ok_or_else(|| stop(ONE_TYPE.to_owned()))?;
     let (mut terms, inputs, score) = compact(&terms, read.score, &reader.inputs);
     let visible = visible::visible(&terms, score);
     let bare = visible::bare(&mut terms, score);
