@@ -86,10 +86,15 @@ impl NestPlan {
         if let Some(at) = seen.iter().position(|seen| !seen) {
             return Err(Decline::new(format!("loop {at} is missing")));
         }
-        if ![1, expected.vector].contains(&self.vector) {
+        // Neighbours are along the last parallel loop: with another one last, other numbers divide its extent.
+        let most = match self.parallel.last() == expected.parallel.last() {
+            true => expected.vector,
+            false => 1,
+        };
+        if ![1, most].contains(&self.vector) {
             return Err(Decline::new(format!(
-                "{} neighbours at once, where {} are one access",
-                self.vector, expected.vector
+                "{} neighbours at once, where {most} are one access",
+                self.vector
             )));
         }
         match self.bits == 64 || self.bits == expected.bits {
@@ -155,6 +160,9 @@ mod tests {
         assert!(plan().check(&kinds, &expected).is_ok());
         assert!(plan().by(8).check(&kinds, &expected).is_err());
         assert!(plan().by(8).check(&kinds, &expected.clone().by(8)).is_ok());
+        let mut turned = plan().by(8);
+        turned.parallel.reverse();
+        assert!(turned.check(&kinds, &expected.clone().by(8)).is_err());
         assert!(plan().check(&kinds, &expected.clone().by(8)).is_ok());
         let with = |parallel: &[i64], reductions: &[i64]| NestPlan {
             parallel: parallel.to_vec(),
