@@ -3,8 +3,8 @@
 use axe_passes::ir::value::{defining, name, operands};
 use axe_passes::ir::walk::{blocks, operations};
 use axe_passes::ir::{Op, Predicate, Val, attribute};
-use melior::ir::BlockRef;
 use melior::ir::operation::OperationLike;
+use melior::ir::{BlockRef, TypeLike, ValueLike};
 
 /// An index of the form `factor * i + offset`, where `i` is the index of the last parallel loop; other loops' may be in the offset,
 /// which is then not known.
@@ -66,7 +66,7 @@ fn is_uniform(condition: Val<'_>, last: usize, vector: i64) -> bool {
 }
 
 fn linear(value: Val<'_>, last: usize) -> Option<Linear> {
-    let op = defining(value)?;
+    let op = defining(value).filter(|_| value.r#type().is_index())?;
     let number = |key| op.attribute(key).ok().and_then(attribute::integer);
     let all = operands(op);
     let parts = || Some((linear(*all.first()?, last)?, linear(*all.get(1)?, last)?));
