@@ -291,17 +291,14 @@ impl<'c> Body<'_, 'c> {
             return Ok(*known);
         }
         let own = defining(value).filter(|_| self.group.inlined.contains(&identity(value)));
-        let formed = match (own, defining(value)) {
-            (Some(op), _) => self.formed(inner, op, at)?,
-            (None, Some(op)) if splat(op).is_some() => {
-                let number = splat(op).into_iter().map(|number| ("value", number));
-                let element = inner.tensor_of(value)?.element;
-                inner.value("arith.constant", &[], element, &number.collect::<Vec<_>>())?
-            }
-            (None, _) => match FillOp::defining(value) {
-                Some(fill) => fill.value,
-                None => extract(inner, value, at)?,
-            },
+        let formed = if let Some(op) = own {
+            self.formed(inner, op, at)?
+        } else if let Some(number) = defining(value).and_then(splat) {
+            inner.constant(number)?
+        } else if let Some(fill) = FillOp::defining(value) {
+            fill.value
+        } else {
+            extract(inner, value, at)?
         };
         self.known.insert(key, formed);
         Ok(formed)

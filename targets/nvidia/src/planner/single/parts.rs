@@ -8,13 +8,13 @@ use crate::planner::row_tile::row_tile;
 use axe_dialect::ops;
 use axe_passes::PassResult;
 use axe_passes::build::layout_error;
-use axe_passes::fuse::reshape::element_bytes;
+use axe_passes::fuse::reshape::{element_bytes, reshape};
 use axe_passes::fuse::space::source;
 use axe_passes::ir::value::{defining, name, only_result, replace_all_uses, results, users};
 use axe_passes::ir::{Builder, DYNAMIC, Op, Val, attribute, walk};
 use melior::ir::operation::OperationLike;
 
-/// CTAs of a multiprocessor whose loads hide the memory's latency together.
+/// CTAs of a multiprocessor whose loads hide the memory's latency together: of 128 threads, what one of 2048 holds.
 const RESIDENT: i64 = 16;
 /// Tiles of rows that a CTA combines at least.
 const LEAST_TILES: i64 = 8;
@@ -127,34 +127,18 @@ fn cut<'c>(op: Op<'c>, chip: &Chip) -> PassResult<'c, Option<Op<'c>>> {
         reduced,
         columns,
     } = shape;
-    let from = reshaped(&builder, from, &[outer, parts, reduced / parts, columns])?;
+    let from = reshape(
+        &builder,
+        from,
+        &[outer, parts, reduced / parts, columns],
+        None,
+    )?;
     let states = step(from, 2, &[outer, parts, columns])?;
     let last = step(states, 1, &[outer, columns])?;
     let wanted = builder.tensor_of(result)?.shape;
-    replace_all_uses(result, reshaped(&builder, last, &wanted)?);
+    replace_all_uses(result, reshape(&builder, last, &wanted, None)?);
     walk::erase(op);
     Ok(defining(last))
-}
-
-/// A static tensor with other extents.
-fn reshaped<'c>(builder: &Builder<'c>, value: Val<'c>, shape: &[i64]) -> PassResult<'c, Val<'c>> {
-    let group = |rank: usize| (0i64..).take(rank).collect::<Vec<_>>();
-    let own = builder.tensor_of(value)?.shape;
-    if own == shape {
-        return Ok(value);
-    }
-    if shape.is_empty() {
-        return builder.collapse(value, &[]);
-    }
-    let line = match own.len() {
-        0 => value,
-        rank => builder.collapse(value, &[group(rank)])?,
-    };
-    let groups = match own.is_empty() {
-        true => Vec::new(),
-        false => vec![group(shape.len())],
-    };
-    builder.expand(line, shape, &groups, &[])
 }
 
 /// Whether something repeats what is computed of a value.
