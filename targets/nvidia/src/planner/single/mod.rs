@@ -74,8 +74,9 @@ impl<'c> Read<'c> {
         let shape = builder.tensor_of(from)?.shape;
         let (way, tile) = match name(op).as_str() {
             ops::TRANSPOSE => {
-                let way = Permutation::new(op, &shape, &dims("permutation")?)?;
-                (Way::Transpose(way), permutation::tile(bytes))
+                let way = Permutation::new(op, &shape, &dims("permutation")?, bytes)?;
+                let tile = way.tile;
+                (Way::Transpose(way), tile)
             }
             ops::BROADCAST => {
                 let way = Broadcast::new(op, &tensor.shape, &dims("dims")?)?;
@@ -159,7 +160,7 @@ impl Family for Singles {
     ) -> PassResult<'c, String> {
         let (single, frame) = (&operators.single, &mut *launch.frame);
         match &operators.way {
-            Way::Transpose(way) => single.transpose(frame, launch.builder, way, tile),
+            Way::Transpose(way) => single.transpose(frame, launch.builder, way),
             Way::Broadcast(way) => single.broadcast(frame, launch.builder, way, tile),
             Way::Reduce(way) => single.reduce(frame, launch.builder, way, tile),
         }

@@ -1,0 +1,185 @@
+//! Permutations of dimensions: tiles that both sides read and write along rows.
+
+mod plan;
+
+use super::{Single, dynamic_leading};
+use crate::planner::columns::Columns;
+use crate::planner::layouts::layout;
+use crate::planner::row_tile::RowTile;
+use crate::vocabulary::WARP;
+use axe_dialect::ops;
+use axe_layout::{Layout, Result, Swizzle};
+use axe_passes::PassResult;
+use axe_passes::build::{Code, Kernel, layout_error};
+use axe_passes::fuse::frame::Frame;
+use axe_passes::fuse::reshape::element_bytes;
+use axe_passes::ir::{Builder, DYNAMIC, Val};
+use melior::ir::Type;
+use plan::SQUARE;
+
+pub(super) use plan::Permutation;
+
+/// Bytes of a bank of shared memory.
+const BANK: i64 = 4;
+
+impl<'c> Single<'c> {
+    /// Permutes dimensions: tiles of the two dimensions that are innermost before and after go through shared
+    /// memory, so that both sides are read and written along rows.
+    pub(super) fn transpose(
+        &self,
+        frame: &mut Frame<'c>,
+        builder: &Builder<'c>,
+        plan: &Permutation,
+    ) -> PassResult<'c, String> {
+        let from = frame.operand(builder, self.from, &plan.from)?;
+        let out = frame.out(builder, self.result, &plan.to)?;
+        let (kernel, source, result) = self.kernel(frame, &from, &out)?;
+        let element = builder.tensor_of(self.result)?.element;
+        plan.emit(&kernel, element, source, result)?;
+        let name = frame.name("transpose");
+        kernel.finish(frame.module, &name, plan.tile.threads())?;
+        let grid = plan.grid(builder, dynamic_leading(builder, self.result, &plan.to)?)?;
+        frame.launch(builder, &name, grid, &[from.tensor], &[(self.result, out)])?;
+        Ok(name)
+    }
+}
+
+impl Permutation {
+    /// Tiles of the last dimension as [`Columns`] has them, all others along x.
+    fn grid<'c>(
+        &self,
+        builder: &Builder<'c>,
+        leading: Option<Val<'c>>,
+    ) -> PassResult<'c, [Val<'c>; 3]> {
+        let code = Code { builder: *builder };
+        let counts = self.counts();
+        let (y, outer) = counts
+            .split_last()
+            .map_or((1, &[][..]), |(last, outer)| (*last, outer));
+        let outer = outer.iter().filter(|extent| **extent != DYNAMIC);
+        let known = outer.fold(1i64, |product, extent| product.saturating_mul(*extent));
+        let x = match leading {
+            Some(leading) => {
+                let part = self.boxes.first().copied().unwrap_or(1);
+                code.times(code.ceil_div(leading, part)?, known)?
+            }
+            None => code.index(known)?,
+        };
+        Columns(y).grid(code, x, known)
+    }
+
+    /// The origin of a block's tile in the result.
+    fn origin<'c>(&self, code: Code<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+        let counts = self.counts();
+        let last = counts.len().saturating_sub(1);
+        let columns = Columns(counts.last().copied().unwrap_or(1));
+        let [column, mut rest] = columns.place(code)?;
+        let mut places = vec![column];
+        for (at, &extent) in counts.iter().enumerate().take(last).rev() {
+            if at == 0 {
+                places.push(rest);
+            } else {
+                let extent = code.index(extent)?;
+                places.push(code.rem(rest, extent)?);
+                rest = code.div(rest, extent)?;
+            }
+        }
+        let parts = places.into_iter().rev().zip(&self.boxes);
+        parts
+            .map(|(place, part)| match part {
+                1 => Ok(place),
+                part => code.times(place, *part),
+            })
+            .collect()
+    }
+
+    /// The box's way from the source to the result.
+    fn emit<'c>(
+        &self,
+        kernel: &Kernel<'c>,
+        element: Type<'c>,
+        source: Val<'c>,
+        result: Val<'c>,
+    ) -> PassResult<'c> {
+        let code = kernel.code;
+        let from_box = self.at_source(&self.boxes);
+        let at = self.origin(code)?;
+        let read = code.global_box(source, &self.from, &self.at_source(&at), &from_box)?;
+        let write = code.global_box(result, &self.to, &at, &self.boxes)?;
+        let rows = self.tile.layout();
+        let rows = rows.map_err(|error| layout_error(code.builder.location, error))?;
+        let piece = code.load(read, code.fragment(&from_box, element, &rows)?)?;
+        let moved = if self.keeps_rows() {
+            let moved = code.fragment(&self.boxes, element, &rows)?;
+            let order = [("permutation", code.builder.i64s(&self.order()))];
+            code.builder
+                .value(ops::TRANSPOSE, &[piece], moved, &order)?
+        } else {
+            self.through_shared(code, element, piece)?
+        };
+        code.store(moved, write)
+    }
+
+    /// A box through shared memory: rows of the source are written, words of several elements of a row are read from
+    /// several rows, and threads exchange the elements among their registers. No bank is met twice.
+    fn through_shared<'c>(
+        &self,
+        code: Code<'c>,
+        element: Type<'c>,
+        piece: Val<'c>,
+    ) -> PassResult<'c, Val<'c>> {
+        let failed = |error| layout_error(code.builder.location, error);
+        let swizzle = swizzle(self.tile).map_err(failed)?;
+        let storage = Layout::strided(&[SQUARE, SQUARE], &[SQUARE, 1]).map_err(failed)?;
+        let storage = storage.with_swizzle(Some(swizzle));
+        let storage = code.alloc(&[SQUARE, SQUARE], element, &storage)?;
+        let view = |shape: &[i64], strides: &[i64]| {
+            let layout = Layout::strided(shape, strides).map_err(failed)?;
+            let layout = layout.with_swizzle(Some(swizzle));
+            let memref = code.memref(shape, element, &layout, Some("shared"))?;
+            code.view(storage, memref)
+        };
+        let written = view(&self.at_source(&self.boxes), &self.at_source(&self.strides))?;
+        code.store(piece, written)?;
+        code.barrier()?;
+        let layouts = words(self.tile, BANK / element_bytes(element)).map_err(failed)?;
+        let [words, vectors] = layouts.map(|layout| code.fragment(&self.boxes, element, &layout));
+        let loaded = code.load(view(&self.boxes, &self.strides)?, words?)?;
+        code.load(loaded, vectors?)
+    }
+}
+
+/// Chunks of a vector each, exchanged by the number of the rows that another vector covers: those that the lanes write at
+/// once are of one row, those that they read of as many rows as there are chunks.
+fn swizzle(tile: RowTile) -> Result<Swizzle> {
+    let (base, along) = (tile.vector.ilog2(), tile.along.ilog2());
+    Swizzle::new(along, base, SQUARE.ilog2(), true)
+}
+
+/// The tile whose threads hold words of several elements along the rows of the shared tile, and vectors along its columns:
+/// with the elements of a word in consecutive registers, and with those of a vector.
+fn words(tile: RowTile, most: i64) -> Result<[Layout; 2]> {
+    let RowTile { along, vector, .. } = tile;
+    let (warps, across) = (tile.threads() / WARP, WARP / along);
+    let each = most.clamp(1, tile.rows / (warps * across));
+    let chunks = tile.columns / (along * vector);
+    let of = |word: i64, chunk: i64, element: i64| {
+        layout(
+            &[
+                (
+                    tile.rows / (warps * across * each),
+                    chunks * vector * each,
+                    "reg",
+                ),
+                (warps, 1, "warp"),
+                (across, along, "lane"),
+                (each, word, "reg"),
+                (chunks, chunk, "reg"),
+                (along, 1, "lane"),
+                (vector, element, "reg"),
+            ],
+            &[],
+        )
+    };
+    Ok([of(1, vector * each, each)?, of(chunks * vector, vector, 1)?])
+}

@@ -1,0 +1,260 @@
+//! A permutation as data: its dimensions, and the box of them that a CTA moves.
+
+use crate::facts::chip::ACCESS_BYTES;
+use crate::planner::problem::count;
+use crate::planner::row_tile::{RowTile, elementwise_tile, power_of_two};
+use axe_passes::PassError;
+use axe_passes::PassResult;
+use axe_passes::ir::{DYNAMIC, Op};
+use melior::ir::operation::OperationLike;
+
+/// Rows and columns of the tiles that are transposed through shared memory.
+pub(super) const SQUARE: i64 = 64;
+/// Bytes of a row of a tile that stays along rows, at most: two or more lines of 128 bytes.
+const ROW_BYTES: i64 = 512;
+/// Lanes along a row that is transposed: with vectors of 16 bytes, those of one line.
+const LANES: i64 = 8;
+
+/// A permutation of dimensions, as kernels see it: without extents of 1, and with dimensions that stay neighbours as one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::planner::single) struct Permutation {
+    /// Extents of the source.
+    pub(super) from: Vec<i64>,
+    /// Extents of the result.
+    pub(super) to: Vec<i64>,
+    /// For each dimension of the result, that of the source.
+    order: Vec<usize>,
+    /// Extents of a CTA's box, of the result's dimensions.
+    pub(super) boxes: Vec<i64>,
+    /// How far apart the box's elements are in a tile in shared memory, by the result's dimensions: rows of the source's
+    /// innermost dimensions, [`SQUARE`] of them.
+    pub(super) strides: Vec<i64>,
+    /// The box in registers: its elements in the order of either side, in rows of the innermost dimensions there.
+    pub(in crate::planner::single) tile: RowTile,
+}
+
+impl Permutation {
+    /// The plan of a transpose of elements of so many bytes.
+    ///
+    /// # Errors
+    /// At an operator whose permutation is none of its source's dimensions.
+    pub(in crate::planner::single) fn new<'c>(
+        op: Op<'c>,
+        shape: &[i64],
+        permutation: &[i64],
+        bytes: i64,
+    ) -> PassResult<'c, Self> {
+        Self::of(shape, permutation, bytes)
+            .ok_or_else(|| PassError::new(op.location(), "its permutation cannot be read"))
+    }
+
+    pub(super) fn of(shape: &[i64], permutation: &[i64], bytes: i64) -> Option<Self> {
+        let order: Vec<usize> = permutation
+            .iter()
+            .map(|dim| usize::try_from(*dim).ok())
+            .collect::<Option<_>>()?;
+        let kept: Vec<usize> = (0..shape.len()).filter(|dim| shape[*dim] != 1).collect();
+        let rank = |dim: usize| kept.iter().position(|kept| *kept == dim);
+        let from: Vec<i64> = kept.iter().map(|dim| shape[*dim]).collect();
+        let order: Vec<usize> = order.into_iter().filter_map(rank).collect();
+        let (mut from, mut order) = merged(&from, &order);
+        // A matrix at least, so that there is a tile.
+        while from.len() < 2 {
+            from.insert(0, 1);
+            order = std::iter::once(0)
+                .chain(order.iter().map(|dim| dim + 1))
+                .collect();
+        }
+        let to: Vec<i64> = order
+            .iter()
+            .map(|dim| from.get(*dim).copied())
+            .collect::<Option<_>>()?;
+        let mut plan = Self {
+            boxes: vec![1; to.len()],
+            strides: vec![1; to.len()],
+            from,
+            to,
+            order,
+            tile: elementwise_tile(SQUARE, bytes),
+        };
+        match plan.keeps_rows() {
+            true => plan.take_rows(bytes),
+            false => plan.take_square(bytes),
+        }
+        Some(plan)
+    }
+
+    /// Whether the innermost dimension stays in its place.
+    pub(super) fn keeps_rows(&self) -> bool {
+        self.order.last() == Some(&self.order.len().saturating_sub(1))
+    }
+
+    /// For each dimension of the result, that of the source.
+    pub(super) fn order(&self) -> Vec<i64> {
+        let dims = self.order.iter();
+        dims.filter_map(|dim| i64::try_from(*dim).ok()).collect()
+    }
+
+    /// Rows of the innermost dimension, and as many along the longest other one as fill the threads.
+    fn take_rows(&mut self, bytes: i64) {
+        let last = self.to.len().saturating_sub(1);
+        let length = |dim: &usize| match self.to.get(*dim) {
+            Some(&DYNAMIC) => i64::MAX,
+            extent => extent.copied().unwrap_or(1),
+        };
+        let other = (0..last).max_by_key(length).unwrap_or(0);
+        let most = (ROW_BYTES / bytes.max(1)).max(1);
+        let columns = power_of_two(length(&last).min(most));
+        let across = elementwise_tile(columns, bytes).across;
+        let rows = power_of_two(length(&other).min(SQUARE * SQUARE / columns));
+        self.tile = RowTile {
+            rows: rows.max(across),
+            ..elementwise_tile(columns, bytes)
+        };
+        self.boxes[last] = self.tile.columns;
+        self.boxes[other] = self.tile.rows;
+    }
+
+    /// As much of the dimensions that are innermost before and after as has rows of [`SQUARE`] on both sides.
+    fn take_square(&mut self, bytes: i64) {
+        let rank = self.to.len();
+        let by_result: Vec<usize> = (0..rank).rev().collect();
+        let by_source: Vec<usize> = (0..rank)
+            .rev()
+            .filter_map(|dim| self.order.iter().position(|of| *of == dim))
+            .collect();
+        let read = by_source.first().copied().unwrap_or(0);
+        let written = self.filled(&by_result, &[read]);
+        let taken: Vec<usize> = written.iter().map(|(dim, _)| *dim).collect();
+        let read = self.filled(&by_source, &taken);
+        let mut next = 1;
+        for (dim, extent) in read.into_iter().chain(written) {
+            (self.boxes[dim], self.strides[dim]) = (extent, next);
+            next *= extent;
+        }
+        let vector = (ACCESS_BYTES / bytes.max(1)).max(1);
+        let along = LANES.min(SQUARE / vector);
+        self.tile = RowTile {
+            rows: SQUARE,
+            columns: SQUARE,
+            along,
+            vector,
+            across: elementwise_tile(SQUARE, bytes).threads() / along,
+        };
+    }
+
+    /// Dimensions and their extents in a box of [`SQUARE`] elements, from the innermost one outwards: whole ones, then a
+    /// part of one, none of them one of `others`.
+    fn filled(&self, dims: &[usize], others: &[usize]) -> Vec<(usize, i64)> {
+        let free = dims.iter().take_while(|dim| !others.contains(dim));
+        let (mut boxes, mut left): (Vec<(usize, i64)>, i64) = (Vec::new(), SQUARE);
+        for &dim in free {
+            let extent = self.to.get(dim).copied().unwrap_or(1);
+            let whole = extent != DYNAMIC && extent < left && left % extent == 0;
+            boxes.push((dim, if whole { extent } else { left }));
+            left = if whole { left / extent } else { 1 };
+            if left == 1 {
+                return boxes;
+            }
+        }
+        // All of them are less than a tile, whose elements beyond them are left out.
+        if let Some((_, outermost)) = boxes.last_mut() {
+            *outermost *= left;
+        }
+        boxes
+    }
+
+    /// Tiles along each dimension of the result.
+    pub(super) fn counts(&self) -> Vec<i64> {
+        let along = |(extent, part): (&i64, &i64)| match *extent {
+            DYNAMIC => DYNAMIC,
+            extent => count(extent, *part),
+        };
+        self.to.iter().zip(&self.boxes).map(along).collect()
+    }
+
+    /// What belongs to a dimension of the result, by dimensions of the source.
+    pub(super) fn at_source<T: Copy>(&self, of: &[T]) -> Vec<T> {
+        let dims = 0..self.order.len();
+        dims.filter_map(|dim| self.order.iter().position(|from| *from == dim))
+            .filter_map(|at| of.get(at).copied())
+            .collect()
+    }
+}
+
+/// The same permutation with dimensions that are neighbours on both sides as one.
+fn merged(from: &[i64], order: &[usize]) -> (Vec<i64>, Vec<usize>) {
+    let joins = |pair: &[usize]| match *pair {
+        [a, b] => b == a + 1 && from[a] != DYNAMIC && from[b] != DYNAMIC,
+        _ => false,
+    };
+    let joined: Vec<usize> = (order.windows(2).filter(|pair| joins(pair)))
+        .filter_map(|pair| pair.get(1).copied())
+        .collect();
+    let first = |dim: &usize| !joined.contains(dim);
+    let mut extents: Vec<i64> = Vec::new();
+    for (dim, &extent) in from.iter().enumerate() {
+        match extents.last_mut() {
+            Some(last) if !first(&dim) => *last = last.saturating_mul(extent),
+            _ => extents.push(extent),
+        }
+    }
+    let number = |dim: usize| (0..dim).filter(first).count();
+    let order = order.iter().filter(|dim| first(dim));
+    (extents, order.map(|dim| number(*dim)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(shape: &[i64], permutation: &[i64]) -> Permutation {
+        Permutation::of(shape, permutation, 2).unwrap()
+    }
+
+    #[test]
+    fn boxes_have_rows_of_both_sides() {
+        let plain = plan(&[200, 120], &[1, 0]);
+        assert!(!plain.keeps_rows());
+        assert_eq!((plain.boxes, plain.strides), (vec![64, 64], vec![1, 64]));
+        let cycle = plan(&[3, 5, 7], &[2, 0, 1]);
+        assert_eq!(cycle.to, [7, 15]);
+        assert_eq!(cycle.at_source(&[70, 30]), [30, 70]);
+        let short = plan(&[32, 16, 64, 32, 64], &[0, 4, 2, 1, 3]);
+        assert_eq!(short.to, [32, 64, 64, 16, 32]);
+        assert_eq!(short.boxes, [1, 64, 1, 2, 32]);
+        assert_eq!(short.strides, [1, 1, 1, 2048, 64]);
+        assert_eq!(short.counts(), [32, 1, 64, 8, 1]);
+        let small = plan(&[3, 2, 5], &[2, 1, 0]);
+        assert_eq!(small.boxes.iter().product::<i64>(), SQUARE * SQUARE);
+    }
+
+    #[test]
+    fn dimensions_that_stay_neighbours_are_one() {
+        let pairs = plan(&[64, 96, 128, 96], &[2, 3, 0, 1]);
+        assert_eq!(
+            (pairs.from, pairs.to),
+            (vec![6144, 12_288], vec![12_288, 6144])
+        );
+        let dynamic = plan(&[DYNAMIC, 4, 6, 8], &[2, 0, 1, 3]);
+        assert_eq!(dynamic.from, [DYNAMIC, 4, 6, 8]);
+        let same = plan(&[4, 6, 8], &[0, 1, 2]);
+        assert_eq!((same.from, same.to), (vec![1, 192], vec![1, 192]));
+    }
+
+    #[test]
+    fn rows_that_stay_are_moved_whole() {
+        let heads = plan(&[2, 64, 1, 4, 32], &[0, 3, 2, 1, 4]);
+        assert_eq!(
+            (heads.from.clone(), heads.to.clone()),
+            (vec![2, 64, 4, 32], vec![2, 4, 64, 32])
+        );
+        assert!(heads.keeps_rows());
+        assert_eq!(heads.boxes, [1, 1, 64, 32]);
+        let back = plan(&[2, 8, 2048, 128], &[0, 2, 1, 3]);
+        assert_eq!(
+            (back.to, back.boxes),
+            (vec![2, 2048, 8, 128], vec![1, 32, 1, 128])
+        );
+    }
+}
