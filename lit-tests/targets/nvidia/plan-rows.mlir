@@ -24,7 +24,8 @@ func.func @softmax(%x: tensor<?x1000xf16>) -> tensor<?x1000xf16> {
   return %y : tensor<?x1000xf16>
 }
 
-// Rows that do not fit in registers go through them tile by tile, once for each reduction and once for the result.
+// Rows that do not fit in registers go through them tile by tile, once for each reduction and once for the result: out of the
+// shared memory of a cluster, whose CTAs have a part of the columns each and combine their sums. One of them stores the sum.
 func.func @long(%x: tensor<8x100000xf32>) -> (tensor<8x100000xf32>, tensor<8xf32>) {
   %s = axe.reduce <add> %x dims [1] : tensor<8x100000xf32> -> tensor<8xf32>
   %b = axe.broadcast %s dims [1] : tensor<8xf32> -> tensor<8x100000xf32>
@@ -97,15 +98,23 @@ func.func @statistics(%x: tensor<16384x512xf16>) -> tensor<512xf16> {
 // CHECK: axe.copy %{{.*}} to %{{.*}} : tensor<4x1024xf16
 
 // CHECK-LABEL: axe.kernel @long_0_rows
-// CHECK-SAME: threads(512)
+// CHECK-SAME: threads(512) cluster(8, 1, 1)
+// CHECK: axe.copy async %{{.*}} to %{{.*}} : memref<1x16384xf32, {{.*}}> to memref<1x16384xf32, {{.*}}, #axe.space<shared>>
+// CHECK: axe.wait
 // CHECK: scf.for
+// CHECK: axe.slice {{.*}} to memref<1x4096xf32, {{.*}}, #axe.space<shared>>
 // CHECK: axe.mask
 // CHECK: scf.yield
 // CHECK: %[[SUM:.*]] = axe.reduce <add>
-// CHECK: axe.copy %[[SUM]] to
+// CHECK: axe.copy %[[SUM]] to %{{.*}} : {{.*}} to memref<1xf32, {{.*}}, #axe.space<shared>>
+// CHECK: axe.barrier cluster
+// CHECK-COUNT-8: axe.peer
+// CHECK: scf.if
+// CHECK: axe.copy %{{.*}} to %{{.*}} : tensor<1xf32
 // CHECK: scf.for
 // CHECK-NOT: axe.reduce
 // CHECK: axe.copy %{{.*}} to
+// CHECK: axe.barrier cluster
 
 // CHECK-LABEL: axe.kernel @columns_0_reduce
 // CHECK: scf.for

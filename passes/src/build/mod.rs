@@ -232,9 +232,29 @@ impl<'c> Code<'c> {
         shape: &[i64],
         strides: &[i64],
     ) -> PassResult<'c, Val<'c>> {
+        self.box_in(None, memref, (origin, shape, strides))
+    }
+
+    /// The box at `origin` of a row-major memref in shared memory.
+    pub fn shared_box(
+        &self,
+        memref: Val<'c>,
+        extents: &[i64],
+        origin: &[Val<'c>],
+        shape: &[i64],
+    ) -> PassResult<'c, Val<'c>> {
+        self.box_in(Some("shared"), memref, (origin, shape, &row_major(extents)))
+    }
+
+    fn box_in(
+        &self,
+        space: Option<&str>,
+        memref: Val<'c>,
+        (origin, shape, strides): (&[Val<'c>], &[i64], &[i64]),
+    ) -> PassResult<'c, Val<'c>> {
         let layout = Layout::strided(shape, strides)
             .map_err(|error| layout_error(self.location(), error))?;
-        let r#type = self.memref(shape, element_type(memref.r#type()), &layout, None)?;
+        let r#type = self.memref(shape, element_type(memref.r#type()), &layout, space)?;
         self.slice(memref, origin, r#type)
     }
 

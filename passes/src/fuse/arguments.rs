@@ -16,6 +16,20 @@ pub struct Argument<'c> {
     pub memref: Val<'c>,
     /// Its extents.
     pub extents: Vec<i64>,
+    /// The row and column of the space at which it begins, where it is the CTA's part in shared memory.
+    pub staged_at: Option<[Val<'c>; 2]>,
+}
+
+impl<'c> Argument<'c> {
+    /// A memref in global memory.
+    #[must_use]
+    pub const fn global(memref: Val<'c>, extents: Vec<i64>) -> Self {
+        Self {
+            memref,
+            extents,
+            staged_at: None,
+        }
+    }
 }
 
 /// A kernel's arguments, in the order of [`argument_types`].
@@ -40,9 +54,8 @@ impl<'c> Arguments<'c> {
         outs: &[Out<'c>],
     ) -> Self {
         let mut memrefs = kernel.arguments.iter().copied();
-        let of = |(operand, memref): (&Operand<'c>, Val<'c>)| Argument {
-            memref,
-            extents: operand.shape.clone(),
+        let of = |(operand, memref): (&Operand<'c>, Val<'c>)| {
+            Argument::global(memref, operand.shape.clone())
         };
         let mut operands: Vec<_> = ins.iter().zip(memrefs.by_ref()).map(of).collect();
         let own = operands.len().saturating_sub(fusion.inputs.len());

@@ -29,6 +29,24 @@ pub struct Origin<'c> {
     pub limit: [Val<'c>; 2],
 }
 
+/// The part of its rows' columns that a CTA goes through, where it has not all of them.
+pub trait RowPart<'c> {
+    /// The first of them, and the one behind the last.
+    fn columns(&self) -> [Val<'c>; 2];
+
+    /// The state of a fold over whole rows, of that over this part of them.
+    ///
+    /// # Errors
+    /// When an operation cannot be built.
+    fn combine(
+        &self,
+        code: Code<'c>,
+        fold: Fold,
+        element: Type<'c>,
+        state: Val<'c>,
+    ) -> PassResult<'c, Val<'c>>;
+}
+
 /// Forms the values of a group on one tile.
 pub struct Evaluator<'a, 'c> {
     /// Where operations go.
@@ -43,6 +61,8 @@ pub struct Evaluator<'a, 'c> {
     pub scalars: &'a HashMap<usize, Val<'c>>,
     /// Where the tile is.
     pub origin: Origin<'c>,
+    /// The CTA's part of the columns, where several share rows.
+    pub part: Option<&'a dyn RowPart<'c>>,
     /// What is formed already.
     pub known: HashMap<(usize, Kind), Val<'c>>,
 }
@@ -97,10 +117,19 @@ impl<'c> Evaluator<'_, 'c> {
             Kind::Column => vec![origin.column],
         };
         let batch = origin.batch.filter(|_| kind != Kind::Column);
-        let at: Vec<_> = batch.into_iter().chain(at).collect();
         let (shape, _) = self.registers.of(kind);
-        self.code
-            .global_box(argument.memref, &argument.extents, &at, &shape)
+        let Argument {
+            memref, extents, ..
+        } = argument;
+        if let Some([row, column]) = argument.staged_at {
+            let row = self.code.sub(origin.row, row)?;
+            let column = self.code.sub(origin.column, column)?;
+            return self
+                .code
+                .shared_box(*memref, extents, &[row, column], &shape);
+        }
+        let at: Vec<_> = batch.into_iter().chain(at).collect();
+        self.code.global_box(*memref, extents, &at, &shape)
     }
 
     /// Stores a value to its place in an argument.
@@ -213,7 +242,11 @@ impl<'c> Evaluator<'_, 'c> {
             ),
             ("dims", builder.i64s(&[1])),
         ];
-        builder.value(ops::REDUCE, &[whole], r#type, &attributes)
+        let state = builder.value(ops::REDUCE, &[whole], r#type, &attributes)?;
+        match self.part {
+            None => Ok(state),
+            Some(part) => part.combine(self.code, fold, self.element(value)?, state),
+        }
     }
 
     /// A value whose columns beyond the space's change no reduction.
@@ -239,21 +272,34 @@ impl<'c> Evaluator<'_, 'c> {
         let neutral = self.code.scalar(self.element(from)?, fold.neutral())?;
         let start = self.code.fill(neutral, r#type)?;
         let element = self.element(from)?;
-        let outer = self.code;
-        let results = outer.for_each(
-            self.origin.limit[1],
-            self.registers.shape[1],
-            &[start],
-            |code, column, carried| {
-                let mut inner = self.at_column(code, column);
-                let tile = inner.masked(from, fold)?;
-                let Some(&sum) = carried.first() else {
-                    return Err(inner.lost(from));
-                };
-                Ok(vec![fold.merge(code, element, sum, tile)?])
-            },
-        )?;
+        let results = self.for_columns(&[start], |inner, carried| {
+            let tile = inner.masked(from, fold)?;
+            let Some(&sum) = carried.first() else {
+                return Err(inner.lost(from));
+            };
+            Ok(vec![fold.merge(inner.code, element, sum, tile)?])
+        })?;
         results.first().copied().ok_or_else(|| self.lost(from))
+    }
+
+    /// A loop over the tiles of the rows, or of the CTA's part of them, at each of which `body` forms values.
+    ///
+    /// # Errors
+    /// When an operation cannot be built.
+    pub fn for_columns(
+        &self,
+        starts: &[Val<'c>],
+        body: impl FnOnce(&mut Self, &[Val<'c>]) -> PassResult<'c, Vec<Val<'c>>>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        let code = self.code;
+        let step = code.index(self.registers.shape[1])?;
+        let [first, end] = match self.part {
+            Some(part) => part.columns(),
+            None => [code.index(0)?, self.origin.limit[1]],
+        };
+        code.for_range([first, end, step], starts, |code, column, carried| {
+            body(&mut self.at_column(code, column), carried)
+        })
     }
 
     /// The same at another column of the same rows: what is outer stays known.
@@ -271,6 +317,7 @@ impl<'c> Evaluator<'_, 'c> {
             columns: self.columns,
             arguments: self.arguments,
             scalars: self.scalars,
+            part: self.part,
             origin: Origin {
                 column,
                 ..self.origin.clone()

@@ -10,6 +10,9 @@ pub const THREAD_REGISTERS: i64 = 255;
 
 /// CTAs of a grid along y and z at most (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
 pub const MOST_BLOCKS: i64 = 65_535;
+
+/// CTAs of a cluster at most, on every chip that has clusters (CUDA C++ Programming Guide, "Thread Block Clusters").
+pub const MOST_CLUSTER: i64 = 8;
 /// Bytes of the widest access of a thread (PTX ISA, "Vectors as Operands": `.v4.b32`).
 pub const ACCESS_BYTES: i64 = 16;
 /// Bytes of a line of L2, by which boxes of a tensor map are read.

@@ -8,7 +8,7 @@
 //!
 //! * [`problem`]: a matrix product as data;
 //! * [`knobs`]: what a plan can ask for, in one table; [`config`]: one way to compute a product;
-//! * [`layouts`], [`row_tile`]: register tensors, shared memory, tiles, without any IR;
+//! * [`layouts`], [`row_tile`], `long_rows`: register tensors, shared memory, tiles, without any IR;
 //! * [`model`]: how long a configuration takes on a chip;
 //! * [`scheduler`], [`mainloop`], [`epilogue`]: the three parts of a product's kernel;
 //! * [`family`]: what a kind of kernel gives; [`choose`]: plans, the database, the search and explanations, for all of them;
@@ -23,6 +23,7 @@ mod family;
 mod gemm;
 pub mod knobs;
 pub mod layouts;
+mod long_rows;
 mod loops;
 mod mainloop;
 mod model;

@@ -5,12 +5,13 @@ use super::choose::search::Candidate;
 use super::columns::Columns;
 use super::family::{Family, Launch};
 use super::knobs::Plan;
+use super::long_rows::{Row, RowWork, Staged};
 use super::problem::count;
-use super::row_tile::{RowTile, elementwise_tile, row_tile};
+use super::row_tile::elementwise_tile;
 use crate::facts::chip::Chip;
 use axe_passes::build::{Code, Kernel, layout_error};
 use axe_passes::fuse::arguments::{Argument, Arguments, argument_types, launched};
-use axe_passes::fuse::evaluate::{Evaluator, Origin};
+use axe_passes::fuse::evaluate::{Evaluator, Origin, RowPart};
 use axe_passes::fuse::fold::{Part, Stream};
 use axe_passes::fuse::frame::{Operand, Out};
 use axe_passes::fuse::fusion::Fusion;
@@ -60,8 +61,11 @@ pub(super) struct Problem {
     bytes: i64,
     /// 32-bit registers of the widest that a thread keeps.
     words: i64,
-    /// Bytes that are moved for an element of the space.
+    /// Bytes that are moved for an element of the space, and those that are read.
     moved: i64,
+    read: i64,
+    /// How often rows are gone through that are not held: for each reduction, and for what has columns.
+    passes: usize,
     /// Whether rows are reduced: their columns are streamed.
     streams: bool,
 }
@@ -69,7 +73,7 @@ pub(super) struct Problem {
 impl Family for Rows {
     type Operators<'c> = Read<'c>;
     type Problem = Problem;
-    type Config = RowTile;
+    type Config = RowWork;
 
     /// The tile follows from the types and the columns.
     const HAS_CHOICE: bool = false;
@@ -81,17 +85,21 @@ impl Family for Rows {
         _: &Chip,
     ) -> PassResult<'c, Read<'c>> {
         let fusion = Fusion::read(group, outputs, None)?;
-        let moved = fusion.inputs.iter().chain(&fusion.outputs);
-        let full = moved.filter(|(_, kind)| *kind == Kind::Full);
-        let bytes: Vec<_> = full
-            .map(|(value, _)| Ok(element_bytes(builder.tensor_of(*value)?.element)))
-            .collect::<PassResult<_>>()?;
+        let full = |tensors: &[(Val<'c>, Kind)]| {
+            let full = tensors.iter().filter(|(_, kind)| *kind == Kind::Full);
+            full.map(|(value, _)| Ok(element_bytes(builder.tensor_of(*value)?.element)))
+                .collect::<PassResult<Vec<_>>>()
+        };
+        let (read, written) = (full(&fusion.inputs)?, full(&fusion.outputs)?);
+        let bytes = || read.iter().chain(&written).copied();
         let problem = Problem {
             total: fusion.total,
             columns: fusion.columns.unwrap_or_else(|| free_columns(fusion.total)),
-            bytes: bytes.iter().copied().min().unwrap_or(4),
+            bytes: bytes().min().unwrap_or(4),
             words: fusion.widest.max(4) / 4,
-            moved: bytes.iter().sum(),
+            moved: bytes().sum(),
+            read: read.iter().sum(),
+            passes: fusion.folds.len() + usize::from(!written.is_empty()),
             streams: fusion.stream() == Some(Stream::Columns),
         };
         Ok(Read { fusion, problem })
@@ -101,27 +109,27 @@ impl Family for Rows {
         operators.problem
     }
 
-    fn configure(operators: &Read<'_>, _: &Plan, _: &Chip) -> Result<RowTile, String> {
-        Ok(operators.problem.tile())
+    fn configure(operators: &Read<'_>, _: &Plan, chip: &Chip) -> Result<RowWork, String> {
+        Ok(operators.problem.work(chip))
     }
 
-    fn candidates(problem: Problem, chip: &Chip, limit: usize) -> Vec<Candidate<RowTile>> {
-        let config = problem.tile();
+    fn candidates(problem: Problem, chip: &Chip, limit: usize) -> Vec<Candidate<RowWork>> {
+        let config = problem.work(chip);
         let clocks = Self::clocks(problem, config, chip);
         let only = std::iter::once(Candidate { config, clocks });
         only.take(limit).collect()
     }
 
     /// Waves of tiles, each of which reads and writes its elements once.
-    fn clocks(problem: Problem, config: RowTile, chip: &Chip) -> f64 {
+    fn clocks(problem: Problem, config: RowWork, chip: &Chip) -> f64 {
         let elements = problem.total.known.max(1) as f64;
-        let tile = (config.rows * config.columns) as f64;
+        let tile = (config.tile.rows * config.tile.columns) as f64;
         let waves = (elements / tile / chip.multiprocessors as f64).ceil();
         waves * tile * problem.moved as f64 / chip.mma.l2_bytes + chip.mma.overhead
     }
 
-    fn tile(config: RowTile) -> [i64; 3] {
-        [config.rows, config.columns, 1]
+    fn tile(config: RowWork) -> [i64; 3] {
+        [config.tile.rows, config.tile.columns, 1]
     }
 
     fn described(operators: &Read<'_>) -> String {
@@ -132,7 +140,7 @@ impl Family for Rows {
 
     fn emit<'c>(
         operators: &Read<'c>,
-        tile: RowTile,
+        work: RowWork,
         launch: &mut Launch<'_, 'c>,
     ) -> PassResult<'c, String> {
         let Read { fusion, problem } = operators;
@@ -140,17 +148,27 @@ impl Family for Rows {
             fusion,
             columns: problem.columns,
             streams: problem.streams,
-            tile,
+            work,
         };
         kernel.launch(launch)
     }
 }
 
 impl Problem {
-    fn tile(self) -> RowTile {
+    const fn row(self) -> Row {
+        Row {
+            columns: self.columns,
+            bytes: self.bytes,
+            words: self.words,
+            read: self.read,
+            passes: self.passes,
+        }
+    }
+
+    fn work(self, chip: &Chip) -> RowWork {
         match self.streams {
-            true => row_tile(self.columns, self.bytes, self.words),
-            false => elementwise_tile(self.columns, self.bytes),
+            true => RowWork::of_rows(self.row(), chip),
+            false => RowWork::of(elementwise_tile(self.columns, self.bytes)),
         }
     }
 }
@@ -160,7 +178,7 @@ struct RowKernel<'a, 'c> {
     fusion: &'a Fusion<'c>,
     columns: i64,
     streams: bool,
-    tile: RowTile,
+    work: RowWork,
 }
 
 impl<'c> RowKernel<'_, 'c> {
@@ -179,9 +197,10 @@ impl<'c> RowKernel<'_, 'c> {
         }
         let name = frame.name(if self.streams { "rows" } else { "map" });
         let types = argument_types(&ins, &fusion.scalars, &outs);
-        let kernel = Kernel::new(builder.location, frame.module, &types);
+        let mut kernel = Kernel::new(builder.location, frame.module, &types);
+        kernel.cluster = self.work.ctas;
         self.emit(&kernel, &ins, &outs)?;
-        kernel.finish(frame.module, &name, self.tile.threads())?;
+        kernel.finish(frame.module, &name, self.work.tile.threads())?;
         let grid = self.grid(builder)?;
         frame.launch(
             builder,
@@ -194,15 +213,15 @@ impl<'c> RowKernel<'_, 'c> {
     }
 
     /// Whether tiles hold whole rows.
-    fn in_registers(&self) -> bool {
-        self.tile.columns >= self.columns
+    const fn in_registers(&self) -> bool {
+        self.work.tile.columns >= self.columns
     }
 
-    /// The tiles of a row: one where a CTA has all of its columns.
+    /// The tiles of a row: one where a CTA or a cluster has all of its columns.
     fn tiles(&self) -> Columns {
         Columns(match self.streams {
             true => 1,
-            false => count(self.columns, self.tile.columns),
+            false => count(self.columns, self.work.tile.columns),
         })
     }
 
@@ -222,29 +241,32 @@ impl<'c> RowKernel<'_, 'c> {
                         PassError::new(builder.location, "no tensor has the kernel's rows")
                     })?;
                 let shape = self.fusion.shape(self.columns, None, *kind);
-                code.ceil_div(leading_of(builder, *value, &shape)?, self.tile.rows)?
+                code.ceil_div(leading_of(builder, *value, &shape)?, self.work.tile.rows)?
             }
-            rows => code.index(count(rows.copied().unwrap_or(1), self.tile.rows))?,
+            rows => code.index(count(rows.copied().unwrap_or(1), self.work.tile.rows))?,
         };
         let known = rows.first().filter(|rows| **rows != DYNAMIC);
-        let known = known.map_or(1, |rows| count(*rows, self.tile.rows));
-        self.tiles().grid(code, x, known)
+        let known = known.map_or(1, |rows| count(*rows, self.work.tile.rows));
+        let ctas = self.work.ctas;
+        let x = if ctas > 1 { code.times(x, ctas)? } else { x };
+        self.tiles().grid(code, x, known.saturating_mul(ctas))
     }
 
     fn emit(&self, kernel: &Kernel<'c>, ins: &[Operand<'c>], outs: &[Out<'c>]) -> PassResult<'c> {
         let code = kernel.code;
-        let layout = self
-            .tile
+        let tile = self.work.tile;
+        let layout = tile
             .layout()
             .map_err(|error| layout_error(code.builder.location, error))?;
-        let registers = registers(code, [self.tile.rows, self.tile.columns], layout)?;
-        let arguments = Arguments::of(kernel, ins, self.fusion, outs);
+        let registers = registers(code, [tile.rows, tile.columns], layout)?;
+        let mut arguments = Arguments::of(kernel, ins, self.fusion, outs);
         let inputs = self.fusion.inputs.iter().filter_map(|input| {
             let argument = arguments.inputs.get(&(identity(input.0), input.1))?;
             Some((input, argument))
         });
         let outputs = self.fusion.outputs.iter().zip(&arguments.outputs);
         let origin = self.origin(code, inputs.chain(outputs))?;
+        let part = self.stage(code, &mut arguments, origin.row)?;
         let mut evaluator = Evaluator {
             code,
             registers: &registers,
@@ -252,9 +274,36 @@ impl<'c> RowKernel<'_, 'c> {
             arguments: &arguments.inputs,
             scalars: &arguments.scalars,
             origin,
+            part: part.as_ref().map(|part| part as &dyn RowPart<'c>),
             known: HashMap::new(),
         };
-        self.store(&mut evaluator, &arguments.outputs)
+        self.store(&mut evaluator, &arguments.outputs)?;
+        match part {
+            Some(part) => part.finish(code),
+            None => Ok(()),
+        }
+    }
+
+    /// Copies the CTA's part of its row to shared memory, where it has one, and waits for it.
+    fn stage(
+        &self,
+        code: Code<'c>,
+        arguments: &mut Arguments<'c>,
+        row: Val<'c>,
+    ) -> PassResult<'c, Option<Staged<'c>>> {
+        let Some(staged) = self.work.staged else {
+            return Ok(None);
+        };
+        let part = Staged::new(code, self.work.ctas, staged, self.columns)?;
+        for (value, kind) in &self.fusion.inputs {
+            let key = (identity(*value), *kind);
+            if let (Kind::Full, Some(argument)) = (kind, arguments.inputs.get_mut(&key)) {
+                *argument = part.fetch(code, argument, row)?;
+            }
+        }
+        code.commit()?;
+        code.wait(0)?;
+        Ok(Some(part))
     }
 
     fn origin<'a>(
@@ -275,17 +324,39 @@ impl<'c> RowKernel<'_, 'c> {
             }
             rows => code.index(rows.copied().unwrap_or(1))?,
         };
+        let tile = self.work.tile;
         let [column, row] = self.tiles().place(code)?;
         let column = match self.streams {
             true => code.index(0)?,
-            false => code.times(column, self.tile.columns)?,
+            false => code.times(column, tile.columns)?,
+        };
+        let row = match self.work.ctas {
+            1 => row,
+            ctas => code.div(row, code.index(ctas)?)?,
         };
         Ok(Origin {
             batch: None,
-            row: code.times(row, self.tile.rows)?,
+            row: code.times(row, tile.rows)?,
             column,
             limit: [limit, code.index(self.columns)?],
         })
+    }
+
+    /// Stores an element a row, which all CTAs of a cluster have, by the first of them.
+    fn store_once(
+        &self,
+        evaluator: &mut Evaluator<'_, 'c>,
+        value: Val<'c>,
+        to: &Argument<'c>,
+    ) -> PassResult<'c> {
+        evaluator.value(value, Kind::Row)?;
+        let code = evaluator.code;
+        let is_first = code.at_most(code.rank_in_cluster()?, code.index(0)?)?;
+        let store = |code| {
+            let mut first = evaluator.at_column(code, evaluator.origin.column);
+            first.store(value, Kind::Row, to)
+        };
+        code.branch(is_first, store, |_| Ok(()))
     }
 
     /// Stores the outputs; those with columns in a loop when a CTA's rows are longer than its tile.
@@ -294,7 +365,9 @@ impl<'c> RowKernel<'_, 'c> {
         let outer = |kind| Part::of(kind, Stream::Columns) == Part::Outer;
         let outputs = || self.fusion.outputs.iter().zip(outs);
         for ((value, kind), to) in outputs() {
-            if !looped || outer(*kind) {
+            if outer(*kind) && self.work.ctas > 1 {
+                self.store_once(evaluator, *value, to)?;
+            } else if !looped || outer(*kind) {
                 evaluator.store(*value, *kind, to)?;
             } else {
                 evaluator.form_rows(*value, *kind)?;
@@ -303,9 +376,7 @@ impl<'c> RowKernel<'_, 'c> {
         if !looped || self.fusion.outputs.iter().all(|(_, kind)| outer(*kind)) {
             return Ok(());
         }
-        let (code, end) = (evaluator.code, evaluator.origin.limit[1]);
-        code.for_each(end, self.tile.columns, &[], |code, column, _| {
-            let mut inner = evaluator.at_column(code, column);
+        evaluator.for_columns(&[], |inner, _| {
             for ((value, kind), to) in outputs().filter(|((_, kind), _)| !outer(*kind)) {
                 inner.store(*value, *kind, to)?;
             }

@@ -70,8 +70,7 @@ impl<'c> Epilogue<'_, 'c> {
                 Kind::Full | Kind::Row => code.first_rows(to.memref, &to.extents, end)?,
                 Kind::Column => to.memref,
             };
-            let extents = to.extents.clone();
-            Ok(Argument { memref, extents })
+            Ok(Argument::global(memref, to.extents.clone()))
         };
         let outputs = self.fusion.outputs.iter().zip(&self.outputs);
         Ok(Self {
@@ -97,6 +96,7 @@ impl<'c> Epilogue<'_, 'c> {
             arguments: &self.inputs,
             scalars: &self.scalars,
             origin,
+            part: None,
             known: HashMap::new(),
         }
     }
