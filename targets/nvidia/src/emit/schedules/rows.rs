@@ -272,7 +272,7 @@ impl Copy {
         target: &Memory<'c>,
         ring: &Ring<'c>,
     ) -> PassResult<'c, Place<'c>> {
-        let above = emitter.ints().mul(ring.part.number, self.subtiles.rows)?;
+        let [above, before] = self.subtiles.origin(emitter, ring.part.number)?;
         let (offset, index) = emitter.as_part(fragment.threads(), |emitter| {
             let index = emitter.index_of(fragment, 0)?;
             Ok((emitter.thread_part(&self.write.terms)?, index))
@@ -280,6 +280,7 @@ impl Copy {
         let wide = Ints::new(emitter.builder, target.space.offset_bits());
         let offset = wide.add(wide.cast(offset)?, target.pending)?;
         let offset = wide.add(offset, wide.mul(wide.cast(above)?, self.stride)?)?;
+        let offset = wide.add(offset, wide.cast(before)?)?;
         let pointer = emitter.offset_pointer(target, target.base, offset)?;
         let ints = emitter.ints();
         let left = |dim: usize, before: Int<'c>| {
@@ -295,7 +296,7 @@ impl Copy {
         Ok(Place {
             pointer,
             rows: left(0, above)?,
-            columns: left(1, Int::ZERO)?,
+            columns: left(1, before)?,
         })
     }
 

@@ -107,17 +107,13 @@ impl<'c> Emit<'c> for Staged {
         let subtiles = &plan.subtiles;
         let held = subtiles.held(emitter, op, &source.fragment)?;
         let ring = subtiles.enter(emitter, held, true)?;
-        let first = emitter.ints().mul(ring.part.number, subtiles.rows)?;
-        let target = moved(emitter, target, first, 0)?;
+        let first = subtiles.origin(emitter, ring.part.number)?;
+        let target = moved(emitter, target, first)?;
         for number in 0..subtiles.count {
             let slot = subtiles.put(emitter, &ring, &source, (number, &target))?;
             // Here, so that nothing keeps LLVM from joining this store with the wait of the next subtile.
-            let there = moved(
-                emitter,
-                target.clone(),
-                Int::ZERO,
-                number * subtiles.columns,
-            )?;
+            let column = Int::Known(number * subtiles.columns);
+            let there = moved(emitter, target.clone(), [Int::ZERO, column])?;
             emitter.when(ring.part.leads, &[], |emitter| {
                 for each in &plan.tma.boxes {
                     emitter.store_box(map, &there, &slot, each, traffic)?;
@@ -136,12 +132,11 @@ impl<'c> Emit<'c> for Staged {
 fn moved<'c>(
     emitter: &Emitter<'c>,
     mut memory: Memory<'c>,
-    rows: Int<'c>,
-    columns: i64,
+    by: [Int<'c>; 2],
 ) -> PassResult<'c, Memory<'c>> {
     let ints = emitter.ints();
     let kept = memory.origin.as_ref().map(|origin| origin.kept.clone());
-    for (dim, by) in kept.iter().flatten().zip([rows, Int::Known(columns)]) {
+    for (dim, by) in kept.iter().flatten().zip(by) {
         if let Some(at) = memory.at.get_mut(*dim) {
             *at = ints.add(*at, by)?;
         }

@@ -18,7 +18,7 @@ use axe_layout::{Axis, Iter, Swizzle};
 use axe_passes::PassResult;
 use axe_passes::fuse::registers::part;
 use axe_passes::ir::value::operands;
-use axe_passes::ir::{Op, Val};
+use axe_passes::ir::{Int, Op, Val};
 use melior::ir::{Type, ValueLike};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -43,7 +43,7 @@ pub(super) enum Write {
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Subtiles {
-    /// How many there are for each part of the thread group: a part has rows, barriers and a ring of its own.
+    /// How many there are for each part of the thread group: a part has rows or columns, barriers and a ring of its own.
     pub count: i64,
     /// Rows of a subtile: those of a part.
     pub rows: i64,
@@ -51,6 +51,9 @@ pub(super) struct Subtiles {
     pub columns: i64,
     /// The rings that they go through.
     pub slots: Slots,
+    /// Whether parts have columns of their own, and all rows.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub beside: bool,
     /// Whether the scope's other subtiles go around in other parts, so that all of them are waited for before and after.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub foreign: bool,
@@ -73,7 +76,9 @@ struct Stored<'a, 'c> {
     storage: &'a Storage<'c>,
     full: &'a Fragment,
     parts: i64,
-    /// Rows of a part.
+    /// Whether parts have columns of their own.
+    beside: bool,
+    /// Rows and columns of a part.
     rows: i64,
     columns: i64,
 }
@@ -96,14 +101,15 @@ impl<'a, 'c> Stored<'a, 'c> {
         let &[rows, columns] = full.shape() else {
             return Err(Decline::new("expected a matrix"));
         };
-        let parts = parts(full, site.group.warps);
+        let (parts, beside) = parts(full, site.group.warps);
         Ok(Self {
             site,
             storage,
             full,
             parts,
-            rows: rows / parts,
-            columns,
+            beside,
+            rows: if beside { rows } else { rows / parts },
+            columns: if beside { columns / parts } else { columns },
         })
     }
 
@@ -142,21 +148,21 @@ impl<'a, 'c> Stored<'a, 'c> {
         let r#type = operands(self.site.op).first().map(ValueLike::r#type);
         let source = r#type.ok_or_else(|| Decline::new("expected a source"))?;
         let threads = self.site.threads() / self.parts;
-        HeldSubtiles::of(source, self.full, [self.rows, width], threads)
+        let count = self.columns / width;
+        HeldSubtiles::of(source, self.full, ([self.rows, width], count), threads)
     }
 }
 
 impl HeldSubtiles {
-    /// The subtiles of `rows` x `columns` of a tensor, in so many threads of a part.
+    /// So many subtiles of a shape, those of a tensor's first part, in so many threads of a part.
     fn of(
         source: Type<'_>,
         full: &Fragment,
-        [rows, columns]: [i64; 2],
+        (shape, count): ([i64; 2], i64),
         threads: i64,
     ) -> Result<Self, Decline> {
-        let whole = full.shape().get(1).copied().unwrap_or(0);
-        let fragment = subtile_fragment(source, full.shape(), [rows, columns], threads)?;
-        let registers = subtile_registers(full, &fragment, whole / columns)?;
+        let fragment = subtile_fragment(source, full.shape(), shape, threads)?;
+        let registers = subtile_registers(full, &fragment, count)?;
         Ok(Self {
             fragment: Rc::new(fragment),
             registers,
@@ -180,6 +186,7 @@ impl Subtiles {
             rows: stored.rows,
             columns: width,
             slots: stored.slots(stored.rows * width * stored.storage.bytes)?,
+            beside: stored.beside,
             foreign: site.cursor.rings().is_foreign(stored.parts),
             write: write_plan(&held.fragment, &shared)?,
         })
@@ -205,6 +212,7 @@ impl Subtiles {
             rows: stored.rows,
             columns: self.columns,
             slots: stored.slots(stored.rows * self.columns * bytes)?,
+            beside: stored.beside,
             foreign: site.cursor.rings().is_foreign(stored.parts),
             write: Write::Vectors(CopyPlan {
                 width: 1,
@@ -214,7 +222,7 @@ impl Subtiles {
         };
         if planned.place() != self.place() {
             return Err(Decline::new(format!(
-                "expected {:?} (subtiles, rows, slots, foreign), got {:?}",
+                "expected {:?} (subtiles, rows, slots, beside, foreign), got {:?}",
                 planned.place(),
                 self.place()
             )));
@@ -233,8 +241,22 @@ impl Subtiles {
         }
     }
 
-    fn place(&self) -> (i64, i64, Slots, bool) {
-        (self.count, self.rows, self.slots, self.foreign)
+    fn place(&self) -> (i64, i64, Slots, [bool; 2]) {
+        let flags = [self.beside, self.foreign];
+        (self.count, self.rows, self.slots, flags)
+    }
+
+    /// The first row and column of a part.
+    pub(super) fn origin<'c>(
+        &self,
+        emitter: &Emitter<'c>,
+        part: Int<'c>,
+    ) -> PassResult<'c, [Int<'c>; 2]> {
+        let ints = emitter.ints();
+        match self.beside {
+            true => Ok([Int::ZERO, ints.mul(part, self.count * self.columns)?]),
+            false => Ok([ints.mul(part, self.rows)?, Int::ZERO]),
+        }
     }
 
     /// Threads of a part, in a thread group of so many.
@@ -252,7 +274,8 @@ impl Subtiles {
         let source = operands(op).first().map(ValueLike::r#type);
         let source = source.ok_or_else(|| emitter.error("expected a source"))?;
         let threads = self.threads(emitter.threads);
-        HeldSubtiles::of(source, full, [self.rows, self.columns], threads)
+        let shape = [self.rows, self.columns];
+        HeldSubtiles::of(source, full, (shape, self.count), threads)
             .map_err(|decline| emitter.error(decline.to_string()))
     }
 
@@ -310,35 +333,43 @@ fn row_bytes(
     })
 }
 
-/// How many parts of the group hold rows of their own: its warpgroups, where they do.
-fn parts(full: &Fragment, warps: i64) -> i64 {
+/// How many parts of the group hold rows of their own, or columns, and whether it is columns: its warpgroups, where they do.
+fn parts(full: &Fragment, warps: i64) -> (i64, bool) {
     let groups = warps / WARPGROUP_WARPS;
-    let threads = WARPGROUP;
-    let &[rows, _] = full.shape() else {
-        return 1;
+    let &[rows, columns] = full.shape() else {
+        return (1, false);
     };
-    // A thread of each further warpgroup holds the same columns of rows further down.
-    let alone = groups > 1
-        && full.threads() == groups * threads
-        && (0..full.threads()).all(|thread| {
-            (0..full.registers()).all(|register| {
-                let first = full.index(thread % threads, register);
-                let down = thread / threads * (rows / groups);
-                let expected = first.clone().map(|mut at| {
-                    if let Some(row) = at.first_mut() {
-                        *row += down;
-                    }
-                    at
-                });
-                full.index(thread, register) == expected
-                    && first.is_some_and(|at| at.first().is_some_and(|row| *row < rows / groups))
-            })
-        });
-    if alone && rows % groups == 0 {
-        groups
+    let splits = |extent: i64| groups > 1 && extent % groups == 0;
+    if full.threads() != groups * WARPGROUP {
+        (1, false)
+    } else if splits(rows) && has_parts(full, [rows / groups, columns], 0) {
+        (groups, false)
+    } else if splits(columns) && has_parts(full, [rows, columns / groups], 1) {
+        (groups, true)
     } else {
-        1
+        (1, false)
     }
+}
+
+/// Whether each warpgroup holds a part of this shape as the first one does, further along a dimension.
+fn has_parts(full: &Fragment, shape: [i64; 2], dim: usize) -> bool {
+    (0..full.threads()).all(|thread| {
+        (0..full.registers()).all(|register| {
+            let Some(&[row, column]) = full.index(thread % WARPGROUP, register).as_deref() else {
+                return false;
+            };
+            let mut expected = vec![row, column];
+            for ((at, index), extent) in expected.iter_mut().enumerate().zip(shape) {
+                if *index >= extent {
+                    return false;
+                }
+                if at == dim {
+                    *index += thread / WARPGROUP * extent;
+                }
+            }
+            full.index(thread, register) == Some(expected)
+        })
+    })
 }
 
 /// The first subtile of the first part, as its threads hold it.
