@@ -12,6 +12,9 @@ import numpy as np
 
 SUMS = ["none", "own", "apart", "jax", "plain", "weights", "log2"]
 MASKS = ["none", "additive", "boolean", "guarded", "padding", "causal", "triangle", "added_causal", "window", "causal_bias", "jax", "capped", "segments"]
+# Masks by the lengths of sequences, which are data. `_low` hides keys as JAX does, `_guarded` makes rows that see none zero.
+LENGTHS = ["lengths", "lengths_guarded", "lengths_low", "cached", "cached_low", "both_guarded", "both_low", "behind"]
+GUARDED = ["guarded", "lengths_guarded", "both_guarded"]
 
 
 def options(arguments=None):
@@ -23,7 +26,9 @@ def options(arguments=None):
     parser.add_argument("--text", action="store_true", help="write module.mlir alone")
     parser.add_argument("--dtype", choices=["f16", "bf16"], default="f16")
     parser.add_argument("--layout", choices=["bhsd", "bshd"], default="bhsd")
-    parser.add_argument("--mask", choices=MASKS, default="none")
+    parser.add_argument("--mask", choices=MASKS + ["boolean_low"] + LENGTHS, default="none")
+    parser.add_argument("--lengths", default="", help="one a problem of the batch, repeated; --lengths=-1,... where the first is negative")
+    parser.add_argument("--index", choices=["i32", "i64"], default="i32", help="the type of lengths")
     parser.add_argument("--scale", choices=["operands", "scores", "divided"], default="scores")
     parser.add_argument("--divide", choices=["before", "after", "reciprocal"], default="before")
     parser.add_argument("--round", action="store_true", help="scores and weights go through 16 bits, as torch rounds them")
@@ -171,7 +176,7 @@ def module(a):
         body = "%c = arith.constant 1.0 : f32\n    %0 = arith.divf %c, %a0 : f32\n    linalg.yield %0 : f32"
         inverse = m.generic([(total, rows, full[:3], "f32")], full[:3], "f32", body)
         p = each([of(p, "f32"), (inverse, rows, full[:3], "f32")], "f32", "%0 = arith.mulf %a0, %a1 : f32\n    linalg.yield %0 : f32")
-    if a.mask == "guarded":
+    if a.mask in GUARDED:
         body = "%c = arith.constant 0xFFF0000000000000 : f64\n    %0 = arith.extf %a0 : f32 to f64\n    %1 = arith.cmpf oeq, %0, %c : f64\n    linalg.yield %1 : i1"
         bits = each([of(hidden, "f32")], "i1", body)
         every = m.generic([(bits, all_dims(4), full, "i1")], full[:3], "i1", "%0 = arith.andi %a0, %acc : i1\n    linalg.yield %0 : i1", 4, 1, "true")
@@ -230,7 +235,8 @@ def masked(m, a, x, arguments):
         arguments.append(((b, 1, s, k), a.dtype))
         body = f"%0 = arith.extf %a1 : {a.dtype} to f32\n    %1 = arith.addf %a0, %0 : f32\n    linalg.yield %1 : f32"
         x = m.generic([at, ("%arg3", ["d0", "0", "d2", "d3"], (b, 1, s, k), a.dtype)], full, "f32", body)
-    if a.mask in ("boolean", "guarded"):
+    if a.mask in ("boolean", "guarded", "boolean_low"):
+        none = none.replace("0xFF800000", "-2.38197633E+38") if a.mask == "boolean_low" else none
         arguments.append(((s, k), "i1"))
         body = none + "%0 = arith.select %a1, %a0, %none : f32\n    linalg.yield %0 : f32"
         x = m.generic([at, ("%arg3", ["d2", "d3"], (s, k), "i1")], full, "f32", body)
@@ -260,6 +266,8 @@ def masked(m, a, x, arguments):
         arguments += [((b, s), "i32"), ((b, k), "i32")]
         body = none + "%0 = arith.cmpi eq, %a1, %a2 : i32\n    %1 = arith.select %0, %a0, %none : f32\n    linalg.yield %1 : f32"
         x = m.generic([at, ("%arg3", ["d0", "d2"], (b, s), "i32"), ("%arg4", ["d0", "d3"], (b, k), "i32")], full, "f32", body)
+    if a.mask in LENGTHS:
+        x = by_lengths(m, a, at, full, arguments)
     if a.mask == "triangle":
         rows = ", ".join("[" + ", ".join("true" if j <= i else "false" for j in range(k)) + "]" for i in range(s))
         triangle = m.add(f"arith.constant dense<[{rows}]> : {tensor((s, k), 'i1')}")
@@ -270,6 +278,39 @@ def masked(m, a, x, arguments):
         bias = m.generic([], (s, k), "f32", body)
         x = m.generic([at, (bias, ["d2", "d3"], (s, k), "f32")], full, "f32", "%0 = arith.addf %a0, %a1 : f32\n    linalg.yield %0 : f32")
     return x, x
+
+
+def by_lengths(m, a, at, full, arguments):
+    """Scores with a mask that compares indices with lengths, in their type."""
+    t, both = a.index, a.mask.startswith("both")
+    arguments += [((a.batch,), t)] * (2 if both else 1)
+    bits = lambda body, ins=1: m.generic([(f"%arg{3 + n}", ["d0"], (a.batch,), t) for n in range(ins)], (a.batch, a.length, a.keys), "i1",
+                                         f"%i = linalg.index 1 : index\n    %j = linalg.index 2 : index\n    %r = arith.index_cast %i : index to {t}\n"
+                                         f"    %k = arith.index_cast %j : index to {t}\n    " + body + "    linalg.yield %0 : i1")
+    if both:
+        seen = bits(f"%x = arith.cmpi slt, %k, %a0 : {t}\n    %y = arith.cmpi slt, %r, %a1 : {t}\n    %0 = arith.andi %x, %y : i1\n", 2)
+    elif a.mask.startswith("cached"):
+        seen = bits(f"%s = arith.constant {a.length} : {t}\n    %f = arith.subi %a0, %s : {t}\n    %e = arith.addi %r, %f : {t}\n    %0 = arith.cmpi sge, %e, %k : {t}\n")
+    elif a.mask == "behind":
+        seen = bits(f"%0 = arith.cmpi sge, %k, %a0 : {t}\n")
+    else:
+        seen = bits(f"%0 = arith.cmpi slt, %k, %a0 : {t}\n")
+    hidden = "-2.38197633E+38" if a.mask.endswith("low") else "0xFF800000"
+    body = f"%none = arith.constant {hidden} : f32\n    %0 = arith.select %a1, %a0, %none : f32\n    linalg.yield %0 : f32"
+    return m.generic([at, (seen, ["d0", "d2", "d3"], (a.batch, a.length, a.keys), "i1")], full, "f32", body)
+
+
+def seen_by_lengths(a, given, i, j):
+    """The keys that rows see, and what the scores of others are."""
+    n = given[3].astype(np.int64)[:, None, None, None]
+    seen = j < n
+    if a.mask.startswith("both"):
+        seen = seen & (i < given[4].astype(np.int64)[:, None, None, None])
+    elif a.mask.startswith("cached"):
+        seen = j <= i + n - a.length
+    elif a.mask == "behind":
+        seen = j >= n
+    return seen, -2.38e38 if a.mask.endswith("low") else -np.inf
 
 
 def drawn(r, shape):
@@ -290,9 +331,15 @@ def inputs(a, arguments):
     r = np.random.default_rng(a.seed)
     given = [drawn(r, shape) for shape, _ in arguments[:3]]
     for shape, element in arguments[3:]:
+        if a.mask in LENGTHS:
+            # The second tensor has them in another order.
+            own = [int(n) for n in a.lengths.split(",")]
+            own = np.resize(own if len(given) == 3 else own[::-1], shape)
+            given.append(own.astype(np.int32 if element == "i32" else np.int64))
+            continue
         if element == "i1":
             bits = r.random(shape) < (0.2 if a.mask == "padding" else 0.7)
-            if a.mask == "guarded":
+            if a.mask in ("guarded", "boolean_low"):
                 bits[::3] = False
             elif a.mask == "boolean":
                 bits[:, 0] = True
@@ -316,6 +363,8 @@ def expected(a, given):
         x = x + given[3]
     if a.mask in ("boolean", "guarded"):
         x = np.where(given[3], x, -np.inf)
+    if a.mask == "boolean_low":
+        x = np.where(given[3], x, -2.38e38)
     if a.mask == "padding":
         x = np.where(given[3][:, None, None, :], -np.inf, x)
     if a.mask == "capped":
@@ -326,6 +375,9 @@ def expected(a, given):
         x = np.where(j <= i, x, -np.inf)
     if a.mask == "window":
         x = np.where(i - j < a.window, x, -np.inf)
+    if a.mask in LENGTHS:
+        seen, other = seen_by_lengths(a, given, i, j)
+        x = np.where(seen, x, other)
     with np.errstate(invalid="ignore"):
         p = np.exp(x - x.max(-1, keepdims=True))
         p = p / p.sum(-1, keepdims=True)
@@ -335,7 +387,7 @@ def expected(a, given):
             sums = safe + np.log(np.exp(x - safe[..., None]).sum(-1))
         if a.exp2 or a.sums == "log2":
             sums = sums * (np.log2(np.e) if a.sums == "log2" else 1)
-    if a.mask == "guarded":
+    if a.mask in GUARDED:
         p = np.nan_to_num(p)
     o = p @ v
     return o if a.layout == "bhsd" else o.transpose(0, 2, 1, 3), sums

@@ -60,6 +60,8 @@ pub struct Attention<'c> {
     pub terms: Terms,
     /// Tensors that the score reads: its [`Term::Input`]s.
     pub inputs: Vec<Read<'c>>,
+    /// Tensors of integers with one value a problem that it reads: its [`Term::Length`]s.
+    pub lengths: Vec<Read<'c>>,
     /// The keys that rows see, as far as indices say it.
     pub visible: Visible,
     /// The score without what indices say of keys.
@@ -73,10 +75,11 @@ pub struct Attention<'c> {
 }
 
 impl<'c> Attention<'c> {
-    /// The tensors that it reads: queries, keys, values, and those of the score.
+    /// The tensors that it reads: queries, keys, values, those of the score, and lengths.
     pub fn reads(&self) -> impl Iterator<Item = Val<'c>> {
         let own = [&self.queries, &self.keys, &self.values].into_iter();
-        own.chain(&self.inputs).map(|read| read.tensor)
+        let own = own.chain(&self.inputs).chain(&self.lengths);
+        own.map(|read| read.tensor)
     }
 
     /// The tensors that it forms: the result, and the logarithms of sums.
@@ -291,6 +294,13 @@ fn settle<'c>(
     let mut terms = std::mem::take(&mut reader.terms);
     let id = visible::with_infinity(&mut terms, id, reader.extents.rows, reader.extents.keys);
     let (read, exponent) = weights::read(&mut terms, id).map_err(stop)?;
+    // What is written in the place of the program's low number is no logarithm that it would give.
+    let is_low = |term: &Term| *term == Term::Float(visible::HIDDEN.to_bits());
+    let candidates = if terms.any(read.score, true, &is_low) {
+        Vec::new()
+    } else {
+        candidates
+    };
     let sums = sums::settle(
         &mut terms,
         candidates,
@@ -302,7 +312,8 @@ fn settle<'c>(
     let [values] = <[Operand<'c>; 1]>::try_from(product.operands.clone()).map_err(|_| None)?;
     let tensors = [&queries, &keys, &values].map(|operand| operand.read.tensor);
     let element = element_of(tensors, result)?.ok_or_else(|| stop(ONE_TYPE.to_owned()))?;
-    let (mut terms, inputs, score) = compact(&terms, read.score, &reader.inputs);
+    let read_by = [&reader.inputs, &reader.lengths].map(Vec::as_slice);
+    let (mut terms, [inputs, lengths], score) = compact(&terms, read.score, read_by);
     let visible = visible::visible(&terms, score);
     let bare = visible::bare(&mut terms, score);
     Ok(Attention {
@@ -323,6 +334,7 @@ fn settle<'c>(
         },
         terms,
         inputs,
+        lengths,
         visible,
         bare,
         op: product.op,
@@ -344,38 +356,52 @@ fn element_of<'c>(
     Ok(same.then_some(own))
 }
 
+/// Tensors that terms are elements of: inputs, and lengths.
+type Tensors<T> = [T; 2];
+
 /// The terms of a score alone, and the tensors that it reads.
-fn compact<'c>(terms: &Terms, score: Id, inputs: &[Read<'c>]) -> (Terms, Vec<Read<'c>>, Id) {
+fn compact<'c>(
+    terms: &Terms,
+    score: Id,
+    tensors: Tensors<&[Read<'c>]>,
+) -> (Terms, Tensors<Vec<Read<'c>>>, Id) {
     fn copy<'c>(
         from: &Terms,
         id: Id,
-        inputs: &[Read<'c>],
-        to: &mut (Terms, Vec<Read<'c>>),
+        tensors: Tensors<&[Read<'c>]>,
+        to: &mut (Terms, Tensors<Vec<Read<'c>>>),
         known: &mut HashMap<Id, Id>,
     ) -> Id {
         if let Some(own) = known.get(&id) {
             return *own;
         }
         let scalar = from.scalar(id);
+        let read = |at: usize, number: usize, to: &mut Tensors<Vec<Read<'c>>>| {
+            to[at].extend(tensors[at].get(number).cloned());
+            to[at].len().saturating_sub(1)
+        };
         let own = match from.get(id) {
             Term::Input(number) => {
-                let at = to.1.len();
-                to.1.extend(inputs.get(*number).cloned());
-                to.0.add(Term::Input(at), scalar)
+                let number = read(0, *number, &mut to.1);
+                to.0.add(Term::Input(number), scalar)
+            }
+            Term::Length(number) => {
+                let number = read(1, *number, &mut to.1);
+                to.0.add(Term::Length(number), scalar)
             }
             Term::Apply(name, predicate, of) => {
                 let operands: Vec<_> = of
                     .iter()
-                    .map(|id| copy(from, *id, inputs, to, known))
+                    .map(|id| copy(from, *id, tensors, to, known))
                     .collect();
                 to.0.add(Term::Apply(name.clone(), *predicate, operands), scalar)
             }
             Term::Fold(combiner, of) => {
-                let of = copy(from, *of, inputs, to, known);
+                let of = copy(from, *of, tensors, to, known);
                 to.0.add(Term::Fold(*combiner, of), scalar)
             }
             Term::Product(of) => {
-                let of = copy(from, *of, inputs, to, known);
+                let of = copy(from, *of, tensors, to, known);
                 to.0.add(Term::Product(of), scalar)
             }
             other => to.0.add(other.clone(), scalar),
@@ -383,7 +409,7 @@ fn compact<'c>(terms: &Terms, score: Id, inputs: &[Read<'c>]) -> (Terms, Vec<Rea
         known.insert(id, own);
         own
     }
-    let mut to = (Terms::default(), Vec::new());
-    let score = copy(terms, score, inputs, &mut to, &mut HashMap::new());
+    let mut to = (Terms::default(), [Vec::new(), Vec::new()]);
+    let score = copy(terms, score, tensors, &mut to, &mut HashMap::new());
     (to.0, to.1, score)
 }

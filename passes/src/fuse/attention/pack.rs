@@ -116,6 +116,7 @@ impl<'c> Attention<'c> {
             values: of(&self.values)?,
             result: of(&self.result)?,
             inputs: self.inputs.iter().map(of).collect::<Option<_>>()?,
+            lengths: self.lengths.iter().map(of).collect::<Option<_>>()?,
             sums: match &self.sums {
                 None => None,
                 Some(sums) => Some(RowSums {
@@ -125,7 +126,16 @@ impl<'c> Attention<'c> {
             },
             ..self.clone()
         };
+        // Problems of a pack have one length.
+        let mut of_lengths = packed.lengths.iter().flat_map(|own| &own.steps);
+        if of_lengths.any(|step| step.digit.var != Var::Batch) {
+            return None;
+        }
         if rows > 1 {
+            let own = &self.visible;
+            if own.all_where_none || !own.rows.is_empty() {
+                return None;
+            }
             packed.number_rows(pack, self.visible.some(0, rows, extents.keys));
         }
         Some(packed)
@@ -144,10 +154,19 @@ impl<'c> Attention<'c> {
         self.terms = terms;
         self.weights.score = score;
         if !self.visible.is_all() {
-            let edge = |start| vec![Edge { per_row: 0, start }];
+            let of = |edges: &[Edge], start, greatest: usize| {
+                let own = edges.iter().filter(|edge| edge.length.is_some());
+                let own = own.map(|edge| Edge {
+                    per_row: 0,
+                    start: edge.over(0, pack.rows)[greatest],
+                    ..*edge
+                });
+                own.chain([Edge::of(0, start)]).collect()
+            };
             self.visible = Visible {
-                from: edge(from),
-                to: edge(to),
+                from: of(&self.visible.from, from, 0),
+                to: of(&self.visible.to, to, 1),
+                ..Visible::default()
             };
         }
         self.bare = score;

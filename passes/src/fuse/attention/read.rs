@@ -77,6 +77,8 @@ pub struct Reader<'c> {
     pub terms: Terms,
     /// Tensors that terms are elements of.
     pub inputs: Vec<Read<'c>>,
+    /// Tensors of integers with one value a problem that terms are elements of.
+    pub lengths: Vec<Read<'c>>,
     /// The first product.
     pub scores: Option<Product<'c>>,
     /// The second product: `[values]` are its operands.
@@ -133,6 +135,7 @@ impl<'c> Reader<'c> {
         Self {
             terms: Terms::default(),
             inputs: Vec::new(),
+            lengths: Vec::new(),
             scores: None,
             product: None,
             inner: HashSet::new(),
@@ -208,12 +211,22 @@ impl<'c> Reader<'c> {
                 ),
             });
         };
-        let number = self.inputs.iter().position(|own| *own == read);
+        let of_problem = read.steps.iter().all(|step| step.digit.var == Var::Batch);
+        let is_length = of_problem && matches!(scalar, Scalar::Int(32 | 64));
+        let all = match is_length {
+            true => &mut self.lengths,
+            false => &mut self.inputs,
+        };
+        let number = all.iter().position(|own| *own == read);
         let number = number.unwrap_or_else(|| {
-            self.inputs.push(read);
-            self.inputs.len() - 1
+            all.push(read);
+            all.len() - 1
         });
-        Ok(self.terms.add(Term::Input(number), scalar))
+        let term = match is_length {
+            true => Term::Length(number),
+            false => Term::Input(number),
+        };
+        Ok(self.terms.add(term, scalar))
     }
 
     pub(super) fn read(&self, value: Val<'c>, place: &Place) -> Option<Read<'c>> {

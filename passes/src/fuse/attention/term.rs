@@ -28,6 +28,8 @@ pub enum Term {
     Product(Id),
     /// An element of a tensor that is read, by the tensor's number.
     Input(usize),
+    /// An integer that is one value a problem, by its tensor's number among those: the length of a sequence, say.
+    Length(usize),
     /// A row or a key, by its number.
     Index(Var),
     /// A float, by its bits.

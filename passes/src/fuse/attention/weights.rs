@@ -12,6 +12,7 @@ mod log_sum;
 pub use log_sum::{LogSum, log_sum};
 
 use super::term::{Id, Scalar, Term, Terms};
+use super::visible;
 use axe_dialect::Combiner;
 use std::collections::BTreeMap;
 use std::f64::consts::LN_2;
@@ -340,14 +341,14 @@ fn mask(terms: &Terms, id: Id) -> Option<(Id, bool)> {
 /// What is left of a score, with masks, when a positive factor of all that is seen is taken out.
 fn unmasked(terms: &mut Terms, id: Id) -> Option<(Id, f64)> {
     if let Some(&[condition, a, b]) = terms.operands(id, "arith.select") {
-        let hidden = |id| terms.as_float(id) == Some(f64::NEG_INFINITY);
+        let hidden = |id| visible::is_hidden(terms, id);
         let (first, second) = (hidden(a), hidden(b));
+        let none = if first { a } else { b };
         let (inner, factor) = match (first, second) {
             (true, false) => unmasked(terms, b)?,
             (false, true) => unmasked(terms, a)?,
             _ => return None,
         };
-        let none = terms.float(f64::NEG_INFINITY);
         let sides = if first {
             [condition, none, inner]
         } else {

@@ -94,6 +94,9 @@ fn check(found: &Found<'_>) -> Result<(), String> {
     if found.sums.is_some() {
         return Err("the logarithms of its sums are read, too".to_owned());
     }
+    if !found.lengths.is_empty() {
+        return Err("its mask reads the lengths of its sequences".to_owned());
+    }
     if !weights.normalized {
         return Err("its weights are not divided by their sum".to_owned());
     }
@@ -341,8 +344,8 @@ mod tests {
     #[test]
     fn masks_are_all_keys_or_those_up_to_the_query() {
         let to = |per_row, start| Visible {
-            from: Vec::new(),
-            to: vec![Edge { per_row, start }],
+            to: vec![Edge::of(per_row, start)],
+            ..Visible::default()
         };
         let all = Visible::default();
         assert_eq!(seen(&all, [10, 20]), Ok((20, false)));
@@ -355,11 +358,8 @@ mod tests {
         assert!(seen(&to(1, 11), [10, 20]).is_err());
         assert!(seen(&to(-1, 11), [10, 20]).is_err());
         let window = Visible {
-            from: vec![Edge {
-                per_row: 1,
-                start: -5,
-            }],
-            to: Vec::new(),
+            from: vec![Edge::of(1, -5)],
+            ..Visible::default()
         };
         assert!(seen(&window, [10, 20]).is_err());
         assert_eq!(seen(&window, [5, 20]), Ok((20, false)));

@@ -326,7 +326,7 @@ fn asked_splits(
 #[must_use]
 pub fn seen(visible: &Visible, rows: i64, keys: i64) -> (f64, Option<i64>) {
     let causal = match (visible.from.as_slice(), visible.to.as_slice()) {
-        ([], [edge]) if edge.per_row == 1 => Some(edge.start),
+        ([], [edge]) if edge.per_row == 1 && edge.length.is_none() => Some(edge.start),
         _ => None,
     };
     if visible.is_all() || rows < 1 || keys < 1 {
@@ -434,11 +434,8 @@ mod tests {
     #[test]
     fn half_of_the_pairs_are_seen_below_a_diagonal() {
         let causal = Visible {
-            from: Vec::new(),
-            to: vec![Edge {
-                per_row: 1,
-                start: 1,
-            }],
+            to: vec![Edge::of(1, 1)],
+            ..Visible::default()
         };
         let (part, offset) = seen(&causal, 8192, 8192);
         assert!((part - 0.5).abs() < 0.02, "{part}");

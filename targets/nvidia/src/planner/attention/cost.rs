@@ -51,8 +51,8 @@ impl Config {
         let mut blocks = self.blocks(problem);
         if let Some(start) = problem.causal {
             let causal = Visible {
-                from: Vec::new(),
-                to: vec![Edge { per_row: 1, start }],
+                to: vec![Edge::of(1, start)],
+                ..Visible::default()
             };
             let known = known(&causal, self, problem.rows, problem.keys);
             if let Some(all) = known.blocks {

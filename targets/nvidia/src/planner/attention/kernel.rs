@@ -6,6 +6,7 @@
 //! exponentials are formed. examples/kernels/attention.mlir is such a kernel, written by hand.
 
 use super::config::Config;
+use super::lengths::Lengths;
 use super::memory::{Ring, Strides, View};
 use super::parts::Parts as Workspace;
 use super::row::Rows;
@@ -31,12 +32,13 @@ pub(super) struct Tensors {
     pub results: Option<Vec<Strides>>,
 }
 
-/// The kernel's arguments: queries, keys, values, what scores read, and what is stored.
+/// The kernel's arguments: queries, keys, values, what scores read, lengths, and what is stored.
 pub(super) struct Arguments<'c> {
     pub queries: Val<'c>,
     pub keys: Val<'c>,
     pub values: Val<'c>,
     pub inputs: Vec<Val<'c>>,
+    pub lengths: Vec<Val<'c>>,
     pub results: Vec<Val<'c>>,
 }
 
@@ -69,7 +71,7 @@ fn accumulators(consumers: i64, columns: i64) -> axe_layout::Result<Layout> {
 struct Parts<'a, 'c> {
     attention: &'a Attention<'c>,
     config: Config,
-    tiles: Tiles<'a>,
+    tiles: Tiles<'a, 'c>,
     scores: Scores<'a, 'c>,
     /// Columns of a block of scores, of which a lane has two beside each other.
     lanes: &'a Registers,
@@ -160,7 +162,12 @@ pub(super) fn emit<'c>(
     let parts = Parts {
         attention,
         config,
-        tiles: Tiles::new(attention, config, by_problem),
+        tiles: Tiles::new(
+            attention,
+            config,
+            by_problem,
+            Lengths::of(attention, &arguments.lengths),
+        ),
         scores: Scores {
             attention,
             registers: &scores,
@@ -304,6 +311,7 @@ impl<'c> Parts<'_, 'c> {
             batch: tile.batch,
             row: tile.row,
             key: code.times(number, self.config.keys)?,
+            lengths: tile.lengths,
         })
     }
 

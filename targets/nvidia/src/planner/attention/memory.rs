@@ -264,7 +264,7 @@ fn strided<'c>(code: Code<'c>, iters: &[[i64; 2]]) -> PassResult<'c, Layout> {
 }
 
 /// A digit of the number of one of so many problems.
-fn digit<'c>(
+pub(super) fn digit<'c>(
     code: Code<'c>,
     batch: Val<'c>,
     step: &Step,

@@ -2,6 +2,7 @@
 //!
 //! * [`config`]: the problem as data, and configurations; [`cost`]: how long they take;
 //! * [`memory`]: tensors by their strides, and rings in shared memory;
+//! * [`lengths`]: lengths of sequences, which are data;
 //! * [`tiles`]: tiles of rows, and the blocks of keys that their masks leave;
 //! * [`score`]: scores and masks in registers; [`row`]: what is computed of a row's maximum and sum;
 //! * [`kernel`]: the kernel; [`parts`]: its results where keys are split, and the kernel that merges those.
@@ -9,6 +10,7 @@
 pub(super) mod config;
 mod cost;
 mod kernel;
+mod lengths;
 mod memory;
 mod parts;
 mod row;
@@ -241,6 +243,7 @@ pub(super) fn takes(attention: &Attention<'_>, chip: &Chip) -> Result<(), String
             attention.inputs.len()
         ));
     }
+    lengths::checked(attention)?;
     let wide = |read: &&Read<'_>| {
         TensorType::of_value(read.tensor).and_then(|tensor| types::bits(tensor.element)) > Some(32)
     };
@@ -273,13 +276,15 @@ impl<'c> Operators<'c> {
         let [queries, keys, values, rest @ ..] = kernel.arguments.as_slice() else {
             return Err(lost());
         };
-        let inputs = rest.get(..self.attention.inputs.len()).ok_or_else(lost)?;
-        let results = rest.get(inputs.len()..).ok_or_else(lost)?;
+        let (inputs, lengths) = (self.attention.inputs.len(), self.attention.lengths.len());
+        let (inputs, rest) = rest.split_at_checked(inputs).ok_or_else(lost)?;
+        let (lengths, results) = rest.split_at_checked(lengths).ok_or_else(lost)?;
         Ok(Arguments {
             queries: *queries,
             keys: *keys,
             values: *values,
             inputs: inputs.to_vec(),
+            lengths: lengths.to_vec(),
             results: results.to_vec(),
         })
     }
@@ -432,6 +437,7 @@ impl Family for Attentions {
         let Attention {
             element,
             inputs,
+            lengths,
             visible,
             extents,
             depth,
@@ -444,6 +450,10 @@ impl Family for Attentions {
             keys,
             columns,
         } = extents;
+        let lengths = match lengths.len() {
+            0 => "",
+            _ => ", of lengths that it reads",
+        };
         let mask = match (inputs.len(), visible.is_all()) {
             (0, true) => "",
             (0, false) => ", masked by index",
@@ -460,7 +470,7 @@ impl Family for Attentions {
             problems => format!(", {problems} problems packed"),
         };
         format!(
-            "attention of {batch} x {rows} queries to {keys} keys of {depth}, values of {columns}, of {element}{mask}{sums}{pack}"
+            "attention of {batch} x {rows} queries to {keys} keys of {depth}, values of {columns}, of {element}{mask}{lengths}{sums}{pack}"
         )
     }
 
@@ -471,10 +481,18 @@ impl Family for Attentions {
     ) -> PassResult<'c, String> {
         let builder = launch.builder;
         let mut ins = Vec::new();
-        for value in operators.attention.reads() {
+        let attention = &operators.attention;
+        let tensors = attention.reads().count() - attention.lengths.len();
+        for value in attention.reads().take(tensors) {
             let shape = builder.tensor_of(value)?.shape;
             let tensor = launch.frame.resolve(builder, value)?;
             ins.push(operand(builder, tensor, &shape)?);
+        }
+        for own in &attention.lengths {
+            let shape = builder.tensor_of(own.tensor)?.shape;
+            // A row of all: where a problem's lies is the kernel's to say.
+            let all = shape.iter().product();
+            ins.push(launch.frame.operand(builder, own.tensor, &[all])?);
         }
         let mut outs = Vec::new();
         for value in operators.attention.results() {

@@ -1,5 +1,6 @@
 //! Scores in the kernel: the term of a score as the body of a map, with masks by index.
 
+use super::lengths::{OfTile, with_length};
 use super::memory::{Strides, View};
 use axe_dialect::ops;
 use axe_passes::PassResult;
@@ -35,6 +36,7 @@ pub(super) struct Block<'c> {
     pub batch: Val<'c>,
     pub row: Val<'c>,
     pub key: Val<'c>,
+    pub lengths: OfTile<'c>,
 }
 
 /// Which keys of a block are hidden.
@@ -118,6 +120,7 @@ impl<'c> Scores<'_, 'c> {
         }
         let mut body = Body {
             scores: self,
+            lengths: block.lengths,
             origins: HashMap::new(),
             known: HashMap::new(),
         };
@@ -144,6 +147,7 @@ impl<'c> Scores<'_, 'c> {
 /// The body of a map that forms a score.
 struct Body<'a, 'b, 'c> {
     scores: &'a Scores<'b, 'c>,
+    lengths: OfTile<'c>,
     /// What of comparisons is the same for a whole block, and of indices.
     origins: HashMap<Id, Vec<Val<'c>>>,
     known: HashMap<Id, Val<'c>>,
@@ -190,11 +194,12 @@ impl<'c> Body<'_, '_, 'c> {
                       rows,
                       keys,
                       constant,
+                      length,
                   }| {
             let row = code.times(block.row, rows)?;
             let key = code.times(block.key, keys)?;
             let sum = code.add(code.add(row, key)?, code.index(constant)?)?;
-            i32_of(code, sum)
+            i32_of(code, with_length(code, sum, length, &block.lengths)?)
         };
         if let Some(sums) = not_negative(terms, id) {
             let own = sums.into_iter().map(of).collect::<PassResult<_>>()?;
@@ -260,6 +265,10 @@ impl<'c> Body<'_, '_, 'c> {
                 let place = place(code, i64::from(*var == Var::Key))?;
                 let sum = builder.value("arith.addi", &[origin, place], integer(code, 32), &[])?;
                 builder.value("arith.extsi", &[sum], own, &[])
+            }
+            Term::Length(number) => {
+                let own = self.lengths.get(*number).copied().flatten();
+                own.map(|own| own.value).ok_or_else(lost)
             }
             Term::Float(bits) => builder.constant(builder.float(f32, f64::from_bits(*bits))),
             Term::Int(value) => builder.constant(builder.parsed(&format!("{value} : {own}"))?),

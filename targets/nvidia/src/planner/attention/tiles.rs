@@ -1,13 +1,14 @@
 //! What a CTA goes through: tiles of rows of each problem, and the blocks of keys of a tile.
 
 use super::config::Config;
+use super::lengths::{self, Lengths, OfTile, are_even, with_length};
 use crate::planner::problem::count;
 use axe_dialect::RasterOrder;
 use axe_passes::PassResult;
 use axe_passes::build::{Code, layout_error};
 use axe_passes::fuse::attention::Attention;
 use axe_passes::fuse::attention::visible::{Edge, Visible};
-use axe_passes::ir::Val;
+use axe_passes::ir::{Int, Val};
 
 /// Tiles for which the blocks of a mask are counted when the kernel is planned.
 const MOST_COUNTED: i64 = 1 << 16;
@@ -21,6 +22,8 @@ pub(super) struct Tile<'c> {
     pub row: Val<'c>,
     /// The part of its keys; none where it has all.
     pub split: Option<Val<'c>>,
+    /// The lengths of its problem.
+    pub lengths: OfTile<'c>,
 }
 
 /// Blocks of keys that a tile goes through from the last to the first: those before `masked` have keys that rows do not see, then
@@ -57,6 +60,15 @@ const MOST_PEELED: i64 = 1;
 #[must_use]
 pub fn known(visible: &Visible, config: Config, rows: i64, keys: i64) -> Known {
     let below = !visible.from.is_empty();
+    if visible.has_lengths() {
+        let along = visible.to.iter().any(|edge| edge.per_row != 0);
+        return Known {
+            blocks: None,
+            peeled: 0,
+            above: along || !visible.rows.is_empty() || visible.all_where_none,
+            below: below || visible.all_where_none,
+        };
+    }
     let tiles = count(rows, config.rows());
     // A part of a tile's blocks may end anywhere.
     if tiles > MOST_COUNTED || config.splits > 1 {
@@ -92,8 +104,9 @@ pub fn known(visible: &Visible, config: Config, rows: i64, keys: i64) -> Known {
 }
 
 /// The tiles of a problem, and their blocks.
-pub(super) struct Tiles<'a> {
+pub(super) struct Tiles<'a, 'c> {
     visible: &'a Visible,
+    lengths: Vec<Lengths<'c>>,
     config: Config,
     batch: i64,
     rows: i64,
@@ -101,11 +114,17 @@ pub(super) struct Tiles<'a> {
     by_problem: bool,
 }
 
-impl<'a> Tiles<'a> {
-    pub(super) fn new(attention: &'a Attention<'_>, config: Config, by_problem: bool) -> Self {
+impl<'a, 'c> Tiles<'a, 'c> {
+    pub(super) fn new(
+        attention: &'a Attention<'_>,
+        config: Config,
+        by_problem: bool,
+        lengths: Vec<Lengths<'c>>,
+    ) -> Self {
         let extents = attention.extents;
         Self {
             visible: &attention.visible,
+            lengths,
             config,
             batch: extents.batch,
             rows: extents.rows,
@@ -126,7 +145,7 @@ impl<'a> Tiles<'a> {
     }
 
     /// The tile of a problem, or its part, by its number, from the first rows on or from the last.
-    fn tile<'c>(
+    fn tile(
         &self,
         code: Code<'c>,
         batch: Val<'c>,
@@ -142,12 +161,27 @@ impl<'a> Tiles<'a> {
         if backwards {
             tile = code.sub(code.index(self.count() - 1)?, tile)?;
         }
-        let row = code.times(tile, self.config.rows())?;
-        Ok(Tile { batch, row, split })
+        self.at(code, batch, tile, split)
+    }
+
+    /// The tile of a problem, or a part of it, by its place.
+    fn at(
+        &self,
+        code: Code<'c>,
+        batch: Val<'c>,
+        tile: Val<'c>,
+        split: Option<Val<'c>>,
+    ) -> PassResult<'c, Tile<'c>> {
+        Ok(Tile {
+            batch,
+            row: code.times(tile, self.config.rows())?,
+            split,
+            lengths: lengths::load(code, &self.lengths, batch)?,
+        })
     }
 
     /// Goes through the tiles of a CTA.
-    pub(super) fn visit<'c>(
+    pub(super) fn visit(
         &self,
         code: Code<'c>,
         body: impl FnOnce(Code<'c>, Tile<'c>) -> PassResult<'c>,
@@ -155,7 +189,7 @@ impl<'a> Tiles<'a> {
         let tiles = self.count().saturating_mul(self.config.splits);
         let (batch, tiles) = (code.index(self.batch)?, code.index(tiles)?);
         let lost = || layout_error(code.builder.location, "a tile has a problem and rows");
-        if self.visible.is_all() {
+        if self.visible.is_all() || are_even(self.visible) {
             return code.for_tiles(
                 &[batch, tiles],
                 (RasterOrder::Rows, 1),
@@ -176,7 +210,7 @@ impl<'a> Tiles<'a> {
 
     /// Problem after problem, so that their keys and values are read from L2: a long tile and a short one together are as long as
     /// other pairs.
-    fn in_pairs<'c>(
+    fn in_pairs(
         &self,
         code: Code<'c>,
         body: impl FnOnce(Code<'c>, Tile<'c>) -> PassResult<'c>,
@@ -199,9 +233,7 @@ impl<'a> Tiles<'a> {
             let own = code.min(left, code.index(2)?)?;
             code.for_each(own, 1, &[], |code, short, _| {
                 let tile = code.where_at_most([one, short], [pair, last])?;
-                let row = code.times(tile, self.config.rows())?;
-                let split = None;
-                body(code, Tile { batch, row, split })?;
+                body(code, self.at(code, batch, tile, None)?)?;
                 Ok(Vec::new())
             })?;
             Ok(Vec::new())
@@ -210,7 +242,7 @@ impl<'a> Tiles<'a> {
     }
 
     /// Long tiles first, and every other round of the CTAs backwards: each CTA gets long and short ones.
-    fn longest_first<'c>(
+    fn longest_first(
         &self,
         code: Code<'c>,
         [batch, tiles]: [Val<'c>; 2],
@@ -240,7 +272,7 @@ impl<'a> Tiles<'a> {
     }
 
     /// The blocks of a tile.
-    pub(super) fn blocks<'c>(&self, code: Code<'c>, tile: Tile<'c>) -> PassResult<'c, Blocks<'c>> {
+    pub(super) fn blocks(&self, code: Code<'c>, tile: Tile<'c>) -> PassResult<'c, Blocks<'c>> {
         let keys = self.config.keys;
         let one = code.index(1)?;
         if self.visible.is_all() {
@@ -261,6 +293,7 @@ impl<'a> Tiles<'a> {
         }
         let block = code.index(keys)?;
         let [first, end] = self.some(code, tile)?;
+        let [first, end] = self.all_where_none(code, tile, [first, end])?;
         // A tile that sees no key goes through one block, in which all are hidden.
         let end = code.builder.value(
             "arith.maxsi",
@@ -291,7 +324,7 @@ impl<'a> Tiles<'a> {
     }
 
     /// The first and the last block of a tile's part of its blocks; where it has none, that behind all keys, which has zeros.
-    fn part<'c>(
+    fn part(
         &self,
         code: Code<'c>,
         tile: Tile<'c>,
@@ -323,17 +356,17 @@ impl<'a> Tiles<'a> {
     }
 
     /// The keys that some row of a tile sees.
-    fn some<'c>(&self, code: Code<'c>, tile: Tile<'c>) -> PassResult<'c, [Val<'c>; 2]> {
+    fn some(&self, code: Code<'c>, tile: Tile<'c>) -> PassResult<'c, [Val<'c>; 2]> {
         self.edges(code, tile, [false, true])
     }
 
     /// The keys that all rows of a tile see.
-    fn all<'c>(&self, code: Code<'c>, tile: Tile<'c>) -> PassResult<'c, [Val<'c>; 2]> {
+    fn all(&self, code: Code<'c>, tile: Tile<'c>) -> PassResult<'c, [Val<'c>; 2]> {
         self.edges(code, tile, [true, false])
     }
 
     /// Where keys begin and end, of the greatest or the least edges of the tile's rows, within all keys.
-    fn edges<'c>(
+    fn edges(
         &self,
         code: Code<'c>,
         tile: Tile<'c>,
@@ -358,10 +391,61 @@ impl<'a> Tiles<'a> {
                 .builder
                 .value("arith.minsi", &[above, keys], index, &[])?;
         }
+        for edge in &self.visible.rows {
+            let own = self.edge(code, tile, *edge, greatest[1])?;
+            let none = code.builder.ints().less(Int::Value(own), Int::Known(0))?;
+            found[1] = code.choose(none, [zero, found[1]])?;
+        }
         Ok(found)
     }
 
-    fn edge<'c>(
+    /// The keys that a tile goes through: all, where a row that sees none has the same weight for each.
+    fn all_where_none(
+        &self,
+        code: Code<'c>,
+        tile: Tile<'c>,
+        [first, end]: [Val<'c>; 2],
+    ) -> PassResult<'c, [Val<'c>; 2]> {
+        if !self.visible.all_where_none {
+            return Ok([first, end]);
+        }
+        let ints = code.builder.ints();
+        let (zero, keys) = (code.index(0)?, code.index(self.keys)?);
+        let last = code.add(tile.row, code.index(self.config.rows() - 1)?)?;
+        let last = code.min(last, code.index(self.rows - 1)?)?;
+        let mut found = [first, end];
+        // Edges are straight lines: where they do not cross at both ends, they do not between.
+        for row in [tile.row, last] {
+            let own = Tile { row, ..tile };
+            let of = |edges: &[Edge], bound| {
+                let own = edges.iter().map(|edge| self.edge_at(code, own, *edge));
+                own.chain([Ok(bound)]).collect::<PassResult<'c, Vec<_>>>()
+            };
+            let (from, to) = (of(&self.visible.from, zero)?, of(&self.visible.to, keys)?);
+            let mut pairs = Vec::new();
+            for first in from {
+                pairs.extend(to.iter().map(|end| (first, *end)));
+            }
+            for edge in &self.visible.rows {
+                let own = self.edge_at(code, own, *edge)?;
+                pairs.push((zero, code.add(own, code.index(1)?)?));
+            }
+            for (first, end) in pairs {
+                let some = ints.less(Int::Value(first), Int::Value(end))?;
+                found[0] = code.choose(some, [found[0], zero])?;
+                found[1] = code.choose(some, [found[1], keys])?;
+            }
+        }
+        Ok(found)
+    }
+
+    /// An edge at the first row of a tile.
+    fn edge_at(&self, code: Code<'c>, tile: Tile<'c>, edge: Edge) -> PassResult<'c, Val<'c>> {
+        let own = code.add(code.times(tile.row, edge.per_row)?, code.index(edge.start)?)?;
+        with_length(code, own, edge.length, &tile.lengths)
+    }
+
+    fn edge(
         &self,
         code: Code<'c>,
         tile: Tile<'c>,
@@ -371,7 +455,8 @@ impl<'a> Tiles<'a> {
         // The edge of the tile's first row, and by how much the others' is greater or less.
         let [least, most] = edge.over(0, self.config.rows());
         let constant = if greatest { most } else { least };
-        code.add(code.times(tile.row, edge.per_row)?, code.index(constant)?)
+        let own = code.add(code.times(tile.row, edge.per_row)?, code.index(constant)?)?;
+        with_length(code, own, edge.length, &tile.lengths)
     }
 }
 
@@ -405,11 +490,8 @@ mod tests {
 
     fn causal(consumers: i64, keys: i64) -> Known {
         let visible = Visible {
-            from: Vec::new(),
-            to: vec![Edge {
-                per_row: 1,
-                start: 1,
-            }],
+            to: vec![Edge::of(1, 1)],
+            ..Visible::default()
         };
         let config = Config {
             consumers,
@@ -441,10 +523,11 @@ mod tests {
 
     #[test]
     fn a_window_has_masked_blocks_at_both_ends() {
-        let edge = |start| vec![Edge { per_row: 1, start }];
+        let edge = |start| vec![Edge::of(1, start)];
         let window = Visible {
             from: edge(-99),
             to: edge(1),
+            ..Visible::default()
         };
         let config = Config {
             consumers: 2,
