@@ -5,6 +5,7 @@
 //! * [`program`]: kernels as data, and a builder for them;
 //! * [`rules`]: what the documentation forbids;
 //! * [`plan`]: programs for products of any size;
+//! * [`dispatch`]: instructions for operators on tiles whose layouts are given;
 //! * `place`: bytes of SBUF and banks of PSUM for buffers;
 //! * [`walk`]: a program as it executes;
 //! * [`run`]: its values, with every rule that only an execution can break;
@@ -13,6 +14,7 @@
 //! * [`nki`]: its source in both generations of NKI;
 //! * [`kernels`]: the vendor's matrix products, for which times are published.
 
+pub mod dispatch;
 pub mod facts;
 pub mod kernels;
 pub mod nki;
