@@ -188,7 +188,9 @@ impl Walk<'_, '_> {
                 invalid.push(("O5", format!("{}: its index has no value", operand.role)));
                 continue;
             };
-            let found = rules::operand::check_access(operand.view, &access, buffer, &self.indices);
+            let engine = instruction.engine;
+            let found =
+                rules::operand::check_access(operand.view, &access, buffer, &self.indices, engine);
             invalid.extend(
                 found
                     .into_iter()

@@ -17,18 +17,36 @@
 //! let lhs = Region::new(lhs.buffer(), &[512, 256], "S[(4, 128, 256) : (256@F, 1@P, 1@F)]".parse()?);
 //! let rhs = Region::new(rhs.buffer(), &[512, 512], "S[(4, 128, 512) : (512@F, 1@P, 1@F)]".parse()?);
 //! let d = Region::new(d.buffer(), &[256, 512], "S[(2, 128, 512) : (512@F, 1@P, 1@F)]".parse()?);
-//! let bound = dispatch::gemm(&mut b, &d, &lhs, &rhs, [true, false], Accumulate::Auto);
-//! # let _ = bound;
+//! let bound = dispatch::gemm(&mut b, &d, &lhs, &rhs, [true, false], Accumulate::Auto).unwrap();
+//! assert_eq!(bound.to_string(), "lhs stationary: 8 nc_matmul 128x128x512 on tensor");
 //! # Ok::<(), axe_layout::Error>(())
 //! ```
 
+mod access;
+mod choose;
+mod elementwise;
+mod engine;
+mod gemm;
+mod movement;
+mod nest;
+mod partition;
+mod problem;
 mod reason;
+mod reduce;
+mod residue;
+mod staging;
+mod tiles;
+mod valid;
 
 pub use reason::{Declined, Reason};
 
 use crate::plan::graph::Graph;
 use crate::program::{Accumulate, Alu, Builder, Expr};
 use axe_layout::Layout;
+use choose::choose;
+use movement::Transposer;
+use reduce::{Along, Reduced};
+use std::fmt;
 
 /// A tensor in a buffer: where each logical index lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +107,19 @@ pub struct Bound {
     pub counts: Vec<Count>,
 }
 
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.times, self.instruction)
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counts: Vec<String> = self.counts.iter().map(Count::to_string).collect();
+        write!(f, "{}: {}", self.schedule, counts.join(", "))
+    }
+}
+
 /// `d (+)= lhs rhs`: `lhs` is `[M, K]`, `rhs` is `[K, N]`, or the other way round where `transposed`; `d`, `[M, N]`, is in
 /// PSUM.
 ///
@@ -102,8 +133,32 @@ pub fn gemm(
     transposed: [bool; 2],
     accumulate: Accumulate,
 ) -> Result<Bound, Declined> {
-    let _ = (b, d, lhs, rhs, transposed, accumulate);
-    Err(Declined::none("gemm"))
+    let turn = |dims: [usize; 2], turned: bool| if turned { [dims[1], dims[0]] } else { dims };
+    let given = [
+        (d, vec![0, 1]),
+        (lhs, turn([0, 2], transposed[0]).to_vec()),
+        (rhs, turn([2, 1], transposed[1]).to_vec()),
+    ];
+    let schedule = |b: &mut Builder, lhs_is_stationary: bool| {
+        valid::each(&given, 3, &mut |begin, regions| {
+            let [d, lhs, rhs] = regions else {
+                return Ok(());
+            };
+            let accumulate = match begin[2] {
+                0 => accumulate,
+                _ => gemm::later(accumulate),
+            };
+            gemm::products(b, [d, lhs, rhs], transposed, lhs_is_stationary, accumulate)
+        })
+    };
+    choose(
+        b,
+        "gemm",
+        &[
+            ("lhs stationary", &|b| schedule(b, true)),
+            ("rhs stationary", &|b| schedule(b, false)),
+        ],
+    )
 }
 
 /// `d = s`, of the same extents, from any memory to any; a conversion where the types differ.
@@ -111,8 +166,42 @@ pub fn gemm(
 /// # Errors
 /// For each schedule, why the layouts do not allow it.
 pub fn copy(b: &mut Builder, d: &Region, s: &Region) -> Result<Bound, Declined> {
-    let _ = (b, d, s);
-    Err(Declined::none("copy"))
+    let rank = d.shape.len();
+    let given = [(d, (0..rank).collect()), (s, (0..s.shape.len()).collect())];
+    let every = |b: &mut Builder, one: Move<'_>| {
+        valid::each(&given, rank, &mut |_, regions| match regions {
+            [d, s] => one(b, d, s),
+            _ => Ok(()),
+        })
+    };
+    let by = |by: Transposer| {
+        move |b: &mut Builder, d: &Region, s: &Region| movement::by_transposes(b, d, s, by)
+    };
+    let (tensor, vector) = (by(Transposer::Tensor), by(Transposer::Vector));
+    let staged = |then: &'static dyn Fn(&mut Builder, &Region, &Region) -> Result<(), Reason>| {
+        move |b: &mut Builder, d: &Region, s: &Region| movement::from_psum(b, d, s, then)
+    };
+    let turned = staged(&|b, d, s| movement::by_transposes(b, d, s, Transposer::Tensor));
+    let repeated = staged(&|b, d, s| movement::by_ones(b, d, s));
+    choose(
+        b,
+        "copy",
+        &[
+            ("engine copy", &|b| every(b, &movement::by_engine)),
+            ("dma", &|b| every(b, &movement::by_dma)),
+            ("tensor engine transpose", &|b| every(b, &tensor)),
+            ("vector engine transpose", &|b| every(b, &vector)),
+            ("product with ones", &|b| every(b, &movement::by_ones)),
+            ("dma from sbuf", &|b| {
+                every(b, &|b, d, s| movement::through_sbuf(b, d, s, 1))
+            }),
+            ("dma to sbuf", &|b| {
+                every(b, &|b, d, s| movement::through_sbuf(b, d, s, 0))
+            }),
+            ("tensor engine transpose from sbuf", &|b| every(b, &turned)),
+            ("product with ones from sbuf", &|b| every(b, &repeated)),
+        ],
+    )
 }
 
 /// `d = number`.
@@ -120,8 +209,15 @@ pub fn copy(b: &mut Builder, d: &Region, s: &Region) -> Result<Bound, Declined> 
 /// # Errors
 /// For each schedule, why the layout does not allow it.
 pub fn fill(b: &mut Builder, d: &Region, number: f64) -> Result<Bound, Declined> {
-    let _ = (b, d, number);
-    Err(Declined::none("fill"))
+    let rank = d.shape.len();
+    let given = [(d, (0..rank).collect())];
+    let append = |b: &mut Builder| {
+        valid::each(&given, rank, &mut |_, regions| match regions {
+            [d] => elementwise::fill(b, d, number),
+            _ => Ok(()),
+        })
+    };
+    choose(b, "fill", &[("memset", &append)])
 }
 
 /// The outputs of a graph, element by element: input `i` is `sources[i]`, output `i` is `outputs[i]`. The kinds and the
@@ -136,8 +232,38 @@ pub fn map(
     graph: &Graph,
     sources: &[Region],
 ) -> Result<Bound, Declined> {
-    let _ = (b, outputs, graph, sources);
-    Err(Declined::none("map"))
+    let all: Vec<&Region> = outputs.iter().chain(sources).collect();
+    let rank = all
+        .iter()
+        .map(|region| region.shape.len())
+        .max()
+        .unwrap_or(0);
+    let given: Vec<_> = all
+        .iter()
+        .map(|region| (*region, (0..region.shape.len()).collect()))
+        .collect();
+    let append = |b: &mut Builder, staged: bool| {
+        valid::each(&given, rank, &mut |_, regions| {
+            let (outputs, sources) = regions.split_at(outputs.len());
+            match staged {
+                false => elementwise::map(b, outputs, graph, sources),
+                true => {
+                    let sources = staging::sources(b, outputs, sources)?;
+                    elementwise::map(b, outputs, graph, &sources)
+                }
+            }
+        })
+    };
+    choose(
+        b,
+        "map",
+        &[
+            ("engines", &|b| append(b, false)),
+            ("engines, sources brought to the partitions of d", &|b| {
+                append(b, true)
+            }),
+        ],
+    )
 }
 
 /// The reduction of `s` over some of its dimensions; `d` has the others, or extent 1 in those.
@@ -151,8 +277,52 @@ pub fn reduce(
     dims: &[usize],
     op: Alu,
 ) -> Result<Bound, Declined> {
-    let _ = (b, d, s, dims, op);
-    Err(Declined::none("reduce"))
+    let rank = s.shape.len();
+    let kept: Vec<usize> = (0..rank).filter(|dim| !dims.contains(dim)).collect();
+    let own = if d.shape.len() == rank {
+        (0..rank).collect()
+    } else {
+        kept
+    };
+    let given = [(d, own), (s, (0..rank).collect())];
+    let every = |b: &mut Builder, one: &dyn Fn(&mut Builder, Reduced<'_>) -> Result<(), Reason>| {
+        valid::each(&given, rank, &mut |begin, regions| match regions {
+            [_, _]
+                if dims
+                    .iter()
+                    .any(|dim| begin.get(*dim).is_some_and(|at| *at > 0)) =>
+            {
+                Err(Reason::Malformed(
+                    "what is in use of a dimension that is reduced has no layout of one piece"
+                        .into(),
+                ))
+            }
+            [d, s] => one(b, Reduced { d, s, dims, op }),
+            _ => Ok(()),
+        })
+    };
+    let copied = |b: &mut Builder, d: &Region, s: &Region| {
+        copy(b, d, s)
+            .map(|_| ())
+            .map_err(|declined| Reason::Malformed(declined.to_string()))
+    };
+    choose(
+        b,
+        "reduce",
+        &[
+            ("vector engine", &|b| {
+                every(b, &|b, r| r.along_elements(b, Along::Vector))
+            }),
+            ("scalar engine's registers", &|b| {
+                every(b, &|b, r| r.along_elements(b, Along::Scalar))
+            }),
+            ("product with ones", &|b| every(b, &|b, r| r.by_ones(b))),
+            ("gpsimd", &|b| every(b, &|b, r| r.on_gpsimd(b))),
+            ("vector engine, then a copy", &|b| {
+                every(b, &|b, r| r.through_tile(b, &copied))
+            }),
+        ],
+    )
 }
 
 /// Dimension `i` of `d` is dimension `permutation[i]` of `s`. Nothing is moved across partitions unless the layouts demand
@@ -166,6 +336,31 @@ pub fn transpose(
     s: &Region,
     permutation: &[usize],
 ) -> Result<Bound, Declined> {
-    let _ = (b, d, s, permutation);
-    Err(Declined::none("transpose"))
+    let declined = |reason| Declined {
+        operator: "transpose",
+        reasons: vec![("permutation", reason)],
+    };
+    let layout = s
+        .layout
+        .permute_dims(&s.shape, permutation)
+        .map_err(|error| {
+            declined(Reason::Layout {
+                operand: "s",
+                message: error.to_string(),
+            })
+        })?;
+    let permuted = |extents: &[i64]| permutation.iter().map(|dim| extents[*dim]).collect();
+    let turned = Region {
+        shape: permuted(&s.shape),
+        layout,
+        valid: s.valid.as_deref().map(permuted),
+        ..s.clone()
+    };
+    copy(b, d, &turned).map_err(|declined| Declined {
+        operator: "transpose",
+        ..declined
+    })
 }
+
+/// A copy of one box of indices.
+type Move<'a> = &'a dyn Fn(&mut Builder, &Region, &Region) -> Result<(), Reason>;

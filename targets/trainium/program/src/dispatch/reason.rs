@@ -53,7 +53,9 @@ pub enum Reason {
         off: &'static str,
     },
     /// Parts of an operand begin at partitions where none may.
-    #[error("{operand}: parts of {count} partitions begin at {start}, expected a multiple of {step}")]
+    #[error(
+        "{operand}: parts of {count} partitions begin at {start}, expected a multiple of {step}"
+    )]
     Start {
         operand: &'static str,
         count: i64,
@@ -78,15 +80,6 @@ pub struct Declined {
     pub operator: &'static str,
     /// The schedules, and why not.
     pub reasons: Vec<(&'static str, Reason)>,
-}
-
-impl Declined {
-    pub(super) fn none(operator: &'static str) -> Self {
-        Self {
-            operator,
-            reasons: Vec::new(),
-        }
-    }
 }
 
 impl fmt::Display for Declined {

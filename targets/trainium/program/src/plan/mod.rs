@@ -8,7 +8,7 @@ mod operand;
 pub mod relayout;
 pub mod rows;
 mod simplify;
-mod values;
+pub(crate) mod values;
 
 pub use attention::{Attention, Digit, Strided, Tensors, attention_bound};
 pub use matmul::{Blocks, Fused, Lead, Matmul, bound};

@@ -21,7 +21,7 @@ pub(super) const fn stored(dtype: DType) -> DType {
 
 /// Where a tile is in the space.
 #[derive(Clone, Debug)]
-pub(super) struct Area {
+pub(crate) struct Area {
     /// Its first row, and how many.
     pub rows: (Expr, i64),
     /// Its first column, and how many.
@@ -71,7 +71,7 @@ pub(super) fn matrix(tile: &Tile, rows: &(Expr, i64), columns: &(Expr, i64)) -> 
 }
 
 /// The values of a graph on a tile.
-pub(super) struct Values<'a> {
+pub(crate) struct Values<'a> {
     graph: &'a Graph,
     /// The graph's inputs, in HBM.
     inputs: &'a [Tile],

@@ -76,6 +76,16 @@ impl Tile {
 pub struct Builder {
     program: Program,
     open: Vec<Vec<Statement>>,
+    /// The bounds and the step of each index.
+    bounds: Vec<[i64; 3]>,
+}
+
+/// A state of a builder, to return to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark {
+    statements: usize,
+    buffers: usize,
+    indices: usize,
 }
 
 impl Builder {
@@ -92,7 +102,44 @@ impl Builder {
         Self {
             program,
             open: vec![Vec::new()],
+            bounds: Vec::new(),
         }
+    }
+
+    /// The program so far: statements of loops that are open are not in it.
+    #[must_use]
+    pub(crate) const fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// Lower bound, upper bound and step of the loop of each index.
+    pub(crate) fn bounds(&self) -> &[[i64; 3]] {
+        &self.bounds
+    }
+
+    /// Where it stands.
+    pub(crate) fn mark(&self) -> Mark {
+        Mark {
+            statements: self.open.last().map_or(0, Vec::len),
+            buffers: self.program.buffers.len(),
+            indices: self.program.indices.len(),
+        }
+    }
+
+    /// What was appended since, in the loop that is open.
+    pub(crate) fn since(&self, mark: Mark) -> &[Statement] {
+        let open = self.open.last().map_or(&[][..], Vec::as_slice);
+        open.get(mark.statements..).unwrap_or(&[])
+    }
+
+    /// Forgets what was appended since, with its buffers and loops.
+    pub(crate) fn rewind(&mut self, mark: Mark) {
+        if let Some(open) = self.open.last_mut() {
+            open.truncate(mark.statements);
+        }
+        self.program.buffers.truncate(mark.buffers);
+        self.program.indices.truncate(mark.indices);
+        self.bounds.truncate(mark.indices);
     }
 
     /// The program.
@@ -196,6 +243,7 @@ impl Builder {
         fill: impl FnOnce(&mut Self, Expr),
     ) {
         self.program.indices.push(name.into());
+        self.bounds.push([lower, upper, step]);
         let index = self.program.indices.len() - 1;
         self.open.push(Vec::new());
         fill(self, Expr::Index(index));

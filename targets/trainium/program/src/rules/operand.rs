@@ -1,6 +1,7 @@
 //! Rules of every operand: access patterns, start partitions, bounds.
 
 use super::Checker;
+use crate::facts::chip::Engine;
 use crate::facts::memory::{
     FREE_DIMENSIONS, MOST_SIZE, MOST_STEP, PARTITIONS, PSUM_BYTES, SBUF_ELEMENTS, may_start,
     start_step,
@@ -23,7 +24,8 @@ pub(super) fn check(checker: &mut Checker<'_>) {
         }
         // What names no loop is known now; the rest when it is executed.
         if let Some(access) = operand.view.access(buffer, &[]) {
-            found.extend(check_access(operand.view, &access, buffer, &[]));
+            let engine = checker.instruction.engine;
+            found.extend(check_access(operand.view, &access, buffer, &[], engine));
         }
         for (rule, message) in found {
             checker.report(rule, format!("{}: {message}", operand.role));
@@ -102,9 +104,15 @@ fn check_view(view: &View, buffer: &Buffer) -> Found {
     found
 }
 
-/// The rules that depend on where a view is at these loop indices.
+/// The rules that depend on where a view is at these loop indices, for an instruction of an engine.
 #[must_use]
-pub fn check_access(view: &View, access: &Access, buffer: &Buffer, indices: &[i64]) -> Found {
+pub fn check_access(
+    view: &View,
+    access: &Access,
+    buffer: &Buffer,
+    indices: &[i64],
+    engine: Engine,
+) -> Found {
     let mut found = Found::new();
     if let Some((dimension, first, last)) = view.outside(buffer, indices) {
         found.push((
@@ -122,7 +130,8 @@ pub fn check_access(view: &View, access: &Access, buffer: &Buffer, indices: &[i6
     }
     let start = access.partition + buffer.place.map_or(0, |place| place.partition);
     let partitions = view.partitions();
-    if !may_start(start, partitions) {
+    // DMA addresses SBUF as linear memory: it begins at any partition (A1).
+    if engine != Engine::Dma && !may_start(start, partitions) {
         found.push((
             "O2",
             format!(

@@ -1,0 +1,96 @@
+//! Sources brought to where the operator's result is.
+
+use super::movement::tile_like;
+use super::problem::{Given, PLAIN, Problem};
+use super::reason::Reason;
+use super::{Region, copy};
+use crate::program::{Builder, Space};
+use axe_layout::{Axis, Iter, Layout};
+
+/// The sources of a map, each of which lies on the partitions of the first output: those that do not are copied to tiles
+/// that do.
+pub(super) fn sources(
+    b: &mut Builder,
+    outputs: &[Region],
+    sources: &[Region],
+) -> Result<Vec<Region>, Reason> {
+    let Some(d) = outputs.first() else {
+        return Ok(sources.to_vec());
+    };
+    sources.iter().map(|source| staged(b, d, source)).collect()
+}
+
+fn staged(b: &mut Builder, d: &Region, source: &Region) -> Result<Region, Reason> {
+    let wide = widened(b, d, source)?;
+    let given = [(d, "d"), (&wide, "source")].map(|(region, name)| Given {
+        name,
+        region,
+        dims: (0..region.shape.len())
+            .filter(|dim| region.shape[*dim] == d.shape[*dim])
+            .collect(),
+        written: name == "d",
+        follows: name != "d",
+    });
+    if wide.shape.len() != d.shape.len() {
+        return Err(Reason::Malformed(format!(
+            "expected a source of {} dimensions, got {:?}",
+            d.shape.len(),
+            wide.shape
+        )));
+    }
+    let problem = Problem::new(b, &given, &d.shape, PLAIN)?;
+    let same = problem
+        .digits
+        .iter()
+        .all(|digit| digit.steps[0].p == digit.steps[1].p);
+    if same && problem.operands[1].space != Space::Hbm {
+        return Ok(source.clone());
+    }
+    let dtype = problem.operands[1].dtype;
+    let keep = |dim: usize| wide.shape[dim] == d.shape[dim];
+    let tile = tile_like(b, &problem, (0, Space::Sbuf, dtype), &wide.shape, &keep)?;
+    copy(b, &tile, &wide).map_err(|declined| Reason::Malformed(declined.to_string()))?;
+    Ok(tile)
+}
+
+/// The source with the dimensions that it repeats, where those are on partitions of the result.
+fn widened(b: &Builder, d: &Region, source: &Region) -> Result<Region, Reason> {
+    let given = [Given {
+        name: "d",
+        region: d,
+        dims: (0..d.shape.len()).collect(),
+        written: true,
+        follows: false,
+    }];
+    let problem = Problem::new(b, &given, &d.shape, PLAIN)?;
+    let partitioned = |dim: usize| {
+        let mut digits = problem.digits.iter();
+        digits.any(|digit| digit.dim == Some(dim) && digit.steps[0].p != 0)
+    };
+    let refuse = |error: axe_layout::Error| Reason::Layout {
+        operand: "source",
+        message: error.to_string(),
+    };
+    let grouped = source.layout.group(&source.shape).map_err(refuse)?;
+    let (mut iters, mut shape) = (Vec::new(), Vec::new());
+    for (dim, block) in grouped.blocks().enumerate() {
+        let (own, all) = (source.shape[dim], d.shape.get(dim).copied().unwrap_or(1));
+        let repeat = own == 1 && all != 1 && partitioned(dim);
+        match repeat {
+            true => iters.push(Iter::new(all, 0, Axis::M)),
+            false => iters.extend_from_slice(block),
+        }
+        shape.push(if repeat { all } else { own });
+    }
+    let layout = Layout::new(
+        iters,
+        source.layout.replica().iter().copied(),
+        source.layout.offset().clone(),
+        None,
+    );
+    Ok(Region {
+        shape,
+        layout: layout.map_err(refuse)?,
+        ..source.clone()
+    })
+}
