@@ -6,6 +6,7 @@ use crate::facts::dma::START_LATENCY;
 use crate::program::build::Mark;
 use crate::program::{Builder, Instruction, Op, Statement};
 use crate::rules;
+use crate::rules::buffer::check_buffer;
 use crate::time::cost::cost;
 use std::collections::BTreeMap;
 
@@ -66,7 +67,8 @@ fn check(b: &Builder, mark: Mark) -> Result<(), Reason> {
     let Some(chip) = b.program().chip() else {
         return Err(Reason::Malformed(format!("no chip '{}'", b.program().chip)));
     };
-    let mut found = None;
+    let buffers = b.buffers_since(mark).iter();
+    let mut found = buffers.flat_map(|buffer| check_buffer(buffer, chip)).next();
     each(b.since(mark), 1, &mut |instruction, _| {
         if found.is_none() {
             let broken = rules::check_instruction(b.program(), chip, instruction);

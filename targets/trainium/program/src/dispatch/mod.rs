@@ -242,15 +242,24 @@ pub fn map(
         .iter()
         .map(|region| (*region, (0..region.shape.len()).collect()))
         .collect();
-    let append = |b: &mut Builder, staged: bool| {
+    let every = |b: &mut Builder, staged: Staged| {
         valid::each(&given, rank, &mut |_, regions| {
             let (outputs, sources) = regions.split_at(outputs.len());
+            let tiles = match staged {
+                Staged::Outputs => staging::outputs(b, outputs, sources)?,
+                _ => outputs.to_vec(),
+            };
+            let sources = match staged {
+                Staged::Nothing => sources.to_vec(),
+                _ => staging::sources(b, &tiles, sources)?,
+            };
+            elementwise::map(b, &tiles, graph, &sources)?;
             match staged {
-                false => elementwise::map(b, outputs, graph, sources),
-                true => {
-                    let sources = staging::sources(b, outputs, sources)?;
-                    elementwise::map(b, outputs, graph, &sources)
-                }
+                Staged::Outputs => outputs
+                    .iter()
+                    .zip(&tiles)
+                    .try_for_each(|(d, tile)| copied(b, d, tile)),
+                _ => Ok(()),
             }
         })
     };
@@ -258,12 +267,31 @@ pub fn map(
         b,
         "map",
         &[
-            ("engines", &|b| append(b, false)),
-            ("engines, sources brought to the partitions of d", &|b| {
-                append(b, true)
+            ("engines", &|b| every(b, Staged::Nothing)),
+            ("engines, sources copied to the partitions of d", &|b| {
+                every(b, Staged::Sources)
+            }),
+            ("engines, in tiles that are copied to d", &|b| {
+                every(b, Staged::Outputs)
             }),
         ],
     )
+}
+
+/// What of a map is in tiles of its own.
+#[derive(Clone, Copy)]
+enum Staged {
+    Nothing,
+    Sources,
+    Outputs,
+}
+
+/// [`copy`] as a part of a schedule.
+fn copied(b: &mut Builder, d: &Region, s: &Region) -> Result<(), Reason> {
+    match copy(b, d, s) {
+        Ok(_) => Ok(()),
+        Err(declined) => Err(Reason::Part(Box::new(declined))),
+    }
 }
 
 /// The reduction of `s` over some of its dimensions; `d` has the others, or extent 1 in those.
@@ -301,11 +329,6 @@ pub fn reduce(
             _ => Ok(()),
         })
     };
-    let copied = |b: &mut Builder, d: &Region, s: &Region| {
-        copy(b, d, s)
-            .map(|_| ())
-            .map_err(|declined| Reason::Malformed(declined.to_string()))
-    };
     choose(
         b,
         "reduce",
@@ -316,7 +339,9 @@ pub fn reduce(
             ("scalar engine's registers", &|b| {
                 every(b, &|b, r| r.along_elements(b, Along::Scalar))
             }),
-            ("product with ones", &|b| every(b, &|b, r| r.by_ones(b))),
+            ("product with ones", &|b| {
+                every(b, &|b, r| r.by_ones(b, &copied))
+            }),
             ("gpsimd", &|b| every(b, &|b, r| r.on_gpsimd(b))),
             ("vector engine, then a copy", &|b| {
                 every(b, &|b, r| r.through_tile(b, &copied))

@@ -237,7 +237,8 @@ pub(super) fn tile_like(
     let (mut iters, mut stride) = (Vec::new(), 1i64);
     let (mut low, mut high) = (0i64, 0i64);
     for digit in kept.iter().rev() {
-        let p = digit.steps[operand].p;
+        let sign = if digit.falls { -1 } else { 1 };
+        let p = sign * digit.steps[operand].p;
         if p == 0 {
             iters.push(Iter::new(digit.extent, stride, elements()));
             stride = stride.saturating_mul(digit.extent);

@@ -24,6 +24,8 @@ pub(super) struct Digit {
     pub extent: i64,
     /// For each operand, how far it moves.
     pub steps: Vec<Step>,
+    /// Whether it counts down the index.
+    pub falls: bool,
 }
 
 /// An operand, where the index is 0.
@@ -149,6 +151,7 @@ impl Problem {
                 dim: Some(dim),
                 extent: size,
                 steps,
+                falls: false,
             });
             rest /= size;
         }
@@ -167,6 +170,7 @@ impl Problem {
                 dim: None,
                 extent: iter.extent,
                 steps,
+                falls: false,
             });
         }
     }
@@ -203,6 +207,7 @@ impl Problem {
                 operand.free = operand.free.clone().plus(step.f * last);
                 (step.p, step.f) = (-step.p, -step.f);
             }
+            digit.falls = true;
         }
     }
 

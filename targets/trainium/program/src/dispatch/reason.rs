@@ -68,6 +68,9 @@ pub enum Reason {
         operand: &'static str,
         message: String,
     },
+    /// An operator that the schedule is made of is declined.
+    #[error(transparent)]
+    Part(Box<Declined>),
     /// What the schedule would append breaks a rule.
     #[error("{0}")]
     Rule(Violation),

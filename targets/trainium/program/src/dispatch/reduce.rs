@@ -8,8 +8,10 @@ use super::reason::Reason;
 use super::tiles::Tiles;
 use super::{Region, engine, gemm};
 use crate::facts::chip::Engine;
+use crate::facts::memory::PSUM_BYTES;
 use crate::program::{Accumulate, Alu, Builder, Function, Op, Reduction, Space, View};
 use axe_package::DType;
+use std::ops::Range;
 
 const D: usize = 0;
 const S: usize = 1;
@@ -153,7 +155,7 @@ impl Reduced<'_> {
     }
 
     /// Along partitions, as a product with ones; elements are added in PSUM.
-    pub fn by_ones(&self, b: &mut Builder) -> Result<(), Reason> {
+    pub fn by_ones(&self, b: &mut Builder, then: Then<'_>) -> Result<(), Reason> {
         if self.op != Alu::Add {
             return Err(Reason::Malformed("a product adds".into()));
         }
@@ -165,18 +167,78 @@ impl Reduced<'_> {
                 true
             })?;
             by_engine(b, &tile, self.s)?;
-            return Reduced { s: &tile, ..*self }.by_ones(b);
+            return Reduced { s: &tile, ..*self }.by_ones(b, then);
         }
+        let short = self.short()?;
+        let d = &problem.operands[D];
+        let direct = d.space == Space::Psum && d.dtype == DType::F32;
+        let shape = short.shape.clone();
+        let keep = |dim: usize| !self.dims.contains(&dim);
+        let mark = b.mark();
+        let sums = match direct {
+            true => short.clone(),
+            false => tile_like(b, &problem, (D, Space::Psum, DType::F32), &shape, &keep)?,
+        };
+        if b.program().buffers[sums.buffer].bytes() > PSUM_BYTES {
+            b.rewind(mark);
+            let halves = self.halves()?;
+            return halves
+                .iter()
+                .try_for_each(|(d, s)| Reduced { d, s, ..*self }.by_ones(b, then));
+        }
+        self.products(b, &problem, &sums)?;
+        match direct {
+            true => Ok(()),
+            false => then(b, &short, &sums),
+        }
+    }
+
+    /// Two of it, of the largest dimension that is left.
+    fn halves(&self) -> Result<Vec<(Region, Region)>, Reason> {
+        let refuse = |error: axe_layout::Error| Reason::Layout {
+            operand: "s",
+            message: error.to_string(),
+        };
+        let kept = self.kept();
+        let short = self.short()?;
+        let largest = (0..kept.len()).max_by_key(|at| short.shape[*at]);
+        let at = largest.filter(|at| short.shape[*at] > 1);
+        let at = at.ok_or_else(|| Reason::Malformed("one index does not fit PSUM".into()))?;
+        let extent = short.shape[at];
+        let part = |region: &Region, dim: usize, range: Range<i64>| {
+            let mut ranges: Vec<Range<i64>> =
+                region.shape.iter().map(|extent| 0..*extent).collect();
+            ranges[dim] = range;
+            let layout = region
+                .layout
+                .slice(&region.shape, &ranges)
+                .map_err(refuse)?;
+            Ok(Region {
+                shape: ranges.iter().map(|range| range.end - range.start).collect(),
+                layout,
+                ..region.clone()
+            })
+        };
+        let half = |range: Range<i64>| {
+            Ok((
+                part(&short, at, range.clone())?,
+                part(self.s, kept[at], range)?,
+            ))
+        };
+        [0..extent / 2, extent / 2..extent]
+            .into_iter()
+            .map(half)
+            .collect()
+    }
+
+    /// `sums = ones s`, in PSUM.
+    fn products(&self, b: &mut Builder, problem: &Problem, sums: &Region) -> Result<(), Reason> {
         let (kept, reduced): (i64, i64) = (self.size(&self.kept()), self.size(self.dims));
-        let mut ones = tile_like(
-            b,
-            &problem,
-            (S, Space::Sbuf, operand.dtype),
-            &[1, reduced],
-            &|dim| self.dims.contains(&dim),
-        )?;
+        let dtype = problem.operands[S].dtype;
+        let ones = tile_like(b, problem, (S, Space::Sbuf, dtype), &[1, reduced], &|dim| {
+            self.dims.contains(&dim)
+        })?;
         engine::fill(b, whole(b, ones.buffer), 1.0);
-        ones.shape = vec![1, reduced];
         let order: Vec<usize> = self.sorted_dims().into_iter().chain(self.kept()).collect();
         let turned = self.s.layout.permute_dims(&self.s.shape, &order);
         let turned = turned.map_err(|error| Reason::Malformed(error.to_string()))?;
@@ -184,15 +246,6 @@ impl Reduced<'_> {
             shape: vec![reduced, kept],
             layout: turned,
             ..self.s.clone()
-        };
-        let short = self.short()?;
-        let d = &problem.operands[D];
-        let direct = d.space == Space::Psum && d.dtype == DType::F32;
-        let shape = short.shape.clone();
-        let keep = |dim: usize| !self.dims.contains(&dim);
-        let sums = match direct {
-            true => short.clone(),
-            false => tile_like(b, &problem, (D, Space::Psum, DType::F32), &shape, &keep)?,
         };
         let matrix = Region {
             shape: vec![1, kept],
@@ -206,10 +259,7 @@ impl Reduced<'_> {
             let second = gemm::products(b, operands, turns, false, Accumulate::Never);
             second.map_err(|_| first)?;
         }
-        match direct {
-            true => Ok(()),
-            false => by_engine(b, &short, &sums),
-        }
+        Ok(())
     }
 
     fn sorted_dims(&self) -> Vec<usize> {
@@ -251,11 +301,7 @@ impl Reduced<'_> {
     }
 
     /// Through a tile that lies as `s` does, where `d` lies elsewhere; `then` copies it.
-    pub fn through_tile(
-        &self,
-        b: &mut Builder,
-        then: &dyn Fn(&mut Builder, &Region, &Region) -> Result<(), Reason>,
-    ) -> Result<(), Reason> {
+    pub fn through_tile(&self, b: &mut Builder, then: Then<'_>) -> Result<(), Reason> {
         let problem = self.problem(b)?;
         let short = self.short()?;
         let keep = |dim: usize| !self.dims.contains(&dim);
@@ -271,6 +317,9 @@ impl Reduced<'_> {
         then(b, &short, &tile)
     }
 }
+
+/// What copies a result to where it belongs.
+type Then<'a> = &'a dyn Fn(&mut Builder, &Region, &Region) -> Result<(), Reason>;
 
 /// All of a buffer on chip.
 fn whole(b: &Builder, buffer: usize) -> View {

@@ -3,9 +3,53 @@
 use super::movement::tile_like;
 use super::problem::{Given, PLAIN, Problem};
 use super::reason::Reason;
-use super::{Region, copy};
+use super::residue::Residue;
+use super::{Region, copied};
+use crate::facts::memory::{PARTITIONS, start_step};
 use crate::program::{Builder, Space};
 use axe_layout::{Axis, Iter, Layout};
+
+/// Whether an operand begins at a partition where an instruction may.
+fn begins(b: &Builder, problem: &Problem, at: usize) -> bool {
+    let start = Residue::of(&problem.operands[at].partition, PARTITIONS, b.bounds());
+    start.is_multiple(start_step(1))
+}
+
+/// A tile for each output, that lies as it does, or in its place as the first source on chip that has its shape.
+///
+/// # Errors
+/// No operand of the shape is on chip.
+pub(super) fn outputs(
+    b: &mut Builder,
+    outputs: &[Region],
+    sources: &[Region],
+) -> Result<Vec<Region>, Reason> {
+    let tiles = outputs.iter().map(|d| {
+        let on_chip = |region: &&Region| {
+            let buffer = b.program().buffers.get(region.buffer);
+            buffer.is_some_and(|buffer| buffer.space.has_partitions())
+        };
+        let like = std::iter::once(d)
+            .chain(sources.iter().filter(|s| s.shape == d.shape))
+            .find(on_chip);
+        let like = like.ok_or(Reason::Memory {
+            operand: "d",
+            expected: "sbuf or psum",
+            got: Space::Hbm,
+        })?;
+        let given = [Given {
+            name: "d",
+            region: like,
+            dims: (0..like.shape.len()).collect(),
+            written: false,
+            follows: false,
+        }];
+        let problem = Problem::new(b, &given, &like.shape, PLAIN)?;
+        let dtype = b.program().buffers[d.buffer].dtype;
+        tile_like(b, &problem, (0, Space::Sbuf, dtype), &d.shape, &|_| true)
+    });
+    tiles.collect()
+}
 
 /// The sources of a map, each of which lies on the partitions of the first output: those that do not are copied to tiles
 /// that do.
@@ -22,15 +66,6 @@ pub(super) fn sources(
 
 fn staged(b: &mut Builder, d: &Region, source: &Region) -> Result<Region, Reason> {
     let wide = widened(b, d, source)?;
-    let given = [(d, "d"), (&wide, "source")].map(|(region, name)| Given {
-        name,
-        region,
-        dims: (0..region.shape.len())
-            .filter(|dim| region.shape[*dim] == d.shape[*dim])
-            .collect(),
-        written: name == "d",
-        follows: name != "d",
-    });
     if wide.shape.len() != d.shape.len() {
         return Err(Reason::Malformed(format!(
             "expected a source of {} dimensions, got {:?}",
@@ -38,18 +73,25 @@ fn staged(b: &mut Builder, d: &Region, source: &Region) -> Result<Region, Reason
             wide.shape
         )));
     }
+    let given = [(d, "d"), (&wide, "source")].map(|(region, name)| Given {
+        name,
+        region,
+        dims: (0..region.shape.len()).collect(),
+        written: name == "d",
+        follows: name != "d",
+    });
     let problem = Problem::new(b, &given, &d.shape, PLAIN)?;
     let same = problem
         .digits
         .iter()
         .all(|digit| digit.steps[0].p == digit.steps[1].p);
-    if same && problem.operands[1].space != Space::Hbm {
+    if same && problem.operands[1].space != Space::Hbm && begins(b, &problem, 1) {
         return Ok(source.clone());
     }
     let dtype = problem.operands[1].dtype;
     let keep = |dim: usize| wide.shape[dim] == d.shape[dim];
     let tile = tile_like(b, &problem, (0, Space::Sbuf, dtype), &wide.shape, &keep)?;
-    copy(b, &tile, &wide).map_err(|declined| Reason::Malformed(declined.to_string()))?;
+    copied(b, &tile, &wide)?;
     Ok(tile)
 }
 

@@ -7,16 +7,15 @@ use std::ops::Range;
 /// A region, and the operator's dimension that each of its own is.
 pub(super) type Given<'a> = (&'a Region, Vec<usize>);
 
+/// An operator on a box: where the box begins, and the parts of the regions.
+pub(super) type One<'a> = dyn FnMut(&[i64], &[Region]) -> Result<(), Reason> + 'a;
+
 /// Calls `one` with the regions of each box of what is in use, and where the box begins in the operator's dimensions; the
 /// last dimension goes fastest.
 ///
 /// # Errors
 /// Regions that do not have the same in use, and what `one` says.
-pub(super) fn each(
-    given: &[Given<'_>],
-    rank: usize,
-    one: &mut dyn FnMut(&[i64], &[Region]) -> Result<(), Reason>,
-) -> Result<(), Reason> {
+pub(super) fn each(given: &[Given<'_>], rank: usize, one: &mut One<'_>) -> Result<(), Reason> {
     let whole = |region: &Region| region.extents() == region.shape.as_slice();
     if given.iter().all(|(region, _)| whole(region)) {
         let regions: Vec<Region> = given.iter().map(|(region, _)| (*region).clone()).collect();

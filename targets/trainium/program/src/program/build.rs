@@ -132,6 +132,11 @@ impl Builder {
         open.get(mark.statements..).unwrap_or(&[])
     }
 
+    /// The buffers that were made since.
+    pub(crate) fn buffers_since(&self, mark: Mark) -> &[Buffer] {
+        self.program.buffers.get(mark.buffers..).unwrap_or(&[])
+    }
+
     /// Forgets what was appended since, with its buffers and loops.
     pub(crate) fn rewind(&mut self, mark: Mark) {
         if let Some(open) = self.open.last_mut() {

@@ -26,7 +26,7 @@ rules! {
     "B4", "A1", "a tile in PSUM fits the 16 KiB of a partition, all its copies together";
     "B5", "ISA", "elements are 8, 16 or 32 bits wide";
     "O1", "A1", "an operand has 1 to 128 partitions, consecutive ones, counted by its first dimension alone";
-    "O2", "A1", "an operand begins at a multiple of 32 (up to 32 partitions), 64 (up to 64) or 128 (more)";
+    "O2", "A1", "an operand of an engine begins at a multiple of 32 (up to 32 partitions), 64 (up to 64) or 128 (more); DMA begins anywhere";
     "O3", "A1, AP", "an access pattern has up to 4 free dimensions of up to 65535, with steps that fit 16 bits";
     "O4", "A1", "an operand has up to 65536 elements in SBUF, 16 KiB in PSUM, a partition";
     "O5", "AP", "an access stays inside its tensor";
