@@ -26,6 +26,8 @@ pub enum Verdict {
 pub struct Judged {
     /// For each target.
     pub verdicts: Vec<Verdict>,
+    /// What stock MLIR makes of it.
+    pub want: Vec<Tensor>,
     /// Whether the tolerance of some result is so wide that a wrong one could pass.
     pub weak: bool,
 }
@@ -51,6 +53,7 @@ pub fn judge(sample: &Sample, targets: &[String]) -> Result<Judged, String> {
     Ok(Judged {
         verdicts: targets.iter().map(run).collect(),
         weak: is_weak(sample, &want),
+        want,
     })
 }
 
@@ -117,6 +120,12 @@ fn compared(sample: &Sample, got: &[Tensor], want: &[Tensor]) -> Result<(), Stri
             let (want, got) = (describe(want), describe(got));
             return Err(format!("result {at}: expected {want}, got {got}"));
         }
+        let norm = distance(got, want);
+        if let Some(most) = sample.norm.filter(|most| norm > *most) {
+            return Err(format!(
+                "result {at}: a norm error of {norm:.2e}, over {most}"
+            ));
+        }
         let tolerance = tolerance(*expected);
         let wrong: Vec<_> = differing(got, want, tolerance);
         if let Some((first, want_value, got_value)) = wrong.first() {
@@ -130,9 +139,24 @@ fn compared(sample: &Sample, got: &[Tensor], want: &[Tensor]) -> Result<(), Stri
     Ok(())
 }
 
+/// The norm of the difference of two tensors, by that of the second; of what is finite in both.
+fn distance(got: &Tensor, want: &Tensor) -> f64 {
+    let (mut apart, mut whole) = (0.0_f64, 0.0_f64);
+    for (got, want) in got.iter_f64().zip(want.iter_f64()) {
+        if got.is_finite() && want.is_finite() {
+            apart += (got - want).powi(2);
+            whole += want.powi(2);
+        }
+    }
+    match whole {
+        0.0 => apart.sqrt(),
+        whole => (apart / whole).sqrt(),
+    }
+}
+
 /// How far a result may be from stock MLIR's: each is as far from the truth as the sample says, and the last
 /// place of an estimate is a guess.
-fn tolerance((error, bound): (f64, f64)) -> f64 {
+pub fn tolerance((error, bound): (f64, f64)) -> f64 {
     match error {
         0.0 => 0.0,
         error => 3.0 * error + 1e-9 * bound.min(1.0),

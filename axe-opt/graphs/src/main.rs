@@ -4,8 +4,10 @@
 //! a bound of how far two right implementations may be apart, and that bound is what results are held to.
 
 mod element;
+mod fused;
 mod graph;
 mod judge;
+mod keep;
 mod moves;
 mod products;
 mod sample;
@@ -18,7 +20,7 @@ use clap::Parser;
 use judge::{Judged, Verdict, judge};
 use rayon::prelude::*;
 use sample::sample;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Run random linalg graphs on stock MLIR, the CPU target and the simulator, and compare
 #[derive(Parser)]
@@ -35,6 +37,14 @@ struct Arguments {
     /// Write the module of each graph that is wrong to DIR/SEED.mlir, its messages first
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Programs that are to become one kernel or two instead: products with maps, masks, reductions and other
+    /// products behind them, attention
+    #[arg(long)]
+    fused: bool,
+    /// Write packages for the last chip of the targets, arguments, and what stock MLIR makes of them, with DIR/list.txt
+    /// for `axe-run batch`
+    #[arg(long, value_name = "DIR")]
+    packages: Option<PathBuf>,
     /// Print the module of the first seed and stop
     #[arg(long)]
     print: bool,
@@ -46,7 +56,7 @@ struct Arguments {
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
     if arguments.print {
-        print!("{}", sample(arguments.seed).module);
+        print!("{}", sample(arguments.seed, arguments.fused).module);
         return Ok(());
     }
     axe_compile::set_recovery(axe_compile::Recovery::Crashes);
@@ -69,9 +79,12 @@ fn main() -> Result<()> {
                 .lines()
                 .map(|l| format!("// {l}\n"))
                 .collect();
-            let text = notes + &sample(*seed).module;
+            let text = notes + &sample(*seed, arguments.fused).module;
             std::fs::write(folder.join(format!("{seed}.mlir")), text)?;
         }
+    }
+    if let Some(folder) = &arguments.packages {
+        keep_all(&arguments, folder, &all)?;
     }
     summary(&arguments, &all);
     println!("{} graphs, {wrong} wrong", all.len());
@@ -81,11 +94,33 @@ fn main() -> Result<()> {
     Ok(())
 }
 
+/// Writes what a GPU is to run, and the list of it.
+fn keep_all(
+    arguments: &Arguments,
+    folder: &Path,
+    all: &[(u64, Result<Judged, String>)],
+) -> Result<()> {
+    let chip = arguments.targets.iter().rfind(|target| *target != "cpu");
+    let Some(chip) = chip else {
+        bail!("expected a chip among the targets, for which packages are made");
+    };
+    let mut list = String::new();
+    for (seed, judged) in all {
+        if let Ok(judged) = judged {
+            let sample = sample(*seed, arguments.fused);
+            list += &keep::keep(folder, *seed, &sample, &judged.want, chip)?;
+            list.push('\n');
+        }
+    }
+    std::fs::write(folder.join("list.txt"), list)?;
+    Ok(())
+}
+
 fn one(arguments: &Arguments, seed: u64) -> Result<Judged, String> {
     if arguments.verbose {
         eprintln!("graph {seed}");
     }
-    judge(&sample(seed), &arguments.targets)
+    judge(&sample(seed, arguments.fused), &arguments.targets)
 }
 
 /// What is wrong with a graph, for each target.

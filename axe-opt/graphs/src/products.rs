@@ -18,11 +18,15 @@ const TYPES: [(Element, Element); 9] = [
 ];
 
 /// The loops of a product: `[batch,] m, n, k`.
-struct Shape {
-    batch: Option<i64>,
-    m: i64,
-    n: i64,
-    k: i64,
+pub struct Shape {
+    /// Products of a batch.
+    pub batch: Option<i64>,
+    /// Rows.
+    pub m: i64,
+    /// Columns.
+    pub n: i64,
+    /// The depth.
+    pub k: i64,
 }
 
 impl Graph<'_> {
@@ -128,7 +132,8 @@ impl Graph<'_> {
         self.input_of(element, &all, open)
     }
 
-    fn contracted(
+    /// The product of operands, the last two dimensions of which are exchanged where `flips` says so.
+    pub fn contracted(
         &mut self,
         a: &Value,
         b: &Value,

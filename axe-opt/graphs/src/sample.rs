@@ -12,24 +12,21 @@ pub struct Sample {
     pub inputs: Vec<Tensor>,
     /// For each result, how far two right implementations may be apart, and the largest magnitude.
     pub results: Vec<(f64, f64)>,
+    /// How far a result may be from another right one, as a part of it, by the norms of both.
+    pub norm: Option<f64>,
 }
 
-/// The graph of a seed.
-pub fn sample(seed: u64) -> Sample {
+/// Of programs that round to 16 bits a few times.
+const NORM: f64 = 0.02;
+
+/// The graph of a seed; `fused`: one that is to become few kernels.
+pub fn sample(seed: u64, fused: bool) -> Sample {
     let mut random = Random::new(seed);
     let mut graph = Graph::new(&mut random);
-    let mut values = vec![first(&mut graph)];
-    for _ in 0..graph.random.below(3) {
-        let next = stage(&mut graph, &values);
-        values.push(next);
-    }
-    let last = values.pop();
-    let mut results: Vec<Value> = last.into_iter().collect();
-    if graph.random.once_in(5)
-        && let Some(other) = values.pop()
-    {
-        results.push(other);
-    }
+    let results = match fused {
+        true => graph.fused(),
+        false => staged(&mut graph),
+    };
     Sample {
         module: graph.module(&results),
         inputs: graph
@@ -41,7 +38,25 @@ pub fn sample(seed: u64) -> Sample {
             .iter()
             .map(|value| (value.error, value.bound))
             .collect(),
+        norm: fused.then_some(NORM),
     }
+}
+
+/// A value that goes through some stages; sometimes one on its way as a second result.
+fn staged(graph: &mut Graph<'_>) -> Vec<Value> {
+    let mut values = vec![first(graph)];
+    for _ in 0..graph.random.below(3) {
+        let next = stage(graph, &values);
+        values.push(next);
+    }
+    let last = values.pop();
+    let mut results: Vec<Value> = last.into_iter().collect();
+    if graph.random.once_in(5)
+        && let Some(other) = values.pop()
+    {
+        results.push(other);
+    }
+    results
 }
 
 /// What a graph begins with: never an argument, which a result would be the same memory as.

@@ -80,6 +80,57 @@ impl Body {
         self.emit(&text, to, x.bound.min(to.limit()), error)
     }
 
+    /// The number of the iteration along a loop.
+    pub fn index(&mut self, dim: usize) -> Scalar {
+        self.emit(
+            &format!("linalg.index {dim} : index"),
+            Element::Index,
+            0.0,
+            0.0,
+        )
+    }
+
+    /// An index and some more.
+    pub fn plus(&mut self, x: &Scalar, more: i64) -> Scalar {
+        let more = self.constant(more as f64, Element::Index);
+        self.binary("arith.addi", x, &more, 0.0, 0.0)
+    }
+
+    /// `arith.cmpi` of integers.
+    pub fn compare(&mut self, predicate: &str, a: &Scalar, b: &Scalar) -> Scalar {
+        let name = a.element.name();
+        let text = format!("arith.cmpi {predicate}, {}, {} : {name}", a.name, b.name);
+        self.emit(&text, Element::I1, 1.0, 0.0)
+    }
+
+    /// Whether an index is at most a number.
+    pub fn at_most(&mut self, x: &Scalar, most: i64) -> Scalar {
+        let most = self.constant(most as f64, Element::Index);
+        self.compare("ule", x, &most)
+    }
+
+    /// A float where a bit says so, else the least one.
+    pub fn seen(&mut self, bit: &Scalar, x: &Scalar) -> Scalar {
+        let name = x.element.name();
+        let bits = match x.element {
+            Element::F16 => "0xFC00",
+            Element::BF16 => "0xFF80",
+            Element::F64 => "0xFFF0000000000000",
+            _ => "0xFF800000",
+        };
+        let least = self.emit(
+            &format!("arith.constant {bits} : {name}"),
+            x.element,
+            x.bound,
+            0.0,
+        );
+        let text = format!(
+            "arith.select {}, {}, {} : {name}",
+            bit.name, x.name, least.name
+        );
+        self.emit(&text, x.element, x.bound, x.error)
+    }
+
     /// `a + b` of floats.
     pub fn addf(&mut self, a: &Scalar, b: &Scalar) -> Scalar {
         self.sum("arith.addf", a, b)

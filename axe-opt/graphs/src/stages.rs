@@ -45,7 +45,7 @@ impl Graph<'_> {
     }
 
     /// What an elementwise operation over the shape of a value makes.
-    fn like(&self, value: &Value, element: Element) -> Made {
+    pub fn like(&self, value: &Value, element: Element) -> Made {
         Made {
             map: (0..value.shape.len()).map(Some).collect(),
             shape: value.shape.clone(),
@@ -375,9 +375,13 @@ impl Graph<'_> {
             )
         });
         let sums = self.rows_of(&powers, "arith.addf");
+        let count = value.shape.last().copied().unwrap_or(1) as f64;
         self.with_rows(&powers, &sums, |body, x, sum| {
             let mut quotient = body.divf(x, sum, 1.0);
             quotient.bound = 1.0;
+            // All terms are positive: the sum is as near as each of them, but for its roundings.
+            let element = x.element;
+            quotient.error = 2.0 * x.error + count * element.roundoff() + element.approximation();
             quotient
         })
     }

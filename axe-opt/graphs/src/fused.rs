@@ -1,0 +1,263 @@
+//! Programs that are to become one kernel or two: products with what people fuse into them, chains of products, attention.
+
+use crate::element::Element;
+use crate::graph::{Graph, Operand, Value};
+use crate::products::Shape;
+use crate::scalar::{Body, Scalar};
+use Element::{BF16, F16, F32, I1};
+
+/// How a mask says what is seen.
+enum Mask {
+    /// Columns up to the row's number and some more.
+    Causal(i64),
+    /// As many columns before that one, too.
+    Window(i64),
+    /// A tensor of bits.
+    Bits(Value),
+    /// A tensor that is added.
+    Added(Value),
+}
+
+impl Graph<'_> {
+    /// The results of a program.
+    pub fn fused(&mut self) -> Vec<Value> {
+        let kind = self.random.below(5);
+        // The others have extents that are known.
+        self.open &= kind > 2;
+        match kind {
+            0 => self.attention(),
+            1 => self.chain(),
+            2 => self.masked_rows(),
+            _ => self.product_and_rows(),
+        }
+    }
+
+    /// A product, elementwise steps, and often what a reduction makes of its rows as a second result.
+    fn product_and_rows(&mut self) -> Vec<Value> {
+        let product = self.product(None);
+        if product.shape.is_empty() {
+            return vec![product];
+        }
+        let made = self.elementwise(&product);
+        let mut results = vec![made];
+        if results[0].shape.len() == 2 && self.random.once_in(2) {
+            let last = results[0].clone();
+            results.push(self.rows_of_any(&last));
+        } else if self.random.once_in(3) {
+            results.push(product);
+        }
+        results
+    }
+
+    /// A reduction of rows that is right in every element type.
+    fn rows_of_any(&mut self, value: &Value) -> Value {
+        let op = match value.element {
+            element if element.is_float() => "arith.maximumf",
+            I1 => "arith.ori",
+            _ => "arith.maxsi",
+        };
+        self.reduce(value, &[value.shape.len() - 1], op)
+    }
+
+    /// `f(x a) b`, with a residual.
+    fn chain(&mut self) -> Vec<Value> {
+        let element = self.random.pick(&[F16, BF16]);
+        let m = self.random.pick(&[16, 33, 64, 80]);
+        let [k, n] = [0; 2].map(|_| self.random.pick(&[16, 24, 48, 64, 100]));
+        let x = self.input_of(element, &[m, k], false);
+        let first = self.multiplied_by(&x, n);
+        let made = self.elementwise(&first);
+        let hidden = self.small_cast(&made, element);
+        let second = self.multiplied_by(&hidden, k);
+        if second.shape != x.shape {
+            return vec![self.small_cast(&second, element)];
+        }
+        let residual = Operand::plain(&x);
+        let made = self.like(&second, F32);
+        let sum = self.generic(
+            2,
+            &[Operand::plain(&second), residual],
+            &made,
+            |body, scalars, _, _| {
+                let x = body.cast(&scalars[1], F32);
+                body.addf(&scalars[0], &x)
+            },
+        );
+        vec![self.small_cast(&sum, element)]
+    }
+
+    /// `value w^T` with sums in f32.
+    fn multiplied_by(&mut self, value: &Value, n: i64) -> Value {
+        let (m, k) = (value.shape[0], value.shape[1]);
+        let weights = self.input_of(value.element, &[n, k], false);
+        let shape = Shape {
+            batch: None,
+            m,
+            n,
+            k,
+        };
+        self.contracted(value, &weights, &shape, [false, true], F32, false)
+    }
+
+    /// The value in 16 bits, at a magnitude that keeps the next product's error small.
+    fn small_cast(&mut self, value: &Value, to: Element) -> Value {
+        let made = self.like(value, to);
+        let rank = value.shape.len();
+        self.generic(
+            rank,
+            &[Operand::plain(value)],
+            &made,
+            |body, scalars, _, _| {
+                let x = match scalars[0].element.is_float() {
+                    true => scalars[0].clone(),
+                    false => body.cast(&scalars[0], F32),
+                };
+                let x = body.tamed(&x, 4.0);
+                body.cast(&x, to)
+            },
+        )
+    }
+
+    /// Softmax or a norm of masked rows.
+    fn masked_rows(&mut self) -> Vec<Value> {
+        let element = self.random.pick(&[F16, BF16, F32]);
+        let shape = [
+            self.random.pick(&[2, 17, 40]),
+            self.random.pick(&[8, 65, 128, 200, 1000]),
+        ];
+        let x = self.input_of(element, &shape, false);
+        let mask = self.mask(&shape);
+        let x = self.cast(&x, F32);
+        let masked = self.masked(&x, mask);
+        let rows = self.softmax(&masked);
+        vec![self.cast(&rows, element)]
+    }
+
+    /// `softmax(scale q k^T + mask) v` of a batch, as front ends write it.
+    fn attention(&mut self) -> Vec<Value> {
+        let element = self.random.pick(&[F16, BF16]);
+        let batch = self.random.pick(&[1, 2, 3]);
+        let (rows, keys) = (
+            self.random.pick(&[1, 5, 17, 64, 70]),
+            self.random.pick(&[9, 33, 64, 100, 130]),
+        );
+        let width = self.random.pick(&[16, 32, 64, 80]);
+        let q = self.input_of(element, &[batch, rows, width], false);
+        let [k, v] = [0; 2].map(|_| self.input_of(element, &[batch, keys, width], false));
+        let shape = |[m, n, k]: [i64; 3]| Shape {
+            batch: Some(batch),
+            m,
+            n,
+            k,
+        };
+        let named = self.random.once_in(2);
+        let scores = self.contracted(
+            &q,
+            &k,
+            &shape([rows, keys, width]),
+            [false, true],
+            F32,
+            !named,
+        );
+        let made = self.like(&scores, F32);
+        let scaled = self.generic(
+            3,
+            &[Operand::plain(&scores)],
+            &made,
+            |body, scalars, _, _| body.tamed(&scalars[0], 8.0),
+        );
+        let masked = match self.random.once_in(3) {
+            true => scaled,
+            false => {
+                let mask = self.mask(&[batch, rows, keys]);
+                self.masked(&scaled, mask)
+            }
+        };
+        let weights = self.softmax(&masked);
+        let weights = self.cast(&weights, element);
+        let (width, keys) = (v.shape[2], v.shape[1]);
+        let context = self.contracted(
+            &weights,
+            &v,
+            &shape([rows, width, keys]),
+            [false, false],
+            F32,
+            false,
+        );
+        // Weights are positive, and their sum is 1: rounded ones are as far from it as each of them.
+        let error = v.bound * (weights.error.min(1.0) + 2.0 * element.roundoff());
+        let context = Value {
+            error: error + keys as f64 * F32.roundoff() * v.bound,
+            bound: v.bound * 1.01,
+            ..context
+        };
+        vec![self.cast(&context, element)]
+    }
+
+    fn mask(&mut self, shape: &[i64]) -> Mask {
+        let tail = shape[shape.len() - 2..].to_vec();
+        match self.random.below(4) {
+            0 => Mask::Causal(self.random.pick(&[0, 0, 3])),
+            1 => Mask::Window(self.random.pick(&[1, 7, 40])),
+            2 => {
+                let bits = self.input_of(I1, &tail, false);
+                Mask::Bits(bits)
+            }
+            _ => Mask::Added(self.input_of(F32, &tail, false)),
+        }
+    }
+
+    /// A value where its mask lets it be seen, else the least one. Each row sees its first columns.
+    fn masked(&mut self, value: &Value, mask: Mask) -> Value {
+        let (made, rank) = (self.like(value, value.element), value.shape.len());
+        let tail = |mask: &Value| Operand {
+            value: mask.clone(),
+            map: vec![Some(rank - 2), Some(rank - 1)],
+        };
+        let mut operands = vec![Operand::plain(value)];
+        operands.extend(match &mask {
+            Mask::Bits(value) | Mask::Added(value) => Some(tail(value)),
+            Mask::Causal(_) | Mask::Window(_) => None,
+        });
+        self.generic(rank, &operands, &made, |body, scalars, _, _| {
+            let x = &scalars[0];
+            match mask {
+                Mask::Added(_) => body.addf(x, &scalars[1]),
+                Mask::Bits(_) => {
+                    // The first column is always seen, so that no row is without one.
+                    let column = body.index(rank - 1);
+                    let first = body.at_most(&column, 0);
+                    let seen = body.binary("arith.ori", &scalars[1], &first, 1.0, 0.0);
+                    body.seen(&seen, x)
+                }
+                Mask::Causal(more) => {
+                    let seen = not_behind(body, rank, more);
+                    body.seen(&seen, x)
+                }
+                Mask::Window(width) => {
+                    let seen = not_behind(body, rank, width);
+                    let column = body.index(rank - 1);
+                    let first = body.at_most(&column, 0);
+                    let near = not_before(body, rank, width);
+                    let near = body.binary("arith.ori", &near, &first, 1.0, 0.0);
+                    let seen = body.binary("arith.andi", &seen, &near, 1.0, 0.0);
+                    body.seen(&seen, x)
+                }
+            }
+        })
+    }
+}
+
+/// Whether the column is at most the row and some more.
+fn not_behind(body: &mut Body, rank: usize, more: i64) -> Scalar {
+    let (row, column) = (body.index(rank - 2), body.index(rank - 1));
+    let last = body.plus(&row, more);
+    body.compare("ule", &column, &last)
+}
+
+/// Whether the row is at most the column and some more.
+fn not_before(body: &mut Body, rank: usize, more: i64) -> Scalar {
+    let (row, column) = (body.index(rank - 2), body.index(rank - 1));
+    let last = body.plus(&column, more);
+    body.compare("ule", &row, &last)
+}
