@@ -1,6 +1,6 @@
 //! A function whose operators become kernels.
 
-use super::attention::{Attention, Declined, Found};
+use super::attention::{Attention, Found};
 use super::frame::Frame;
 use super::group::Group;
 use super::groups::Groups;
@@ -15,7 +15,7 @@ use axe_dialect::ops;
 use melior::ir::ValueLike;
 use melior::ir::attribute::StringAttribute;
 use melior::ir::operation::OperationLike;
-use melior::ir::{BlockRef, OperationRef};
+use melior::ir::{BlockRef, Location, OperationRef};
 use mlir_sys as sys;
 use std::collections::{HashMap, HashSet};
 
@@ -36,8 +36,8 @@ pub trait Kernels<'c> {
     /// Why there is none, for people.
     fn takes(&self, attention: &Attention<'c>) -> Result<(), String>;
 
-    /// Says why operators that look like attention are planned one by one.
-    fn declined(&self, declined: &Declined<'c>);
+    /// Whether what is decided is printed, beside the remarks.
+    fn explains(&self) -> bool;
 
     /// Adds the kernels of a group, and launches them at the builder's place.
     ///
@@ -154,7 +154,8 @@ fn plan_function<'c>(
     // Operators were rewritten, and what read them reads others.
     let found = attention(&ops);
     for declined in &found.declined {
-        kernels.declined(declined);
+        let message = format!("no attention in one kernel: {}", declined.why);
+        missed(kernels, declined.location, ("attention", &message));
     }
     launch(&mut frame, &ops, &found, kernels, refused)?;
     if refused.left {
@@ -187,6 +188,9 @@ fn launch<'c>(
                 continue;
             };
             builder.location = first.location();
+            for apart in &group.apart {
+                missed(kernels, apart.location, ("fusion", &apart.why));
+            }
             if let Err(why) = kernels.plan(frame, &builder, &group, &outputs) {
                 refused.refuse(&group.owned, why);
             }
@@ -196,6 +200,14 @@ fn launch<'c>(
         }
     }
     Ok(())
+}
+
+/// Says why something was not done.
+fn missed<'c>(kernels: &impl Kernels<'c>, location: Location<'c>, (name, message): (&str, &str)) {
+    remark::emit(location, Kind::Missed, CATEGORY, name, "", message);
+    if kernels.explains() {
+        eprintln!("plan {location}: {message}");
+    }
 }
 
 /// Whether an operation becomes part of a kernel, or a kernel of its own.

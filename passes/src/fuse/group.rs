@@ -1,5 +1,6 @@
 //! A group: operators that become one kernel, and how they lie in its space.
 
+use super::apart::Apart;
 use super::attention::Attention;
 use super::operators::{bases, is_reshape, is_widening, splat};
 use super::space::{Kind, Place, Size, place_of, source};
@@ -44,7 +45,11 @@ pub struct Group<'c> {
     pub attention: Option<Rc<Attention<'c>>>,
     /// Where its launch goes.
     pub position: Position,
+    /// The groups that it reads and is no part of, and why.
+    pub apart: Vec<Apart<'c>>,
     pub(super) sealed: bool,
+    /// What reads one of its values outside of it, where that sealed it.
+    pub(super) sealed_by: Option<Op<'c>>,
 }
 
 impl<'c> Group<'c> {
@@ -58,8 +63,24 @@ impl<'c> Group<'c> {
             owned: Vec::new(),
             attention: None,
             position: (0, 0),
+            apart: Vec::new(),
             sealed: false,
+            sealed_by: None,
         }
+    }
+
+    /// Whether tensors of a size are elements, rows or columns of the space.
+    pub(super) fn has_size(&self, size: Size) -> bool {
+        let columns = self.columns;
+        size == self.total
+            || columns.and_then(|columns| self.total.rows(columns)) == Some(size)
+            || (!size.dynamic && Some(size.known) == columns)
+    }
+
+    /// Whether a value can be had in the kernel.
+    pub(super) fn has(&self, value: Val<'c>) -> bool {
+        let kinds = [Kind::Full, Kind::Row, Kind::Column];
+        kinds.into_iter().any(|kind| self.clone().pull(value, kind))
     }
 
     fn owns(&self, value: Val<'c>) -> bool {

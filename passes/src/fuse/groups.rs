@@ -6,6 +6,7 @@
 //! fills, reshapes and conversions to a wider type cost nothing in registers: they are formed again in every
 //! group that reads them, and become a kernel only for a reader that cannot.
 
+use super::apart::Apart;
 use super::attention::{Attention, Found};
 use super::group::{Group, Root};
 use super::nest::{Nest, Start, is_nest};
@@ -24,6 +25,8 @@ pub(super) struct Groups<'c> {
     owner: HashMap<usize, usize>,
     /// Values that something outside the groups reads.
     wanted: HashSet<usize>,
+    /// The operation that is taken up.
+    reader: Option<Op<'c>>,
 }
 
 impl<'c> Groups<'c> {
@@ -32,6 +35,7 @@ impl<'c> Groups<'c> {
     pub(super) fn of(ops: &[Op<'c>], found: &Found<'c>, left: &impl Fn(Op<'c>) -> bool) -> Self {
         let mut groups = Self::default();
         for (number, &op) in ops.iter().enumerate() {
+            groups.reader = Some(op);
             if let Some(attention) = found.of_result(op) {
                 groups.attention(op, attention, number);
             } else if found.is_formed_later(op) {
@@ -117,8 +121,21 @@ impl<'c> Groups<'c> {
             return self.single(op, number);
         }
         group.position = (number, usize::MAX);
+        group.apart = self.apart(op);
         self.add(group.clone());
         self.place(self.groups.len() - 1, group, op, number);
+    }
+
+    /// Why an operator that begins a group is apart from those that it reads.
+    fn apart(&self, op: Op<'c>) -> Vec<Apart<'c>> {
+        let read = operands(op).into_iter().flat_map(bases);
+        let mut read: Vec<_> = read
+            .filter_map(|base| self.owner.get(&identity(base)).copied())
+            .collect();
+        read.sort_unstable();
+        read.dedup();
+        let groups = read.into_iter().filter_map(|at| self.groups.get(at));
+        groups.filter_map(|group| Apart::new(op, group)).collect()
     }
 
     fn is_product(&self, at: usize) -> bool {
@@ -163,6 +180,7 @@ impl<'c> Groups<'c> {
         }
         group.formed.insert((identity(*result), Kind::Full));
         group.owned.push(op);
+        group.apart = self.apart(op);
         group.position = (number, usize::MAX);
         self.add(group.clone());
         self.place(self.groups.len() - 1, group, op, number);
@@ -180,6 +198,7 @@ impl<'c> Groups<'c> {
             .map(|operand| (operand, Kind::Full))
             .collect();
         group.owned.push(op);
+        group.apart = self.apart(op);
         group.sealed = true;
         group.position = (number, usize::MAX);
         self.add(group.clone());
@@ -241,8 +260,10 @@ impl<'c> Groups<'c> {
     /// Sees to it that a value is stored before operation `number`.
     fn provide(&mut self, value: Val<'c>, number: usize) {
         if let Some(owner) = self.owner.get(&identity(value)) {
-            if let Some(group) = self.groups.get_mut(*owner) {
-                group.sealed = true;
+            if let Some(group) = self.groups.get_mut(*owner)
+                && !group.sealed
+            {
+                (group.sealed, group.sealed_by) = (true, self.reader);
             }
             return;
         }

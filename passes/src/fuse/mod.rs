@@ -2,7 +2,7 @@
 //!
 //! * [`operators`]: what a kernel can do with an operator;
 //! * [`space`]: how tensors lie in the matrix that a kernel works on;
-//! * [`group`], `groups`: which operators share a kernel;
+//! * [`group`], `groups`: which operators share a kernel; [`apart`]: why others do not;
 //! * [`fusion`]: a group, read: what its kernel takes, forms and gives;
 //! * [`attention`]: products of weights that are formed of products;
 //! * [`fold`]: what is summed up over a streamed dimension, and how parts of it are merged;
@@ -12,6 +12,7 @@
 //!
 //! Nothing here knows a target: a target's planner gives each group its kernel, in a closure of [`function::plan`].
 
+pub mod apart;
 pub mod arguments;
 pub mod attention;
 pub mod evaluate;

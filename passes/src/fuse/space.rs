@@ -38,6 +38,14 @@ impl Size {
         (known > 0).then_some(Self { dynamic, known })
     }
 
+    /// How many elements, for people.
+    pub(super) fn described(self) -> String {
+        match self.dynamic {
+            true => format!("? x {}", self.known),
+            false => self.known.to_string(),
+        }
+    }
+
     /// The number of rows when there are `columns` columns.
     pub fn rows(self, columns: i64) -> Option<Self> {
         (columns > 0 && self.known % columns == 0).then(|| Self {

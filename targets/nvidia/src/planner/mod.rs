@@ -38,7 +38,7 @@ use attention::Attentions;
 use axe_dialect::ops;
 use axe_package::{Key, TunedDb};
 use axe_passes::PassResult;
-use axe_passes::fuse::attention::{Attention, Declined};
+use axe_passes::fuse::attention::Attention;
 use axe_passes::fuse::frame::Frame;
 use axe_passes::fuse::function::{self, Kernels};
 use axe_passes::fuse::group::{Group, Root};
@@ -47,8 +47,7 @@ use axe_passes::fuse::operators::is_product;
 use axe_passes::ir::value::name;
 use axe_passes::ir::{Builder, Op, Val, walk};
 use axe_passes::registry::PassContext;
-use axe_passes::remark::{self, Kind};
-use choose::{CATEGORY, tuned};
+use choose::tuned;
 use family::{Choosing, Family, plan};
 use gemm::Gemms;
 use gemm::product::Gemm;
@@ -105,13 +104,8 @@ impl<'c> Kernels<'c> for Planner {
         attention::takes(attention, self.chip)
     }
 
-    fn declined(&self, declined: &Declined<'c>) {
-        let Declined { location, why } = declined;
-        let message = format!("no attention in one kernel: {why}");
-        remark::emit(*location, Kind::Missed, CATEGORY, "attention", "", &message);
-        if self.explain {
-            eprintln!("plan {location}: {message}");
-        }
+    fn explains(&self) -> bool {
+        self.explain
     }
 
     fn plan(

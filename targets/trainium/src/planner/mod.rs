@@ -13,7 +13,7 @@ mod single;
 
 use crate::write;
 use axe_dialect::ops;
-use axe_passes::fuse::attention::{Attention, Declined};
+use axe_passes::fuse::attention::Attention;
 use axe_passes::fuse::frame::{Frame, Out};
 use axe_passes::fuse::function::{self, Kernels};
 use axe_passes::fuse::fusion::Fusion;
@@ -23,7 +23,6 @@ use axe_passes::fuse::space::{Kind, Size};
 use axe_passes::ir::value::{defining, name};
 use axe_passes::ir::{Builder, Op, Val, walk};
 use axe_passes::registry::PassContext;
-use axe_passes::remark;
 use axe_passes::{PassError, PassResult};
 use axe_trn::facts::chip::Chip;
 use axe_trn::plan::rows;
@@ -32,8 +31,6 @@ use melior::ir::OperationRef;
 use melior::ir::operation::OperationLike;
 use read::Reader;
 
-/// The category of the planner's remarks.
-const CATEGORY: &str = "axe-plan";
 /// Most columns of a space that nothing ties to rows: transfers have full rate long before.
 const MOST_COLUMNS: i64 = 4096;
 
@@ -85,20 +82,8 @@ impl<'c> Kernels<'c> for Planner {
         self.takes_attention(found)
     }
 
-    fn declined(&self, declined: &Declined<'c>) {
-        let Declined { location, why } = declined;
-        let message = format!("no attention in one kernel: {why}");
-        remark::emit(
-            *location,
-            remark::Kind::Missed,
-            CATEGORY,
-            "attention",
-            "",
-            &message,
-        );
-        if self.explain {
-            eprintln!("plan {location}: {message}");
-        }
+    fn explains(&self) -> bool {
+        self.explain
     }
 
     fn plan(
