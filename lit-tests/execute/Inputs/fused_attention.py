@@ -10,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
+# Pages of a cache for each that is read.
+PAGES = 2
 SUMS = ["none", "own", "apart", "jax", "plain", "weights", "log2"]
 MASKS = ["none", "additive", "boolean", "guarded", "padding", "causal", "triangle", "added_causal", "window", "causal_bias", "jax", "capped", "segments"]
 # Masks by the lengths of sequences, which are data. `_low` hides keys as JAX does, `_guarded` makes rows that see none zero.
@@ -20,7 +22,7 @@ GUARDED = ["guarded", "lengths_guarded", "both_guarded"]
 def options(arguments=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
-    for name, default in dict(batch=1, length=0, keys=0, heads=1, kv_heads=0, dim=64, values=0, window=20, seed=7).items():
+    for name, default in dict(batch=1, length=0, keys=0, heads=1, kv_heads=0, dim=64, values=0, window=20, seed=7, page=0).items():
         parser.add_argument("--" + name.replace("_", "-"), type=int, default=default)
     parser.add_argument("--draw", type=int)
     parser.add_argument("--text", action="store_true", help="write module.mlir alone")
@@ -105,7 +107,9 @@ def module(a):
     operands = []
     for number, (heads, length, dim) in enumerate([(h, s, d), (a.kv_heads, k, d), (a.kv_heads, k, v)]):
         value, shape = f"%arg{number}", (b, heads, length, dim)
-        if a.layout == "bshd":
+        if number and a.page:
+            value = of_pages(m, a, number, (heads, length, dim), arguments)
+        elif a.layout == "bshd":
             out = m.add(f"tensor.empty() : {tensor(shape, t)}")
             value = m.add(f"linalg.transpose ins({value} : {tensor(stored(heads, length, dim), t)}) outs({out} : {tensor(shape, t)}) permutation = [0, 2, 1, 3]")
         if number and group > 1:
@@ -198,12 +202,38 @@ def module(a):
     if a.layout == "bshd":
         out = m.add(f"tensor.empty() : {tensor(result, t)}")
         o = m.add(f"linalg.transpose ins({o} : {tensor(o_shape, t)}) outs({out} : {tensor(result, t)}) permutation = [0, 2, 1, 3]")
+    if a.page:
+        arguments.append(((b, k // a.page), a.index))
+        m.lines = [line.replace("%table", f"%arg{len(arguments) - 1}") for line in m.lines]
     given = ", ".join(f"%arg{at}: {tensor(*argument)}" for at, argument in enumerate(arguments))
     lines = "\n".join(m.lines)
     types, values = tensor(result, t), o
     if sums:
         types, values = f"{types}, {tensor(full[:3], 'f32')}", f"{values}, {sums}"
     return f"func.func @main({given}) -> ({types}) {{\n{lines}\n  return {values} : {types}\n}}\n", arguments
+
+
+def of_pages(m, a, number, sizes, arguments):
+    """Keys or values of pages that a table numbers, as `cache[table]` reads them: [pages, page, heads, dim] or [pages, heads, page, dim]."""
+    (heads, length, dim), t, bshd = sizes, a.dtype, a.layout == "bshd"
+    count = PAGES * a.batch * length // a.page
+    cache = (count, a.page, heads, dim) if bshd else (count, heads, a.page, dim)
+    arguments[number] = (cache, t)
+    pages = length // a.page
+    wide = (a.batch, pages, *cache[1:]) if bshd else (a.batch, heads, pages, a.page, dim)
+    kept = [2, 3, 4] if bshd else [1, 3, 4]
+    body = "".join(f"%x{at} = linalg.index {at} : index\n    " for at in kept)
+    body += f"%z = arith.constant 0 : {a.index}\n    %n = arith.constant {count} : {a.index}\n    %w = arith.addi %a0, %n : {a.index}\n    %l = arith.cmpi slt, %a0, %z : {a.index}\n"
+    body += f"    %s = arith.select %l, %w, %a0 : {a.index}\n    %i = arith.index_cast %s : {a.index} to index\n"
+    body += f"    %0 = tensor.extract %arg{number}[%i, {', '.join(f'%x{at}' for at in kept)}] : {tensor(cache, t)}\n    linalg.yield %0 : {t}"
+    value = m.generic([("%table", ["d0", "d1" if bshd else "d2"], (a.batch, pages), a.index)], wide, t, body)
+    flat = (a.batch, length, heads, dim) if bshd else (a.batch, heads, length, dim)
+    value = m.add(f"tensor.collapse_shape {value} {'[[0], [1, 2], [3], [4]]' if bshd else '[[0], [1], [2, 3], [4]]'} : {tensor(wide, t)} into {tensor(flat, t)}")
+    if bshd:
+        shape = (a.batch, heads, length, dim)
+        out = m.add(f"tensor.empty() : {tensor(shape, t)}")
+        value = m.add(f"linalg.transpose ins({value} : {tensor(flat, t)}) outs({out} : {tensor(shape, t)}) permutation = [0, 2, 1, 3]")
+    return value
 
 
 def log_sums(m, a, each, of, x):
@@ -330,7 +360,13 @@ def stored(a, x):
 def inputs(a, arguments):
     r = np.random.default_rng(a.seed)
     given = [drawn(r, shape) for shape, _ in arguments[:3]]
-    for shape, element in arguments[3:]:
+    for number, (shape, element) in enumerate(arguments[3:], 3):
+        if a.page and number == len(arguments) - 1:
+            # Each page once, in any order, some counted from the end.
+            count = arguments[1][0][0]
+            own = r.permutation(count)[:np.prod(shape)].reshape(shape)
+            given.append(np.where(r.random(shape) < 0.3, own - count, own).astype(np.int32 if element == "i32" else np.int64))
+            continue
         if a.mask in LENGTHS:
             # The second tensor has them in another order.
             own = [int(n) for n in a.lengths.split(",")]
@@ -355,6 +391,13 @@ def inputs(a, arguments):
 
 
 def expected(a, given):
+    if a.page:
+        k, v = (x[given[-1]] for x in given[1:3])
+        if a.layout == "bhsd":
+            k, v = (x.transpose(0, 2, 1, 3, 4).reshape(a.batch, a.kv_heads, a.keys, -1) for x in (k, v))
+        else:
+            k, v = (x.reshape(a.batch, a.keys, a.kv_heads, -1) for x in (k, v))
+        given = [given[0], k, v, *given[3:]]
     q, k, v = (x.astype(np.float64) if a.layout == "bhsd" else x.astype(np.float64).transpose(0, 2, 1, 3) for x in given[:3])
     k, v = (np.repeat(x, a.heads // a.kv_heads, 1) for x in (k, v))
     x = q @ k.swapaxes(2, 3) / np.sqrt(a.dim)

@@ -155,7 +155,7 @@ impl<'c> Reader<'c> {
 }
 
 /// The index of each loop where a result has this place.
-fn loops_at(map: &AffineMap<'_>, place: &Place, loops: usize) -> Option<Place> {
+pub(super) fn loops_at(map: &AffineMap<'_>, place: &Place, loops: usize) -> Option<Place> {
     let mut found: Vec<Option<Index>> = vec![None; loops];
     for (at, index) in place.iter().enumerate() {
         let expression = map.result(at).ok()?;
@@ -172,7 +172,7 @@ fn loops_at(map: &AffineMap<'_>, place: &Place, loops: usize) -> Option<Place> {
 }
 
 /// The place of an operand at these loops: loops and zeros.
-fn operand_at(map: &AffineMap<'_>, loops: &Place) -> Option<Place> {
+pub(super) fn operand_at(map: &AffineMap<'_>, loops: &Place) -> Option<Place> {
     (0..map.result_count())
         .map(|at| {
             let expression = map.result(at).ok()?;

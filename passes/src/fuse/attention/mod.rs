@@ -10,6 +10,7 @@
 //! their sum. Results are those of a result that is rounded to 16 bits; others are not taken.
 
 mod body;
+mod gather;
 pub mod index;
 pub mod pack;
 mod product;
@@ -20,6 +21,7 @@ mod triangle;
 pub mod visible;
 pub mod weights;
 
+pub use gather::Pages;
 pub use read::{Extents, Operand, Read};
 pub use sums::RowSums;
 
@@ -62,6 +64,8 @@ pub struct Attention<'c> {
     pub inputs: Vec<Read<'c>>,
     /// Tensors of integers with one value a problem that it reads: its [`Term::Length`]s.
     pub lengths: Vec<Read<'c>>,
+    /// The pages of keys and of values, where they are read through a table.
+    pub pages: [Option<Pages<'c>>; 2],
     /// The keys that rows see, as far as indices say it.
     pub visible: Visible,
     /// The score without what indices say of keys.
@@ -75,11 +79,17 @@ pub struct Attention<'c> {
 }
 
 impl<'c> Attention<'c> {
-    /// The tensors that it reads: queries, keys, values, those of the score, and lengths.
+    /// The tensors that it reads: queries, keys, values, those of the score, lengths, and tables of pages.
     pub fn reads(&self) -> impl Iterator<Item = Val<'c>> {
         let own = [&self.queries, &self.keys, &self.values].into_iter();
         let own = own.chain(&self.inputs).chain(&self.lengths);
+        let own = own.chain(self.tables());
         own.map(|read| read.tensor)
+    }
+
+    /// The tables of pages of keys and of values.
+    pub fn tables(&self) -> impl Iterator<Item = &Read<'c>> {
+        self.pages.iter().flatten().map(|own| &own.table)
     }
 
     /// The tensors that it forms: the result, and the logarithms of sums.
@@ -114,8 +124,16 @@ impl<'c> Found<'c> {
         for &op in ops.iter().filter(|op| name(**op) == ops::GEMM) {
             let mut declined = None;
             for chain in chains(op) {
-                let read = attention(op, &chain);
-                match read.and_then(|attention| attention.taken(ops, takes)) {
+                let read = attention(op, &chain, true);
+                let pages = |own: &Attention<'c>| own.pages.iter().any(Option::is_some);
+                let is_paged = read.as_ref().is_ok_and(pages);
+                let mut taken = read.and_then(|attention| attention.taken(ops, takes));
+                if is_paged && taken.is_err() {
+                    // Pages that no kernel reads are gathered by a kernel of their own.
+                    let read = attention(op, &chain, false);
+                    taken = read.and_then(|attention| attention.taken(ops, takes));
+                }
+                match taken {
                     Ok(Some((last, attention))) => {
                         found.taken.insert(read::number(last), Rc::new(attention));
                         declined = None;
@@ -186,7 +204,11 @@ fn chains<'c>(op: Op<'c>) -> Vec<Vec<Val<'c>>> {
 }
 
 /// Reads a chain as attention. The error is none where it is nothing like it.
-fn attention<'c>(op: Op<'c>, chain: &[Val<'c>]) -> Result<Attention<'c>, Option<Stop<'c>>> {
+fn attention<'c>(
+    op: Op<'c>,
+    chain: &[Val<'c>],
+    paged: bool,
+) -> Result<Attention<'c>, Option<Stop<'c>>> {
     let result = *chain.first().ok_or(None)?;
     let tensor = TensorType::of_value(result).ok_or(None)?;
     if tensor.shape.contains(&DYNAMIC) {
@@ -201,6 +223,7 @@ fn attention<'c>(op: Op<'c>, chain: &[Val<'c>]) -> Result<Attention<'c>, Option<
             continue;
         };
         let mut reader = Reader::new(op, extents);
+        reader.paged = paged;
         match settle(&mut reader, result, &place, steps) {
             Ok(attention) => return Ok(attention),
             Err(stopped) => last = last.or(stopped),
@@ -311,6 +334,9 @@ fn settle<'c>(
         <[Operand<'c>; 2]>::try_from(scores.operands.clone()).map_err(|_| None)?;
     let [values] = <[Operand<'c>; 1]>::try_from(product.operands.clone()).map_err(|_| None)?;
     let tensors = [&queries, &keys, &values].map(|operand| operand.read.tensor);
+    if queries.pages.is_some() {
+        return Err(stop("its queries are in pages".to_owned()));
+    }
     let element = element_of(tensors, result)?.ok_or_else(|| stop(ONE_TYPE.to_owned()))?;
     let read_by = [&reader.inputs, &reader.lengths].map(Vec::as_slice);
     let (mut terms, [inputs, lengths], score) = compact(&terms, read.score, read_by);
@@ -319,6 +345,7 @@ fn settle<'c>(
     Ok(Attention {
         extents: reader.extents,
         depth: scores.depth,
+        pages: [keys.pages, values.pages.clone()],
         queries: queries.read,
         keys: keys.read,
         values: values.read.clone(),

@@ -88,7 +88,9 @@ impl<'c> Attention<'c> {
     /// Problems that follow each other and have the same keys and values: as many as no digit of either tells apart.
     #[must_use]
     pub fn repeats(&self) -> i64 {
+        let tables = self.tables().flat_map(|own| &own.steps);
         let steps = self.keys.steps.iter().chain(&self.values.steps);
+        let steps = steps.chain(tables);
         let batch = steps.filter(|step| step.digit.var == Var::Batch);
         let least = batch.map(|step| step.digit.stride).min();
         least.unwrap_or(self.extents.batch)
@@ -126,9 +128,15 @@ impl<'c> Attention<'c> {
             },
             ..self.clone()
         };
-        // Problems of a pack have one length.
-        let mut of_lengths = packed.lengths.iter().flat_map(|own| &own.steps);
-        if of_lengths.any(|step| step.digit.var != Var::Batch) {
+        for pages in packed.pages.iter_mut().flatten() {
+            pages.table = of(&pages.table)?;
+        }
+        // Problems of a pack have one length, and the same pages.
+        let others = packed.lengths.iter().chain(packed.tables());
+        if others
+            .flat_map(|own| &own.steps)
+            .any(|step| step.digit.var == Var::Row)
+        {
             return None;
         }
         if rows > 1 {

@@ -6,6 +6,7 @@ use super::read::{
 };
 use super::term::{Id, Scalar, Term};
 use super::weights;
+use crate::fuse::nest::is_nest;
 use crate::fuse::operators::splat;
 use crate::fuse::space::source;
 use crate::ir::value::{defining, identity, name, operands, results};
@@ -141,10 +142,27 @@ impl<'c> Reader<'c> {
                 types::is_float(tensor.element) && types::bits(tensor.element) == Some(16)
             });
             if half && let Some(read) = self.read(value, &place) {
-                found = Some(Operand { read, scale });
+                found = Some(Operand {
+                    read,
+                    scale,
+                    pages: None,
+                });
                 self.inner.extend(passed.drain(..));
             }
             let Some(own) = defining(value) else { break };
+            if half
+                && self.paged
+                && is_nest(own)
+                && let Some((read, pages)) = self.pages(own, &place)
+            {
+                self.inner.insert(number(own));
+                found = Some(Operand {
+                    read,
+                    scale,
+                    pages: Some(pages),
+                });
+                break;
+            }
             let step = match through(own, &place) {
                 Some((from, at)) => Some((from, at, 1.0)),
                 None => self

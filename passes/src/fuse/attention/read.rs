@@ -1,5 +1,6 @@
 //! Elements of tensors, read as terms: what an element at a place is of others, through the operators between.
 
+use super::gather::Pages;
 use super::index::{self, Index, Place, Step, Var};
 use super::term::{Id, Scalar, Term, Terms};
 use super::triangle;
@@ -46,6 +47,8 @@ pub struct Operand<'c> {
     pub read: Read<'c>,
     /// What each is multiplied by.
     pub scale: f64,
+    /// The pages that keys are in, where they are read through a table.
+    pub pages: Option<Pages<'c>>,
 }
 
 /// A matrix product whose operands are read from memory.
@@ -87,6 +90,8 @@ pub struct Reader<'c> {
     pub inner: HashSet<usize>,
     /// The extents of its variables.
     pub extents: Extents,
+    /// Whether gathers of pages are read through.
+    pub(super) paged: bool,
     /// The second product.
     pub(super) second: Op<'c>,
     known: HashMap<(usize, Place), Id>,
@@ -140,6 +145,7 @@ impl<'c> Reader<'c> {
             product: None,
             inner: HashSet::new(),
             second,
+            paged: true,
             extents,
             known: HashMap::new(),
         }

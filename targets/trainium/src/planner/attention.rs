@@ -94,6 +94,9 @@ fn check(found: &Found<'_>) -> Result<(), String> {
     if found.sums.is_some() {
         return Err("the logarithms of its sums are read, too".to_owned());
     }
+    if found.tables().next().is_some() {
+        return Err("its keys or values are in pages".to_owned());
+    }
     if !found.lengths.is_empty() {
         return Err("its mask reads the lengths of its sequences".to_owned());
     }

@@ -44,6 +44,8 @@ pub struct Problem {
     pub seen: f64,
     /// Problems that have the same keys and values: of packed ones, no others do.
     pub repeats: i64,
+    /// Keys of a page, where keys or values are read through a table; else 0.
+    pub page: i64,
     /// Whether the kernel can store the results itself: rows have one stride, and there are two or more.
     pub stores: bool,
 }
@@ -206,7 +208,7 @@ pub fn offered(problem: &Problem, chip: &Chip) -> Vec<Config> {
             splits: 1,
         })
     });
-    let fits = all.filter(|config| config.fits(problem, chip));
+    let fits = all.filter(|config| config.takes_pages(problem) && config.fits(problem, chip));
     let fits = fits.flat_map(|config| {
         let config = config.deepest(problem, chip).ahead(problem, chip);
         splits(problem, config, chip).map(move |splits| Config { splits, ..config })
@@ -274,6 +276,12 @@ pub fn configure(problem: &Problem, plan: &Plan, chip: &Chip) -> Result<Config, 
                 problem.columns
             ));
         }
+    }
+    if !config.takes_pages(problem) {
+        return Err(format!(
+            "expected blocks of whole pages of {} keys, or of a part that divides one, in axe.plan of attention, got blocks of {}",
+            problem.page, config.keys
+        ));
     }
     config.stages = plan.stages.unwrap_or(config.stages);
     config.query_stages = 1;
@@ -361,6 +369,7 @@ mod tests {
             causal: None,
             seen: 1.0,
             repeats: 1,
+            page: 0,
             stores: true,
         }
     }

@@ -8,6 +8,7 @@
 use super::config::Config;
 use super::lengths::Lengths;
 use super::memory::{Ring, Strides, View};
+use super::pages::Table;
 use super::parts::Parts as Workspace;
 use super::row::Rows;
 use super::score::{Block, Hidden, Input, Scores};
@@ -32,13 +33,14 @@ pub(super) struct Tensors {
     pub results: Option<Vec<Strides>>,
 }
 
-/// The kernel's arguments: queries, keys, values, what scores read, lengths, and what is stored.
+/// The kernel's arguments: queries, keys, values, what scores read, lengths, tables of pages, and what is stored.
 pub(super) struct Arguments<'c> {
     pub queries: Val<'c>,
     pub keys: Val<'c>,
     pub values: Val<'c>,
     pub inputs: Vec<Val<'c>>,
     pub lengths: Vec<Val<'c>>,
+    pub tables: Vec<Val<'c>>,
     pub results: Vec<Val<'c>>,
 }
 
@@ -67,10 +69,18 @@ fn accumulators(consumers: i64, columns: i64) -> axe_layout::Result<Layout> {
     ])
 }
 
+/// A block of keys or values that is brought to a ring.
+#[derive(Clone, Copy)]
+pub(super) struct Brought<'a, 'c> {
+    pub view: &'a View<'c>,
+    pub ring: &'a Ring<'c>,
+    pub block: Val<'c>,
+}
+
 /// What the warps work with.
-struct Parts<'a, 'c> {
+pub(super) struct Parts<'a, 'c> {
     attention: &'a Attention<'c>,
-    config: Config,
+    pub(super) config: Config,
     tiles: Tiles<'a, 'c>,
     scores: Scores<'a, 'c>,
     /// Columns of a block of scores, of which a lane has two beside each other.
@@ -81,6 +91,8 @@ struct Parts<'a, 'c> {
     keys: Ring<'c>,
     values: Ring<'c>,
     views: [View<'c>; 3],
+    /// The pages of keys, and of values.
+    tables: [Option<Table<'a, 'c>>; 2],
     stored: Stored<'c>,
     f32: Type<'c>,
 }
@@ -188,6 +200,7 @@ pub(super) fn emit<'c>(
             tensors.keys.view(code, arguments.keys)?,
             tensors.values.view(code, arguments.values)?,
         ],
+        tables: Table::of(attention, &arguments.tables),
         stored,
         f32: code.builder.r#type(|context| Type::float32(context)),
     };
@@ -240,7 +253,16 @@ impl<'c> Parts<'_, 'c> {
         let [queries, keys, values] = &self.views;
         let (zero, one) = (code.index(0)?, code.index(1)?);
         let Blocks { top, rest, .. } = self.tiles.blocks(code, tile)?;
+        let [of_keys, of_values] = [0, 1].map(|at| self.tables[at].as_ref());
         let bring = |code: Code<'c>, view: &View<'c>, ring: &Ring<'c>, block: Val<'c>| {
+            let table = if std::ptr::eq(view, keys) {
+                of_keys
+            } else {
+                of_values
+            };
+            if let Some(table) = table {
+                return self.bring_pages(code, tile, table, Brought { view, ring, block });
+            }
             let (slot, stage) = code.acquire(ring.pipeline)?;
             let first = code.times(block, self.config.keys)?;
             let from = view.boxed(code, tile.batch, [first, zero], ring.shape)?;

@@ -4,9 +4,9 @@ use super::memory::digit;
 use axe_dialect::element_type;
 use axe_passes::PassResult;
 use axe_passes::build::{Code, layout_error};
-use axe_passes::fuse::attention::index::Step;
+use axe_passes::fuse::attention::index::{Step, Var};
 use axe_passes::fuse::attention::visible::{Length, Visible};
-use axe_passes::fuse::attention::{Attention, Extents};
+use axe_passes::fuse::attention::{Attention, Extents, Read};
 use axe_passes::ir::{Int, Ints, Val, types};
 use melior::ir::ValueLike;
 
@@ -63,26 +63,42 @@ impl<'c> Lengths<'c> {
     /// Those of each tensor of lengths, of the kernel's arguments.
     pub(super) fn of(attention: &Attention<'c>, arguments: &[Val<'c>]) -> Vec<Self> {
         let all = attention.lengths.iter().zip(arguments);
-        let all = all.map(|(read, memref)| Self {
-            memref: *memref,
-            steps: read.steps.clone(),
-            problems: attention.extents.batch,
-        });
+        let all = all.map(|(read, memref)| Self::new(read, *memref, attention.extents.batch));
         all.collect()
+    }
+
+    /// Those of a tensor, which is this argument, for so many problems.
+    pub(super) fn new(read: &Read<'c>, memref: Val<'c>, problems: i64) -> Self {
+        Self {
+            memref,
+            steps: read.steps.clone(),
+            problems,
+        }
+    }
+
+    /// Where what a problem has begins.
+    pub(super) fn place(&self, code: Code<'c>, batch: Val<'c>) -> PassResult<'c, Val<'c>> {
+        let mut at = code.index(0)?;
+        for step in &self.steps {
+            if step.digit.var == Var::Batch {
+                let digit = digit(code, batch, step, self.problems)?;
+                at = code.add(at, code.times(digit, step.elements)?)?;
+            }
+        }
+        Ok(at)
+    }
+
+    /// The integer at a place.
+    pub(super) fn element(&self, code: Code<'c>, at: Val<'c>) -> PassResult<'c, Val<'c>> {
+        let element = element_type(self.memref.r#type());
+        code.builder
+            .value("memref.load", &[self.memref, at], element, &[])
     }
 
     /// The length of a problem.
     fn load(&self, code: Code<'c>, batch: Val<'c>) -> PassResult<'c, Loaded<'c>> {
-        let mut at = code.index(0)?;
-        for step in &self.steps {
-            let digit = digit(code, batch, step, self.problems)?;
-            at = code.add(at, code.times(digit, step.elements)?)?;
-        }
-        let element = element_type(self.memref.r#type());
-        let value = code
-            .builder
-            .value("memref.load", &[self.memref, at], element, &[])?;
-        let bits = types::bits(element)
+        let value = self.element(code, self.place(code, batch)?)?;
+        let bits = types::bits(value.r#type())
             .ok_or_else(|| layout_error(code.builder.location, "a length is an integer"))?;
         let ints = Ints::new(code.builder, bits);
         let own = ints.min(Int::Value(value), Int::Known(FURTHEST))?;

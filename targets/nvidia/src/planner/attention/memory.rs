@@ -28,6 +28,8 @@ pub(super) struct Strides {
     runs: Option<[i64; 2]>,
     /// The digit of the problem that rows are of, where problems have one row.
     rows_of: Option<Step>,
+    /// Pages, and elements from one to the next, where rows are those of a page.
+    pages: Option<[i64; 2]>,
 }
 
 impl Strides {
@@ -47,6 +49,7 @@ impl Strides {
             strides,
             runs: None,
             rows_of: None,
+            pages: None,
         })
     }
 
@@ -95,6 +98,14 @@ impl Strides {
         Some(self)
     }
 
+    /// The same of so many pages, so many elements apart.
+    pub(super) fn in_pages(self, pages: [i64; 2]) -> Self {
+        Self {
+            pages: Some(pages),
+            ..self
+        }
+    }
+
     /// A tensor by so many problems with digits of these steps, of rows with a stride. Columns follow each other; none where there is
     /// one value a row.
     pub(super) fn new(
@@ -110,6 +121,7 @@ impl Strides {
             strides: [stride, i64::from(columns.is_some())],
             runs: None,
             rows_of: None,
+            pages: None,
         }
     }
 
@@ -157,7 +169,8 @@ impl Strides {
         let runs = self.runs.map(|[_, stride]| stride);
         let all = steps
             .chain((rows > 1).then_some(self.strides[0]))
-            .chain(runs);
+            .chain(runs)
+            .chain(self.pages.map(|[_, elements]| elements));
         let odd = all
             .map(|stride| stride.saturating_mul(bytes))
             .find(|stride| stride % STRIDE_BYTES != 0);
@@ -166,7 +179,8 @@ impl Strides {
                 "has rows {odd} bytes apart: a tensor map takes multiples of {STRIDE_BYTES}"
             ));
         }
-        let dimensions = self.batch.len() + 2 + usize::from(self.runs.is_some());
+        let more = usize::from(self.runs.is_some()) + usize::from(self.pages.is_some());
+        let dimensions = self.batch.len() + 2 + more;
         (dimensions > MOST_DIMENSIONS).then(|| {
             format!("has {dimensions} dimensions in memory: a tensor map takes {MOST_DIMENSIONS}")
         })
@@ -184,7 +198,11 @@ impl Strides {
             .filter(|at| self.strides[*at] != 0 || self.extents[*at] == 1);
         let kept: Vec<_> = kept.collect();
         let shape = self.batch.iter().map(|step| step.digit.extent);
-        let shape: Vec<i64> = shape
+        let pages = self.pages.into_iter();
+        let shape: Vec<i64> = pages
+            .clone()
+            .map(|[count, _]| count)
+            .chain(shape)
             .chain(kept.iter().map(|at| self.extents[*at]))
             .collect();
         let batch = self
@@ -194,7 +212,7 @@ impl Strides {
         let own = kept
             .iter()
             .flat_map(|at| self.iters(*at, self.extents[*at]));
-        let layout = strided(code, &batch.chain(own).collect::<Vec<_>>())?;
+        let layout = strided(code, &pages.chain(batch).chain(own).collect::<Vec<_>>())?;
         let r#type = code.memref(&shape, element_type(memref.r#type()), &layout, None)?;
         Ok(View {
             memref: code.view(memref, r#type)?,
@@ -238,7 +256,27 @@ impl<'c> View<'c> {
         at: [Val<'c>; 2],
         shape: [i64; 2],
     ) -> PassResult<'c, Val<'c>> {
-        let mut origin = Vec::new();
+        self.slice(code, Vec::new(), batch, (at, shape))
+    }
+
+    /// The same in a page.
+    pub(super) fn in_page(
+        &self,
+        code: Code<'c>,
+        page: Val<'c>,
+        batch: Val<'c>,
+        region: ([Val<'c>; 2], [i64; 2]),
+    ) -> PassResult<'c, Val<'c>> {
+        self.slice(code, vec![page], batch, region)
+    }
+
+    fn slice(
+        &self,
+        code: Code<'c>,
+        mut origin: Vec<Val<'c>>,
+        batch: Val<'c>,
+        (at, shape): ([Val<'c>; 2], [i64; 2]),
+    ) -> PassResult<'c, Val<'c>> {
         for step in &self.strides.batch {
             origin.push(digit(code, batch, step, self.strides.problems)?);
         }
@@ -311,6 +349,26 @@ impl<'c> Ring<'c> {
             pipeline: code.pipeline(stages)?,
             shape,
         })
+    }
+
+    /// Rows of a block.
+    pub(super) fn rows(
+        &self,
+        code: Code<'c>,
+        stage: Val<'c>,
+        first: i64,
+        rows: i64,
+    ) -> PassResult<'c, Val<'c>> {
+        let failed = |error| layout_error(code.builder.location, error);
+        let whole = swizzled(None, self.shape, BYTES).map_err(failed)?;
+        let swizzle = whole.swizzle();
+        let part = whole.with_swizzle(None);
+        let part = part.slice(&self.shape, &[0..rows, 0..self.shape[1]]);
+        let part = part.map_err(failed)?.with_swizzle(swizzle);
+        let element = element_type(self.stage);
+        let shape = [rows, self.shape[1]];
+        let r#type = code.memref(&shape, element, &part, Some("shared"))?;
+        code.slice(stage, &[code.index(first)?, code.index(0)?], r#type)
     }
 
     /// The block in a stage.

@@ -2,6 +2,7 @@
 //!
 //! * [`config`]: the problem as data, and configurations; [`cost`]: how long they take;
 //! * [`memory`]: tensors by their strides, and rings in shared memory;
+//! * [`pages`]: keys and values that are read through a table;
 //! * [`lengths`]: lengths of sequences, which are data;
 //! * [`tiles`]: tiles of rows, and the blocks of keys that their masks leave;
 //! * [`score`]: scores and masks in registers; [`row`]: what is computed of a row's maximum and sum;
@@ -12,6 +13,7 @@ mod cost;
 mod kernel;
 mod lengths;
 mod memory;
+mod pages;
 mod parts;
 mod row;
 mod score;
@@ -138,6 +140,14 @@ fn tensors(attention: &Attention<'_>) -> Result<Tensors, String> {
     let queries = Strides::of_runs(&attention.queries, extents.batch, [row, depth], ROWS);
     let queries = queries.map(|own| own.with_rows_of_problems().ok_or("there is one query"));
     let of = |read, vars| Strides::of(read, extents.batch, vars);
+    let in_pages = |at: usize, read: &Read<'_>, columns| {
+        let pages = attention.pages[at].as_ref();
+        let keys = pages.map_or(extents.keys, |own| own.size);
+        pages::strides(
+            Strides::of(read, extents.batch, [(Var::Key, keys), columns]),
+            pages,
+        )
+    };
     // One row has no stride of its own.
     let rows = (Var::Row, extents.rows.max(2));
     let inputs = attention.inputs.iter().map(|read| {
@@ -150,8 +160,8 @@ fn tensors(attention: &Attention<'_>) -> Result<Tensors, String> {
     });
     Ok(Tensors {
         queries: moved("the queries' tensor", queries.transpose()?)?,
-        keys: moved("the keys' tensor", of(&attention.keys, [key, depth]))?,
-        values: moved("the values' tensor", of(&attention.values, [key, column]))?,
+        keys: moved("the keys' tensor", in_pages(0, &attention.keys, depth))?,
+        values: moved("the values' tensor", in_pages(1, &attention.values, column))?,
         inputs: inputs.collect::<Result<_, _>>()?,
         results: results(attention).filter(|own| {
             let result = own.first().is_some_and(|own| own.declined(BYTES).is_none());
@@ -199,6 +209,7 @@ fn problem(attention: &Attention<'_>, tensors: &Tensors) -> Problem {
         causal,
         seen,
         repeats: attention.repeats(),
+        page: pages::page_of(attention).unwrap_or(0),
         stores: tensors.results.is_some(),
     }
 }
@@ -244,6 +255,7 @@ pub(super) fn takes(attention: &Attention<'_>, chip: &Chip) -> Result<(), String
         ));
     }
     lengths::checked(attention)?;
+    pages::page_of(attention)?;
     let wide = |read: &&Read<'_>| {
         TensorType::of_value(read.tensor).and_then(|tensor| types::bits(tensor.element)) > Some(32)
     };
@@ -278,13 +290,16 @@ impl<'c> Operators<'c> {
         };
         let (inputs, lengths) = (self.attention.inputs.len(), self.attention.lengths.len());
         let (inputs, rest) = rest.split_at_checked(inputs).ok_or_else(lost)?;
-        let (lengths, results) = rest.split_at_checked(lengths).ok_or_else(lost)?;
+        let (lengths, rest) = rest.split_at_checked(lengths).ok_or_else(lost)?;
+        let tables = self.attention.tables().count();
+        let (tables, results) = rest.split_at_checked(tables).ok_or_else(lost)?;
         Ok(Arguments {
             queries: *queries,
             keys: *keys,
             values: *values,
             inputs: inputs.to_vec(),
             lengths: lengths.to_vec(),
+            tables: tables.to_vec(),
             results: results.to_vec(),
         })
     }
@@ -454,6 +469,10 @@ impl Family for Attentions {
             0 => "",
             _ => ", of lengths that it reads",
         };
+        let page = match operators.problem.page {
+            0 => String::new(),
+            page => format!(", in pages of {page}"),
+        };
         let mask = match (inputs.len(), visible.is_all()) {
             (0, true) => "",
             (0, false) => ", masked by index",
@@ -470,7 +489,7 @@ impl Family for Attentions {
             problems => format!(", {problems} problems packed"),
         };
         format!(
-            "attention of {batch} x {rows} queries to {keys} keys of {depth}, values of {columns}, of {element}{mask}{lengths}{sums}{pack}"
+            "attention of {batch} x {rows} queries to {keys} keys of {depth}, values of {columns}, of {element}{mask}{lengths}{page}{sums}{pack}"
         )
     }
 
@@ -482,13 +501,14 @@ impl Family for Attentions {
         let builder = launch.builder;
         let mut ins = Vec::new();
         let attention = &operators.attention;
-        let tensors = attention.reads().count() - attention.lengths.len();
+        let rows = attention.lengths.len() + attention.tables().count();
+        let tensors = attention.reads().count() - rows;
         for value in attention.reads().take(tensors) {
             let shape = builder.tensor_of(value)?.shape;
             let tensor = launch.frame.resolve(builder, value)?;
             ins.push(operand(builder, tensor, &shape)?);
         }
-        for own in &attention.lengths {
+        for own in attention.lengths.iter().chain(attention.tables()) {
             let shape = builder.tensor_of(own.tensor)?.shape;
             // A row of all: where a problem's lies is the kernel's to say.
             let all = shape.iter().product();
