@@ -182,10 +182,45 @@ fn values(b: &mut Builder, graph: &Graph, views: &[View], outputs: usize, free: 
     for (index, view) in views[outputs..].iter().enumerate() {
         values.know(ids[index], one_a_partition(view, kinds[index]));
     }
-    for ((_, id), view) in read.outputs.iter().zip(views) {
-        if read.kind(*id) <= Kind::Row && view.free() > 1 {
+    // A row's reduction is one element.
+    let written = (views.iter().take(outputs)).map(|view| one_a_partition(view, kind(view)));
+    let stored: Vec<(Id, View)> = (read.outputs.iter().map(|(_, id)| *id))
+        .zip(written)
+        .collect();
+    store(b, &read, &mut values, &stored, &views[outputs..]);
+}
+
+/// Stores the outputs of a graph.
+fn store(
+    b: &mut Builder,
+    graph: &Graph,
+    values: &mut Values<'_>,
+    outputs: &[(Id, View)],
+    sources: &[View],
+) {
+    let selects = |id: &Id| matches!(graph.node(*id).form, Form::Select(..));
+    let several = outputs.len() > 1 || graph.needed().iter().any(selects);
+    let in_place = |view: &View| {
+        let same = |source: &View| source.buffer == view.buffer;
+        several && sources.iter().any(same)
+    };
+    for (id, view) in outputs {
+        if graph.node(*id).dtype == b.dtype(view) && !in_place(view) {
+            values.store(*id, view.clone());
+        }
+    }
+    // Reductions form what they are of, and store it.
+    let reduces = |id: &Id| matches!(graph.node(*id).form, Form::Reduce(..));
+    let (first, then): (Vec<_>, Vec<_>) = outputs.iter().partition(|(id, _)| reduces(id));
+    let ordered: Vec<&(Id, View)> = first.into_iter().chain(then).collect();
+    // What is stored before all is read is no source, and what has one element a row is repeated by a copy.
+    for (id, view) in &ordered {
+        let repeats = graph.kind(*id) <= Kind::Row && view.free() > 1;
+        if repeats || in_place(view) {
             values.value(b, *id);
         }
+    }
+    for (id, view) in ordered {
         values.value_in(b, *id, Some(view.clone()));
     }
 }

@@ -22,7 +22,7 @@ const D: usize = 0;
 const K: usize = 2;
 const NAMES: &[&str] = &["m", "n", "k"];
 /// f32 elements of a bank.
-const BANK: i64 = BANK_BYTES / 4;
+pub(super) const BANK: i64 = BANK_BYTES / 4;
 /// Loops that are written out where starts of the result then are numbers modulo a bank.
 const MOST_UNROLLED: i64 = 16;
 
@@ -83,7 +83,10 @@ pub(super) fn products(
             moving: 1,
         },
     };
-    cut_at_banks(&mut problem, roles);
+    let start = Residue::of(&problem.operands[D].free, BANK, b.bounds());
+    if start.is_multiple(BANK) {
+        cut_at_banks(&mut problem, roles);
+    }
     let plan = Plan::new(problem, roles)?;
     plan.append(b, accumulate)
 }

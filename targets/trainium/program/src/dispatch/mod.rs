@@ -23,7 +23,9 @@
 //! ```
 
 mod access;
+mod across;
 mod choose;
+mod dma;
 mod elementwise;
 mod engine;
 mod gemm;
@@ -42,9 +44,9 @@ pub use reason::{Declined, Reason};
 
 use crate::plan::graph::Graph;
 use crate::program::{Accumulate, Alu, Builder, Expr};
+use across::Transposer;
 use axe_layout::Layout;
 use choose::choose;
-use movement::Transposer;
 use reduce::{Along, Reduced};
 use std::fmt;
 
@@ -175,23 +177,23 @@ pub fn copy(b: &mut Builder, d: &Region, s: &Region) -> Result<Bound, Declined> 
         })
     };
     let by = |by: Transposer| {
-        move |b: &mut Builder, d: &Region, s: &Region| movement::by_transposes(b, d, s, by)
+        move |b: &mut Builder, d: &Region, s: &Region| across::by_transposes(b, d, s, by)
     };
     let (tensor, vector) = (by(Transposer::Tensor), by(Transposer::Vector));
     let staged = |then: &'static dyn Fn(&mut Builder, &Region, &Region) -> Result<(), Reason>| {
         move |b: &mut Builder, d: &Region, s: &Region| movement::from_psum(b, d, s, then)
     };
-    let turned = staged(&|b, d, s| movement::by_transposes(b, d, s, Transposer::Tensor));
-    let repeated = staged(&|b, d, s| movement::by_ones(b, d, s));
+    let turned = staged(&|b, d, s| across::by_transposes(b, d, s, Transposer::Tensor));
+    let repeated = staged(&|b, d, s| across::by_ones(b, d, s));
     choose(
         b,
         "copy",
         &[
             ("engine copy", &|b| every(b, &movement::by_engine)),
-            ("dma", &|b| every(b, &movement::by_dma)),
+            ("dma", &|b| every(b, &dma::by_dma)),
             ("tensor engine transpose", &|b| every(b, &tensor)),
             ("vector engine transpose", &|b| every(b, &vector)),
-            ("product with ones", &|b| every(b, &movement::by_ones)),
+            ("product with ones", &|b| every(b, &across::by_ones)),
             ("dma from sbuf", &|b| {
                 every(b, &|b, d, s| movement::through_sbuf(b, d, s, 1))
             }),
@@ -342,7 +344,10 @@ pub fn reduce(
             ("product with ones", &|b| {
                 every(b, &|b, r| r.by_ones(b, &copied))
             }),
-            ("gpsimd", &|b| every(b, &|b, r| r.on_gpsimd(b))),
+            ("gpsimd, then a copy", &|b| {
+                every(b, &|b, r| r.through_row(b, &copied))
+            }),
+            ("gpsimd", &|b| every(b, &|b, r| r.on_gpsimd(b, &copied))),
             ("vector engine, then a copy", &|b| {
                 every(b, &|b, r| r.through_tile(b, &copied))
             }),
@@ -387,5 +392,5 @@ pub fn transpose(
     })
 }
 
-/// A copy of one box of indices.
+/// A copy.
 type Move<'a> = &'a dyn Fn(&mut Builder, &Region, &Region) -> Result<(), Reason>;

@@ -111,6 +111,7 @@ impl Problem {
             problem.check_bounds(b, at)?;
             if given.written {
                 problem.check_written_once(at)?;
+                problem.check_apart(b, at)?;
             }
         }
         Ok(problem)
@@ -319,6 +320,40 @@ impl Problem {
         Ok(())
     }
 
+    /// What is written is no other operand's, or index by index the same.
+    fn check_apart(&self, b: &Builder, at: usize) -> Result<(), Reason> {
+        let own = &self.operands[at];
+        let place = |at: usize| {
+            let operand = &self.operands[at];
+            let range = |start: &Expr, reach: (i64, i64)| {
+                let (low, high) = range(start, b.bounds())?;
+                Some((low.saturating_add(reach.0), high.saturating_add(reach.1)))
+            };
+            let [p, f] = self.reach(at);
+            [range(&operand.partition, p), range(&operand.free, f)]
+        };
+        for (index, other) in self.operands.iter().enumerate() {
+            if index == at || other.buffer != own.buffer {
+                continue;
+            }
+            let same = own.partition == other.partition
+                && own.free == other.free
+                && self
+                    .digits
+                    .iter()
+                    .all(|digit| digit.steps[at] == digit.steps[index]);
+            let apart =
+                |(a, b): (&Bounds, &Bounds)| a.zip(*b).is_some_and(|(a, b)| a.1 < b.0 || b.1 < a.0);
+            if !same && !place(at).iter().zip(&place(index)).any(apart) {
+                return Err(Reason::Layout {
+                    operand: own.name,
+                    message: format!("it may overlap with {}, which lies otherwise", other.name),
+                });
+            }
+        }
+        Ok(())
+    }
+
     /// What is written moves in each of its dimensions.
     fn check_stands_still(&self, at: usize, dims: &[usize]) -> Result<(), Reason> {
         let own = |digit: &&Digit| digit.dim.is_some_and(|dim| dims.contains(&dim));
@@ -336,6 +371,9 @@ impl Problem {
         }
     }
 }
+
+/// The least and the largest of what an operand touches, where it is known.
+type Bounds = Option<(i64, i64)>;
 
 /// The axis of partitions.
 pub(super) fn partitions() -> Axis {

@@ -3,13 +3,14 @@
 use super::elementwise::on_chip;
 use super::movement::{by_engine, tile_like};
 use super::partition::unit_run;
-use super::problem::{Given, Problem, name_of};
+use super::problem::{Given, Problem, elements, name_of};
 use super::reason::Reason;
 use super::tiles::Tiles;
-use super::{Region, engine, gemm};
+use super::{Move, Region, engine, gemm};
 use crate::facts::chip::Engine;
 use crate::facts::memory::PSUM_BYTES;
 use crate::program::{Accumulate, Alu, Builder, Function, Op, Reduction, Space, View};
+use axe_layout::{Iter, Layout};
 use axe_package::DType;
 use std::ops::Range;
 
@@ -155,7 +156,7 @@ impl Reduced<'_> {
     }
 
     /// Along partitions, as a product with ones; elements are added in PSUM.
-    pub fn by_ones(&self, b: &mut Builder, then: Then<'_>) -> Result<(), Reason> {
+    pub fn by_ones(&self, b: &mut Builder, then: Move<'_>) -> Result<(), Reason> {
         if self.op != Alu::Add {
             return Err(Reason::Malformed("a product adds".into()));
         }
@@ -272,8 +273,89 @@ impl Reduced<'_> {
         dims.iter().map(|dim| self.s.shape[*dim]).product()
     }
 
-    /// Along partitions, on gpsimd.
-    pub fn on_gpsimd(&self, b: &mut Builder) -> Result<(), Reason> {
+    /// Along partitions, on gpsimd: after what is along elements.
+    pub fn on_gpsimd(&self, b: &mut Builder, then: Move<'_>) -> Result<(), Reason> {
+        let problem = self.problem(b)?;
+        let reduced = self.digits(&problem);
+        let (across, along): (Vec<usize>, Vec<usize>) = reduced
+            .iter()
+            .partition(|at| problem.digits[**at].steps[S].p != 0);
+        if across.is_empty() || along.is_empty() {
+            return self.partitions_on_gpsimd(b);
+        }
+        // Each digit is a dimension of its own.
+        let digits = (problem.digits.iter().enumerate()).filter(|(_, digit)| digit.dim.is_some());
+        let shape: Vec<i64> = digits.clone().map(|(_, digit)| digit.extent).collect();
+        let s = Region {
+            shape: shape.clone(),
+            ..self.s.clone()
+        };
+        let kept = |gone: &[usize]| -> Vec<i64> {
+            let left = digits.clone().filter(|(at, _)| !gone.contains(at));
+            left.map(|(_, digit)| digit.extent).collect()
+        };
+        let single = |region: Region| Region {
+            shape: kept(&reduced),
+            ..region
+        };
+        let partial = {
+            let first = Reduced {
+                s: &s,
+                dims: &along,
+                ..*self
+            };
+            let fine = Problem::new(b, &[first.source()], &shape, NAMES)?;
+            let keep = |dim: usize| !along.contains(&dim);
+            tile_like(b, &fine, (0, Space::Sbuf, DType::F32), &kept(&along), &keep)?
+        };
+        let first = Reduced {
+            d: &partial,
+            s: &s,
+            dims: &along,
+            ..*self
+        };
+        first.along_elements(b, Along::Vector)?;
+        // Dimensions that are gone are not counted any more.
+        let gone = |at: &usize| along.iter().filter(|gone| *gone < at).count();
+        let left: Vec<usize> = across.iter().map(|at| at - gone(at)).collect();
+        let d = single(self.short()?);
+        let second = Reduced {
+            d: &d,
+            s: &partial,
+            dims: &left,
+            ..*self
+        };
+        let mark = b.mark();
+        second.partitions_on_gpsimd(b).or_else(|_| {
+            b.rewind(mark);
+            second.through_row(b, then)
+        })
+    }
+
+    /// What is reduced, as the only operand.
+    fn source(&self) -> Given<'_> {
+        Given {
+            name: "s",
+            region: self.s,
+            dims: (0..self.s.shape.len()).collect(),
+            written: false,
+            follows: false,
+        }
+    }
+
+    /// On gpsimd, to a row of one partition that is copied to where it belongs.
+    pub fn through_row(&self, b: &mut Builder, then: Move<'_>) -> Result<(), Reason> {
+        let short = self.short()?;
+        let count: i64 = short.shape.iter().product();
+        let row = b.tile("row", Space::Sbuf, &[1, count], DType::F32, 1);
+        let layout = Layout::from_shard([Iter::new(count, 1, elements())]);
+        let layout = layout.map_err(|error| Reason::Malformed(error.to_string()))?;
+        let row = Region::new(row.buffer(), &short.shape, layout);
+        Reduced { d: &row, ..*self }.partitions_on_gpsimd(b)?;
+        then(b, &short, &row)
+    }
+
+    fn partitions_on_gpsimd(&self, b: &mut Builder) -> Result<(), Reason> {
         let problem = self.problem(b)?;
         let reduced = self.digits(&problem);
         let run = unit_run(&problem, S, reduced.iter().copied());
@@ -301,7 +383,7 @@ impl Reduced<'_> {
     }
 
     /// Through a tile that lies as `s` does, where `d` lies elsewhere; `then` copies it.
-    pub fn through_tile(&self, b: &mut Builder, then: Then<'_>) -> Result<(), Reason> {
+    pub fn through_tile(&self, b: &mut Builder, then: Move<'_>) -> Result<(), Reason> {
         let problem = self.problem(b)?;
         let short = self.short()?;
         let keep = |dim: usize| !self.dims.contains(&dim);
@@ -317,9 +399,6 @@ impl Reduced<'_> {
         then(b, &short, &tile)
     }
 }
-
-/// What copies a result to where it belongs.
-type Then<'a> = &'a dyn Fn(&mut Builder, &Region, &Region) -> Result<(), Reason>;
 
 /// All of a buffer on chip.
 fn whole(b: &Builder, buffer: usize) -> View {

@@ -80,6 +80,8 @@ pub(crate) struct Values<'a> {
     copies: i64,
     uses: Vec<usize>,
     known: HashMap<Id, View>,
+    /// Where values are stored that a reduction forms on its way.
+    stored: HashMap<Id, View>,
     numbers: Vec<(u64, bool, View)>,
 }
 
@@ -93,6 +95,7 @@ impl<'a> Values<'a> {
             copies,
             uses: graph.uses(),
             known: HashMap::new(),
+            stored: HashMap::new(),
             numbers: Vec::new(),
         }
     }
@@ -100,6 +103,11 @@ impl<'a> Values<'a> {
     /// Gives a value that is there already.
     pub fn know(&mut self, id: Id, view: View) {
         self.known.insert(id, view);
+    }
+
+    /// Where a value is stored, in its own type: a reduction that forms it writes it there.
+    pub fn store(&mut self, id: Id, view: View) {
+        self.stored.insert(id, view);
     }
 
     fn shape(&self, kind: Kind) -> [i64; 2] {
@@ -133,6 +141,7 @@ impl<'a> Values<'a> {
         if let Some(known) = self.known.get(&id).cloned() {
             return match into {
                 None => known,
+                Some(into) if into == known => known,
                 Some(into) => {
                     let known = self.fit(known, into.free());
                     b.copy(into.clone(), known);
@@ -492,13 +501,22 @@ impl<'a> Values<'a> {
         {
             let (kind, own) = (node.kind, node.dtype);
             let to = into.unwrap_or_else(|| self.tile(b, "sum", Kind::Row, DType::F32));
-            let value = self.apply(b, function, of, kind, own, None, Some(to.clone()));
+            let stored = self.stored.get(&x).cloned();
+            let value = self.apply(b, function, of, kind, own, stored, Some(to.clone()));
             self.known.insert(x, value);
             return to;
         }
         let data = self.wide(b, x, Kind::Full, None);
         let to = into.unwrap_or_else(|| self.tile(b, op.name(), Kind::Row, dtype));
-        b.reduce(to.clone(), data, op, false);
+        // A row may be several dimensions of an access pattern.
+        let axes = data.axes.len().saturating_sub(1);
+        b.op(Op::TensorReduce {
+            dst: to.clone(),
+            data,
+            op,
+            axes,
+            negate: false,
+        });
         to
     }
 }
