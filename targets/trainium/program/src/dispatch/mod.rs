@@ -66,7 +66,7 @@ pub struct Region {
     /// What is added to `F` or `m`.
     pub free: Expr,
     /// How much of each dimension is in use, from its first index on: all of it when absent. Operators pair what is in
-    /// use, and touch nothing else.
+    /// use, and touch nothing else; it is cut in boxes of digits, each of which is dispatched by itself.
     pub valid: Option<Vec<i64>>,
 }
 
@@ -142,11 +142,11 @@ pub fn gemm(
         (rhs, turn([2, 1], transposed[1]).to_vec()),
     ];
     let schedule = |b: &mut Builder, lhs_is_stationary: bool| {
-        valid::each(&given, 3, &mut |begin, regions| {
+        valid::each(&given, 3, &mut |part, regions| {
             let [d, lhs, rhs] = regions else {
                 return Ok(());
             };
-            let accumulate = match begin[2] {
+            let accumulate = match part[2] {
                 0 => accumulate,
                 _ => gemm::later(accumulate),
             };
@@ -316,11 +316,11 @@ pub fn reduce(
     };
     let given = [(d, own), (s, (0..rank).collect())];
     let every = |b: &mut Builder, one: &dyn Fn(&mut Builder, Reduced<'_>) -> Result<(), Reason>| {
-        valid::each(&given, rank, &mut |begin, regions| match regions {
+        valid::each(&given, rank, &mut |part, regions| match regions {
             [_, _]
                 if dims
                     .iter()
-                    .any(|dim| begin.get(*dim).is_some_and(|at| *at > 0)) =>
+                    .any(|dim| part.get(*dim).is_some_and(|at| *at > 0)) =>
             {
                 Err(Reason::Malformed(
                     "what is in use of a dimension that is reduced has no layout of one piece"

@@ -19,11 +19,26 @@ fn confirms_copy(d: &Tensor, s: &Tensor, why: &dispatch::Declined) -> bool {
             ("engine copy", Reason::Memory { .. }) => {
                 d.space == Space::Hbm || s.space == Space::Hbm
             }
-            ("engine copy", _) => !coverable(&partitions_of(&[d, s])),
+            ("engine copy", _) => {
+                !coverable(&partitions_of(&[d, s])) || d.valid.is_some() && staggered(&[d, s])
+            }
+            ("dma", Reason::Straddles { .. }) => d.valid.is_some(),
             ("dma", Reason::Memory { .. }) => d.space == Space::Psum || s.space == Space::Psum,
             ("dma", _) => false,
             _ => true,
         })
+}
+
+/// Whether what is in use ends inside several digits of partitions, or partitions are not the same in both.
+fn staggered(tensors: &[&Tensor]) -> bool {
+    let several = |tensor: &Tensor| {
+        let iters = tensor.layout.shard().iter();
+        iters
+            .filter(|iter| iter.axis == tiles::p() && iter.stride != 0 && iter.extent > 1)
+            .count()
+            > 1
+    };
+    tensors.iter().any(|tensor| several(tensor))
 }
 
 fn copies(seed_of: u64, permuted: bool) -> Tally {
@@ -138,6 +153,7 @@ fn copy_case(
             let mut turned = s.clone();
             turned.layout = s.layout.permute_dims(&s.shape, order).unwrap();
             turned.shape.clone_from(&d.shape);
+            turned.valid.clone_from(&d.valid);
             assert!(confirms_copy(d, &turned, &why), "{}: {why}", what());
             tally.declined += 1;
             return;

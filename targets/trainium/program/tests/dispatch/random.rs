@@ -114,7 +114,8 @@ pub const FLOATS: [DType; 2] = [DType::F32, DType::BF16];
 /// The partitions of every index in some tensors.
 pub fn partitions_of(tensors: &[&Tensor]) -> BTreeSet<Vec<i64>> {
     let mut found = BTreeSet::new();
-    each(&tensors[0].shape, &mut |index| {
+    let used = tensors[0].valid.as_ref().unwrap_or(&tensors[0].shape);
+    each(used, &mut |index| {
         found.insert(
             tensors
                 .iter()
