@@ -21,7 +21,7 @@
 #stat_layout = #axe.layout<S[64 : 1]>
 #stat_ring = #axe.layout<S[(2, 64) : (64, 1)]>
 // The accumulators of wgmma (see gemm_roles.mlir). A value a query is one a column here, which 8 warps and 8 groups of lanes hold. Of
-// dQ four warps hold the columns of the first half, four those of the second.
+// dQ four warps hold the columns of the first half, four the others.
 #s_layout = #axe.layout<S[(8, 2, 8, 8, 4, 2) : (1@warp, 2@reg, 4@lane, 4@reg, 1@lane, 1@reg)]>
 #d_layout = #axe.layout<S[(8, 2, 8, 16, 4, 2) : (1@warp, 2@reg, 4@lane, 4@reg, 1@lane, 1@reg)]>
 #dq_layout = #axe.layout<S[(4, 2, 8, 2, 8, 4, 2) : (1@warp, 2@reg, 4@lane, 4@warp, 4@reg, 1@lane, 1@reg)]>
@@ -63,7 +63,7 @@ axe.kernel @attention_backward(%Q: !qo_memory, %K: !kv_memory, %V: !kv_memory, %
                                %dQ: !dq_memory, %dK: !kv_memory, %dV: !kv_memory) threads(384) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
-  %c2 = arith.constant 2 : index
+  %masked = arith.constant 2 : index
   %kv_heads = arith.constant 8 : index
   %group = arith.constant 4 : index
   %rows = arith.constant 64 : index
@@ -95,7 +95,7 @@ axe.kernel @attention_backward(%Q: !qo_memory, %K: !kv_memory, %V: !kv_memory, %
   %do_ring = axe.pipeline.create stages(2) : !axe.pipeline
   axe.scope warpgroup [0, 1) registers(24) {
     axe.scope warp [0, 1) {
-      axe.for_tiles (%j, %bh) in (%tiles, %sequences) raster(rows) {
+      axe.for_tiles (%bh, %j) in (%sequences, %tiles) raster(rows) {
         %b = arith.divui %bh, %kv_heads : index
         %h_kv = arith.remui %bh, %kv_heads : index
         %first_head = arith.muli %h_kv, %group : index
@@ -134,7 +134,7 @@ axe.kernel @attention_backward(%Q: !qo_memory, %K: !kv_memory, %V: !kv_memory, %
   }
 
   axe.scope warpgroup [1, 3) registers(240) {
-    axe.for_tiles (%j, %bh) in (%tiles, %sequences) raster(rows) {
+    axe.for_tiles (%bh, %j) in (%sequences, %tiles) raster(rows) {
       %b = arith.divui %bh, %kv_heads : index
       %h_kv = arith.remui %bh, %kv_heads : index
       %first_head = arith.muli %h_kv, %group : index

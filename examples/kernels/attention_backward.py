@@ -27,7 +27,7 @@ HEADER = """// Gradients of O = softmax(Q K^T / sqrt(D)) V for {what}, in {dtype
 #stat_layout = #axe.layout<S[{rows} : 1]>
 #stat_ring = #axe.layout<S[({stages}, {rows}) : ({rows}, 1)]>
 // The accumulators of wgmma (see gemm_roles.mlir). A value a query is one a column here, which 8 warps and 8 groups of lanes hold. Of
-// dQ four warps hold the columns of the first half, four those of the second.
+// dQ four warps hold the columns of the first half, four the others.
 #s_layout = {s_layout}
 #d_layout = {d_layout}
 #dq_layout = {dq_layout}
@@ -69,7 +69,7 @@ axe.kernel @attention_backward(%Q: !qo_memory, %K: !kv_memory, %V: !kv_memory, %
                                %dQ: !dq_memory, %dK: !kv_memory, %dV: !kv_memory) threads(384) {{
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
-  %c2 = arith.constant 2 : index
+  %masked = arith.constant {masked_blocks} : index
   %kv_heads = arith.constant {kv_heads} : index
   %group = arith.constant {group} : index
   %rows = arith.constant {rows} : index
@@ -101,7 +101,7 @@ axe.kernel @attention_backward(%Q: !qo_memory, %K: !kv_memory, %V: !kv_memory, %
   %do_ring = axe.pipeline.create stages({stages}) : !axe.pipeline
   axe.scope warpgroup [0, 1) registers(24) {{
     axe.scope warp [0, 1) {{
-      axe.for_tiles (%j, %bh) in (%tiles, %sequences) raster(rows) {{
+      axe.for_tiles (%bh, %j) in (%sequences, %tiles) raster(rows) {{
         %b = arith.divui %bh, %kv_heads : index
         %h_kv = arith.remui %bh, %kv_heads : index
         %first_head = arith.muli %h_kv, %group : index
@@ -126,7 +126,7 @@ axe.kernel @attention_backward(%Q: !qo_memory, %K: !kv_memory, %V: !kv_memory, %
   }}
 
   axe.scope warpgroup [1, 3) registers(240) {{
-    axe.for_tiles (%j, %bh) in (%tiles, %sequences) raster(rows) {{
+    axe.for_tiles (%bh, %j) in (%sequences, %tiles) raster(rows) {{
       %b = arith.divui %bh, %kv_heads : index
       %h_kv = arith.remui %bh, %kv_heads : index
       %first_head = arith.muli %h_kv, %group : index
@@ -302,7 +302,7 @@ def kernel(batch, length, heads, kv_heads, d, causal=False, dtype="f16", stages=
         return LOOP.format(to=to, begin=begin, end=end, dk=state[0], dv=state[1], mask=mask, p="%p_seen" if mask else "%p")
 
     if causal:
-        bounds = "%c_diagonal = arith.addi %first, %c2 : index\n%diagonal_end = arith.minui %c_diagonal, %blocks : index\n"
+        bounds = "%c_diagonal = arith.addi %first, %masked : index\n%diagonal_end = arith.minui %c_diagonal, %blocks : index\n"
         loops = bounds + loop("diagonal", "%first", "%diagonal_end", ("%dk_of", "%dv_of"), masked) + "\n" + \
             loop("below", "%diagonal_end", "%blocks", ("%diagonal#0", "%diagonal#1"), "")
     else:
@@ -310,7 +310,7 @@ def kernel(batch, length, heads, kv_heads, d, causal=False, dtype="f16", stages=
     result = "%below" if causal else "%head"
     text = HEADER.format(
         what="a causal mask" if causal else "all places", dtype=dtype, d=d, group=heads // kv_heads, rows=rows, keys=keys, batch=batch,
-        length=length, heads=heads, kv_heads=kv_heads, stages=stages, tiles=tiles, blocks=blocks, sequences=batch * kv_heads,
+        length=length, heads=heads, kv_heads=kv_heads, stages=stages, tiles=tiles, blocks=blocks, masked_blocks=keys // rows, sequences=batch * kv_heads,
         ctas=tiles * batch * kv_heads, kv_layout=swizzled(keys, d), q_layout=swizzled(rows, d), q_ring=swizzled(rows, d, stages),
         ds_layout=swizzled(keys, rows), ds_ring=swizzled(keys, rows, stages), s_layout=sums(8, rows), d_layout=sums(8, d), dq_layout=dq,
         eighths=rows // 8, qo_strides=strides(batch, length, heads, d), kv_strides=strides(batch, length, kv_heads, d), qo_row=heads * d,
