@@ -309,6 +309,18 @@ impl<'c> Code<'c> {
         self.builder.operator(&operands, &[], &[]).map(|_| ())
     }
 
+    /// A copy that adds to memory.
+    ///
+    /// # Errors
+    /// When building fails.
+    pub fn accumulate(&self, value: Val<'c>, memref: Val<'c>) -> PassResult<'c> {
+        let operands = CopyOp::operands(value, Some(memref), None, None);
+        let attributes = [("accumulate", self.builder.unit())];
+        self.builder
+            .operator(&operands, &[], &attributes)
+            .map(|_| ())
+    }
+
     /// An asynchronous copy between memrefs.
     pub fn copy_async(&self, from: Val<'c>, to: Val<'c>) -> PassResult<'c> {
         let operands = CopyOp::operands(from, Some(to), None, None);
@@ -340,6 +352,17 @@ impl<'c> Code<'c> {
     pub fn barrier(&self) -> PassResult<'c> {
         self.builder
             .operation(ops::BARRIER, &[], &[], &[], Vec::new())
+            .map(|_| ())
+    }
+
+    /// `axe.barrier async`: also shows asynchronous copies and products what the threads stored to shared memory.
+    ///
+    /// # Errors
+    /// When building fails.
+    pub fn barrier_async(&self) -> PassResult<'c> {
+        let attributes = [("isAsync", self.builder.unit())];
+        self.builder
+            .operation(ops::BARRIER, &[], &[], &attributes, Vec::new())
             .map(|_| ())
     }
 

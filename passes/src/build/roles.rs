@@ -229,4 +229,22 @@ impl<'c> Code<'c> {
         self.builder
             .value(ops::WAIT, &[sums], sums.r#type(), &attributes)
     }
+
+    /// The same, and another value that is not used before.
+    pub fn wait_products_with(
+        &self,
+        sums: Val<'c>,
+        other: Val<'c>,
+        pending: i64,
+    ) -> PassResult<'c, (Val<'c>, Val<'c>)> {
+        let types = [sums.r#type(), other.r#type()];
+        let attributes = [("pending", self.i64(pending))];
+        let op =
+            self.builder
+                .operation(ops::WAIT, &[sums, other], &types, &attributes, Vec::new())?;
+        match value::results(op).as_slice() {
+            &[sums, other] => Ok((sums, other)),
+            _ => Err(layout_error(self.builder.location, "a wait has two values")),
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! A function whose operators become kernels.
 
-use super::attention::{Attention, Found};
+use super::attention::{Attention, Backward, Found};
 use super::frame::Frame;
 use super::group::Group;
 use super::groups::Groups;
@@ -38,6 +38,14 @@ pub trait Kernels<'c> {
 
     /// Whether what is decided is printed, beside the remarks.
     fn explains(&self) -> bool;
+
+    /// Whether there are kernels of attention's gradients.
+    ///
+    /// # Errors
+    /// Why there are none, for people.
+    fn takes_gradients(&self, _: &Backward<'c>) -> Result<(), String> {
+        Err("this target has no kernel of attention's gradients".to_owned())
+    }
 
     /// Adds the kernels of a group, and launches them at the builder's place.
     ///
@@ -145,7 +153,11 @@ fn plan_function<'c>(
         return Ok(0);
     }
     let own: Vec<_> = ops.into_iter().filter(|op| !refused.has(*op)).collect();
-    let attention = |ops: &[Op<'c>]| Found::of(ops, &|found| kernels.takes(found));
+    let attention = |ops: &[Op<'c>]| {
+        Found::of(ops, &|found| kernels.takes(found), &|found| {
+            kernels.takes_gradients(found)
+        })
+    };
     let found = attention(&own);
     let own: Vec<_> = own.into_iter().filter(|op| !found.has(*op)).collect();
     kernels.prepare(&own)?;

@@ -1,7 +1,7 @@
 //! A group: operators that become one kernel, and how they lie in its space.
 
 use super::apart::Apart;
-use super::attention::Attention;
+use super::attention::{Attention, Backward};
 use super::operators::{bases, is_reshape, is_widening, splat};
 use super::space::{Kind, Place, Size, place_of, source};
 use crate::ir::value::{defining, identity, name, operands, results};
@@ -19,6 +19,8 @@ pub enum Root<'c> {
     Tiles,
     /// Attention, whose result this operator forms.
     Attention(Op<'c>),
+    /// Gradients of attention, of which this operator forms the last.
+    Gradients(Op<'c>),
     /// One operator by itself.
     Single(Op<'c>),
 }
@@ -43,6 +45,8 @@ pub struct Group<'c> {
     pub owned: Vec<Op<'c>>,
     /// What it computes, where it is attention.
     pub attention: Option<Rc<Attention<'c>>>,
+    /// What it computes, where those are gradients of attention.
+    pub gradients: Option<Rc<Backward<'c>>>,
     /// Where its launch goes.
     pub position: Position,
     /// The groups that it reads and is no part of, and why.
@@ -62,6 +66,7 @@ impl<'c> Group<'c> {
             formed: HashSet::new(),
             owned: Vec::new(),
             attention: None,
+            gradients: None,
             position: (0, 0),
             apart: Vec::new(),
             sealed: false,

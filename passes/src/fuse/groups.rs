@@ -7,7 +7,7 @@
 //! group that reads them, and become a kernel only for a reader that cannot.
 
 use super::apart::Apart;
-use super::attention::{Attention, Found};
+use super::attention::{Attention, Backward, Found};
 use super::group::{Group, Root};
 use super::nest::{Nest, Start, is_nest};
 use super::operators::{bases, has, is_lazy, is_operator, is_product, is_reshape, start_of};
@@ -38,6 +38,8 @@ impl<'c> Groups<'c> {
             groups.reader = Some(op);
             if let Some(attention) = found.of_result(op) {
                 groups.attention(op, attention, number);
+            } else if let Some(gradients) = found.gradients_of(op) {
+                groups.gradients(op, gradients, number);
             } else if found.is_formed_later(op) {
                 // Nothing between reads it.
             } else if left(op) {
@@ -207,18 +209,26 @@ impl<'c> Groups<'c> {
 
     /// Attention reads its operands where they lie.
     fn attention(&mut self, op: Op<'c>, attention: Rc<Attention<'c>>, number: usize) {
-        let total = Size {
-            dynamic: false,
-            known: 1,
+        let tensors = (attention.reads().collect(), attention.results().collect());
+        let group = Group {
+            attention: Some(attention),
+            ..apart(Root::Attention(op), tensors)
         };
-        let mut group = Group::new(Root::Attention(op), total, None);
-        for value in attention.reads() {
-            if !group.inputs.contains(&(value, Kind::Full)) {
-                group.inputs.push((value, Kind::Full));
-            }
-        }
-        group.owned.extend(attention.results().filter_map(defining));
-        group.attention = Some(attention);
+        self.sealed(op, group, number);
+    }
+
+    /// Gradients of attention, which read theirs so too.
+    fn gradients(&mut self, op: Op<'c>, gradients: Rc<Backward<'c>>, number: usize) {
+        let tensors = (gradients.reads().collect(), gradients.formed().collect());
+        let group = Group {
+            gradients: Some(gradients),
+            ..apart(Root::Gradients(op), tensors)
+        };
+        self.sealed(op, group, number);
+    }
+
+    /// Adds a group that nothing joins, at the place of this operator.
+    fn sealed(&mut self, op: Op<'c>, mut group: Group<'c>, number: usize) {
         group.sealed = true;
         group.position = (number, usize::MAX);
         self.add(group.clone());
@@ -318,4 +328,20 @@ fn chain(value: Val<'_>) -> Vec<usize> {
             .and_then(source);
     }
     found
+}
+
+/// A group that reads these tensors where they lie, and forms the others.
+fn apart<'c>(root: Root<'c>, (reads, formed): (Vec<Val<'c>>, Vec<Val<'c>>)) -> Group<'c> {
+    let total = Size {
+        dynamic: false,
+        known: 1,
+    };
+    let mut group = Group::new(root, total, None);
+    for value in reads {
+        if !group.inputs.contains(&(value, Kind::Full)) {
+            group.inputs.push((value, Kind::Full));
+        }
+    }
+    group.owned.extend(formed.into_iter().filter_map(defining));
+    group
 }

@@ -9,6 +9,7 @@
 //! and the weights are rounded to the type of the values once, before they are multiplied and before they are divided by
 //! their sum. Results are those of a result that is rounded to 16 bits; others are not taken.
 
+mod backward;
 mod body;
 mod gather;
 pub mod index;
@@ -21,6 +22,7 @@ mod triangle;
 pub mod visible;
 pub mod weights;
 
+pub use backward::{Backward, Gradient};
 pub use gather::Pages;
 pub use read::{Extents, Operand, Read};
 pub use sums::RowSums;
@@ -113,15 +115,33 @@ pub struct Declined<'c> {
 pub struct Found<'c> {
     /// By the operator that forms the result.
     pub taken: HashMap<usize, Rc<Attention<'c>>>,
+    /// Gradients, by the operator that forms the last of them.
+    pub gradients: HashMap<usize, Rc<Backward<'c>>>,
     /// What was not taken.
     pub declined: Vec<Declined<'c>>,
 }
 
 impl<'c> Found<'c> {
-    /// Looks at the operators of a block; a target says why it has no kernel.
-    pub fn of(ops: &[Op<'c>], takes: &impl Fn(&Attention<'c>) -> Result<(), String>) -> Self {
+    /// Looks at the operators of a block; a target says why it has no kernel of attention, or of its gradients.
+    pub fn of(
+        ops: &[Op<'c>],
+        takes: &impl Fn(&Attention<'c>) -> Result<(), String>,
+        takes_gradients: &impl Fn(&Backward<'c>) -> Result<(), String>,
+    ) -> Self {
         let mut found = Self::default();
-        for &op in ops.iter().filter(|op| name(**op) == ops::GEMM) {
+        let (gradients, stopped) = backward::find(ops, takes_gradients);
+        let stopped = stopped.into_iter();
+        found
+            .declined
+            .extend(stopped.map(|Stop { location, why }| Declined { location, why }));
+        for (last, own) in gradients {
+            found.gradients.insert(read::number(last), Rc::new(own));
+        }
+        let products = ops.iter().filter(|op| name(**op) == ops::GEMM);
+        for &op in products {
+            if found.is_of_gradients(op) {
+                continue;
+            }
             let mut declined = None;
             for chain in chains(op) {
                 let read = attention(op, &chain, true);
@@ -157,11 +177,24 @@ impl<'c> Found<'c> {
         self.taken.get(&read::number(op)).cloned()
     }
 
+    /// The gradients that are formed where this operator stands: it forms the last of them.
+    #[must_use]
+    pub fn gradients_of(&self, op: Op<'c>) -> Option<Rc<Backward<'c>>> {
+        self.gradients.get(&read::number(op)).cloned()
+    }
+
+    fn is_of_gradients(&self, op: Op<'c>) -> bool {
+        let mut all = self.gradients.values();
+        all.any(|own| own.inner.contains(&read::number(op)))
+    }
+
     /// Whether an operator forms a result of attention that others are formed with, later.
     #[must_use]
     pub fn is_formed_later(&self, op: Op<'c>) -> bool {
+        let gradients = self.gradients.values().flat_map(|own| own.formed());
         let all = self.taken.values().flat_map(|own| own.results());
-        all.filter_map(defining).any(|own| own == op)
+        let mut all = all.chain(gradients).filter_map(defining);
+        all.any(|own| own == op)
     }
 
     /// Whether attention takes the place of an operator.
@@ -173,7 +206,7 @@ impl<'c> Found<'c> {
             attention.inner.contains(&number)
                 || sums.is_some_and(|sums| sums.inner.contains(&number))
         };
-        self.taken.values().any(own)
+        self.taken.values().any(own) || self.is_of_gradients(op)
     }
 }
 

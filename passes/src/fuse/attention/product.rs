@@ -111,21 +111,28 @@ impl<'c> Reader<'c> {
         depth: i64,
     ) -> Reading<'c, Id> {
         let op = sides.gemm.op;
-        let over = index::whole(Var::Depth, depth);
+        let first = self.scores.as_ref().is_none_or(|scores| scores.op == op);
+        let gradient = self.gradient.as_ref().is_none_or(|own| own.op == op);
+        if !first && !(gradient && self.takes_gradients) {
+            return stop(op, "there is another product before it");
+        }
+        let over = index::whole(if first { Var::Depth } else { Var::Column }, depth);
         let (queries, at) = sides.of(true, &row, &over);
         let queries = self.operand(op, queries, at)?;
         let (keys, at) = sides.of(false, &key, &over);
         let keys = self.operand(op, keys, at)?;
         let scale = queries.scale * keys.scale;
-        if self.scores.as_ref().is_some_and(|scores| scores.op != op) {
-            return stop(op, "there is another product before it");
-        }
-        self.scores = Some(Product {
+        let product = Some(Product {
             op,
             operands: vec![queries, keys],
             depth,
         });
-        let score = self.terms.add(Term::Score, Scalar::Float);
+        let (own, term) = match first {
+            true => (&mut self.scores, Term::Score),
+            false => (&mut self.gradient, Term::Gradient),
+        };
+        *own = product;
+        let score = self.terms.add(term, Scalar::Float);
         let scale = self.terms.float(scale);
         Ok(self
             .terms
@@ -133,7 +140,12 @@ impl<'c> Reader<'c> {
     }
 
     /// An operand of a product: the tensor of 16-bit floats that it is a view of, times a number.
-    fn operand(&mut self, op: Op<'c>, value: Val<'c>, place: Place) -> Reading<'c, Operand<'c>> {
+    pub(super) fn operand(
+        &mut self,
+        op: Op<'c>,
+        value: Val<'c>,
+        place: Place,
+    ) -> Reading<'c, Operand<'c>> {
         let (mut value, mut place, mut scale) = (value, place, 1.0);
         let mut found: Option<Operand<'c>> = None;
         let mut passed = Vec::new();
@@ -182,7 +194,7 @@ impl<'c> Reader<'c> {
     }
 
     /// What a conversion of floats, or a map, multiplies by a number.
-    fn scaled(&mut self, op: Op<'c>) -> Option<(Val<'c>, f64)> {
+    pub(super) fn scaled(&mut self, op: Op<'c>) -> Option<(Val<'c>, f64)> {
         let from = source(op)?;
         match name(op).as_str() {
             ops::CAST => {
@@ -224,7 +236,7 @@ impl<'c> Reader<'c> {
 }
 
 /// Whether a value is zero everywhere.
-fn is_zero(value: Val<'_>) -> bool {
+pub(super) fn is_zero(value: Val<'_>) -> bool {
     let zero = |attribute| attribute::float(attribute) == Some(0.0);
     let Some(op) = defining(value) else {
         return false;
@@ -239,7 +251,7 @@ fn is_zero(value: Val<'_>) -> bool {
 }
 
 /// What a product sums over.
-fn depth(gemm: &GemmOp<'_>) -> Option<i64> {
+pub(super) fn depth(gemm: &GemmOp<'_>) -> Option<i64> {
     let shape = static_shape(gemm.a)?;
     let from_end = if gemm.trans_a { 2 } else { 1 };
     shape.get(shape.len().checked_sub(from_end)?).copied()

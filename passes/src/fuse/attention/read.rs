@@ -84,6 +84,10 @@ pub struct Reader<'c> {
     pub lengths: Vec<Read<'c>>,
     /// The first product.
     pub scores: Option<Product<'c>>,
+    /// The product of the result's gradient and the values, where gradients are looked for.
+    pub(super) gradient: Option<Product<'c>>,
+    /// Whether they are.
+    pub(super) takes_gradients: bool,
     /// The second product: `[values]` are its operands.
     pub product: Option<Product<'c>>,
     /// Operators that were read through.
@@ -119,7 +123,7 @@ pub(super) fn scalar_of(r#type: Type<'_>) -> Option<Scalar> {
 }
 
 /// The steps of a permutation, a reduction, ...
-fn dims(op: Op<'_>, key: &str) -> Option<Vec<usize>> {
+pub(super) fn dims(op: Op<'_>, key: &str) -> Option<Vec<usize>> {
     let dims = op.attribute(key).ok().and_then(attribute::read_i64s)?;
     dims.into_iter()
         .map(|dim| usize::try_from(dim).ok())
@@ -142,6 +146,8 @@ impl<'c> Reader<'c> {
             inputs: Vec::new(),
             lengths: Vec::new(),
             scores: None,
+            gradient: None,
+            takes_gradients: false,
             product: None,
             inner: HashSet::new(),
             second,

@@ -28,6 +28,18 @@ pub struct RowSums<'c> {
     pub(super) inner: HashSet<usize>,
 }
 
+impl<'c> RowSums<'c> {
+    /// Sums that take the place of no operators.
+    #[must_use]
+    pub fn new(read: Read<'c>, is: LogSum) -> Self {
+        Self {
+            read,
+            is,
+            inner: HashSet::new(),
+        }
+    }
+}
+
 /// A value of each row, read.
 pub(super) struct Candidate<'c> {
     value: Val<'c>,
@@ -146,7 +158,7 @@ fn outermost<'c>(mut value: Val<'c>, mut place: Place) -> (Val<'c>, Place) {
 }
 
 /// The operators that read a value, or what is formed again for each reader of it.
-fn readers<'c>(value: Val<'c>) -> Vec<Op<'c>> {
+pub(super) fn readers<'c>(value: Val<'c>) -> Vec<Op<'c>> {
     let (mut next, mut found) = (vec![value], Vec::new());
     while let Some(value) = next.pop() {
         for user in users(value) {

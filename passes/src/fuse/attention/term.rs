@@ -24,6 +24,8 @@ pub enum Scalar {
 pub enum Term {
     /// An element of the first product, without what its operands are scaled by.
     Score,
+    /// An element of the product of the result's gradient and the values, without what its operands are scaled by.
+    Gradient,
     /// An element of the second product, whose weights are a term.
     Product(Id),
     /// An element of a tensor that is read, by the tensor's number.

@@ -107,6 +107,21 @@ pub fn read(terms: &mut Terms, result: Id) -> Result<(Weights, Linear), Why> {
     settle(terms, factors)
 }
 
+/// Reads the weights of a row alone.
+///
+/// # Errors
+/// Why they are no streamed softmax.
+pub(super) fn probabilities(terms: &mut Terms, id: Id) -> Result<Weights, Why> {
+    let mut factors = Factors {
+        scale: 1.0,
+        ..Factors::default()
+    };
+    match split(terms, id, &mut factors)? {
+        None => settle(terms, factors).map(|(weights, _)| weights),
+        Some(_) => Err("its weights are no exponentials".to_owned()),
+    }
+}
+
 /// Takes the factors of a term; the product that is left, where one is.
 fn split(terms: &mut Terms, id: Id, factors: &mut Factors) -> Result<Option<Id>, Why> {
     if let Some(exponent) = exponent(terms, id) {
@@ -483,7 +498,7 @@ fn is_row(terms: &Terms, id: Id) -> bool {
     let of_keys = |term: &Term| {
         matches!(
             term,
-            Term::Score | Term::Product(_) | Term::Input(_) | Term::Index(_)
+            Term::Score | Term::Gradient | Term::Product(_) | Term::Input(_) | Term::Index(_)
         )
     };
     !terms.any(id, false, &of_keys)

@@ -35,10 +35,11 @@ mod single;
 
 use crate::facts::chip::Chip;
 use attention::Attentions;
+use attention::backward::{self, Gradients};
 use axe_dialect::ops;
 use axe_package::{Key, TunedDb};
 use axe_passes::PassResult;
-use axe_passes::fuse::attention::Attention;
+use axe_passes::fuse::attention::{Attention, Backward};
 use axe_passes::fuse::frame::Frame;
 use axe_passes::fuse::function::{self, Kernels};
 use axe_passes::fuse::group::{Group, Root};
@@ -108,6 +109,10 @@ impl<'c> Kernels<'c> for Planner {
         self.explain
     }
 
+    fn takes_gradients(&self, gradients: &Backward<'c>) -> Result<(), String> {
+        backward::takes(gradients, self.chip)
+    }
+
     fn plan(
         &self,
         frame: &mut Frame<'c>,
@@ -123,6 +128,7 @@ impl<'c> Kernels<'c> for Planner {
         match group.root {
             Root::Gemm(_) => plan::<Gemms>(&choosing, frame, builder, group, outputs),
             Root::Attention(_) => plan::<Attentions>(&choosing, frame, builder, group, outputs),
+            Root::Gradients(_) => plan::<Gradients>(&choosing, frame, builder, group, outputs),
             Root::Tiles => plan::<Rows>(&choosing, frame, builder, group, outputs),
             Root::Single(op) if is_nest(op) => {
                 plan::<Loops>(&choosing, frame, builder, group, outputs)

@@ -111,6 +111,10 @@ impl<'c> Kernels<'c> for Planner {
                 ),
             )),
             Root::Attention(_) => self.attention(frame, builder, group),
+            Root::Gradients(op) => Err(PassError::new(
+                op.location(),
+                "Trainium has no kernel of attention's gradients",
+            )),
         }
     }
 }

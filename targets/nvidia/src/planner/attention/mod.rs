@@ -6,8 +6,10 @@
 //! * [`lengths`]: lengths of sequences, which are data;
 //! * [`tiles`]: tiles of rows, and the blocks of keys that their masks leave;
 //! * [`score`]: scores and masks in registers; [`row`]: what is computed of a row's maximum and sum;
+//! * [`backward`]: the gradients;
 //! * [`kernel`]: the kernel; [`parts`]: its results where keys are split, and the kernel that merges those.
 
+pub(super) mod backward;
 pub(super) mod config;
 mod cost;
 mod kernel;

@@ -129,7 +129,7 @@ impl Parts {
 }
 
 /// The digit of an extent and a stride of the problem's number, whose values lie so many elements apart.
-const fn step([extent, stride]: [i64; 2], elements: i64) -> Step {
+pub(super) const fn step([extent, stride]: [i64; 2], elements: i64) -> Step {
     let digit = Digit {
         var: Var::Batch,
         extent,

@@ -154,7 +154,7 @@ struct Body<'a, 'b, 'c> {
 }
 
 /// An index as i32.
-fn i32_of<'c>(code: Code<'c>, value: Val<'c>) -> PassResult<'c, Val<'c>> {
+pub(super) fn i32_of<'c>(code: Code<'c>, value: Val<'c>) -> PassResult<'c, Val<'c>> {
     let i32 = integer(code, 32);
     code.builder.value("arith.index_cast", &[value], i32, &[])
 }
@@ -165,7 +165,7 @@ fn integer<'c>(code: Code<'c>, bits: u32) -> Type<'c> {
 }
 
 /// The row or the column of an element in its block, as i32.
-fn place<'c>(code: Code<'c>, dim: i64) -> PassResult<'c, Val<'c>> {
+pub(super) fn place<'c>(code: Code<'c>, dim: i64) -> PassResult<'c, Val<'c>> {
     let dim = [("dim", code.builder.parsed(&format!("{dim} : i64"))?)];
     i32_of(
         code,
@@ -174,7 +174,12 @@ fn place<'c>(code: Code<'c>, dim: i64) -> PassResult<'c, Val<'c>> {
     )
 }
 
-fn compare<'c>(code: Code<'c>, predicate: i64, a: Val<'c>, b: Val<'c>) -> PassResult<'c, Val<'c>> {
+pub(super) fn compare<'c>(
+    code: Code<'c>,
+    predicate: i64,
+    a: Val<'c>,
+    b: Val<'c>,
+) -> PassResult<'c, Val<'c>> {
     let predicate = [(
         "predicate",
         code.builder.parsed(&format!("{predicate} : i64"))?,
@@ -286,7 +291,7 @@ impl<'c> Body<'_, '_, 'c> {
                     .collect();
                 builder.value(name, &of, own, &attributes)
             }
-            Term::Product(_) | Term::Fold(..) => Err(lost()),
+            Term::Gradient | Term::Product(_) | Term::Fold(..) => Err(lost()),
         }
     }
 

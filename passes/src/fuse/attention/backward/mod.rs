@@ -1,0 +1,387 @@
+//! Attention's gradients, found by algebra: three matrix products of what is formed of two others, row by row. With the scores
+//! `S = Q K^T`, the weights `P = softmax(S)` and `dP = dO V^T`,
+//!
+//! * `dV = P^T dO`;
+//! * `dS = P (dP - D)`, where `D` is `rowsum(P dP)` ([`score`]); `dQ = dS K` and `dK = dS^T Q`, each times a number.
+//!
+//! A product whose operand reads as P opens the search; those that read as dS of the same terms complete it. Gradients of keys and
+//! values may be added up over the queries' heads that share them. The forward pass is what [`Attention`] says of the same scores.
+
+mod result;
+mod score;
+
+use super::index::{self, Index, Place, Var};
+use super::read::{Extents, Product, Read, Reader, Stop, number, static_shape};
+use super::sums::readers;
+use super::term::Id;
+use super::weights::{self, Weights};
+use super::{Attention, compact, element_of, is_like, visible};
+use crate::fuse::operators::is_product;
+use crate::ir::value::{defining, only_result};
+use crate::ir::{Op, Val};
+use axe_dialect::Typed;
+use axe_dialect::ops::GemmOp;
+use melior::ir::operation::OperationLike;
+use std::collections::{HashMap, HashSet};
+
+/// A gradient as the program stores it.
+#[derive(Clone, Debug)]
+pub struct Gradient<'c> {
+    /// The tensor, and its steps in memory by problem of the queries.
+    pub read: Read<'c>,
+    /// What the sums of products are multiplied by.
+    pub scale: f64,
+    /// Problems that follow each other and whose gradients are added up.
+    group: i64,
+}
+
+/// The gradients of attention: `dV = sum_row P dO`, `dK = sum_row dS Q`, `dQ = sum_key dS K`, each times its scale.
+#[derive(Clone, Debug)]
+pub struct Backward<'c> {
+    /// The weights: queries, keys, values, scores. Its result and sums are those of no operator.
+    pub forward: Attention<'c>,
+    /// The gradient of its result, with its columns.
+    pub gradient: Read<'c>,
+    /// Problems that follow each other and share the gradients of keys and values, which are added up over them.
+    pub group: i64,
+    /// dQ, dK, dV.
+    pub results: [Gradient<'c>; 3],
+    /// The operators that it takes the place of.
+    pub inner: HashSet<usize>,
+}
+
+impl<'c> Backward<'c> {
+    /// The tensors that it reads: queries, keys, values, the gradient of the result, and what scores read.
+    pub fn reads(&self) -> impl Iterator<Item = Val<'c>> {
+        let own = &self.forward;
+        let all = [&own.queries, &own.keys, &own.values, &self.gradient].into_iter();
+        all.chain(&own.inputs).map(|read| read.tensor)
+    }
+
+    /// The tensors that it forms: dQ, dK, dV.
+    pub fn formed(&self) -> impl Iterator<Item = Val<'c>> {
+        self.results.iter().map(|own| own.read.tensor)
+    }
+
+    /// The last operator that forms one of its results, where the kernels are launched; an error where another reads one before it.
+    fn placed(&self, ops: &[Op<'c>]) -> Result<Op<'c>, String> {
+        let numbers = ops.iter().enumerate().map(|(at, op)| (number(*op), at));
+        let numbers: HashMap<_, _> = numbers.collect();
+        let place = |op: Op<'c>| numbers.get(&number(op)).copied();
+        let last = self
+            .formed()
+            .filter_map(defining)
+            .max_by_key(|op| place(*op));
+        let last = last.ok_or("its gradients are formed by no operators")?;
+        let early = |user: &Op<'c>| {
+            !self.inner.contains(&number(*user))
+                && place(*user).is_some_and(|at| Some(at) < place(last))
+        };
+        let mut users = self.formed().flat_map(readers);
+        match users.any(|user| early(&user)) {
+            true => Err("a gradient is read before all of them are formed".to_owned()),
+            false => Ok(last),
+        }
+    }
+}
+
+/// The gradients in a block, each by the operator where its kernels are launched; a target says why it has none.
+pub(super) fn find<'c>(
+    ops: &[Op<'c>],
+    takes: &impl Fn(&Backward<'c>) -> Result<(), String>,
+) -> (Vec<(Op<'c>, Backward<'c>)>, Vec<Stop<'c>>) {
+    let products: Vec<_> = ops.iter().copied().filter(|op| is_product(*op)).collect();
+    let (mut found, mut stopped): (Vec<(Op<'c>, Backward<'c>)>, Vec<_>) = (Vec::new(), Vec::new());
+    // There are five products, of which three have such operands.
+    let like: Vec<_> = products.iter().copied().filter(|op| is_like(*op)).collect();
+    if like.len() < 3 {
+        return (found, stopped);
+    }
+    for &op in &like {
+        for weights_are_a in [true, false] {
+            let Some(own) = Search::read(op, weights_are_a, &like) else {
+                continue;
+            };
+            let taken = own.and_then(|own| takes(&own).and_then(|()| Ok((own.placed(ops)?, own))));
+            match taken {
+                Ok(own) => found.push(own),
+                Err(why) => stopped.push(Stop {
+                    location: op.location(),
+                    why,
+                }),
+            }
+        }
+    }
+    (found, stopped)
+}
+
+/// A product as `sum_over weights(outer, over) other(over, free)`.
+struct Sides<'c> {
+    gemm: GemmOp<'c>,
+    /// Whether the weights are operand A.
+    weights_are_a: bool,
+    outer: i64,
+    over: i64,
+    free: i64,
+}
+
+impl<'c> Sides<'c> {
+    fn of(op: Op<'c>, weights_are_a: bool) -> Option<Self> {
+        let gemm = GemmOp::of(op).filter(|gemm| gemm.acc.is_none_or(super::product::is_zero))?;
+        let result = static_shape(only_result(op)?)?;
+        let &[.., m, n] = result.as_slice() else {
+            return None;
+        };
+        let [outer, free] = if weights_are_a { [m, n] } else { [n, m] };
+        Some(Self {
+            over: super::product::depth(&gemm)?,
+            gemm,
+            weights_are_a,
+            outer,
+            free,
+        })
+    }
+
+    /// Problems, and the index of each dimension of them.
+    fn batch(&self) -> Option<(i64, Place)> {
+        let result = static_shape(only_result(self.gemm.op)?)?;
+        let shape = result.get(..result.len().checked_sub(2)?)?;
+        let total = shape
+            .iter()
+            .try_fold(1i64, |total, own| total.checked_mul(*own))?;
+        Some((
+            total,
+            index::regrouped(&[index::whole(Var::Batch, total)], shape)?,
+        ))
+    }
+
+    /// The weights (or the other operand), and the place of an element.
+    fn operand(&self, weights: bool, own: Index, over: Index) -> Option<(Val<'c>, Place)> {
+        let (_, batch) = self.batch()?;
+        let (value, over_first) = match weights == self.weights_are_a {
+            true => (self.gemm.a, self.gemm.trans_a),
+            false => (self.gemm.b, !self.gemm.trans_b),
+        };
+        let last = if over_first { [over, own] } else { [own, over] };
+        Some((value, [batch, last.to_vec()].concat()))
+    }
+}
+
+/// The search for the products that belong to one of weights.
+struct Search<'c> {
+    reader: Reader<'c>,
+    values: Sides<'c>,
+    scores: Product<'c>,
+    /// The weights' term.
+    weights: Id,
+    read: Weights,
+    /// The gradient of the result, as the product of weights reads it.
+    gradient: super::Operand<'c>,
+}
+
+/// A product of gradients of scores that was found.
+struct Found<'c> {
+    op: Op<'c>,
+    weights_are_a: bool,
+    scale: f64,
+}
+
+impl<'c> Search<'c> {
+    /// Reads a product as dV. None where it is nothing like it, an error where what belongs to it is not found.
+    fn read(
+        op: Op<'c>,
+        weights_are_a: bool,
+        products: &[Op<'c>],
+    ) -> Option<Result<Backward<'c>, String>> {
+        let values = Sides::of(op, weights_are_a)?;
+        let (batch, _) = values.batch()?;
+        let extents = Extents {
+            batch,
+            rows: values.over,
+            keys: values.outer,
+            columns: values.free,
+        };
+        let mut reader = Reader::new(op, extents);
+        reader.takes_gradients = true;
+        let (row, key) = (
+            index::whole(Var::Row, extents.rows),
+            index::whole(Var::Key, extents.keys),
+        );
+        let (value, place) = values.operand(true, key, row.clone())?;
+        let id = reader.element(value, &place).ok()?;
+        let scores = reader
+            .scores
+            .clone()
+            .filter(|_| reader.gradient.is_none())?;
+        let weights = visible::with_infinity(&mut reader.terms, id, extents.rows, extents.keys);
+        let read = weights::probabilities(&mut reader.terms, weights).ok()?;
+        let column = index::whole(Var::Column, extents.columns);
+        let (other, place) = values.operand(false, column, row)?;
+        let gradient = reader.operand(op, other, place).ok()?;
+        let mut search = Self {
+            reader,
+            values,
+            scores,
+            weights,
+            read,
+            gradient,
+        };
+        let [queries, keys] = search.scored(products)?;
+        Some(search.settle([queries, keys]))
+    }
+
+    /// The products that dQ and dK are. None where there is neither: then the weights are another program's.
+    fn scored(&mut self, products: &[Op<'c>]) -> Option<[Option<Found<'c>>; 2]> {
+        let mut found = [None, None];
+        let own = [self.values.gemm.op, self.scores.op];
+        for op in products.iter().copied().filter(|op| !own.contains(op)) {
+            for weights_are_a in [true, false] {
+                for (at, slot) in found
+                    .iter_mut()
+                    .enumerate()
+                    .filter(|(_, slot)| slot.is_none())
+                {
+                    let before = self.reader.inner.clone();
+                    *slot = self.of_scores(op, weights_are_a, at == 0);
+                    if slot.is_none() {
+                        self.reader.inner = before;
+                    }
+                }
+            }
+        }
+        found.iter().any(Option::is_some).then_some(found)
+    }
+
+    /// A product as dQ (or dK): that of dS and the keys (or the queries).
+    fn of_scores(&mut self, op: Op<'c>, weights_are_a: bool, queries: bool) -> Option<Found<'c>> {
+        let sides = Sides::of(op, weights_are_a)?;
+        let Extents {
+            batch, rows, keys, ..
+        } = self.reader.extents;
+        let (row, key) = (index::whole(Var::Row, rows), index::whole(Var::Key, keys));
+        let ((outer, outer_extent), (over, over_extent)) = match queries {
+            true => ((row, rows), (key, keys)),
+            false => ((key, keys), (row, rows)),
+        };
+        let fits = sides.outer == outer_extent
+            && sides.over == over_extent
+            && sides.free == self.scores.depth
+            && sides.batch()?.0 == batch;
+        let expected = self.scores.operands.get(usize::from(queries))?.read.clone();
+        let depth = index::whole(Var::Depth, sides.free);
+        let (other, place) = sides.operand(false, depth, over.clone()).filter(|_| fits)?;
+        let other = self.reader.operand(op, other, place).ok()?;
+        if other.read != expected {
+            return None;
+        }
+        let (value, place) = sides.operand(true, outer, over)?;
+        let id = self.reader.element(value, &place).ok()?;
+        let terms = &mut self.reader.terms;
+        let id = visible::with_infinity(terms, id, rows, keys);
+        let factor = score::factor(terms, id, self.weights, self.read.score)?;
+        Some(Found {
+            op,
+            weights_are_a,
+            scale: factor * other.scale,
+        })
+    }
+
+    /// What was found, where it is all there and fits together.
+    fn settle(mut self, found: [Option<Found<'c>>; 2]) -> Result<Backward<'c>, String> {
+        let [Some(queries), Some(keys)] = found else {
+            return Err(
+                "there is no product of the scores' gradient with the queries, or with the keys"
+                    .to_owned(),
+            );
+        };
+        let product = self.reader.gradient.clone();
+        let product =
+            product.ok_or("its scores' gradient has no product of the result's gradient")?;
+        let [of_rows, values] = <[super::Operand<'c>; 2]>::try_from(product.operands)
+            .map_err(|_| "a product has two operands")?;
+        if of_rows.read != self.gradient.read || product.depth != self.reader.extents.columns {
+            return Err("the gradients of weights and of values are of two results".to_owned());
+        }
+        if self.read.scale != 1.0 || !self.read.normalized {
+            return Err("the weights of its rows do not add up to one".to_owned());
+        }
+        let own = Found {
+            op: self.values.gemm.op,
+            weights_are_a: self.values.weights_are_a,
+            scale: self.gradient.scale,
+        };
+        let mut results = Vec::new();
+        for product in [queries, keys, own] {
+            let (read, factor, group) = self
+                .reader
+                .result(product.op, product.weights_are_a)
+                .ok_or("a gradient is stored as no f16 or bf16")?;
+            results.push(Gradient {
+                read,
+                scale: product.scale * factor,
+                group,
+            });
+        }
+        let results = <[Gradient<'c>; 3]>::try_from(results).map_err(|_| "three gradients")?;
+        let [alone, group, other] = [0, 1, 2].map(|at: usize| results[at].group);
+        if alone != 1 || group != other {
+            return Err(
+                "gradients of keys and of values are added up over different heads".to_owned(),
+            );
+        }
+        self.backward(values.read, results, group)
+    }
+
+    fn backward(
+        self,
+        values: Read<'c>,
+        results: [Gradient<'c>; 3],
+        group: i64,
+    ) -> Result<Backward<'c>, String> {
+        let Reader {
+            terms,
+            inputs,
+            mut inner,
+            extents,
+            ..
+        } = self.reader;
+        let [queries, keys] = <[super::Operand<'c>; 2]>::try_from(self.scores.operands.clone())
+            .map_err(|_| "scores have two operands")?;
+        let op = self.values.gemm.op;
+        inner.extend([number(op), number(self.scores.op)]);
+        let tensors = [queries.read.tensor, keys.read.tensor, values.tensor];
+        let all = results.iter().map(|own| own.read.tensor);
+        let mut element = None;
+        for tensor in all.chain([self.gradient.read.tensor]) {
+            let own = element_of(tensors, tensor).ok().flatten();
+            element = Some(own.ok_or(super::ONE_TYPE)?);
+        }
+        let (mut terms, inputs, score) = compact(&terms, self.read.score, &inputs);
+        let visible = visible::visible(&terms, score);
+        let bare = visible::bare(&mut terms, score);
+        let forward = Attention {
+            extents,
+            depth: self.scores.depth,
+            queries: queries.read,
+            keys: keys.read,
+            values,
+            result: self.gradient.read.clone(),
+            element: element.ok_or(super::ONE_TYPE)?,
+            weights: Weights { score, ..self.read },
+            terms,
+            inputs,
+            visible,
+            bare,
+            op,
+            inner: HashSet::new(),
+            sums: None,
+        };
+        Ok(Backward {
+            forward,
+            gradient: self.gradient.read,
+            group,
+            results,
+            inner,
+        })
+    }
+}

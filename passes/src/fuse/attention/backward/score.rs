@@ -1,0 +1,223 @@
+//! The gradient of scores as a polynomial: `c P dP - c P D` with `D = sum_key P dP`, however it is multiplied out.
+
+use crate::fuse::attention::term::{Id, Term, Terms};
+use axe_dialect::Combiner;
+
+/// The powers of P, dP and D.
+type Powers = [u8; 3];
+const WEIGHT: Powers = [1, 0, 0];
+const GRADIENT: Powers = [0, 1, 0];
+const SUM: Powers = [0, 0, 1];
+
+/// Terms of a polynomial at most: gradients have two, and products of sums grow.
+const MOST: usize = 16;
+
+/// A sum of products of P, dP and D, each times a number.
+type Polynomial = Vec<(Powers, f64)>;
+
+/// The number `c` of a term that is `c P (dP - D)`, with P this term of these scores.
+pub(super) fn factor(terms: &Terms, id: Id, weights: Id, score: Id) -> Option<f64> {
+    let reading = Reading {
+        terms,
+        weights,
+        score,
+    };
+    let found = reading.polynomial(id)?;
+    let of = |powers| {
+        let own = found.iter().find(|(own, _)| *own == powers);
+        own.map(|(_, factor)| *factor)
+    };
+    let (product, sum) = (of([1, 1, 0])?, of([1, 0, 1])?);
+    (found.len() == 2 && (product + sum).abs() <= 1e-6 * product.abs()).then_some(product)
+}
+
+struct Reading<'a> {
+    terms: &'a Terms,
+    weights: Id,
+    score: Id,
+}
+
+impl Reading<'_> {
+    fn polynomial(&self, id: Id) -> Option<Polynomial> {
+        if id == self.weights {
+            return Some(vec![(WEIGHT, 1.0)]);
+        }
+        if let Some(value) = self.terms.as_float(id) {
+            return Some(vec![([0; 3], value)]);
+        }
+        match self.terms.get(id) {
+            Term::Gradient => Some(vec![(GRADIENT, 1.0)]),
+            Term::Fold(Combiner::Add, of) => match self.polynomial(*of)?.as_slice() {
+                &[([1, 1, 0], factor)] => Some(vec![(SUM, factor)]),
+                _ => None,
+            },
+            Term::Apply(name, _, operands) => match (name.as_str(), operands.as_slice()) {
+                ("arith.addf", &[a, b]) => sum(self.polynomial(a)?, &self.polynomial(b)?, 1.0),
+                ("arith.subf", &[a, b]) => sum(self.polynomial(a)?, &self.polynomial(b)?, -1.0),
+                ("arith.negf", &[a]) => sum(Vec::new(), &self.polynomial(a)?, -1.0),
+                ("arith.mulf", &[a, b]) => product(&self.polynomial(a)?, &self.polynomial(b)?),
+                ("arith.divf", &[a, b]) => {
+                    let factor = 1.0 / self.terms.as_float(b)?;
+                    sum(Vec::new(), &self.polynomial(a)?, factor)
+                }
+                ("arith.select", &[condition, a, b]) => self.chosen(condition, [a, b]),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// What is chosen where keys are seen: weights of hidden ones are 0, and so is what is multiplied by them.
+    fn chosen(&self, condition: Id, [a, b]: [Id; 2]) -> Option<Polynomial> {
+        let &[own, hidden, _] = self.terms.operands(self.score, "arith.select")? else {
+            return None;
+        };
+        let hides = self.terms.as_float(hidden) == Some(f64::NEG_INFINITY);
+        let (zero, seen) = if hides { (a, b) } else { (b, a) };
+        let found = self.polynomial(seen)?;
+        let is_zero = self.terms.as_float(zero) == Some(0.0);
+        let of_weights = found.iter().all(|([weights, ..], _)| *weights > 0);
+        (own == condition && is_zero && of_weights).then_some(found)
+    }
+}
+
+fn sum(mut a: Polynomial, b: &Polynomial, factor: f64) -> Option<Polynomial> {
+    for (powers, own) in b {
+        match a.iter_mut().find(|(known, _)| known == powers) {
+            Some((_, sum)) => *sum += own * factor,
+            None => a.push((*powers, own * factor)),
+        }
+    }
+    (a.len() <= MOST).then_some(a)
+}
+
+fn product(a: &Polynomial, b: &Polynomial) -> Option<Polynomial> {
+    let mut found = Vec::new();
+    for (powers, factor) in a {
+        let mut own = Vec::new();
+        for (others, other) in b {
+            let mut all = [0; 3];
+            for (all, (a, b)) in all.iter_mut().zip(powers.iter().zip(others)) {
+                *all = a.checked_add(*b)?;
+            }
+            own.push((all, factor * other));
+        }
+        found = sum(found, &own, 1.0)?;
+    }
+    Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fuse::attention::index::Var;
+    use crate::fuse::attention::term::Scalar;
+
+    struct Case {
+        terms: Terms,
+        score: Id,
+        weights: Id,
+        gradient: Id,
+    }
+
+    impl Case {
+        /// Weights are any term of scores here.
+        fn new() -> Self {
+            let mut terms = Terms::default();
+            let own = terms.add(Term::Score, Scalar::Float);
+            let gradient = terms.add(Term::Gradient, Scalar::Float);
+            let (row, key) = (
+                terms.add(Term::Index(Var::Row), Scalar::Int(64)),
+                terms.add(Term::Index(Var::Key), Scalar::Int(64)),
+            );
+            let seen = terms.apply("arith.cmpi", Some(5), &[row, key], Scalar::Int(1));
+            let none = terms.float(f64::NEG_INFINITY);
+            let score = terms.apply("arith.select", None, &[seen, own, none], Scalar::Float);
+            let weights = terms.apply("math.exp", None, &[score], Scalar::Float);
+            Self {
+                terms,
+                score,
+                weights,
+                gradient,
+            }
+        }
+
+        fn apply(&mut self, name: &str, operands: &[Id]) -> Id {
+            self.terms.apply(name, None, operands, Scalar::Float)
+        }
+
+        fn fold(&mut self, of: Id) -> Id {
+            self.terms.add(Term::Fold(Combiner::Add, of), Scalar::Float)
+        }
+
+        fn factor(&self, id: Id) -> Option<f64> {
+            factor(&self.terms, id, self.weights, self.score)
+        }
+    }
+
+    #[test]
+    fn both_ways_to_write_it_are_read() {
+        let mut case = Case::new();
+        let (p, g) = (case.weights, case.gradient);
+        let pg = case.apply("arith.mulf", &[g, p]);
+        let d = case.fold(pg);
+        // torch: P dP - P D; JAX: P (dP - D).
+        let pd = case.apply("arith.mulf", &[p, d]);
+        let torch = case.apply("arith.subf", &[pg, pd]);
+        let difference = case.apply("arith.subf", &[g, d]);
+        let jax = case.apply("arith.mulf", &[difference, p]);
+        let (two, eight) = (case.terms.float(2.0), case.terms.float(8.0));
+        let scaled = case.apply("arith.mulf", &[jax, two]);
+        let divided = case.apply("arith.divf", &[torch, eight]);
+        let negated = case.apply("arith.negf", &[d]);
+        let added = case.apply("arith.addf", &[g, negated]);
+        let added = case.apply("arith.mulf", &[p, added]);
+        for (id, expected) in [
+            (torch, 1.0),
+            (jax, 1.0),
+            (scaled, 2.0),
+            (divided, 0.125),
+            (added, 1.0),
+        ] {
+            assert_eq!(case.factor(id), Some(expected));
+        }
+    }
+
+    #[test]
+    fn what_is_no_gradient_is_refused() {
+        let mut case = Case::new();
+        let (p, g) = (case.weights, case.gradient);
+        let pg = case.apply("arith.mulf", &[g, p]);
+        let (d, plain) = (case.fold(pg), case.fold(g));
+        let pd = case.apply("arith.mulf", &[p, d]);
+        let sum = case.apply("arith.addf", &[pg, pd]);
+        let half = case.terms.float(0.5);
+        let halved = case.apply("arith.mulf", &[pd, half]);
+        let halved = case.apply("arith.subf", &[pg, halved]);
+        let without = case.apply("arith.mulf", &[p, plain]);
+        let without = case.apply("arith.subf", &[pg, without]);
+        let squared = case.apply("arith.mulf", &[pg, p]);
+        for id in [p, g, pg, sum, halved, without, squared] {
+            assert_eq!(case.factor(id), None);
+        }
+    }
+
+    #[test]
+    fn hidden_keys_may_be_chosen_to_be_zero() {
+        let mut case = Case::new();
+        let (p, g) = (case.weights, case.gradient);
+        let pg = case.apply("arith.mulf", &[g, p]);
+        let d = case.fold(pg);
+        let pd = case.apply("arith.mulf", &[p, d]);
+        let own = case.apply("arith.subf", &[pg, pd]);
+        let zero = case.terms.float(0.0);
+        let seen = case
+            .terms
+            .operands(case.score, "arith.select")
+            .expect("a mask")[0];
+        let chosen = case.apply("arith.select", &[seen, own, zero]);
+        assert_eq!(case.factor(chosen), Some(1.0));
+        let hidden = case.apply("arith.select", &[seen, zero, own]);
+        assert_eq!(case.factor(hidden), None);
+    }
+}

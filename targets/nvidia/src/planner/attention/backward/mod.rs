@@ -1,0 +1,515 @@
+//! Attention's gradients, which [`axe_passes::fuse::attention`] finds, in four kernels (sm_90a):
+//!
+//! * the forward pass, which leaves its result and the logarithms of its rows' sums;
+//! * [`rows`]: `D = rowsum(dO O)`, and zeros for the sums of dQ;
+//! * [`kernel`]: blocks of keys, each through all queries that see some of them: dK, dV, and dQ's sums in f32;
+//! * [`rows`]: dQ in its own type.
+
+mod kernel;
+mod rows;
+mod runs;
+
+use super::config::{self, BYTES};
+use super::memory::Strides;
+use super::parts::step;
+use super::{Attentions, MOST, Operators as Forward, Taken, taken};
+use crate::facts::chip::Chip;
+use crate::planner::choose::search::Candidate;
+use crate::planner::family::{Family, Launch};
+use crate::planner::knobs::Plan;
+use crate::planner::problem::count;
+use axe_passes::build::{Kernel, layout_error};
+use axe_passes::fuse::arguments::{argument_types, launched};
+use axe_passes::fuse::attention::index::{Var, access, whole};
+use axe_passes::fuse::attention::term::Term;
+use axe_passes::fuse::attention::visible::Visible;
+use axe_passes::fuse::attention::weights::LogSum;
+use axe_passes::fuse::attention::{Attention, Backward, Extents, Read, RowSums};
+use axe_passes::fuse::frame::{Operand, Out, operand};
+use axe_passes::fuse::group::Group;
+use axe_passes::ir::{Builder, Val};
+use axe_passes::{PassError, PassResult};
+use kernel::{KEYS, ROWS};
+use melior::ir::Type;
+use std::f64::consts::LOG2_E;
+use std::fmt;
+use std::rc::Rc;
+
+/// Columns of queries, keys and values that registers hold as sums, and whose halves `wgmma` takes for dQ: two warpgroups share
+/// its columns, in whole spans of the swizzle that its operand has.
+const COLUMNS: [i64; 3] = [32, 64, 128];
+/// What rows of one value are padded to, so that a tensor map takes them: 16 bytes.
+const PADDED: i64 = 4;
+/// Values a row whose masks are looked at one by one.
+const MOST_ROWS: i64 = 1 << 20;
+
+/// The family.
+pub(in crate::planner) struct Gradients;
+
+/// Gradients, with their tensors as the kernels read them.
+pub(in crate::planner) struct Operators<'c> {
+    backward: Rc<Backward<'c>>,
+    tensors: Tensors,
+    problem: Problem,
+}
+
+/// How tensors lie in memory.
+struct Tensors {
+    queries: Strides,
+    keys: Strides,
+    values: Strides,
+    /// dO.
+    gradient: Strides,
+    /// dQ, dK, dV.
+    results: [Strides; 3],
+}
+
+/// What is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::planner) struct Problem {
+    batch: i64,
+    rows: i64,
+    keys: i64,
+    depth: i64,
+    columns: i64,
+    group: i64,
+}
+
+impl Problem {
+    /// Rows of a value each, as memory has them.
+    const fn padded(&self) -> i64 {
+        count(self.rows, PADDED) * PADDED
+    }
+
+    /// Tiles: blocks of keys of each head of keys and values.
+    const fn tiles(&self) -> i64 {
+        (self.batch / self.group).saturating_mul(count(self.keys, KEYS))
+    }
+}
+
+/// The kernels' blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::planner) struct Config {
+    /// Stages of queries, and of the result's gradients.
+    stages: i64,
+}
+
+impl fmt::Display for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{{tile = {KEYS} x {ROWS}, stages = {}}}", self.stages)
+    }
+}
+
+/// The tensors of gradients as the kernels read them.
+fn tensors(backward: &Backward<'_>) -> Result<Tensors, String> {
+    let own = &backward.forward;
+    let Extents {
+        batch,
+        rows,
+        keys,
+        columns,
+    } = own.extents;
+    let moved = |what: &str, read: &Read<'_>, vars| {
+        let strides = Strides::of(read, batch, vars)
+            .ok_or_else(|| format!("no one stride leads from row to row of {what}"))?;
+        match strides.declined(BYTES) {
+            Some(why) => Err(format!("{what} {why}")),
+            None => Ok(strides),
+        }
+    };
+    let (depth, column) = ((Var::Depth, own.depth), (Var::Column, columns));
+    let [queries, of_keys, of_values] = &backward.results;
+    let of_depth = (Var::Column, own.depth);
+    Ok(Tensors {
+        queries: moved(
+            "the queries' tensor",
+            &own.queries,
+            [(Var::Row, rows), depth],
+        )?,
+        keys: moved("the keys' tensor", &own.keys, [(Var::Key, keys), depth])?,
+        values: moved(
+            "the values' tensor",
+            &own.values,
+            [(Var::Key, keys), column],
+        )?,
+        gradient: moved(
+            "the tensor of the result's gradient",
+            &backward.gradient,
+            [(Var::Row, rows), column],
+        )?,
+        results: [
+            moved(
+                "the queries' gradient",
+                &queries.read,
+                [(Var::Row, rows), of_depth],
+            )?,
+            moved(
+                "the keys' gradient",
+                &of_keys.read,
+                [(Var::Row, keys), of_depth],
+            )?,
+            moved(
+                "the values' gradient",
+                &of_values.read,
+                [(Var::Row, keys), column],
+            )?,
+        ],
+    })
+}
+
+fn problem(backward: &Backward<'_>) -> Problem {
+    let Extents {
+        batch,
+        rows,
+        keys,
+        columns,
+    } = backward.forward.extents;
+    Problem {
+        batch,
+        rows,
+        keys,
+        depth: backward.forward.depth,
+        columns,
+        group: backward.group,
+    }
+}
+
+/// Whether a chip has kernels of these gradients.
+///
+/// # Errors
+/// Why not.
+pub(in crate::planner) fn takes(backward: &Backward<'_>, chip: &Chip) -> Result<(), String> {
+    let own = &backward.forward;
+    if !chip.has_wgmma {
+        return Err(format!(
+            "attention's gradients are for chips with wgmma, and {} has none",
+            chip.name
+        ));
+    }
+    for (what, columns) in [
+        ("what scores are summed over", own.depth),
+        ("the values' columns", own.extents.columns),
+    ] {
+        if !COLUMNS.contains(&columns) {
+            return Err(format!(
+                "expected {what} to be 32, 64 or 128, got {columns}"
+            ));
+        }
+    }
+    let Extents {
+        batch, rows, keys, ..
+    } = own.extents;
+    if rows < 2 || keys < 2 || [batch, rows, keys].iter().any(|extent| *extent > MOST) {
+        return Err(format!(
+            "expected 2 to {MOST} rows and keys, got {rows} and {keys}"
+        ));
+    }
+    if !own.inputs.is_empty() || *own.terms.get(own.bare) != Term::Score {
+        return Err("its scores are more than products that indices hide some of".to_owned());
+    }
+    if !runs::takes(&own.visible) {
+        return Err("its mask is no diagonal band of rows and keys".to_owned());
+    }
+    if !own.weights.empty_is_zero && hides_rows(&own.visible, rows, keys) {
+        return Err("its mask hides all keys of a row, whose weights are NaN".to_owned());
+    }
+    if own.repeats() % backward.group != 0 {
+        return Err(
+            "gradients are added up over heads that do not share keys and values".to_owned(),
+        );
+    }
+    tensors(backward)?;
+    let taken = taken(own, &Plan::default(), chip)?;
+    config::configure(&taken.problem, &Plan::default(), chip).map(|_| ())
+}
+
+/// Whether some row sees no key.
+fn hides_rows(visible: &Visible, rows: i64, keys: i64) -> bool {
+    let empty = |row| {
+        let [first, end] = visible.some(row, 1, keys);
+        end <= first
+    };
+    !visible.is_all() && (rows > MOST_ROWS || (0..rows).any(empty))
+}
+
+impl<'c> Operators<'c> {
+    /// The forward pass to these tensors: its result, and the logarithms of its rows' sums for powers of two.
+    fn forward(&self, result: Val<'c>, sums: Val<'c>) -> Option<Attention<'c>> {
+        let Problem {
+            batch,
+            rows,
+            columns,
+            ..
+        } = self.problem;
+        let place = [
+            whole(Var::Batch, batch),
+            whole(Var::Row, rows),
+            whole(Var::Column, columns),
+        ];
+        let (problem, row) = (place.get(..1)?, place.get(1..2)?);
+        let is = LogSum {
+            scale: LOG2_E,
+            offset: 0.0,
+            empty_is_infinite: true,
+        };
+        let mut steps = access(row, &[rows])?;
+        let of_problem = access(problem, &[batch])?.into_iter();
+        steps.extend(
+            of_problem.map(|own| axe_passes::fuse::attention::index::Step {
+                elements: self.problem.padded(),
+                ..own
+            }),
+        );
+        let read = Read {
+            tensor: sums,
+            steps,
+        };
+        Some(Attention {
+            result: Read {
+                tensor: result,
+                steps: access(&place, &[batch, rows, columns])?,
+            },
+            sums: Some(RowSums::new(read, is)),
+            ..self.backward.forward.clone()
+        })
+    }
+
+    /// Launches the forward pass, whose tensors are then stored.
+    fn attend(&self, launch: &mut Launch<'_, 'c>, [result, sums]: [Val<'c>; 2]) -> PassResult<'c> {
+        let location = launch.builder.location;
+        let failed = |why: String| PassError::new(location, why);
+        let attention = self.forward(result, sums);
+        let attention = attention.ok_or_else(|| layout_error(location, "no forward pass"))?;
+        let Taken {
+            packed,
+            pack,
+            tensors,
+            problem,
+        } = taken(&attention, &Plan::default(), launch.chip).map_err(failed)?;
+        let config = config::configure(&problem, &Plan::default(), launch.chip).map_err(failed)?;
+        let forward = Forward {
+            attention: Rc::new(attention),
+            packed,
+            pack,
+            tensors,
+            problem,
+            asked: Plan::default(),
+        };
+        Attentions::emit(&forward, config, launch).map(drop)
+    }
+
+    /// A new tensor, for what a kernel leaves to the next.
+    fn between(
+        &self,
+        builder: &Builder<'c>,
+        shape: &[i64],
+        element: Type<'c>,
+    ) -> PassResult<'c, Val<'c>> {
+        let r#type = builder.tensor(shape, element)?;
+        builder.value("tensor.empty", &[], r#type, &[])
+    }
+}
+
+/// A tensor as kernels read it.
+fn read<'c>(launch: &mut Launch<'_, 'c>, value: Val<'c>) -> PassResult<'c, Operand<'c>> {
+    let shape = launch.builder.tensor_of(value)?.shape;
+    let tensor = launch.frame.resolve(launch.builder, value)?;
+    operand(launch.builder, tensor, &shape)
+}
+
+/// A tensor that a kernel fills.
+fn filled<'c>(launch: &mut Launch<'_, 'c>, value: Val<'c>) -> PassResult<'c, Out<'c>> {
+    let shape = launch.builder.tensor_of(value)?.shape;
+    Ok((value, launch.frame.out(launch.builder, value, &shape)?))
+}
+
+/// Adds a kernel, and launches it with so many CTAs. Its name.
+fn add<'c>(
+    launch: &mut Launch<'_, 'c>,
+    what: &str,
+    (threads, ctas): (i64, i64),
+    (ins, outs): (&[Operand<'c>], &[Out<'c>]),
+    body: impl FnOnce(&Kernel<'c>) -> PassResult<'c>,
+) -> PassResult<'c, String> {
+    let builder = *launch.builder;
+    let name = launch.frame.name(what);
+    let types = argument_types(ins, &[], outs);
+    let kernel = Kernel::new(builder.location, launch.frame.module, &types);
+    body(&kernel)?;
+    kernel.finish(launch.frame.module, &name, threads)?;
+    let one = builder.index(1)?;
+    let grid = [builder.index(ctas)?, one, one];
+    launch
+        .frame
+        .launch(&builder, &name, grid, &launched(ins, &[]), outs)?;
+    Ok(name)
+}
+
+impl Family for Gradients {
+    type Operators<'c> = Operators<'c>;
+    type Problem = Problem;
+    type Config = Config;
+
+    const HAS_CHOICE: bool = false;
+
+    fn read<'c>(
+        group: &Group<'c>,
+        _: &[Val<'c>],
+        builder: &Builder<'c>,
+        _: &Chip,
+    ) -> PassResult<'c, Operators<'c>> {
+        let lost = || layout_error(builder.location, "a group without gradients");
+        let backward = group.gradients.clone().ok_or_else(lost)?;
+        let tensors = tensors(&backward).map_err(|why| PassError::new(builder.location, why))?;
+        Ok(Operators {
+            problem: problem(&backward),
+            backward,
+            tensors,
+        })
+    }
+
+    fn problem(operators: &Operators<'_>, _: &Chip) -> Problem {
+        operators.problem
+    }
+
+    fn configure(operators: &Operators<'_>, _: &Plan, chip: &Chip) -> Result<Config, String> {
+        let config = Config { stages: 2 };
+        let bytes = kernel::shared_bytes(&operators.problem, config);
+        match bytes <= chip.shared_bytes {
+            true => Ok(config),
+            false => Err(format!(
+                "blocks of keys and queries take {bytes} bytes of shared memory, and {} has {}",
+                chip.name, chip.shared_bytes
+            )),
+        }
+    }
+
+    fn candidates(problem: Problem, chip: &Chip, limit: usize) -> Vec<Candidate<Config>> {
+        let config = Config { stages: 2 };
+        let clocks = Self::clocks(problem, config, chip);
+        let only = std::iter::once(Candidate { config, clocks });
+        only.take(limit).collect()
+    }
+
+    /// Five products of each block, one CTA a multiprocessor.
+    fn clocks(problem: Problem, _: Config, chip: &Chip) -> f64 {
+        let Some(rates) = &chip.attention else {
+            return f64::INFINITY;
+        };
+        let blocks = problem.group as f64 * count(problem.rows, ROWS) as f64;
+        let products = (3 * problem.depth + 2 * problem.columns) as f64;
+        let block = products * (KEYS * ROWS) as f64 / rates.products;
+        let rounds = count(problem.tiles(), chip.multiprocessors) as f64;
+        rounds * blocks * block + chip.mma.overhead
+    }
+
+    fn tile(_: Config) -> [i64; 3] {
+        [KEYS, ROWS, 1]
+    }
+
+    fn described(operators: &Operators<'_>) -> String {
+        let Problem {
+            batch,
+            rows,
+            keys,
+            depth,
+            columns,
+            ..
+        } = operators.problem;
+        let element = operators.backward.forward.element;
+        format!(
+            "gradients of attention of {batch} x {rows} queries to {keys} keys of {depth}, values of {columns}, of {element}"
+        )
+    }
+
+    fn emit<'c>(
+        operators: &Operators<'c>,
+        config: Config,
+        launch: &mut Launch<'_, 'c>,
+    ) -> PassResult<'c, String> {
+        let Operators {
+            backward,
+            tensors,
+            problem,
+        } = operators;
+        let builder = *launch.builder;
+        let f32 = builder.r#type(|context| Type::float32(context));
+        let Problem {
+            batch,
+            rows,
+            depth,
+            columns,
+            ..
+        } = *problem;
+        let own = &backward.forward;
+        let between = |shape: &[i64], element| operators.between(&builder, shape, element);
+        let result = between(&[batch, rows, columns], own.element)?;
+        let values = [batch, problem.padded()];
+        let (sums, products) = (between(&values, f32)?, between(&values, f32)?);
+        let of_queries = between(&[batch, rows, depth], f32)?;
+        operators.attend(launch, [result, sums])?;
+
+        let ins = [
+            read(launch, result)?,
+            read(launch, backward.gradient.tensor)?,
+        ];
+        let outs = [filled(launch, products)?, filled(launch, of_queries)?];
+        let rows_of = rows::Rows::new(problem);
+        add(
+            launch,
+            "gradient_rows",
+            rows_of.grid(),
+            (&ins, &outs),
+            |kernel| rows_of.products(kernel, &tensors.gradient),
+        )?;
+
+        let all = [own.queries.tensor, own.keys.tensor, own.values.tensor];
+        let mut ins = Vec::new();
+        for value in all
+            .into_iter()
+            .chain([backward.gradient.tensor, sums, products])
+        {
+            ins.push(read(launch, value)?);
+        }
+        let [to_queries, to_keys, to_values] =
+            [0, 1, 2].map(|at: usize| backward.results[at].read.tensor);
+        // dQ's sums are added to the zeros.
+        let zeros = read(launch, of_queries)?;
+        let outs = [
+            (of_queries, zeros),
+            filled(launch, to_keys)?,
+            filled(launch, to_values)?,
+        ];
+        let grid = (kernel::THREADS, problem.tiles());
+        let name = add(launch, "gradients", grid, (&ins, &outs), |kernel| {
+            kernel::emit(kernel, backward, tensors, (problem, config))
+        })?;
+
+        let ins = [read(launch, of_queries)?];
+        let outs = [filled(launch, to_queries)?];
+        let scale = backward.results[0].scale;
+        add(
+            launch,
+            "gradient_queries",
+            rows_of.grid(),
+            (&ins, &outs),
+            |kernel| rows_of.queries(kernel, &tensors.results[0], (scale, own.element)),
+        )?;
+        Ok(name)
+    }
+}
+
+/// A tensor of `[problems, rows]` of a value each, with so many elements from problem to problem.
+fn of_rows(problem: &Problem) -> Strides {
+    let batch = vec![step([problem.batch, 1], problem.padded())];
+    Strides::new(problem.batch, batch, [problem.rows, 1], None)
+}
+
+/// A tensor of `[problems, rows, columns]`, one after another.
+fn of_matrices(problem: &Problem, columns: i64) -> Strides {
+    let batch = vec![step(
+        [problem.batch, 1],
+        problem.rows.saturating_mul(columns),
+    )];
+    Strides::new(problem.batch, batch, [problem.rows, columns], Some(columns))
+}
