@@ -107,7 +107,7 @@ pub(super) fn find<'c>(
                 Ok(own) => found.push(own),
                 Err(why) => stopped.push(Stop {
                     location: op.location(),
-                    why,
+                    why: format!("nor its gradients: {why}"),
                 }),
             }
         }

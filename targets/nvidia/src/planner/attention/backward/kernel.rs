@@ -33,7 +33,7 @@ pub(super) const KEYS: i64 = 64 * CONSUMERS;
 pub(super) const ROWS: i64 = 64;
 /// Threads of a CTA: a warpgroup of a producer, and the consumers.
 pub(super) const THREADS: i64 = 128 * (1 + CONSUMERS);
-const CONSUMERS: i64 = 2;
+pub(super) const CONSUMERS: i64 = 2;
 /// Registers of a thread of the producer's warpgroup, and of a consumer: 64 Ki in all.
 const REGISTERS: [i64; 2] = [24, 240];
 /// Bytes of an element of an operand, and of a sum.

@@ -40,7 +40,7 @@ use std::rc::Rc;
 const COLUMNS: [i64; 3] = [32, 64, 128];
 /// What rows of one value are padded to, so that a tensor map takes them: 16 bytes.
 const PADDED: i64 = 4;
-/// Values a row whose masks are looked at one by one.
+/// Rows that are looked at one by one.
 const MOST_ROWS: i64 = 1 << 20;
 
 /// The family.
@@ -81,6 +81,13 @@ impl Problem {
         count(self.rows, PADDED) * PADDED
     }
 
+    const fn config(&self) -> Config {
+        Config {
+            stages: 2,
+            depth: self.depth,
+        }
+    }
+
     /// Tiles: blocks of keys of each head of keys and values.
     const fn tiles(&self) -> i64 {
         (self.batch / self.group).saturating_mul(count(self.keys, KEYS))
@@ -92,11 +99,19 @@ impl Problem {
 pub(in crate::planner) struct Config {
     /// Stages of queries, and of the result's gradients.
     stages: i64,
+    /// Columns of queries and keys.
+    depth: i64,
 }
 
 impl fmt::Display for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{{tile = {KEYS} x {ROWS}, stages = {}}}", self.stages)
+        let plan = Plan {
+            tile: Some([KEYS, ROWS, self.depth]),
+            consumers: Some(kernel::CONSUMERS),
+            stages: Some(self.stages),
+            ..Plan::default()
+        };
+        plan.fmt(f)
     }
 }
 
@@ -350,7 +365,7 @@ impl Family for Gradients {
     type Problem = Problem;
     type Config = Config;
 
-    const HAS_CHOICE: bool = false;
+    const HAS_CHOICE: bool = true;
 
     fn read<'c>(
         group: &Group<'c>,
@@ -372,8 +387,13 @@ impl Family for Gradients {
         operators.problem
     }
 
-    fn configure(operators: &Operators<'_>, _: &Plan, chip: &Chip) -> Result<Config, String> {
-        let config = Config { stages: 2 };
+    fn configure(operators: &Operators<'_>, plan: &Plan, chip: &Chip) -> Result<Config, String> {
+        if let Some((key, _)) = plan.entries().first() {
+            return Err(format!(
+                "the kernels of attention's gradients have no '{key}'"
+            ));
+        }
+        let config = operators.problem.config();
         let bytes = kernel::shared_bytes(&operators.problem, config);
         match bytes <= chip.shared_bytes {
             true => Ok(config),
@@ -385,7 +405,7 @@ impl Family for Gradients {
     }
 
     fn candidates(problem: Problem, chip: &Chip, limit: usize) -> Vec<Candidate<Config>> {
-        let config = Config { stages: 2 };
+        let config = problem.config();
         let clocks = Self::clocks(problem, config, chip);
         let only = std::iter::once(Candidate { config, clocks });
         only.take(limit).collect()
@@ -403,8 +423,8 @@ impl Family for Gradients {
         rounds * blocks * block + chip.mma.overhead
     }
 
-    fn tile(_: Config) -> [i64; 3] {
-        [KEYS, ROWS, 1]
+    fn tile(config: Config) -> [i64; 3] {
+        [KEYS, ROWS, config.depth]
     }
 
     fn described(operators: &Operators<'_>) -> String {

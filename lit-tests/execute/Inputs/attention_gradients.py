@@ -1,0 +1,249 @@
+"""Attention's gradients as programs write them in linalg, with inputs and what numpy makes of them in f64.
+
+    python3 attention_gradients.py FOLDER --length 150 --keys 200 --form torch --mask causal ...
+"""
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+options = argparse.ArgumentParser()
+options.add_argument("folder", type=Path)
+for name, default in dict(batch=1, length=0, keys=0, heads=1, kv_heads=0, dim=64, values=0, window=0).items():
+    options.add_argument("--" + name.replace("_", "-"), type=int, default=default)
+options.add_argument("--form", choices=["torch", "jax"], default="torch", help="P dP - P D, or P (dP - D)")
+options.add_argument("--mask", choices=["none", "causal", "window", "chosen"], default="none", help="chosen: dS is 0 of hidden keys")
+options.add_argument("--layout", choices=["bhsd", "bshd"], default="bhsd")
+options.add_argument("--dtype", choices=["f16", "bf16"], default="f16")
+options.add_argument("--result", action="store_true", help="the result is returned too")
+options.add_argument("--scale", choices=["scores", "operands"], default="scores")
+options.add_argument("--break", dest="broken", choices=["sum", "early", "tanh"], help="what is no gradient, or is not taken")
+a = options.parse_args()
+keys, kv, values, t = a.keys or a.length, a.kv_heads or a.heads, a.values or a.dim, a.dtype
+group, scale = a.heads // kv, a.dim ** -0.5
+lines, count = [], 0
+
+
+def tensor(shape, element="f32"):
+    return f"tensor<{'x'.join(map(str, shape))}x{element}>"
+
+
+class Value:
+    def __init__(self, shape, element="f32", name=None):
+        global count
+        self.name, self.shape, self.element = name or f"%v{count}", list(shape), element
+        count += 1
+
+    @property
+    def type(self):
+        return tensor(self.shape, self.element)
+
+
+def line(text, shape, element="f32"):
+    made = Value(shape, element)
+    lines.append(f"    {made.name} = {text}")
+    return made
+
+
+def empty(shape, element="f32"):
+    return line(f"tensor.empty() : {tensor(shape, element)}", shape, element)
+
+
+def zeros(shape):
+    into = empty(shape)
+    return line(f"linalg.fill ins(%zero : f32) outs({into.name} : {into.type}) -> {into.type}", shape)
+
+
+def generic(maps, iterators, ins, into, body):
+    maps = ", ".join(f"affine_map<{m}>" for m in maps)
+    kinds = ", ".join(f'"{k}"' for k in iterators)
+    names, types = ", ".join(x.name for x in ins), ", ".join(x.type for x in ins)
+    given = f"ins({names} : {types}) " if ins else ""
+    arguments = ", ".join(f"%x{i}: {x.element}" for i, x in enumerate(ins + [into]))
+    return line(f"linalg.generic {{indexing_maps = [{maps}], iterator_types = [{kinds}]}} {given}outs({into.name} : {into.type}) {{\n"
+                f"    ^bb0({arguments}):\n{body}\n    }} -> {into.type}", into.shape, into.element)
+
+
+def axes(dims):
+    return "(" + ", ".join(dims) + ")"
+
+
+def each(ins, body, element="f32"):
+    """A map of [problem, row, key]; operands of two dimensions are of rows."""
+    rank = len(ins[0].shape)
+    dims = [f"d{i}" for i in range(rank)]
+    maps = [f"{axes(dims)} -> {axes(dims[:len(x.shape)])}" for x in ins] + [f"{axes(dims)} -> {axes(dims)}"]
+    return generic(maps, ["parallel"] * rank, ins, empty(ins[0].shape, element), body)
+
+
+def product(x, y, of_x, of_y, to, shape):
+    """sum of x y, by the names of dimensions: p(roblem) and three others."""
+    dims = "p" + "".join(sorted(set(of_x + of_y + to) - {"p"}))
+    maps = [f"{axes(dims)} -> {axes(m)}" for m in (of_x, of_y, to)]
+    kinds = ["parallel" if d in to else "reduction" for d in dims]
+    body = f"""      %a = arith.extf %x0 : {x.element} to f32
+      %b = arith.extf %x1 : {y.element} to f32
+      %c = arith.mulf %a, %b : f32
+      %d = arith.addf %x2, %c : f32
+      linalg.yield %d : f32"""
+    return generic(maps, kinds, [x, y], zeros(shape), body)
+
+
+def rows(x, op):
+    start = zeros(x.shape[:2])
+    if op == "maximumf":
+        into = empty(x.shape[:2])
+        start = line(f"linalg.fill ins(%none : f32) outs({into.name} : {into.type}) -> {into.type}", into.shape)
+    body = f"      %a = arith.{op} %x0, %x1 : f32\n      linalg.yield %a : f32"
+    return generic(["(d0, d1, d2) -> (d0, d1, d2)", "(d0, d1, d2) -> (d0, d1)"], ["parallel", "parallel", "reduction"], [x], start, body)
+
+
+def transposed(x, order):
+    shape = [x.shape[i] for i in order]
+    into = empty(shape, x.element)
+    return line(f"linalg.transpose ins({x.name} : {x.type}) outs({into.name} : {into.type}) permutation = {order}", shape, x.element)
+
+
+def reshaped(x, shape, groups, way):
+    groups = str(groups)
+    size = f" output_shape {shape}" if way == "expand" else ""
+    return line(f"tensor.{way}_shape {x.name} {groups}{size} : {x.type} into {tensor(shape, x.element)}", shape, x.element)
+
+
+def problems(x, heads):
+    """An argument as [problem, place, column]; shared heads are repeated."""
+    if a.layout == "bshd":
+        x = transposed(x, [0, 2, 1, 3])
+    b, _, n, d = x.shape
+    if heads != a.heads:
+        into = empty([b, heads, group, n, d], x.element)
+        x = generic(["(b, h, g, n, d) -> (b, h, n, d)", "(b, h, g, n, d) -> (b, h, g, n, d)"], ["parallel"] * 5, [x], into,
+                    f"      linalg.yield %x0 : {x.element}")
+        return reshaped(x, [b * a.heads, n, d], [[0, 1, 2], [3], [4]], "collapse")
+    return reshaped(x, [b * heads, n, d], [[0, 1], [2], [3]], "collapse")
+
+
+def stored(x, heads):
+    """A gradient by problem as the program stores it: that of shared heads is added up."""
+    _, n, d = x.shape
+    if heads != a.heads:
+        x = reshaped(x, [a.batch, heads, group, n, d], [[0, 1, 2], [3], [4]], "expand")
+        x = generic(["(b, h, n, d, g) -> (b, h, g, n, d)", "(b, h, n, d, g) -> (b, h, n, d)"], ["parallel"] * 4 + ["reduction"], [x],
+                    zeros([a.batch, heads, n, d]), "      %a = arith.addf %x1, %x0 : f32\n      linalg.yield %a : f32")
+    else:
+        x = reshaped(x, [a.batch, heads, n, d], [[0, 1], [2], [3]], "expand")
+    x = each([x], f"      %a = arith.truncf %x0 : f32 to {t}\n      linalg.yield %a : {t}", t)
+    return transposed(x, [0, 2, 1, 3]) if a.layout == "bshd" else x
+
+
+def narrowed(x):
+    return each([x], f"      %a = arith.truncf %x0 : f32 to {t}\n      linalg.yield %a : {t}", t)
+
+
+SEEN = """      %i = linalg.index 1 : index
+      %j = linalg.index 2 : index
+      %near = arith.cmpi sle, %j, %i : index
+      %end = arith.addi %j, %window : index
+      %late = arith.cmpi sgt, %end, %i : index
+      %seen = arith.andi %near, %late : i1
+"""
+
+
+def place(heads, n):
+    return [a.batch, n, heads] if a.layout == "bshd" else [a.batch, heads, n]
+
+
+def graph(q, k, v, do):
+    q, do, k, v = problems(q, a.heads), problems(do, a.heads), problems(k, kv), problems(v, kv)
+    n = a.batch * a.heads
+    square = [n, a.length, keys]
+    if a.scale == "operands":
+        body = f"      %w = arith.extf %x0 : {t} to f32\n      %s = arith.mulf %w, %scale : f32\n      %a = arith.truncf %s : f32 to {t}\n      linalg.yield %a : {t}"
+        q = each([q], body, t)
+    s = product(q, k, "pid", "pjd", "pij", square)
+    masked = a.mask != "none"
+    body = "      %s = arith.mulf %x0, %scale : f32\n" if a.scale == "scores" else "      %s = arith.addf %x0, %zero : f32\n"
+    if a.broken == "tanh":
+        body = body.replace("%s =", "%u =") + "      %s = math.tanh %u : f32\n"
+    body += (SEEN + "      %y = arith.select %seen, %s, %none : f32\n      linalg.yield %y : f32") if masked else "      linalg.yield %s : f32"
+    s = each([s], body)
+    e = each([s, rows(s, "maximumf")], "      %a = arith.subf %x0, %x1 : f32\n      %b = math.exp %a : f32\n      linalg.yield %b : f32")
+    p = each([e, rows(e, "addf")], "      %a = arith.divf %x0, %x1 : f32\n      linalg.yield %a : f32")
+    narrow = narrowed(p)
+    result = stored(product(narrow, v, "pij", "pjc", "pic", [n, a.length, values]), a.heads) if a.result else None
+    dv = stored(product(narrow, do, "pij", "pic", "pjc", [n, keys, values]), kv)
+    early = each([dv], f"      %a = arith.addf %x0, %x0 : {t}\n      linalg.yield %a : {t}", t) if a.broken == "early" else dv
+    dp = product(do, v, "pic", "pjc", "pij", square)
+    both = each([dp, p], "      %a = arith.mulf %x0, %x1 : f32\n      linalg.yield %a : f32")
+    d = rows(dp if a.broken == "sum" else both, "addf")
+    if a.form == "torch":
+        body = "      %a = arith.mulf %x1, %x2 : f32\n      %b = arith.subf %x0, %a : f32\n"
+        ins = [both, p, d]
+    else:
+        body = "      %a = arith.subf %x0, %x2 : f32\n      %b = arith.mulf %x1, %a : f32\n"
+        ins = [dp, p, d]
+    if a.mask == "chosen":
+        body += SEEN + "      %ch = arith.select %seen, %b, %zero : f32\n"
+    body += f"      %c = arith.mulf %{'ch' if a.mask == 'chosen' else 'b'}, %{'one' if a.scale == 'operands' else 'scale'} : f32\n      linalg.yield %c : f32"
+    ds = narrowed(each(ins, body))
+    dq = product(ds, k, "pij", "pjd", "pid", [n, a.length, a.dim])
+    if a.scale == "operands":
+        dq = each([dq], "      %a = arith.mulf %x0, %scale : f32\n      linalg.yield %a : f32")
+    dk = stored(product(ds, q, "pij", "pid", "pjd", [n, keys, a.dim]), kv)
+    out = [stored(dq, a.heads), dk, early]
+    return out + ([dv] if a.broken == "early" else []) + ([result] if a.result else [])
+
+
+shapes = dict(q=[*place(a.heads, a.length), a.dim], k=[*place(kv, keys), a.dim], v=[*place(kv, keys), values], do=[*place(a.heads, a.length), values])
+arguments = [Value(shape, t, f"%{name}") for name, shape in shapes.items()]
+results = graph(*arguments)
+window = a.window or a.length + keys
+header = ", ".join(f"{x.name}: {x.type}" for x in arguments)
+text = f"""func.func @main({header}) -> ({", ".join(x.type for x in results)}) {{
+    %zero = arith.constant 0.0 : f32
+    %one = arith.constant 1.0 : f32
+    %none = arith.constant 0xFF800000 : f32
+    %scale = arith.constant {scale!r} : f32
+    %window = arith.constant {window} : index
+""" + "\n".join(lines) + f"""
+    return {", ".join(x.name for x in results)} : {", ".join(x.type for x in results)}
+}}
+"""
+a.folder.mkdir(exist_ok=True)
+(a.folder / "graph.mlir").write_text(text)
+
+random = np.random.default_rng(7)
+
+
+def drawn(shape):
+    """Numbers that both types have: 8 bits of mantissa."""
+    x = random.standard_normal(shape).astype(np.float32)
+    return (x.view(np.uint32) & 0xFFFF0000).view(np.float32)
+
+
+def as_type(x):
+    """As the type's file: bf16 is f32 without its lower half."""
+    if t == "f16":
+        return x.astype(np.float16)
+    bits = np.ascontiguousarray(x, np.float32).view(np.uint32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+
+
+given = {name: drawn(shape) for name, shape in shapes.items()}
+heads_first = lambda x: x.astype(np.float64).transpose(0, 2, 1, 3) if a.layout == "bshd" else x.astype(np.float64)
+q, k, v, do = (heads_first(given[name]) for name in ("q", "k", "v", "do"))
+k, v = (np.repeat(x, group, 1) for x in (k, v))
+s = q @ k.swapaxes(2, 3) * scale
+if a.mask != "none":
+    i, j = np.arange(a.length)[:, None], np.arange(keys)
+    s = np.where((j <= i) & (j + window > i), s, -np.inf)
+p = np.exp(s - s.max(-1, keepdims=True))
+p /= p.sum(-1, keepdims=True)
+o, dp = p @ v, do @ v.swapaxes(2, 3)
+ds = p * (dp - (do * o).sum(-1, keepdims=True)) * scale
+of_group = lambda x: x.reshape(a.batch, kv, group, keys, -1).sum(2)
+expected = [ds @ k, of_group(ds.swapaxes(2, 3) @ q), of_group(p.swapaxes(2, 3) @ do)] + ([o] if a.result else [])
+for number, x in enumerate(given.values()):
+    np.save(a.folder / f"arg{number}.npy", np.ascontiguousarray(as_type(x)))
+for number, x in enumerate(expected):
+    np.save(a.folder / f"out{number}.npy", np.ascontiguousarray(as_type(heads_first(x) if a.layout == "bshd" else x)))
