@@ -101,7 +101,7 @@ axe.kernel @attention_backward(%Q: !qo_memory, %K: !kv_memory, %V: !kv_memory, %
   %do_ring = axe.pipeline.create stages({stages}) : !axe.pipeline
   axe.scope warpgroup [0, 1) registers(24) {{
     axe.scope warp [0, 1) {{
-      axe.for_tiles (%bh, %j) in (%sequences, %tiles) raster(rows) {{
+      axe.for_tiles (%bh, %j) in (%sequences, %tiles) raster({raster}) {{
         %b = arith.divui %bh, %kv_heads : index
         %h_kv = arith.remui %bh, %kv_heads : index
         %first_head = arith.muli %h_kv, %group : index
@@ -126,7 +126,7 @@ axe.kernel @attention_backward(%Q: !qo_memory, %K: !kv_memory, %V: !kv_memory, %
   }}
 
   axe.scope warpgroup [1, 3) registers(240) {{
-    axe.for_tiles (%bh, %j) in (%sequences, %tiles) raster(rows) {{
+    axe.for_tiles (%bh, %j) in (%sequences, %tiles) raster({raster}) {{
       %b = arith.divui %bh, %kv_heads : index
       %h_kv = arith.remui %bh, %kv_heads : index
       %first_head = arith.muli %h_kv, %group : index
@@ -295,6 +295,8 @@ def kernel(batch, length, heads, kv_heads, d, causal=False, dtype="f16", stages=
     tiles, blocks = -(-length // keys), -(-length // rows)
     dq = f"#axe.layout<S[(4, 2, 8, 2, {d // 16}, 4, 2) : (1@warp, 2@reg, 4@lane, 4@warp, 4@reg, 1@lane, 1@reg)]>"
     first = "%keys_first = arith.divui %n, %rows : index\n%first = arith.addi %keys_first, %c0 : index" if causal else "%first = arith.addi %c0, %c0 : index"
+    # Problem after problem, so that queries stay in L2; long tiles first where four CTAs of 132 or more have the same problem.
+    raster = "columns" if causal and 4 * batch * kv_heads <= 132 else "rows"
     mask = CAUSAL if causal else RAGGED if length % keys else None
     masked = MASK.format(limit=mask[0], compare=mask[1]) if mask else ""
 
@@ -310,7 +312,7 @@ def kernel(batch, length, heads, kv_heads, d, causal=False, dtype="f16", stages=
     result = "%below" if causal else "%head"
     text = HEADER.format(
         what="a causal mask" if causal else "all places", dtype=dtype, d=d, group=heads // kv_heads, rows=rows, keys=keys, batch=batch,
-        length=length, heads=heads, kv_heads=kv_heads, stages=stages, tiles=tiles, blocks=blocks, masked_blocks=keys // rows, sequences=batch * kv_heads,
+        length=length, heads=heads, kv_heads=kv_heads, stages=stages, tiles=tiles, raster=raster, blocks=blocks, masked_blocks=keys // rows, sequences=batch * kv_heads,
         ctas=tiles * batch * kv_heads, kv_layout=swizzled(keys, d), q_layout=swizzled(rows, d), q_ring=swizzled(rows, d, stages),
         ds_layout=swizzled(keys, rows), ds_ring=swizzled(keys, rows, stages), s_layout=sums(8, rows), d_layout=sums(8, d), dq_layout=dq,
         eighths=rows // 8, qo_strides=strides(batch, length, heads, d), kv_strides=strides(batch, length, kv_heads, d), qo_row=heads * d,

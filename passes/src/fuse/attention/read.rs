@@ -334,6 +334,15 @@ impl<'c> Reader<'c> {
             return Ok(None);
         };
         let extent: i64 = dropped.iter().filter_map(|dim| shape.get(*dim)).product();
+        // Of one element there is nothing to combine.
+        if extent == 1 {
+            let mut kept = place.iter().cloned();
+            let own = (0..shape.len()).map(|dim| match dropped.contains(&dim) {
+                true => Index::new(),
+                false => kept.next().unwrap_or_default(),
+            });
+            return self.element(from, &own.collect()).map(Some);
+        }
         if extent != self.extents.keys || place.iter().flatten().any(|digit| digit.var == Var::Key)
         {
             return Ok(None);

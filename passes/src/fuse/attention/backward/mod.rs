@@ -55,7 +55,8 @@ impl<'c> Backward<'c> {
     pub fn reads(&self) -> impl Iterator<Item = Val<'c>> {
         let own = &self.forward;
         let all = [&own.queries, &own.keys, &own.values, &self.gradient].into_iter();
-        all.chain(&own.inputs).map(|read| read.tensor)
+        let all = all.chain(&own.inputs).chain(&own.lengths);
+        all.map(|read| read.tensor)
     }
 
     /// The tensors that it forms: dQ, dK, dV.
@@ -341,6 +342,7 @@ impl<'c> Search<'c> {
         let Reader {
             terms,
             inputs,
+            lengths,
             mut inner,
             extents,
             ..
@@ -356,7 +358,8 @@ impl<'c> Search<'c> {
             let own = element_of(tensors, tensor).ok().flatten();
             element = Some(own.ok_or(super::ONE_TYPE)?);
         }
-        let (mut terms, inputs, score) = compact(&terms, self.read.score, &inputs);
+        let read_by = [&inputs, &lengths].map(Vec::as_slice);
+        let (mut terms, [inputs, lengths], score) = compact(&terms, self.read.score, read_by);
         let visible = visible::visible(&terms, score);
         let bare = visible::bare(&mut terms, score);
         let forward = Attention {
@@ -370,6 +373,7 @@ impl<'c> Search<'c> {
             weights: Weights { score, ..self.read },
             terms,
             inputs,
+            lengths,
             visible,
             bare,
             op,

@@ -1,25 +1,33 @@
 //! The gradient of scores as a polynomial: `c P dP - c P D` with `D = sum_key P dP`, however it is multiplied out.
+//!
+//! Weights that are a quotient `P = E / L` of an exponential and a row's sum fall apart, as the derivative of a quotient does:
+//! `E (dP / L - sum (dP E / L^2))`. What is one value a row goes in and out of sums.
 
 use crate::fuse::attention::term::{Id, Term, Terms};
 use axe_dialect::Combiner;
 
-/// The powers of P, dP and D.
-type Powers = [u8; 3];
-const WEIGHT: Powers = [1, 0, 0];
-const GRADIENT: Powers = [0, 1, 0];
-const SUM: Powers = [0, 0, 1];
+/// The powers of E, of L, of dP and of D; P is `E / L`.
+type Powers = [i8; 4];
+const EXPONENTIAL: Powers = [1, 0, 0, 0];
+const ROW: Powers = [0, 1, 0, 0];
+const GRADIENT: Powers = [0, 0, 1, 0];
+const WEIGHT: Powers = [1, -1, 0, 0];
 
 /// Terms of a polynomial at most: gradients have two, and products of sums grow.
 const MOST: usize = 16;
 
-/// A sum of products of P, dP and D, each times a number.
+/// A sum of products of these powers, each times a number.
 type Polynomial = Vec<(Powers, f64)>;
 
 /// The number `c` of a term that is `c P (dP - D)`, with P this term of these scores.
 pub(super) fn factor(terms: &Terms, id: Id, weights: Id, score: Id) -> Option<f64> {
+    let quotient = terms
+        .operands(weights, "arith.divf")
+        .and_then(|own| <[Id; 2]>::try_from(own).ok());
     let reading = Reading {
         terms,
         weights,
+        quotient,
         score,
     };
     let found = reading.polynomial(id)?;
@@ -27,42 +35,65 @@ pub(super) fn factor(terms: &Terms, id: Id, weights: Id, score: Id) -> Option<f6
         let own = found.iter().find(|(own, _)| *own == powers);
         own.map(|(_, factor)| *factor)
     };
-    let (product, sum) = (of([1, 1, 0])?, of([1, 0, 1])?);
+    let (product, sum) = (of([1, -1, 1, 0])?, of([1, -1, 0, 1])?);
     (found.len() == 2 && (product + sum).abs() <= 1e-6 * product.abs()).then_some(product)
 }
 
 struct Reading<'a> {
     terms: &'a Terms,
     weights: Id,
+    /// E and L, where the weights are a quotient.
+    quotient: Option<[Id; 2]>,
     score: Id,
 }
 
 impl Reading<'_> {
     fn polynomial(&self, id: Id) -> Option<Polynomial> {
-        if id == self.weights {
-            return Some(vec![(WEIGHT, 1.0)]);
+        if let Some(powers) = self.known(id) {
+            return Some(vec![(powers, 1.0)]);
         }
         if let Some(value) = self.terms.as_float(id) {
-            return Some(vec![([0; 3], value)]);
+            return Some(vec![([0; 4], value)]);
         }
         match self.terms.get(id) {
             Term::Gradient => Some(vec![(GRADIENT, 1.0)]),
-            Term::Fold(Combiner::Add, of) => match self.polynomial(*of)?.as_slice() {
-                &[([1, 1, 0], factor)] => Some(vec![(SUM, factor)]),
-                _ => None,
-            },
+            Term::Fold(Combiner::Add, of) => self.folded(*of),
             Term::Apply(name, _, operands) => match (name.as_str(), operands.as_slice()) {
                 ("arith.addf", &[a, b]) => sum(self.polynomial(a)?, &self.polynomial(b)?, 1.0),
                 ("arith.subf", &[a, b]) => sum(self.polynomial(a)?, &self.polynomial(b)?, -1.0),
                 ("arith.negf", &[a]) => sum(Vec::new(), &self.polynomial(a)?, -1.0),
                 ("arith.mulf", &[a, b]) => product(&self.polynomial(a)?, &self.polynomial(b)?),
-                ("arith.divf", &[a, b]) => {
-                    let factor = 1.0 / self.terms.as_float(b)?;
-                    sum(Vec::new(), &self.polynomial(a)?, factor)
-                }
+                ("arith.divf", &[a, b]) => product(&self.polynomial(a)?, &self.inverse(b)?),
                 ("arith.select", &[condition, a, b]) => self.chosen(condition, [a, b]),
                 _ => None,
             },
+            _ => None,
+        }
+    }
+
+    fn known(&self, id: Id) -> Option<Powers> {
+        match self.quotient {
+            _ if id == self.weights => Some(WEIGHT),
+            Some([exponential, _]) if id == exponential => Some(EXPONENTIAL),
+            Some([_, row]) if id == row => Some(ROW),
+            _ => None,
+        }
+    }
+
+    /// `sum_key c E L^n dP`, which is `c L^(n + 1) D`.
+    fn folded(&self, of: Id) -> Option<Polynomial> {
+        match self.polynomial(of)?.as_slice() {
+            &[([1, row, 1, 0], factor)] => Some(vec![([0, row.checked_add(1)?, 0, 1], factor)]),
+            _ => None,
+        }
+    }
+
+    /// One over a number or a power of L.
+    fn inverse(&self, id: Id) -> Option<Polynomial> {
+        match self.polynomial(id)?.as_slice() {
+            &[([0, row, 0, 0], factor)] if factor != 0.0 => {
+                Some(vec![([0, row.checked_neg()?, 0, 0], 1.0 / factor)])
+            }
             _ => None,
         }
     }
@@ -96,7 +127,7 @@ fn product(a: &Polynomial, b: &Polynomial) -> Option<Polynomial> {
     for (powers, factor) in a {
         let mut own = Vec::new();
         for (others, other) in b {
-            let mut all = [0; 3];
+            let mut all = [0; 4];
             for (all, (a, b)) in all.iter_mut().zip(powers.iter().zip(others)) {
                 *all = a.checked_add(*b)?;
             }
@@ -181,6 +212,33 @@ mod tests {
         ] {
             assert_eq!(case.factor(id), Some(expected));
         }
+    }
+
+    #[test]
+    fn the_derivative_of_a_quotient_is_read() {
+        let mut case = Case::new();
+        let (e, g) = (case.weights, case.gradient);
+        let l = case.fold(e);
+        case.weights = case.apply("arith.divf", &[e, l]);
+        let one = case.terms.float(1.0);
+        let squared = case.apply("arith.mulf", &[l, l]);
+        let inverse = case.apply("arith.divf", &[one, squared]);
+        // JAX: e (dP / l + sum (-dP e / l^2)).
+        let product = case.apply("arith.mulf", &[g, inverse]);
+        let product = case.apply("arith.mulf", &[product, e]);
+        let negated = case.apply("arith.negf", &[product]);
+        let of_sum = case.fold(negated);
+        let own = case.apply("arith.divf", &[g, l]);
+        let both = case.apply("arith.addf", &[own, of_sum]);
+        let gradient = case.apply("arith.mulf", &[both, e]);
+        assert_eq!(case.factor(gradient), Some(1.0));
+        // Not divided by the row's sum once more.
+        let product = case.apply("arith.mulf", &[g, e]);
+        let product = case.apply("arith.divf", &[product, l]);
+        let other = case.fold(product);
+        let wrong = case.apply("arith.subf", &[own, other]);
+        let wrong = case.apply("arith.mulf", &[wrong, e]);
+        assert_eq!(case.factor(wrong), None);
     }
 
     #[test]

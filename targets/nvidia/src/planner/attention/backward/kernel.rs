@@ -97,6 +97,7 @@ impl<'c> Rows<'c> {
 struct Parts<'a, 'c> {
     backward: &'a Backward<'c>,
     problem: &'a Problem,
+    config: Config,
     /// Sums of the first two products, keys by queries; of dK and dV; of dQ.
     scores: Registers,
     of_keys: Registers,
@@ -163,6 +164,7 @@ pub(super) fn emit<'c>(
     let parts = Parts {
         backward,
         problem,
+        config,
         scores: by_keys(ROWS)?,
         of_keys: by_keys(depth)?,
         of_values: by_keys(columns)?,
@@ -257,8 +259,7 @@ impl<'c> Parts<'_, 'c> {
         })
     }
 
-    /// Goes through the blocks of keys of a CTA, problem after problem: queries and sums of dQ stay in L2. With a causal mask the
-    /// first ones of a problem are the longest.
+    /// Goes through the blocks of keys of a CTA. With a causal mask the first ones of a problem are the longest.
     fn visit(
         &self,
         code: Code<'c>,
@@ -268,7 +269,11 @@ impl<'c> Parts<'_, 'c> {
             batch, keys, group, ..
         } = *self.problem;
         let counts = [code.index(batch / group)?, code.index(count(keys, KEYS))?];
-        code.for_tiles(&counts, (RasterOrder::Rows, 1), false, |code, at| {
+        let order = match self.config.by_problem {
+            true => RasterOrder::Rows,
+            false => RasterOrder::Columns,
+        };
+        code.for_tiles(&counts, (order, 1), false, |code, at| {
             let &[number, tile] = at else {
                 return Err(layout_error(code.builder.location, "a tile of keys"));
             };

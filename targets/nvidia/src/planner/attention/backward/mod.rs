@@ -40,6 +40,9 @@ use std::rc::Rc;
 const COLUMNS: [i64; 3] = [32, 64, 128];
 /// What rows of one value are padded to, so that a tensor map takes them: 16 bytes.
 const PADDED: i64 = 4;
+/// CTAs that read the same queries at a time, so that memory need not bring them for each. Measured: causal, 32 problems of 8192 places
+/// on 132 multiprocessors take 2469 us with long tiles first and 2605 problem after problem, 128 of 2048 take 1169 and 808.
+const SHARED: i64 = 4;
 /// Rows that are looked at one by one.
 const MOST_ROWS: i64 = 1 << 20;
 
@@ -73,6 +76,8 @@ pub(in crate::planner) struct Problem {
     depth: i64,
     columns: i64,
     group: i64,
+    /// Whether queries see some keys alone.
+    masked: bool,
 }
 
 impl Problem {
@@ -81,10 +86,14 @@ impl Problem {
         count(self.rows, PADDED) * PADDED
     }
 
-    const fn config(&self) -> Config {
+    /// Queries and sums of dQ of a problem stay in L2 while all of its tiles are worked on, which is what counts where few CTAs have
+    /// the same problem at a time. Else long tiles first leave less to wait for at the end.
+    const fn config(&self, chip: &Chip) -> Config {
+        let heads = self.batch / self.group;
         Config {
             stages: 2,
             depth: self.depth,
+            by_problem: !self.masked || heads.saturating_mul(SHARED) > chip.multiprocessors,
         }
     }
 
@@ -101,6 +110,8 @@ pub(in crate::planner) struct Config {
     stages: i64,
     /// Columns of queries and keys.
     depth: i64,
+    /// Whether tiles are gone through problem after problem, and not the long ones of all problems first.
+    by_problem: bool,
 }
 
 impl fmt::Display for Config {
@@ -186,6 +197,7 @@ fn problem(backward: &Backward<'_>) -> Problem {
         depth: backward.forward.depth,
         columns,
         group: backward.group,
+        masked: !backward.forward.visible.is_all(),
     }
 }
 
@@ -219,7 +231,8 @@ pub(in crate::planner) fn takes(backward: &Backward<'_>, chip: &Chip) -> Result<
             "expected 2 to {MOST} rows and keys, got {rows} and {keys}"
         ));
     }
-    if !own.inputs.is_empty() || *own.terms.get(own.bare) != Term::Score {
+    if !own.inputs.is_empty() || !own.lengths.is_empty() || *own.terms.get(own.bare) != Term::Score
+    {
         return Err("its scores are more than products that indices hide some of".to_owned());
     }
     if !runs::takes(&own.visible) {
@@ -393,7 +406,7 @@ impl Family for Gradients {
                 "the kernels of attention's gradients have no '{key}'"
             ));
         }
-        let config = operators.problem.config();
+        let config = operators.problem.config(chip);
         let bytes = kernel::shared_bytes(&operators.problem, config);
         match bytes <= chip.shared_bytes {
             true => Ok(config),
@@ -405,7 +418,7 @@ impl Family for Gradients {
     }
 
     fn candidates(problem: Problem, chip: &Chip, limit: usize) -> Vec<Candidate<Config>> {
-        let config = problem.config();
+        let config = problem.config(chip);
         let clocks = Self::clocks(problem, config, chip);
         let only = std::iter::once(Candidate { config, clocks });
         only.take(limit).collect()

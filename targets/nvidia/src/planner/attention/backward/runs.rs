@@ -17,8 +17,9 @@ pub(super) struct Run<'c> {
 
 /// Whether keys that rows see are a band along the diagonal.
 pub(super) fn takes(visible: &Visible) -> bool {
-    let mut all = visible.from.iter().chain(&visible.to);
-    all.all(|edge| edge.per_row == 1 && edge.start.abs() < 1 << 30)
+    let band =
+        |edge: &Edge| edge.per_row == 1 && edge.length.is_none() && edge.start.abs() < 1 << 30;
+    visible.rows.is_empty() && !visible.all_where_none && visible.edges().all(band)
 }
 
 /// `max(value + offset, 0)`, of numbers that are not negative.
