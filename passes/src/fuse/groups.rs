@@ -212,7 +212,7 @@ impl<'c> Groups<'c> {
         let tensors = (attention.reads().collect(), attention.results().collect());
         let group = Group {
             attention: Some(attention),
-            ..apart(Root::Attention(op), tensors)
+            ..where_they_lie(Root::Attention(op), tensors)
         };
         self.sealed(op, group, number);
     }
@@ -222,7 +222,7 @@ impl<'c> Groups<'c> {
         let tensors = (gradients.reads().collect(), gradients.formed().collect());
         let group = Group {
             gradients: Some(gradients),
-            ..apart(Root::Gradients(op), tensors)
+            ..where_they_lie(Root::Gradients(op), tensors)
         };
         self.sealed(op, group, number);
     }
@@ -331,7 +331,7 @@ fn chain(value: Val<'_>) -> Vec<usize> {
 }
 
 /// A group that reads these tensors where they lie, and forms the others.
-fn apart<'c>(root: Root<'c>, (reads, formed): (Vec<Val<'c>>, Vec<Val<'c>>)) -> Group<'c> {
+fn where_they_lie<'c>(root: Root<'c>, (reads, formed): (Vec<Val<'c>>, Vec<Val<'c>>)) -> Group<'c> {
     let total = Size {
         dynamic: false,
         known: 1,

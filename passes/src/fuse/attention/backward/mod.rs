@@ -204,6 +204,8 @@ impl<'c> Search<'c> {
         };
         let mut reader = Reader::new(op, extents);
         reader.takes_gradients = true;
+        // No kernel of gradients reads pages through their table.
+        reader.paged = false;
         let (row, key) = (
             index::whole(Var::Row, extents.rows),
             index::whole(Var::Key, extents.keys),
@@ -374,6 +376,7 @@ impl<'c> Search<'c> {
             terms,
             inputs,
             lengths,
+            pages: [None, None],
             visible,
             bare,
             op,
