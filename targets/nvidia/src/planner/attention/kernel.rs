@@ -250,17 +250,12 @@ impl<'c> Parts<'_, 'c> {
 
     /// Brings the queries of a tile, and its keys and values block by block.
     fn produce(&self, code: Code<'c>, tile: Tile<'c>) -> PassResult<'c> {
-        let [queries, keys, values] = &self.views;
+        let queries = &self.views[0];
         let (zero, one) = (code.index(0)?, code.index(1)?);
         let Blocks { top, rest, .. } = self.tiles.blocks(code, tile)?;
-        let [of_keys, of_values] = [0, 1].map(|at| self.tables[at].as_ref());
-        let bring = |code: Code<'c>, view: &View<'c>, ring: &Ring<'c>, block: Val<'c>| {
-            let table = if std::ptr::eq(view, keys) {
-                of_keys
-            } else {
-                of_values
-            };
-            if let Some(table) = table {
+        let bring = |code: Code<'c>, (at, ring): (usize, &Ring<'c>), block: Val<'c>| {
+            let view = &self.views[1 + at];
+            if let Some(table) = &self.tables[at] {
                 return self.bring_pages(code, tile, table, Brought { view, ring, block });
             }
             let (slot, stage) = code.acquire(ring.pipeline)?;
@@ -269,18 +264,19 @@ impl<'c> Parts<'_, 'c> {
             code.copy_signal(from, ring.stage(code, stage)?, slot, false)?;
             code.commit_slot(ring.pipeline, slot)
         };
-        bring(code, keys, &self.keys, top)?;
+        let (keys, values) = ((0, &self.keys), (1, &self.values));
+        bring(code, keys, top)?;
         let (slot, stage) = code.acquire(self.queries.pipeline)?;
         let from = queries.boxed(code, tile.batch, [tile.row, zero], self.queries.shape)?;
         code.copy_signal(from, self.queries.stage(code, stage)?, slot, false)?;
         code.commit_slot(self.queries.pipeline, slot)?;
         code.for_each(rest, 1, &[], |code, number, _| {
             let above = code.sub(top, number)?;
-            bring(code, keys, &self.keys, code.sub(above, one)?)?;
-            bring(code, values, &self.values, above)?;
+            bring(code, keys, code.sub(above, one)?)?;
+            bring(code, values, above)?;
             Ok(Vec::new())
         })?;
-        bring(code, values, &self.values, code.sub(top, rest)?)
+        bring(code, values, code.sub(top, rest)?)
     }
 
     /// Forms the results of a tile, and stores them.
