@@ -113,7 +113,7 @@ impl<'c> Reader<'c> {
         let op = sides.gemm.op;
         let first = self.scores.as_ref().is_none_or(|scores| scores.op == op);
         let gradient = self.gradient.as_ref().is_none_or(|own| own.op == op);
-        if !first && !(gradient && self.takes_gradients) {
+        if !(first || gradient && self.takes_gradients) {
             return stop(op, "there is another product before it");
         }
         let over = index::whole(if first { Var::Depth } else { Var::Column }, depth);
