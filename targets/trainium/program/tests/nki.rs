@@ -4,9 +4,11 @@ mod attended;
 mod common;
 
 use axe_package::DType;
+use axe_trn::dispatch::{self, Region};
 use axe_trn::nki::{Generation, print};
 use axe_trn::plan::{Attention, Blocks, Matmul, Order};
-use axe_trn::program::{Program, Role};
+use axe_trn::program::build::Tile;
+use axe_trn::program::{Accumulate, Builder, Program, Role, Space};
 use axe_trn::run::memory;
 use common::{Sample, difference, samples};
 use serde_json::json;
@@ -184,10 +186,64 @@ fn grouped_attention(chip: &str) -> Sample {
     }
 }
 
+/// A product that is dispatched by layouts: K on two quadrants of partitions in their order, 640 columns across a bank, a
+/// result that begins at partition 16.
+fn dispatched(chip: &str) -> Sample {
+    let (m, k, n) = (96, 192, 640);
+    let mut b = Builder::new("dispatched", chip);
+    let (f32, bf16) = (DType::F32, DType::BF16);
+    let [a, w] = [("a", [k, m]), ("w", [k, n])].map(|(name, shape)| b.input(name, &shape, bf16));
+    let c = b.output("c", &[m, n], f32);
+    let region = |tile: &Tile, shape: [i64; 2], text: &str| {
+        Region::new(tile.buffer(), &shape, text.parse().unwrap())
+    };
+    let at = b.tile("at", Space::Sbuf, &[64, 3 * m], bf16, 1);
+    let wt = b.tile("wt", Space::Sbuf, &[64, 3 * n], bf16, 1);
+    let sums = b.tile("sums", Space::Psum, &[m, n], f32, 1);
+    let out = b.tile("out", Space::Sbuf, &[16 + m, n], f32, 1);
+    let lhs = region(&at, [k, m], "S[(2, 3, 32, 96) : (32@P, 96@F, 1@P, 1@F)]");
+    let rhs = region(&wt, [k, n], "S[(2, 3, 32, 640) : (32@P, 640@F, 1@P, 1@F)]");
+    let d = region(&sums, [m, n], "S[(96, 640) : (1@P, 1@F)]");
+    let evicted = region(&out, [m, n], "S[(96, 640) : (1@P, 1@F)] + 16@P");
+    let memory_of = |tile: &Tile, shape: [i64; 2]| {
+        region(
+            tile,
+            shape,
+            &format!("S[({}, {}) : ({}, 1)]", shape[0], shape[1], shape[1]),
+        )
+    };
+    dispatch::copy(&mut b, &lhs, &memory_of(&a, [k, m])).unwrap();
+    dispatch::copy(&mut b, &rhs, &memory_of(&w, [k, n])).unwrap();
+    dispatch::gemm(&mut b, &d, &lhs, &rhs, [true, false], Accumulate::Auto).unwrap();
+    dispatch::copy(&mut b, &evicted, &d).unwrap();
+    dispatch::copy(&mut b, &memory_of(&c, [m, n]), &evicted).unwrap();
+    let inputs = [(k * m, 1), (k * n, 2)]
+        .map(|(count, seed)| memory::encode(bf16, &common::numbers(count as usize, seed)));
+    let [x, y] = [0, 1].map(|at: usize| memory::decode(bf16, &inputs[at]));
+    let element = |at: i64| -> f64 {
+        let product = |i: i64| {
+            f64::from(x[(i * m + at / n) as usize]) * f64::from(y[(i * n + at % n) as usize])
+        };
+        (0..k).map(product).sum()
+    };
+    Sample {
+        program: b.finish(),
+        inputs: inputs.to_vec(),
+        expected: vec![(0..m * n).map(element).collect()],
+        tolerance: 1e-4,
+    }
+}
+
 fn planned_ones(chip: &str) -> Vec<Sample> {
     // What is subtracted is a row of the queries, and a row of its own.
     let [narrow, wide] = [40, 128].map(|dim| planned_attention(chip, dim));
-    vec![planned(chip), narrow, wide, grouped_attention(chip)]
+    vec![
+        planned(chip),
+        dispatched(chip),
+        narrow,
+        wide,
+        grouped_attention(chip),
+    ]
 }
 
 #[test]

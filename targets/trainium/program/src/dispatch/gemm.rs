@@ -258,24 +258,28 @@ impl Plan {
 
     fn append(&self, b: &mut Builder, accumulate: Accumulate) -> Result<(), Reason> {
         let problem = &self.problem;
-        sweep(
-            b,
-            problem,
-            &self.outer,
-            &Point::new(problem),
-            &mut |b, point| {
-                for columns in self.column_parts(b, point)? {
-                    let point = point.with(&self.columns, &columns);
-                    for rows in self.row_parts(b, &point)? {
-                        let point = point.with(&self.rows, &rows);
-                        sweep_first(b, problem, &self.inner, &point, &mut |b, point, first| {
-                            self.sums(b, point, if first { accumulate } else { later(accumulate) })
-                        })?;
-                    }
+        let start = Point::new(problem);
+        sweep(b, problem, &self.outer, &start, &mut |b, point| {
+            for columns in self.column_parts(b, point)? {
+                let point = point.with(&self.columns, &columns);
+                for rows in self.row_parts(b, &point)? {
+                    self.one(b, &point.with(&self.rows, &rows), accumulate)?;
                 }
-                Ok(())
-            },
-        )
+            }
+            Ok(())
+        })
+    }
+
+    /// One part of the result: all of K. The first product is told apart where it does not accumulate as the others do.
+    fn one(&self, b: &mut Builder, point: &Point, first: Accumulate) -> Result<(), Reason> {
+        let (problem, then) = (&self.problem, later(first));
+        if first == then {
+            let all = &mut |b: &mut Builder, point: &Point| self.sums(b, point, then);
+            return sweep(b, problem, &self.inner, point, all);
+        }
+        sweep_first(b, problem, &self.inner, point, &mut |b, point, is_first| {
+            self.sums(b, point, if is_first { first } else { then })
+        })
     }
 
     /// The products of the parts of K that are inside.

@@ -26,12 +26,17 @@ fn tensor(space: Space, dtype: DType, shape: &[i64], text: &str, buffer: &[i64])
     }
 }
 
+/// An operator on regions.
+type Operator<'a> = dyn Fn(&mut Builder, &[Region]) -> Result<Bound, Declined> + 'a;
+/// An element of the result, of the values of tensors by number and index.
+type Expected<'a> = dyn Fn(&[i64], &dyn Fn(usize, &[i64]) -> f32) -> f32 + 'a;
+
 /// Runs an operator on the first tensor, and compares it with a function of the others' values.
 fn check(
     chip: &str,
     tensors: &[Tensor],
-    operator: &dyn Fn(&mut Builder, &[Region]) -> Result<Bound, Declined>,
-    expected: &dyn Fn(&[i64], &dyn Fn(usize, &[i64]) -> f32) -> f32,
+    operator: &Operator<'_>,
+    expected: &Expected<'_>,
 ) -> String {
     let mut random = Random(7);
     let values: Vec<Vec<f32>> = tensors

@@ -82,7 +82,10 @@ class Tensor:
             return
         need(isinstance(value, Value), "only results of operations are assigned")
         need(Tensor.machine.generation == "old", "results are written through dst=")
-        Part(self, index).set(value.values)
+        part = Part(self, index)
+        if not value.loaded:
+            part.start_rule()
+        part.set(value.values)
 
     def ap(self, pattern, offset):
         need(Tensor.machine.generation == "new", ".ap is of the new generation")
@@ -130,6 +133,13 @@ class Part:
         touched = np.unique(np.indices(self.tensor.shape, sparse=True)[0].reshape(-1)[self.index[0]])
         begin, count = int(touched[0]), len(touched)
         need(touched[-1] - begin == count - 1, f"partitions {touched} are not consecutive")
+        self.begin, self.count = begin, count
+
+    def start_rule(self):
+        """Of operands of engines; DMA begins at any partition."""
+        if not self.tensor.on_chip:
+            return
+        begin, count = self.begin, self.count
         step = 32 if count <= 32 else 64 if count <= 64 else 128
         need(begin % step == 0, f"{count} partitions begin at {begin}")
 
@@ -183,6 +193,7 @@ class Value:
 
     def __init__(self, values, dtype, product=False):
         self.values, self.dtype, self.product = rounded(values, dtype), dtype, product
+        self.loaded = False
 
 
 class engine(enum.Enum):
@@ -235,9 +246,11 @@ class Op:
         return FUNCTIONS[self.name](x.astype(np.float64))
 
 
-def tile(part, *spaces):
+def tile(part, *spaces, by_dma=False):
     need(isinstance(part, Part), f"expected a tile, got {type(part).__name__}")
     need(part.buffer in spaces, f"a tile in {part.buffer.name}, expected {[s.name for s in spaces]}")
+    if not by_dma and Space.hbm not in spaces:
+        part.start_rule()
     return part
 
 
@@ -548,10 +561,12 @@ def language(generation):
 
         def load(src, dtype=None):
             need(src.rows <= 128, f"load of {src.rows} partitions")
-            return Value(tile(src, Space.hbm, Space.shared_hbm).get(), dtype or src.dtype)
+            value = Value(tile(src, Space.hbm, Space.shared_hbm).get(), dtype or src.dtype)
+            value.loaded = True
+            return value
 
         nl.load = load
-        nl.store = lambda dst, value: tile(dst, Space.shared_hbm).set(tile(value, *ON_CHIP).get())
+        nl.store = lambda dst, value: tile(dst, Space.shared_hbm, by_dma=True).set(tile(value, *ON_CHIP, by_dma=True).get())
     return nl
 
 
