@@ -3,7 +3,9 @@
 
 mod cases;
 mod copies;
+mod given;
 mod maps;
+mod operators;
 mod products;
 mod random;
 mod reductions;
