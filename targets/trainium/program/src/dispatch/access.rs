@@ -157,7 +157,7 @@ fn axes_of(
         return Some(vec![axis(size)]);
     }
     let inside = shape[dim] / own.abs();
-    if dim == 0 || shape[dim] % own != 0 || size % inside != 0 {
+    if dim == 0 || inside == 0 || shape[dim] % own != 0 || size % inside != 0 {
         return None;
     }
     let mut axes = axes_of(shape, strides, first, size / inside, step * inside)?;

@@ -67,7 +67,7 @@ pub(super) fn map(
     for (at, region) in outputs.iter().chain(sources).enumerate() {
         let written = at < outputs.len();
         let mut dims = dims_of(region, &extents)?;
-        let reduced = written && folds && region.shape[last] != extents[last];
+        let reduced = written && folds && region.shape.get(last) != extents.get(last);
         if written && !reduced && region.shape != extents {
             return Err(Reason::Malformed(format!(
                 "output {at}: expected extents {extents:?}, got {:?}",

@@ -379,6 +379,11 @@ pub fn transpose(
                 message: error.to_string(),
             })
         })?;
+    if s.extents().len() != s.shape.len() {
+        let (all, used) = (&s.shape, s.extents());
+        let message = format!("expected 1 to {all:?} indices in use, got {used:?}");
+        return Err(declined(Reason::Malformed(message)));
+    }
     let permuted = |extents: &[i64]| permutation.iter().map(|dim| extents[*dim]).collect();
     let turned = Region {
         shape: permuted(&s.shape),

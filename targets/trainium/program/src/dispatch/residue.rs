@@ -55,25 +55,28 @@ impl Residue {
                 unit,
             },
             Expr::Index(index) => match bounds.get(*index) {
-                Some([lower, _, step]) => Self::new(*lower, gcd(*step, unit)),
+                Some([lower, _, step]) => Self::new(i128::from(*lower), gcd(*step, unit)),
                 None => unknown,
             },
             Expr::Add(a, b) => {
                 let (a, b) = (Self::of(a, unit, bounds), Self::of(b, unit, bounds));
-                Self::new(a.rest + b.rest, gcd(a.unit, b.unit))
+                let rest = i128::from(a.rest) + i128::from(b.rest);
+                Self::new(rest, gcd(a.unit, b.unit))
             }
             Expr::Mul(a, by) => {
                 let a = Self::of(a, unit, bounds);
-                let by = by.rem_euclid(unit);
-                Self::new(a.rest * by, gcd(unit, a.unit * by))
+                let by = i128::from(by.rem_euclid(unit));
+                let apart = (i128::from(a.unit) * by).rem_euclid(i128::from(unit));
+                // Below the unit, which fits.
+                Self::new(i128::from(a.rest) * by, gcd(apart as i64, unit))
             }
             Expr::Div(..) | Expr::Mod(..) => unknown,
         }
     }
 
-    fn new(rest: i64, unit: i64) -> Self {
+    fn new(rest: i128, unit: i64) -> Self {
         Self {
-            rest: rest.rem_euclid(unit),
+            rest: rest.rem_euclid(i128::from(unit)) as i64,
             unit,
         }
     }

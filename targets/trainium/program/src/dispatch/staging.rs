@@ -45,7 +45,10 @@ pub(super) fn outputs(
             follows: false,
         }];
         let problem = Problem::new(b, &given, &like.shape, PLAIN)?;
-        let dtype = b.program().buffers[d.buffer].dtype;
+        let buffer = b.program().buffers.get(d.buffer);
+        let dtype = buffer
+            .ok_or_else(|| Reason::Malformed(format!("no buffer {}", d.buffer)))?
+            .dtype;
         tile_like(b, &problem, (0, Space::Sbuf, dtype), &d.shape, &|_| true)
     });
     tiles.collect()

@@ -6,7 +6,8 @@ use axe_layout::Layout;
 use axe_package::DType;
 use axe_trn::dispatch::{self, Bound, Declined, Region};
 use axe_trn::plan::graph::{Graph, Kind};
-use axe_trn::program::{Accumulate, Alu, Builder, Function, Space};
+use axe_trn::program::{Accumulate, Alu, Builder, Expr, Function, Space};
+use axe_trn::rules;
 use axe_trn::run::{execute, memory};
 
 /// Regions begin where loops around stand.
@@ -363,4 +364,73 @@ fn malformed_operators_are_declined() {
         dispatch::map(&mut b, &[], &Graph::new(1, 1), &[]),
         "expected 0 outputs",
     );
+    let nowhere = Region {
+        buffer: 9,
+        ..sound.clone()
+    };
+    let short = Region {
+        valid: Some(vec![1]),
+        ..sound.clone()
+    };
+    let mut graph = Graph::new(1, 1);
+    let x = graph.input("x", Kind::Full, DType::F32);
+    let y = graph.apply(Function::Exp, x, DType::F32);
+    graph.output("y", Kind::Full, DType::F32, y);
+    for bad in [&nowhere, &short] {
+        let bad = std::slice::from_ref(bad);
+        let good = std::slice::from_ref(&sound);
+        assert!(dispatch::map(&mut b, bad, &graph, good).is_err());
+        assert!(dispatch::map(&mut b, good, &graph, bad).is_err());
+        assert!(dispatch::transpose(&mut b, &sound, &bad[0], &[1, 0]).is_err());
+        assert!(dispatch::reduce(&mut b, &sound, &bad[0], &[1, 1], Alu::Add).is_err());
+    }
+    let scalar = Region::new(tile, &[], Layout::empty());
+    let mut sums = Graph::new(1, 1);
+    let x = sums.input("x", Kind::Full, DType::F32);
+    let y = sums.reduce(Alu::Add, x, DType::F32);
+    sums.output("y", Kind::Row, DType::F32, y);
+    let _ = dispatch::map(
+        &mut b,
+        std::slice::from_ref(&scalar),
+        &sums,
+        std::slice::from_ref(&scalar),
+    );
+}
+
+/// Accesses of buffers of several dimensions that are no view of them, and numbers that nearly leave 64 bits.
+#[test]
+fn accesses_that_are_no_view_are_declined() {
+    let mut b = Builder::new("kernel", "trn1");
+    let shape = [128, 4, 3, 40];
+    let tile = b.tile("t", Space::Sbuf, &shape, DType::F32, 1).buffer();
+    let mut taken = 0;
+    for (extent, step) in [
+        (12, 40),
+        (40, 3),
+        (7, 41),
+        (3, 160),
+        (480, 1),
+        (96, 5),
+        (2, 121),
+        (4, 120),
+    ] {
+        let text = format!("S[(128, {extent}) : (1@P, {step}@F)]");
+        let region = Region::new(tile, &[128, extent], layout(&text));
+        taken += u32::from(dispatch::fill(&mut b, &region, 1.0).is_ok());
+    }
+    assert_eq!(
+        taken, 4,
+        "whole dimensions in order, and what stays inside of one"
+    );
+    let index = Expr::Index(0);
+    let far = Region {
+        free: index.times(i64::MAX),
+        ..Region::new(
+            tile,
+            &[128, 2],
+            layout("S[(128, 2) : (1@P, 4611686018427387903@F)]"),
+        )
+    };
+    assert!(dispatch::fill(&mut b, &far, 1.0).is_err());
+    assert_eq!(rules::check(&b.finish()), []);
 }
