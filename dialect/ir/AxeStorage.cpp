@@ -15,10 +15,10 @@ LogicalResult AllocOp::verify() {
                        "as #axe.space<shared>, got ")
            << type;
   if (auto layout = dyn_cast<LayoutAttr>(type.getLayout()))
-    if (!axeLayoutIsMemory(layout.getView().get()))
-      return emitOpError("(A2) expected a layout on the memory axis m alone, "
-                         "got ")
-             << layout;
+    if (!axeSpaceHasLayout(space.getName().data(), space.getName().size(),
+                           layout.getView().get()))
+      return emitOpError("(A2) expected a layout on the axes of '")
+             << space.getName() << "' alone, got " << layout;
   return success();
 }
 

@@ -13,16 +13,22 @@ def Axe_AllocOp : Axe_Op<"alloc", [
     **Constraints**
 
     * (A1) the shape is static and the memref has a memory space that is not global;
-    * (A2) its layout, when there is one, names only the axis `m`.
+    * (A2) its layout, when there is one, names only axes of the memory space: `m`, or those that the target
+      declares for it, such as `P` and `F` of Trainium's `sbuf`.
 
-    **Example**: `%s = axe.alloc : memref<4x128x64xf16, #sa, #axe.space<shared>>`
+    **Examples**
+
+    ```mlir
+    %s = axe.alloc : memref<4x128x64xf16, #sa, #axe.space<shared>>
+    %t = axe.alloc : memref<128x512xbf16, #axe.layout<S[(128, 512) : (1@P, 1@F)]>, #axe.space<sbuf>>
+    ```
 
     **Errors**
 
     ```mlir
     %s = axe.alloc : memref<4xf32>                                                      // (A1) expected a memory space of the kernel's own, such as #axe.space<shared>
     %s = axe.alloc : memref<?xf32, #axe.space<shared>>                                  // (A1) expected a static shape
-    %s = axe.alloc : memref<4xf32, #axe.layout<S[4 : 1@lane]>, #axe.space<shared>>      // (A2) expected a layout on the memory axis m alone
+    %s = axe.alloc : memref<4xf32, #axe.layout<S[4 : 1@lane]>, #axe.space<shared>>      // (A2) expected a layout on the axes of 'shared' alone
     ```
   }];
   let arguments = (ins OptionalAttr<I64Attr>:$alignment);

@@ -71,8 +71,8 @@ bool axeLayoutStrides(AxeLayoutView layout, const int64_t *shape, size_t rank,
 /// that is not finite.
 int64_t axeLayoutStorage(AxeLayoutView layout);
 
-/// Whether every axis that the layout names is `m`.
-bool axeLayoutIsMemory(AxeLayoutView layout);
+/// Whether every axis that the layout names counts places of this memory space.
+bool axeSpaceHasLayout(const char *space, size_t length, AxeLayoutView layout);
 
 /// Whether a target declared this axis, or memory space.
 bool axeVocabularyHasAxis(const char *name, size_t length);

@@ -9,7 +9,7 @@ axe.kernel @k() threads(32) {
 // -----
 
 axe.kernel @k() threads(32) {
-  // expected-error @+1 {{(A2) expected a layout on the memory axis m alone}}
+  // expected-error @+1 {{(A2) expected a layout on the axes of 'shared' alone}}
   %0 = axe.alloc : memref<4xf32, #axe.layout<S[4 : 1@lane]>, #axe.space<shared>>
   axe.return
 }

@@ -258,14 +258,22 @@ pub unsafe extern "C" fn axeLayoutStorage(view: AbiLayout) -> i64 {
     guarded(answer, |_| ()).unwrap_or(-1)
 }
 
-/// Whether every axis that the layout names is `m`.
+/// Whether every axis that the layout names counts places of this memory space.
 ///
 /// # Safety
-/// The view's pointers are valid.
+/// The view's pointers are valid, and `space` is valid for `length` bytes.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn axeLayoutIsMemory(view: AbiLayout) -> bool {
+pub unsafe extern "C" fn axeSpaceHasLayout(
+    space: *const c_char,
+    length: usize,
+    view: AbiLayout,
+) -> bool {
     // SAFETY: promised by the caller.
-    let answer = || unsafe { Ok(layout(&view)?.axes().iter().all(|&axis| axis == Axis::M)) };
+    let answer = || unsafe {
+        let axes = vocabulary::axes_of_space(text(space, length)?);
+        let has = |axis: &Axis| axes.iter().any(|known| *known == axis.to_string());
+        Ok(layout(&view)?.axes().iter().all(has))
+    };
     guarded(answer, |_| ()).unwrap_or(false)
 }
 

@@ -28,8 +28,12 @@ pub struct AxisDeclaration {
 
 struct Tables {
     axes: BTreeMap<&'static str, AxisDeclaration>,
-    spaces: Vec<&'static str>,
+    /// The axes that count places of each memory space.
+    spaces: BTreeMap<&'static str, &'static [&'static str]>,
 }
+
+/// The axis of memory that is a line of addresses.
+const LINEAR: &[&str] = &["m"];
 
 static TABLES: RwLock<Option<Tables>> = RwLock::new(None);
 
@@ -41,7 +45,7 @@ impl Tables {
         };
         Self {
             axes: BTreeMap::from([("m", memory)]),
-            spaces: vec!["global"],
+            spaces: BTreeMap::from([("global", LINEAR)]),
         }
     }
 }
@@ -55,13 +59,22 @@ pub fn declare_axis(name: &'static str, declaration: AxisDeclaration) {
         .insert(name, declaration);
 }
 
-/// Declares a target's memory space.
+/// Declares a target's memory space, a line of addresses on `m`.
 pub fn declare_space(name: &'static str) {
+    declare_space_of(name, LINEAR);
+}
+
+/// Declares a target's memory space whose places these axes count; a second declaration replaces the first.
+pub fn declare_space_of(name: &'static str, axes: &'static [&'static str]) {
     let mut tables = TABLES.write().unwrap_or_else(PoisonError::into_inner);
     let spaces = &mut tables.get_or_insert_with(Tables::core).spaces;
-    if !spaces.contains(&name) {
-        spaces.push(name);
-    }
+    spaces.insert(name, axes);
+}
+
+/// The axes that count places of a memory space; none for one that nobody declared.
+#[must_use]
+pub fn axes_of_space(name: &str) -> &'static [&'static str] {
+    read(|tables| tables.spaces.get(name).copied().unwrap_or_default())
 }
 
 fn read<T>(look: impl FnOnce(&Tables) -> T) -> T {
@@ -94,5 +107,5 @@ pub fn is_mesh_axis(name: &str) -> bool {
 /// Whether a target declared the memory space.
 #[must_use]
 pub fn has_space(name: &str) -> bool {
-    read(|tables| tables.spaces.contains(&name))
+    read(|tables| tables.spaces.contains_key(name))
 }

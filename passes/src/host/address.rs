@@ -49,6 +49,26 @@ impl Address {
         })
     }
 
+    /// The map of storage that is allocated. Where a target counts the places of a memory by other axes than `m`, an
+    /// element is where its logical index says: boxes name elements alone, and no view is there to tell.
+    ///
+    /// # Errors
+    /// As [`Self::of`], and where elements share a place.
+    pub(super) fn of_allocation(memref: Type<'_>) -> Result<Self, String> {
+        let layout = layout_of(memref).map(|attribute| attribute.layout());
+        let layout = layout.transpose().map_err(|error| error.to_string())?;
+        let Some(layout) = layout.filter(|l| l.axes().iter().any(|axis| *axis != Axis::M)) else {
+            return Self::of(memref);
+        };
+        let shared = |iter: &axe_layout::Iter| iter.stride == 0 && iter.extent > 1;
+        if layout.shard().iter().any(shared) {
+            return Err("several elements share a place".into());
+        }
+        let shape = types::shape(memref).ok_or("expected a ranked memref")?;
+        let rows = Layout::row_major(&shape).map_err(|error| error.to_string())?;
+        Self::of_layout(&rows, &shape)
+    }
+
     fn of_layout(layout: &Layout, shape: &[i64]) -> Result<Self, String> {
         let memory = Axis::M;
         if let Some(axis) = layout.axes().into_iter().find(|axis| *axis != memory) {

@@ -27,7 +27,7 @@ impl<'c> Lowering<'c> {
                 format!("the CPU target cannot store {type}: {message}"),
             )
         };
-        let address = Address::of(r#type).map_err(fail)?;
+        let address = Address::of_allocation(r#type).map_err(fail)?;
         let elements = address.elements().map_err(fail)?;
         let element = element_type(r#type);
         let flat = memref(builder, &[elements], element)?;
