@@ -22,30 +22,38 @@ pub(super) fn choose(
     let mark = b.mark();
     let mut best: Option<(f64, usize)> = None;
     let mut reasons = Vec::new();
-    for (index, (name, append)) in schedules.iter().enumerate() {
+    let mut taken = Vec::new();
+    for (index, (_, append)) in schedules.iter().enumerate() {
         let outcome = append(b).and_then(|()| check(b, mark));
         let seconds = seconds(b, mark);
         b.rewind(mark);
         match outcome {
-            Err(reason) => reasons.push((*name, reason)),
-            Ok(()) if best.is_none_or(|(least, _)| seconds < least) => {
-                best = Some((seconds, index));
+            Err(reason) => reasons.push((index, reason)),
+            Ok(()) => {
+                taken.push((index, seconds));
+                if best.is_none_or(|(least, _)| seconds < least) {
+                    best = Some((seconds, index));
+                }
             }
-            Ok(()) => {}
         }
     }
+    let named = |(index, reason): (usize, Reason)| (schedules[index].0, reason);
     let declined = |reasons| Declined { operator, reasons };
-    let Some((_, index)) = best else {
-        return Err(declined(reasons));
+    let Some((least, index)) = best else {
+        return Err(declined(reasons.into_iter().map(named).collect()));
     };
     let (name, append) = schedules[index];
     if let Err(reason) = append(b) {
         b.rewind(mark);
         return Err(declined(vec![(name, reason)]));
     }
+    let others = taken.into_iter().filter(|(_, seconds)| *seconds > least);
+    let slower = others.map(|(other, seconds)| (other, Reason::Slower { seconds, least }));
+    let before = reasons.into_iter().filter(|(other, _)| *other < index);
     Ok(Bound {
         schedule: name,
         counts: counts(b, mark),
+        declined: before.chain(slower).map(named).collect(),
     })
 }
 

@@ -204,6 +204,11 @@ fn store(
         let same = |source: &View| source.buffer == view.buffer;
         several && sources.iter().any(same)
     };
+    let apart: Vec<&(Id, View)> = outputs.iter().filter(|o| !in_place(&o.1)).collect();
+    for sums in &apart {
+        let mut others = apart.iter();
+        others.any(|value| values.converted_with_sums(b, value, sums));
+    }
     for (id, view) in outputs {
         if graph.node(*id).dtype == b.dtype(view) && !in_place(view) {
             values.store(*id, view.clone());

@@ -101,12 +101,14 @@ pub struct Count {
 }
 
 /// What an operator became.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Bound {
     /// The name of the schedule.
     pub schedule: &'static str,
     /// Its instructions, in the order of their first occurrence.
     pub counts: Vec<Count>,
+    /// Schedules that come before it and do not take the operator, and those that take longer, with the reasons.
+    pub declined: Vec<(&'static str, Reason)>,
 }
 
 impl fmt::Display for Count {

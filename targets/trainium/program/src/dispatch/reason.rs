@@ -6,7 +6,7 @@ use axe_package::DType;
 use std::fmt;
 
 /// Why one schedule does not take an operator.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[allow(missing_docs)] // the fields are what the messages print
 pub enum Reason {
     /// The operands do not belong together, whatever their layouts.
@@ -71,13 +71,16 @@ pub enum Reason {
     /// An operator that the schedule is made of is declined.
     #[error(transparent)]
     Part(Box<Declined>),
+    /// It takes longer than the schedule that was chosen.
+    #[error("{:.2} us one after the other, the one chosen {:.2} us", seconds * 1e6, least * 1e6)]
+    Slower { seconds: f64, least: f64 },
     /// What the schedule would append breaks a rule.
     #[error("{0}")]
     Rule(Violation),
 }
 
 /// Why an operator is declined: a reason for each schedule that was tried.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub struct Declined {
     /// The operator.
     pub operator: &'static str,

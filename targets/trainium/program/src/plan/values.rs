@@ -110,6 +110,36 @@ impl<'a> Values<'a> {
         self.stored.insert(id, view);
     }
 
+    /// A function of the scalar engine, converted, and the sums of its rows, by one instruction: what it writes has the type
+    /// of its view. False, and nothing done, where `sums` are of something else, or where the function's own results are read.
+    pub fn converted_with_sums(
+        &mut self,
+        b: &mut Builder,
+        value: &(Id, View),
+        sums: &(Id, View),
+    ) -> bool {
+        let (Form::Cast(x), Form::Reduce(Alu::Add, of)) =
+            (&self.graph.node(value.0).form, &self.graph.node(sums.0).form)
+        else {
+            return false;
+        };
+        let (x, same) = (*x, x == of);
+        let node = self.graph.node(x);
+        let Form::Apply(function, argument) = node.form else {
+            return false;
+        };
+        let fresh = [x, value.0, sums.0].iter().all(|id| !self.known.contains_key(id));
+        let alone = same && self.uses[x] == 2 && node.kind > Kind::Row;
+        if !alone || !fresh || b.dtype(&sums.1) != DType::F32 {
+            return false;
+        }
+        let (into, reduce) = (Some(value.1.clone()), Some(sums.1.clone()));
+        self.apply(b, function, argument, node.kind, node.dtype, into, reduce);
+        self.known.insert(value.0, value.1.clone());
+        self.known.insert(sums.0, sums.1.clone());
+        true
+    }
+
     fn shape(&self, kind: Kind) -> [i64; 2] {
         let columns = if kind <= Kind::Row {
             1

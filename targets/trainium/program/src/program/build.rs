@@ -15,8 +15,8 @@
 //! ```
 
 use super::{
-    Accumulate, Alu, Axis, Buffer, Expr, Function, Instruction, Loop, Op, Program, Reduction, Role,
-    Scalar, Space, Statement, Step, View,
+    Accumulate, Alu, Axis, Buffer, Expr, Function, Instruction, Location, Loop, Op, Program,
+    Reduction, Role, Scalar, Space, Statement, Step, View,
 };
 use crate::facts::chip::Engine;
 use axe_package::DType;
@@ -78,6 +78,7 @@ pub struct Builder {
     open: Vec<Vec<Statement>>,
     /// The bounds and the step of each index.
     bounds: Vec<[i64; 3]>,
+    location: Option<Location>,
 }
 
 /// A state of a builder, to return to.
@@ -103,6 +104,7 @@ impl Builder {
             program,
             open: vec![Vec::new()],
             bounds: Vec::new(),
+            location: None,
         }
     }
 
@@ -147,6 +149,11 @@ impl Builder {
         self.bounds.truncate(mark.indices);
     }
 
+    /// Where in the source all that follows comes from.
+    pub fn locate(&mut self, location: Option<Location>) {
+        self.location = location;
+    }
+
     /// The program.
     #[must_use]
     pub fn finish(mut self) -> Program {
@@ -178,7 +185,7 @@ impl Builder {
             role,
             copies: 1,
             place: None,
-            location: None,
+            location: self.location.clone(),
         });
         Tile {
             buffer: self.program.buffers.len() - 1,
@@ -238,6 +245,19 @@ impl Builder {
         self.push(Statement::Comment(text.into()));
     }
 
+    /// How many statements there are where it stands.
+    #[must_use]
+    pub fn position(&self) -> usize {
+        self.open.last().map_or(0, Vec::len)
+    }
+
+    /// A remark on the statements from `position` on, which are there already; none where there are none.
+    pub fn comment_at(&mut self, position: usize, text: &str) {
+        if let Some(body) = self.open.last_mut().filter(|body| position < body.len()) {
+            body.insert(position, Statement::Comment(text.into()));
+        }
+    }
+
     /// A loop; the closure gets its index.
     pub fn repeat(
         &mut self,
@@ -277,7 +297,7 @@ impl Builder {
         self.push(Statement::Instruction(Box::new(Instruction {
             op,
             engine,
-            location: None,
+            location: self.location.clone(),
         })));
     }
 
