@@ -16,4 +16,5 @@ wgmma='S[(4, 2, 8, 8, 4, 2) : (1@warp, 2@reg, 4@lane, 4@reg, 1@lane, 1@reg)]'
 "$tool" svg 'Sw<3,3,3> o S[(8, 64) : (64, 1)]' --shape 8,64 --banks 2 --memory --caption 'The same rows under Sw<3,3,3>: no two chunks of a column meet' -o "$out/banks-swizzled.svg"
 "$tool" svg 'S[(2, 8, 2, 16) : (2@gpu, 16, 1@gpu, 1)]' --shape 16,32 --caption 'S0S1 over a 2x2 mesh' -o "$out/mesh-sharded.svg"
 "$tool" svg 'S[(2, 8, 32) : (2@gpu, 32, 1)] + R[2 : 1@gpu]' --shape 16,32 --caption 'S0R: rows are split, columns are copied' -o "$out/mesh-copied.svg"
+"$tool" svg 'S[(2, 16, 8) : (8@F, 1@P, 1@F)]' --shape 32,8 --owner P --caption 'A tile on Trainium: 16 partitions of 16 elements' -o "$out/trn-tile.svg"
 "$tool" svg 'Sw<3,3,3> o S[(128, 128) : (128, 1)]' --shape 128,128 --banks 2 --caption 'Banks of a swizzled 128x128 tile of halves' -o "$out/banks-128.svg"

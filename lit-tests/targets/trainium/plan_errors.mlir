@@ -102,10 +102,3 @@ func.func @gather(%x: tensor<8xf32>, %at: tensor<4xindex>) -> tensor<4xf32> {
   } -> tensor<4xf32>
   return %y : tensor<4xf32>
 }
-
-// -----
-
-// expected-error@+1 {{'axe.kernel' is a kernel of threads and their memories, which trn1 has not: expected operators on tensors}}
-axe.kernel @tiles(%x: memref<64x64xf32>) threads(32) {
-  axe.return
-}

@@ -10,6 +10,7 @@ mod planner;
 pub mod read;
 mod scope;
 mod target;
+mod tiles;
 mod toolchain;
 mod vocabulary;
 mod write;

@@ -5,8 +5,8 @@ use axe_package::DType;
 use axe_passes::ir::{Builder, Val};
 use axe_passes::{PassError, PassResult};
 use axe_trn::program::{
-    Accumulate, Alu, Expr, Instruction, Loop, Op, Program, Reduction, Role, Scalar, Space,
-    Statement, Step, View,
+    Accumulate, Alu, Expr, Instruction, Location as Place, Loop, Op, Program, Reduction, Role,
+    Scalar, Space, Statement, Step, View,
 };
 use axe_trn::rules::engine::default_engine;
 use melior::ir::attribute::{ArrayAttribute, IntegerAttribute, StringAttribute};
@@ -31,6 +31,17 @@ fn element(dtype: DType) -> &'static str {
         DType::U32 => "ui32",
         // No tile has wider ones (B5).
         DType::F32 | DType::F64 | DType::I64 | DType::U64 => "f32",
+    }
+}
+
+/// A place in a source file as a location; `around` where there is none.
+pub(crate) fn location<'c>(around: Location<'c>, place: Option<&Place>) -> Location<'c> {
+    let Some(place) = place else { return around };
+    let (line, column) = (place.line as usize, place.column as usize);
+    let context = around.context();
+    // SAFETY: the location is of the same context, which outlives it.
+    unsafe {
+        Location::from_raw(Location::new(context.to_ref(), &place.file, line, column).to_raw())
     }
 }
 
@@ -128,6 +139,13 @@ fn tile<'c>(
     }
 }
 
+/// A builder for what comes from a place in the source.
+fn located<'c>(builder: &Builder<'c>, place: Option<&Place>) -> Builder<'c> {
+    let mut located = *builder;
+    located.location = location(builder.location, place);
+    located
+}
+
 type Attributes<'c> = Vec<(&'static str, Attribute<'c>)>;
 
 struct Writer<'a, 'c> {
@@ -170,6 +188,7 @@ impl<'c> Writer<'_, 'c> {
         let Some(buffer) = self.program.buffers.get(number) else {
             return Err(Self::lost(builder, "a buffer"));
         };
+        let builder = &located(builder, buffer.location.as_ref());
         attributes.push(("copies", integer(builder, 64, buffer.copies)));
         attributes.push(("name", text(builder, &buffer.name)));
         if let Some(place) = buffer.place {
@@ -257,6 +276,7 @@ impl<'c> Writer<'_, 'c> {
     }
 
     fn instruction(&mut self, builder: &Builder<'c>, instruction: &Instruction) -> PassResult<'c> {
+        let builder = &located(builder, instruction.location.as_ref());
         let op = &instruction.op;
         let name = format!("trn.{}", op.name());
         let mut attributes = self.remarked(builder);

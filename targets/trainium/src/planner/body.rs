@@ -1,6 +1,6 @@
 //! Bodies of maps as values of a graph.
 
-use super::read::{Reader, dtype};
+use super::read::dtype;
 use axe_package::DType;
 use axe_passes::ir::value::{defining, identity, name, operands, results};
 use axe_passes::ir::{Op, TensorType, Val, attribute, walk};
@@ -81,9 +81,14 @@ fn compared(graph: &mut Graph, predicate: i64, a: Id, b: Id) -> Option<Id> {
     Some(graph.binary(Alu::Equal, value, zero, BITS))
 }
 
-impl<'c> Reader<'c> {
+/// Reads bodies into a graph.
+pub(crate) struct Body<'a> {
+    pub graph: &'a mut Graph,
+}
+
+impl<'c> Body<'_> {
     /// What a map yields of values of its operands.
-    pub(super) fn body(&mut self, op: Op<'c>, inputs: &[Id]) -> PassResult<'c, Id> {
+    pub(crate) fn map(&mut self, op: Op<'c>, inputs: &[Id]) -> PassResult<'c, Id> {
         let blocks = walk::blocks(op);
         let block = blocks.first().ok_or_else(|| refused(op, "has no body"))?;
         let mut values: HashMap<usize, Id> = HashMap::new();
@@ -126,7 +131,7 @@ impl<'c> Reader<'c> {
     }
 
     /// The number of a constant above a body.
-    pub(super) fn captured(&mut self, user: Op<'c>, value: Val<'c>) -> PassResult<'c, Id> {
+    pub(crate) fn captured(&mut self, user: Op<'c>, value: Val<'c>) -> PassResult<'c, Id> {
         self.scalar(user, value, &HashMap::new())
     }
 
@@ -169,7 +174,7 @@ impl<'c> Reader<'c> {
     }
 
     fn apply(&mut self, op: Op<'c>, kind: &str, of: &[Id], own: DType) -> PassResult<'c, Id> {
-        let graph = &mut self.graph;
+        let graph = &mut *self.graph;
         if let (Some(function), &[x]) = (function(kind), of) {
             return Ok(graph.apply(function, x, own));
         }
@@ -223,7 +228,7 @@ impl<'c> Reader<'c> {
                 format!("is multiplied out for constant powers up to {MOST_POWER}"),
             ));
         };
-        let graph = &mut self.graph;
+        let graph = &mut *self.graph;
         let mut power = graph.number(1.0);
         for _ in 0..exponent.abs() {
             power = match graph.as_number(power) {

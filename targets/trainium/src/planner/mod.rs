@@ -11,8 +11,7 @@ mod product;
 mod read;
 mod single;
 
-use crate::write;
-use axe_dialect::ops;
+use crate::{tiles, write};
 use axe_passes::fuse::attention::Attention;
 use axe_passes::fuse::frame::{Frame, Out};
 use axe_passes::fuse::function::{self, Kernels};
@@ -21,7 +20,7 @@ use axe_passes::fuse::group::{Group, Root};
 use axe_passes::fuse::nest::is_nest;
 use axe_passes::fuse::space::{Kind, Size};
 use axe_passes::ir::value::{defining, name};
-use axe_passes::ir::{Builder, Op, Val, walk};
+use axe_passes::ir::{Builder, Op, Val};
 use axe_passes::registry::PassContext;
 use axe_passes::{PassError, PassResult};
 use axe_trn::facts::chip::Chip;
@@ -30,6 +29,9 @@ use axe_trn::program::Program;
 use melior::ir::OperationRef;
 use melior::ir::operation::OperationLike;
 use read::Reader;
+
+pub(crate) use body::Body;
+pub(crate) use read::{combined, dtype};
 
 /// Most columns of a space that nothing ties to rows: transfers have full rate long before.
 const MOST_COLUMNS: i64 = 4096;
@@ -49,28 +51,13 @@ pub(crate) fn run<'c>(
     chip: &'static Chip,
     pass: &mut PassContext,
 ) -> PassResult<'c, usize> {
-    refuse_tiles(module, chip)?;
+    let tiles = tiles::run(module, chip, pass)?;
     let planner = Planner {
         chip,
         explain: pass.flag("explain"),
     };
-    function::plan(module, &planner, pass.flag("allow-unsupported"))
-}
-
-/// Kernels whose tiles are written are those of threads and shared memory.
-fn refuse_tiles<'c>(module: OperationRef<'c, 'c>, chip: &Chip) -> PassResult<'c> {
-    let all = walk::nested(module, &|_| false);
-    match all.into_iter().find(|op| name(*op) == ops::KERNEL) {
-        None => Ok(()),
-        Some(kernel) => Err(PassError::new(
-            kernel.location(),
-            format!(
-                "'{}' is a kernel of threads and their memories, which {} has not: expected operators on tensors, from which kernels are planned, or a trn.kernel",
-                ops::KERNEL,
-                chip.name
-            ),
-        )),
-    }
+    let planned = function::plan(module, &planner, pass.flag("allow-unsupported"))?;
+    Ok(tiles + planned)
 }
 
 impl<'c> Kernels<'c> for Planner {

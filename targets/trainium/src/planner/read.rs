@@ -1,5 +1,6 @@
 //! A group of operators as a graph of values.
 
+use super::body::Body;
 use axe_dialect::{Combiner, ops};
 use axe_package::DType;
 use axe_passes::fuse::fold::Fold;
@@ -16,7 +17,7 @@ use melior::ir::{Type, TypeLike};
 use std::collections::HashMap;
 
 /// The type of an element; `None` for one that packages do not have.
-pub(super) fn dtype(element: Type<'_>) -> Option<DType> {
+pub(crate) fn dtype(element: Type<'_>) -> Option<DType> {
     let raw = element.to_raw();
     if types::is_integer(element) {
         return Some(match types::bits(element)? {
@@ -55,6 +56,30 @@ pub(super) fn element<'c>(user: Op<'c>, value: Val<'c>) -> PassResult<'c, DType>
         PassError::new(
             user.location(),
             format!("'{}': its elements have no type on Trainium", name(user)),
+        )
+    })
+}
+
+/// The function by which a reduction combines elements of a type.
+///
+/// # Errors
+/// At the reduction, for one that no engine has.
+pub(crate) fn combined<'c>(op: Op<'c>, combiner: Combiner, own: DType) -> PassResult<'c, Alu> {
+    let alu = match combiner {
+        _ if !own.is_float() => None,
+        Combiner::Add => Some(Alu::Add),
+        Combiner::Mul => Some(Alu::Multiply),
+        Combiner::Max => Some(Alu::Maximum),
+        Combiner::Min => Some(Alu::Minimum),
+        _ => None,
+    };
+    alu.ok_or_else(|| {
+        PassError::new(
+            op.location(),
+            format!(
+                "'{}' of {own}: the engines reduce floats by add, mul, max and min",
+                name(op)
+            ),
         )
     })
 }
@@ -123,6 +148,12 @@ impl<'c> Reader<'c> {
         Ok(id)
     }
 
+    const fn body(&mut self) -> Body<'_> {
+        Body {
+            graph: &mut self.graph,
+        }
+    }
+
     fn lost(&self) -> PassError<'c> {
         PassError::new(
             self.user.location(),
@@ -159,7 +190,7 @@ impl<'c> Reader<'c> {
         let from = source(op).ok_or_else(|| self.lost())?;
         match name(op).as_str() {
             _ if is_reshape(op) => self.value(from, lies),
-            ops::FILL => self.captured(op, from),
+            ops::FILL => self.body().captured(op, from),
             ops::CAST => self.cast(op, from, own, lies),
             ops::BROADCAST => match place_of(op, value) {
                 Place::Unit => self.value(from, lies),
@@ -172,7 +203,7 @@ impl<'c> Reader<'c> {
                 for operand in operands(op) {
                     inputs.push(self.value(operand, lies)?);
                 }
-                let id = self.body(op, &inputs)?;
+                let id = self.body().map(op, &inputs)?;
                 Ok(self.graph.cast(id, own))
             }
             ops::REDUCE => self.reduce(op, from, own),
@@ -196,23 +227,7 @@ impl<'c> Reader<'c> {
     }
 
     fn reduce(&mut self, op: Op<'c>, from: Val<'c>, own: DType) -> PassResult<'c, Id> {
-        let alu = match Fold::of_reduction(op)?.combiner {
-            _ if !own.is_float() => None,
-            Combiner::Add => Some(Alu::Add),
-            Combiner::Mul => Some(Alu::Multiply),
-            Combiner::Max => Some(Alu::Maximum),
-            Combiner::Min => Some(Alu::Minimum),
-            _ => None,
-        };
-        let alu = alu.ok_or_else(|| {
-            PassError::new(
-                op.location(),
-                format!(
-                    "'{}' of {own}: the engines reduce floats by add, mul, max and min",
-                    name(op)
-                ),
-            )
-        })?;
+        let alu = combined(op, Fold::of_reduction(op)?.combiner, own)?;
         let from = self.value(from, Lies::Full)?;
         Ok(self.graph.reduce(alu, from, own))
     }

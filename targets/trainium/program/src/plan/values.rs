@@ -118,9 +118,10 @@ impl<'a> Values<'a> {
         value: &(Id, View),
         sums: &(Id, View),
     ) -> bool {
-        let (Form::Cast(x), Form::Reduce(Alu::Add, of)) =
-            (&self.graph.node(value.0).form, &self.graph.node(sums.0).form)
-        else {
+        let (Form::Cast(x), Form::Reduce(Alu::Add, of)) = (
+            &self.graph.node(value.0).form,
+            &self.graph.node(sums.0).form,
+        ) else {
             return false;
         };
         let (x, same) = (*x, x == of);
@@ -128,7 +129,9 @@ impl<'a> Values<'a> {
         let Form::Apply(function, argument) = node.form else {
             return false;
         };
-        let fresh = [x, value.0, sums.0].iter().all(|id| !self.known.contains_key(id));
+        let fresh = [x, value.0, sums.0]
+            .iter()
+            .all(|id| !self.known.contains_key(id));
         let alone = same && self.uses[x] == 2 && node.kind > Kind::Row;
         if !alone || !fresh || b.dtype(&sums.1) != DType::F32 {
             return false;
