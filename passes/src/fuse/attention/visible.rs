@@ -313,10 +313,9 @@ fn fails(terms: &Terms, condition: Id, found: &mut Visible) {
     // What does not hold of `x >= 0` is `-x - 1 >= 0`.
     if let Some([sum]) = not_negative(terms, condition).as_deref()
         && let Some(negated) = sum.times(-1)
+        && let Some(sum) = negated.sum(Affine::of(1), -1)
     {
-        if let Some(sum) = negated.sum(Affine::of(1), -1) {
-            add(sum, found);
-        }
+        add(sum, found);
     }
 }
 

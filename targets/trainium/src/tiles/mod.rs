@@ -127,7 +127,7 @@ fn launches<'c>(module: OperationRef<'c, 'c>, kernel: Op<'c>) -> Vec<LaunchOp<'c
     let symbol = record::symbol(kernel).unwrap_or_default();
     let inside = |op: Op<'c>| name(op) != ops::KERNEL;
     let all = walk::nested(module, &inside).into_iter();
-    let launches = all.filter_map(|op| axe_dialect::Typed::of(op));
+    let launches = all.filter_map(axe_dialect::Typed::of);
     launches
         .filter(|launch: &LaunchOp| arguments::launches(launch, &symbol))
         .collect()

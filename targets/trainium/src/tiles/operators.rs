@@ -126,8 +126,7 @@ impl<'c> Lowering<'c> {
         self.inside(&from, op)?;
         let form = Self::found(op, storage::storage_form(result.r#type()))?;
         if form.space != Space::Hbm {
-            let spans = [&form.layout, &from.tensor.region.layout]
-                .map(|layout| storage::buffer_shape(layout));
+            let spans = [&form.layout, &from.tensor.region.layout].map(storage::buffer_shape);
             let [own, there] = spans.map(|span| Self::found(op, span));
             let (own, there) = (own?, there?);
             if own.iter().zip(&there).any(|(own, there)| own > there) {
