@@ -329,6 +329,30 @@ fn places<'c>(
 const ONE_TYPE: &str =
     "expected queries, keys, values and result of one type, f16 or bf16: weights are rounded to it";
 
+/// The weights of the second product, and the sums of their rows where the program reads them, too.
+type Formed<'c> = (Terms, Weights, Option<RowSums<'c>>);
+
+/// What a second product's result is formed of.
+fn formed<'c>(
+    reader: &mut Reader<'c>,
+    (result, id): (Val<'c>, Id),
+    scores: Op<'c>,
+) -> Result<Formed<'c>, weights::Why> {
+    let mut candidates = sums::candidates(reader, result, scores);
+    let mut terms = std::mem::take(&mut reader.terms);
+    let Extents { rows, keys, .. } = reader.extents;
+    let id = visible::with_infinity(&mut terms, id, rows, keys);
+    let (read, exponent) = weights::read(&mut terms, id)?;
+    // What is written in the place of the program's low number is no logarithm that it would give.
+    let is_low = |term: &Term| *term == Term::Float(visible::HIDDEN.to_bits());
+    if terms.any(read.score, true, &is_low) {
+        candidates.clear();
+    }
+    let of = (read.score, &exponent);
+    let sums = sums::settle(&mut terms, candidates, of, reader.extents);
+    Ok((terms, read, sums))
+}
+
 /// Attention, read of the term of a result; else why there is none, where something but its form stops it.
 fn settle<'c>(
     reader: &mut Reader<'c>,
@@ -346,23 +370,7 @@ fn settle<'c>(
             why,
         })
     };
-    let candidates = sums::candidates(reader, result, scores.op);
-    let mut terms = std::mem::take(&mut reader.terms);
-    let id = visible::with_infinity(&mut terms, id, reader.extents.rows, reader.extents.keys);
-    let (read, exponent) = weights::read(&mut terms, id).map_err(stop)?;
-    // What is written in the place of the program's low number is no logarithm that it would give.
-    let is_low = |term: &Term| *term == Term::Float(visible::HIDDEN.to_bits());
-    let candidates = if terms.any(read.score, true, &is_low) {
-        Vec::new()
-    } else {
-        candidates
-    };
-    let sums = sums::settle(
-        &mut terms,
-        candidates,
-        (read.score, &exponent),
-        reader.extents,
-    );
+    let (terms, read, sums) = formed(reader, (result, id), scores.op).map_err(stop)?;
     let [queries, keys] =
         <[Operand<'c>; 2]>::try_from(scores.operands.clone()).map_err(|_| None)?;
     let [values] = <[Operand<'c>; 1]>::try_from(product.operands.clone()).map_err(|_| None)?;

@@ -6,32 +6,29 @@
 //! * [`rows`]: dQ in its own type.
 
 mod kernel;
+mod launches;
 mod rows;
 mod runs;
 
 use super::config::{self, BYTES};
 use super::memory::Strides;
 use super::parts::step;
-use super::{Attentions, MOST, Operators as Forward, Taken, taken};
+use super::{MOST, taken};
 use crate::facts::chip::Chip;
 use crate::planner::choose::search::Candidate;
 use crate::planner::family::{Family, Launch};
 use crate::planner::knobs::Plan;
 use crate::planner::problem::count;
-use axe_passes::build::{Kernel, layout_error};
-use axe_passes::fuse::arguments::{argument_types, launched};
-use axe_passes::fuse::attention::index::{Var, access, whole};
+use axe_passes::build::layout_error;
+use axe_passes::fuse::attention::index::Var;
 use axe_passes::fuse::attention::term::Term;
 use axe_passes::fuse::attention::visible::Visible;
-use axe_passes::fuse::attention::weights::LogSum;
-use axe_passes::fuse::attention::{Attention, Backward, Extents, Read, RowSums};
-use axe_passes::fuse::frame::{Operand, Out, operand};
+use axe_passes::fuse::attention::{Backward, Extents, Read};
 use axe_passes::fuse::group::Group;
 use axe_passes::ir::{Builder, Val};
 use axe_passes::{PassError, PassResult};
 use kernel::{KEYS, ROWS};
-use melior::ir::Type;
-use std::f64::consts::LOG2_E;
+use launches::Between;
 use std::fmt;
 use std::rc::Rc;
 
@@ -260,119 +257,6 @@ fn hides_rows(visible: &Visible, rows: i64, keys: i64) -> bool {
     !visible.is_all() && (rows > MOST_ROWS || (0..rows).any(empty))
 }
 
-impl<'c> Operators<'c> {
-    /// The forward pass to these tensors: its result, and the logarithms of its rows' sums for powers of two.
-    fn forward(&self, result: Val<'c>, sums: Val<'c>) -> Option<Attention<'c>> {
-        let Problem {
-            batch,
-            rows,
-            columns,
-            ..
-        } = self.problem;
-        let place = [
-            whole(Var::Batch, batch),
-            whole(Var::Row, rows),
-            whole(Var::Column, columns),
-        ];
-        let (problem, row) = (place.get(..1)?, place.get(1..2)?);
-        let is = LogSum {
-            scale: LOG2_E,
-            offset: 0.0,
-            empty_is_infinite: true,
-        };
-        let mut steps = access(row, &[rows])?;
-        let of_problem = access(problem, &[batch])?.into_iter();
-        steps.extend(
-            of_problem.map(|own| axe_passes::fuse::attention::index::Step {
-                elements: self.problem.padded(),
-                ..own
-            }),
-        );
-        let read = Read {
-            tensor: sums,
-            steps,
-        };
-        Some(Attention {
-            result: Read {
-                tensor: result,
-                steps: access(&place, &[batch, rows, columns])?,
-            },
-            sums: Some(RowSums::new(read, is)),
-            ..self.backward.forward.clone()
-        })
-    }
-
-    /// Launches the forward pass, whose tensors are then stored.
-    fn attend(&self, launch: &mut Launch<'_, 'c>, [result, sums]: [Val<'c>; 2]) -> PassResult<'c> {
-        let location = launch.builder.location;
-        let failed = |why: String| PassError::new(location, why);
-        let attention = self.forward(result, sums);
-        let attention = attention.ok_or_else(|| layout_error(location, "no forward pass"))?;
-        let Taken {
-            packed,
-            pack,
-            tensors,
-            problem,
-        } = taken(&attention, &Plan::default(), launch.chip).map_err(failed)?;
-        let config = config::configure(&problem, &Plan::default(), launch.chip).map_err(failed)?;
-        let forward = Forward {
-            attention: Rc::new(attention),
-            packed,
-            pack,
-            tensors,
-            problem,
-            asked: Plan::default(),
-        };
-        Attentions::emit(&forward, config, launch).map(drop)
-    }
-
-    /// A new tensor, for what a kernel leaves to the next.
-    fn between(
-        &self,
-        builder: &Builder<'c>,
-        shape: &[i64],
-        element: Type<'c>,
-    ) -> PassResult<'c, Val<'c>> {
-        let r#type = builder.tensor(shape, element)?;
-        builder.value("tensor.empty", &[], r#type, &[])
-    }
-}
-
-/// A tensor as kernels read it.
-fn read<'c>(launch: &mut Launch<'_, 'c>, value: Val<'c>) -> PassResult<'c, Operand<'c>> {
-    let shape = launch.builder.tensor_of(value)?.shape;
-    let tensor = launch.frame.resolve(launch.builder, value)?;
-    operand(launch.builder, tensor, &shape)
-}
-
-/// A tensor that a kernel fills.
-fn filled<'c>(launch: &mut Launch<'_, 'c>, value: Val<'c>) -> PassResult<'c, Out<'c>> {
-    let shape = launch.builder.tensor_of(value)?.shape;
-    Ok((value, launch.frame.out(launch.builder, value, &shape)?))
-}
-
-/// Adds a kernel, and launches it with so many CTAs. Its name.
-fn add<'c>(
-    launch: &mut Launch<'_, 'c>,
-    what: &str,
-    (threads, ctas): (i64, i64),
-    (ins, outs): (&[Operand<'c>], &[Out<'c>]),
-    body: impl FnOnce(&Kernel<'c>) -> PassResult<'c>,
-) -> PassResult<'c, String> {
-    let builder = *launch.builder;
-    let name = launch.frame.name(what);
-    let types = argument_types(ins, &[], outs);
-    let kernel = Kernel::new(builder.location, launch.frame.module, &types);
-    body(&kernel)?;
-    kernel.finish(launch.frame.module, &name, threads)?;
-    let one = builder.index(1)?;
-    let grid = [builder.index(ctas)?, one, one];
-    launch
-        .frame
-        .launch(&builder, &name, grid, &launched(ins, &[]), outs)?;
-    Ok(name)
-}
-
 impl Family for Gradients {
     type Operators<'c> = Operators<'c>;
     type Problem = Problem;
@@ -460,74 +344,11 @@ impl Family for Gradients {
         config: Config,
         launch: &mut Launch<'_, 'c>,
     ) -> PassResult<'c, String> {
-        let Operators {
-            backward,
-            tensors,
-            problem,
-        } = operators;
-        let builder = *launch.builder;
-        let f32 = builder.r#type(|context| Type::float32(context));
-        let Problem {
-            batch,
-            rows,
-            depth,
-            columns,
-            ..
-        } = *problem;
-        let own = &backward.forward;
-        let between = |shape: &[i64], element| operators.between(&builder, shape, element);
-        let result = between(&[batch, rows, columns], own.element)?;
-        let values = [batch, problem.padded()];
-        let (sums, products) = (between(&values, f32)?, between(&values, f32)?);
-        let of_queries = between(&[batch, rows, depth], f32)?;
-        operators.attend(launch, [result, sums])?;
-
-        let ins = [
-            read(launch, result)?,
-            read(launch, backward.gradient.tensor)?,
-        ];
-        let outs = [filled(launch, products)?, filled(launch, of_queries)?];
-        let rows_of = rows::Rows::new(problem);
-        add(
-            launch,
-            "gradient_rows",
-            rows_of.grid(),
-            (&ins, &outs),
-            |kernel| rows_of.products(kernel, &tensors.gradient),
-        )?;
-
-        let all = [own.queries.tensor, own.keys.tensor, own.values.tensor];
-        let mut ins = Vec::new();
-        for value in all
-            .into_iter()
-            .chain([backward.gradient.tensor, sums, products])
-        {
-            ins.push(read(launch, value)?);
-        }
-        let [to_queries, to_keys, to_values] =
-            [0, 1, 2].map(|at: usize| backward.results[at].read.tensor);
-        // dQ's sums are added to the zeros.
-        let zeros = read(launch, of_queries)?;
-        let outs = [
-            (of_queries, zeros),
-            filled(launch, to_keys)?,
-            filled(launch, to_values)?,
-        ];
-        let grid = (kernel::THREADS, problem.tiles());
-        let name = add(launch, "gradients", grid, (&ins, &outs), |kernel| {
-            kernel::emit(kernel, backward, tensors, (problem, config))
-        })?;
-
-        let ins = [read(launch, of_queries)?];
-        let outs = [filled(launch, to_queries)?];
-        let scale = backward.results[0].scale;
-        add(
-            launch,
-            "gradient_queries",
-            rows_of.grid(),
-            (&ins, &outs),
-            |kernel| rows_of.queries(kernel, &tensors.results[0], (scale, own.element)),
-        )?;
+        let between = Between::new(operators, launch)?;
+        operators.attend(launch, &between)?;
+        operators.of_rows(launch, &between)?;
+        let name = operators.gradients(launch, &between, config)?;
+        operators.of_queries(launch, &between)?;
         Ok(name)
     }
 }
