@@ -142,8 +142,8 @@ struct AxePlanKernelsPass
 };
 
 struct AxeDispatchSchedulesPass
-    : RustPass<impl::AxeDispatchSchedulesPassBase<AxeDispatchSchedulesPass>> {
-  using RustPass::RustPass;
+    : TargetPass<impl::AxeDispatchSchedulesPassBase<AxeDispatchSchedulesPass>> {
+  using TargetPass::TargetPass;
   Options options() override {
     return {{"target", target},
             {"explain", text(explain).str()},

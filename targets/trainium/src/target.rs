@@ -32,7 +32,12 @@ impl Target for Trainium {
     }
 
     fn dialects(&self) -> Vec<DialectHandle> {
-        vec![crate::handle()]
+        // Loops and their bounds are written where a kernel had none.
+        vec![
+            crate::handle(),
+            DialectHandle::scf(),
+            DialectHandle::arith(),
+        ]
     }
 
     fn plan_kernels<'c>(
