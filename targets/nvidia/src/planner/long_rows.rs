@@ -70,11 +70,11 @@ impl RowWork {
     }
 
     fn staged(row: Row, chip: &Chip) -> Option<Self> {
+        let vector = ACCESS_BYTES / row.bytes;
         // cp.async moves whole vectors.
-        if row.passes < 2 || row.read == 0 || row.columns * row.bytes % ACCESS_BYTES != 0 {
+        if row.passes < 2 || row.read == 0 || row.columns % vector != 0 {
             return None;
         }
-        let vector = ACCESS_BYTES / row.bytes;
         let tile = RowTile {
             rows: 1,
             columns: THREADS * vector * VECTORS,
@@ -83,7 +83,8 @@ impl RowWork {
             across: 1,
         };
         let most = if chip.clustered > 0 { MOST_CLUSTER } else { 1 };
-        let part = |ctas: i64| count(count(row.columns, ctas), tile.columns) * tile.columns;
+        let part =
+            |ctas: i64| count(count(row.columns, ctas), tile.columns).saturating_mul(tile.columns);
         let fits = |resident: i64| {
             let bytes = chip.shared_bytes / resident - STATES_BYTES;
             let mut sizes = [1, 2, 4, 8].into_iter().filter(|ctas| *ctas <= most);
@@ -259,6 +260,7 @@ mod tests {
             work(1 << 20, 2, "sm_90a"),
             work(131_072, 2, "sm_80"),
             work(40_001, 2, "sm_90a"),
+            work(i64::MAX / 8 * 8, 2, "sm_90a"),
         ] {
             assert_eq!((work.ctas, work.staged), (1, None));
         }

@@ -121,7 +121,7 @@ impl Permutation {
     }
 
     /// A box through shared memory: rows of the source are written, words of several elements of a row are read from
-    /// several rows, and threads exchange the elements among their registers. No bank is met twice.
+    /// several rows, and threads exchange the elements among their registers. Lanes that move words of all banks meet none twice.
     fn through_shared<'c>(
         &self,
         code: Code<'c>,
