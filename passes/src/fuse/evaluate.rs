@@ -6,7 +6,7 @@ use super::fusion::needs;
 use super::operators::{captured, is_reshape, splat};
 use super::registers::Registers;
 use super::space::{Kind, Place, place_of, source};
-use crate::build::Code;
+use crate::build::{Code, layout_error};
 use crate::ir::value::{defining, identity, name, operands};
 use crate::ir::{Op, Val, walk};
 use crate::{PassError, PassResult};
@@ -115,6 +115,10 @@ impl<'c> Evaluator<'_, 'c> {
             Kind::Full => vec![origin.row, origin.column],
             Kind::Row => vec![origin.row],
             Kind::Column => vec![origin.column],
+            Kind::Blocks(of) => vec![
+                origin.row,
+                self.code.div(origin.column, self.code.index(of)?)?,
+            ],
         };
         let batch = origin.batch.filter(|_| kind != Kind::Column);
         let (shape, _) = self.registers.of(kind);
@@ -140,6 +144,51 @@ impl<'c> Evaluator<'_, 'c> {
         let formed = self.value(value, kind)?;
         let to = self.boxed(to, kind)?;
         self.code.store(formed, to)
+    }
+
+    /// Reduces the blocks of `of` columns of a tile, or of a part that begins at column `first` of one, and stores those that end
+    /// in it. `state` is that of a block which began before; the result, of one that goes on behind.
+    ///
+    /// # Errors
+    /// When an operation cannot be built.
+    pub fn store_blocks(
+        &mut self,
+        value: Val<'c>,
+        (of, first): (i64, i64),
+        mut state: Option<Val<'c>>,
+        to: &Argument<'c>,
+    ) -> PassResult<'c, Option<Val<'c>>> {
+        let op = defining(value).ok_or_else(|| self.lost(value))?;
+        let from = source(op).ok_or_else(|| self.lost(value))?;
+        let (fold, element) = (Fold::of_reduction(op)?, self.element(from)?);
+        let whole = self.value(from, Kind::Full)?;
+        let (code, columns) = (self.code, self.registers.shape[1]);
+        let mut at = 0;
+        while at < columns {
+            let end = columns.min(at + of - (first + at) % of);
+            let registers = self.registers.part(at, end - at);
+            let registers =
+                registers.map_err(|error| layout_error(code.builder.location, error))?;
+            let part = registers.r#type(code, Kind::Full, element)?;
+            let part = code.extract_slice(whole, &[0, at], part)?;
+            let row = registers.r#type(code, Kind::Row, element)?;
+            let own = code.reduce(fold.combiner, part, 1, row)?;
+            let block = match state.take() {
+                None => own,
+                Some(state) => fold.merge(code, element, state, own)?,
+            };
+            if (first + end) % of == 0 {
+                let column = code.add(self.origin.column, code.index(at)?)?;
+                let inner = self.at_part(&registers, column);
+                let r#type = registers.r#type(code, Kind::Blocks(of), element)?;
+                let block = code.broadcast(block, 1, r#type)?;
+                code.store(block, inner.boxed(to, Kind::Blocks(of))?)?;
+            } else {
+                state = Some(block);
+            }
+            at = end;
+        }
+        Ok(state)
     }
 
     fn form(&mut self, op: Op<'c>, value: Val<'c>, kind: Kind) -> PassResult<'c, Val<'c>> {

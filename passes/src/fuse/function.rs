@@ -3,7 +3,7 @@
 use super::attention::{Attention, Backward, Found};
 use super::frame::Frame;
 use super::group::Group;
-use super::groups::Groups;
+use super::groups::{Choices, Groups};
 use super::nest::is_nest;
 use super::operators::{is_operator, is_reshape};
 use super::reshape::{check_tensors, extent_of};
@@ -45,6 +45,12 @@ pub trait Kernels<'c> {
     /// Why there are none, for people.
     fn takes_gradients(&self, _: &Backward<'c>) -> Result<(), String> {
         Err("this target has no kernel of attention's gradients".to_owned())
+    }
+
+    /// Whether the kernel of a product can reduce blocks of so many neighbouring columns of its result, or of what is formed of that
+    /// element by element.
+    fn reduces_blocks(&self, _product: Op<'c>, _columns: i64) -> bool {
+        false
     }
 
     /// Adds the kernels of a group, and launches them at the builder's place.
@@ -190,7 +196,11 @@ fn launch<'c>(
     kernels: &impl Kernels<'c>,
     refused: &mut Refused<'c>,
 ) -> PassResult<'c> {
-    let launches = Groups::of(ops, found, &|op| refused.has(op)).launches();
+    let choices = Choices {
+        left: &|op| refused.has(op),
+        reduces_blocks: &|product, columns| kernels.reduces_blocks(product, columns),
+    };
+    let launches = Groups::of(ops, found, &choices).launches();
     let mut launches = launches.into_iter().peekable();
     for (number, &op) in ops.iter().enumerate() {
         while let Some((group, outputs)) = launches.next_if(|(group, _)| group.position.0 <= number)

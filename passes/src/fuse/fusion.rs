@@ -42,9 +42,9 @@ impl<'c> Fusion<'c> {
         start: Option<Val<'c>>,
     ) -> PassResult<'c, Self> {
         let kind_of = |value: &Val<'c>| {
-            let kinds = [Kind::Full, Kind::Row, Kind::Column].into_iter();
-            let formed = |kind: &Kind| group.formed.contains(&(identity(*value), *kind));
-            Some((*value, { kinds }.find(formed)?))
+            let formed = group.formed.iter();
+            let kinds = formed.filter(|(formed, _)| *formed == identity(*value));
+            Some((*value, kinds.map(|(_, kind)| *kind).min()?))
         };
         let outputs: Vec<_> = outputs.iter().filter_map(kind_of).collect();
         let mut fusion = Self::storing(group.total, group.columns, outputs.clone());

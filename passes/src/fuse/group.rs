@@ -25,6 +25,9 @@ pub enum Root<'c> {
     Single(Op<'c>),
 }
 
+/// Columns of the blocks that a product's epilogue reduces: tiles are made of them.
+pub const EPILOGUE_BLOCKS: [i64; 4] = [16, 32, 64, 128];
+
 /// Where a group's launch goes: before the operation of this number; of several there, in the order of the rest.
 pub type Position = (usize, usize);
 
@@ -100,6 +103,12 @@ impl<'c> Group<'c> {
         self.columns.get_or_insert(columns) == &columns && self.total.rows(columns).is_some()
     }
 
+    /// Whether a product's tiles can be made of blocks of so many columns.
+    fn has_blocks(&self, of: i64) -> bool {
+        let whole = |columns: i64| columns > of && columns % of == 0;
+        EPILOGUE_BLOCKS.contains(&of) && self.columns.is_some_and(whole)
+    }
+
     fn fits(&self, value: Val<'c>, kind: Kind) -> bool {
         let Some(size) = Size::of(value) else {
             return false;
@@ -108,6 +117,7 @@ impl<'c> Group<'c> {
             Kind::Full => size == self.total,
             Kind::Row => self.columns.and_then(|columns| self.total.rows(columns)) == Some(size),
             Kind::Column => !size.dynamic && Some(size.known) == self.columns,
+            Kind::Blocks(of) => self.total.rows(of) == Some(size),
         }
     }
 
@@ -167,6 +177,16 @@ impl<'c> Group<'c> {
         }
     }
 
+    /// The product and the columns of its blocks, where an operator would be a reduction of those.
+    pub(super) fn reduced(&self, op: Op<'c>) -> Option<(Op<'c>, i64)> {
+        match (self.root, place_of(op, source(op)?)) {
+            (Root::Gemm(product), Place::Inner(columns)) if name(op) == ops::REDUCE => {
+                Some((product, columns))
+            }
+            _ => None,
+        }
+    }
+
     /// Takes an operator into the kernel. False, with the group in disorder, when it does not fit.
     pub(super) fn join(&mut self, op: Op<'c>) -> bool {
         let (Some(from), &[result]) = (source(op), &results(op)[..]) else {
@@ -176,8 +196,12 @@ impl<'c> Group<'c> {
             let Place::Inner(columns) = place_of(op, from) else {
                 return false;
             };
-            let rows = matches!(self.root, Root::Tiles) && self.set_columns(columns);
-            (rows && self.pull(from, Kind::Full)).then_some(Kind::Row)
+            let kind = match self.root {
+                Root::Tiles => self.set_columns(columns).then_some(Kind::Row),
+                Root::Gemm(_) => self.has_blocks(columns).then_some(Kind::Blocks(columns)),
+                _ => None,
+            };
+            kind.filter(|_| self.pull(from, Kind::Full))
         } else {
             let kinds = [Kind::Full, Kind::Row, Kind::Column];
             kinds.into_iter().find(|kind| {

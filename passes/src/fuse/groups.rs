@@ -18,6 +18,14 @@ use axe_dialect::ops::Trait;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+/// What a target decides about groups.
+pub(super) struct Choices<'a, 'c> {
+    /// Whether an operator is left to the host.
+    pub left: &'a dyn Fn(Op<'c>) -> bool,
+    /// Whether the kernel of a product reduces blocks of so many columns.
+    pub reduces_blocks: &'a dyn Fn(Op<'c>, i64) -> bool,
+}
+
 /// The groups of a block.
 #[derive(Debug, Default)]
 pub(super) struct Groups<'c> {
@@ -32,7 +40,7 @@ pub(super) struct Groups<'c> {
 impl<'c> Groups<'c> {
     /// The groups of these operations, in program order, but for those that are `left` to the host. Operators inside of
     /// attention get groups too, for others may read them; nothing reads most of those, and they are dropped.
-    pub(super) fn of(ops: &[Op<'c>], found: &Found<'c>, left: &impl Fn(Op<'c>) -> bool) -> Self {
+    pub(super) fn of(ops: &[Op<'c>], found: &Found<'c>, choices: &Choices<'_, 'c>) -> Self {
         let mut groups = Self::default();
         for (number, &op) in ops.iter().enumerate() {
             groups.reader = Some(op);
@@ -42,12 +50,12 @@ impl<'c> Groups<'c> {
                 groups.gradients(op, gradients, number);
             } else if found.is_formed_later(op) {
                 // Nothing between reads it.
-            } else if left(op) {
+            } else if (choices.left)(op) {
                 for operand in operands(op) {
                     groups.want(operand, number);
                 }
             } else if has(op, Trait::Elementwise) || has(op, Trait::Reduction) {
-                groups.elementwise(op, number);
+                groups.elementwise(op, number, choices);
             } else if is_product(op) {
                 groups.gemm(op, number);
             } else if is_lazy(op) || name(op) == "tensor.dim" {
@@ -94,7 +102,7 @@ impl<'c> Groups<'c> {
         self.groups.push(group);
     }
 
-    fn elementwise(&mut self, op: Op<'c>, number: usize) {
+    fn elementwise(&mut self, op: Op<'c>, number: usize, choices: &Choices<'_, 'c>) {
         let values = operands(op);
         let mut candidates: Vec<usize> = values
             .iter()
@@ -109,7 +117,10 @@ impl<'c> Groups<'c> {
                 continue;
             };
             let mut trial = group.clone();
-            if trial.join(op) {
+            let taken = trial
+                .reduced(op)
+                .is_none_or(|(product, columns)| (choices.reduces_blocks)(product, columns));
+            if taken && trial.join(op) {
                 trial.position = (number, usize::MAX);
                 self.place(at, trial, op, number);
                 return;

@@ -10,7 +10,8 @@ use melior::ir::{BlockLike, ValueLike};
 use std::collections::HashSet;
 
 /// Whether an operation has a trait of the dialect's.
-pub(super) fn has(op: Op<'_>, r#trait: Trait) -> bool {
+#[must_use]
+pub fn has(op: Op<'_>, r#trait: Trait) -> bool {
     ops::has(&name(op), r#trait)
 }
 

@@ -47,6 +47,8 @@ impl Registers {
             Kind::Full => (vec![rows, columns], &self.full),
             Kind::Row => (vec![rows], &self.row),
             Kind::Column => (vec![columns], &self.column),
+            // One block at a time.
+            Kind::Blocks(_) => (vec![rows, 1], &self.row),
         }
     }
 

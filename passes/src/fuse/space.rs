@@ -17,6 +17,8 @@ pub enum Kind {
     Row,
     /// An element a column.
     Column,
+    /// An element for each row and block of so many neighbouring columns: what a product's epilogue reduces of them.
+    Blocks(i64),
 }
 
 /// The number of elements of a tensor.

@@ -96,9 +96,14 @@ impl<'c> Kernels<'c> for Planner {
         let nests = of(|op| is_nest(op) && op.result_count() > 1);
         nest::inline_loops(&of(nest::is_inlined))?;
         let reductions = single::split_reductions(&reductions)?;
+        let reductions = gemm::blocks::reduce_in_blocks(&reductions, self.chip)?;
         single::reduce_in_parts(&reductions, self.chip)?;
         gemm::widen::widen(&products, self.chip)?;
         nest::split_long(&nests, loops::lanes(self.chip))
+    }
+
+    fn reduces_blocks(&self, product: Op<'c>, columns: i64) -> bool {
+        gemm::blocks::takes_blocks(product, columns, self.chip)
     }
 
     fn takes(&self, attention: &Attention<'c>) -> Result<(), String> {

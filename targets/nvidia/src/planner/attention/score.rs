@@ -96,7 +96,7 @@ impl<'c> Scores<'_, 'c> {
             let value = code.load(own, self.registers.r#type(code, input.kind, input.element)?)?;
             let full = self.registers.r#type(code, Kind::Full, input.element)?;
             found.push(match input.kind {
-                Kind::Full => value,
+                Kind::Full | Kind::Blocks(_) => value,
                 Kind::Row => code.broadcast(value, 1, full)?,
                 Kind::Column => code.broadcast(value, 0, full)?,
             });

@@ -67,7 +67,9 @@ impl<'c> Epilogue<'_, 'c> {
     pub(super) fn up_to(&self, code: Code<'c>, end: Val<'c>) -> PassResult<'c, Self> {
         let first_rows = |((_, kind), to): (&(Val<'c>, Kind), &Argument<'c>)| {
             let memref = match kind {
-                Kind::Full | Kind::Row => code.first_rows(to.memref, &to.extents, end)?,
+                Kind::Full | Kind::Row | Kind::Blocks(_) => {
+                    code.first_rows(to.memref, &to.extents, end)?
+                }
                 Kind::Column => to.memref,
             };
             Ok(Argument::global(memref, to.extents.clone()))
@@ -124,7 +126,12 @@ impl<'c> Epilogue<'_, 'c> {
         evaluator.known.clear();
         self.begin(evaluator, sum)?;
         for ((value, kind), to) in self.fusion.outputs.iter().zip(&self.outputs) {
-            evaluator.store(*value, *kind, to)?;
+            match kind {
+                Kind::Blocks(of) => {
+                    evaluator.store_blocks(*value, (*of, 0), None, to)?;
+                }
+                _ => evaluator.store(*value, *kind, to)?,
+            }
         }
         Ok(())
     }
@@ -162,13 +169,16 @@ impl<'c> Epilogue<'_, 'c> {
     /// When a subtile has no layout.
     pub(super) fn subtiles(&self, tile: &Registers, rows: i64) -> axe_layout::Result<Vec<Subtile>> {
         let outputs = || {
-            let outputs = self.fusion.outputs.iter();
-            outputs.filter(|(_, kind)| *kind == Kind::Full)
+            self.fusion
+                .outputs
+                .iter()
+                .filter(|(_, kind)| by_part(*kind))
         };
         let bytes = outputs().map(|(value, _)| element_bytes(element_type(value.r#type())));
         match bytes.max() {
             Some(bytes) => {
-                let plain = outputs().all(|(value, _)| self.is_plain(*value));
+                let plain =
+                    outputs().all(|(value, kind)| *kind == Kind::Full && self.is_plain(*value));
                 Subtile::of(tile, bytes, rows, plain)
             }
             None => Ok(Vec::new()),
@@ -203,16 +213,15 @@ impl<'c> Epilogue<'_, 'c> {
         evaluator.known.insert(product, sum);
         let outputs = || self.fusion.outputs.iter().zip(&self.outputs);
         for ((value, kind), to) in outputs() {
-            match kind {
-                Kind::Full => evaluator.form_rows(*value, *kind)?,
-                _ => evaluator.store(*value, *kind, to)?,
+            match by_part(*kind) {
+                true => evaluator.form_rows(*value, *kind)?,
+                false => evaluator.store(*value, *kind, to)?,
             }
         }
         // Those of the largest elements first: the others' subtiles fit in their slots, and sums that are stored as they are
         // make room for what is formed of them.
-        let mut full: Vec<_> = outputs()
-            .filter(|((_, kind), _)| *kind == Kind::Full)
-            .collect();
+        let mut full: Vec<_> = outputs().filter(|((_, kind), _)| by_part(*kind)).collect();
+        let mut states = vec![None; full.len()];
         full.sort_by_key(|((value, _), _)| -element_bytes(element_type(value.r#type())));
         let fetch = |subtile: &'a Subtile| {
             let column = code.add(evaluator.origin.column, code.index(subtile.first)?)?;
@@ -233,12 +242,23 @@ impl<'c> Epilogue<'_, 'c> {
                 .r#type(code, Kind::Full, gemm.accumulator)?;
             let part = code.extract_slice(sum, &[0, subtile.first], r#type)?;
             self.begin(&mut inner, part)?;
-            for ((value, kind), to) in &full {
-                inner.store(*value, *kind, to)?;
+            for (((value, kind), to), state) in full.iter().zip(&mut states) {
+                match kind {
+                    Kind::Blocks(of) => {
+                        let place = (*of, subtile.first);
+                        *state = inner.store_blocks(*value, place, state.take(), to)?;
+                    }
+                    _ => inner.store(*value, *kind, to)?,
+                }
             }
         }
         Ok(())
     }
+}
+
+/// Whether each subtile stores its own part of a value.
+const fn by_part(kind: Kind) -> bool {
+    matches!(kind, Kind::Full | Kind::Blocks(_))
 }
 
 /// A tile of another element type.

@@ -36,10 +36,26 @@ impl Gemm<'_> {
     /// A plan that asks for what there is not, or nothing that fits.
     pub(in crate::planner) fn configure(&self, plan: &Plan, chip: &Chip) -> Configured<Config> {
         Ok(match self.wgmma(plan, chip)? {
-            Some(config) => Config::Wgmma(config),
+            Some(config) if self.takes_blocks(&config) => Config::Wgmma(config),
+            Some(config) => {
+                let of = self.reduced.unwrap_or_default();
+                return Err(format!(
+                    "expected tiles of whole blocks of the {of} columns that the epilogue reduces, not swapped and without decomposition = \"cluster_split_k\", got {config}"
+                ));
+            }
+            None if self.reduced.is_some() => {
+                return Err("an epilogue by mma.sync reduces no blocks of columns".to_owned());
+            }
             None if self.groups.is_some() => return Err(self.grouped_by_mma(chip)),
             None => Config::Mma(self.mma(plan, chip)?),
         })
+    }
+
+    /// Whether tiles are made of whole blocks that the epilogue reduces, each of which few lanes hold.
+    fn takes_blocks(&self, config: &Wgmma) -> bool {
+        let whole = !config.swaps_ab() && config.cluster_splits() == 1;
+        self.reduced
+            .is_none_or(|of| whole && config.tile()[1] % of == 0)
     }
 
     /// Why there is no kernel of a product of groups of rows.
@@ -104,7 +120,9 @@ impl Gemm<'_> {
             | Decomposition::ClusterSplitK(_)
             | Decomposition::Grouped => true,
         };
-        offered::choose_of(query, chip, whole)
+        offered::choose_of(query, chip, |config| {
+            whole(config) && self.takes_blocks(config)
+        })
     }
 
     /// Whether warps alone are quicker; they multiply no bytes.

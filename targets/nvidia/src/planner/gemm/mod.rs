@@ -5,8 +5,10 @@
 //! * [`configure`]: the one that a plan asks for;
 //! * [`wgmma`], [`mma`]: the kernel of a configuration;
 //! * [`workspace`]: the two kernels of split-K and of stream-K;
+//! * [`blocks`]: reductions of the result's rows, in blocks of columns that its epilogue reduces;
 //! * [`padded`]: copies of operands, before it; [`widen`]: products that no instruction takes, before all of it.
 
+pub(super) mod blocks;
 pub(super) mod configure;
 mod grid;
 mod mma;
@@ -63,8 +65,8 @@ impl Family for Gemms {
         let Root::Gemm(op) = group.root else {
             return Err(layout_error(builder.location, "a group without a product"));
         };
-        let gemm = Gemm::read(op, chip)?;
         let fusion = Fusion::read(group, outputs, start_of(op))?;
+        let gemm = Gemm::read(op, chip)?.reducing(blocks::reduced(&fusion));
         Ok(Read { gemm, fusion })
     }
 

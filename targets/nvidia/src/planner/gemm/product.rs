@@ -46,6 +46,8 @@ pub(in crate::planner) struct Gemm<'c> {
     pub scales: Option<Scales<'c>>,
     /// The groups of its rows, each of which has a matrix of B, where it has some.
     pub groups: Option<Groups<'c>>,
+    /// Columns of the blocks that its epilogue reduces, where it does: tiles are made of whole ones.
+    pub reduced: Option<i64>,
     /// What its `axe.plan` asks for.
     pub asked: Plan,
     /// Why integers of 8 bits are not multiplied by wgmma.
@@ -146,6 +148,7 @@ impl<'c> Gemm<'c> {
             unit: Unit::Scalar,
             scales,
             groups: Groups::of(op),
+            reduced: None,
             declined: None,
             asked: asked(op)?,
         };
@@ -160,6 +163,14 @@ impl<'c> Gemm<'c> {
             gemm.accumulator = tr.element;
         }
         Ok(gemm)
+    }
+
+    /// The same where its epilogue reduces blocks of so many columns.
+    pub(in crate::planner) fn reducing(self, columns: Option<i64>) -> Self {
+        Self {
+            reduced: columns,
+            ..self
+        }
     }
 
     fn check_extents(&self) -> PassResult<'c> {

@@ -40,7 +40,11 @@ pub(super) fn split_k<'c>(
     let sums = multiply_parts(product, config, launch, factors, &multiplies)?;
     let mut ins = vec![sums];
     let outs = product.epilogue(launch, &mut ins)?;
-    let tile = elementwise_tile(gemm.n, SUM_BYTES);
+    // A block that is reduced is a tile's row.
+    let tile = match gemm.reduced {
+        None => elementwise_tile(gemm.n, SUM_BYTES),
+        Some(columns) => sums_tile(columns),
+    };
     let reduction = Reduction::new(product, launch, &ins, &outs);
     let code = reduction.kernel.code;
     let origin = Origin {
@@ -126,7 +130,7 @@ pub(super) fn stream_k<'c>(
     let ins: Vec<_> = std::iter::once(&sums).chain(inputs).cloned().collect();
     let reduction = Reduction::new(product, launch, &ins, &outs);
     let [m, n, _] = config.tile();
-    let tile = sums_tile(n);
+    let tile = sums_tile(product.gemm.reduced.unwrap_or(n));
     let rows = m / tile.rows;
     let code = reduction.kernel.code;
     let block = code.block("x")?;

@@ -6,7 +6,7 @@ mod permutation;
 mod reduce;
 mod split;
 
-pub(super) use parts::reduce_in_parts;
+pub(super) use parts::{is_repeated, reduce_in_parts};
 pub(super) use split::split_reductions;
 
 use super::choose::search::Candidate;

@@ -142,7 +142,7 @@ fn cut<'c>(op: Op<'c>, chip: &Chip) -> PassResult<'c, Option<Op<'c>>> {
 }
 
 /// Whether something repeats what is computed of a value.
-fn is_repeated(value: Val<'_>) -> bool {
+pub(in crate::planner) fn is_repeated(value: Val<'_>) -> bool {
     let mut next = vec![value];
     let mut followed = 0;
     while let Some(value) = next.pop() {

@@ -1,0 +1,164 @@
+//! Reductions along the rows of a product's result, such as the sum of squares that an RMSNorm wants or the largest magnitude
+//! that 8-bit floats are scaled by: the epilogue reduces blocks of neighbouring columns, and a small kernel what is left of a row.
+//!
+//! That saves reading the result again, and storing it where nothing else reads it. Where the reduction's result is repeated along
+//! the rows, as in a softmax, the kernel of rows that reads the result for that forms the reduction too.
+
+use super::product::Gemm;
+use crate::facts::chip::Chip;
+use crate::planner::config::Config;
+use crate::planner::single::is_repeated;
+use axe_dialect::ops::{self, Trait};
+use axe_passes::PassResult;
+use axe_passes::build::layout_error;
+use axe_passes::fuse::fusion::Fusion;
+use axe_passes::fuse::operators::{has, is_product, is_reshape};
+use axe_passes::fuse::reshape::{leading_of, reshape};
+use axe_passes::fuse::space::{Kind, Place, Size, place_of, source};
+use axe_passes::ir::value::{defining, only_result, operands, replace_all_uses, users};
+use axe_passes::ir::{Builder, DYNAMIC, Op, TensorType, Val, walk};
+use melior::ir::operation::OperationLike;
+use mlir_sys as sys;
+
+/// Columns of a block: with f32 states and results of 16 bits, the epilogue stores a sixteenth more.
+const COLUMNS: i64 = 32;
+/// Rows below which a pass over the result takes no time that counts.
+const LEAST_ROWS: i64 = 128;
+/// Operators that are followed from a reduction to a product.
+const MOST_FOLLOWED: usize = 64;
+
+/// Columns of the blocks that a kernel reduces: the widest, of which the others are parts.
+pub(super) fn reduced(fusion: &Fusion<'_>) -> Option<i64> {
+    let blocks = fusion.outputs.iter().filter_map(|(_, kind)| match kind {
+        Kind::Blocks(of) => Some(*of),
+        Kind::Full | Kind::Row | Kind::Column => None,
+    });
+    blocks.max()
+}
+
+/// Whether the epilogue of a product can reduce blocks of so many columns.
+pub(in crate::planner) fn takes_blocks(product: Op<'_>, of: i64, chip: &Chip) -> bool {
+    let Ok(gemm) = Gemm::read(product, chip) else {
+        return false;
+    };
+    let gemm = gemm.reducing(Some(of));
+    matches!(gemm.configure(&gemm.asked, chip), Ok(Config::Wgmma(_)))
+}
+
+/// Cuts reductions of a product's rows into those of blocks, which join the product's kernel, and those of what they leave. The
+/// latter, and the reductions that stay.
+///
+/// # Errors
+/// When an operation cannot be built.
+pub(in crate::planner) fn reduce_in_blocks<'c>(
+    ops: &[Op<'c>],
+    chip: &Chip,
+) -> PassResult<'c, Vec<Op<'c>>> {
+    ops.iter().map(|op| cut(*op, chip)).collect()
+}
+
+fn cut<'c>(op: Op<'c>, chip: &Chip) -> PassResult<'c, Op<'c>> {
+    let (Some(from), Some(result)) = (source(op), only_result(op)) else {
+        return Ok(op);
+    };
+    let Place::Inner(row) = place_of(op, from) else {
+        return Ok(op);
+    };
+    let is_cut = |product: &Op<'c>| {
+        let rows = only_result(*product).and_then(|result| rows_of(result, row));
+        rows.is_some_and(|rows| rows == DYNAMIC || rows >= LEAST_ROWS)
+            && takes_blocks(*product, COLUMNS, chip)
+    };
+    if product_of(from).filter(is_cut).is_none() || is_repeated(result) {
+        return Ok(op);
+    }
+    let builder = Builder::before(op);
+    let tensor = builder.tensor_of(from)?;
+    let combiner = op
+        .attribute("combiner")
+        .map_err(|_| layout_error(op.location(), "a reduction has no combiner"))?;
+    let outer = match Size::of(result) {
+        Some(Size { dynamic: true, .. }) => DYNAMIC,
+        Some(Size { known, .. }) => known,
+        None => return Ok(op),
+    };
+    let leading = match outer {
+        DYNAMIC => Some(leading_of(&builder, result, &[DYNAMIC])?),
+        _ => None,
+    };
+    let step = |from: Val<'c>, dim: i64, kept: &[i64]| {
+        let attributes = [("combiner", combiner), ("dims", builder.i64s(&[dim]))];
+        let kept = builder.tensor(kept, tensor.element)?;
+        builder.value(ops::REDUCE, &[from], kept, &attributes)
+    };
+    let blocks = reshape(&builder, from, &[outer, row / COLUMNS, COLUMNS], leading)?;
+    let states = step(blocks, 2, &[outer, row / COLUMNS])?;
+    let last = step(states, 1, &[outer])?;
+    let wanted = builder.tensor_of(result)?.shape;
+    let leading = leading.filter(|_| wanted.first() == Some(&DYNAMIC));
+    replace_all_uses(result, reshape(&builder, last, &wanted, leading)?);
+    walk::erase(op);
+    let last = defining(last)
+        .ok_or_else(|| layout_error(builder.location, "a reduction has no operator"))?;
+    sink(last);
+    Ok(last)
+}
+
+/// Moves a reduction of what blocks leave, and reshapes of its result, to what reads them first: what reads a product's kernel
+/// closes it, and what stands before that can join it still.
+fn sink(op: Op<'_>) {
+    let mut moved = vec![op];
+    let mut at = 0;
+    while let Some(result) = moved.get(at).and_then(|op| only_result(*op)) {
+        let reshapes = users(result).into_iter().filter(|user| is_reshape(*user));
+        moved.extend(reshapes);
+        at += 1;
+    }
+    let results = moved.iter().filter_map(|moved| only_result(*moved));
+    let readers: Vec<_> = results
+        .flat_map(users)
+        .filter(|user| !moved.contains(user))
+        .collect();
+    // One in a region would not be met on the way.
+    if readers.iter().any(|reader| reader.block() != op.block()) {
+        return;
+    }
+    let mut next = op.next_in_block();
+    while let Some(reader) = next {
+        if readers.contains(&reader) {
+            for op in &moved {
+                // SAFETY: both stand in one block, and what is moved stays behind its operands and before its users.
+                unsafe { sys::mlirOperationMoveBefore(op.to_raw(), reader.to_raw()) };
+            }
+            return;
+        }
+        next = reader.next_in_block();
+    }
+}
+
+/// Rows of so many elements that a product's result has: the dynamic extent where it is counted at run time, none where rows are not
+/// made of blocks of its columns.
+fn rows_of(result: Val<'_>, row: i64) -> Option<i64> {
+    let columns = *TensorType::of_value(result)?.shape.last()?;
+    let blocks = columns > COLUMNS && columns % COLUMNS == 0 && row % columns == 0;
+    let rows = Size::of(result)?.rows(row).filter(|_| blocks)?;
+    Some(if rows.dynamic { DYNAMIC } else { rows.known })
+}
+
+/// The product of whose elements, one by one, a value is formed.
+fn product_of(value: Val<'_>) -> Option<Op<'_>> {
+    let size = Size::of(value)?;
+    let mut next = vec![value];
+    for _ in 0..MOST_FOLLOWED {
+        let op = defining(next.pop()?);
+        match op {
+            Some(op) if is_product(op) => return Some(op),
+            Some(op) if has(op, Trait::Elementwise) || is_reshape(op) => {
+                let same = operands(op).into_iter();
+                next.extend(same.filter(|operand| Size::of(*operand) == Some(size)));
+            }
+            _ => {}
+        }
+    }
+    None
+}
