@@ -18,7 +18,14 @@ options.add_argument("--dtype", choices=["f16", "bf16"], default="f16")
 options.add_argument("--result", action="store_true", help="the result is returned too")
 options.add_argument("--scale", choices=["scores", "operands"], default="scores")
 options.add_argument("--break", dest="broken", choices=["sum", "early", "tanh"], help="what is no gradient, or is not taken")
+options.add_argument("--given", default="", help="what of the forward pass is an argument: logs, result, products; several, with commas")
+options.add_argument("--base", choices=["e", "two"], default="e", help="the base of logarithms that are given")
+options.add_argument("--products", choices=["weights", "result"], default="weights", help="rowsum(P dP), or rowsum(dO O)")
+options.add_argument("--again", action="store_true", help="weights of the gradients are formed again, of logarithms of sums")
+options.add_argument("--step", action="store_true", help="the result's gradient is the result less an argument: a training step")
 a = options.parse_args()
+given = set(filter(None, a.given.split(",")))
+log2e = 1.4426950408889634
 keys, kv, values, t = a.keys or a.length, a.kv_heads or a.heads, a.values or a.dim, a.dtype
 group, scale = a.heads // kv, a.dim ** -0.5
 lines, count = [], 0
@@ -153,29 +160,71 @@ def place(heads, n):
     return [a.batch, n, heads] if a.layout == "bshd" else [a.batch, heads, n]
 
 
-def graph(q, k, v, do):
-    q, do, k, v = problems(q, a.heads), problems(do, a.heads), problems(k, kv), problems(v, kv)
-    n = a.batch * a.heads
-    square = [n, a.length, keys]
-    if a.scale == "operands":
-        body = f"      %w = arith.extf %x0 : {t} to f32\n      %s = arith.mulf %w, %scale : f32\n      %a = arith.truncf %s : f32 to {t}\n      linalg.yield %a : {t}"
-        q = each([q], body, t)
+def by_problem(x):
+    """A value of each row as [problem, row]."""
+    return reshaped(x, [a.batch * a.heads, a.length], [[0, 1], [2]], "collapse")
+
+
+def weights(s, log):
+    """exp(s - log), of logarithms of a base."""
+    if a.base == "two":
+        body = "      %l = arith.constant 1.4426950408889634 : f32\n      %y = arith.mulf %x0, %l : f32\n      %a = arith.subf %y, %x1 : f32\n      %b = math.exp2 %a : f32\n"
+    else:
+        body = "      %a = arith.subf %x0, %x1 : f32\n      %b = math.exp %a : f32\n"
+    if a.mask == "chosen":
+        return each([s, log], SEEN + body + "      %c = arith.select %seen, %b, %zero : f32\n      linalg.yield %c : f32")
+    return each([s, log], body + "      linalg.yield %b : f32")
+
+
+def wide(x):
+    return each([x], f"      %a = arith.extf %x0 : {t} to f32\n      linalg.yield %a : f32")
+
+
+def scores(q, k, square, masked):
     s = product(q, k, "pid", "pjd", "pij", square)
-    masked = a.mask != "none"
     body = "      %s = arith.mulf %x0, %scale : f32\n" if a.scale == "scores" else "      %s = arith.addf %x0, %zero : f32\n"
     if a.broken == "tanh":
         body = body.replace("%s =", "%u =") + "      %s = math.tanh %u : f32\n"
     body += (SEEN + "      %y = arith.select %seen, %s, %none : f32\n      linalg.yield %y : f32") if masked else "      linalg.yield %s : f32"
-    s = each([s], body)
-    e = each([s, rows(s, "maximumf")], "      %a = arith.subf %x0, %x1 : f32\n      %b = math.exp %a : f32\n      linalg.yield %b : f32")
-    p = each([e, rows(e, "addf")], "      %a = arith.divf %x0, %x1 : f32\n      linalg.yield %a : f32")
+    return each([s], body)
+
+
+def graph(q, k, v, do, l=None, o=None, d=None):
+    q, do, k, v = problems(q, a.heads), problems(do, a.heads), problems(k, kv), problems(v, kv)
+    n = a.batch * a.heads
+    square = [n, a.length, keys]
+    masked = a.mask != "none"
+    if a.scale == "operands":
+        body = f"      %w = arith.extf %x0 : {t} to f32\n      %s = arith.mulf %w, %scale : f32\n      %a = arith.truncf %s : f32 to {t}\n      linalg.yield %a : {t}"
+        q = each([q], body, t)
+    s = scores(q, k, square, masked and not (l and a.mask == "chosen"))
+    if l:
+        p = weights(s, by_problem(l))
+    else:
+        m = rows(s, "maximumf")
+        e = each([s, m], "      %a = arith.subf %x0, %x1 : f32\n      %b = math.exp %a : f32\n      linalg.yield %b : f32")
+        sums = rows(e, "addf")
+        p = each([e, sums], "      %a = arith.divf %x0, %x1 : f32\n      linalg.yield %a : f32")
     narrow = narrowed(p)
-    result = stored(product(narrow, v, "pij", "pjc", "pic", [n, a.length, values]), a.heads) if a.result else None
+    formed = a.result or a.step or (a.products == "result" and not o)
+    result = stored(product(narrow, v, "pij", "pjc", "pic", [n, a.length, values]), a.heads) if formed else None
+    if a.step:
+        # of sum((o - target)^2) / 2, in the type of the result
+        do = each([wide(problems(result, a.heads)), wide(do)], "      %a = arith.subf %x0, %x1 : f32\n      linalg.yield %a : f32")
+        do = narrowed(do)
+    if a.again:
+        log = each([sums, m], "      %a = math.log %x0 : f32\n      %b = arith.addf %a, %x1 : f32\n      linalg.yield %b : f32")
+        p = weights(scores(q, k, square, masked), log)
+        narrow = narrowed(p)
     dv = stored(product(narrow, do, "pij", "pic", "pjc", [n, keys, values]), kv)
     early = each([dv], f"      %a = arith.addf %x0, %x0 : {t}\n      linalg.yield %a : {t}", t) if a.broken == "early" else dv
     dp = product(do, v, "pic", "pjc", "pij", square)
     both = each([dp, p], "      %a = arith.mulf %x0, %x1 : f32\n      linalg.yield %a : f32")
-    d = rows(dp if a.broken == "sum" else both, "addf")
+    if a.products == "result":
+        own = problems(o, a.heads) if o else problems(result, a.heads)
+        d = rows(each([wide(do), wide(own)], "      %a = arith.mulf %x0, %x1 : f32\n      linalg.yield %a : f32"), "addf")
+    else:
+        d = by_problem(d) if d else rows(dp if a.broken == "sum" else both, "addf")
     if a.form == "torch":
         body = "      %a = arith.mulf %x1, %x2 : f32\n      %b = arith.subf %x0, %a : f32\n"
         ins = [both, p, d]
@@ -196,7 +245,11 @@ def graph(q, k, v, do):
 
 shapes = dict(q=[*place(a.heads, a.length), a.dim], k=[*place(kv, keys), a.dim], v=[*place(kv, keys), values], do=[*place(a.heads, a.length), values])
 arguments = [Value(shape, t, f"%{name}") for name, shape in shapes.items()]
-results = graph(*arguments)
+of_rows = [a.batch, a.heads, a.length]
+named = dict(logs=("l", of_rows, "f32"), result=("o", shapes["do"], t), products=("d", of_rows, "f32"))
+extra = {name: Value(shape, element, "%given_" + name) for what, (name, shape, element) in named.items() if what in given}
+results = graph(*arguments, **extra)
+arguments += extra.values()
 window = a.window or a.length + keys
 header = ", ".join(f"{x.name}: {x.type}" for x in arguments)
 text = f"""func.func @main({header}) -> ({", ".join(x.type for x in results)}) {{
@@ -229,21 +282,30 @@ def as_type(x):
     return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
 
 
-given = {name: drawn(shape) for name, shape in shapes.items()}
+drawn = {name: drawn(shape) for name, shape in shapes.items()}
 heads_first = lambda x: x.astype(np.float64).transpose(0, 2, 1, 3) if a.layout == "bshd" else x.astype(np.float64)
-q, k, v, do = (heads_first(given[name]) for name in ("q", "k", "v", "do"))
+q, k, v, do = (heads_first(drawn[name]) for name in ("q", "k", "v", "do"))
 k, v = (np.repeat(x, group, 1) for x in (k, v))
 s = q @ k.swapaxes(2, 3) * scale
 if a.mask != "none":
     i, j = np.arange(a.length)[:, None], np.arange(keys)
     s = np.where((j <= i) & (j + window > i), s, -np.inf)
-p = np.exp(s - s.max(-1, keepdims=True))
+m = s.max(-1, keepdims=True)
+p = np.exp(s - m)
+l = m + np.log(p.sum(-1, keepdims=True))
 p /= p.sum(-1, keepdims=True)
-o, dp = p @ v, do @ v.swapaxes(2, 3)
+o = p @ v
+if a.step:
+    do = o - do
+dp = do @ v.swapaxes(2, 3)
 ds = p * (dp - (do * o).sum(-1, keepdims=True)) * scale
 of_group = lambda x: x.reshape(a.batch, kv, group, keys, -1).sum(2)
 expected = [ds @ k, of_group(ds.swapaxes(2, 3) @ q), of_group(p.swapaxes(2, 3) @ do)] + ([o] if a.result else [])
-for number, x in enumerate(given.values()):
-    np.save(a.folder / f"arg{number}.npy", np.ascontiguousarray(as_type(x)))
+back = lambda x: x.transpose(0, 2, 1, 3) if a.layout == "bshd" else x
+known = [as_type(x) for x in drawn.values()]
+of_given = dict(logs=(l[..., 0] * (log2e if a.base == "two" else 1)).astype(np.float32), result=as_type(back(o)), products=(do * o).sum(-1).astype(np.float32))
+known += [of_given[what] for what in named if what in given]
+for number, x in enumerate(known):
+    np.save(a.folder / f"arg{number}.npy", np.ascontiguousarray(x))
 for number, x in enumerate(expected):
     np.save(a.folder / f"out{number}.npy", np.ascontiguousarray(as_type(heads_first(x) if a.layout == "bshd" else x)))

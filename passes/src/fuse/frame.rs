@@ -21,6 +21,8 @@ pub struct Frame<'c> {
     pub kernels: usize,
     /// What launches gave, for the values of the logical function.
     pub stored: HashMap<usize, Val<'c>>,
+    /// What launches gave beside values of the logical function, for later ones: logarithms of sums of attention's result.
+    pub beside: HashMap<usize, Val<'c>>,
 }
 
 /// A tensor outside a kernel and the memref that the kernel has for it.

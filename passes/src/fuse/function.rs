@@ -147,6 +147,7 @@ fn plan_function<'c>(
         prefix: prefix(func),
         kernels: 0,
         stored: HashMap::new(),
+        beside: HashMap::new(),
     };
     let blocks = walk::blocks(func);
     let Some(block) = blocks.first() else {

@@ -22,7 +22,7 @@ mod triangle;
 pub mod visible;
 pub mod weights;
 
-pub use backward::{Backward, Gradient};
+pub use backward::{Backward, Given, Gradient, Logs};
 pub use gather::Pages;
 pub use read::{Extents, Operand, Read};
 pub use sums::RowSums;
@@ -78,6 +78,8 @@ pub struct Attention<'c> {
     pub inner: HashSet<usize>,
     /// The logarithm of the sum of each row's exponentials, where the program reads it too.
     pub sums: Option<RowSums<'c>>,
+    /// Whether gradients of the program want those logarithms, which are then left beside the result.
+    pub keeps_sums: bool,
 }
 
 impl<'c> Attention<'c> {
@@ -92,6 +94,18 @@ impl<'c> Attention<'c> {
     /// The tables of pages of keys and of values.
     pub fn tables(&self) -> impl Iterator<Item = &Read<'c>> {
         self.pages.iter().flatten().map(|own| &own.table)
+    }
+
+    /// Whether both are of the same scores of the same queries, keys and values.
+    fn is_same(&self, other: &Self) -> bool {
+        let close = (self.weights.slope - other.weights.slope).abs() <= 1e-6 * self.weights.slope;
+        let of = |own: &Self| {
+            let tensors = [&own.queries, &own.keys, &own.values].map(Clone::clone);
+            let read = [&own.inputs, &own.lengths].map(Clone::clone);
+            (own.extents, own.depth, own.weights.score, tensors, read)
+        };
+        let paged = other.pages.iter().any(Option::is_some);
+        close && !paged && of(self) == of(other) && self.terms == other.terms
     }
 
     /// The tensors that it forms: the result, and the logarithms of sums.
@@ -168,7 +182,30 @@ impl<'c> Found<'c> {
                 .declined
                 .extend(declined.map(|Stop { location, why }| Declined { location, why }));
         }
+        found.share(ops, takes_gradients);
         found
+    }
+
+    /// Lets gradients read what a forward pass of the program, which stands before them, leaves.
+    fn share(&mut self, ops: &[Op<'c>], takes: &impl Fn(&Backward<'c>) -> Result<(), String>) {
+        let places = ops.iter().enumerate();
+        let places: HashMap<_, _> = places.map(|(at, op)| (read::number(*op), at)).collect();
+        for (last, gradients) in &mut self.gradients {
+            for (at, forward) in &mut self.taken {
+                let kept = Rc::new(Attention {
+                    keeps_sums: forward.sums.is_none(),
+                    ..(**forward).clone()
+                });
+                let before = places.get(at) < places.get(last);
+                let Some(own) = gradients.sharing(&kept).filter(|_| before) else {
+                    continue;
+                };
+                if takes(&own).is_ok() {
+                    (*forward, *gradients) = (kept, Rc::new(own));
+                    break;
+                }
+            }
+        }
     }
 
     /// The attention whose results are formed where this operator stands: it forms the last of them.
@@ -265,23 +302,38 @@ fn attention<'c>(
     Err(last.filter(|_| is_like(op)))
 }
 
+/// What the operands of a product are formed of, up to other products.
+#[derive(Clone, Copy, Default)]
+struct MadeOf {
+    product: bool,
+    fold: bool,
+    exponential: bool,
+}
+
+impl MadeOf {
+    fn of(op: Op<'_>) -> Self {
+        let (mut next, mut seen) = (operands(op), HashSet::new());
+        let mut found = Self::default();
+        while let Some(value) = next.pop() {
+            let Some(own) = defining(value).filter(|own| seen.insert(read::number(*own))) else {
+                continue;
+            };
+            found.product |= is_product(own);
+            found.fold |= name(own) == ops::REDUCE;
+            let body = crate::ir::walk::nested(own, &|_| true);
+            found.exponential |= body.into_iter().any(|op| name(op).starts_with("math.exp"));
+            if !is_product(own) {
+                next.extend(operands(own));
+            }
+        }
+        found
+    }
+}
+
 /// Whether an operand of a product is formed of another product by an exponential and a reduction.
 fn is_like(op: Op<'_>) -> bool {
-    let (mut next, mut seen) = (operands(op), HashSet::new());
-    let (mut product, mut fold, mut exponential) = (false, false, false);
-    while let Some(value) = next.pop() {
-        let Some(own) = defining(value).filter(|own| seen.insert(own.to_raw().ptr as usize)) else {
-            continue;
-        };
-        product |= is_product(own);
-        fold |= name(own) == ops::REDUCE;
-        let body = crate::ir::walk::nested(own, &|_| true);
-        exponential |= body.into_iter().any(|op| name(op).starts_with("math.exp"));
-        if !is_product(own) {
-            next.extend(operands(own));
-        }
-    }
-    product && fold && exponential
+    let own = MadeOf::of(op);
+    own.product && own.fold && own.exponential
 }
 
 /// The extents of a second product, and its result's place and steps; `swapped`, where its rows are the result's columns.
@@ -408,6 +460,7 @@ fn settle<'c>(
         op: product.op,
         inner: std::mem::take(&mut reader.inner),
         sums,
+        keeps_sums: false,
     })
 }
 

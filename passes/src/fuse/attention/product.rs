@@ -13,6 +13,7 @@ use crate::ir::value::{defining, identity, name, operands, results};
 use crate::ir::{Op, TensorType, Val, attribute, types, walk};
 use axe_dialect::Typed;
 use axe_dialect::ops::{self, GemmOp};
+use melior::ir::BlockRef;
 use melior::ir::operation::OperationLike;
 use std::collections::HashMap;
 
@@ -111,27 +112,37 @@ impl<'c> Reader<'c> {
         depth: i64,
     ) -> Reading<'c, Id> {
         let op = sides.gemm.op;
-        let first = self.scores.as_ref().is_none_or(|scores| scores.op == op);
-        let gradient = self.gradient.as_ref().is_none_or(|own| own.op == op);
-        if !(first || gradient && self.takes_gradients) {
+        if self.scores.as_ref().is_some_and(|own| own.op != op) && self.gradients.is_none() {
             return stop(op, "there is another product before it");
         }
-        let over = index::whole(if first { Var::Depth } else { Var::Column }, depth);
-        let (queries, at) = sides.of(true, &row, &over);
-        let queries = self.operand(op, queries, at)?;
-        let (keys, at) = sides.of(false, &key, &over);
-        let keys = self.operand(op, keys, at)?;
-        let scale = queries.scale * keys.scale;
-        let product = Some(Product {
-            op,
-            operands: vec![queries, keys],
-            depth,
-        });
-        let (own, term) = match first {
-            true => (&mut self.scores, Term::Score),
-            false => (&mut self.gradient, Term::Gradient),
+        // Gradients form the scores again, by a product of the same operands, and have one of their own.
+        let mut found = None;
+        for (over, term) in [(Var::Depth, Term::Score), (Var::Column, Term::Gradient)] {
+            let over = index::whole(over, depth);
+            let (queries, at) = sides.of(true, &row, &over);
+            let queries = self.operand(op, queries, at)?;
+            let (keys, at) = sides.of(false, &key, &over);
+            let operands = vec![queries, self.operand(op, keys, at)?];
+            let own = Product {
+                op,
+                operands,
+                depth,
+            };
+            let known = match (&term, &mut self.gradients) {
+                (Term::Score, _) => &mut self.scores,
+                (_, Some(gradients)) => &mut gradients.product,
+                (_, None) => break,
+            };
+            let known = known.get_or_insert_with(|| own.clone());
+            if known.op == op || known.is_same(&own) {
+                found = Some((term, own.operands));
+                break;
+            }
+        }
+        let Some((term, operands)) = found else {
+            return stop(op, "there is another product before it");
         };
-        *own = product;
+        let scale = operands.iter().map(|own| own.scale).product();
         let score = self.terms.add(term, Scalar::Float);
         let scale = self.terms.float(scale);
         Ok(self
@@ -215,23 +226,28 @@ impl<'c> Reader<'c> {
         let before = self.terms.clone();
         // The element itself stands for a score, which no map of an operand has.
         let element = self.terms.add(Term::Score, Scalar::Float);
-        let mut values = HashMap::from([(identity(argument), element)]);
-        let mut factor = None;
-        for inner in walk::operations(block) {
-            if name(inner).ends_with(".yield") {
-                let id = operands(inner)
-                    .first()
-                    .and_then(|value| self.scalar(op, *value, &values).ok());
-                factor = id.and_then(|id| weights::factor_of(&mut self.terms, id, element));
-                break;
-            }
-            let Ok(id) = self.operation(inner, &values) else {
-                break;
-            };
-            values.insert(identity(*results(inner).first()?), id);
-        }
+        let values = HashMap::from([(identity(argument), element)]);
+        let yielded = self.yielded(op, block, values);
+        let factor = yielded.and_then(|id| weights::factor_of(&mut self.terms, id, element));
         self.terms = before;
         factor
+    }
+
+    /// What a map's body yields first of these values.
+    pub(super) fn yielded(
+        &mut self,
+        op: Op<'c>,
+        block: BlockRef<'c, 'c>,
+        mut values: HashMap<usize, Id>,
+    ) -> Option<Id> {
+        for inner in walk::operations(block) {
+            if name(inner).ends_with(".yield") {
+                return self.scalar(op, *operands(inner).first()?, &values).ok();
+            }
+            let id = self.operation(inner, &values).ok()?;
+            values.insert(identity(*results(inner).first()?), id);
+        }
+        None
     }
 }
 

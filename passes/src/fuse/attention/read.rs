@@ -1,5 +1,6 @@
 //! Elements of tensors, read as terms: what an element at a place is of others, through the operators between.
 
+use super::backward::OfGradients;
 use super::gather::Pages;
 use super::index::{self, Index, Place, Step, Var};
 use super::term::{Id, Scalar, Term, Terms};
@@ -62,6 +63,16 @@ pub struct Product<'c> {
     pub depth: i64,
 }
 
+impl Product<'_> {
+    /// Whether both are of the same elements, but for what they are multiplied by.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let pairs = self.operands.iter().zip(&other.operands);
+        let paged = |own: &Operand<'_>| own.pages.is_some();
+        let mut pairs = pairs.map(|(a, b)| a.read == b.read && !paged(a) && !paged(b));
+        self.depth == other.depth && pairs.all(|same| same)
+    }
+}
+
 /// Why terms cannot be read, and at which operator.
 #[derive(Clone, Debug)]
 pub struct Stop<'c> {
@@ -84,10 +95,8 @@ pub struct Reader<'c> {
     pub lengths: Vec<Read<'c>>,
     /// The first product.
     pub scores: Option<Product<'c>>,
-    /// The product of the result's gradient and the values, where gradients are looked for.
-    pub(super) gradient: Option<Product<'c>>,
-    /// Whether they are.
-    pub(super) takes_gradients: bool,
+    /// What else there is where gradients are looked for.
+    pub(super) gradients: Option<OfGradients<'c>>,
     /// The second product: `[values]` are its operands.
     pub product: Option<Product<'c>>,
     /// Operators that were read through.
@@ -146,8 +155,7 @@ impl<'c> Reader<'c> {
             inputs: Vec::new(),
             lengths: Vec::new(),
             scores: None,
-            gradient: None,
-            takes_gradients: false,
+            gradients: None,
             product: None,
             inner: HashSet::new(),
             second,
@@ -185,7 +193,7 @@ impl<'c> Reader<'c> {
             Ok(None) => self.leaf(value, &key.1)?,
             // What is not read through is formed by other kernels, unless it is formed of the first product.
             Err(stopped) => match self.leaf(value, &key.1) {
-                Ok(id) if !self.is_of_product(value) => id,
+                Ok(id) if self.is_row_value(id) || !self.is_of_product(value) => id,
                 _ => return Err(stopped),
             },
         };
@@ -195,17 +203,7 @@ impl<'c> Reader<'c> {
 
     /// Whether a value is formed of a matrix product.
     fn is_of_product(&self, value: Val<'c>) -> bool {
-        let (mut next, mut seen) = (vec![value], HashSet::new());
-        while let Some(value) = next.pop() {
-            let Some(op) = defining(value).filter(|op| seen.insert(number(*op))) else {
-                continue;
-            };
-            if is_product(op) {
-                return true;
-            }
-            next.extend(operands(op));
-        }
-        false
+        !products_of(value).is_empty()
     }
 
     /// An element that is read from memory.
@@ -223,6 +221,11 @@ impl<'c> Reader<'c> {
                 ),
             });
         };
+        if scalar == Scalar::Float
+            && let Some(id) = self.row_value(&read)
+        {
+            return Ok(id);
+        }
         let of_problem = read.steps.iter().all(|step| step.digit.var == Var::Batch);
         let is_length = of_problem && matches!(scalar, Scalar::Int(32 | 64));
         let all = match is_length {
@@ -343,6 +346,9 @@ impl<'c> Reader<'c> {
             });
             return self.element(from, &own.collect()).map(Some);
         }
+        if let Some(id) = self.row_product(op, place) {
+            return Ok(Some(id));
+        }
         if extent != self.extents.keys || place.iter().flatten().any(|digit| digit.var == Var::Key)
         {
             return Ok(None);
@@ -372,6 +378,21 @@ impl<'c> Reader<'c> {
             false => Ok(None),
         }
     }
+}
+
+/// The matrix products that a value is formed of, up to those.
+pub(super) fn products_of(value: Val<'_>) -> Vec<Op<'_>> {
+    let (mut next, mut seen, mut found) = (vec![value], HashSet::new(), Vec::new());
+    while let Some(value) = next.pop() {
+        let Some(op) = defining(value).filter(|op| seen.insert(number(*op))) else {
+            continue;
+        };
+        match is_product(op) {
+            true => found.push(op),
+            false => next.extend(operands(op)),
+        }
+    }
+    found
 }
 
 /// What an operator is a view of: the operand, and its place where the result has this one.

@@ -26,6 +26,10 @@ pub enum Term {
     Score,
     /// An element of the product of the result's gradient and the values, without what its operands are scaled by.
     Gradient,
+    /// The sum of a row of the result's gradient times the result, where both are read.
+    RowProduct,
+    /// A value of a row that is read where gradients are looked for, by its tensor's number among those.
+    RowValue(usize),
     /// An element of the second product, whose weights are a term.
     Product(Id),
     /// An element of a tensor that is read, by the tensor's number.
@@ -45,7 +49,7 @@ pub enum Term {
 }
 
 /// Terms, each once.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Terms {
     all: Vec<(Term, Scalar)>,
     known: HashMap<(Term, Scalar), Id>,

@@ -7,8 +7,10 @@
 //! * what is left of the factors of a row must cancel but for `1 / sum exp(x)`;
 //! * constant factors go into the exponent's scale.
 
+mod given;
 mod log_sum;
 
+pub use given::{RowLog, with_logs};
 pub use log_sum::{LogSum, log_sum};
 
 use super::term::{Id, Scalar, Term, Terms};

@@ -5,24 +5,30 @@
 //! * `dS = P (dP - D)`, where `D` is `rowsum(P dP)` ([`score`]); `dQ = dS K` and `dK = dS^T Q`, each times a number.
 //!
 //! A product whose operand reads as P opens the search; those that read as dS of the same terms complete it. Gradients of keys and
-//! values may be added up over the queries' heads that share them. The forward pass is what [`Attention`] says of the same scores.
+//! values may be added up over the queries' heads that share them. The forward pass is what [`Attention`] says of the same scores;
+//! what of it the program has is [`Given`].
 
+mod given;
 mod result;
 mod score;
+
+pub use given::{Given, Logs, OfGradients};
 
 use super::index::{self, Index, Place, Var};
 use super::read::{Extents, Product, Read, Reader, Stop, number, static_shape};
 use super::sums::readers;
 use super::term::Id;
-use super::weights::{self, Weights};
-use super::{Attention, compact, element_of, is_like, visible};
+use super::weights::{self, RowLog, Weights};
+use super::{Attention, MadeOf, compact, element_of, visible};
 use crate::fuse::operators::is_product;
 use crate::ir::value::{defining, only_result};
 use crate::ir::{Op, Val};
 use axe_dialect::Typed;
 use axe_dialect::ops::GemmOp;
 use melior::ir::operation::OperationLike;
+use score::Products;
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 /// A gradient as the program stores it.
 #[derive(Clone, Debug)]
@@ -46,17 +52,46 @@ pub struct Backward<'c> {
     pub group: i64,
     /// dQ, dK, dV.
     pub results: [Gradient<'c>; 3],
+    /// What the program has of the forward pass: without logarithms of sums, or with neither the result nor `rowsum(dO O)`, it is
+    /// computed again.
+    pub given: Given<'c>,
     /// The operators that it takes the place of.
     pub inner: HashSet<usize>,
 }
 
 impl<'c> Backward<'c> {
-    /// The tensors that it reads: queries, keys, values, the gradient of the result, and what scores read.
+    /// The tensors that it reads: queries, keys, values, the gradient of the result, what scores read, and what is given.
     pub fn reads(&self) -> impl Iterator<Item = Val<'c>> {
         let own = &self.forward;
         let all = [&own.queries, &own.keys, &own.values, &self.gradient].into_iter();
         let all = all.chain(&own.inputs).chain(&own.lengths);
-        all.map(|read| read.tensor)
+        all.chain(self.given.reads()).map(|read| read.tensor)
+    }
+
+    /// The same with the result and the logarithms of sums of a forward pass of the program, where that is its own.
+    pub(super) fn sharing(&self, forward: &Rc<Attention<'c>>) -> Option<Self> {
+        let is_whole = forward.weights.normalized && forward.weights.scale == 1.0;
+        if self.given.logs.is_some() || !is_whole || !self.forward.is_same(forward) {
+            return None;
+        }
+        let logs = match &forward.sums {
+            Some(sums) => Logs::Read {
+                read: sums.read.clone(),
+                factor: 1.0 / sums.is.scale,
+                offset: -sums.is.offset / sums.is.scale,
+            },
+            None => Logs::Kept(Rc::clone(forward)),
+        };
+        let result = self.given.result.clone();
+        let given = Given {
+            logs: Some(logs),
+            result: Some(result.unwrap_or_else(|| forward.result.clone())),
+            products: self.given.products.clone(),
+        };
+        Some(Self {
+            given,
+            ..self.clone()
+        })
     }
 
     /// The tensors that it forms: dQ, dK, dV.
@@ -94,7 +129,11 @@ pub(super) fn find<'c>(
     let products: Vec<_> = ops.iter().copied().filter(|op| is_product(*op)).collect();
     let (mut found, mut stopped): (Vec<(Op<'c>, Backward<'c>)>, Vec<_>) = (Vec::new(), Vec::new());
     // There are five products, of which three have such operands.
-    let like: Vec<_> = products.iter().copied().filter(|op| is_like(*op)).collect();
+    let like = products.iter().copied().filter(|op| {
+        let own = MadeOf::of(*op);
+        own.product && own.exponential
+    });
+    let like: Vec<_> = like.collect();
     if like.len() < 3 {
         return (found, stopped);
     }
@@ -176,6 +215,8 @@ struct Search<'c> {
     /// The weights' term.
     weights: Id,
     read: Weights,
+    /// The logarithms of its rows' sums, where they are read.
+    log: Option<RowLog>,
     /// The gradient of the result, as the product of weights reads it.
     gradient: super::Operand<'c>,
 }
@@ -185,6 +226,8 @@ struct Found<'c> {
     op: Op<'c>,
     weights_are_a: bool,
     scale: f64,
+    /// What D is formed of.
+    products: Products,
 }
 
 impl<'c> Search<'c> {
@@ -203,7 +246,7 @@ impl<'c> Search<'c> {
             columns: values.free,
         };
         let mut reader = Reader::new(op, extents);
-        reader.takes_gradients = true;
+        reader.gradients = Some(OfGradients::default());
         // No kernel of gradients reads pages through their table.
         reader.paged = false;
         let (row, key) = (
@@ -212,12 +255,19 @@ impl<'c> Search<'c> {
         );
         let (value, place) = values.operand(true, key, row.clone())?;
         let id = reader.element(value, &place).ok()?;
-        let scores = reader
-            .scores
-            .clone()
-            .filter(|_| reader.gradient.is_none())?;
+        let of_gradient = reader
+            .gradients
+            .as_ref()
+            .and_then(|own| own.product.as_ref());
+        let scores = reader.scores.clone().filter(|_| of_gradient.is_none())?;
         let weights = visible::with_infinity(&mut reader.terms, id, extents.rows, extents.keys);
-        let read = weights::probabilities(&mut reader.terms, weights).ok()?;
+        let (read, log) = match weights::probabilities(&mut reader.terms, weights) {
+            Ok(read) => (read, None),
+            Err(_) => {
+                let (read, log) = weights::with_logs(&mut reader.terms, weights).ok()?;
+                (read, Some(log))
+            }
+        };
         let column = index::whole(Var::Column, extents.columns);
         let (other, place) = values.operand(false, column, row)?;
         let gradient = reader.operand(op, other, place).ok()?;
@@ -227,6 +277,7 @@ impl<'c> Search<'c> {
             scores,
             weights,
             read,
+            log,
             gradient,
         };
         let [queries, keys] = search.scored(products)?;
@@ -281,11 +332,12 @@ impl<'c> Search<'c> {
         let id = self.reader.element(value, &place).ok()?;
         let terms = &mut self.reader.terms;
         let id = visible::with_infinity(terms, id, rows, keys);
-        let factor = score::factor(terms, id, self.weights, self.read.score)?;
+        let (factor, products) = score::factor(terms, id, self.weights, self.read.score)?;
         Some(Found {
             op,
             weights_are_a,
             scale: factor * other.scale,
+            products,
         })
     }
 
@@ -297,7 +349,8 @@ impl<'c> Search<'c> {
                     .to_owned(),
             );
         };
-        let product = self.reader.gradient.clone();
+        let product = self.reader.gradients.as_ref();
+        let product = product.and_then(|own| own.product.clone());
         let product =
             product.ok_or("its scores' gradient has no product of the result's gradient")?;
         let [of_rows, values] = <[super::Operand<'c>; 2]>::try_from(product.operands)
@@ -308,20 +361,22 @@ impl<'c> Search<'c> {
         if self.read.scale != 1.0 || !self.read.normalized {
             return Err("the weights of its rows do not add up to one".to_owned());
         }
-        let own = Found {
-            op: self.values.gemm.op,
-            weights_are_a: self.values.weights_are_a,
-            scale: self.gradient.scale,
-        };
+        if queries.products != keys.products {
+            return Err("the gradients of queries and of keys are of two results".to_owned());
+        }
+        let given = self.given(queries.products)?;
+        let own = &self.values;
+        let own = (own.gemm.op, own.weights_are_a, self.gradient.scale);
+        let of = |found: Found<'c>| (found.op, found.weights_are_a, found.scale);
         let mut results = Vec::new();
-        for product in [queries, keys, own] {
+        for (op, weights_are_a, scale) in [of(queries), of(keys), own] {
             let (read, factor, group) = self
                 .reader
-                .result(product.op, product.weights_are_a)
+                .result(op, weights_are_a)
                 .ok_or("a gradient is stored as no f16 or bf16")?;
             results.push(Gradient {
                 read,
-                scale: product.scale * factor,
+                scale: scale * factor,
                 group,
             });
         }
@@ -332,14 +387,54 @@ impl<'c> Search<'c> {
                 "gradients of keys and of values are added up over different heads".to_owned(),
             );
         }
-        self.backward(values.read, results, group)
+        self.backward(values.read, (results, group), given)
+    }
+
+    /// What the program has of the forward pass, with D formed of this.
+    fn given(&self, products: Products) -> Result<Given<'c>, String> {
+        let lost = "a value of each row is read";
+        let gradients = self.reader.gradients.as_ref().ok_or(lost)?;
+        let row_value = |number: usize| gradients.row_values.get(number).cloned().ok_or(lost);
+        let mut given = Given::default();
+        if let Some(log) = self.log {
+            given.logs = Some(Logs::Read {
+                read: row_value(log.value)?,
+                factor: log.factor,
+                offset: log.offset,
+            });
+        }
+        match products {
+            Products::Weights if self.log.is_some() => {
+                return Err(
+                    "logarithms of its rows' sums are given, and its result is not".to_owned(),
+                );
+            }
+            Products::Weights => {}
+            Products::Given(number) => given.products = Some(row_value(number)?),
+            Products::Result => {
+                let [a, b] = gradients.row_product.clone().ok_or(lost)?;
+                let own = &self.gradient.read;
+                let result = match (a == *own, b == *own) {
+                    (true, _) => b,
+                    (_, true) => a,
+                    _ => {
+                        return Err(
+                            "the result that its scores' gradient reads has another gradient"
+                                .to_owned(),
+                        );
+                    }
+                };
+                given.result = Some(result);
+            }
+        }
+        Ok(given)
     }
 
     fn backward(
         self,
         values: Read<'c>,
-        results: [Gradient<'c>; 3],
-        group: i64,
+        (results, group): ([Gradient<'c>; 3], i64),
+        given: Given<'c>,
     ) -> Result<Backward<'c>, String> {
         let Reader {
             terms,
@@ -382,12 +477,14 @@ impl<'c> Search<'c> {
             op,
             inner: HashSet::new(),
             sums: None,
+            keeps_sums: false,
         };
         Ok(Backward {
             forward,
             gradient: self.gradient.read,
             group,
             results,
+            given,
             inner,
         })
     }

@@ -5,6 +5,7 @@
 
 use crate::fuse::attention::term::{Id, Term, Terms};
 use axe_dialect::Combiner;
+use std::cell::Cell;
 
 /// The powers of E, of L, of dP and of D; P is `E / L`.
 type Powers = [i8; 4];
@@ -19,8 +20,19 @@ const MOST: usize = 16;
 /// A sum of products of these powers, each times a number.
 type Polynomial = Vec<(Powers, f64)>;
 
-/// The number `c` of a term that is `c P (dP - D)`, with P this term of these scores.
-pub(super) fn factor(terms: &Terms, id: Id, weights: Id, score: Id) -> Option<f64> {
+/// What D is formed of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Products {
+    /// `sum_key P dP`.
+    Weights,
+    /// `rowsum(dO O)`, of a result that is read.
+    Result,
+    /// The row value of this number.
+    Given(usize),
+}
+
+/// The number `c` of a term that is `c P (dP - D)`, with P this term of these scores, and what D is formed of.
+pub(super) fn factor(terms: &Terms, id: Id, weights: Id, score: Id) -> Option<(f64, Products)> {
     let quotient = terms
         .operands(weights, "arith.divf")
         .and_then(|own| <[Id; 2]>::try_from(own).ok());
@@ -29,6 +41,7 @@ pub(super) fn factor(terms: &Terms, id: Id, weights: Id, score: Id) -> Option<f6
         weights,
         quotient,
         score,
+        products: Cell::new(None),
     };
     let found = reading.polynomial(id)?;
     let of = |powers| {
@@ -36,7 +49,8 @@ pub(super) fn factor(terms: &Terms, id: Id, weights: Id, score: Id) -> Option<f6
         own.map(|(_, factor)| *factor)
     };
     let (product, sum) = (of([1, -1, 1, 0])?, of([1, -1, 0, 1])?);
-    (found.len() == 2 && (product + sum).abs() <= 1e-6 * product.abs()).then_some(product)
+    let right = found.len() == 2 && (product + sum).abs() <= 1e-6 * product.abs();
+    right.then_some(product).zip(reading.products.get())
 }
 
 struct Reading<'a> {
@@ -45,6 +59,8 @@ struct Reading<'a> {
     /// E and L, where the weights are a quotient.
     quotient: Option<[Id; 2]>,
     score: Id,
+    /// What D is formed of, as far as it was seen.
+    products: Cell<Option<Products>>,
 }
 
 impl Reading<'_> {
@@ -57,6 +73,8 @@ impl Reading<'_> {
         }
         match self.terms.get(id) {
             Term::Gradient => Some(vec![(GRADIENT, 1.0)]),
+            Term::RowProduct => self.products(Products::Result, 0, 1.0),
+            Term::RowValue(number) => self.products(Products::Given(*number), 0, 1.0),
             Term::Fold(Combiner::Add, of) => self.folded(*of),
             Term::Apply(name, _, operands) => match (name.as_str(), operands.as_slice()) {
                 ("arith.addf", &[a, b]) => sum(self.polynomial(a)?, &self.polynomial(b)?, 1.0),
@@ -83,9 +101,18 @@ impl Reading<'_> {
     /// `sum_key c E L^n dP`, which is `c L^(n + 1) D`.
     fn folded(&self, of: Id) -> Option<Polynomial> {
         match self.polynomial(of)?.as_slice() {
-            &[([1, row, 1, 0], factor)] => Some(vec![([0, row.checked_add(1)?, 0, 1], factor)]),
+            &[([1, row, 1, 0], factor)] => {
+                self.products(Products::Weights, row.checked_add(1)?, factor)
+            }
             _ => None,
         }
+    }
+
+    /// `c L^n D`, where nothing else was D.
+    fn products(&self, own: Products, row: i8, factor: f64) -> Option<Polynomial> {
+        let known = self.products.replace(Some(own));
+        let same = known.is_none_or(|known| known == own);
+        same.then(|| vec![([0, row, 0, 1], factor)])
     }
 
     /// One over a number or a power of L.
@@ -182,6 +209,10 @@ mod tests {
         }
 
         fn factor(&self, id: Id) -> Option<f64> {
+            self.of(id).map(|(factor, _)| factor)
+        }
+
+        fn of(&self, id: Id) -> Option<(f64, Products)> {
             factor(&self.terms, id, self.weights, self.score)
         }
     }
@@ -258,6 +289,28 @@ mod tests {
         for id in [p, g, pg, sum, halved, without, squared] {
             assert_eq!(case.factor(id), None);
         }
+    }
+
+    #[test]
+    fn sums_of_rows_may_be_given() {
+        let mut case = Case::new();
+        let (p, g) = (case.weights, case.gradient);
+        let own = case.terms.add(Term::RowProduct, Scalar::Float);
+        let values = [2, 3].map(|at| case.terms.add(Term::RowValue(at), Scalar::Float));
+        let mut of = |d: Id| {
+            let difference = case.apply("arith.subf", &[g, d]);
+            let product = case.apply("arith.mulf", &[difference, p]);
+            case.of(product)
+        };
+        assert_eq!(of(own), Some((1.0, Products::Result)));
+        assert_eq!(of(values[1]), Some((1.0, Products::Given(3))));
+        // One of each row is another gradient.
+        let both = case.apply("arith.addf", &values);
+        let half = case.terms.float(0.5);
+        let mean = case.apply("arith.mulf", &[both, half]);
+        let difference = case.apply("arith.subf", &[g, mean]);
+        let product = case.apply("arith.mulf", &[difference, p]);
+        assert_eq!(case.of(product), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! * [`lengths`]: lengths of sequences, which are data;
 //! * [`tiles`]: tiles of rows, and the blocks of keys that their masks leave;
 //! * [`score`]: scores and masks in registers; [`row`]: what is computed of a row's maximum and sum;
-//! * [`backward`]: the gradients;
+//! * [`sums`]: logarithms of rows' sums that gradients want; [`backward`]: the gradients;
 //! * [`kernel`]: the kernel; [`parts`]: its results where keys are split, and the kernel that merges those.
 
 pub(super) mod backward;
@@ -19,6 +19,7 @@ mod pages;
 mod parts;
 mod row;
 mod score;
+mod sums;
 mod tiles;
 
 use super::choose::search::Candidate;
@@ -34,6 +35,7 @@ use axe_passes::fuse::attention::{Attention, Extents, Read};
 use axe_passes::fuse::frame::{Operand, Out, operand};
 use axe_passes::fuse::group::Group;
 use axe_passes::fuse::reshape::element_bytes;
+use axe_passes::ir::value::identity;
 use axe_passes::ir::{Builder, TensorType, Val, types};
 use axe_passes::{PassError, PassResult};
 use config::{BYTES, Config, Problem, ROWS};
@@ -403,6 +405,7 @@ impl Family for Attentions {
         let attention = group.attention.clone();
         let attention =
             attention.ok_or_else(|| layout_error(builder.location, "a group without attention"))?;
+        let attention = sums::kept(attention, builder)?;
         let asked = asked(attention.op)?;
         let taken = taken(&attention, &asked, chip);
         let Taken {
@@ -503,6 +506,10 @@ impl Family for Attentions {
         let builder = launch.builder;
         let mut ins = Vec::new();
         let attention = &operators.attention;
+        if let Some(sums) = attention.sums.as_ref().filter(|_| attention.keeps_sums) {
+            let beside = &mut launch.frame.beside;
+            beside.insert(identity(attention.result.tensor), sums.read.tensor);
+        }
         let rows = attention.lengths.len() + attention.tables().count();
         let tensors = attention.reads().count() - rows;
         for value in attention.reads().take(tensors) {

@@ -291,7 +291,11 @@ impl<'c> Body<'_, '_, 'c> {
                     .collect();
                 builder.value(name, &of, own, &attributes)
             }
-            Term::Gradient | Term::Product(_) | Term::Fold(..) => Err(lost()),
+            Term::Gradient
+            | Term::RowProduct
+            | Term::RowValue(_)
+            | Term::Product(_)
+            | Term::Fold(..) => Err(lost()),
         }
     }
 

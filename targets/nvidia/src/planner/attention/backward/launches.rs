@@ -1,18 +1,19 @@
 //! The launches of the four kernels, and the tensors between them.
 
 use super::super::config;
+use super::super::sums;
 use super::super::{Attentions, Operators as Forward, Taken, taken};
-use super::rows::Rows;
-use super::{Config, Operators, Problem, kernel};
+use super::rows::{Before, Rows};
+use super::{Config, Operators, Problem, kernel, padded};
 use crate::planner::family::{Family, Launch};
 use crate::planner::knobs::Plan;
 use axe_passes::build::{Kernel, layout_error};
 use axe_passes::fuse::arguments::{argument_types, launched};
-use axe_passes::fuse::attention::index::{Step, Var, access, whole};
-use axe_passes::fuse::attention::weights::LogSum;
-use axe_passes::fuse::attention::{Attention, Read, RowSums};
+use axe_passes::fuse::attention::index::{Var, access, whole};
+use axe_passes::fuse::attention::{Attention, Given, Logs, Read};
 use axe_passes::fuse::frame::{Operand, Out, operand};
 use axe_passes::ir::Val;
+use axe_passes::ir::value::identity;
 use axe_passes::{PassError, PassResult};
 use melior::ir::Type;
 use std::f64::consts::LOG2_E;
@@ -20,7 +21,7 @@ use std::rc::Rc;
 
 /// What kernels leave to the next.
 pub(super) struct Between<'c> {
-    /// The forward pass's result.
+    /// The forward pass's result, or the program's.
     result: Val<'c>,
     /// The logarithms of its rows' sums.
     sums: Val<'c>,
@@ -49,10 +50,21 @@ impl<'c> Between<'c> {
             let r#type = builder.tensor(shape, element)?;
             builder.value("tensor.empty", &[], r#type, &[])
         };
-        let values = [batch, operators.problem.padded()];
+        let values = [batch, padded(rows)];
+        let Given { logs, result, .. } = &operators.backward.given;
+        let kept = match logs {
+            Some(Logs::Kept(own)) => launch.frame.beside.get(&identity(own.result.tensor)),
+            _ => None,
+        };
         Ok(Self {
-            result: empty(&[batch, rows, columns], operators.backward.forward.element)?,
-            sums: empty(&values, f32)?,
+            result: match result {
+                Some(own) => own.tensor,
+                None => empty(&[batch, rows, columns], operators.backward.forward.element)?,
+            },
+            sums: match kept {
+                Some(own) => *own,
+                None => empty(&values, f32)?,
+            },
             products: empty(&values, f32)?,
             of_queries: empty(&[batch, rows, depth], f32)?,
         })
@@ -73,30 +85,15 @@ impl<'c> Operators<'c> {
             whole(Var::Row, rows),
             whole(Var::Column, columns),
         ];
-        let (problem, row) = (place.get(..1)?, place.get(1..2)?);
-        let is = LogSum {
-            scale: LOG2_E,
-            offset: 0.0,
-            empty_is_infinite: true,
+        let result = Read {
+            tensor: result,
+            steps: access(&place, &[batch, rows, columns])?,
         };
-        let mut steps = access(row, &[rows])?;
-        let of_problem = access(problem, &[batch])?.into_iter();
-        steps.extend(of_problem.map(|own| Step {
-            elements: self.problem.padded(),
-            ..own
-        }));
-        let read = Read {
-            tensor: sums,
-            steps,
-        };
-        Some(Attention {
-            result: Read {
-                tensor: result,
-                steps: access(&place, &[batch, rows, columns])?,
-            },
-            sums: Some(RowSums::new(read, is)),
+        let own = Attention {
+            result,
             ..self.backward.forward.clone()
-        })
+        };
+        sums::beside(&own, sums)
     }
 
     /// Launches the forward pass, whose tensors are then stored.
@@ -107,7 +104,22 @@ impl<'c> Operators<'c> {
     ) -> PassResult<'c> {
         let location = launch.builder.location;
         let failed = |why: String| PassError::new(location, why);
-        let attention = self.forward(between.result, between.sums);
+        let Problem {
+            batch,
+            rows,
+            columns,
+            ..
+        } = self.problem;
+        let result = match self.backward.given.result {
+            // That of the program has been computed elsewhere.
+            Some(_) => {
+                let element = self.backward.forward.element;
+                let r#type = launch.builder.tensor(&[batch, rows, columns], element)?;
+                launch.builder.value("tensor.empty", &[], r#type, &[])?
+            }
+            None => between.result,
+        };
+        let attention = self.forward(result, between.sums);
         let attention = attention.ok_or_else(|| layout_error(location, "no forward pass"))?;
         let Taken {
             packed,
@@ -127,20 +139,46 @@ impl<'c> Operators<'c> {
         Attentions::emit(&forward, config, launch).map(drop)
     }
 
-    /// Launches the kernel of `rowsum(dO O)`, which sets the sums of dQ to zero.
+    /// Launches the kernel that forms or copies `rowsum(dO O)`, copies logarithms that are given, and sets the sums of dQ to zero.
     pub(super) fn of_rows(
         &self,
         launch: &mut Launch<'_, 'c>,
         between: &Between<'c>,
     ) -> PassResult<'c> {
-        let gradient = self.backward.gradient.tensor;
-        let ins = [read(launch, between.result)?, read(launch, gradient)?];
-        let outs = [
+        let Given { logs, products, .. } = &self.backward.given;
+        let all = match products {
+            Some(own) => vec![own.tensor],
+            None => vec![between.result, self.backward.gradient.tensor],
+        };
+        let mut given = Before {
+            gradient: &self.tensors.gradient,
+            result: self.tensors.result.as_ref(),
+            products: self.tensors.products.as_ref(),
+            logs: None,
+        };
+        let mut ins = Vec::new();
+        for value in all {
+            ins.push(read(launch, value)?);
+        }
+        let mut outs = vec![
             filled(launch, between.products)?,
             filled(launch, between.of_queries)?,
         ];
+        if let (
+            Some(Logs::Read {
+                read: own,
+                factor,
+                offset,
+            }),
+            Some(strides),
+        ) = (logs, &self.tensors.logs)
+        {
+            given.logs = Some((strides, [factor * LOG2_E, offset * LOG2_E]));
+            ins.push(read(launch, own.tensor)?);
+            outs.push(filled(launch, between.sums)?);
+        }
         let rows = Rows::new(&self.problem);
-        let body = |kernel: &Kernel<'c>| rows.products(kernel, &self.tensors.gradient);
+        let body = |kernel: &Kernel<'c>| rows.before(kernel, &given);
         add(launch, "gradient_rows", rows.grid(), (&ins, &outs), body).map(drop)
     }
 

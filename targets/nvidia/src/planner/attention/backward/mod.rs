@@ -1,7 +1,7 @@
 //! Attention's gradients, which [`axe_passes::fuse::attention`] finds, in four kernels (sm_90a):
 //!
-//! * the forward pass, which leaves its result and the logarithms of its rows' sums;
-//! * [`rows`]: `D = rowsum(dO O)`, and zeros for the sums of dQ;
+//! * the forward pass, which leaves its result and the logarithms of its rows' sums, unless the program has those;
+//! * [`rows`]: `D = rowsum(dO O)`, zeros for the sums of dQ, and logarithms that the program has as powers of two want them;
 //! * [`kernel`]: blocks of keys, each through all queries that see some of them: dK, dV, and dQ's sums in f32;
 //! * [`rows`]: dQ in its own type.
 
@@ -13,17 +13,18 @@ mod runs;
 use super::config::{self, BYTES};
 use super::memory::Strides;
 use super::parts::step;
-use super::{MOST, taken};
+use super::{MOST, results, sums, taken};
 use crate::facts::chip::Chip;
 use crate::planner::choose::search::Candidate;
 use crate::planner::family::{Family, Launch};
+use crate::planner::gemm::product::asked;
 use crate::planner::knobs::Plan;
 use crate::planner::problem::count;
 use axe_passes::build::layout_error;
 use axe_passes::fuse::attention::index::Var;
 use axe_passes::fuse::attention::term::Term;
 use axe_passes::fuse::attention::visible::Visible;
-use axe_passes::fuse::attention::{Backward, Extents, Read};
+use axe_passes::fuse::attention::{Backward, Extents, Logs, Read};
 use axe_passes::fuse::group::Group;
 use axe_passes::ir::{Builder, Val};
 use axe_passes::{PassError, PassResult};
@@ -60,8 +61,17 @@ struct Tensors {
     values: Strides,
     /// dO.
     gradient: Strides,
+    /// O, `rowsum(dO O)` and logarithms of sums, where they are given.
+    result: Option<Strides>,
+    products: Option<Strides>,
+    logs: Option<Strides>,
     /// dQ, dK, dV.
     results: [Strides; 3],
+}
+
+/// Rows of a value each, as memory has them.
+pub(super) const fn padded(rows: i64) -> i64 {
+    count(rows, PADDED).saturating_mul(PADDED)
 }
 
 /// What is computed.
@@ -78,11 +88,6 @@ pub(in crate::planner) struct Problem {
 }
 
 impl Problem {
-    /// Rows of a value each, as memory has them.
-    const fn padded(&self) -> i64 {
-        count(self.rows, PADDED) * PADDED
-    }
-
     /// Queries and sums of dQ of a problem stay in L2 while all of its tiles are worked on, which is what counts where few CTAs have
     /// the same problem at a time. Else long tiles first leave less to wait for at the end.
     const fn config(&self, chip: &Chip) -> Config {
@@ -141,6 +146,21 @@ fn tensors(backward: &Backward<'_>) -> Result<Tensors, String> {
         }
     };
     let (depth, column) = ((Var::Depth, own.depth), (Var::Column, columns));
+    // Threads read what is given, in rows of columns or, where rows have one value each, of none.
+    let of_given = |what: &str, read: Option<&Read<'_>>, vars| {
+        let strides = read.map(|read| Strides::of(read, batch, vars));
+        match strides {
+            Some(None) => Err(format!("no one stride leads from row to row of {what}")),
+            Some(Some(own)) if !own.has()[0] => Err(format!("{what} is the same for all rows")),
+            own => Ok(own.flatten()),
+        }
+    };
+    let given = &backward.given;
+    let logs = given.logs.as_ref().and_then(|own| match own {
+        Logs::Read { read, .. } => Some(read),
+        Logs::Kept(_) => None,
+    });
+    let of_row = [(Var::Row, rows), (Var::Key, 2)];
     let [queries, of_keys, of_values] = &backward.results;
     let of_depth = (Var::Column, own.depth);
     Ok(Tensors {
@@ -160,6 +180,17 @@ fn tensors(backward: &Backward<'_>) -> Result<Tensors, String> {
             &backward.gradient,
             [(Var::Row, rows), column],
         )?,
+        result: of_given(
+            "the result",
+            given.result.as_ref(),
+            [(Var::Row, rows), column],
+        )?,
+        products: of_given(
+            "the sums of the result and its gradient",
+            given.products.as_ref(),
+            of_row,
+        )?,
+        logs: of_given("the logarithms of sums", logs, of_row)?,
         results: [
             moved(
                 "the queries' gradient",
@@ -235,7 +266,10 @@ pub(in crate::planner) fn takes(backward: &Backward<'_>, chip: &Chip) -> Result<
     if !runs::takes(&own.visible) {
         return Err("its mask is no diagonal band of rows and keys".to_owned());
     }
-    if !own.weights.empty_is_zero && hides_rows(&own.visible, rows, keys) {
+    if backward.given.logs.is_none()
+        && !own.weights.empty_is_zero
+        && hides_rows(&own.visible, rows, keys)
+    {
         return Err("its mask hides all keys of a row, whose weights are NaN".to_owned());
     }
     if own.repeats() % backward.group != 0 {
@@ -244,8 +278,25 @@ pub(in crate::planner) fn takes(backward: &Backward<'_>, chip: &Chip) -> Result<
         );
     }
     tensors(backward)?;
-    let taken = taken(own, &Plan::default(), chip)?;
-    config::configure(&taken.problem, &Plan::default(), chip).map(|_| ())
+    forward(backward, chip)
+}
+
+/// Whether there is a kernel of the forward pass, with logarithms of sums, where one is needed.
+fn forward(backward: &Backward<'_>, chip: &Chip) -> Result<(), String> {
+    let own = match &backward.given.logs {
+        Some(Logs::Read { .. }) => return Ok(()),
+        Some(Logs::Kept(own)) => own,
+        None => &backward.forward,
+    };
+    // Where its tensor will be is not looked at.
+    let own = sums::beside(own, own.result.tensor).ok_or("rows have no places")?;
+    let asked = match backward.given.logs {
+        Some(_) => asked(own.op).map_err(|error| error.message)?,
+        None => Plan::default(),
+    };
+    let taken = taken(&own, &asked, chip)?;
+    results(&own).ok_or("no one stride leads from row to row of the result")?;
+    config::configure(&taken.problem, &asked, chip).map(|_| ())
 }
 
 /// Whether some row sees no key.
@@ -345,7 +396,9 @@ impl Family for Gradients {
         launch: &mut Launch<'_, 'c>,
     ) -> PassResult<'c, String> {
         let between = Between::new(operators, launch)?;
-        operators.attend(launch, &between)?;
+        if operators.backward.given.logs.is_none() {
+            operators.attend(launch, &between)?;
+        }
         operators.of_rows(launch, &between)?;
         let name = operators.gradients(launch, &between, config)?;
         operators.of_queries(launch, &between)?;
@@ -355,7 +408,7 @@ impl Family for Gradients {
 
 /// A tensor of `[problems, rows]` of a value each, with so many elements from problem to problem.
 fn of_rows(problem: &Problem) -> Strides {
-    let batch = vec![step([problem.batch, 1], problem.padded())];
+    let batch = vec![step([problem.batch, 1], padded(problem.rows))];
     Strides::new(problem.batch, batch, [problem.rows, 1], None)
 }
 

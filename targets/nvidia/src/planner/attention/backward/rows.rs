@@ -10,7 +10,7 @@ use axe_passes::build::{Code, Kernel, Number, layout_error};
 use axe_passes::fuse::registers::{Registers, registers};
 use axe_passes::fuse::space::Kind;
 use axe_passes::ir::Val;
-use melior::ir::Type;
+use melior::ir::{Type, ValueLike};
 
 /// Threads of a CTA.
 const THREADS: i64 = 128;
@@ -24,6 +24,26 @@ const VECTORS: i64 = 4;
 pub(super) struct Rows {
     problem: Problem,
     rows: i64,
+}
+
+/// What is given of rows, as it lies in memory.
+pub(super) struct Before<'a> {
+    /// dO.
+    pub gradient: &'a Strides,
+    /// O; one problem after another, where it is none.
+    pub result: Option<&'a Strides>,
+    /// D.
+    pub products: Option<&'a Strides>,
+    /// Logarithms of sums, and the factor and the offset of those for powers of two.
+    pub logs: Option<(&'a Strides, [f64; 2])>,
+}
+
+impl Before<'_> {
+    /// Tensors that the kernel reads.
+    fn reads(&self) -> usize {
+        let of_products = if self.products.is_some() { 1 } else { 2 };
+        of_products + usize::from(self.logs.is_some())
+    }
 }
 
 /// The rows of a CTA.
@@ -71,45 +91,101 @@ impl Rows {
         })
     }
 
-    /// `D = rowsum(dO O)`, and zeros: arguments are O, dO, D and dQ's sums.
-    pub(super) fn products<'c>(self, kernel: &Kernel<'c>, gradient: &Strides) -> PassResult<'c> {
+    /// `D = rowsum(dO O)`, or that which is given, zeros, and logarithms that are given. Arguments are O and dO, or D; logarithms; D,
+    /// dQ's sums, and logarithms as the kernel of gradients reads them.
+    pub(super) fn before<'c>(self, kernel: &Kernel<'c>, given: &Before<'_>) -> PassResult<'c> {
         let code = kernel.code;
-        let &[result, of_result, sums, zeros] = kernel.arguments.as_slice() else {
-            return Err(layout_error(code.builder.location, "four arguments"));
+        let all = kernel.arguments.as_slice();
+        let lost = || layout_error(code.builder.location, "a kernel has its arguments");
+        let (ins, outs) = all.split_at_checked(given.reads()).ok_or_else(lost)?;
+        let &[sums, zeros, ref logs @ ..] = outs else {
+            return Err(lost());
         };
-        let f32 = code.builder.r#type(|context| Type::float32(context));
-        let Problem { columns, depth, .. } = self.problem;
         let own = self.own(code)?;
-        let tile = self.registers(code, columns)?;
-        let load = |view: View<'c>, memref| {
-            let from = view.boxed(code, own.batch, own.at, tile.shape)?;
-            let element = axe_dialect::element_type(melior::ir::ValueLike::r#type(&memref));
-            let value = code.load(from, tile.r#type(code, Kind::Full, element)?)?;
-            code.cast(value, tile.r#type(code, Kind::Full, f32)?)
+        let products = match (given.products, ins) {
+            (Some(strides), &[products, ..]) => self.value(code, &own, (strides, products))?,
+            (None, &[result, of_result, ..]) => {
+                self.products(code, &own, given, [result, of_result])?
+            }
+            _ => return Err(lost()),
         };
-        let a = load(
-            of_matrices(&self.problem, columns).view(code, result)?,
-            result,
-        )?;
-        let b = load(gradient.view(code, of_result)?, of_result)?;
+        self.store_value(code, &own, (products, sums))?;
+        if let (Some((strides, scale)), Some(from), Some(to)) =
+            (given.logs, ins.last(), logs.first())
+        {
+            let value = self.value(code, &own, (strides, *from))?;
+            let value = along(code, value, scale)?;
+            self.store_value(code, &own, (value, *to))?;
+        }
+        let f32 = code.builder.r#type(|context| Type::float32(context));
+        let tile = self.registers(code, self.problem.depth)?;
+        let zero = code.scalar(f32, Number::Of(0))?;
+        let zero = code.fill(zero, tile.r#type(code, Kind::Full, f32)?)?;
+        let to = of_matrices(&self.problem, self.problem.depth).view(code, zeros)?;
+        code.store(zero, to.boxed(code, own.batch, own.at, tile.shape)?)
+    }
+
+    /// `rowsum(dO O)`.
+    fn products<'c>(
+        self,
+        code: Code<'c>,
+        own: &Own<'c>,
+        given: &Before<'_>,
+        [result, of_result]: [Val<'c>; 2],
+    ) -> PassResult<'c, Val<'c>> {
+        let columns = self.problem.columns;
+        let f32 = code.builder.r#type(|context| Type::float32(context));
+        let tile = self.registers(code, columns)?;
         let full = tile.r#type(code, Kind::Full, f32)?;
+        let load = |view: View<'c>, memref: Val<'c>| {
+            let from = view.boxed(code, own.batch, own.at, tile.shape)?;
+            let element = axe_dialect::element_type(memref.r#type());
+            let value = code.load(from, tile.r#type(code, Kind::Full, element)?)?;
+            code.cast(value, full)
+        };
+        let formed = of_matrices(&self.problem, columns);
+        let a = load(given.result.unwrap_or(&formed).view(code, result)?, result)?;
+        let b = load(given.gradient.view(code, of_result)?, of_result)?;
         let product = code.map(&[a, b], full, |code, own| {
             code.builder.value("arith.mulf", own, f32, &[])
         })?;
-        let sum = code.reduce(
-            Combiner::Add,
-            product,
-            1,
-            tile.r#type(code, Kind::Row, f32)?,
-        )?;
-        let to = of_rows(&self.problem).view(code, sums)?;
-        code.store(sum, to.boxed(code, own.batch, own.at, tile.shape)?)?;
+        let row = tile.r#type(code, Kind::Row, f32)?;
+        code.reduce(Combiner::Add, product, 1, row)
+    }
 
-        let tile = self.registers(code, depth)?;
-        let zero = code.scalar(f32, Number::Of(0))?;
-        let zero = code.fill(zero, tile.r#type(code, Kind::Full, f32)?)?;
-        let to = of_matrices(&self.problem, depth).view(code, zeros)?;
-        code.store(zero, to.boxed(code, own.batch, own.at, tile.shape)?)
+    /// The tile that values of rows are read and written by.
+    fn value_tile<'c>(self, code: Code<'c>) -> PassResult<'c, Registers> {
+        self.registers(code, self.problem.columns)
+    }
+
+    /// A value of each row of a tensor, in f32.
+    fn value<'c>(
+        self,
+        code: Code<'c>,
+        own: &Own<'c>,
+        (strides, memref): (&Strides, Val<'c>),
+    ) -> PassResult<'c, Val<'c>> {
+        let tile = self.value_tile(code)?;
+        let f32 = code.builder.r#type(|context| Type::float32(context));
+        let element = axe_dialect::element_type(memref.r#type());
+        let from = strides.view(code, memref)?;
+        let from = from.boxed(code, own.batch, own.at, tile.shape)?;
+        let value = code.load(from, tile.r#type(code, Kind::Row, element)?)?;
+        match element == f32 {
+            true => Ok(value),
+            false => code.cast(value, tile.r#type(code, Kind::Row, f32)?),
+        }
+    }
+
+    fn store_value<'c>(
+        self,
+        code: Code<'c>,
+        own: &Own<'c>,
+        (value, memref): (Val<'c>, Val<'c>),
+    ) -> PassResult<'c> {
+        let tile = self.value_tile(code)?;
+        let to = of_rows(&self.problem).view(code, memref)?;
+        code.store(value, to.boxed(code, own.batch, own.at, tile.shape)?)
     }
 
     /// dQ of its sums, times a number, in its own type.
@@ -136,9 +212,25 @@ impl Rows {
     }
 }
 
+/// `factor * value + offset` of a register tensor of f32.
+fn along<'c>(
+    code: Code<'c>,
+    value: Val<'c>,
+    [factor, offset]: [f64; 2],
+) -> PassResult<'c, Val<'c>> {
+    code.map(&[value], value.r#type(), |code, own| {
+        let f32 = code.builder.r#type(|context| Type::float32(context));
+        let mut operands = own.to_vec();
+        for constant in [factor, offset] {
+            operands.push(code.builder.constant(code.builder.float(f32, constant))?);
+        }
+        code.builder.value("math.fma", &operands, f32, &[])
+    })
+}
+
 /// A register tensor of f32 times a number.
 pub(super) fn scaled<'c>(code: Code<'c>, value: Val<'c>, scale: f64) -> PassResult<'c, Val<'c>> {
-    let r#type = melior::ir::ValueLike::r#type(&value);
+    let r#type = value.r#type();
     code.map(&[value], r#type, |code, own| {
         let f32 = code.builder.r#type(|context| Type::float32(context));
         let scale = code.builder.constant(code.builder.float(f32, scale))?;
