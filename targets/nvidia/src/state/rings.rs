@@ -156,9 +156,11 @@ fn arrivals<'c>(ring: Val<'c>, threads: i64, create: Op<'c>) -> PassResult<'c, (
     Ok((full, empty))
 }
 
-/// The sides of rings that operators below `op` move along.
+/// The sides of rings that operators below `op` move along, in the order in which they first do: that of identities differs from
+/// run to run, and so would the code.
 pub(crate) fn rings_below(op: Op<'_>) -> Vec<RingKey> {
-    let mut keys: Vec<RingKey> = nested(op, &|_| true)
+    let mut seen = HashSet::new();
+    nested(op, &|_| true)
         .into_iter()
         .filter_map(|op| {
             let side = match name(op).as_str() {
@@ -168,8 +170,6 @@ pub(crate) fn rings_below(op: Op<'_>) -> Vec<RingKey> {
             };
             Some((identity(*operands(op).first()?), side))
         })
-        .collect();
-    keys.sort_unstable();
-    keys.dedup();
-    keys
+        .filter(|key| seen.insert(*key))
+        .collect()
 }
