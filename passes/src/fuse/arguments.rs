@@ -34,11 +34,11 @@ impl<'c> Argument<'c> {
 
 /// A kernel's arguments, in the order of [`argument_types`].
 pub struct Arguments<'c> {
-    /// What the kernel reads beside the group's inputs, before them.
+    /// What the kernel reads beside the group's inputs, before them: first its tables.
     pub operands: Vec<Argument<'c>>,
     /// The group's inputs.
     pub inputs: HashMap<(usize, Kind), Argument<'c>>,
-    /// Scalars of the function that bodies read.
+    /// What bodies read from outside: scalars of the function, and tables.
     pub scalars: HashMap<usize, Val<'c>>,
     /// What the kernel writes.
     pub outputs: Vec<Argument<'c>>,
@@ -63,10 +63,13 @@ impl<'c> Arguments<'c> {
         let keys = fusion.inputs.iter();
         let keys = keys.map(|(value, kind)| (identity(*value), *kind));
         let scalars = fusion.scalars.iter().map(|value| identity(*value));
+        let tables = fusion.tables.iter().map(|value| identity(*value));
+        let tables = tables.zip(operands.iter().map(|table| table.memref));
+        let scalars = tables.chain(scalars.zip(memrefs.by_ref())).collect();
         Self {
             operands,
             inputs: keys.zip(inputs).collect(),
-            scalars: scalars.zip(memrefs.by_ref()).collect(),
+            scalars,
             outputs: outs
                 .iter()
                 .map(|(_, out)| out)

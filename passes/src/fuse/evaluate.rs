@@ -3,12 +3,13 @@
 use super::arguments::Argument;
 use super::fold::{Fold, Part, Stream};
 use super::fusion::needs;
+use super::nest::{Pointwise, index_of_number};
 use super::operators::{captured, is_reshape, splat};
 use super::registers::Registers;
 use super::space::{Kind, Place, place_of, source};
-use crate::build::{Code, layout_error};
+use crate::build::{Code, Number, layout_error};
 use crate::ir::value::{defining, identity, name, operands};
-use crate::ir::{Op, Val, walk};
+use crate::ir::{Builder, Int, Op, TensorType, Val, walk};
 use crate::{PassError, PassResult};
 use axe_dialect::ops::{self, MaskOp};
 use melior::ir::operation::OperationLike;
@@ -57,7 +58,7 @@ pub struct Evaluator<'a, 'c> {
     pub columns: i64,
     /// The kernel's inputs.
     pub arguments: &'a HashMap<(usize, Kind), Argument<'c>>,
-    /// Scalars of the function that bodies read, as the kernel has them.
+    /// What bodies read from outside, as the kernel has it: scalars of the function, and tensors.
     pub scalars: &'a HashMap<usize, Val<'c>>,
     /// Where the tile is.
     pub origin: Origin<'c>,
@@ -197,6 +198,9 @@ impl<'c> Evaluator<'_, 'c> {
             let scalar = builder.constant(scalar)?;
             return self.code.fill(scalar, self.r#type(value, kind)?);
         }
+        if let Some(nest) = Pointwise::of(op) {
+            return self.pointwise(&nest, value, kind);
+        }
         let from = source(op).ok_or_else(|| self.lost(value))?;
         match name(op).as_str() {
             _ if is_reshape(op) => self.value(from, kind),
@@ -273,6 +277,76 @@ impl<'c> Evaluator<'_, 'c> {
         // SAFETY: the verifier checks the operator with its new type.
         unsafe { sys::mlirValueSetType(result.to_raw(), r#type.to_raw()) };
         Ok(result)
+    }
+
+    /// Loops on the tile: a map whose body knows where its element is in the tensor.
+    fn pointwise(
+        &mut self,
+        nest: &Pointwise<'c>,
+        value: Val<'c>,
+        kind: Kind,
+    ) -> PassResult<'c, Val<'c>> {
+        let mut inputs = Vec::new();
+        for input in &nest.inputs {
+            inputs.push(self.value(*input, kind)?);
+        }
+        let mut outside = HashMap::new();
+        for scalar in captured(nest.op) {
+            outside.insert(identity(scalar), self.scalar(scalar)?);
+        }
+        for table in &nest.tables {
+            let memref = self.scalars.get(&identity(*table)).copied();
+            outside.insert(identity(*table), memref.ok_or_else(|| self.lost(*table))?);
+        }
+        let r#type = self.r#type(value, kind)?;
+        if inputs.is_empty() {
+            // A map has an input, for its shape.
+            let zero = self.code.scalar(self.element(value)?, Number::Of(0))?;
+            inputs.push(self.code.fill(zero, r#type)?);
+        }
+        self.code.map(&inputs, r#type, |inner, elements| {
+            let at = self.index(&inner.builder, value, kind)?;
+            nest.element(&inner.builder, elements, &at, &outside)
+        })
+    }
+
+    /// The index in a value of the element that a map's body computes.
+    fn index(
+        &self,
+        builder: &Builder<'c>,
+        value: Val<'c>,
+        kind: Kind,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        let shape = TensorType::of_value(value)
+            .ok_or_else(|| self.lost(value))?
+            .shape;
+        let ints = builder.ints();
+        let along = |dim: i64, origin: Val<'c>| {
+            let dim = [("dim", builder.parsed(&format!("{dim} : i64"))?)];
+            let at = builder.value(ops::INDEX, &[], builder.index_type(), &dim)?;
+            ints.add(Int::of(origin), Int::Value(at))
+        };
+        let Origin { row, column, .. } = &self.origin;
+        let index = match kind {
+            Kind::Row => index_of_number(&ints, &shape, along(0, *row)?)?,
+            Kind::Column => index_of_number(&ints, &shape, along(0, *column)?)?,
+            Kind::Blocks(_) => return Err(self.lost(value)),
+            Kind::Full => {
+                let (row, column) = (along(0, *row)?, along(1, *column)?);
+                match of_columns(&shape, self.columns) {
+                    Some((rows, columns)) => {
+                        let mut index = index_of_number(&ints, rows, row)?;
+                        index.extend(index_of_number(&ints, columns, column)?);
+                        index
+                    }
+                    None => {
+                        let number = ints.add(ints.mul(row, self.columns)?, column)?;
+                        index_of_number(&ints, &shape, number)?
+                    }
+                }
+            }
+        };
+        index.into_iter().map(|at| ints.value(at)).collect()
     }
 
     fn reduce(&mut self, op: Op<'c>, from: Val<'c>, value: Val<'c>) -> PassResult<'c, Val<'c>> {
@@ -424,4 +498,16 @@ impl<'c> Evaluator<'_, 'c> {
         }
         Ok(())
     }
+}
+
+/// The dimensions of a shape that are so many columns, and those in front of them.
+fn of_columns(shape: &[i64], columns: i64) -> Option<(&[i64], &[i64])> {
+    let mut product = 1i64;
+    for at in (0..shape.len()).rev() {
+        product = product.checked_mul(*shape.get(at)?)?;
+        if product == columns {
+            return shape.split_at_checked(at);
+        }
+    }
+    None
 }

@@ -36,6 +36,11 @@ pub trait Kernels<'c> {
     /// Why there is none, for people.
     fn takes(&self, attention: &Attention<'c>) -> Result<(), String>;
 
+    /// Whether kernels of rows can have loops in them, whose points are their elements.
+    fn takes_loops(&self) -> bool {
+        false
+    }
+
     /// Whether what is decided is printed, beside the remarks.
     fn explains(&self) -> bool;
 
@@ -199,6 +204,7 @@ fn launch<'c>(
 ) -> PassResult<'c> {
     let choices = Choices {
         left: &|op| refused.has(op),
+        loops: kernels.takes_loops(),
         reduces_blocks: &|product, columns| kernels.reduces_blocks(product, columns),
     };
     let launches = Groups::of(ops, found, &choices).launches();

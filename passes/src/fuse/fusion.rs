@@ -2,6 +2,7 @@
 
 use super::fold::{Fold, Stream};
 use super::group::Group;
+use super::nest::Pointwise;
 use super::operators::{captured, is_product};
 use super::reshape::{element_bytes, shape_in};
 use super::space::{Kind, Place, Size, place_of, source};
@@ -22,11 +23,13 @@ pub struct Fusion<'c> {
     pub outputs: Vec<(Val<'c>, Kind)>,
     /// Tensors of the space that are read.
     pub inputs: Vec<(Val<'c>, Kind)>,
+    /// Tensors of which bodies read elements anywhere.
+    pub tables: Vec<Val<'c>>,
     /// Scalars of the function that bodies read.
     pub scalars: Vec<Val<'c>>,
     /// What is summed up over the dimension that the kernel streams.
     pub folds: Vec<(Val<'c>, Fold)>,
-    /// Bytes of the widest element that a thread keeps.
+    /// Bytes of the widest element that a thread keeps many of: not of values that rows have one of.
     pub widest: i64,
     seen: HashSet<(usize, Kind)>,
 }
@@ -63,6 +66,7 @@ impl<'c> Fusion<'c> {
             columns,
             outputs,
             inputs: Vec::new(),
+            tables: Vec::new(),
             scalars: Vec::new(),
             folds: Vec::new(),
             widest: 0,
@@ -87,7 +91,7 @@ impl<'c> Fusion<'c> {
         if !self.seen.insert((identity(value), kind)) {
             return Ok(());
         }
-        if let Some(tensor) = TensorType::of_value(value) {
+        if let Some(tensor) = TensorType::of_value(value).filter(|_| kind != Kind::Row) {
             self.widest = self.widest.max(element_bytes(tensor.element));
         }
         if group.inputs.contains(&(value, kind)) {
@@ -102,7 +106,13 @@ impl<'c> Fusion<'c> {
         if is_product(op) {
             return Ok(());
         }
-        if [ops::MAP, ops::FILL].contains(&name(op).as_str()) {
+        let nest = Pointwise::of(op);
+        if nest.is_some() || [ops::MAP, ops::FILL].contains(&name(op).as_str()) {
+            for table in nest.map(|nest| nest.tables).unwrap_or_default() {
+                if !self.tables.contains(&table) {
+                    self.tables.push(table);
+                }
+            }
             for scalar in captured(op) {
                 let constant = defining(scalar).is_some_and(|op| name(op) == "arith.constant");
                 if !constant && !self.scalars.contains(&scalar) {
@@ -119,6 +129,10 @@ impl<'c> Fusion<'c> {
 
 /// What forming a value needs, in the tile.
 pub(super) fn needs<'c>(op: Op<'c>, value: Val<'c>, kind: Kind) -> Vec<(Val<'c>, Kind)> {
+    let of_kind = |values: Vec<Val<'c>>| values.into_iter().map(|value| (value, kind)).collect();
+    if let Some(nest) = Pointwise::of(op) {
+        return of_kind(nest.inputs);
+    }
     let Some(from) = source(op) else {
         return Vec::new();
     };
@@ -130,10 +144,7 @@ pub(super) fn needs<'c>(op: Op<'c>, value: Val<'c>, kind: Kind) -> Vec<(Val<'c>,
             _ => vec![(from, kind)],
         },
         ops::REDUCE => vec![(from, Kind::Full)],
-        ops::MAP => operands(op)
-            .into_iter()
-            .map(|operand| (operand, kind))
-            .collect(),
+        ops::MAP => of_kind(operands(op)),
         _ => vec![(from, kind)],
     }
 }

@@ -2,6 +2,7 @@
 
 use super::apart::Apart;
 use super::attention::{Attention, Backward};
+use super::nest::Pointwise;
 use super::operators::{bases, is_reshape, is_widening, splat};
 use super::space::{Kind, Place, Size, place_of, source};
 use crate::ir::value::{defining, identity, name, operands, results};
@@ -42,6 +43,8 @@ pub struct Group<'c> {
     pub columns: Option<i64>,
     /// What the kernel reads.
     pub inputs: Vec<(Val<'c>, Kind)>,
+    /// Tensors of which bodies read elements anywhere.
+    pub tables: Vec<Val<'c>>,
     /// What the kernel forms.
     pub formed: HashSet<(usize, Kind)>,
     /// The operators whose results the kernel may store.
@@ -54,6 +57,8 @@ pub struct Group<'c> {
     pub position: Position,
     /// The groups that it reads and is no part of, and why.
     pub apart: Vec<Apart<'c>>,
+    /// Whether its tiles can have loops.
+    pub(super) takes_loops: bool,
     pub(super) sealed: bool,
     /// What reads one of its values outside of it, where that sealed it.
     pub(super) sealed_by: Option<Op<'c>>,
@@ -66,12 +71,14 @@ impl<'c> Group<'c> {
             total,
             columns,
             inputs: Vec::new(),
+            tables: Vec::new(),
             formed: HashSet::new(),
             owned: Vec::new(),
             attention: None,
             gradients: None,
             position: (0, 0),
             apart: Vec::new(),
+            takes_loops: false,
             sealed: false,
             sealed_by: None,
         }
@@ -152,6 +159,9 @@ impl<'c> Group<'c> {
         if splat(op).is_some() || name(op) == ops::FILL {
             return Some(true);
         }
+        if let Some(nest) = Pointwise::of(op) {
+            return (self.takes_loops && nest.is_formed_again()).then_some(true);
+        }
         let from = source(op)?;
         if is_reshape(op) {
             // A cast that says an extent stays outside: what it casts has a size of another kind.
@@ -187,6 +197,20 @@ impl<'c> Group<'c> {
         }
     }
 
+    /// Adds tensors that bodies read anywhere. False when the kernel forms one of them.
+    fn reads(&mut self, tables: Vec<Val<'c>>) -> bool {
+        let own = |table: &Val<'c>| bases(*table).into_iter().any(|base| self.owns(base));
+        if tables.iter().any(own) {
+            return false;
+        }
+        for table in tables {
+            if !self.tables.contains(&table) {
+                self.tables.push(table);
+            }
+        }
+        true
+    }
+
     /// Takes an operator into the kernel. False, with the group in disorder, when it does not fit.
     pub(super) fn join(&mut self, op: Op<'c>) -> bool {
         let (Some(from), &[result]) = (source(op), &results(op)[..]) else {
@@ -203,13 +227,19 @@ impl<'c> Group<'c> {
             };
             kind.filter(|_| self.pull(from, Kind::Full))
         } else {
+            let (read, tables) = match Pointwise::of(op) {
+                Some(nest) if self.takes_loops => (nest.inputs, nest.tables),
+                Some(_) => return false,
+                None => (operands(op), Vec::new()),
+            };
+            if !self.reads(tables) {
+                return false;
+            }
             let kinds = [Kind::Full, Kind::Row, Kind::Column];
             kinds.into_iter().find(|kind| {
                 let mut trial = self.clone();
                 let joined = self.fits(result, *kind)
-                    && operands(op)
-                        .into_iter()
-                        .all(|operand| trial.pull(operand, *kind));
+                    && read.iter().all(|operand| trial.pull(*operand, *kind));
                 if joined {
                     *self = trial;
                 }

@@ -9,7 +9,7 @@
 use super::apart::Apart;
 use super::attention::{Attention, Backward, Found};
 use super::group::{Group, Root};
-use super::nest::{Nest, Start, is_nest};
+use super::nest::{Nest, Pointwise, Start, is_nest};
 use super::operators::{bases, has, is_lazy, is_operator, is_product, is_reshape, start_of};
 use super::space::{Kind, Size, source};
 use crate::ir::value::{defining, identity, name, operands, results};
@@ -22,6 +22,8 @@ use std::rc::Rc;
 pub(super) struct Choices<'a, 'c> {
     /// Whether an operator is left to the host.
     pub left: &'a dyn Fn(Op<'c>) -> bool,
+    /// Whether tiles of rows can have loops.
+    pub loops: bool,
     /// Whether the kernel of a product reduces blocks of so many columns.
     pub reduces_blocks: &'a dyn Fn(Op<'c>, i64) -> bool,
 }
@@ -33,6 +35,8 @@ pub(super) struct Groups<'c> {
     owner: HashMap<usize, usize>,
     /// Values that something outside the groups reads.
     wanted: HashSet<usize>,
+    /// Whether tiles of rows can have loops.
+    loops: bool,
     /// The operation that is taken up.
     reader: Option<Op<'c>>,
 }
@@ -41,7 +45,10 @@ impl<'c> Groups<'c> {
     /// The groups of these operations, in program order, but for those that are `left` to the host. Operators inside of
     /// attention get groups too, for others may read them; nothing reads most of those, and they are dropped.
     pub(super) fn of(ops: &[Op<'c>], found: &Found<'c>, choices: &Choices<'_, 'c>) -> Self {
-        let mut groups = Self::default();
+        let mut groups = Self {
+            loops: choices.loops,
+            ..Self::default()
+        };
         for (number, &op) in ops.iter().enumerate() {
             groups.reader = Some(op);
             if let Some(attention) = found.of_result(op) {
@@ -62,6 +69,8 @@ impl<'c> Groups<'c> {
                 // Formed by each reader.
             } else if is_operator(op) && has(op, Trait::Relayout) {
                 groups.single(op, number);
+            } else if let Some(nest) = Pointwise::of(op) {
+                groups.pointwise(op, &nest, number, choices);
             } else if is_nest(op) {
                 groups.nest(op, number);
             } else {
@@ -85,10 +94,11 @@ impl<'c> Groups<'c> {
             if outputs.is_empty() {
                 continue;
             }
-            for (value, _) in &group.inputs {
+            let inputs = group.inputs.iter().map(|(value, _)| value);
+            for value in inputs.chain(&group.tables) {
                 self.wanted.extend(chain(*value));
             }
-            live.push((group, outputs));
+            live.push((by_itself(group), outputs));
         }
         live.reverse();
         live
@@ -104,39 +114,119 @@ impl<'c> Groups<'c> {
 
     fn elementwise(&mut self, op: Op<'c>, number: usize, choices: &Choices<'_, 'c>) {
         let values = operands(op);
-        let mut candidates: Vec<usize> = values
-            .iter()
-            .flat_map(|value| bases(*value))
-            .filter_map(|base| self.owner.get(&identity(base)).copied())
-            .collect();
-        // A product first: its epilogue costs no pass over memory. Then the latest.
-        candidates.sort_unstable_by_key(|at| (self.is_product(*at), *at));
-        candidates.dedup();
-        for at in candidates.into_iter().rev() {
-            let Some(group) = self.groups.get(at).filter(|group| !group.sealed) else {
-                continue;
-            };
-            let mut trial = group.clone();
-            let taken = trial
-                .reduced(op)
-                .is_none_or(|(product, columns)| (choices.reduces_blocks)(product, columns));
-            if taken && trial.join(op) {
-                trial.position = (number, usize::MAX);
-                self.place(at, trial, op, number);
-                return;
-            }
+        if self.join(op, &values, number, choices) {
+            return;
         }
         let Some(total) = values.first().copied().and_then(Size::of) else {
             return self.single(op, number);
         };
-        let mut group = Group::new(Root::Tiles, total, None);
-        if !group.join(op) {
-            return self.single(op, number);
+        if !self.open(op, total, number) {
+            self.single(op, number);
         }
-        group.position = (number, usize::MAX);
+    }
+
+    /// Puts an operator that reads these values into an open group that forms some of them. False where none takes it.
+    fn join(
+        &mut self,
+        op: Op<'c>,
+        values: &[Val<'c>],
+        number: usize,
+        choices: &Choices<'_, 'c>,
+    ) -> bool {
+        let mut candidates: Vec<usize> = values
+            .iter()
+            .flat_map(|value| bases(*value))
+            .filter_map(|base| self.owner.get(&identity(base)).copied())
+            .filter(|at| self.groups.get(*at).is_some_and(|group| !group.sealed))
+            .collect();
+        // A product first: its epilogue costs no pass over memory. Then the latest.
+        candidates.sort_unstable_by_key(|at| (self.is_product(*at), *at));
+        candidates.dedup();
+        if let Some((at, group)) = self.merged(op, &candidates) {
+            self.place(at, at_number(group, number), op, number);
+            return true;
+        }
+        for at in candidates.into_iter().rev() {
+            let Some(mut trial) = self.groups.get(at).cloned() else {
+                continue;
+            };
+            let taken = trial
+                .reduced(op)
+                .is_none_or(|(product, columns)| (choices.reduces_blocks)(product, columns));
+            if taken && trial.join(op) {
+                self.place(at, at_number(trial, number), op, number);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Makes one group of several open ones that an operator reads, where the one of most elements can have the operators of all
+    /// and this one. None of them reads another: nothing outside reads what an open group forms.
+    fn merged(&mut self, op: Op<'c>, candidates: &[usize]) -> Option<(usize, Group<'c>)> {
+        let size = |at: &usize| {
+            let group = self.groups.get(*at)?;
+            matches!(group.root, Root::Tiles).then_some(group.total.known)
+        };
+        let sizes: Option<Vec<_>> = candidates.iter().map(size).collect();
+        let sizes = sizes.filter(|sizes| sizes.len() > 1)?;
+        let (_, into) = sizes.into_iter().zip(candidates.iter().copied()).max()?;
+        let mut trial = self.groups.get(into)?.clone();
+        for other in candidates.iter().filter(|at| **at != into) {
+            let other = self.groups.get(*other)?;
+            if !other.owned.iter().all(|op| trial.join(*op)) {
+                return None;
+            }
+            trial.apart.extend(other.apart.iter().cloned());
+        }
+        if !trial.join(op) {
+            return None;
+        }
+        for other in candidates.iter().filter(|at| **at != into) {
+            let owned = std::mem::take(&mut self.groups.get_mut(*other)?.owned);
+            for result in owned.into_iter().flat_map(results) {
+                self.owner.insert(identity(result), into);
+            }
+        }
+        Some((into, trial))
+    }
+
+    /// Loops whose points are elements of rows join the kernel of those, or open one that others may join.
+    fn pointwise(
+        &mut self,
+        op: Op<'c>,
+        nest: &Pointwise<'c>,
+        number: usize,
+        choices: &Choices<'_, 'c>,
+    ) {
+        let total = nest.inputs.first().copied().and_then(Size::of);
+        match total.filter(|_| nest.reads_few()) {
+            Some(total)
+                if self.join(op, &nest.inputs, number, choices) || self.open(op, total, number) => {
+            }
+            _ => self.nest(op, number),
+        }
+    }
+
+    /// Opens a group of tiles with an operator. False where it does not fit.
+    fn open(&mut self, op: Op<'c>, total: Size, number: usize) -> bool {
+        let mut group = self.tiles(total);
+        if !group.join(op) {
+            return false;
+        }
         group.apart = self.apart(op);
+        let group = at_number(group, number);
         self.add(group.clone());
         self.place(self.groups.len() - 1, group, op, number);
+        true
+    }
+
+    /// A group of tiles, without operators.
+    fn tiles(&self, total: Size) -> Group<'c> {
+        Group {
+            takes_loops: self.loops,
+            ..Group::new(Root::Tiles, total, None)
+        }
     }
 
     /// Why an operator that begins a group is apart from those that it reads.
@@ -161,11 +251,12 @@ impl<'c> Groups<'c> {
         for result in results(op) {
             self.owner.insert(identity(result), at);
         }
-        let inputs = group.inputs.clone();
+        let inputs = group.inputs.iter().map(|(value, _)| *value);
+        let read: Vec<_> = inputs.chain(group.tables.iter().copied()).collect();
         if let Some(slot) = self.groups.get_mut(at) {
             *slot = group;
         }
-        for (value, _) in inputs {
+        for value in read {
             self.provide(value, number);
         }
     }
@@ -300,7 +391,7 @@ impl<'c> Groups<'c> {
 
     /// A kernel for an operator that would be formed again, in front of operation `number`.
     fn lazy(&mut self, op: Op<'c>, value: Val<'c>, number: usize) {
-        let mut group = Size::of(value).map(|total| Group::new(Root::Tiles, total, None));
+        let mut group = Size::of(value).map(|total| self.tiles(total));
         let formed = group
             .as_mut()
             .is_some_and(|group| group.form(op, value, Kind::Full) == Some(true));
@@ -323,6 +414,25 @@ impl<'c> Groups<'c> {
         }
         group.position = (number, self.groups.len());
         self.add(group);
+    }
+}
+
+/// A group of tiles that nothing joined the loops of is a kernel of loops.
+fn by_itself(group: Group<'_>) -> Group<'_> {
+    match group.owned[..] {
+        [op] if matches!(group.root, Root::Tiles) && is_nest(op) => Group {
+            root: Root::Single(op),
+            ..group
+        },
+        _ => group,
+    }
+}
+
+/// A group whose launch goes before operation `number`.
+fn at_number<'c>(group: Group<'c>, number: usize) -> Group<'c> {
+    Group {
+        position: (number, usize::MAX),
+        ..group
     }
 }
 

@@ -77,7 +77,7 @@ pub(super) fn bases<'c>(value: Val<'c>) -> Vec<Val<'c>> {
     }
 }
 
-/// The scalars that a map's body, or a fill, reads from above.
+/// The scalars that a body, or a fill, reads from above.
 pub(super) fn captured<'c>(op: Op<'c>) -> Vec<Val<'c>> {
     let scalar = |value: &Val<'c>| TensorType::of_value(*value).is_none();
     if name(op) == ops::FILL {
@@ -98,7 +98,7 @@ pub(super) fn captured<'c>(op: Op<'c>) -> Vec<Val<'c>> {
     }
     let mut found = Vec::new();
     for operand in inner.into_iter().flat_map(operands) {
-        if !inside.contains(&identity(operand)) && !found.contains(&operand) {
+        if scalar(&operand) && !inside.contains(&identity(operand)) && !found.contains(&operand) {
             found.push(operand);
         }
     }

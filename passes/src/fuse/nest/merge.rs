@@ -19,7 +19,7 @@ pub(super) enum Datum {
 }
 
 impl Datum {
-    fn is_same(self, other: Self) -> bool {
+    pub(super) fn is_same(self, other: Self) -> bool {
         match (self, other) {
             (Self::Float(a), Self::Float(b)) => {
                 a.to_bits() == b.to_bits() || self.is_nan() && other.is_nan()
@@ -29,7 +29,7 @@ impl Datum {
         }
     }
 
-    fn is_nan(self) -> bool {
+    pub(super) fn is_nan(self) -> bool {
         matches!(self, Self::Float(value) if value.is_nan())
     }
 }
@@ -99,7 +99,7 @@ impl Body {
     }
 
     /// One turn of the loop: the states after it.
-    fn turn(&self, inputs: &[Datum], states: &[Datum], at: i64) -> Option<Vec<Datum>> {
+    pub(super) fn turn(&self, inputs: &[Datum], states: &[Datum], at: i64) -> Option<Vec<Datum>> {
         let mut values: Vec<_> = inputs.iter().chain(states).copied().collect();
         values.push(Datum::Int(at));
         for (apply, places) in &self.steps {
@@ -242,7 +242,7 @@ fn ways<'c>(read: &[Option<Type<'c>>], index: bool, states: &[Type<'c>]) -> Vec<
 }
 
 /// Elements that stand for all: what the first result starts from, numbers around zero, and a NaN; of several inputs fewer.
-fn elements(read: &[Option<Type<'_>>], start: Datum, several: bool) -> Vec<Vec<Datum>> {
+pub(super) fn elements(read: &[Option<Type<'_>>], start: Datum, several: bool) -> Vec<Vec<Datum>> {
     let of = |input: &Option<Type<'_>>| -> Vec<Datum> {
         let Some(input) = input else {
             return vec![Datum::Int(0)];
@@ -275,7 +275,7 @@ fn elements(read: &[Option<Type<'_>>], start: Datum, several: bool) -> Vec<Vec<D
 }
 
 /// All sequences of up to so many elements.
-fn sequences(elements: &[Vec<Datum>], longest: usize) -> Vec<Vec<&[Datum]>> {
+pub(super) fn sequences(elements: &[Vec<Datum>], longest: usize) -> Vec<Vec<&[Datum]>> {
     let mut all = vec![Vec::new()];
     let mut from = 0;
     for _ in 0..longest {
@@ -348,7 +348,7 @@ fn apply(op: Op<'_>) -> Option<Apply> {
 }
 
 /// `maximumf` or `minimumf`, of which `first` says whether the first number is it: NaN where there is one.
-fn extremum(a: f64, b: f64, first: bool) -> f64 {
+pub(super) fn extremum(a: f64, b: f64, first: bool) -> f64 {
     match (a.is_nan() || b.is_nan(), first) {
         (true, _) => f64::NAN,
         (_, true) => a,

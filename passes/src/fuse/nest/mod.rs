@@ -6,15 +6,21 @@
 //! extents, and `cf.assert` is gone.
 
 mod close;
+mod extremes;
+mod hoist;
 mod inline;
 mod loops;
 mod merge;
+mod pointwise;
 mod ranges;
 mod split;
 
 pub use inline::{inline_loops, is_inlined};
 pub use loops::{maps, parallel, reductions};
+pub use pointwise::{Pointwise, index_of_number};
 pub use split::split_long;
+
+pub use hoist::to_rows;
 
 use super::operators::splat;
 use super::reshape::extent_of;

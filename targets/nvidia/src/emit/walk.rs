@@ -5,9 +5,9 @@ use super::value::Bound;
 use crate::state::kernel::is_operator;
 use crate::state::rings::Side;
 use axe_dialect::ops;
-use axe_passes::ir::Op;
 use axe_passes::ir::value::{name, operands, results};
 use axe_passes::ir::walk::operations;
+use axe_passes::ir::{DYNAMIC, Int, Ints, Op};
 use axe_passes::{PassResult, speculation};
 use melior::ir::operation::OperationLike;
 use melior::ir::{BlockRef, ValueLike};
@@ -98,12 +98,22 @@ impl<'c> Emitter<'c> {
             return Err(self.error("expected storage"));
         };
         let memory = self.memory(source)?;
-        let index = index
-            .iter()
-            .map(|at| self.ints().cast(self.int(*at)?))
-            .collect::<PassResult<'c, Vec<_>>>()?;
+        let mut at = Vec::new();
+        for (dim, index) in index.iter().enumerate() {
+            let index = self.int(*index)?;
+            // The body of a map runs beyond the edge of its tensor as well, where an index may be anything.
+            let index = match memory.shape.get(dim) {
+                Some(&extent) if self.speculative && extent != DYNAMIC => {
+                    let wide = Ints::new(self.builder, 64);
+                    let most = Int::Known(extent.saturating_sub(1));
+                    wide.max(wide.min(wide.cast(index)?, most)?, Int::ZERO)?
+                }
+                _ => index,
+            };
+            at.push(self.ints().cast(index)?);
+        }
         let pad = self.zero(memory.element)?;
-        let value = super::schedules::load_at(self, &memory, &index, pad)?;
+        let value = super::schedules::load_at(self, &memory, &at, pad)?;
         self.bind(result, Bound::Scalar(value));
         Ok(())
     }

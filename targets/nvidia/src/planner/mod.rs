@@ -87,6 +87,7 @@ pub(crate) fn run<'c>(
 
 impl<'c> Kernels<'c> for Planner {
     fn prepare(&self, ops: &[Op<'c>]) -> PassResult<'c> {
+        let ops = nest::to_rows(ops, self.chip.multiprocessors)?;
         // Each of these erases operators of its own.
         let of = |wanted: fn(Op<'c>) -> bool| -> Vec<_> {
             ops.iter().copied().filter(|op| wanted(*op)).collect()
@@ -108,6 +109,10 @@ impl<'c> Kernels<'c> for Planner {
 
     fn takes(&self, attention: &Attention<'c>) -> Result<(), String> {
         attention::takes(attention, self.chip)
+    }
+
+    fn takes_loops(&self) -> bool {
+        true
     }
 
     fn explains(&self) -> bool {

@@ -188,6 +188,10 @@ impl<'c> RowKernel<'_, 'c> {
         let (fusion, builder) = (self.fusion, *builder);
         let shape = |kind| fusion.shape(self.columns, None, kind);
         let mut ins = Vec::new();
+        for table in &fusion.tables {
+            let shape = builder.tensor_of(*table)?.shape;
+            ins.push(frame.operand(builder, *table, &shape)?);
+        }
         for (value, kind) in &fusion.inputs {
             ins.push(frame.operand(builder, *value, &shape(*kind))?);
         }
