@@ -229,9 +229,41 @@ def most_with_numbers():
     return one(f"%x: {full}xf32>", f"tensor<{n}xi32>", ops, "%y#1"), [x], [x.argmax(1).astype(np.int32)]
 
 
+def variance(columns):
+    """torch-mlir's, of sums in f64: rows far from zero of which one element is another, infinite ones, NaN, and equal ones."""
+    x = normal(7, columns, dtype=np.float16)
+    x[1], x[1, 77] = 30_000, 30_016
+    x[2] += 500
+    x[3, 5], x[4, 9], x[5] = np.inf, np.nan, 3
+    x[6] = np.where(np.arange(columns) % 2, 60_000, 59_968)
+    whole, row, ones = f"tensor<7x{columns}x", "tensor<7xf64>", "(i, j) -> (i, j)"
+    text = filled("zero", 0.0, row) + f"%n = arith.constant {columns}.0 : f64\n%we = tensor.empty() : {whole}f32>\n%de = tensor.empty() : {whole}f64>\n%re = tensor.empty() : tensor<7xf32>\n"
+    convert = lambda to, name, frm, kind: f"%{name} = " + generic([ones] * 2, "pp", f"%{frm} : {whole}{kind}>", f"%{name}e : {whole}{to}>", f"^bb0(%v: {kind}, %o: {to}):\n%r = arith.extf %v : {kind} to {to}\nlinalg.yield %r : {to}", f"{whole}{to}>") + "\n"
+    text += convert("f32", "w", "x", "f16") + convert("f64", "d", "w", "f32")
+    add = "^bb0(%v: f64, %o: f64):\n%r = arith.addf %v, %o : f64\nlinalg.yield %r : f64"
+    text += "%s = " + generic([ones, "(i, j) -> (i)"], "pr", f"%d : {whole}f64>", f"%zero : {row}", add, row)
+    text += "\n%m = " + generic(["(i) -> (i)"] * 2, "p", f"%s : {row}", f"%zeroe : {row}", "^bb0(%v: f64, %o: f64):\n%r = arith.divf %v, %n : f64\nlinalg.yield %r : f64", row)
+    text += "\n%a = " + generic([ones, "(i, j) -> (i)", ones], "pp", f"%d, %m : {whole}f64>, {row}", f"%de : {whole}f64>", "^bb0(%v: f64, %c: f64, %o: f64):\n%r = arith.subf %v, %c : f64\nlinalg.yield %r : f64", f"{whole}f64>")
+    text += "\n%q = " + generic([ones] * 3, "pp", f"%a, %a : {whole}f64>, {whole}f64>", f"%de : {whole}f64>", "^bb0(%v: f64, %c: f64, %o: f64):\n%r = arith.mulf %v, %c : f64\nlinalg.yield %r : f64", f"{whole}f64>")
+    text += "\n%t = " + generic([ones, "(i, j) -> (i)"], "pr", f"%q : {whole}f64>", f"%zero : {row}", add, row)
+    text += "\n%y = " + generic(["(i) -> (i)"] * 2, "p", f"%t : {row}", "%re : tensor<7xf32>", "^bb0(%v: f64, %o: f32):\n%u = arith.divf %v, %n : f64\n%r = arith.truncf %u : f64 to f32\nlinalg.yield %r : f32", "tensor<7xf32>")
+    with np.errstate(invalid="ignore"):
+        want = x.astype(np.float64).var(1).astype(np.float32)
+    return one(f"%x: {whole}f16>", "tensor<7xf32>", text, "%y"), [x], [want]
+
+
+def variance_in_registers():
+    return variance(4096)
+
+
+def variance_in_shared_memory():
+    return variance(20_000)
+
+
 loops.CASES = [
     loss, loss_mean, loss_in_shared_memory, loss_of_a_cluster, loss_or_nan, gradient, masked_softmax,
     most_of_halves, most_in_shared_memory, least_of_integers, last_of_equals, most_with_numbers,
+    variance_in_registers, variance_in_shared_memory,
 ]
 
 if __name__ == "__main__":

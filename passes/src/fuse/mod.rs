@@ -8,6 +8,7 @@
 //! * [`fold`]: what is summed up over a streamed dimension, and how parts of it are merged;
 //! * [`nest`]: what no operator says, as loops;
 //! * [`registers`], [`arguments`], [`evaluate`]: the operators of a group on one tile;
+//! * [`wide_sums`]: variances in f64 of 16-bit floats, in f32;
 //! * [`frame`], [`reshape`], [`function`]: the function around the kernels.
 //!
 //! Nothing here knows a target: a target's planner gives each group its kernel, in a closure of [`function::plan`].
@@ -27,3 +28,4 @@ pub mod operators;
 pub mod registers;
 pub mod reshape;
 pub mod space;
+pub mod wide_sums;
