@@ -3,23 +3,23 @@
 // RUN: axe-opt %s --axe-plan-kernels="target=trn1 explain" -o /dev/null 2>&1 | FileCheck %s --check-prefix=TRN
 // RUN: axe-opt %s --axe-plan-kernels="target=sm_90a" --remarks-filter="axe-plan" -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 
-// A product's tiles hold no whole rows; what follows the reduction's operand is apart because the reduction reads it.
+// A product's tiles hold no whole rows, nor whole blocks of these; what follows the reduction's operand is apart because the reduction reads it.
 // CHECK: plan loc({{.*}}:[[#@LINE+13]]:{{.*}}): 'axe.reduce' is a kernel apart from 'axe.map' at loc({{.*}}): the tiles of a product hold no whole rows to reduce
 // CHECK: plan loc({{.*}}): 'axe.cast' is a kernel apart from 'axe.map' at loc({{.*}}): 'axe.reduce' at loc({{.*}}) reads what that one stores
 // CHECK: plan loc({{.*}}): 'axe.gemm' is a kernel apart from 'axe.cast' at loc({{.*}}): a product reads its operands from memory
 // CHECK-NOT: 'axe.map' is a kernel apart
 // TRN: 'axe.reduce' is a kernel apart from 'axe.map' at loc({{.*}}): the tiles of a product hold no whole rows to reduce
 // REMARK: {{.*}}'axe.reduce' is a kernel apart from 'axe.map'
-func.func @products(%a: tensor<256x64xf16>, %b: tensor<64x128xf16>, %c: tensor<128x96xf16>) -> (tensor<256xf32>, tensor<256x96xf32>) {
-  %p = axe.gemm %a, %b : tensor<256x64xf16>, tensor<64x128xf16> -> tensor<256x128xf32>
-  %m = axe.map ins(%p : tensor<256x128xf32>) -> tensor<256x128xf32> {
+func.func @products(%a: tensor<256x64xf16>, %b: tensor<64x120xf16>, %c: tensor<120x96xf16>) -> (tensor<256xf32>, tensor<256x96xf32>) {
+  %p = axe.gemm %a, %b : tensor<256x64xf16>, tensor<64x120xf16> -> tensor<256x120xf32>
+  %m = axe.map ins(%p : tensor<256x120xf32>) -> tensor<256x120xf32> {
   ^bb0(%x: f32):
     %y = arith.mulf %x, %x : f32
     axe.yield %y : f32
   }
-  %s = axe.reduce <add> %m dims [1] : tensor<256x128xf32> -> tensor<256xf32>
-  %h = axe.cast %m : tensor<256x128xf32> -> tensor<256x128xf16>
-  %q = axe.gemm %h, %c : tensor<256x128xf16>, tensor<128x96xf16> -> tensor<256x96xf32>
+  %s = axe.reduce <add> %m dims [1] : tensor<256x120xf32> -> tensor<256xf32>
+  %h = axe.cast %m : tensor<256x120xf32> -> tensor<256x120xf16>
+  %q = axe.gemm %h, %c : tensor<256x120xf16>, tensor<120x96xf16> -> tensor<256x96xf32>
   %e = axe.map ins(%q : tensor<256x96xf32>) -> tensor<256x96xf32> {
   ^bb0(%x: f32):
     %y = math.exp %x : f32
