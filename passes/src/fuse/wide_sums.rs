@@ -20,9 +20,9 @@ use crate::ir::value::{
 };
 use crate::ir::{Builder, DYNAMIC, Op, TensorType, Val, attribute, types, walk};
 use axe_dialect::{Combiner, ops};
+use melior::ir::Type;
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::IntegerType;
-use melior::ir::Type;
 use std::collections::HashMap;
 
 /// Operations that are followed from a sum to where it is rounded.

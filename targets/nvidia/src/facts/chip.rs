@@ -15,6 +15,10 @@ pub const MOST_BLOCKS: i64 = 65_535;
 pub const MOST_CLUSTER: i64 = 8;
 /// Bytes of the widest access of a thread (PTX ISA, "Vectors as Operands": `.v4.b32`).
 pub const ACCESS_BYTES: i64 = 16;
+/// Bytes of a bank of shared memory (CUDA C++ Programming Guide, "Shared Memory" of each compute capability).
+pub const BANK_BYTES: i64 = 4;
+/// Bytes that all 32 banks of shared memory serve at a time (the same section).
+pub const BANKS_BYTES: i64 = 32 * BANK_BYTES;
 /// Bytes of a line of L2, by which boxes of a tensor map are read.
 pub const LINE_BYTES: i64 = 128;
 

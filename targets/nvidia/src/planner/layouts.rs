@@ -1,11 +1,9 @@
 //! The layouts of planned kernels, built from the facts' fragments by the algebra.
 
-use crate::facts::chip::ACCESS_BYTES;
+use crate::facts::chip::{ACCESS_BYTES, BANKS_BYTES};
 use crate::facts::matrix::Mma;
 use axe_layout::{Axis, Error, Iter, Layout, Result, Swizzle};
 
-/// Bytes of the 32 banks of shared memory.
-const BANK_BYTES: i64 = 128;
 /// Bytes of a row of a swizzled tile at most: the span of the widest swizzle (PTX ISA 9.7.15.5.1, "Shared Memory
 /// Matrix Layout").
 pub(super) const ROW_BYTES: i64 = 128;
@@ -167,7 +165,7 @@ pub fn shared_box([rows, columns]: [i64; 2], of: [i64; 2], element_bytes: i64) -
 fn swizzle(rows: i64, columns: i64, element_bytes: i64) -> Option<Swizzle> {
     let log = |value: i64| (value > 0 && value & (value - 1) == 0).then(|| value.trailing_zeros());
     let (base, row) = (log(ACCESS_BYTES / element_bytes.max(1))?, log(columns)?);
-    let banks = log(BANK_BYTES / element_bytes)?;
+    let banks = log(BANKS_BYTES / element_bytes)?;
     let bits = row.min(banks).checked_sub(base).filter(|bits| *bits > 0)?;
     let period = 1i64 << row.max(banks).checked_add(bits)?;
     // The copies of a ring must start at multiples of the period.
@@ -255,7 +253,7 @@ mod tests {
         let mut banks: Vec<_> = indices
             .map(|x| {
                 let m = layout.points(x).unwrap()[0].get(Axis::M);
-                m * bytes % BANK_BYTES / ACCESS_BYTES
+                m * bytes % BANKS_BYTES / ACCESS_BYTES
             })
             .collect();
         banks.sort_unstable();

@@ -3,6 +3,7 @@
 mod plan;
 
 use super::{Single, dynamic_leading};
+use crate::facts::chip::BANK_BYTES;
 use crate::planner::columns::Columns;
 use crate::planner::layouts::layout;
 use crate::planner::row_tile::RowTile;
@@ -18,9 +19,6 @@ use melior::ir::Type;
 use plan::SQUARE;
 
 pub(super) use plan::Permutation;
-
-/// Bytes of a bank of shared memory.
-const BANK: i64 = 4;
 
 impl<'c> Single<'c> {
     /// Permutes dimensions: tiles of the two dimensions that are innermost before and after go through shared
@@ -142,7 +140,7 @@ impl Permutation {
         let written = view(&self.at_source(&self.boxes), &self.at_source(&self.strides))?;
         code.store(piece, written)?;
         code.barrier()?;
-        let layouts = words(self.tile, BANK / element_bytes(element)).map_err(failed)?;
+        let layouts = words(self.tile, BANK_BYTES / element_bytes(element)).map_err(failed)?;
         let [words, vectors] = layouts.map(|layout| code.fragment(&self.boxes, element, &layout));
         let loaded = code.load(view(&self.boxes, &self.strides)?, words?)?;
         code.load(loaded, vectors?)
