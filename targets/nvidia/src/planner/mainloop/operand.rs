@@ -34,6 +34,19 @@ pub(in crate::planner) fn swizzled(
     while columns % width != 0 {
         width /= 2;
     }
+    in_pieces(stages, [rows, columns], width, bytes)
+}
+
+/// The same in pieces of so many columns, of 32, 64 or 128 bytes.
+///
+/// # Errors
+/// When it has no layout.
+pub(in crate::planner) fn in_pieces(
+    stages: Option<i64>,
+    [rows, columns]: [i64; 2],
+    width: i64,
+    bytes: i64,
+) -> axe_layout::Result<Layout> {
     let iter = |extent, stride| Iter::new(extent, stride, Axis::M);
     let mut iters: Vec<_> = stages
         .map(|stages| iter(stages, rows * columns))

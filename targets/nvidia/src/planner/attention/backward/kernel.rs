@@ -14,7 +14,7 @@ use super::rows::scaled;
 use super::runs::{Run, runs};
 use super::{Config, Problem, Tensors, of_matrices, of_rows};
 use crate::planner::layouts::layout;
-use crate::planner::mainloop::operand::swizzled;
+use crate::planner::mainloop::operand::{in_pieces, swizzled};
 use crate::planner::problem::count;
 use axe_dialect::{Level, RasterOrder};
 use axe_layout::Layout;
@@ -44,7 +44,7 @@ const STORED: i64 = CONSUMERS * 2 * 64 * 128;
 
 /// Bytes of shared memory: keys and values, rings of queries and of gradients, and dS^T.
 pub(super) const fn shared_bytes(problem: &Problem, config: Config) -> i64 {
-    let width = problem.depth + problem.columns;
+    let width = problem.padded_depth() + problem.columns;
     let stage = ROWS * width * BYTES + KEYS * ROWS * BYTES + 2 * ROWS * SUM_BYTES;
     KEYS * width * BYTES + config.stages * stage + STORED + 1024
 }
@@ -148,14 +148,15 @@ pub(super) fn emit<'c>(
 ) -> PassResult<'c> {
     let code = kernel.code;
     let (element, stages) = (backward.forward.element, config.stages);
-    let Problem { depth, columns, .. } = *problem;
+    let (depth, columns) = (problem.padded_depth(), problem.columns);
     let failed = |error| layout_error(code.builder.location, error);
     let by_keys = |columns| {
         let layout = accumulators(columns).map_err(failed)?;
         registers(code, [KEYS, columns], layout)
     };
-    let block = |shape| {
-        let layout = swizzled(None, shape, BYTES).map_err(failed)?;
+    let block = |columns, width| {
+        let shape = [KEYS, columns];
+        let layout = in_pieces(None, shape, width, BYTES).map_err(failed)?;
         code.alloc(&shape, element, &layout)
     };
     let shape = [KEYS, ROWS];
@@ -169,8 +170,8 @@ pub(super) fn emit<'c>(
         of_keys: by_keys(depth)?,
         of_values: by_keys(columns)?,
         of_queries: registers(code, [ROWS, depth], beside(depth).map_err(failed)?)?,
-        keys: block([KEYS, depth])?,
-        values: block([KEYS, columns])?,
+        keys: block(depth, span(depth, depth / CONSUMERS))?,
+        values: block(columns, span(columns, columns))?,
         owned: code.pipeline(1)?,
         queries: Rows::new(code, stages, depth, element)?,
         gradients: Rows::new(code, stages, columns, element)?,
@@ -180,6 +181,16 @@ pub(super) fn emit<'c>(
         f32: code.builder.r#type(|context| Type::float32(context)),
     };
     parts.run(code)
+}
+
+/// The most columns of a swizzle's span, 128 bytes or a half or a quarter of them, whose whole numbers are a block's columns, and of
+/// which a consumer's part is a whole number too, or lies in one.
+const fn span(columns: i64, part: i64) -> i64 {
+    let mut width = 128 / BYTES;
+    while columns % width != 0 || part % width != 0 && width % part != 0 {
+        width /= 2;
+    }
+    width
 }
 
 /// The accumulators of `wgmma` over the consumers, 64 rows each (PTX ISA 9.7.15.5.1.1, "Register Fragments").
@@ -299,7 +310,7 @@ impl<'c> Parts<'_, 'c> {
         let (first, end) = runs.first().zip(runs.last()).ok_or_else(lost)?;
         let (first, end) = (first.first, end.end);
         let (slot, _) = code.acquire(self.owned)?;
-        let Problem { depth, columns, .. } = *self.problem;
+        let (depth, columns) = (self.problem.padded_depth(), self.problem.columns);
         let blocks = [
             (&views.keys, self.keys, depth),
             (&views.values, self.values, columns),
@@ -525,5 +536,21 @@ impl<'c> Parts<'_, 'c> {
             }
             Ok(value)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::span;
+
+    #[test]
+    fn parts_of_columns_are_whole_spans_or_lie_in_one() {
+        let expected = [(32, 32), (64, 64), (96, 16), (128, 64)];
+        for (columns, width) in expected {
+            assert_eq!(span(columns, columns / 2), width, "{columns}");
+        }
+        for (columns, width) in [(16, 16), (48, 16), (96, 32), (112, 16), (128, 64)] {
+            assert_eq!(span(columns, columns), width, "{columns}");
+        }
     }
 }

@@ -33,9 +33,9 @@ use launches::Between;
 use std::fmt;
 use std::rc::Rc;
 
-/// Columns of queries, keys and values that registers hold as sums, and whose halves `wgmma` takes for dQ: two warpgroups share
-/// its columns, in whole spans of the swizzle that its operand has.
-const COLUMNS: [i64; 3] = [32, 64, 128];
+/// Columns of queries, keys and values come in steps of `wgmma`'s depth, up to as many as registers hold as sums of dK and dV.
+const STEP: i64 = 16;
+const MOST_COLUMNS: i64 = 128;
 /// What rows of one value are padded to, so that a tensor map takes them: 16 bytes.
 const PADDED: i64 = 4;
 /// CTAs that read the same queries at a time, so that memory need not bring them for each. Measured: causal, 32 problems of 8192 places
@@ -97,6 +97,12 @@ impl Problem {
             depth: self.depth,
             by_problem: !self.masked || heads.saturating_mul(SHARED) > chip.multiprocessors,
         }
+    }
+
+    /// Columns of queries and keys in shared memory and of their gradients in registers: both consumers form half of those of dQ, in
+    /// steps of `wgmma`'s depth. What is behind the last one is 0.
+    const fn padded_depth(&self) -> i64 {
+        count(self.depth, 2 * STEP) * 2 * STEP
     }
 
     /// Tiles: blocks of keys of each head of keys and values.
@@ -245,9 +251,9 @@ pub(in crate::planner) fn takes(backward: &Backward<'_>, chip: &Chip) -> Result<
         ("what scores are summed over", own.depth),
         ("the values' columns", own.extents.columns),
     ] {
-        if !COLUMNS.contains(&columns) {
+        if columns % STEP != 0 || !(STEP..=MOST_COLUMNS).contains(&columns) {
             return Err(format!(
-                "expected {what} to be 32, 64 or 128, got {columns}"
+                "expected {what} in multiples of {STEP} up to {MOST_COLUMNS}, got {columns}"
             ));
         }
     }
@@ -365,7 +371,7 @@ impl Family for Gradients {
             return f64::INFINITY;
         };
         let blocks = problem.group as f64 * count(problem.rows, ROWS) as f64;
-        let products = (3 * problem.depth + 2 * problem.columns) as f64;
+        let products = (3 * problem.padded_depth() + 2 * problem.columns) as f64;
         let block = products * (KEYS * ROWS) as f64 / rates.products;
         let rounds = count(problem.tiles(), chip.multiprocessors) as f64;
         rounds * blocks * block + chip.mma.overhead

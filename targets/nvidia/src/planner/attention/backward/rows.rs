@@ -55,9 +55,12 @@ struct Own<'c> {
 impl Rows {
     pub(super) fn new(problem: &Problem) -> Self {
         let widest = problem.depth.max(problem.columns);
+        let of_vectors = THREADS * VECTOR * VECTORS / widest;
+        // Whole turns of the threads over the rows of each tensor.
+        let [depth, columns] = [problem.depth, problem.columns].map(across);
         Self {
             problem: *problem,
-            rows: THREADS * VECTOR / widest * VECTORS,
+            rows: (1 << of_vectors.ilog2()).max(depth).max(columns),
         }
     }
 
@@ -68,13 +71,13 @@ impl Rows {
     }
 
     fn registers<'c>(self, code: Code<'c>, columns: i64) -> PassResult<'c, Registers> {
-        let along = columns / VECTOR;
+        let across = across(columns);
         let tile = RowTile {
             rows: self.rows,
             columns,
-            along,
+            along: THREADS / across,
             vector: VECTOR,
-            across: THREADS / along,
+            across,
         };
         let layout = tile.layout();
         let layout = layout.map_err(|error| layout_error(code.builder.location, error))?;
@@ -210,6 +213,12 @@ impl Rows {
         let to = strides.view(code, to)?;
         code.store(narrow, to.boxed(code, own.batch, own.at, tile.shape)?)
     }
+}
+
+/// Rows that the threads have at a time: as many threads as a power of two share one.
+const fn across(columns: i64) -> i64 {
+    let vectors = columns / VECTOR;
+    THREADS / (1 << vectors.trailing_zeros())
 }
 
 /// `factor * value + offset` of a register tensor of f32.
