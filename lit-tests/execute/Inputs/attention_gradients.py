@@ -23,6 +23,7 @@ options.add_argument("--base", choices=["e", "two"], default="e", help="the base
 options.add_argument("--products", choices=["weights", "result"], default="weights", help="rowsum(P dP), or rowsum(dO O)")
 options.add_argument("--again", action="store_true", help="weights of the gradients are formed again, of logarithms of sums")
 options.add_argument("--step", action="store_true", help="the result's gradient is the result less an argument: a training step")
+options.add_argument("--text", action="store_true", help="the program alone, without data")
 a = options.parse_args()
 given = set(filter(None, a.given.split(",")))
 log2e = 1.4426950408889634
@@ -264,6 +265,8 @@ text = f"""func.func @main({header}) -> ({", ".join(x.type for x in results)}) {
 """
 a.folder.mkdir(exist_ok=True)
 (a.folder / "graph.mlir").write_text(text)
+if a.text:
+    raise SystemExit
 
 random = np.random.default_rng(7)
 

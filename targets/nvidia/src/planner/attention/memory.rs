@@ -1,7 +1,7 @@
 //! Tensors of attention in memory: views by their strides, one dimension for each digit of the batch, and boxes of rows or keys.
 
 use super::config::BYTES;
-use crate::planner::mainloop::operand::swizzled;
+use crate::planner::mainloop::operand::{in_pieces, widest};
 use axe_dialect::element_type;
 use axe_layout::Layout;
 use axe_passes::PassResult;
@@ -329,6 +329,8 @@ pub(super) struct Ring<'c> {
     pub pipeline: Val<'c>,
     /// The shape of a block.
     pub shape: [i64; 2],
+    /// Columns of a piece of it.
+    width: i64,
 }
 
 impl<'c> Ring<'c> {
@@ -339,15 +341,26 @@ impl<'c> Ring<'c> {
         shape: [i64; 2],
         element: Type<'c>,
     ) -> PassResult<'c, Self> {
+        Self::in_pieces(code, stages, (shape, widest(shape[1], BYTES)), element)
+    }
+
+    /// The same in pieces of so many columns, which are the spans of their swizzle.
+    pub(super) fn in_pieces(
+        code: Code<'c>,
+        stages: i64,
+        (shape, width): ([i64; 2], i64),
+        element: Type<'c>,
+    ) -> PassResult<'c, Self> {
         let failed = |error| layout_error(code.builder.location, error);
-        let all = swizzled(Some(stages), shape, BYTES).map_err(failed)?;
-        let one = swizzled(None, shape, BYTES).map_err(failed)?;
+        let all = in_pieces(Some(stages), shape, width, BYTES).map_err(failed)?;
+        let one = in_pieces(None, shape, width, BYTES).map_err(failed)?;
         Ok(Self {
             stages,
             storage: code.alloc(&[stages, shape[0], shape[1]], element, &all)?,
             stage: code.memref(&shape, element, &one, Some("shared"))?,
             pipeline: code.pipeline(stages)?,
             shape,
+            width,
         })
     }
 
@@ -360,7 +373,7 @@ impl<'c> Ring<'c> {
         rows: i64,
     ) -> PassResult<'c, Val<'c>> {
         let failed = |error| layout_error(code.builder.location, error);
-        let whole = swizzled(None, self.shape, BYTES).map_err(failed)?;
+        let whole = in_pieces(None, self.shape, self.width, BYTES).map_err(failed)?;
         let swizzle = whole.swizzle();
         let part = whole.with_swizzle(None);
         let part = part.slice(&self.shape, &[0..rows, 0..self.shape[1]]);

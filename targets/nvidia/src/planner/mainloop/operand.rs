@@ -30,11 +30,16 @@ pub(in crate::planner) fn swizzled(
     [rows, columns]: [i64; 2],
     bytes: i64,
 ) -> axe_layout::Result<Layout> {
+    in_pieces(stages, [rows, columns], widest(columns, bytes), bytes)
+}
+
+/// The most columns of a piece of 128, 64 or 32 bytes that divide all of them.
+pub(in crate::planner) const fn widest(columns: i64, bytes: i64) -> i64 {
     let mut width = ROW_BYTES / bytes;
     while columns % width != 0 {
         width /= 2;
     }
-    in_pieces(stages, [rows, columns], width, bytes)
+    width
 }
 
 /// The same in pieces of so many columns, of 32, 64 or 128 bytes.

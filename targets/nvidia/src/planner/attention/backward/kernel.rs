@@ -8,11 +8,13 @@
 //! * `dV += P^T dO`, `dK += dS^T Q`, in registers from the first block of queries to the last;
 //! * `dQ += dS K`, of the dS^T of both warpgroups, through shared memory; blocks of keys add it up in global memory.
 
+use super::super::config::BYTES;
 use super::super::memory::{Ring, View};
 use super::super::score::{compare, i32_of, place};
+use super::config::{CONSUMERS, Config, Problem, ROWS, Split};
 use super::rows::scaled;
 use super::runs::{Run, runs};
-use super::{Config, Problem, Tensors, of_matrices, of_rows};
+use super::{Tensors, of_matrices, of_rows};
 use crate::planner::layouts::layout;
 use crate::planner::mainloop::operand::{in_pieces, swizzled};
 use crate::planner::problem::count;
@@ -27,27 +29,8 @@ use axe_passes::ir::Val;
 use melior::ir::{Type, ValueLike};
 use std::f64::consts::LOG2_E;
 
-/// Keys of a block, 64 a consumer.
-pub(super) const KEYS: i64 = 64 * CONSUMERS;
-/// Queries of a block: as many as leave the consumers registers for the sums of dK and dV.
-pub(super) const ROWS: i64 = 64;
-/// Threads of a CTA: a warpgroup of a producer, and the consumers.
-pub(super) const THREADS: i64 = 128 * (1 + CONSUMERS);
-pub(super) const CONSUMERS: i64 = 2;
 /// Registers of a thread of the producer's warpgroup, and of a consumer: 64 Ki in all.
 const REGISTERS: [i64; 2] = [24, 240];
-/// Bytes of an element of an operand, and of a sum.
-const BYTES: i64 = 2;
-const SUM_BYTES: i64 = 4;
-/// Subtiles through which dQ leaves: two for each consumer, of 64 rows of 128 bytes.
-const STORED: i64 = CONSUMERS * 2 * 64 * 128;
-
-/// Bytes of shared memory: keys and values, rings of queries and of gradients, and dS^T.
-pub(super) const fn shared_bytes(problem: &Problem, config: Config) -> i64 {
-    let width = problem.padded_depth() + problem.columns;
-    let stage = ROWS * width * BYTES + KEYS * ROWS * BYTES + 2 * ROWS * SUM_BYTES;
-    KEYS * width * BYTES + config.stages * stage + STORED + 1024
-}
 
 /// A ring of blocks of rows, with a value of each row beside them.
 struct Rows<'c> {
@@ -57,13 +40,19 @@ struct Rows<'c> {
 }
 
 impl<'c> Rows<'c> {
-    fn new(code: Code<'c>, stages: i64, columns: i64, element: Type<'c>) -> PassResult<'c, Self> {
+    /// A ring of so many stages, of these columns in pieces of some.
+    fn new(
+        code: Code<'c>,
+        stages: i64,
+        [columns, span]: [i64; 2],
+        element: Type<'c>,
+    ) -> PassResult<'c, Self> {
         let f32 = code.builder.r#type(|context| Type::float32(context));
         let failed = |error| layout_error(code.builder.location, error);
         let all = Layout::strided(&[stages, ROWS], &[ROWS, 1]).map_err(failed)?;
         let one = Layout::strided(&[ROWS], &[1]).map_err(failed)?;
         Ok(Self {
-            ring: Ring::new(code, stages, [ROWS, columns], element)?,
+            ring: Ring::in_pieces(code, stages, ([ROWS, columns], span), element)?,
             values: code.alloc(&[stages, ROWS], f32, &all)?,
             stage: code.memref(&[ROWS], f32, &one, Some("shared"))?,
         })
@@ -110,7 +99,9 @@ struct Parts<'a, 'c> {
     queries: Rows<'c>,
     gradients: Rows<'c>,
     /// dS^T, as many places as queries have stages: one barrier a block is then enough.
-    weights: Val<'c>,
+    of_scores: Val<'c>,
+    /// P^T beside it, where consumers share columns.
+    weights: Option<Val<'c>>,
     weight: Type<'c>,
     views: Views<'c>,
     f32: Type<'c>,
@@ -147,19 +138,28 @@ pub(super) fn emit<'c>(
     (problem, config): (&Problem, Config),
 ) -> PassResult<'c> {
     let code = kernel.code;
-    let (element, stages) = (backward.forward.element, config.stages);
-    let (depth, columns) = (problem.padded_depth(), problem.columns);
+    let (element, stages, keys) = (backward.forward.element, config.stages, config.keys());
+    let [depth, columns] = config.padded(problem);
     let failed = |error| layout_error(code.builder.location, error);
     let by_keys = |columns| {
-        let layout = accumulators(columns).map_err(failed)?;
-        registers(code, [KEYS, columns], layout)
+        let layout = match config.split {
+            Split::Keys => accumulators(columns),
+            Split::Columns => beside(columns),
+        };
+        registers(code, [keys, columns], layout.map_err(failed)?)
     };
+    // What consumers have of the columns of queries, values and their gradients.
+    let part = |columns| match config.split {
+        Split::Keys => columns,
+        Split::Columns => columns / CONSUMERS,
+    };
+    let whole = |columns| [columns, span(columns, part(columns))];
     let block = |columns, width| {
-        let shape = [KEYS, columns];
+        let shape = [keys, columns];
         let layout = in_pieces(None, shape, width, BYTES).map_err(failed)?;
         code.alloc(&shape, element, &layout)
     };
-    let shape = [KEYS, ROWS];
+    let shape = [keys, ROWS];
     let all = swizzled(Some(stages), shape, BYTES).map_err(failed)?;
     let one = swizzled(None, shape, BYTES).map_err(failed)?;
     let parts = Parts {
@@ -171,11 +171,15 @@ pub(super) fn emit<'c>(
         of_values: by_keys(columns)?,
         of_queries: registers(code, [ROWS, depth], beside(depth).map_err(failed)?)?,
         keys: block(depth, span(depth, depth / CONSUMERS))?,
-        values: block(columns, span(columns, columns))?,
+        values: block(columns, span(columns, part(columns)))?,
         owned: code.pipeline(1)?,
-        queries: Rows::new(code, stages, depth, element)?,
-        gradients: Rows::new(code, stages, columns, element)?,
-        weights: code.alloc(&[stages, KEYS, ROWS], element, &all)?,
+        queries: Rows::new(code, stages, whole(depth), element)?,
+        gradients: Rows::new(code, config.gradient_stages, whole(columns), element)?,
+        of_scores: code.alloc(&[stages, keys, ROWS], element, &all)?,
+        weights: match config.split {
+            Split::Keys => None,
+            Split::Columns => Some(code.alloc(&[stages, keys, ROWS], element, &all)?),
+        },
         weight: code.memref(&shape, element, &one, Some("shared"))?,
         views: views(kernel, tensors, problem)?,
         f32: code.builder.r#type(|context| Type::float32(context)),
@@ -279,7 +283,10 @@ impl<'c> Parts<'_, 'c> {
         let Problem {
             batch, keys, group, ..
         } = *self.problem;
-        let counts = [code.index(batch / group)?, code.index(count(keys, KEYS))?];
+        let counts = [
+            code.index(batch / group)?,
+            code.index(count(keys, self.config.keys()))?,
+        ];
         let order = match self.config.by_problem {
             true => RasterOrder::Rows,
             false => RasterOrder::Columns,
@@ -290,7 +297,7 @@ impl<'c> Parts<'_, 'c> {
             };
             let tile = Tile {
                 batch: code.times(number, group)?,
-                key: code.times(tile, KEYS)?,
+                key: code.times(tile, self.config.keys())?,
             };
             body(code, tile)
         })
@@ -298,7 +305,8 @@ impl<'c> Parts<'_, 'c> {
 
     fn runs(&self, code: Code<'c>, tile: Tile<'c>) -> PassResult<'c, Vec<Run<'c>>> {
         let blocks = count(self.problem.rows, ROWS);
-        runs(code, &self.backward.forward.visible, tile.key, blocks)
+        let keys = (tile.key, self.config.keys());
+        runs(code, &self.backward.forward.visible, keys, blocks)
     }
 
     /// Brings the keys and values of a tile, then queries and gradients of each problem that has them, block by block.
@@ -310,13 +318,14 @@ impl<'c> Parts<'_, 'c> {
         let (first, end) = runs.first().zip(runs.last()).ok_or_else(lost)?;
         let (first, end) = (first.first, end.end);
         let (slot, _) = code.acquire(self.owned)?;
-        let (depth, columns) = (self.problem.padded_depth(), self.problem.columns);
+        let [depth, columns] = self.config.padded(self.problem);
+        let keys = self.config.keys();
         let blocks = [
             (&views.keys, self.keys, depth),
             (&views.values, self.values, columns),
         ];
         for (view, to, columns) in blocks {
-            let from = view.boxed(code, tile.batch, [tile.key, zero], [KEYS, columns])?;
+            let from = view.boxed(code, tile.batch, [tile.key, zero], [keys, columns])?;
             code.copy_signal(from, to, slot, false)?;
         }
         code.commit_slot(self.owned, slot)?;
@@ -427,12 +436,25 @@ impl<'c> Parts<'_, 'c> {
         let (weights, of_scores) = (code.cast(weights, narrow)?, code.cast(of_scores, narrow)?);
 
         let sums = of_values.r#type();
-        let issued_values =
-            code.gemm_async([weights, gradient], Some(of_values), sums, [false; 2])?;
         let zero = code.index(0)?;
-        let shared = code.slice(self.weights, &[at, zero, zero], self.weight)?;
-        code.store(of_scores, shared)?;
-        code.barrier_async()?;
+        let place = |all| code.slice(all, &[at, zero, zero], self.weight);
+        let shared = place(self.of_scores)?;
+        let dv = |weights| code.gemm_async([weights, gradient], Some(of_values), sums, [false; 2]);
+        let (issued_values, of_scores) = match self.weights {
+            None => {
+                let issued = dv(weights)?;
+                code.store(of_scores, shared)?;
+                code.barrier_async()?;
+                (issued, of_scores)
+            }
+            Some(all) => {
+                let own = place(all)?;
+                code.store(weights, own)?;
+                code.store(of_scores, shared)?;
+                code.barrier_async()?;
+                (dv(own)?, shared)
+            }
+        };
         let sums = self.of_queries.r#type(code, Kind::Full, self.f32)?;
         let issued_queries = code.gemm_async([shared, self.keys], None, sums, [true, false])?;
         let of_values = code.wait_products(issued_values, 1)?;
@@ -492,7 +514,7 @@ impl<'c> Parts<'_, 'c> {
         let Problem { rows, keys, .. } = *self.problem;
         let visible = &self.backward.forward.visible;
         let last = visible.all(rows - 1, 1, i64::MAX)[1];
-        let ends = keys % KEYS != 0 && last > keys;
+        let ends = keys % self.config.keys() != 0 && last > keys;
         if !masked && !ends {
             return Ok(weights);
         }

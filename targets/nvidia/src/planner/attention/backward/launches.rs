@@ -1,10 +1,11 @@
 //! The launches of the four kernels, and the tensors between them.
 
-use super::super::config;
+use super::super::config::configure;
 use super::super::sums;
 use super::super::{Attentions, Operators as Forward, Taken, taken};
+use super::config::{Config, Problem, THREADS};
 use super::rows::{Before, Rows};
-use super::{Config, Operators, Problem, kernel, padded};
+use super::{Operators, kernel, padded};
 use crate::planner::family::{Family, Launch};
 use crate::planner::knobs::Plan;
 use axe_passes::build::{Kernel, layout_error};
@@ -127,7 +128,7 @@ impl<'c> Operators<'c> {
             tensors,
             problem,
         } = taken(&attention, &Plan::default(), launch.chip).map_err(failed)?;
-        let config = config::configure(&problem, &Plan::default(), launch.chip).map_err(failed)?;
+        let config = configure(&problem, &Plan::default(), launch.chip).map_err(failed)?;
         let forward = Forward {
             attention: Rc::new(attention),
             packed,
@@ -210,7 +211,7 @@ impl<'c> Operators<'c> {
             filled(launch, to_keys.read.tensor)?,
             filled(launch, to_values.read.tensor)?,
         ];
-        let grid = (kernel::THREADS, self.problem.tiles());
+        let grid = (THREADS, config.tiles(&self.problem));
         let of = (&self.problem, config);
         add(launch, "gradients", grid, (&ins, &outs), |own| {
             kernel::emit(own, &self.backward, &self.tensors, of)

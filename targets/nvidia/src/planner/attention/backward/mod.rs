@@ -5,12 +5,13 @@
 //! * [`kernel`]: blocks of keys, each through all queries that see some of them: dK, dV, and dQ's sums in f32;
 //! * [`rows`]: dQ in its own type.
 
+mod config;
 mod kernel;
 mod launches;
 mod rows;
 mod runs;
 
-use super::config::{self, BYTES};
+use super::config::{BYTES, configure};
 use super::memory::Strides;
 use super::parts::step;
 use super::{MOST, results, sums, taken};
@@ -28,14 +29,13 @@ use axe_passes::fuse::attention::{Backward, Extents, Logs, Read};
 use axe_passes::fuse::group::Group;
 use axe_passes::ir::{Builder, Val};
 use axe_passes::{PassError, PassResult};
-use kernel::{KEYS, ROWS};
+use config::{Config, Problem, ROWS};
 use launches::Between;
-use std::fmt;
 use std::rc::Rc;
 
-/// Columns of queries, keys and values come in steps of `wgmma`'s depth, up to as many as registers hold as sums of dK and dV.
+/// Columns of queries, keys and values come in steps of `wgmma`'s depth, up to as many as two warpgroups hold as sums of dK and dV.
 const STEP: i64 = 16;
-const MOST_COLUMNS: i64 = 128;
+const MOST_COLUMNS: i64 = 256;
 /// What rows of one value are padded to, so that a tensor map takes them: 16 bytes.
 const PADDED: i64 = 4;
 /// CTAs that read the same queries at a time, so that memory need not bring them for each. Measured: causal, 32 problems of 8192 places
@@ -72,66 +72,6 @@ struct Tensors {
 /// Rows of a value each, as memory has them.
 pub(super) const fn padded(rows: i64) -> i64 {
     count(rows, PADDED).saturating_mul(PADDED)
-}
-
-/// What is computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::planner) struct Problem {
-    batch: i64,
-    rows: i64,
-    keys: i64,
-    depth: i64,
-    columns: i64,
-    group: i64,
-    /// Whether queries see some keys alone.
-    masked: bool,
-}
-
-impl Problem {
-    /// Queries and sums of dQ of a problem stay in L2 while all of its tiles are worked on, which is what counts where few CTAs have
-    /// the same problem at a time. Else long tiles first leave less to wait for at the end.
-    const fn config(&self, chip: &Chip) -> Config {
-        let heads = self.batch / self.group;
-        Config {
-            stages: 2,
-            depth: self.depth,
-            by_problem: !self.masked || heads.saturating_mul(SHARED) > chip.multiprocessors,
-        }
-    }
-
-    /// Columns of queries and keys in shared memory and of their gradients in registers: both consumers form half of those of dQ, in
-    /// steps of `wgmma`'s depth. What is behind the last one is 0.
-    const fn padded_depth(&self) -> i64 {
-        count(self.depth, 2 * STEP) * 2 * STEP
-    }
-
-    /// Tiles: blocks of keys of each head of keys and values.
-    const fn tiles(&self) -> i64 {
-        (self.batch / self.group).saturating_mul(count(self.keys, KEYS))
-    }
-}
-
-/// The kernels' blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::planner) struct Config {
-    /// Stages of queries, and of the result's gradients.
-    stages: i64,
-    /// Columns of queries and keys.
-    depth: i64,
-    /// Whether tiles are gone through problem after problem, and not the long ones of all problems first.
-    by_problem: bool,
-}
-
-impl fmt::Display for Config {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plan = Plan {
-            tile: Some([KEYS, ROWS, self.depth]),
-            consumers: Some(kernel::CONSUMERS),
-            stages: Some(self.stages),
-            ..Plan::default()
-        };
-        plan.fmt(f)
-    }
 }
 
 /// The tensors of gradients as the kernels read them.
@@ -284,6 +224,7 @@ pub(in crate::planner) fn takes(backward: &Backward<'_>, chip: &Chip) -> Result<
         );
     }
     tensors(backward)?;
+    problem(backward).config(chip)?;
     forward(backward, chip)
 }
 
@@ -302,7 +243,7 @@ fn forward(backward: &Backward<'_>, chip: &Chip) -> Result<(), String> {
     };
     let taken = taken(&own, &asked, chip)?;
     results(&own).ok_or("no one stride leads from row to row of the result")?;
-    config::configure(&taken.problem, &asked, chip).map(|_| ())
+    configure(&taken.problem, &asked, chip).map(|_| ())
 }
 
 /// Whether some row sees no key.
@@ -347,38 +288,32 @@ impl Family for Gradients {
                 "the kernels of attention's gradients have no '{key}'"
             ));
         }
-        let config = operators.problem.config(chip);
-        let bytes = kernel::shared_bytes(&operators.problem, config);
-        match bytes <= chip.shared_bytes {
-            true => Ok(config),
-            false => Err(format!(
-                "blocks of keys and queries take {bytes} bytes of shared memory, and {} has {}",
-                chip.name, chip.shared_bytes
-            )),
-        }
+        operators.problem.config(chip)
     }
 
     fn candidates(problem: Problem, chip: &Chip, limit: usize) -> Vec<Candidate<Config>> {
-        let config = problem.config(chip);
-        let clocks = Self::clocks(problem, config, chip);
-        let only = std::iter::once(Candidate { config, clocks });
+        let only = problem.config(chip).into_iter().map(|config| Candidate {
+            clocks: Self::clocks(problem, config, chip),
+            config,
+        });
         only.take(limit).collect()
     }
 
     /// Five products of each block, one CTA a multiprocessor.
-    fn clocks(problem: Problem, _: Config, chip: &Chip) -> f64 {
+    fn clocks(problem: Problem, config: Config, chip: &Chip) -> f64 {
         let Some(rates) = &chip.attention else {
             return f64::INFINITY;
         };
         let blocks = problem.group as f64 * count(problem.rows, ROWS) as f64;
-        let products = (3 * problem.padded_depth() + 2 * problem.columns) as f64;
-        let block = products * (KEYS * ROWS) as f64 / rates.products;
-        let rounds = count(problem.tiles(), chip.multiprocessors) as f64;
+        let [depth, columns] = config.padded(&problem);
+        let products = (3 * depth + 2 * columns) as f64;
+        let block = products * (config.keys() * ROWS) as f64 / rates.products;
+        let rounds = count(config.tiles(&problem), chip.multiprocessors) as f64;
         rounds * blocks * block + chip.mma.overhead
     }
 
     fn tile(config: Config) -> [i64; 3] {
-        [KEYS, ROWS, config.depth]
+        [config.keys(), ROWS, config.depth]
     }
 
     fn described(operators: &Operators<'_>) -> String {

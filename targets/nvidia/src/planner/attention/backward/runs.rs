@@ -1,7 +1,7 @@
 //! The blocks of queries that see keys of a block: those whose keys are all seen, and those before and behind them in which some
 //! are hidden.
 
-use super::kernel::{KEYS, ROWS};
+use super::config::ROWS;
 use axe_passes::PassResult;
 use axe_passes::build::Code;
 use axe_passes::fuse::attention::visible::{Edge, Visible};
@@ -35,25 +35,25 @@ fn greater<'c>(code: Code<'c>, a: Val<'c>, b: Val<'c>) -> PassResult<'c, Val<'c>
     code.where_at_most([a, b], [b, a])
 }
 
-/// The runs of the block of keys from `key` on, of so many blocks of queries: at most three, in order.
+/// The runs of the block of so many keys from `key` on, of so many blocks of queries: at most three, in order.
 pub(super) fn runs<'c>(
     code: Code<'c>,
     visible: &Visible,
-    key: Val<'c>,
+    (key, keys): (Val<'c>, i64),
     blocks: i64,
 ) -> PassResult<'c, Vec<Run<'c>>> {
     let (zero, all) = (code.index(0)?, code.index(blocks)?);
     let rows = code.index(ROWS)?;
     let (mut first, mut whole, mut end, mut behind) = (zero, zero, all, all);
-    // A row sees keys before `row + start`: some from row `key + 1 - start` on, all from row `key + KEYS - start` on.
+    // A row sees keys before `row + start`: some from row `key + 1 - start` on, all from row `key + keys - start` on.
     for Edge { start, .. } in &visible.to {
         let some = code.div(at_least_zero(code, key, 1 - start)?, rows)?;
-        let every = code.ceil_div(at_least_zero(code, key, KEYS - start)?, ROWS)?;
+        let every = code.ceil_div(at_least_zero(code, key, keys - start)?, ROWS)?;
         (first, whole) = (greater(code, first, some)?, greater(code, whole, every)?);
     }
-    // And keys from `row + start` on: some up to row `key + KEYS - 1 - start`, all up to row `key - start`.
+    // And keys from `row + start` on: some up to row `key + keys - 1 - start`, all up to row `key - start`.
     for Edge { start, .. } in &visible.from {
-        let some = code.ceil_div(at_least_zero(code, key, KEYS - start)?, ROWS)?;
+        let some = code.ceil_div(at_least_zero(code, key, keys - start)?, ROWS)?;
         let every = code.div(at_least_zero(code, key, 1 - start)?, rows)?;
         (end, behind) = (code.min(end, some)?, code.min(behind, every)?);
     }

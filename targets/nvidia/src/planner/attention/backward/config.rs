@@ -1,0 +1,197 @@
+//! Gradients as data, and the blocks of their kernel.
+
+use super::super::config::BYTES;
+use super::{SHARED, STEP};
+use crate::facts::chip::Chip;
+use crate::planner::knobs::Plan;
+use crate::planner::problem::count;
+use std::fmt;
+
+/// Queries of a block: as many as leave the consumers registers for the sums of dK and dV.
+pub const ROWS: i64 = 64;
+/// Warpgroups that multiply.
+pub const CONSUMERS: i64 = 2;
+/// Threads of a CTA: a warpgroup of a producer, and the consumers.
+pub const THREADS: i64 = 128 * (1 + CONSUMERS);
+/// Bytes of a sum, or of a value of a row.
+const SUM_BYTES: i64 = 4;
+/// Subtiles through which dQ leaves: two for each consumer, of 64 rows of 128 bytes.
+const STORED: i64 = CONSUMERS * 2 * 64 * 128;
+/// Bytes of shared memory that barriers and alignment take.
+const SPARE: i64 = 1024;
+/// Registers of a consumer's thread for sums and weights at most, of 240: heads of 128 take as many, and none is spilled.
+const SUM_REGISTERS: i64 = 192;
+
+/// What is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub batch: i64,
+    pub rows: i64,
+    pub keys: i64,
+    pub depth: i64,
+    pub columns: i64,
+    pub group: i64,
+    /// Whether queries see some keys alone.
+    pub masked: bool,
+}
+
+/// What consumers have for themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Split {
+    /// 64 keys of a block: weights and their gradients are operands in registers.
+    Keys,
+    /// Half of the queries of scores, and half of the columns of all sums, of 64 keys together: those of wide heads, which one
+    /// warpgroup's registers do not hold. Weights, too, go through shared memory.
+    Columns,
+}
+
+/// The kernels' blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    pub split: Split,
+    /// Stages of queries, and of the weights' gradients.
+    pub stages: i64,
+    /// Stages of the result's gradients.
+    pub gradient_stages: i64,
+    /// Columns of queries and keys.
+    pub depth: i64,
+    /// Whether tiles are gone through problem after problem, and not the long ones of all problems first.
+    pub by_problem: bool,
+}
+
+impl fmt::Display for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plan = Plan {
+            tile: Some([self.keys(), ROWS, self.depth]),
+            consumers: Some(CONSUMERS),
+            stages: Some(self.stages),
+            ..Plan::default()
+        };
+        plan.fmt(f)
+    }
+}
+
+impl Problem {
+    /// The blocks that a chip has registers and shared memory for; an error where it has not.
+    pub fn config(&self, chip: &Chip) -> Result<Config, String> {
+        // Queries and sums of dQ of a problem stay in L2 while all of its tiles are worked on, which is what counts where few CTAs
+        // have the same problem at a time. Else long tiles first leave less to wait for at the end.
+        let heads = self.batch / self.group;
+        let by_problem = !self.masked || heads.saturating_mul(SHARED) > chip.multiprocessors;
+        // Two places for what goes through shared memory make one barrier a block enough, and queries' stages number them.
+        let stages = [[2, 2], [2, 1]];
+        let splits = [Split::Keys, Split::Columns];
+        let all = splits.into_iter().flat_map(|split| {
+            stages.map(|[stages, gradient_stages]| Config {
+                split,
+                stages,
+                gradient_stages,
+                depth: self.depth,
+                by_problem,
+            })
+        });
+        let fits = |own: &Config| {
+            own.sum_registers(self) <= SUM_REGISTERS && own.shared_bytes(self) <= chip.shared_bytes
+        };
+        all.into_iter().find(fits).ok_or_else(|| {
+            format!(
+                "no blocks of keys and queries of {} and {} columns fit in {} bytes of shared memory and {SUM_REGISTERS} registers",
+                self.depth, self.columns, chip.shared_bytes
+            )
+        })
+    }
+}
+
+impl Config {
+    /// Keys of a block.
+    pub const fn keys(self) -> i64 {
+        match self.split {
+            Split::Keys => 64 * CONSUMERS,
+            Split::Columns => 64,
+        }
+    }
+
+    /// Columns of queries and keys, and of values, in shared memory, and of their gradients in registers: consumers have half of those
+    /// of dQ, or of all of them, in steps of `wgmma`'s depth. What is behind the last one is 0.
+    pub const fn padded(self, problem: &Problem) -> [i64; 2] {
+        match self.split {
+            Split::Keys => [even(problem.depth), problem.columns],
+            Split::Columns => [even(problem.depth), even(problem.columns)],
+        }
+    }
+
+    /// Tiles: blocks of keys of each head of keys and values.
+    pub const fn tiles(self, problem: &Problem) -> i64 {
+        (problem.batch / problem.group).saturating_mul(count(problem.keys, self.keys()))
+    }
+
+    /// Registers of a consumer's thread that sums of dK and dV take, and beside them scores and the weights' gradients, or those of dQ and
+    /// what is formed of both as operands.
+    const fn sum_registers(self, problem: &Problem) -> i64 {
+        let [depth, columns] = self.padded(problem);
+        match self.split {
+            Split::Keys => depth / 2 + columns / 2 + greater(ROWS, depth / 4 + ROWS / 2),
+            Split::Columns => depth / 4 + columns / 4 + greater(ROWS / 2, depth / 4),
+        }
+    }
+
+    /// Bytes of shared memory: keys and values, rings of queries and of gradients, what goes through it of weights, and dQ.
+    const fn shared_bytes(self, problem: &Problem) -> i64 {
+        let [depth, columns] = self.padded(problem);
+        let (keys, own) = (self.keys(), ROWS * SUM_BYTES);
+        let weights = match self.split {
+            Split::Keys => 1,
+            Split::Columns => 2,
+        };
+        keys * (depth + columns) * BYTES
+            + self.stages * (ROWS * depth * BYTES + own)
+            + self.gradient_stages * (ROWS * columns * BYTES + own)
+            + self.stages * weights * keys * ROWS * BYTES
+            + STORED
+            + SPARE
+    }
+}
+
+const fn greater(a: i64, b: i64) -> i64 {
+    if a > b { a } else { b }
+}
+
+/// Columns of which consumers have as many.
+const fn even(columns: i64) -> i64 {
+    count(columns, CONSUMERS * STEP) * CONSUMERS * STEP
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::chip::chip;
+
+    #[test]
+    fn wide_heads_share_columns() {
+        let chip = chip("sm_90a").expect("a chip");
+        let of = |depth, columns| {
+            let problem = Problem {
+                batch: 8,
+                rows: 512,
+                keys: 512,
+                depth,
+                columns,
+                group: 1,
+                masked: false,
+            };
+            let own = problem.config(chip).expect("fits");
+            (own.split, own.stages, own.gradient_stages)
+        };
+        for (depth, columns) in [(16, 16), (64, 64), (80, 80), (128, 128), (160, 64)] {
+            assert_eq!(of(depth, columns), (Split::Keys, 2, 2), "{depth} {columns}");
+        }
+        for (depth, columns) in [(192, 128), (192, 192), (16, 256)] {
+            assert_eq!(
+                of(depth, columns),
+                (Split::Columns, 2, 2),
+                "{depth} {columns}"
+            );
+        }
+        assert_eq!(of(256, 256), (Split::Columns, 2, 1));
+    }
+}
