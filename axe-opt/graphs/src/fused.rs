@@ -4,7 +4,7 @@ use crate::element::Element;
 use crate::graph::{Graph, Operand, Value};
 use crate::products::Shape;
 use crate::scalar::{Body, Scalar};
-use Element::{BF16, F16, F32, I1};
+use Element::{BF16, F16, F32, I1, I32};
 
 /// How a mask says what is seen.
 enum Mask {
@@ -16,6 +16,8 @@ enum Mask {
     Bits(Value),
     /// A tensor that is added.
     Added(Value),
+    /// Labels of rows, which are those of columns too: a row sees the columns of its label.
+    Segments(Value),
 }
 
 impl Graph<'_> {
@@ -137,10 +139,13 @@ impl Graph<'_> {
     fn attention(&mut self) -> Vec<Value> {
         let element = self.random.pick(&[F16, BF16]);
         let batch = self.random.pick(&[1, 2, 3]);
-        let (rows, keys) = (
+        let (rows, mut keys) = (
             self.random.pick(&[1, 5, 17, 64, 70]),
             self.random.pick(&[9, 33, 64, 100, 130]),
         );
+        if rows > 1 && self.random.once_in(3) {
+            keys = rows;
+        }
         let width = self.random.pick(&[16, 32, 64, 80]);
         let q = self.input_of(element, &[batch, rows, width], false);
         let [k, v] = [0; 2].map(|_| self.input_of(element, &[batch, keys, width], false));
@@ -166,6 +171,10 @@ impl Graph<'_> {
             &made,
             |body, scalars, _, _| body.tamed(&scalars[0], 8.0),
         );
+        let scaled = match self.random.once_in(4) {
+            true => self.capped(&scaled, 4.0),
+            false => scaled,
+        };
         let masked = match self.random.once_in(3) {
             true => scaled,
             false => {
@@ -194,8 +203,29 @@ impl Graph<'_> {
         vec![self.cast(&context, element)]
     }
 
+    /// `cap tanh(x / cap)`.
+    fn capped(&mut self, value: &Value, cap: f64) -> Value {
+        let made = self.like(value, F32);
+        let rank = value.shape.len();
+        self.generic(
+            rank,
+            &[Operand::plain(value)],
+            &made,
+            |body, scalars, _, _| {
+                let (by, cap) = (body.constant(1.0 / cap, F32), body.constant(cap, F32));
+                let x = body.mulf(&scalars[0], &by);
+                // Where the result is bf16, 2^-11 of it may be wrong.
+                let x = body.unary("math.tanh", &x, 1.0, x.error + 2f64.powi(-11));
+                body.mulf(&x, &cap)
+            },
+        )
+    }
+
     fn mask(&mut self, shape: &[i64]) -> Mask {
         let tail = shape[shape.len() - 2..].to_vec();
+        if tail[0] == tail[1] && self.random.once_in(2) {
+            return Mask::Segments(self.input_of(I32, &tail[..1], false));
+        }
         match self.random.below(4) {
             0 => Mask::Causal(self.random.pick(&[0, 0, 3])),
             1 => Mask::Window(self.random.pick(&[1, 7, 40])),
@@ -216,13 +246,24 @@ impl Graph<'_> {
         };
         let mut operands = vec![Operand::plain(value)];
         operands.extend(match &mask {
-            Mask::Bits(value) | Mask::Added(value) => Some(tail(value)),
-            Mask::Causal(_) | Mask::Window(_) => None,
+            Mask::Bits(value) | Mask::Added(value) => vec![tail(value)],
+            Mask::Causal(_) | Mask::Window(_) => Vec::new(),
+            Mask::Segments(value) => {
+                let label = |dim| Operand {
+                    value: value.clone(),
+                    map: vec![Some(dim)],
+                };
+                vec![label(rank - 2), label(rank - 1)]
+            }
         });
         self.generic(rank, &operands, &made, |body, scalars, _, _| {
             let x = &scalars[0];
             match mask {
                 Mask::Added(_) => body.addf(x, &scalars[1]),
+                Mask::Segments(_) => {
+                    let same = body.compare("eq", &scalars[1], &scalars[2]);
+                    body.seen(&same, x)
+                }
                 Mask::Bits(_) => {
                     // The first column is always seen, so that no row is without one.
                     let column = body.index(rank - 1);
