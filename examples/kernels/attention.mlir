@@ -1,9 +1,7 @@
-// O = softmax(Q K^T / sqrt(D)) V for all places, in f16 with sums in f32: FlashAttention-3's loop
-// (arXiv 2407.08608) written by hand. Tensors are [batch, place, head, 128]; 4 query heads share a head of K and V.
-// attention.py writes it for other sizes.
+// O = softmax(Q K^T / sqrt(D)) V for all places, in f16 with sums in f32: FlashAttention-3's loop (arXiv 2407.08608)
+// written by hand. Tensors are [batch, place, head, 128]; 4 query heads share a head of K and V. attention.py writes it for other sizes.
 //
 //   axe compile examples/kernels/attention.mlir --target sm_90a -o attention.axe
-//   axe explain examples/kernels/attention.mlir --target sm_90a
 //
 // The idea. A CTA has 128 rows of Q; its producer brings K and V in blocks of 176 rows through a ring of two stages each, from the
 // last block to the first. Two consumers of 64 rows each multiply and keep the row's greatest score m, its sum l and O in registers:
@@ -14,8 +12,7 @@
 #q_layout = #axe.layout<Sw<3, 3, 3> o S[(128, 2, 64) : (64, 8192, 1)]>
 #kv_layout = #axe.layout<Sw<3, 3, 3> o S[(176, 2, 64) : (64, 11264, 1)]>
 #ring_layout = #axe.layout<Sw<3, 3, 3> o S[(2, 176, 2, 64) : (22528, 64, 11264, 1)]>
-// The accumulators of wgmma (see gemm_roles.mlir). P has the layout of S: as operand A it stays in its registers. A value a row is
-// held by the four lanes that hold parts of the row.
+// The accumulators of wgmma (see gemm_roles.mlir). P has the layout of S: as operand A it stays in its registers. Four lanes hold a row.
 #s_layout = #axe.layout<S[(8, 2, 8, 22, 4, 2) : (1@warp, 2@reg, 4@lane, 4@reg, 1@lane, 1@reg)]>
 #o_layout = #axe.layout<S[(8, 2, 8, 16, 4, 2) : (1@warp, 2@reg, 4@lane, 4@reg, 1@lane, 1@reg)]>
 #row_layout = #axe.layout<S[(8, 2, 8) : (1@warp, 1@reg, 4@lane)] + R[4 : 1@lane]>
@@ -55,6 +52,7 @@ axe.kernel @attention(%Q: !qo_memory, %K: !kv_memory, %V: !kv_memory, %O: !qo_me
   %lowest = arith.constant 0xFF800000 : f32
   // Scores are scaled by log2(e) / sqrt(128), and exponentials are powers of two.
   %scale = arith.constant 0.12751743082459868 : f32
+  %minus_scale = arith.constant -0.12751743082459868 : f32
   %Qh = axe.view %Q : !qo_memory to !qo_heads
   %Kh = axe.view %K : !kv_memory to !kv_heads
   %Vh = axe.view %V : !kv_memory to !kv_heads
@@ -71,9 +69,8 @@ axe.kernel @attention(%Q: !qo_memory, %K: !kv_memory, %V: !kv_memory, %O: !qo_me
         %b = arith.divui %bh, %heads : index
         %h = arith.remui %bh, %heads : index
         %m = arith.muli %i, %rows : index
-        %n = arith.addi %blocks, %c0 : index
         %h_kv = arith.divui %h, %group : index
-        %top = arith.subi %n, %c1 : index
+        %top = arith.subi %blocks, %c1 : index
         %k_slot, %k_stage = axe.pipeline.acquire %k_ring : !axe.slot
         %k_first = arith.muli %top, %columns : index
         %k = axe.slice %Kh[%b, %h_kv, %k_first, %c0] : !kv_heads to !kv_box
@@ -84,7 +81,7 @@ axe.kernel @attention(%Q: !qo_memory, %K: !kv_memory, %V: !kv_memory, %O: !qo_me
         %q = axe.slice %Qh[%b, %h, %m, %c0] : !qo_heads to !qo_box
         axe.copy async %q to %Qs signal %q_slot : !qo_box to !q_shared
         axe.pipeline.commit %q_ring, %q_slot
-        scf.for %t = %c1 to %n step %c1 {
+        scf.for %t = %c1 to %blocks step %c1 {
           %j = arith.subi %top, %t : index
           %above = arith.addi %j, %c1 : index
           %kn_slot, %kn_stage = axe.pipeline.acquire %k_ring : !axe.slot
@@ -115,8 +112,7 @@ axe.kernel @attention(%Q: !qo_memory, %K: !kv_memory, %V: !kv_memory, %O: !qo_me
       %b = arith.divui %bh, %heads : index
       %h = arith.remui %bh, %heads : index
       %m = arith.muli %i, %rows : index
-      %n = arith.addi %blocks, %c0 : index
-      %top = arith.subi %n, %c1 : index
+      %top = arith.subi %blocks, %c1 : index
       // The last block alone, without the places behind the last key.
       %o0 = axe.fill %zero : f32 -> !o
       %q_slot, %q_stage = axe.pipeline.wait %q_ring : !axe.slot
@@ -137,9 +133,8 @@ axe.kernel @attention(%Q: !qo_memory, %K: !kv_memory, %V: !kv_memory, %O: !qo_me
       %m0 = axe.reduce <max> %s0 dims [1] : !scores -> !row
       %m0_wide = axe.broadcast %m0 dims [1] : !row -> !scores
       %e0 = axe.map ins(%s0, %m0_wide : !scores, !scores) -> !scores { ^bb0(%x: f32, %y: f32):
-        %scaled = arith.mulf %y, %scale : f32
-        %negated = arith.negf %scaled : f32
-        %z = math.fma %x, %scale, %negated : f32
+        %scaled = arith.mulf %y, %minus_scale : f32
+        %z = math.fma %x, %scale, %scaled : f32
         %e = math.exp2 %z fastmath<afn> : f32
         axe.yield %e : f32 }
       %l0 = axe.reduce <add> %e0 dims [1] : !scores -> !row
@@ -147,7 +142,7 @@ axe.kernel @attention(%Q: !qo_memory, %K: !kv_memory, %V: !kv_memory, %O: !qo_me
       %v0_slot, %v0_stage = axe.pipeline.wait %v_ring : !axe.slot
 
       // V's stage is that of the block before. S of this block and P V of that one are issued together; `pending = 1` waits for S.
-      %last:6 = scf.for %t = %c1 to %n step %c1 iter_args(%o = %o0, %p = %p0, %m_old = %m0, %l = %l0, %v_slot = %v0_slot, %v_stage = %v0_stage) -> (!o, !p, !row, !row, !axe.slot, index) {
+      %last:6 = scf.for %t = %c1 to %blocks step %c1 iter_args(%o = %o0, %p = %p0, %m_old = %m0, %l = %l0, %v_slot = %v0_slot, %v_stage = %v0_stage) -> (!o, !p, !row, !row, !axe.slot, index) {
         %kn_slot, %kn_stage = axe.pipeline.wait %k_ring : !axe.slot
         %kn = axe.slice %Ks[%kn_stage, %c0, %c0] : !ring to !kv_shared
         %sn_issued = axe.gemm async %Qs, %kn {trans_b} : !q_shared, !kv_shared -> !scores
@@ -159,21 +154,18 @@ axe.kernel @attention(%Q: !qo_memory, %K: !kv_memory, %V: !kv_memory, %O: !qo_me
         %m_new = axe.map ins(%m_old, %m_block : !row, !row) -> !row { ^bb0(%x: f32, %y: f32): %z = arith.maxnumf %x, %y : f32 axe.yield %z : f32 }
         %wide = axe.broadcast %m_new dims [1] : !row -> !scores
         %e = axe.map ins(%s, %wide : !scores, !scores) -> !scores { ^bb0(%x: f32, %y: f32):
-          %scaled = arith.mulf %y, %scale : f32
-          %negated = arith.negf %scaled : f32
-          %z = math.fma %x, %scale, %negated : f32
+          %scaled = arith.mulf %y, %minus_scale : f32
+          %z = math.fma %x, %scale, %scaled : f32
           %power = math.exp2 %z fastmath<afn> : f32
           axe.yield %power : f32 }
         %a = axe.map ins(%m_old, %m_new : !row, !row) -> !row { ^bb0(%x: f32, %y: f32):
-          %scaled = arith.mulf %y, %scale : f32
-          %negated = arith.negf %scaled : f32
-          %z = math.fma %x, %scale, %negated : f32
+          %scaled = arith.mulf %y, %minus_scale : f32
+          %z = math.fma %x, %scale, %scaled : f32
           %power = math.exp2 %z fastmath<afn> : f32
           axe.yield %power : f32 }
         %sum = axe.reduce <add> %e dims [1] : !scores -> !row
         %l_new = axe.map ins(%l, %a, %sum : !row, !row, !row) -> !row { ^bb0(%x: f32, %y: f32, %z: f32): %w = math.fma %x, %y, %z : f32 axe.yield %w : f32 }
-        // The wait for this block's V stands here because ptxas moves the wait for P V, which is next, above the exponentials else: a
-        // loop of its own ends a basic block.
+        // ptxas would move the wait for P V, which is next, above the exponentials: the wait for V, a loop, ends their basic block.
         %vn_slot, %vn_stage = axe.pipeline.wait %v_ring : !axe.slot
         %o_old, %e_done = axe.wait %o_issued, %e : !o, !scores
         axe.pipeline.release %v_ring, %v_slot
