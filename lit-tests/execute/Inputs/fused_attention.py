@@ -16,7 +16,9 @@ SUMS = ["none", "own", "apart", "jax", "plain", "weights", "log2"]
 MASKS = ["none", "additive", "boolean", "guarded", "padding", "causal", "triangle", "added_causal", "window", "causal_bias", "jax", "capped", "segments"]
 # Masks by the lengths of sequences, which are data. `_low` hides keys as JAX does, `_guarded` makes rows that see none zero.
 LENGTHS = ["lengths", "lengths_guarded", "lengths_low", "cached", "cached_low", "both_guarded", "both_low", "behind"]
-GUARDED = ["guarded", "lengths_guarded", "both_guarded"]
+# Masks by the segments of packed sequences. `segments_low` hides keys as JAX does, and has one tensor for rows and keys.
+SEGMENTS = ["segments", "segments_causal", "segments_guarded", "segments_low"]
+GUARDED = ["guarded", "lengths_guarded", "both_guarded", "segments_guarded"]
 
 
 def options(arguments=None):
@@ -28,9 +30,15 @@ def options(arguments=None):
     parser.add_argument("--text", action="store_true", help="write module.mlir alone")
     parser.add_argument("--dtype", choices=["f16", "bf16"], default="f16")
     parser.add_argument("--layout", choices=["bhsd", "bshd"], default="bhsd")
-    parser.add_argument("--mask", choices=MASKS + ["boolean_low"] + LENGTHS, default="none")
+    parser.add_argument("--mask", choices=MASKS + ["boolean_low"] + LENGTHS + SEGMENTS[1:], default="none")
     parser.add_argument("--lengths", default="", help="one a problem of the batch, repeated; --lengths=-1,... where the first is negative")
     parser.add_argument("--index", choices=["i32", "i64"], default="i32", help="the type of lengths")
+    parser.add_argument("--ids", choices=["even", "documents", "random", "apart"], default="even", help="segments: four of a size; documents one after the other; "
+                        "in any order; such that most queries have no key")
+    parser.add_argument("--id-type", choices=["i8", "i16", "i32"], default="i32")
+    parser.add_argument("--soft-cap", type=float, default=0, help="scores are cap * tanh(score / cap)")
+    parser.add_argument("--cap-last", action="store_true", help="the mask comes first, as a program may write it too")
+    parser.add_argument("--alibi", action="store_true", help="the distance of row and key times a number of the head is subtracted")
     parser.add_argument("--scale", choices=["operands", "scores", "divided"], default="scores")
     parser.add_argument("--divide", choices=["before", "after", "reciprocal"], default="before")
     parser.add_argument("--round", action="store_true", help="scores and weights go through 16 bits, as torch rounds them")
@@ -57,6 +65,10 @@ def draw(a):
     a.divide, a.round, a.exp2 = r.choice(["before", "after", "reciprocal"]), r.random() < 0.3, r.random() < 0.3
     a.no_maximum = a.mask in ("none", "causal") and a.dim <= 32 and r.random() < 0.3
     a.seed = a.draw
+    a.soft_cap, a.alibi = r.choice([0, 0, 0, 5.0]), r.random() < 0.2
+    a.cap_last = a.soft_cap and a.mask in ("none", "additive") and r.random() < 0.5
+    if a.mask == "segments":
+        a.mask, a.ids = r.choice(["segments", "segments_guarded"]), r.choice(["even", "documents", "random"])
     print("drawn:", {key: value for key, value in vars(a).items() if key not in ("folder", "draw")})
 
 
@@ -152,7 +164,15 @@ def module(a):
         x = each([of(x)], e, f"%c = arith.constant {1 / scale!r} : {e}\n    %0 = arith.divf %a0, %c : {e}\n    linalg.yield %0 : {e}")
     if a.round:
         x = each([of(x)], "f32", f"%0 = arith.extf %a0 : {t} to f32\n    linalg.yield %0 : f32")
+    if not a.cap_last:
+        x = capped(a, x, each, of)
+    if a.alibi:
+        body = "%i = linalg.index 2 : index\n    %j = linalg.index 3 : index\n    %d = arith.subi %i, %j : index\n    %e = arith.index_cast %d : index to i32\n"
+        body += "    %f = arith.sitofp %e : i32 to f32\n    %g = arith.mulf %a1, %f : f32\n    %0 = arith.subf %a0, %g : f32\n    linalg.yield %0 : f32"
+        x = each([of(x, "f32"), ("%slopes", ["d1"], (h,), "f32")], "f32", body)
     x, hidden = masked(m, a, x, arguments)
+    if a.cap_last:
+        x = capped(a, x, each, of)
     if a.exp2:
         x = each([of(x, "f32")], "f32", f"%c = arith.constant {float(np.log2(np.e))!r} : f32\n    %0 = arith.mulf %a0, %c : f32\n    linalg.yield %0 : f32")
     p = x
@@ -202,6 +222,9 @@ def module(a):
     if a.layout == "bshd":
         out = m.add(f"tensor.empty() : {tensor(result, t)}")
         o = m.add(f"linalg.transpose ins({o} : {tensor(o_shape, t)}) outs({out} : {tensor(result, t)}) permutation = [0, 2, 1, 3]")
+    if a.alibi:
+        arguments.append(((h,), "f32"))
+        m.lines = [line.replace("%slopes", f"%arg{len(arguments) - 1}") for line in m.lines]
     if a.page:
         arguments.append(((b, k // a.page), a.index))
         m.lines = [line.replace("%table", f"%arg{len(arguments) - 1}") for line in m.lines]
@@ -211,6 +234,14 @@ def module(a):
     if sums:
         types, values = f"{types}, {tensor(full[:3], 'f32')}", f"{values}, {sums}"
     return f"func.func @main({given}) -> ({types}) {{\n{lines}\n  return {values} : {types}\n}}\n", arguments
+
+
+def capped(a, x, each, of):
+    """Scores that are never greater than a cap, nor less than its negative (Gemma 2)."""
+    if not a.soft_cap:
+        return x
+    body = f"%c = arith.constant {a.soft_cap!r} : f32\n    %0 = arith.divf %a0, %c : f32\n    %1 = math.tanh %0 : f32\n    %2 = arith.mulf %1, %c : f32\n    linalg.yield %2 : f32"
+    return each([of(x, "f32")], "f32", body)
 
 
 def of_pages(m, a, number, sizes, arguments):
@@ -292,10 +323,15 @@ def masked(m, a, x, arguments):
     if a.mask == "capped":
         body = "%c = arith.constant 5.0 : f32\n    %0 = arith.divf %a0, %c : f32\n    %1 = math.tanh %0 : f32\n    %2 = arith.mulf %1, %c : f32\n    linalg.yield %2 : f32"
         x = m.generic([at], full, "f32", body)
-    if a.mask == "segments":
-        arguments += [((b, s), "i32"), ((b, k), "i32")]
-        body = none + "%0 = arith.cmpi eq, %a1, %a2 : i32\n    %1 = arith.select %0, %a0, %none : f32\n    linalg.yield %1 : f32"
-        x = m.generic([at, ("%arg3", ["d0", "d2"], (b, s), "i32"), ("%arg4", ["d0", "d3"], (b, k), "i32")], full, "f32", body)
+    if a.mask in SEGMENTS:
+        t, one = a.id_type, a.mask == "segments_low"
+        arguments += [((b, s), t)] if one else [((b, s), t), ((b, k), t)]
+        none = none.replace("0xFF800000", "-2.38197633E+38") if one else none
+        body = none + f"%0 = arith.cmpi eq, %a1, %a2 : {t}\n    "
+        if a.mask == "segments_causal":
+            body += "%i = linalg.index 2 : index\n    %j = linalg.index 3 : index\n    %l = arith.cmpi ule, %j, %i : index\n    %b = arith.andi %0, %l : i1\n    "
+        body += f"%1 = arith.select {'%b' if a.mask == 'segments_causal' else '%0'}, %a0, %none : f32\n    linalg.yield %1 : f32"
+        x = m.generic([at, ("%arg3", ["d0", "d2"], (b, s), t), ("%arg3" if one else "%arg4", ["d0", "d3"], (b, k), t)], full, "f32", body)
     if a.mask in LENGTHS:
         x = by_lengths(m, a, at, full, arguments)
     if a.mask == "triangle":
@@ -357,6 +393,21 @@ def stored(a, x):
     return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
 
 
+def segments(a, r, shape, number):
+    """The segments of rows, or of keys."""
+    n = shape[-1]
+    if a.ids == "documents" or a.ids == "random":
+        # Rows and keys have the same ends, as far as both have so many.
+        ends = np.random.default_rng(a.seed).integers(1, max(a.length, a.keys), 5)
+        ids = np.broadcast_to((np.arange(n)[:, None] >= ends).sum(1), shape)
+        if a.ids == "documents" or n <= 4:
+            return ids
+        return r.permuted(ids * 7 - 9, axis=-1)
+    # Each query's segment has a key, or not.
+    ids = np.arange(np.prod(shape)).reshape(shape) % n * 4 // n if n > 4 else np.zeros(shape)
+    return ids - (3 if a.ids == "apart" and number == 4 else 0)
+
+
 def inputs(a, arguments):
     r = np.random.default_rng(a.seed)
     given = [drawn(r, shape) for shape, _ in arguments[:3]]
@@ -367,11 +418,17 @@ def inputs(a, arguments):
             own = r.permutation(count)[:np.prod(shape)].reshape(shape)
             given.append(np.where(r.random(shape) < 0.3, own - count, own).astype(np.int32 if element == "i32" else np.int64))
             continue
+        if a.alibi and (shape, element) == ((a.heads,), "f32"):
+            given.append(2.0 ** -(1 + np.arange(a.heads, dtype=np.float32)))
+            continue
         if a.mask in LENGTHS:
             # The second tensor has them in another order.
             own = [int(n) for n in a.lengths.split(",")]
             own = np.resize(own if len(given) == 3 else own[::-1], shape)
             given.append(own.astype(np.int32 if element == "i32" else np.int64))
+            continue
+        if a.mask in SEGMENTS and element == a.id_type:
+            given.append(segments(a, r, shape, number).astype(f"int{element[1:]}"))
             continue
         if element == "i1":
             bits = r.random(shape) < (0.2 if a.mask == "padding" else 0.7)
@@ -382,9 +439,6 @@ def inputs(a, arguments):
             else:
                 bits[:, 0] = False
             given.append(bits)
-        elif element == "i32":
-            # Each query's segment has a key.
-            given.append((np.arange(np.prod(shape)).reshape(shape) % shape[-1] * 4 // shape[-1]).astype(np.int32) if shape[-1] > 4 else np.zeros(shape, np.int32))
         else:
             given.append(drawn(r, shape))
     return given
@@ -402,6 +456,10 @@ def expected(a, given):
     k, v = (np.repeat(x, a.heads // a.kv_heads, 1) for x in (k, v))
     x = q @ k.swapaxes(2, 3) / np.sqrt(a.dim)
     i, j = np.arange(a.length)[:, None], np.arange(a.keys)
+    if a.soft_cap and not a.cap_last:
+        x = a.soft_cap * np.tanh(x / a.soft_cap)
+    if a.alibi:
+        x = x - given[-2 if a.page else -1][:, None, None] * (i - j)
     if a.mask in ("additive", "causal_bias"):
         x = x + given[3]
     if a.mask in ("boolean", "guarded"):
@@ -412,8 +470,11 @@ def expected(a, given):
         x = np.where(given[3][:, None, None, :], -np.inf, x)
     if a.mask == "capped":
         x = 5 * np.tanh(x / 5)
-    if a.mask == "segments":
-        x = np.where(given[3][:, None, :, None] == given[4][:, None, None, :], x, -np.inf)
+    if a.mask in SEGMENTS:
+        keys = given[3 if a.mask == "segments_low" else 4]
+        seen = given[3][:, None, :, None] == keys[:, None, None, :]
+        seen = seen & (j <= i) if a.mask == "segments_causal" else seen
+        x = np.where(seen, x, -2.38e38 if a.mask == "segments_low" else -np.inf)
     if a.mask in ("causal", "triangle", "added_causal", "window", "causal_bias", "jax"):
         x = np.where(j <= i, x, -np.inf)
     if a.mask == "window":
@@ -421,6 +482,8 @@ def expected(a, given):
     if a.mask in LENGTHS:
         seen, other = seen_by_lengths(a, given, i, j)
         x = np.where(seen, x, other)
+    if a.cap_last:
+        x = a.soft_cap * np.tanh(x / a.soft_cap)
     with np.errstate(invalid="ignore"):
         p = np.exp(x - x.max(-1, keepdims=True))
         p = p / p.sum(-1, keepdims=True)

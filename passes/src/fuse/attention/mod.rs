@@ -37,7 +37,7 @@ use melior::ir::{Location, Type};
 use read::{Reader, Stop};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
-use term::{Id, Term, Terms};
+use term::{Id, Label, Term, Terms};
 use visible::Visible;
 use weights::Weights;
 
@@ -62,7 +62,7 @@ pub struct Attention<'c> {
     pub weights: Weights,
     /// What the terms of the score are.
     pub terms: Terms,
-    /// Tensors that the score reads: its [`Term::Input`]s.
+    /// Tensors that the score reads: its [`Term::Input`]s and [`Term::Label`]s.
     pub inputs: Vec<Read<'c>>,
     /// Tensors of integers with one value a problem that it reads: its [`Term::Length`]s.
     pub lengths: Vec<Read<'c>>,
@@ -505,6 +505,10 @@ fn compact<'c>(
             Term::Input(number) => {
                 let number = read(0, *number, &mut to.1);
                 to.0.add(Term::Input(number), scalar)
+            }
+            Term::Label(label) => {
+                let number = read(0, label.number, &mut to.1);
+                to.0.add(Term::Label(Label { number, ..*label }), scalar)
             }
             Term::Length(number) => {
                 let number = read(1, *number, &mut to.1);

@@ -139,6 +139,13 @@ impl<'c> Attention<'c> {
         {
             return None;
         }
+        // Labels of keys are those of the keys of all problems of a pack.
+        let labels = self.visible.segments.iter();
+        let mut labels = labels.filter_map(|own| packed.inputs.get(own.keys));
+        let is_row = |read: &Read<'_>| read.steps.iter().any(|step| step.digit.var == Var::Row);
+        if labels.any(is_row) {
+            return None;
+        }
         if rows > 1 {
             let own = &self.visible;
             if own.all_where_none || !own.rows.is_empty() {
@@ -161,7 +168,7 @@ impl<'c> Attention<'c> {
         );
         self.terms = terms;
         self.weights.score = score;
-        if !self.visible.is_all() {
+        if self.visible.edges().next().is_some() {
             let of = |edges: &[Edge], start, greatest: usize| {
                 let own = edges.iter().filter(|edge| edge.length.is_some());
                 let own = own.map(|edge| Edge {
@@ -174,6 +181,7 @@ impl<'c> Attention<'c> {
             self.visible = Visible {
                 from: of(&self.visible.from, from, 0),
                 to: of(&self.visible.to, to, 1),
+                segments: std::mem::take(&mut self.visible.segments),
                 ..Visible::default()
             };
         }

@@ -3,7 +3,7 @@
 use super::backward::OfGradients;
 use super::gather::Pages;
 use super::index::{self, Index, Place, Step, Var};
-use super::term::{Id, Scalar, Term, Terms};
+use super::term::{Id, Label, Scalar, Term, Terms};
 use super::triangle;
 use crate::fuse::nest::is_nest;
 use crate::fuse::operators::{is_product, is_reshape, splat};
@@ -239,9 +239,25 @@ impl<'c> Reader<'c> {
         });
         let term = match is_length {
             true => Term::Length(number),
-            false => Term::Input(number),
+            false => self.input(number, scalar),
         };
         Ok(self.terms.add(term, scalar))
+    }
+
+    /// The element of an input: a label, where it is an integer of a row or of a key alone.
+    fn input(&self, number: usize, scalar: Scalar) -> Term {
+        let steps = |number: usize| self.inputs.get(number).map(|own| own.steps.as_slice());
+        let var = steps(number).and_then(of_one);
+        let Some(var) = var.filter(|_| matches!(scalar, Scalar::Int(8 | 16 | 32))) else {
+            return Term::Input(number);
+        };
+        let tensor = |number: usize| self.inputs.get(number).map(|own| own.tensor);
+        let same = |other: &usize| {
+            let both = [number, *other].map(|at| steps(at).map(index::without_var));
+            tensor(*other) == tensor(number) && both[0] == both[1]
+        };
+        let class = (0..=number).find(same).unwrap_or(number);
+        Term::Label(Label { var, number, class })
     }
 
     pub(super) fn read(&self, value: Val<'c>, place: &Place) -> Option<Read<'c>> {
@@ -393,6 +409,15 @@ pub(super) fn products_of(value: Val<'_>) -> Vec<Op<'_>> {
         }
     }
     found
+}
+
+/// Rows or keys, where the steps of a tensor have one of them, and of problems none or some.
+fn of_one(steps: &[Step]) -> Option<Var> {
+    let vars = [Var::Row, Var::Key];
+    let of = |var: &Var| steps.iter().any(|step| step.digit.var == *var);
+    let only = |own: Var| move |step: &Step| [own, Var::Batch].contains(&step.digit.var);
+    let found = vars.into_iter().find(of)?;
+    steps.iter().all(only(found)).then_some(found)
 }
 
 /// What an operator is a view of: the operand, and its place where the result has this one.

@@ -19,6 +19,17 @@ pub enum Scalar {
     Int(u32),
 }
 
+/// An integer of rows or of keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Label {
+    /// What has it: [`Var::Row`] or [`Var::Key`].
+    pub var: Var,
+    /// The number of its tensor among those of [`Term::Input`].
+    pub number: usize,
+    /// What rows and keys of the same number have in common: row `i` has the label of key `i` where these are equal.
+    pub class: usize,
+}
+
 /// A term.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Term {
@@ -36,6 +47,8 @@ pub enum Term {
     Input(usize),
     /// An integer that is one value a problem, by its tensor's number among those: the length of a sequence, say.
     Length(usize),
+    /// An integer that is one value a row, or one a key: the segment that it is of, say.
+    Label(Label),
     /// A row or a key, by its number.
     Index(Var),
     /// A float, by its bits.

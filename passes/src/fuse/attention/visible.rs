@@ -1,6 +1,10 @@
 //! Which keys a row can see, as far as indices say it: a mask that compares rows with keys hides whole blocks of keys, which are
 //! skipped, and leaves others whole, in which nothing has to be compared.
 
+mod labels;
+
+pub use labels::Segments;
+
 use super::index::Var;
 use super::term::{Id, Term, Terms};
 use std::collections::HashMap;
@@ -45,7 +49,7 @@ impl Edge {
     }
 }
 
-/// The keys that rows see, as far as indices and lengths say it.
+/// The keys that rows see, as far as indices, lengths and labels say it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Visible {
     /// Keys begin here or later, all of them.
@@ -54,15 +58,23 @@ pub struct Visible {
     pub to: Vec<Edge>,
     /// Rows for which one of these is negative see none.
     pub rows: Vec<Edge>,
+    /// Rows see the keys that have the same label, by each of these.
+    pub segments: Vec<Segments>,
     /// Whether a row that sees no key by these has the same weight for each of all keys: a low number hides them, and not minus infinity.
     pub all_where_none: bool,
 }
 
 impl Visible {
-    /// Whether indices and lengths hide nothing.
+    /// Whether indices, lengths and labels hide nothing.
     #[must_use]
     pub fn is_all(&self) -> bool {
-        self.from.is_empty() && self.to.is_empty() && self.rows.is_empty()
+        self.edges().next().is_none() && self.segments.is_empty()
+    }
+
+    /// Whether something of what is seen is known when the kernel runs.
+    #[must_use]
+    pub fn is_data(&self) -> bool {
+        self.has_lengths() || !self.segments.is_empty()
     }
 
     /// All edges.
@@ -87,10 +99,10 @@ impl Visible {
         [from.fold(0, i64::max), to.fold(keys, i64::min)]
     }
 
-    /// The keys `[first, end)` that all of those rows see; none where lengths say it.
+    /// The keys `[first, end)` that all of those rows see; none where lengths or labels say it.
     #[must_use]
     pub fn all(&self, row: i64, count: i64, keys: i64) -> [i64; 2] {
-        if self.has_lengths() {
+        if self.is_data() {
             return [0, 0];
         }
         let from = self.from.iter().map(|edge| edge.over(row, count)[1]);
@@ -258,7 +270,8 @@ fn mask(terms: &Terms, score: Id) -> Option<(Id, Id, Id, bool)> {
     };
     // Only what lengths say is hidden by a low number: else each row is known to see a key, or nothing is.
     let low = terms.as_float(hidden) == Some(HIDDEN);
-    (!low || has_lengths(terms, condition)).then_some((condition, seen, hidden, holding))
+    let by_length = has_lengths(terms, condition) && !labels::some(terms, condition);
+    (!low || by_length).then_some((condition, seen, hidden, holding))
 }
 
 fn has_lengths(terms: &Terms, id: Id) -> bool {
@@ -292,6 +305,10 @@ fn holds(terms: &Terms, condition: Id, found: &mut Visible) {
         fails(terms, a, found);
         return;
     }
+    if let Some(own) = labels::equal(terms, condition, true) {
+        found.take(own);
+        return;
+    }
     for sum in not_negative(terms, condition).into_iter().flatten() {
         add(sum, found);
     }
@@ -308,6 +325,10 @@ fn fails(terms: &Terms, condition: Id, found: &mut Visible) {
         && terms.as_int(b) == Some(1)
     {
         holds(terms, a, found);
+        return;
+    }
+    if let Some(own) = labels::equal(terms, condition, false) {
+        found.take(own);
         return;
     }
     // What does not hold of `x >= 0` is `-x - 1 >= 0`.
@@ -418,7 +439,8 @@ fn lowered(terms: &mut Terms, id: Id, extents: [i64; 2], known: &mut HashMap<Id,
     own
 }
 
-/// Whether a condition of indices that holds (or fails) of what is seen leaves each row a key.
+/// Whether a condition of indices and labels that holds (or fails) of what is seen leaves each row a key: of labels that rows and keys
+/// share, the key of the row's own number.
 fn leaves_a_key(terms: &Terms, condition: Id, holding: bool, [rows, keys]: [i64; 2]) -> bool {
     if !is_said(terms, condition, holding) || has_lengths(terms, condition) || rows > MOST_ROWS {
         return false;
@@ -428,9 +450,13 @@ fn leaves_a_key(terms: &Terms, condition: Id, holding: bool, [rows, keys]: [i64;
         true => holds(terms, condition, &mut found),
         false => fails(terms, condition, &mut found),
     }
+    let by_label = !found.segments.is_empty();
+    if by_label && !(rows == keys && labels::are_shared(terms, condition)) {
+        return false;
+    }
     (0..rows).all(|row| {
         let [first, end] = found.some(row, 1, keys);
-        first < end
+        first < end && (!by_label || (first..end).contains(&row))
     })
 }
 
@@ -463,6 +489,9 @@ fn is_said(terms: &Terms, condition: Id, holding: bool) -> bool {
     }
     if let Some(&[a, b]) = terms.operands(condition, "arith.xori") {
         return terms.as_int(b) == Some(1) && is_said(terms, a, !holding);
+    }
+    if labels::equal(terms, condition, holding).is_some() {
+        return true;
     }
     let sums = not_negative(terms, condition).unwrap_or_default();
     !sums.is_empty() && sums.iter().all(is_edge) && (holding || sums.len() == 1)

@@ -500,7 +500,12 @@ fn is_row(terms: &Terms, id: Id) -> bool {
     let of_keys = |term: &Term| {
         matches!(
             term,
-            Term::Score | Term::Gradient | Term::Product(_) | Term::Input(_) | Term::Index(_)
+            Term::Score
+                | Term::Gradient
+                | Term::Product(_)
+                | Term::Input(_)
+                | Term::Label(_)
+                | Term::Index(_)
         )
     };
     !terms.any(id, false, &of_keys)

@@ -1,6 +1,6 @@
 //! Tests of what indices and lengths say of keys.
 
-use super::super::term::Scalar;
+use super::super::term::{Label, Scalar};
 use super::*;
 
 /// The value of a condition of indices.
@@ -201,5 +201,52 @@ fn low_numbers_hide_keys_where_each_row_sees_one() {
         };
         let (given, expected) = (by(&mut terms, low), by(&mut terms, none));
         assert_eq!(with_infinity(&mut terms, given, 9, 5), expected);
+    }
+}
+
+/// A score that is hidden by a number where labels differ, of which rows and keys have one in common or not.
+fn by_labels(terms: &mut Terms, shared: bool, hidden: f64) -> Id {
+    let of = |var, number, class| Term::Label(Label { var, number, class });
+    let row = terms.add(of(Var::Row, 0, 0), Scalar::Int(32));
+    let key = terms.add(of(Var::Key, 1, usize::from(!shared)), Scalar::Int(32));
+    let score = terms.add(Term::Score, Scalar::Float);
+    let differ = terms.apply("arith.cmpi", Some(1), &[key, row], Scalar::Int(1));
+    let hidden = terms.float(hidden);
+    terms.apply(
+        "arith.select",
+        None,
+        &[differ, hidden, score],
+        Scalar::Float,
+    )
+}
+
+#[test]
+fn labels_that_differ_hide_keys() {
+    let mut terms = Terms::default();
+    let masked = by_labels(&mut terms, false, f64::NEG_INFINITY);
+    let found = visible(&terms, masked);
+    assert_eq!(found.segments, [Segments { rows: 0, keys: 1 }]);
+    assert!(!found.is_all() && found.edges().next().is_none());
+    // Of labels it is known where they are, not what they are.
+    assert_eq!(found.some(0, 5, 100), [0, 100]);
+    assert_eq!(found.all(0, 5, 100), [0, 0]);
+    let score = bare(&mut terms, masked);
+    assert_eq!(*terms.get(score), Term::Score);
+}
+
+#[test]
+fn low_numbers_hide_keys_of_other_labels_where_a_row_has_its_keys() {
+    for (shared, keys, expected) in [
+        (true, 9, f64::NEG_INFINITY),
+        (true, 8, HIDDEN),
+        (false, 9, HIDDEN),
+    ] {
+        let mut terms = Terms::default();
+        let given = by_labels(&mut terms, shared, -2.4e38);
+        let own = with_infinity(&mut terms, given, 9, keys);
+        assert_eq!(own, by_labels(&mut terms, shared, expected));
+        // A row that may see no key has all of them then: labels bound nothing.
+        let found = visible(&terms, own);
+        assert_eq!(found.segments.is_empty(), expected == HIDDEN);
     }
 }

@@ -8,10 +8,11 @@
 use super::config::Config;
 use super::lengths::Lengths;
 use super::memory::{Ring, Strides, View};
-use super::pages::Table;
+use super::pages::Table as Pages;
 use super::parts::Parts as Workspace;
 use super::row::Rows;
-use super::score::{Block, Hidden, Input, Scores};
+use super::score::{Block, Hidden, Input, OfProblem, Scores};
+use super::segments::Table;
 use super::tiles::{Blocks, Tile, Tiles};
 use axe_dialect::{Combiner, Level, ops};
 use axe_layout::{Axis, Iter, Layout};
@@ -33,7 +34,7 @@ pub(super) struct Tensors {
     pub results: Option<Vec<Strides>>,
 }
 
-/// The kernel's arguments: queries, keys, values, what scores read, lengths, tables of pages, and what is stored.
+/// The kernel's arguments: queries, keys, values, what scores read, lengths, tables of pages, what labels leave, and what is stored.
 pub(super) struct Arguments<'c> {
     pub queries: Val<'c>,
     pub keys: Val<'c>,
@@ -41,6 +42,8 @@ pub(super) struct Arguments<'c> {
     pub inputs: Vec<Val<'c>>,
     pub lengths: Vec<Val<'c>>,
     pub tables: Vec<Val<'c>>,
+    /// What rows see by their labels.
+    pub segments: Option<Val<'c>>,
     pub results: Vec<Val<'c>>,
 }
 
@@ -92,7 +95,7 @@ pub(super) struct Parts<'a, 'c> {
     values: Ring<'c>,
     views: [View<'c>; 3],
     /// The pages of keys, and of values.
-    tables: [Option<Table<'a, 'c>>; 2],
+    tables: [Option<Pages<'a, 'c>>; 2],
     stored: Stored<'c>,
     f32: Type<'c>,
 }
@@ -102,6 +105,8 @@ pub(super) struct Parts<'a, 'c> {
 struct Own<'c> {
     tile: Tile<'c>,
     queries: Val<'c>,
+    /// What its problem has one value of.
+    values: OfProblem<'c>,
 }
 
 /// What the loop over blocks carries.
@@ -178,7 +183,10 @@ pub(super) fn emit<'c>(
             attention,
             config,
             by_problem,
-            Lengths::of(attention, &arguments.lengths),
+            (
+                Lengths::of(attention, &arguments.lengths),
+                Table::of(attention, config).zip(arguments.segments),
+            ),
         ),
         scores: Scores {
             attention,
@@ -200,7 +208,7 @@ pub(super) fn emit<'c>(
             tensors.keys.view(code, arguments.keys)?,
             tensors.values.view(code, arguments.values)?,
         ],
-        tables: Table::of(attention, &arguments.tables),
+        tables: Pages::of(attention, &arguments.tables),
         stored,
         f32: code.builder.r#type(|context| Type::float32(context)),
     };
@@ -287,6 +295,7 @@ impl<'c> Parts<'_, 'c> {
         let own = Own {
             tile,
             queries: self.queries.stage(code, stage)?,
+            values: self.scores.values(code, tile.batch)?,
         };
         let mut state = self.first(code, own, blocks.top)?;
         let mut above = blocks.top;
@@ -324,12 +333,14 @@ impl<'c> Parts<'_, 'c> {
         }
     }
 
-    fn block(&self, code: Code<'c>, tile: Tile<'c>, number: Val<'c>) -> PassResult<'c, Block<'c>> {
+    fn block(&self, code: Code<'c>, own: Own<'c>, number: Val<'c>) -> PassResult<'c, Block<'c>> {
+        let tile = own.tile;
         Ok(Block {
             batch: tile.batch,
             row: tile.row,
             key: code.times(number, self.config.keys)?,
             lengths: tile.lengths,
+            values: own.values,
         })
     }
 
@@ -350,7 +361,7 @@ impl<'c> Parts<'_, 'c> {
 
     /// The last block alone, without the keys behind the last one.
     fn first(&self, code: Code<'c>, own: Own<'c>, number: Val<'c>) -> PassResult<'c, State<'c>> {
-        let block = self.block(code, own.tile, number)?;
+        let block = self.block(code, own, number)?;
         let hidden = match self.attention.extents.keys % self.config.keys {
             0 if !self.tiles.may_be_empty() => Hidden::Masked,
             _ => Hidden::Last,
@@ -391,7 +402,7 @@ impl<'c> Parts<'_, 'c> {
         hidden: Hidden,
         state: State<'c>,
     ) -> PassResult<'c, State<'c>> {
-        let block = self.block(code, own.tile, number)?;
+        let block = self.block(code, own, number)?;
         let inputs = self.scores.load(code, block)?;
         let [issued, slot] = self.issue(code, own)?;
         let product = self.accumulate(code, state)?;

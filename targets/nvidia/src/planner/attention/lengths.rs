@@ -6,7 +6,7 @@ use axe_passes::PassResult;
 use axe_passes::build::{Code, layout_error};
 use axe_passes::fuse::attention::index::{Step, Var};
 use axe_passes::fuse::attention::visible::{Length, Visible};
-use axe_passes::fuse::attention::{Attention, Extents, Read};
+use axe_passes::fuse::attention::{Attention, Extents};
 use axe_passes::ir::{Int, Ints, Val, types};
 use melior::ir::ValueLike;
 
@@ -63,15 +63,16 @@ impl<'c> Lengths<'c> {
     /// Those of each tensor of lengths, of the kernel's arguments.
     pub(super) fn of(attention: &Attention<'c>, arguments: &[Val<'c>]) -> Vec<Self> {
         let all = attention.lengths.iter().zip(arguments);
-        let all = all.map(|(read, memref)| Self::new(read, *memref, attention.extents.batch));
+        let all = all
+            .map(|(read, memref)| Self::new(read.steps.clone(), *memref, attention.extents.batch));
         all.collect()
     }
 
-    /// Those of a tensor, which is this argument, for so many problems.
-    pub(super) fn new(read: &Read<'c>, memref: Val<'c>, problems: i64) -> Self {
+    /// Those of a tensor with these steps, which is this argument, for so many problems.
+    pub(super) fn new(steps: Vec<Step>, memref: Val<'c>, problems: i64) -> Self {
         Self {
             memref,
-            steps: read.steps.clone(),
+            steps,
             problems,
         }
     }
@@ -145,5 +146,5 @@ pub(super) fn with_length<'c>(
 /// Whether tiles of a problem are as long as each other, as far as it is known when the kernel is planned.
 pub(super) fn are_even(visible: &Visible) -> bool {
     let edges = visible.from.iter().chain(&visible.to);
-    visible.has_lengths() && edges.into_iter().all(|edge| edge.per_row == 0)
+    visible.is_data() && edges.into_iter().all(|edge| edge.per_row == 0)
 }

@@ -1,6 +1,7 @@
 //! Tensors of attention in memory: views by their strides, one dimension for each digit of the batch, and boxes of rows or keys.
 
 use super::config::BYTES;
+use super::lengths::Lengths;
 use crate::planner::mainloop::operand::{in_pieces, widest};
 use axe_dialect::element_type;
 use axe_layout::Layout;
@@ -189,6 +190,16 @@ impl Strides {
     /// Whether each row, and each column, has an element of its own.
     pub(super) fn has(&self) -> [bool; 2] {
         [0, 1].map(|at| self.strides[at] != 0)
+    }
+
+    /// Columns of a row.
+    pub(super) const fn columns(&self) -> i64 {
+        self.extents[1]
+    }
+
+    /// The values of problems, in a row of all elements in memory.
+    pub(super) fn values<'c>(&self, memref: Val<'c>) -> Lengths<'c> {
+        Lengths::new(self.batch.clone(), memref, self.problems)
     }
 
     /// The tensor as the kernel reads it.

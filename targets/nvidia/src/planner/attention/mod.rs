@@ -3,15 +3,16 @@
 //! * [`config`]: the problem as data, and configurations; [`cost`]: how long they take;
 //! * [`memory`]: tensors by their strides, and rings in shared memory;
 //! * [`pages`]: keys and values that are read through a table;
-//! * [`lengths`]: lengths of sequences, which are data;
+//! * [`lengths`]: lengths of sequences, which are data; [`segments`]: labels of rows and keys, which are too;
 //! * [`tiles`]: tiles of rows, and the blocks of keys that their masks leave;
-//! * [`score`]: scores and masks in registers; [`row`]: what is computed of a row's maximum and sum;
+//! * [`score`]: scores and masks in registers, [`forms`]: of functions in them; [`row`]: what is computed of a row's maximum and sum;
 //! * [`sums`]: logarithms of rows' sums that gradients want; [`backward`]: the gradients;
 //! * [`kernel`]: the kernel; [`parts`]: its results where keys are split, and the kernel that merges those.
 
 pub(super) mod backward;
 pub(super) mod config;
 mod cost;
+mod forms;
 mod kernel;
 mod lengths;
 mod memory;
@@ -19,6 +20,7 @@ mod pages;
 mod parts;
 mod row;
 mod score;
+mod segments;
 mod sums;
 mod tiles;
 
@@ -31,6 +33,7 @@ use axe_passes::build::{Kernel, launch as launch_kernel, layout_error};
 use axe_passes::fuse::arguments::{argument_types, launched};
 use axe_passes::fuse::attention::index::Var;
 use axe_passes::fuse::attention::pack::{Order, Pack};
+use axe_passes::fuse::attention::term::Term;
 use axe_passes::fuse::attention::{Attention, Extents, Read};
 use axe_passes::fuse::frame::{Operand, Out, operand};
 use axe_passes::fuse::group::Group;
@@ -41,8 +44,11 @@ use axe_passes::{PassError, PassResult};
 use config::{BYTES, Config, Problem, ROWS};
 use kernel::{Arguments, Tensors};
 use melior::ir::Type;
+use melior::ir::r#type::IntegerType;
 use memory::Strides;
 use parts::Parts;
+use segments::Table;
+use std::collections::HashSet;
 use std::rc::Rc;
 
 /// The greatest column counts that one accumulator takes (PTX ISA 9.7.15.5.1: N of `wgmma` up to 256).
@@ -155,12 +161,8 @@ fn tensors(attention: &Attention<'_>) -> Result<Tensors, String> {
     // One row has no stride of its own.
     let rows = (Var::Row, extents.rows.max(2));
     let inputs = attention.inputs.iter().map(|read| {
-        let strides = of(read, [rows, key])
-            .ok_or("no one stride leads from row to row, or from key to key, of a mask")?;
-        match strides.has() {
-            [false, false] => Err("a mask is one number for all rows and keys".to_owned()),
-            _ => Ok(strides),
-        }
+        let why = "no one stride leads from row to row, or from key to key, of a mask";
+        of(read, [rows, key]).ok_or_else(|| why.to_owned())
     });
     Ok(Tensors {
         queries: moved("the queries' tensor", queries.transpose()?)?,
@@ -192,24 +194,30 @@ fn results(attention: &Attention<'_>) -> Option<Vec<Strides>> {
 fn problem(attention: &Attention<'_>, tensors: &Tensors) -> Problem {
     let extents = attention.extents;
     let (seen, causal) = config::seen(&attention.visible, extents.rows, extents.keys);
-    let full = |read: &&Read<'_>| {
-        [Var::Row, Var::Key]
-            .iter()
-            .all(|var| read.steps.iter().any(|step| step.digit.var == *var))
-    };
-    let masks = attention.inputs.iter().filter(full).map(|read| {
+    let masks = attention.inputs.iter().map(|read| {
+        let has = |var: Var| read.steps.iter().any(|step| step.digit.var == var);
         let bytes =
             TensorType::of_value(read.tensor).map_or(4, |tensor| element_bytes(tensor.element));
-        // Bytes are kept in registers of their own.
-        if bytes == 2 { 1 } else { 2 }
+        match ([Var::Row, Var::Key].map(has), bytes) {
+            ([true, true], 2) => 1,
+            // Bytes are kept in registers of their own.
+            ([true, true], _) => 2,
+            // One value for each two scores, and what is compared with them. Measured: with less, ptxas spills.
+            ([false, true], 4) => 3,
+            _ => 0,
+        }
     });
+    // Distances of rows and keys are formed beside the scores.
+    let is_distance = |term: &Term| matches!(term, Term::Apply(name, ..) if name == "arith.sitofp");
+    let score = attention.weights.score;
+    let distances = attention.terms.any(score, true, &is_distance);
     Problem {
         batch: extents.batch,
         rows: extents.rows,
         keys: extents.keys,
         depth: attention.depth,
         columns: extents.columns,
-        masks: masks.sum(),
+        masks: masks.sum::<i64>() + 3 * i64::from(distances),
         causal,
         seen,
         repeats: attention.repeats(),
@@ -296,7 +304,9 @@ impl<'c> Operators<'c> {
         let (inputs, rest) = rest.split_at_checked(inputs).ok_or_else(lost)?;
         let (lengths, rest) = rest.split_at_checked(lengths).ok_or_else(lost)?;
         let tables = self.attention.tables().count();
-        let (tables, results) = rest.split_at_checked(tables).ok_or_else(lost)?;
+        let (tables, rest) = rest.split_at_checked(tables).ok_or_else(lost)?;
+        let segments = usize::from(!self.packed.visible.segments.is_empty());
+        let (segments, results) = rest.split_at_checked(segments).ok_or_else(lost)?;
         Ok(Arguments {
             queries: *queries,
             keys: *keys,
@@ -304,6 +314,7 @@ impl<'c> Operators<'c> {
             inputs: inputs.to_vec(),
             lengths: lengths.to_vec(),
             tables: tables.to_vec(),
+            segments: segments.first().copied(),
             results: results.to_vec(),
         })
     }
@@ -327,6 +338,39 @@ impl<'c> Operators<'c> {
         kernel::emit(&kernel, &self.packed, how, &self.tensors, &arguments, parts)?;
         kernel.finish(module, &name, config.threads())?;
         Ok(name)
+    }
+
+    /// Adds the kernel that says what labels leave of keys, where some are compared, and launches it: its result, for the kernel of
+    /// attention, whose other operands these are.
+    fn segments(
+        &self,
+        config: Config,
+        launch: &mut Launch<'_, 'c>,
+        ins: &[Operand<'c>],
+    ) -> PassResult<'c, Option<Operand<'c>>> {
+        let Some(table) = Table::of(&self.packed, config) else {
+            return Ok(None);
+        };
+        let builder = *launch.builder;
+        let i32 = builder.r#type(|context| IntegerType::new(context, 32).into());
+        let shape = [table.elements()];
+        let empty = builder.tensor(&shape, i32)?;
+        let empty = builder.value("tensor.empty", &[], empty, &[])?;
+        let to = operand(&builder, empty, &shape)?;
+        let pairs = self.packed.visible.segments.iter();
+        let labels = pairs.flat_map(|own| [own.rows, own.keys]);
+        let labels = labels.filter_map(|at| ins.get(3 + at).cloned());
+        let labels: Vec<_> = labels.collect();
+        let types = argument_types(&labels, &[], &[(empty, to.clone())]);
+        let kernel = Kernel::new(builder.location, launch.frame.module, &types);
+        table.emit(&kernel, &self.packed)?;
+        let name = launch.frame.name("segments");
+        kernel.finish(launch.frame.module, &name, Table::threads())?;
+        let one = builder.index(1)?;
+        let grid = [builder.index(table.ctas())?, one, one];
+        let formed = launch_kernel(&builder, &name, grid, &launched(&labels, &[]), &[to.tensor])?;
+        let formed = formed.first().copied();
+        Ok(formed.map(|tensor| Operand { tensor, ..to }))
     }
 
     /// The CTAs of that kernel: as many as there are tiles, or multiprocessors.
@@ -470,15 +514,20 @@ impl Family for Attentions {
             keys,
             columns,
         } = extents;
-        let lengths = match lengths.len() {
-            0 => "",
-            _ => ", of lengths that it reads",
+        let data = match (lengths.len(), visible.segments.len()) {
+            (0, 0) => "",
+            (_, 0) => ", of lengths that it reads",
+            (0, _) => ", of segments that it reads",
+            (_, _) => ", of lengths and segments that it reads",
         };
         let page = match operators.problem.page {
             0 => String::new(),
             page => format!(", in pages of {page}"),
         };
-        let mask = match (inputs.len(), visible.is_all()) {
+        let labels = visible.segments.iter();
+        let labels: HashSet<_> = labels.flat_map(|own| [own.rows, own.keys]).collect();
+        let by_index = visible.edges().next().is_some();
+        let mask = match (inputs.len() - labels.len(), !by_index) {
             (0, true) => "",
             (0, false) => ", masked by index",
             (_, true) => ", masked by a tensor",
@@ -494,7 +543,7 @@ impl Family for Attentions {
             problems => format!(", {problems} problems packed"),
         };
         format!(
-            "attention of {batch} x {rows} queries to {keys} keys of {depth}, values of {columns}, of {element}{mask}{lengths}{page}{sums}{pack}"
+            "attention of {batch} x {rows} queries to {keys} keys of {depth}, values of {columns}, of {element}{mask}{data}{page}{sums}{pack}"
         )
     }
 
@@ -510,19 +559,23 @@ impl Family for Attentions {
             let beside = &mut launch.frame.beside;
             beside.insert(identity(attention.result.tensor), sums.read.tensor);
         }
-        let rows = attention.lengths.len() + attention.tables().count();
-        let tensors = attention.reads().count() - rows;
-        for value in attention.reads().take(tensors) {
+        let inputs = operators.tensors.inputs.iter();
+        let in_blocks = inputs.map(|own| own.has() != [false, false]);
+        let rest = attention.lengths.iter().chain(attention.tables());
+        let in_blocks = [true; 3].into_iter().chain(in_blocks);
+        let in_blocks = in_blocks.chain(rest.map(|_| false));
+        for (value, in_blocks) in attention.reads().zip(in_blocks) {
             let shape = builder.tensor_of(value)?.shape;
-            let tensor = launch.frame.resolve(builder, value)?;
-            ins.push(operand(builder, tensor, &shape)?);
+            if in_blocks {
+                let tensor = launch.frame.resolve(builder, value)?;
+                ins.push(operand(builder, tensor, &shape)?);
+            } else {
+                // A row of all: where a problem's lies is the kernel's to say.
+                let all = shape.iter().product();
+                ins.push(launch.frame.operand(builder, value, &[all])?);
+            }
         }
-        for own in attention.lengths.iter().chain(attention.tables()) {
-            let shape = builder.tensor_of(own.tensor)?.shape;
-            // A row of all: where a problem's lies is the kernel's to say.
-            let all = shape.iter().product();
-            ins.push(launch.frame.operand(builder, own.tensor, &[all])?);
-        }
+        ins.extend(operators.segments(config, launch, &ins)?);
         let mut outs = Vec::new();
         for value in operators.attention.results() {
             let shape = builder.tensor_of(value)?.shape;

@@ -74,7 +74,11 @@ impl<'a, 'c> Table<'a, 'c> {
             let pages = attention.pages[at].as_ref()?;
             Some(Self {
                 pages,
-                numbers: Lengths::new(&pages.table, *arguments.next()?, attention.extents.batch),
+                numbers: Lengths::new(
+                    pages.table.steps.clone(),
+                    *arguments.next()?,
+                    attention.extents.batch,
+                ),
                 all: attention.extents.keys / pages.size,
             })
         })

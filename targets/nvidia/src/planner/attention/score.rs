@@ -1,26 +1,37 @@
 //! Scores in the kernel: the term of a score as the body of a map, with masks by index.
 
-use super::lengths::{OfTile, with_length};
+use super::MOST_INPUTS;
+use super::forms;
+use super::lengths::{Lengths, OfTile, with_length};
 use super::memory::{Strides, View};
 use axe_dialect::ops;
 use axe_passes::PassResult;
 use axe_passes::build::{Code, Number, layout_error};
 use axe_passes::fuse::attention::Attention;
 use axe_passes::fuse::attention::index::Var;
-use axe_passes::fuse::attention::term::{Id, Scalar, Term};
+use axe_passes::fuse::attention::term::{Id, Label, Scalar, Term};
 use axe_passes::fuse::attention::visible::{Affine, not_negative};
 use axe_passes::fuse::registers::Registers;
 use axe_passes::fuse::space::Kind;
 use axe_passes::ir::{Val, types};
+use axe_passes::precision::is_bf16;
 use melior::ir::{Type, ValueLike};
 use std::collections::HashMap;
 
 /// A tensor that scores read.
-pub(super) struct Input<'c> {
-    view: View<'c>,
-    kind: Kind,
-    element: Type<'c>,
+pub(super) enum Input<'c> {
+    /// Blocks of it, in registers.
+    Blocks {
+        view: View<'c>,
+        kind: Kind,
+        element: Type<'c>,
+    },
+    /// One value a problem.
+    Values(Lengths<'c>),
 }
+
+/// The values of a tile's problem, by the number of their tensor.
+pub(super) type OfProblem<'c> = [Option<Val<'c>>; MOST_INPUTS];
 
 /// How scores are formed of products.
 pub(super) struct Scores<'a, 'c> {
@@ -37,6 +48,7 @@ pub(super) struct Block<'c> {
     pub row: Val<'c>,
     pub key: Val<'c>,
     pub lengths: OfTile<'c>,
+    pub values: OfProblem<'c>,
 }
 
 /// Which keys of a block are hidden.
@@ -57,12 +69,15 @@ impl<'c> Input<'c> {
         strides: &Strides,
         argument: Val<'c>,
     ) -> PassResult<'c, Self> {
+        if strides.has() == [false, false] {
+            return Ok(Self::Values(strides.values(argument)));
+        }
         let kind = match strides.has() {
             [true, false] => Kind::Row,
             [false, true] => Kind::Column,
             _ => Kind::Full,
         };
-        Ok(Self {
+        Ok(Self::Blocks {
             view: strides.view(code, argument)?,
             kind,
             element: axe_dialect::element_type(argument.r#type()),
@@ -83,19 +98,38 @@ impl<'c> Scores<'_, 'c> {
         }
     }
 
+    /// The values of a problem.
+    pub(super) fn values(&self, code: Code<'c>, batch: Val<'c>) -> PassResult<'c, OfProblem<'c>> {
+        let mut found = [None; MOST_INPUTS];
+        for (slot, input) in found.iter_mut().zip(&self.inputs) {
+            if let Input::Values(own) = input {
+                *slot = Some(own.element(code, own.place(code, batch)?)?);
+            }
+        }
+        Ok(found)
+    }
+
     /// The tensors that the scores of a block read, in registers.
     pub(super) fn load(&self, code: Code<'c>, block: Block<'c>) -> PassResult<'c, Vec<Val<'c>>> {
         let mut found = Vec::new();
         for input in &self.inputs {
-            let own = input.view.boxed(
+            let Input::Blocks {
+                view,
+                kind,
+                element,
+            } = input
+            else {
+                continue;
+            };
+            let own = view.boxed(
                 code,
                 block.batch,
                 [block.row, block.key],
                 self.registers.shape,
             )?;
-            let value = code.load(own, self.registers.r#type(code, input.kind, input.element)?)?;
-            let full = self.registers.r#type(code, Kind::Full, input.element)?;
-            found.push(match input.kind {
+            let value = code.load(own, self.registers.r#type(code, *kind, *element)?)?;
+            let full = self.registers.r#type(code, Kind::Full, *element)?;
+            found.push(match kind {
                 Kind::Full | Kind::Blocks(_) => value,
                 Kind::Row => code.broadcast(value, 1, full)?,
                 Kind::Column => code.broadcast(value, 0, full)?,
@@ -131,7 +165,8 @@ impl<'c> Scores<'_, 'c> {
             .chain(inputs.iter().copied())
             .collect();
         code.map(&all, products.r#type(), |code, arguments| {
-            let value = body.term(code, id, arguments)?;
+            let arguments = self.arguments(arguments, block.values);
+            let value = body.term(code, id, &arguments)?;
             if hidden != Hidden::Last {
                 return Ok(value);
             }
@@ -141,6 +176,21 @@ impl<'c> Scores<'_, 'c> {
             code.builder
                 .value("arith.select", &[seen, value, none], value.r#type(), &[])
         })
+    }
+}
+
+impl<'c> Scores<'_, 'c> {
+    /// The score and what it reads, by the number of the tensor: elements of a block, and values of a problem.
+    fn arguments(&self, elements: &[Val<'c>], values: OfProblem<'c>) -> Vec<Val<'c>> {
+        let mut elements = elements.iter().copied();
+        let mut all: Vec<_> = elements.next().into_iter().collect();
+        for (input, value) in self.inputs.iter().zip(values) {
+            all.extend(match input {
+                Input::Blocks { .. } => elements.next(),
+                Input::Values(_) => value,
+            });
+        }
+        all
     }
 }
 
@@ -159,7 +209,7 @@ pub(super) fn i32_of<'c>(code: Code<'c>, value: Val<'c>) -> PassResult<'c, Val<'
     code.builder.value("arith.index_cast", &[value], i32, &[])
 }
 
-fn integer<'c>(code: Code<'c>, bits: u32) -> Type<'c> {
+pub(super) fn integer<'c>(code: Code<'c>, bits: u32) -> Type<'c> {
     code.builder
         .r#type(|context| melior::ir::r#type::IntegerType::new(context, bits).into())
 }
@@ -211,6 +261,11 @@ impl<'c> Body<'_, '_, 'c> {
             self.origins.insert(id, own);
             return Ok(());
         }
+        if let Some(sum) = forms::converted(terms, id, self.scores.attention.extents) {
+            let own = forms::at_block(code, &sum, [block.row, block.key])?;
+            self.origins.insert(id, vec![own]);
+            return Ok(());
+        }
         let own = match terms.get(id) {
             Term::Index(Var::Row) => vec![i32_of(code, block.row)?],
             Term::Index(_) => vec![i32_of(code, block.key)?],
@@ -244,6 +299,15 @@ impl<'c> Body<'_, '_, 'c> {
         if let Some(sums) = not_negative(terms, id) {
             return self.comparison(code, id, &sums);
         }
+        if let Some(sum) = forms::converted(terms, id, self.scores.attention.extents) {
+            return forms::float_of(code, &sum, self.origin(code, id)?);
+        }
+        if let Some(&[of]) = terms.operands(id, "math.tanh") {
+            let (of, factor) = forms::scaled(terms, of);
+            let x = self.term(code, of, arguments)?;
+            let is_bf16 = is_bf16(self.scores.attention.element);
+            return forms::tanh(code, x, factor, is_bf16);
+        }
         let f32 = builder.r#type(|context| Type::float32(context));
         let own = match terms.scalar(id) {
             Scalar::Float => f32,
@@ -251,7 +315,7 @@ impl<'c> Body<'_, '_, 'c> {
         };
         match terms.get(id) {
             Term::Score => arguments.first().copied().ok_or_else(lost),
-            Term::Input(number) => {
+            Term::Input(number) | Term::Label(Label { number, .. }) => {
                 let value = arguments.get(number + 1).copied().ok_or_else(lost)?;
                 match types::bits(value.r#type()) {
                     Some(16) if types::is_float(value.r#type()) => {
@@ -261,12 +325,7 @@ impl<'c> Body<'_, '_, 'c> {
                 }
             }
             Term::Index(var) => {
-                let origin = self
-                    .origins
-                    .get(&id)
-                    .and_then(|own| own.first())
-                    .copied()
-                    .ok_or_else(lost)?;
+                let origin = self.origin(code, id)?;
                 let place = place(code, i64::from(*var == Var::Key))?;
                 let sum = builder.value("arith.addi", &[origin, place], integer(code, 32), &[])?;
                 builder.value("arith.extsi", &[sum], own, &[])
@@ -297,6 +356,14 @@ impl<'c> Body<'_, '_, 'c> {
             | Term::Product(_)
             | Term::Fold(..) => Err(lost()),
         }
+    }
+
+    /// What of a term is the same for a block.
+    fn origin(&self, code: Code<'c>, id: Id) -> PassResult<'c, Val<'c>> {
+        let own = self.origins.get(&id).and_then(|own| own.first());
+        let lost = "a score has an index without an origin";
+        own.copied()
+            .ok_or_else(|| layout_error(code.builder.location, lost))
     }
 
     /// A comparison of row and key: each sum is not negative.

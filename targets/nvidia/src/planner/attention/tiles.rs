@@ -2,6 +2,7 @@
 
 use super::config::Config;
 use super::lengths::{self, Lengths, OfTile, are_even, with_length};
+use super::segments::{Seen, Table};
 use crate::planner::problem::count;
 use axe_dialect::RasterOrder;
 use axe_passes::PassResult;
@@ -24,6 +25,8 @@ pub(super) struct Tile<'c> {
     pub split: Option<Val<'c>>,
     /// The lengths of its problem.
     pub lengths: OfTile<'c>,
+    /// The keys that its labels leave.
+    pub seen: Option<Seen<'c>>,
 }
 
 /// Blocks of keys that a tile goes through from the last to the first: those before `masked` have keys that rows do not see, then
@@ -60,13 +63,14 @@ const MOST_PEELED: i64 = 1;
 #[must_use]
 pub fn known(visible: &Visible, config: Config, rows: i64, keys: i64) -> Known {
     let below = !visible.from.is_empty();
-    if visible.has_lengths() {
+    if visible.is_data() {
         let along = visible.to.iter().any(|edge| edge.per_row != 0);
+        let by_label = !visible.segments.is_empty();
         return Known {
             blocks: None,
             peeled: 0,
-            above: along || !visible.rows.is_empty() || visible.all_where_none,
-            below: below || visible.all_where_none,
+            above: along || !visible.rows.is_empty() || visible.all_where_none || by_label,
+            below: below || visible.all_where_none || by_label,
         };
     }
     let tiles = count(rows, config.rows());
@@ -107,6 +111,7 @@ pub fn known(visible: &Visible, config: Config, rows: i64, keys: i64) -> Known {
 pub(super) struct Tiles<'a, 'c> {
     visible: &'a Visible,
     lengths: Vec<Lengths<'c>>,
+    segments: Option<(Table, Val<'c>)>,
     config: Config,
     batch: i64,
     rows: i64,
@@ -119,12 +124,13 @@ impl<'a, 'c> Tiles<'a, 'c> {
         attention: &'a Attention<'_>,
         config: Config,
         by_problem: bool,
-        lengths: Vec<Lengths<'c>>,
+        (lengths, segments): (Vec<Lengths<'c>>, Option<(Table, Val<'c>)>),
     ) -> Self {
         let extents = attention.extents;
         Self {
             visible: &attention.visible,
             lengths,
+            segments,
             config,
             batch: extents.batch,
             rows: extents.rows,
@@ -177,6 +183,10 @@ impl<'a, 'c> Tiles<'a, 'c> {
             row: code.times(tile, self.config.rows())?,
             split,
             lengths: lengths::load(code, &self.lengths, batch)?,
+            seen: match &self.segments {
+                Some((table, memref)) => Some(table.load(code, *memref, [batch, tile])?),
+                None => None,
+            },
         })
     }
 
@@ -374,7 +384,10 @@ impl<'a, 'c> Tiles<'a, 'c> {
     ) -> PassResult<'c, [Val<'c>; 2]> {
         let index = code.builder.index_type();
         let (zero, keys) = (code.index(0)?, code.index(self.keys)?);
-        let mut found = [zero, keys];
+        let mut found = match (tile.seen, greatest) {
+            (None, _) => [zero, keys],
+            (Some([from, to, _, _]), [false, _]) | (Some([_, _, from, to]), _) => [from, to],
+        };
         let sides = [
             (&self.visible.from, "arith.maxsi"),
             (&self.visible.to, "arith.minsi"),

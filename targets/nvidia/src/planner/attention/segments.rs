@@ -1,0 +1,473 @@
+//! Segments of packed sequences: rows see the keys that have the same label (JAX's segment ids, the documents of FlexAttention).
+//!
+//! Labels are data of which nothing is assumed; they need not ascend. A small kernel goes through the labels before the kernel of
+//! attention does through the keys, and leaves four numbers of each tile of rows: the keys `[first, end)` outside of which no key has a
+//! label between the least and the greatest of the tile's rows, and those `[first, end)` that all rows see: the same keys, where the
+//! tile has one label and each of them has it, else none. Blocks outside of the first are not brought; labels are compared outside of
+//! the second only. Where sequences are packed one after the other, these are the blocks that rows see.
+
+use super::config::Config;
+use super::lengths::Lengths;
+use super::memory::Strides;
+use super::parts::step;
+use super::score::compare;
+use crate::planner::problem::count;
+use crate::planner::row_tile::RowTile;
+use axe_dialect::{Combiner, element_type};
+use axe_passes::PassResult;
+use axe_passes::build::{Code, Kernel, Number, layout_error};
+use axe_passes::fuse::attention::index::{Digit, Step, Var};
+use axe_passes::fuse::attention::visible::Segments;
+use axe_passes::fuse::attention::{Attention, Read};
+use axe_passes::fuse::registers::{Registers, registers};
+use axe_passes::fuse::space::Kind;
+use axe_passes::ir::{Val, types};
+use melior::ir::r#type::IntegerType;
+use melior::ir::{Type, ValueLike};
+
+/// Numbers of a tile.
+const NUMBERS: i64 = 4;
+/// Elements of a number: a view has no boxes of rows where there is one.
+const WIDTH: i64 = 2;
+/// A warp goes through the labels of a tile, 16 of each lane at a time, so that several loads are under way.
+const LANES: i64 = 32;
+/// Labels that a lane loads at once.
+const VECTOR: i64 = 4;
+/// Labels of a step.
+const STEP: i64 = LANES * 16;
+
+/// What a tile's rows see by their labels: keys from the first number to the second, and all of those from the third to the fourth.
+pub(super) type Seen<'c> = [Val<'c>; NUMBERS as usize];
+
+/// The numbers of all tiles in memory, `[4, problems with labels of their own, tiles, 2]` of i32.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Table {
+    /// Digits of a problem that its labels depend on.
+    digits: Vec<Step>,
+    /// Problems whose labels differ.
+    distinct: i64,
+    /// All problems.
+    problems: i64,
+    /// Tiles of a problem.
+    tiles: i64,
+    /// Rows of a tile.
+    rows: i64,
+}
+
+impl Table {
+    /// The numbers that a kernel needs; none where no labels are compared.
+    pub(super) fn of(attention: &Attention<'_>, config: Config) -> Option<Self> {
+        let segments = &attention.visible.segments;
+        if segments.is_empty() {
+            return None;
+        }
+        let inputs = segments.iter().flat_map(|own| [own.rows, own.keys]);
+        let steps = inputs.filter_map(|at| attention.inputs.get(at));
+        let digits = steps.flat_map(|read| &read.steps).map(|step| step.digit);
+        let digits = digits.filter(|digit| digit.var == Var::Batch);
+        let problems = attention.extents.batch;
+        let (digits, distinct) = numbered(digits.collect(), problems);
+        Some(Self {
+            digits,
+            distinct,
+            problems,
+            tiles: count(attention.extents.rows, config.rows()),
+            rows: config.rows(),
+        })
+    }
+
+    /// Tiles whose numbers are formed: CTAs of the kernel that does.
+    pub(super) const fn ctas(&self) -> i64 {
+        self.distinct.saturating_mul(self.tiles)
+    }
+
+    /// Threads of those CTAs.
+    pub(super) const fn threads() -> i64 {
+        LANES
+    }
+
+    /// Elements of the table.
+    pub(super) const fn elements(&self) -> i64 {
+        self.ctas().saturating_mul(NUMBERS * WIDTH)
+    }
+
+    /// The numbers of a tile, of the kernel's argument.
+    pub(super) fn load<'c>(
+        &self,
+        code: Code<'c>,
+        memref: Val<'c>,
+        [batch, tile]: [Val<'c>; 2],
+    ) -> PassResult<'c, Seen<'c>> {
+        let own = Lengths::new(self.digits.clone(), memref, self.problems);
+        let problem = own.place(code, batch)?;
+        let place = code.add(code.times(problem, self.tiles)?, tile)?;
+        let index = code.builder.index_type();
+        let number = |which: i64| {
+            let at = code.add(place, code.index(which * self.ctas())?)?;
+            let value = own.element(code, code.times(at, WIDTH)?)?;
+            code.builder.value("arith.index_cast", &[value], index, &[])
+        };
+        Ok([number(0)?, number(1)?, number(2)?, number(3)?])
+    }
+
+    /// The problem of a number among those whose labels differ: the first of those with the same.
+    fn problem<'c>(&self, code: Code<'c>, number: Val<'c>) -> PassResult<'c, Val<'c>> {
+        let mut problem = code.index(0)?;
+        for Step { digit, elements } in &self.digits {
+            let own = code.div(number, code.index(*elements)?)?;
+            let own = code.rem(own, code.index(digit.extent)?)?;
+            problem = code.add(problem, code.times(own, digit.stride)?)?;
+        }
+        Ok(problem)
+    }
+
+    /// Emits the body of the kernel that forms the numbers. Its arguments are the labels of rows and of keys, pair after pair, and the
+    /// table.
+    ///
+    /// # Errors
+    /// When MLIR does not build it.
+    pub(super) fn emit<'c>(
+        &self,
+        kernel: &Kernel<'c>,
+        attention: &Attention<'c>,
+    ) -> PassResult<'c> {
+        let code = kernel.code;
+        let lost = || layout_error(code.builder.location, "labels have one stride each");
+        let (to, labels) = kernel.arguments.split_last().ok_or_else(lost)?;
+        let tile = RowTile {
+            rows: 1,
+            columns: STEP,
+            along: LANES,
+            vector: VECTOR,
+            across: 1,
+        };
+        let layout = tile.layout();
+        let layout = layout.map_err(|error| layout_error(code.builder.location, error))?;
+        let own = Own {
+            code,
+            registers: &registers(code, [1, STEP], layout)?,
+            i32: code
+                .builder
+                .r#type(|context| IntegerType::new(context, 32).into()),
+        };
+        let (cta, tiles) = (code.block("x")?, code.index(self.tiles)?);
+        let batch = self.problem(code, code.div(cta, tiles)?)?;
+        let row = code.times(code.rem(cta, tiles)?, self.rows)?;
+        let mut all: Option<Seen<'c>> = None;
+        let pairs = attention.visible.segments.iter().zip(labels.chunks(2));
+        for (segments, memrefs) in pairs {
+            let views = views(attention, *segments).ok_or_else(lost)?;
+            let &[rows, keys] = memrefs else {
+                return Err(lost());
+            };
+            let ends = own.ends((&views[0], rows), batch, [row, code.index(self.rows)?])?;
+            let seen = own.seen((&views[1], keys), batch, ends)?;
+            all = Some(match all {
+                None => seen,
+                Some(all) => own.both(all, seen)?,
+            });
+        }
+        let all = all.ok_or_else(lost)?;
+        let place = Strides::new(
+            NUMBERS * self.ctas(),
+            vec![step([NUMBERS * self.ctas(), 1], WIDTH)],
+            [WIDTH, 1],
+            None,
+        );
+        let view = place.view(code, *to)?;
+        let zero = code.index(0)?;
+        for (which, value) in (0..NUMBERS).zip(all) {
+            let at = code.add(cta, code.index(which * self.ctas())?)?;
+            code.store(value, view.boxed(code, at, [zero, zero], [1, STEP])?)?;
+        }
+        Ok(())
+    }
+}
+
+/// Digits of a problem as those of a number: how many such numbers there are.
+fn numbered(mut digits: Vec<Digit>, problems: i64) -> (Vec<Step>, i64) {
+    digits.sort_by_key(|digit| (digit.stride, digit.extent));
+    digits.dedup();
+    let ends = digits
+        .iter()
+        .map(|own| own.stride.saturating_mul(own.extent));
+    let next = digits.iter().skip(1).map(|own| own.stride);
+    if ends.zip(next).any(|(end, next)| end > next) {
+        // Digits that share values of the problem: each problem has a number of its own.
+        digits = vec![step([problems, 1], 1).digit];
+    }
+    let mut distinct = 1;
+    let mut of = |digit: Digit| {
+        let elements = distinct;
+        distinct *= digit.extent;
+        Step { digit, elements }
+    };
+    let steps = digits.into_iter().map(&mut of).collect();
+    (steps, distinct)
+}
+
+/// The labels of rows and of keys, each as a row of columns.
+fn views(attention: &Attention<'_>, segments: Segments) -> Option<[Strides; 2]> {
+    let extents = attention.extents;
+    let of = |number: usize, extent| {
+        let read = attention.inputs.get(number)?;
+        let mut steps = read.steps.clone();
+        for step in &mut steps {
+            if step.digit.var == Var::Row {
+                step.digit.var = Var::Key;
+            }
+        }
+        let read = Read {
+            tensor: read.tensor,
+            steps,
+        };
+        Strides::of(&read, extents.batch, [(Var::Row, 2), (Var::Key, extent)])
+    };
+    Some([
+        of(segments.rows, extents.rows)?,
+        of(segments.keys, extents.keys)?,
+    ])
+}
+
+/// What goes through labels: a row of them in registers.
+struct Own<'a, 'c> {
+    code: Code<'c>,
+    registers: &'a Registers,
+    i32: Type<'c>,
+}
+
+/// The labels of a tensor in memory.
+type Labels<'a, 'c> = (&'a Strides, Val<'c>);
+
+impl<'c> Own<'_, 'c> {
+    fn r#type(&self, kind: Kind) -> PassResult<'c, Type<'c>> {
+        self.registers.r#type(self.code, kind, self.i32)
+    }
+
+    /// Labels from one on, as i32.
+    fn load(
+        &self,
+        (strides, memref): Labels<'_, 'c>,
+        batch: Val<'c>,
+        first: Val<'c>,
+    ) -> PassResult<'c, Val<'c>> {
+        let (code, registers) = (self.code, self.registers);
+        let zero = code.index(0)?;
+        let view = strides.view(code, memref)?;
+        let from = view.boxed(code, batch, [zero, first], registers.shape)?;
+        let element = element_type(memref.r#type());
+        let value = code.load(from, registers.r#type(code, Kind::Column, element)?)?;
+        let wide = registers.r#type(code, Kind::Full, element)?;
+        let value = code.broadcast(value, 0, wide)?;
+        if types::bits(element) == Some(32) {
+            return Ok(value);
+        }
+        code.map(&[value], self.r#type(Kind::Full)?, |code, own| {
+            code.builder.value("arith.extsi", own, self.i32, &[])
+        })
+    }
+
+    /// The number of an element, counted from one on, as i32.
+    fn number(&self, code: Code<'c>, first: Val<'c>) -> PassResult<'c, Val<'c>> {
+        let own = super::score::place(code, 1)?;
+        let first = super::score::i32_of(code, first)?;
+        self.apply(code, "arith.addi", &[first, own])
+    }
+
+    fn apply(&self, code: Code<'c>, name: &str, own: &[Val<'c>]) -> PassResult<'c, Val<'c>> {
+        code.builder.value(name, own, self.i32, &[])
+    }
+
+    /// All elements of a row combined, in each of its columns.
+    fn reduced(&self, combiner: Combiner, value: Val<'c>) -> PassResult<'c, Val<'c>> {
+        self.code
+            .reduce(combiner, value, 1, self.r#type(Kind::Row)?)
+    }
+
+    fn wide(&self, value: Val<'c>) -> PassResult<'c, Val<'c>> {
+        self.code.broadcast(value, 1, self.r#type(Kind::Full)?)
+    }
+
+    /// The least and the greatest label of so many rows from one on.
+    fn ends(
+        &self,
+        labels: Labels<'_, 'c>,
+        batch: Val<'c>,
+        [first, rows]: [Val<'c>; 2],
+    ) -> PassResult<'c, [Val<'c>; 2]> {
+        let code = self.code;
+        let all = code.index(labels.0.columns())?;
+        let rows = code.min(rows, code.sub(all, first)?)?;
+        let rows = super::score::i32_of(code, rows)?;
+        let labels = self.load(labels, batch, first)?;
+        let zero = code.index(0)?;
+        let of = |combiner, none| {
+            let own = code.map(&[labels], self.r#type(Kind::Full)?, |code, own| {
+                let is = compare(code, 2, self.number(code, zero)?, rows)?;
+                let none = code.scalar(self.i32, none)?;
+                self.apply(code, "arith.select", &[is, own[0], none])
+            })?;
+            self.wide(self.reduced(combiner, own)?)
+        };
+        Ok([
+            of(Combiner::Min, Number::Greatest)?,
+            of(Combiner::Max, Number::Least)?,
+        ])
+    }
+
+    /// The keys whose labels are between two.
+    fn seen(
+        &self,
+        labels: Labels<'_, 'c>,
+        batch: Val<'c>,
+        [least, greatest]: [Val<'c>; 2],
+    ) -> PassResult<'c, Seen<'c>> {
+        let code = self.code;
+        let keys = labels.0.columns();
+        let full = self.r#type(Kind::Full)?;
+        let start = |value| code.fill(code.scalar(self.i32, Number::Of(value))?, full);
+        let starts = [start(keys)?, start(0)?, start(0)?];
+        let all = code.index(keys)?;
+        let found = code.for_each(all, STEP, &starts, |code, at, carried| {
+            let own = Self { code, ..*self };
+            let labels = own.load(labels, batch, at)?;
+            own.next(labels, [least, greatest], [at, all], carried)
+        })?;
+        let &[first, end, same] = found.as_slice() else {
+            return Err(layout_error(
+                code.builder.location,
+                "a loop carries three numbers",
+            ));
+        };
+        let first = self.reduced(Combiner::Min, first)?;
+        let end = self.reduced(Combiner::Max, end)?;
+        let same = self.reduced(Combiner::Add, same)?;
+        let ends = [least, greatest].map(|own| self.reduced(Combiner::Min, own));
+        let [least, greatest] = ends;
+        self.whole([first, end, same], [least?, greatest?])
+    }
+
+    /// The numbers of the first and the last key so far, and of those that have the least label.
+    fn next(
+        &self,
+        labels: Val<'c>,
+        [least, greatest]: [Val<'c>; 2],
+        [at, all]: [Val<'c>; 2],
+        carried: &[Val<'c>],
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        let code = self.code;
+        let all = super::score::i32_of(code, all)?;
+        let i1 = code
+            .builder
+            .r#type(|context| IntegerType::new(context, 1).into());
+        let mut next = Vec::new();
+        for (which, before) in carried.iter().enumerate() {
+            let inputs = [labels, least, greatest, *before];
+            let own = code.map(&inputs, before.r#type(), |code, own| {
+                let &[label, least, greatest, before] = own else {
+                    return Err(layout_error(code.builder.location, "four inputs"));
+                };
+                let builder = code.builder;
+                let number = self.number(code, at)?;
+                let both = |a, b| builder.value("arith.andi", &[a, b], i1, &[]);
+                let is = both(
+                    compare(code, 3, least, label)?,
+                    compare(code, 3, label, greatest)?,
+                )?;
+                let is = both(is, compare(code, 2, number, all)?)?;
+                let one = code.scalar(self.i32, Number::Of(1))?;
+                let value = match which {
+                    0 => self.apply(code, "arith.minsi", &[before, number])?,
+                    1 => self.apply(code, "arith.addi", &[number, one])?,
+                    _ => self.apply(code, "arith.addi", &[before, one])?,
+                };
+                let is = match which {
+                    2 => both(is, compare(code, 0, label, least)?)?,
+                    _ => is,
+                };
+                self.apply(code, "arith.select", &[is, value, before])
+            })?;
+            next.push(own);
+        }
+        Ok(next)
+    }
+
+    /// The keys that some rows see, and those that all do, of the number of keys with the least label.
+    fn whole(
+        &self,
+        [first, end, same]: [Val<'c>; 3],
+        [least, greatest]: [Val<'c>; 2],
+    ) -> PassResult<'c, Seen<'c>> {
+        let inputs = [first, end, same, least, greatest];
+        let of = |at: usize| {
+            self.code.map(&inputs, first.r#type(), |code, own| {
+                let &[first, end, same, least, greatest] = own else {
+                    return Err(layout_error(code.builder.location, "five inputs"));
+                };
+                let i1 = code
+                    .builder
+                    .r#type(|context| IntegerType::new(context, 1).into());
+                let keys = self.apply(code, "arith.subi", &[end, first])?;
+                let both = [
+                    compare(code, 0, least, greatest)?,
+                    compare(code, 0, keys, same)?,
+                ];
+                let is = code.builder.value("arith.andi", &both, i1, &[])?;
+                let zero = code.scalar(self.i32, Number::Of(0))?;
+                self.apply(code, "arith.select", &[is, [first, end][at], zero])
+            })
+        };
+        Ok([first, end, of(0)?, of(1)?])
+    }
+
+    /// The keys that are seen by two comparisons.
+    fn both(&self, a: Seen<'c>, b: Seen<'c>) -> PassResult<'c, Seen<'c>> {
+        let of = |at: usize| {
+            let name = ["arith.maxsi", "arith.minsi"][at % 2];
+            self.code.map(&[a[at], b[at]], a[at].r#type(), |code, own| {
+                self.apply(code, name, own)
+            })
+        };
+        Ok([of(0)?, of(1)?, of(2)?, of(3)?])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Against the problems themselves: those with equal digits have one number, and the number's problem has the same digits.
+    #[test]
+    fn problems_with_the_same_labels_have_one_number() {
+        let cases: [&[[i64; 2]]; 5] = [
+            &[],
+            &[[3, 4]],
+            &[[4, 1]],
+            &[[3, 8], [2, 1]],
+            &[[6, 1], [4, 2]],
+        ];
+        for own in cases {
+            let digits: Vec<_> = own.iter().map(|own| step(*own, 1).digit).collect();
+            let (steps, distinct) = numbered([digits.clone(), digits.clone()].concat(), 24);
+            let value = |digit: &Digit, problem: i64| problem / digit.stride % digit.extent;
+            let number = |problem| {
+                let parts = steps
+                    .iter()
+                    .map(|step| value(&step.digit, problem) * step.elements);
+                parts.sum::<i64>()
+            };
+            for problem in 0..24 {
+                let own = number(problem);
+                assert!((0..distinct).contains(&own), "{digits:?}");
+                let parts = steps
+                    .iter()
+                    .map(|step| own / step.elements % step.digit.extent * step.digit.stride);
+                let first = parts.sum();
+                assert_eq!(number(first), own);
+                for digit in &digits {
+                    assert_eq!(value(digit, first), value(digit, problem), "{digits:?}");
+                }
+            }
+        }
+    }
+}
