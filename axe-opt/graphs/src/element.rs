@@ -96,6 +96,16 @@ impl Element {
         }
     }
 
+    /// Minus infinity, as MLIR reads it.
+    pub fn least(self) -> &'static str {
+        match self {
+            F16 => "0xFC00",
+            BF16 => "0xFF80",
+            F64 => "0xFFF0000000000000",
+            _ => "0xFF800000",
+        }
+    }
+
     /// The largest magnitude that a graph lets values have: of integers, all that there are.
     pub fn limit(self) -> f64 {
         match self {

@@ -23,13 +23,13 @@ enum Mask {
 impl Graph<'_> {
     /// The results of a program.
     pub fn fused(&mut self) -> Vec<Value> {
-        let kind = self.random.below(5);
+        let kind = self.random.below(6);
         // The others have extents that are known.
-        self.open &= kind > 2;
+        self.open &= kind == 3 || kind == 4;
         match kind {
             0 => self.attention(),
             1 => self.chain(),
-            2 => self.masked_rows(),
+            2 | 5 => self.masked_rows(kind == 5),
             _ => self.product_and_rows(),
         }
     }
@@ -120,8 +120,8 @@ impl Graph<'_> {
         )
     }
 
-    /// Softmax or a norm of masked rows.
-    fn masked_rows(&mut self) -> Vec<Value> {
+    /// Softmax of masked rows, or elements of it by an index that is data.
+    fn masked_rows(&mut self, picked: bool) -> Vec<Value> {
         let element = self.random.pick(&[F16, BF16, F32]);
         let shape = [
             self.random.pick(&[2, 17, 40]),
@@ -131,7 +131,10 @@ impl Graph<'_> {
         let mask = self.mask(&shape);
         let x = self.cast(&x, F32);
         let masked = self.masked(&x, mask);
-        let rows = self.softmax(&masked);
+        let mut rows = self.softmax(&masked);
+        if picked {
+            rows = self.picked(&rows);
+        }
         vec![self.cast(&rows, element)]
     }
 

@@ -237,6 +237,34 @@ impl Graph<'_> {
         self.moving(value, &value.shape.clone(), &text)
     }
 
+    /// An element of each row of a matrix, by an index that is data: a loss by the index of a class.
+    pub fn picked(&mut self, value: &Value) -> Value {
+        let [rows, columns] = value.shape[..] else {
+            return self.gathered(value);
+        };
+        let places = self.input_of(Element::I32, &[rows], false);
+        let made = Made {
+            open: false,
+            ..self.made(value, &[rows])
+        };
+        let start = self.start(&made);
+        let (element, map) = (value.element.name(), affine(1, &[Some(0)]));
+        let name = self.fresh();
+        self.line(&format!(
+            "{name} = linalg.generic {{indexing_maps = [{map}, {map}], iterator_types = [\"parallel\"]}} ins({} : {}) outs({start} : {}) {{\n  \
+             ^bb0(%at: i32, %out: {element}):\n    %i = linalg.index 0 : index\n    %columns = arith.constant {columns} : index\n    \
+             %wide = arith.index_castui %at : i32 to index\n    %place = arith.remui %wide, %columns : index\n    \
+             %own = tensor.extract {}[%i, %place] : {}\n    linalg.yield %own : {element}\n  }} -> {}",
+            places.name,
+            places.r#type(),
+            type_of(&made.shape, false, made.element),
+            value.name,
+            value.r#type(),
+            type_of(&made.shape, false, made.element),
+        ));
+        self.value(name, &made, value.bound, value.error)
+    }
+
     /// The maximum, or the sum, of windows along the last dimension.
     fn windowed(&mut self, value: &Value) -> Value {
         let rank = value.shape.len();
@@ -296,7 +324,10 @@ impl Graph<'_> {
             return self.gathered(value);
         }
         let mut most = self.made(value, &shape);
-        most.start = Some(-value.element.limit());
+        most.start = Some(match value.element.is_float() && self.random.once_in(2) {
+            true => f64::NEG_INFINITY,
+            false => -value.element.limit(),
+        });
         let mut place = self.made(value, &shape);
         (place.element, place.start) = (Element::I32, Some(0.0));
         let starts = [self.start(&most), self.start(&place)];

@@ -49,6 +49,9 @@ impl Body {
     pub fn constant(&mut self, value: f64, element: Element) -> Scalar {
         let literal = match (element, element.is_float()) {
             (Element::I1, _) => (if value == 0.0 { "false" } else { "true" }).to_owned(),
+            (_, true) if value == f64::NEG_INFINITY => {
+                format!("{} : {}", element.least(), element.name())
+            }
             (_, true) => format!("{value:.8e} : {}", element.name()),
             (_, false) => format!("{} : {}", value as i64, element.name()),
         };

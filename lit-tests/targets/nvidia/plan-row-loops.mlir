@@ -134,3 +134,26 @@ func.func @one_hot(%x: tensor<64x1000xf32>, %t: tensor<64xi32>) -> tensor<64x100
   } -> tensor<64x1000xf32>
   return %y : tensor<64x1000xf32>
 }
+
+// -----
+
+// A start that hides elements is part of what is compared: the loops stay.
+// CHECK-LABEL: func.func @hiding
+// CHECK: axe.launch @hiding_0_loops
+func.func @hiding(%x: tensor<300x4096xf32>) -> tensor<300xi64> {
+  %low = arith.constant -3.0e38 : f32
+  %c0 = arith.constant 0 : i64
+  %a = axe.fill %low : f32 -> tensor<300xf32>
+  %b = axe.fill %c0 : i64 -> tensor<300xi64>
+  %y:2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<300x4096xf32>) outs(%a, %b : tensor<300xf32>, tensor<300xi64>) {
+  ^bb0(%v: f32, %m: f32, %p: i64):
+    %j = linalg.index 1 : index
+    %k = arith.index_cast %j : index to i64
+    %n = arith.maximumf %v, %m : f32
+    %c = arith.cmpf ogt, %v, %m : f32
+    %q = arith.select %c, %k, %p : i64
+    linalg.yield %n, %q : f32, i64
+  } -> (tensor<300xf32>, tensor<300xi64>)
+  return %y#1 : tensor<300xi64>
+}

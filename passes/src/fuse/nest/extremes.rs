@@ -390,6 +390,15 @@ fn way<'c>(
     })
 }
 
+/// The least and the greatest value of a type.
+fn ends(element: Option<Type<'_>>) -> [Datum; 2] {
+    let bits = element.and_then(types::bits).unwrap_or(64).clamp(1, 64);
+    match element.is_some_and(types::is_float) {
+        true => [f64::NEG_INFINITY, f64::INFINITY].map(Datum::Float),
+        false => [i64::MIN >> (64 - bits), i64::MAX >> (64 - bits)].map(Datum::Int),
+    }
+}
+
 impl Way {
     /// Whether the body gives what this way does; `valued`: its extreme too.
     fn holds(
@@ -399,7 +408,9 @@ impl Way {
         (inputs, starts): (usize, &[Datum]),
         valued: bool,
     ) -> bool {
-        let all = elements(&[element], start, false);
+        // With the ends of the order: a start that is no end hides elements beyond it.
+        let mut all = elements(&[element], start, false);
+        all.extend(ends(element).map(|end| vec![end]));
         sequences(&all, 3)
             .into_iter()
             .filter(|own| !own.is_empty())
