@@ -511,3 +511,23 @@ fn of_columns(shape: &[i64], columns: i64) -> Option<(&[i64], &[i64])> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_the_last_dimensions() {
+        assert_eq!(
+            of_columns(&[2, 5, 100], 100),
+            Some((&[2, 5][..], &[100][..]))
+        );
+        assert_eq!(
+            of_columns(&[2, 5, 4, 25], 100),
+            Some((&[2, 5][..], &[4, 25][..]))
+        );
+        assert_eq!(of_columns(&[7, 1, 1], 1), Some((&[7, 1][..], &[1][..])));
+        assert_eq!(of_columns(&[6, 10], 15), None);
+        assert_eq!(of_columns(&[i64::MAX, i64::MAX], 3), None);
+    }
+}

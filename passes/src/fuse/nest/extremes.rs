@@ -467,3 +467,58 @@ impl Way {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GREATEST: Way = Way {
+        greatest: true,
+        last: false,
+        again: false,
+        results: [0, 1],
+    };
+
+    fn place(way: Way, row: &[f64]) -> Option<i64> {
+        let row: Vec<_> = row.iter().copied().map(Datum::Float).collect();
+        way.of_row(&row).1
+    }
+
+    #[test]
+    fn places_are_those_of_the_first_or_the_last_extreme() {
+        let row = [0.0, 2.0, -1.0, 2.0, -1.0];
+        let last = Way {
+            last: true,
+            ..GREATEST
+        };
+        let least = |way| Way {
+            greatest: false,
+            ..way
+        };
+        let ways = [GREATEST, last, least(GREATEST), least(last)];
+        assert_eq!(ways.map(|way| place(way, &row)), [1, 3, 2, 4].map(Some));
+    }
+
+    #[test]
+    fn zeros_are_equal_and_a_nan_is_the_extreme_or_folded_again() {
+        assert_eq!(place(GREATEST, &[-0.0, 0.0]), Some(0));
+        let row = [1.0, f64::NAN, 3.0, f64::NAN];
+        assert_eq!(place(GREATEST, &row), Some(1));
+        let again = Way {
+            again: true,
+            ..GREATEST
+        };
+        assert_eq!(place(again, &row), None);
+        assert_eq!(place(again, &row[2..3]), Some(0));
+    }
+
+    #[test]
+    fn few_long_rows_are_no_work_for_a_chip() {
+        assert!(is_worthwhile(&[3, 4096], 132));
+        assert!(!is_worthwhile(&[3, 40_000], 132));
+        assert!(is_worthwhile(&[300, 40_000], 132));
+        assert!(is_worthwhile(&[DYNAMIC, 40_000], 132));
+        assert!(!is_worthwhile(&[300, DYNAMIC], 132));
+        assert!(!is_worthwhile(&[300, 0], 132));
+    }
+}
