@@ -191,7 +191,9 @@ impl<'c> Found<'c> {
         let places = ops.iter().enumerate();
         let places: HashMap<_, _> = places.map(|(at, op)| (read::number(*op), at)).collect();
         for (last, gradients) in &mut self.gradients {
-            for (at, forward) in &mut self.taken {
+            let mut taken: Vec<_> = self.taken.iter_mut().collect();
+            taken.sort_by_key(|(at, _)| places.get(*at));
+            for (at, forward) in taken {
                 let kept = Rc::new(Attention {
                     keeps_sums: forward.sums.is_none(),
                     ..(**forward).clone()

@@ -90,7 +90,7 @@ impl<'c> Reader<'c> {
             all.len() - 1
         });
         let term = Term::RowValue(number);
-        (bits <= 32).then(|| self.terms.add(term, Scalar::Float))
+        matches!(bits, 16 | 32).then(|| self.terms.add(term, Scalar::Float))
     }
 
     pub(in crate::fuse::attention) fn is_row_value(&self, id: Id) -> bool {

@@ -54,7 +54,11 @@ impl<'c> Between<'c> {
         let values = [batch, padded(rows)];
         let Given { logs, result, .. } = &operators.backward.given;
         let kept = match logs {
-            Some(Logs::Kept(own)) => launch.frame.beside.get(&identity(own.result.tensor)),
+            Some(Logs::Kept(own)) => {
+                let found = launch.frame.beside.get(&identity(own.result.tensor));
+                let lost = || layout_error(builder.location, "a forward pass leaves its sums");
+                Some(found.ok_or_else(lost)?)
+            }
             _ => None,
         };
         Ok(Self {
