@@ -12,6 +12,8 @@ import numpy as np
 
 # Pages of a cache for each that is read.
 PAGES = 2
+# Offsets of documents.
+OFFSETS = 6
 SUMS = ["none", "own", "apart", "jax", "plain", "weights", "log2"]
 MASKS = ["none", "additive", "boolean", "guarded", "padding", "causal", "triangle", "added_causal", "window", "causal_bias", "jax", "capped", "segments"]
 # Masks by the lengths of sequences, which are data. `_low` hides keys as JAX does, `_guarded` makes rows that see none zero.
@@ -33,8 +35,8 @@ def options(arguments=None):
     parser.add_argument("--mask", choices=MASKS + ["boolean_low"] + LENGTHS + SEGMENTS[1:], default="none")
     parser.add_argument("--lengths", default="", help="one a problem of the batch, repeated; --lengths=-1,... where the first is negative")
     parser.add_argument("--index", choices=["i32", "i64"], default="i32", help="the type of lengths")
-    parser.add_argument("--ids", choices=["even", "documents", "random", "apart"], default="even", help="segments: four of a size; documents one after the other; "
-                        "in any order; such that most queries have no key")
+    parser.add_argument("--ids", choices=["even", "documents", "random", "apart", "offsets"], default="even", help="segments: four of a size; documents one after the other; "
+                        "in any order; such that most queries have no key; documents whose offsets are data, and numbers computed of those")
     parser.add_argument("--id-type", choices=["i8", "i16", "i32"], default="i32")
     parser.add_argument("--soft-cap", type=float, default=0, help="scores are cap * tanh(score / cap)")
     parser.add_argument("--cap-last", action="store_true", help="the mask comes first, as a program may write it too")
@@ -325,6 +327,13 @@ def masked(m, a, x, arguments):
         x = m.generic([at], full, "f32", body)
     if a.mask in SEGMENTS:
         t, one = a.id_type, a.mask == "segments_low"
+        if a.ids == "offsets":
+            arguments.append(((b, OFFSETS), t))
+            body = f"%i = linalg.index 1 : index\n    %j = arith.index_cast %i : index to {t}\n    %c = arith.cmpi sle, %a0, %j : {t}\n    %e = arith.extui %c : i1 to {t}\n"
+            ids = m.generic([("%arg3", ["d0", "d2"], (b, OFFSETS), t)], (b, s), t, body + f"    %0 = arith.addi %acc, %e : {t}\n    linalg.yield %0 : {t}", reduced=1, init="0")
+            body = none + f"%0 = arith.cmpi eq, %a1, %a2 : {t}\n    %1 = arith.select %0, %a0, %none : f32\n    linalg.yield %1 : f32"
+            x = m.generic([at, (ids, ["d0", "d2"], (b, s), t), (ids, ["d0", "d3"], (b, k), t)], full, "f32", body)
+            return x, x
         arguments += [((b, s), t)] if one else [((b, s), t), ((b, k), t)]
         none = none.replace("0xFF800000", "-2.38197633E+38") if one else none
         body = none + f"%0 = arith.cmpi eq, %a1, %a2 : {t}\n    "
@@ -396,6 +405,8 @@ def stored(a, x):
 def segments(a, r, shape, number):
     """The segments of rows, or of keys."""
     n = shape[-1]
+    if a.ids == "offsets":
+        return np.sort(r.integers(0, a.keys, shape), axis=-1)
     if a.ids == "documents" or a.ids == "random":
         # Rows and keys have the same ends, as far as both have so many.
         ends = np.random.default_rng(a.seed).integers(1, max(a.length, a.keys), 5)
@@ -471,6 +482,8 @@ def expected(a, given):
     if a.mask == "capped":
         x = 5 * np.tanh(x / 5)
     if a.mask in SEGMENTS:
+        if a.ids == "offsets":
+            given = [*given[:3], *[(given[3][:, :, None] <= j).sum(1)] * 2]
         keys = given[3 if a.mask == "segments_low" else 4]
         seen = given[3][:, None, :, None] == keys[:, None, None, :]
         seen = seen & (j <= i) if a.mask == "segments_causal" else seen
