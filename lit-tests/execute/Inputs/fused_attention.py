@@ -5,7 +5,9 @@
     python3 fused_attention.py FOLDER --text ...             # module.mlir alone
 """
 import argparse
+import copy
 import random
+import re
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +32,7 @@ def options(arguments=None):
         parser.add_argument("--" + name.replace("_", "-"), type=int, default=default)
     parser.add_argument("--draw", type=int)
     parser.add_argument("--text", action="store_true", help="write module.mlir alone")
+    parser.add_argument("--dynamic", action="store_true", help="batch, queries and keys are extents of the arguments, known at run time only")
     parser.add_argument("--dtype", choices=["f16", "bf16"], default="f16")
     parser.add_argument("--layout", choices=["bhsd", "bshd"], default="bhsd")
     parser.add_argument("--mask", choices=MASKS + ["boolean_low"] + LENGTHS + SEGMENTS[1:], default="none")
@@ -106,6 +109,48 @@ class Module:
 
 def tensor(shape, element):
     return f"tensor<{'x'.join(map(str, shape))}{'x' if shape else ''}{element}>"
+
+
+# Extents that stand for those which are known at run time only: primes, which no other number of a module is a multiple of.
+BATCH, LENGTH, KEYS = 1009, 1013, 1019
+
+
+def dynamic(a):
+    """The module's text with dynamic batch, queries and keys: as for these extents, which are then read of the arguments."""
+    own = copy.copy(a)
+    own.batch, own.length, own.keys = BATCH, LENGTH, LENGTH if a.keys == a.length else KEYS
+    text, _ = module(own)
+    at = ["0", "2"] if a.layout == "bhsd" else ["0", "1"]
+    types = re.search(r"%arg0: (tensor<[^>]*>), %arg1: (tensor<[^>]*>)", text).groups()
+    known = {BATCH: ("%arg0", at[0]), LENGTH: ("%arg0", at[1]), own.keys: ("%arg1", at[1])}
+    names, lines = {}, []
+
+    def name(number):
+        if number in names:
+            return names[number]
+        names[number] = f"%n{number}"
+        prime = next(prime for prime in known if number % prime == 0)
+        if number == prime:
+            argument, dim = known[prime]
+            lines.append(f"  %c{number} = arith.constant {dim} : index\n  %n{number} = tensor.dim {argument}, %c{number} : {types[int(argument[-1])]}")
+        else:
+            rest = name(number // prime) if is_dynamic(number // prime) else f"%k{number}"
+            if rest[1] == "k":
+                lines.append(f"  %k{number} = arith.constant {number // prime} : index")
+            lines.append(f"  %n{number} = arith.muli {name(prime)}, {rest} : index")
+        return names[number]
+
+    is_dynamic = lambda number: any(number % prime == 0 for prime in known)
+    dims = lambda type: [int(dim) for dim in re.findall(r"(\d+)x", type)]
+    sizes = lambda numbers: [name(number) for number in numbers if is_dynamic(number)]
+    text = re.sub(r"tensor.empty\(\) : (tensor<[^>]*>)", lambda found: f"tensor.empty({', '.join(sizes(dims(found[1])))}) : {found[1]}", text)
+    shape = lambda found: "output_shape [" + ", ".join(name(int(own)) if is_dynamic(int(own)) else own for own in found[1].split(", ")) + "]"
+    text = re.sub(r"output_shape \[([^\]]*)\]", shape, text)
+    head, rest = text.split("\n", 1)
+    text = "\n".join([head, *lines, rest])
+    text = re.sub(r"tensor<([^>]*)>", lambda found: "tensor<" + re.sub(r"\d+(?=x)", lambda own: "?" if is_dynamic(int(own[0])) else own[0], found[1]) + ">", text)
+    assert not re.search(rf"[^%nck\d]({BATCH}|{LENGTH}|{KEYS})\b", text), "a mask that says an extent"
+    return text
 
 
 def all_dims(rank):
@@ -516,7 +561,7 @@ if __name__ == "__main__":
     a = options()
     a.folder.mkdir(parents=True, exist_ok=True)
     text, arguments = module(a)
-    (a.folder / "module.mlir").write_text(text)
+    (a.folder / "module.mlir").write_text(dynamic(a) if a.dynamic else text)
     if a.text:
         raise SystemExit
     given = inputs(a, arguments)

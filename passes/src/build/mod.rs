@@ -15,7 +15,7 @@ mod roles;
 pub use kernel::{Kernel, launch};
 pub use roles::Traffic;
 
-use crate::ir::{Builder, DYNAMIC, Val, types};
+use crate::ir::{Builder, DYNAMIC, Int, Val, types};
 use crate::{PassError, PassResult};
 use axe_dialect::ops::{
     self, CopyOp, ExtractSliceOp, FillOp, GemmOp, PeerOp, SliceOp, TransposeOp, ViewOp,
@@ -26,6 +26,9 @@ use melior::ir::attribute::IntegerAttribute;
 use melior::ir::r#type::IntegerType;
 use melior::ir::{Attribute, Location, Type, TypeLike, ValueLike};
 use mlir_sys as sys;
+
+/// The attribute of a `memref.reinterpret_cast` in a kernel that has a number for each stride that divides it.
+pub const STRIDE_MULTIPLES: &str = "axe.multiples";
 
 /// Adds operations of a kernel at one place.
 #[derive(Clone, Copy, Debug)]
@@ -483,6 +486,55 @@ impl<'c> Code<'c> {
         // SAFETY: the attribute was just made.
         self.builder
             .constant(unsafe { Attribute::from_raw(attribute) })
+    }
+
+    /// `memref.reinterpret_cast`: all of a memref under these extents and strides, which are known or are arguments of the kernel.
+    /// `multiples` divide the strides.
+    ///
+    /// # Errors
+    /// When building fails.
+    pub fn reinterpret(
+        &self,
+        memref: Val<'c>,
+        sizes: &[Int<'c>],
+        strides: &[Int<'c>],
+        multiples: &[i64],
+    ) -> PassResult<'c, Val<'c>> {
+        let known = |all: &[Int<'c>]| -> Vec<i64> {
+            all.iter()
+                .map(|own| own.known().unwrap_or(DYNAMIC))
+                .collect()
+        };
+        let values = |all: &[Int<'c>]| -> Vec<Val<'c>> {
+            let value = |own: &Int<'c>| match own {
+                Int::Known(_) => None,
+                Int::Value(value) => Some(*value),
+            };
+            all.iter().filter_map(value).collect()
+        };
+        let text: Vec<_> = strides
+            .iter()
+            .map(|own| own.known().map_or("?".to_owned(), |own| own.to_string()))
+            .collect();
+        let layout = format!("strided<[{}]>", text.join(", "));
+        let layout = self.builder.parsed(&layout)?;
+        let element = element_type(memref.r#type());
+        let r#type = memref_type(self.location(), &known(sizes), element, Some(layout), None)
+            .ok_or_else(|| layout_error(self.location(), "strides of no memref"))?;
+        let (of_sizes, of_strides) = (values(sizes), values(strides));
+        let [number_of_sizes, number_of_strides] =
+            [&of_sizes, &of_strides].map(|all| i32::try_from(all.len()).unwrap_or(0));
+        let attributes = [
+            ("static_offsets", self.builder.i64s(&[0])),
+            ("static_sizes", self.builder.i64s(&known(sizes))),
+            ("static_strides", self.builder.i64s(&known(strides))),
+            (STRIDE_MULTIPLES, self.builder.i64s(multiples)),
+            self.builder
+                .segments(&[1, 0, number_of_sizes, number_of_strides]),
+        ];
+        let operands = [vec![memref], of_sizes, of_strides].concat();
+        self.builder
+            .value("memref.reinterpret_cast", &operands, r#type, &attributes)
     }
 
     /// `memref.subview`: the first `rows` of row-major memory, which has these extents.

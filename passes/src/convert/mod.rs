@@ -147,6 +147,14 @@ fn indices<'c>(map: &AffineMap<'c>) -> Vec<AffineExpr<'c>> {
         .collect()
 }
 
+/// The axe operators for one operation of linalg, built in front of it; none for a result without a use.
+///
+/// # Errors
+/// For an operation that has none.
+pub(crate) fn operators<'c>(op: Op<'c>) -> PassResult<'c, Vec<Option<Val<'c>>>> {
+    convert(op, &mut Counts::default())
+}
+
 /// The axe operators for one operation of linalg, built in front of it.
 fn convert<'c>(op: Op<'c>, counts: &mut Counts) -> PassResult<'c, Replacements<'c>> {
     let builder = Builder::before(op);

@@ -7,6 +7,7 @@ use super::groups::{Choices, Groups};
 use super::nest::is_nest;
 use super::operators::{is_operator, is_reshape};
 use super::reshape::{check_tensors, extent_of};
+use super::symbolic::{self, Symbols};
 use crate::ir::value::{defined_by, defining, identity, name, operands, replace_all_uses, results};
 use crate::ir::{Builder, DYNAMIC, Op, TensorType, Val, attribute, walk};
 use crate::remark::{self, Kind};
@@ -158,6 +159,7 @@ fn plan_function<'c>(
     let Some(block) = blocks.first() else {
         return Ok(0);
     };
+    symbolic::simplify(func)?;
     let ops = walk::operations(*block);
     check(func, &ops, refused);
     let plannable = |op: &Op<'c>, refused: &Refused<'c>| is_planned(*op) && !refused.has(*op);
@@ -166,17 +168,19 @@ fn plan_function<'c>(
     }
     let own: Vec<_> = ops.into_iter().filter(|op| !refused.has(*op)).collect();
     let attention = |ops: &[Op<'c>]| {
-        Found::of(ops, &|found| kernels.takes(found), &|found| {
-            kernels.takes_gradients(found)
-        })
+        let takes = |found: &Attention<'c>| kernels.takes(found);
+        let gradients = |found: &Backward<'c>| kernels.takes_gradients(found);
+        let mut found = Found::of(ops, &Symbols::default(), &takes, &gradients);
+        symbolic::find(func, &mut found, &takes)?;
+        Ok::<_, PassError<'c>>(found)
     };
-    let found = attention(&own);
+    let found = attention(&own)?;
     let own: Vec<_> = own.into_iter().filter(|op| !found.has(*op)).collect();
     kernels.prepare(&own)?;
     let ops = walk::operations(*block);
     extents(&ops)?;
     // Operators were rewritten, and what read them reads others.
-    let found = attention(&ops);
+    let found = attention(&ops)?;
     for declined in &found.declined {
         let message = format!("no attention in one kernel: {}", declined.why);
         missed(kernels, declined.location, ("attention", &message));

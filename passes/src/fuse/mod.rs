@@ -5,6 +5,7 @@
 //! * [`group`], `groups`: which operators share a kernel; [`apart`]: why others do not;
 //! * [`fusion`]: a group, read: what its kernel takes, forms and gives;
 //! * [`attention`]: products of weights that are formed of products;
+//! * [`symbolic`]: attention of extents that are known at run time only;
 //! * [`fold`]: what is summed up over a streamed dimension, and how parts of it are merged;
 //! * [`nest`]: what no operator says, as loops;
 //! * [`registers`], [`arguments`], [`evaluate`]: the operators of a group on one tile;
@@ -28,4 +29,5 @@ pub mod operators;
 pub mod registers;
 pub mod reshape;
 pub mod space;
+pub mod symbolic;
 pub mod wide_sums;

@@ -44,7 +44,8 @@ pub trait Toolchain: Sync {
         false
     }
 
-    /// The parameters that a kernel has beyond its launch's operands, such as tensor maps, in order.
+    /// The parameters that a kernel has beyond its launch's operands, such as tensor maps, in order. `memory` and `scalars` are
+    /// the operands that are tensors and integers, by their place.
     ///
     /// # Errors
     /// At a launch that the pipeline did not write.
@@ -52,6 +53,7 @@ pub trait Toolchain: Sync {
         &self,
         launch: Op<'c>,
         memory: &BTreeMap<usize, Memory>,
+        scalars: &BTreeMap<usize, Expr>,
     ) -> PassResult<'c, Vec<(Param, Arg)>>;
 
     /// Machine code for the kernels: tells each where its code is and what it uses. `assembler` is the program to ask;

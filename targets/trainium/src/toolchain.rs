@@ -1,7 +1,7 @@
 //! Kernel packages for Trainium: kernels as data, which the simulator executes, and their NKI source.
 
 use crate::{pipeline, read};
-use axe_package::{Arg, Kernel, Param};
+use axe_package::{Arg, Expr, Kernel, Param};
 use axe_passes::PassResult;
 use axe_passes::ir::Op;
 use axe_toolchain::{Assembled, Memory, Toolchain};
@@ -62,6 +62,7 @@ impl Toolchain for Trainium {
         &self,
         _: Op<'c>,
         _: &BTreeMap<usize, Memory>,
+        _: &BTreeMap<usize, Expr>,
     ) -> PassResult<'c, Vec<(Param, Arg)>> {
         Ok(Vec::new())
     }

@@ -62,7 +62,7 @@ impl Host {
                 }
             }
         }
-        for (param, arg) in self.toolchain.parameters(op, &call.memory)? {
+        for (param, arg) in self.toolchain.parameters(op, &call.memory, &call.scalars)? {
             call.params.push(param);
             call.args.push(arg);
         }
@@ -138,6 +138,8 @@ struct Call {
     args: Vec<Arg>,
     /// The operands in memory, by their position.
     memory: BTreeMap<usize, Memory>,
+    /// The integers among the operands, by their position.
+    scalars: BTreeMap<usize, Expr>,
 }
 
 impl Call {
@@ -153,6 +155,7 @@ impl Call {
             Some(32) => ScalarType::I32,
             Some(_) => return Err(scalar(op, at, r#type)),
         };
+        self.scalars.insert(at, expr.clone());
         self.push(format!("p{at}"), ParamKind::Scalar { ty }, Arg::Int(expr));
         Ok(())
     }

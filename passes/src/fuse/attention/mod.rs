@@ -28,6 +28,7 @@ pub use read::{Extents, Operand, Read};
 pub use sums::RowSums;
 
 use super::operators::{is_product, is_reshape};
+use super::symbolic::Symbols;
 use crate::ir::value::{defining, name, only_result, operands, users};
 use crate::ir::{DYNAMIC, Op, TensorType, Val};
 use axe_dialect::ops;
@@ -80,6 +81,8 @@ pub struct Attention<'c> {
     pub sums: Option<RowSums<'c>>,
     /// Whether gradients of the program want those logarithms, which are then left beside the result.
     pub keeps_sums: bool,
+    /// What numbers of extents and steps stand for that are known at run time only.
+    pub symbols: Symbols<'c>,
 }
 
 impl<'c> Attention<'c> {
@@ -139,6 +142,7 @@ impl<'c> Found<'c> {
     /// Looks at the operators of a block; a target says why it has no kernel of attention, or of its gradients.
     pub fn of(
         ops: &[Op<'c>],
+        symbols: &Symbols<'c>,
         takes: &impl Fn(&Attention<'c>) -> Result<(), String>,
         takes_gradients: &impl Fn(&Backward<'c>) -> Result<(), String>,
     ) -> Self {
@@ -158,13 +162,13 @@ impl<'c> Found<'c> {
             }
             let mut declined = None;
             for chain in chains(op) {
-                let read = attention(op, &chain, true);
+                let read = attention(op, &chain, symbols, true);
                 let pages = |own: &Attention<'c>| own.pages.iter().any(Option::is_some);
                 let is_paged = read.as_ref().is_ok_and(pages);
                 let mut taken = read.and_then(|attention| attention.taken(ops, takes));
                 if is_paged && taken.is_err() {
                     // Pages that no kernel reads are gathered by a kernel of their own.
-                    let read = attention(op, &chain, false);
+                    let read = attention(op, &chain, symbols, false);
                     taken = read.and_then(|attention| attention.taken(ops, takes));
                 }
                 match taken {
@@ -279,6 +283,7 @@ fn chains<'c>(op: Op<'c>) -> Vec<Vec<Val<'c>>> {
 fn attention<'c>(
     op: Op<'c>,
     chain: &[Val<'c>],
+    symbols: &Symbols<'c>,
     paged: bool,
 ) -> Result<Attention<'c>, Option<Stop<'c>>> {
     let result = *chain.first().ok_or(None)?;
@@ -286,7 +291,7 @@ fn attention<'c>(
     if tensor.shape.contains(&DYNAMIC) {
         return Err(is_like(op).then(|| Stop {
             location: op.location(),
-            why: "extents of attention are static so far".to_owned(),
+            why: "its extents are not known in those of the program's arguments".to_owned(),
         }));
     }
     let mut last = None;
@@ -296,6 +301,7 @@ fn attention<'c>(
         };
         let mut reader = Reader::new(op, extents);
         reader.paged = paged;
+        reader.symbols = symbols.clone();
         match settle(&mut reader, result, &place, steps) {
             Ok(attention) => return Ok(attention),
             Err(stopped) => last = last.or(stopped),
@@ -395,7 +401,7 @@ fn formed<'c>(
     let mut candidates = sums::candidates(reader, result, scores);
     let mut terms = std::mem::take(&mut reader.terms);
     let Extents { rows, keys, .. } = reader.extents;
-    let id = visible::with_infinity(&mut terms, id, rows, keys);
+    let id = visible::with_infinity(&mut terms, id, [rows, keys], &reader.symbols);
     let (read, exponent) = weights::read(&mut terms, id)?;
     // What is written in the place of the program's low number is no logarithm that it would give.
     let is_low = |term: &Term| *term == Term::Float(visible::HIDDEN.to_bits());
@@ -403,7 +409,7 @@ fn formed<'c>(
         candidates.clear();
     }
     let of = (read.score, &exponent);
-    let sums = sums::settle(&mut terms, candidates, of, reader.extents);
+    let sums = sums::settle(&mut terms, candidates, of, ([rows, keys], &reader.symbols));
     Ok((terms, read, sums))
 }
 
@@ -463,6 +469,7 @@ fn settle<'c>(
         inner: std::mem::take(&mut reader.inner),
         sums,
         keeps_sums: false,
+        symbols: reader.symbols.clone(),
     })
 }
 

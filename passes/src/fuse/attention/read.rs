@@ -8,6 +8,7 @@ use super::triangle;
 use crate::fuse::nest::is_nest;
 use crate::fuse::operators::{is_product, is_reshape, splat};
 use crate::fuse::space::source;
+use crate::fuse::symbolic::Symbols;
 use crate::ir::value::{defining, identity, name, operands, results};
 use crate::ir::{DYNAMIC, Op, TensorType, Val, attribute, types};
 use axe_dialect::Combiner;
@@ -105,6 +106,8 @@ pub struct Reader<'c> {
     pub extents: Extents,
     /// Whether gathers of pages are read through.
     pub(super) paged: bool,
+    /// What its extents stand for.
+    pub(super) symbols: Symbols<'c>,
     /// The second product.
     pub(super) second: Op<'c>,
     known: HashMap<(usize, Place), Id>,
@@ -160,6 +163,7 @@ impl<'c> Reader<'c> {
             inner: HashSet::new(),
             second,
             paged: true,
+            symbols: Symbols::default(),
             extents,
             known: HashMap::new(),
         }

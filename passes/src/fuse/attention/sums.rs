@@ -8,6 +8,7 @@ use super::term::{Id, Terms};
 use super::visible;
 use super::weights::{Linear, LogSum, log_sum};
 use crate::fuse::operators::{is_lazy, is_product, is_reshape};
+use crate::fuse::symbolic::Symbols;
 use crate::ir::value::{defining, name, only_result, users};
 use crate::ir::{Op, TensorType, Val, types};
 use axe_dialect::ops;
@@ -114,11 +115,11 @@ pub(super) fn settle<'c>(
     terms: &mut Terms,
     candidates: Vec<Candidate<'c>>,
     (score, exponent): (Id, &Linear),
-    extents: Extents,
+    (extents, symbols): ([i64; 2], &Symbols<'c>),
 ) -> Option<RowSums<'c>> {
     let mut all = Vec::new();
     for candidate in candidates {
-        let id = visible::with_infinity(terms, candidate.id, extents.rows, extents.keys);
+        let id = visible::with_infinity(terms, candidate.id, extents, symbols);
         all.extend(log_sum(terms, id, score, exponent).map(|is| (candidate, is)));
     }
     // Of several, that of which the others are formed.

@@ -7,6 +7,7 @@ pub use labels::Segments;
 
 use super::index::Var;
 use super::term::{Id, Term, Terms};
+use crate::fuse::symbolic::Symbols;
 use std::collections::HashMap;
 
 /// A length times a factor: an integer that is one value a problem.
@@ -75,6 +76,22 @@ impl Visible {
     #[must_use]
     pub fn is_data(&self) -> bool {
         self.has_lengths() || !self.segments.is_empty()
+    }
+
+    /// Whether each row sees a key by these however many there are; `square`, where there are as many keys as rows.
+    fn leaves_any(&self, square: bool) -> bool {
+        let follows = |edge: &Edge| edge.per_row == 1 && edge.start <= 0;
+        let from = self.from.iter();
+        // Edges that begin below the first key and do not rise, or rise with the row and are not above it.
+        let begins = from
+            .clone()
+            .all(|edge| edge.per_row <= 0 && edge.start <= 0 || square && follows(edge));
+        let rises = self.from.iter().any(|edge| edge.per_row == 1);
+        let ends = self
+            .to
+            .iter()
+            .all(|edge| edge.start >= 1 && (edge.per_row == 1 || edge.per_row == 0 && !rises));
+        begins && ends && self.rows.is_empty()
     }
 
     /// All edges.
@@ -391,12 +408,15 @@ pub(super) const HIDDEN: f64 = -1_267_650_600_228_229_401_496_703_205_376.0;
 /// a key. Others have [`HIDDEN`] for any such number, which is the same for weights: a row that sees no key has one number
 /// everywhere, and so one weight.
 #[must_use]
-pub fn with_infinity(terms: &mut Terms, id: Id, rows: i64, keys: i64) -> Id {
+pub fn with_infinity(terms: &mut Terms, id: Id, extents: [i64; 2], symbols: &Symbols<'_>) -> Id {
     let mut known = HashMap::new();
-    lowered(terms, id, [rows, keys], &mut known)
+    lowered(terms, id, (extents, symbols), &mut known)
 }
 
-fn lowered(terms: &mut Terms, id: Id, extents: [i64; 2], known: &mut HashMap<Id, Id>) -> Id {
+/// Rows and keys, and what those stand for.
+type Sizes<'a, 'c> = ([i64; 2], &'a Symbols<'c>);
+
+fn lowered(terms: &mut Terms, id: Id, extents: Sizes<'_, '_>, known: &mut HashMap<Id, Id>) -> Id {
     if let Some(own) = known.get(&id) {
         return *own;
     }
@@ -441,7 +461,12 @@ fn lowered(terms: &mut Terms, id: Id, extents: [i64; 2], known: &mut HashMap<Id,
 
 /// Whether a condition of indices and labels that holds (or fails) of what is seen leaves each row a key: of labels that rows and keys
 /// share, the key of the row's own number.
-fn leaves_a_key(terms: &Terms, condition: Id, holding: bool, [rows, keys]: [i64; 2]) -> bool {
+fn leaves_a_key(
+    terms: &Terms,
+    condition: Id,
+    holding: bool,
+    ([rows, keys], symbols): Sizes<'_, '_>,
+) -> bool {
     if !is_said(terms, condition, holding) || has_lengths(terms, condition) || rows > MOST_ROWS {
         return false;
     }
@@ -453,6 +478,9 @@ fn leaves_a_key(terms: &Terms, condition: Id, holding: bool, [rows, keys]: [i64;
     let by_label = !found.segments.is_empty();
     if by_label && !(rows == keys && labels::are_shared(terms, condition)) {
         return false;
+    }
+    if symbols.has(rows) || symbols.has(keys) {
+        return !by_label && found.leaves_any(rows == keys);
     }
     (0..rows).all(|row| {
         let [first, end] = found.some(row, 1, keys);

@@ -64,6 +64,7 @@ impl<'c> Emitter<'c> {
         let mut sliced = Memory {
             remaining: Vec::new(),
             extents: Vec::new(),
+            strides: Vec::new(),
             ..source.clone()
         };
         sliced.storage.guards.clear();
@@ -90,7 +91,12 @@ impl<'c> Emitter<'c> {
         let wide = ints.cast(number)?;
         let mut offset = Int::ZERO;
         let mut moved = sliced.moved.filter(|_| source.space == Space::Shared);
-        for step in &cut.steps {
+        let stride = source.strides.get(dim).copied().flatten();
+        if let Some(stride) = stride {
+            offset = ints.times(wide, Int::Value(stride))?;
+            moved = None;
+        }
+        for step in cut.steps.iter().filter(|_| stride.is_none()) {
             let digit = ints.div(wide, step.divisor)?;
             let digit = step
                 .modulus
@@ -217,6 +223,35 @@ impl<'c> Emitter<'c> {
             extents: vec![Some(ints.value(rows)?)],
             ..source.clone()
         })
+    }
+
+    /// `memref.reinterpret_cast`: an argument under extents and strides that are other arguments.
+    pub(crate) fn reinterpreted(&self, op: Op<'c>) -> PassResult<'c, Memory<'c>> {
+        let operands = operands(op);
+        let (Some((&source, values)), Some(result)) = (operands.split_first(), only_result(op))
+        else {
+            return Err(self.error("expected storage and its sizes"));
+        };
+        let storage = self.storage_of(result)?;
+        let ints = Ints::new(self.builder, 64);
+        let mut values = values.iter();
+        let mut next = |argument: Option<usize>| -> PassResult<'c, Option<Val<'c>>> {
+            let value = argument.and_then(|_| values.next());
+            let value = value.map(|value| ints.value(ints.cast(self.int(*value)?)?));
+            value.transpose()
+        };
+        let mut own = Memory {
+            moved: Some(Int::ZERO),
+            ..Memory::new(storage, self.memory(source)?.base)
+        };
+        let sizes = own.storage.sizes.clone();
+        for size in &sizes {
+            own.extents.push(next(size.extent)?);
+        }
+        for size in &sizes {
+            own.strides.push(next(size.stride)?);
+        }
+        Ok(own)
     }
 
     /// `axe.peer`: the same storage of another CTA (PTX ISA 9.7.9.23, `mapa`).

@@ -3,6 +3,7 @@
 use super::emitter::Emitter;
 use super::value::TensorMapParameter;
 use crate::plan::tma::TensorMap;
+use crate::state::form::Sizes;
 use crate::state::types;
 use axe_passes::PassResult;
 use axe_passes::ir::Val;
@@ -15,9 +16,11 @@ impl<'c> Emitter<'c> {
         argument: usize,
         offset: i64,
         map: &TensorMap,
+        sizes: Vec<Sizes>,
     ) -> PassResult<'c, Val<'c>> {
         let same = |known: &&TensorMapParameter<'c>| {
             (known.argument, known.offset, &known.map) == (argument, offset, map)
+                && known.sizes == sizes
         };
         if let Some(known) = self.tensor_maps.iter().find(same) {
             return Ok(known.pointer);
@@ -38,6 +41,7 @@ impl<'c> Emitter<'c> {
             argument,
             offset,
             map: map.clone(),
+            sizes,
             pointer,
         });
         Ok(pointer)

@@ -2,7 +2,7 @@
 
 use crate::fragment::Fragment;
 use crate::plan::tma::TensorMap;
-use crate::state::form::Storage;
+use crate::state::form::{Sizes, Storage};
 use axe_passes::ir::Int;
 use axe_passes::ir::Val;
 use melior::ir::Type;
@@ -51,6 +51,8 @@ pub(crate) struct Memory<'c> {
     pub remaining: Vec<Option<Int<'c>>>,
     /// The argument's extents, by dimension, that are known at run time only; none of other storage.
     pub extents: Vec<Option<Val<'c>>>,
+    /// Its strides, by dimension, that are arguments of the kernel.
+    pub strides: Vec<Option<Val<'c>>>,
     /// The coordinates of the box's first element in the argument, 32 bits, where it has an origin.
     pub at: Vec<Int<'c>>,
 }
@@ -66,6 +68,7 @@ impl<'c> Memory<'c> {
             pending: Int::ZERO,
             remaining: vec![None; storage.shape.len()],
             extents: Vec::new(),
+            strides: Vec::new(),
             at: vec![Int::ZERO; coordinates.unwrap_or(0)],
             storage,
         }
@@ -102,6 +105,8 @@ pub(crate) struct TensorMapParameter<'c> {
     pub offset: i64,
     /// What it describes.
     pub map: TensorMap,
+    /// The arguments that its extents and its strides are, innermost first; nothing where they are known, or a leading extent.
+    pub sizes: Vec<Sizes>,
     /// The parameter's address.
     pub pointer: Val<'c>,
 }
@@ -109,8 +114,21 @@ pub(crate) struct TensorMapParameter<'c> {
 impl TensorMapParameter<'_> {
     /// The map as an entry of a launch's `tensor_maps`.
     pub(crate) fn text(&self) -> String {
+        let numbers = |of: &dyn Fn(&Sizes) -> Option<usize>| {
+            let numbers = self.sizes.iter().map(of);
+            let text = numbers.map(|own| own.map_or("-1".to_owned(), |own| own.to_string()));
+            text.collect::<Vec<_>>().join(", ")
+        };
+        let sizes = match self.sizes.as_slice() {
+            [] => String::new(),
+            _ => format!(
+                ", extent_arguments = [{}], stride_arguments = [{}]",
+                numbers(&|own| own.extent),
+                numbers(&|own| own.stride)
+            ),
+        };
         format!(
-            "{{source = {} : i64, offset = {} : i64, {}}}",
+            "{{source = {} : i64, offset = {} : i64, {}{sizes}}}",
             self.argument,
             self.offset,
             self.map.attributes()

@@ -68,6 +68,7 @@ impl<'c> Emitter<'c> {
             ops::VIEW => self.view(op)?,
             ops::PEER => self.peer(op)?,
             "memref.subview" => self.first_rows(op)?,
+            "memref.reinterpret_cast" => self.reinterpreted(op)?,
             ops::ALLOC => self.alloc(op)?,
             "memref.dim" => return self.extent(op),
             "memref.load" if self.nest.is_some() => return self.element_of_nest(op),

@@ -82,6 +82,18 @@ pub(crate) struct Storage<'c> {
     pub displacement: Option<i64>,
     /// Where it begins in a kernel's argument, for copies that name coordinates; none for other storage.
     pub origin: Option<Origin>,
+    /// The kernel's argument that each dimension's extent is, and that its stride is, where those are not known when compiling;
+    /// nothing for storage of which all strides are.
+    pub sizes: Vec<Sizes>,
+}
+
+/// The kernel's arguments that the extent and the stride of a dimension are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sizes {
+    /// Its elements.
+    pub extent: Option<usize>,
+    /// Elements from one to the next.
+    pub stride: Option<usize>,
 }
 
 impl<'c> Storage<'c> {
@@ -108,6 +120,7 @@ impl<'c> Storage<'c> {
             alignment: alignment / bytes,
             displacement: Some(0),
             origin: None,
+            sizes: Vec::new(),
         })
     }
 
@@ -151,6 +164,8 @@ pub(crate) struct Origin {
     pub kept: Vec<usize>,
     /// Whether the box is all of the argument.
     pub whole: bool,
+    /// As [`Storage::sizes`].
+    pub sizes: Vec<Sizes>,
 }
 
 impl Origin {
@@ -164,6 +179,7 @@ impl Origin {
             divisors: vec![0; storage.shape.len()],
             kept: (0..storage.shape.len()).collect(),
             whole: true,
+            sizes: storage.sizes.clone(),
         }
     }
 }

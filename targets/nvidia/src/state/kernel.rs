@@ -1,6 +1,6 @@
 //! A kernel as it is read before anything is decided: the form of each of its values.
 
-use super::form::{Form, Held, Origin, Space, Storage};
+use super::form::{Form, Held, Origin, Sizes, Space, Storage};
 use super::nest;
 use super::storage::{self, ARGUMENT_ALIGNMENT, SHARED_ALIGNMENT};
 use super::threads::{Selection, ThreadGroup};
@@ -9,6 +9,7 @@ use crate::facts::chip::Chip;
 use crate::fragment::Fragment;
 use crate::plan::Decline;
 use axe_dialect::{element_type, layout_of, ops};
+use axe_passes::build::STRIDE_MULTIPLES;
 use axe_passes::ir::facts::Facts;
 use axe_passes::ir::types::is_token;
 use axe_passes::ir::value::{identity, name, only_result, operands, results};
@@ -240,6 +241,7 @@ impl<'c> Reader<'_, 'c> {
             ops::VIEW => self.memory(op, Self::view),
             ops::PEER => self.memory(op, Self::peer),
             "memref.subview" => self.memory(op, Self::first_rows),
+            "memref.reinterpret_cast" => self.memory(op, Self::reinterpreted),
             ops::ALLOC => self.memory(op, |_, op| alloc(op)),
             ops::MAP => {
                 self.scalars(op);
@@ -353,7 +355,7 @@ impl<'c> Reader<'_, 'c> {
     fn source(&self, op: Op<'c>) -> Result<&Storage<'c>, String> {
         let source = operands(op).first().copied().ok_or("expected a source")?;
         let storage = self.kernel.storage(source)?;
-        match storage::is_ragged(&storage.shape) {
+        match storage::is_ragged(&storage.shape) && !storage::is_placed(storage) {
             false => Ok(storage),
             true => Err(format!(
                 "only the outermost extent may be dynamic, got {}",
@@ -410,6 +412,48 @@ impl<'c> Reader<'_, 'c> {
             origin: None,
             ..source.clone()
         })
+    }
+
+    /// The number of the kernel's argument that a value is.
+    fn argument(&self, value: Val<'c>) -> Option<usize> {
+        let body = blocks(self.kernel.op).first().copied()?;
+        block_arguments(body)
+            .into_iter()
+            .position(|own| own == value)
+    }
+
+    /// All of an argument under extents and strides that are known, or are other arguments.
+    fn reinterpreted(&self, op: Op<'c>) -> Result<Storage<'c>, String> {
+        let result = only_result(op).ok_or("expected a result")?;
+        let of = |name| op.attribute(name).ok().and_then(attribute::read_i64s);
+        let all = operands(op);
+        let (&source, values) = all.split_first().ok_or("expected a source")?;
+        let lists = [of("static_sizes"), of("static_strides")].map(Option::unwrap_or_default);
+        let mut values = values.iter();
+        let mut numbers = Vec::new();
+        for number in lists.iter().flatten() {
+            let value = (*number == DYNAMIC).then(|| values.next().copied());
+            let argument = value.map(|value| {
+                value
+                    .and_then(|value| self.argument(value))
+                    .ok_or("expected extents and strides that are known or arguments of the kernel")
+            });
+            numbers.push(argument.transpose()?);
+        }
+        let (extents, strides) = numbers
+            .split_at_checked(lists[0].len())
+            .ok_or("expected static_sizes")?;
+        let sizes = extents.iter().zip(strides);
+        let sizes = sizes.map(|(&extent, &stride)| Sizes { extent, stride });
+        if of("static_offsets").as_deref() != Some(&[0]) || values.next().is_some() {
+            return Err("expected all of an argument".to_owned());
+        }
+        storage::reinterpreted(
+            self.kernel.storage(source)?,
+            result.r#type(),
+            &of(STRIDE_MULTIPLES).unwrap_or_default(),
+            sizes.collect(),
+        )
     }
 
     /// The same storage of another CTA.

@@ -1,7 +1,7 @@
 //! Storage of memref types, and what slices, views and peers make of it.
 
 use super::boxes;
-use super::form::{Guard, Origin, Space, Storage};
+use super::form::{Guard, Origin, Sizes, Space, Storage};
 use super::types;
 use crate::plan::{Decline, copy, gcd};
 use axe_dialect::{element_type, layout_of, memory_space, strides_of};
@@ -56,6 +56,7 @@ pub(crate) fn of_type<'c>(r#type: Type<'c>, alignment: i64) -> Result<Storage<'c
         alignment: (alignment / bytes).max(1),
         displacement: Some(0),
         origin: None,
+        sizes: Vec::new(),
     })
 }
 
@@ -72,6 +73,57 @@ pub(crate) fn addressable(r#type: Type<'_>, shape: &[i64], bytes: i64) -> Result
             "expected storage of fewer than 2^63 bytes, got {type}"
         )),
     }
+}
+
+/// What a stride that is an argument of the kernel stands as, in what divides it: a prime, and within what a tensor map has
+/// (PTX ISA 5.5.2).
+const RUN_TIME_STRIDE: i64 = 1_048_583;
+
+/// All of an argument under other extents and strides, of which some are arguments of the kernel. Strides that are stand as
+/// multiples of what divides them.
+///
+/// # Errors
+/// A message, for the storage of something else, or a type without strides.
+pub(crate) fn reinterpreted<'c>(
+    source: &Storage<'c>,
+    r#type: Type<'c>,
+    multiples: &[i64],
+    sizes: Vec<Sizes>,
+) -> Result<Storage<'c>, String> {
+    let origin = source.origin.as_ref().filter(|origin| origin.whole);
+    let origin = origin.ok_or("expected all of a kernel's argument")?;
+    let shape = types::memref_shape(r#type).unwrap_or_default();
+    let strides = strides_of(r#type).map(|(strides, _)| strides);
+    let strides = strides.ok_or_else(|| format!("expected strides, got {type}"))?;
+    let mut dims = Vec::new();
+    for (at, (&extent, &stride)) in shape.iter().zip(&strides).enumerate() {
+        let multiple = multiples.get(at).copied().unwrap_or(1).max(1);
+        let stride = match stride {
+            DYNAMIC => multiple.checked_mul(RUN_TIME_STRIDE),
+            known => Some(known),
+        };
+        let stride = stride.ok_or("a stride is a multiple of too large a number")?;
+        let extent = if extent == DYNAMIC { MOST_ROWS } else { extent };
+        dims.push(vec![Iter::new(extent.max(1), stride, Axis::M)]);
+    }
+    let mut own = Storage {
+        dims,
+        offset: 0,
+        swizzle: None,
+        guards: vec![None; shape.len()],
+        shape,
+        displacement: Some(0),
+        origin: None,
+        sizes,
+        ..source.clone()
+    };
+    own.origin = Some(Origin::of(origin.argument, &own));
+    Ok(own)
+}
+
+/// Whether the places of elements follow from its iters: not those of an argument that loops alone read.
+pub(crate) fn is_placed(storage: &Storage<'_>) -> bool {
+    storage.dims.iter().all(|iters| !iters.is_empty())
 }
 
 /// Whether an extent but the outermost is known at run time only.
@@ -145,9 +197,16 @@ pub(crate) fn slice<'c>(
     shape: Vec<i64>,
 ) -> Result<Storage<'c>, String> {
     let (extents, dropped) = extents(source, shape);
+    let mut kept = source.sizes.iter().skip(dropped);
+    if kept.any(|sizes| sizes.stride.is_some()) {
+        return Err(
+            "expected a box of dimensions whose strides are known when compiling".to_owned(),
+        );
+    }
     let mut sliced = Storage {
         dims: Vec::new(),
         guards: Vec::new(),
+        sizes: Vec::new(),
         shape: extents.clone(),
         ..source.clone()
     };

@@ -9,7 +9,7 @@ mod tensor_maps;
 use crate::facts::chip::{CHIPS, chip};
 use crate::planner;
 use axe_dialect::ops;
-use axe_package::{Arg, Kernel, Key, Param};
+use axe_package::{Arg, Expr, Kernel, Key, Param};
 use axe_passes::dispatch::record;
 use axe_passes::ir::value::name;
 use axe_passes::ir::walk;
@@ -71,8 +71,9 @@ impl Toolchain for Nvidia {
         &self,
         launch: Op<'c>,
         memory: &BTreeMap<usize, Memory>,
+        scalars: &BTreeMap<usize, Expr>,
     ) -> PassResult<'c, Vec<(Param, Arg)>> {
-        tensor_maps::tensor_maps(launch, |at| memory.get(&at))
+        tensor_maps::tensor_maps(launch, |at| memory.get(&at), |at| scalars.get(&at))
     }
 
     fn assemble(

@@ -11,10 +11,14 @@ use melior::ir::operation::OperationLike;
 use melior::ir::{Attribute, AttributeLike};
 use mlir_sys as sys;
 
+/// Bytes that strides of a tensor map are multiples of (CUDA driver API, cuTensorMapEncodeTiled): what one of no elements has.
+const LEAST_STRIDE: i64 = 16;
+
 /// The parameters and arguments of a launch's tensor maps, in order; `argument` gives what an operand is.
 pub(crate) fn tensor_maps<'c, 'a>(
     launch: Op<'c>,
     argument: impl Fn(usize) -> Option<&'a Memory>,
+    scalar: impl Fn(usize) -> Option<&'a Expr>,
 ) -> PassResult<'c, Vec<(Param, Arg)>> {
     let Ok(maps) = launch.attribute("tensor_maps") else {
         return Ok(Vec::new());
@@ -32,7 +36,7 @@ pub(crate) fn tensor_maps<'c, 'a>(
             .integer("source")
             .and_then(|at| usize::try_from(at).ok());
         let source = source.and_then(&argument).ok_or_else(wrong)?;
-        let arg = map.arg(source).ok_or_else(wrong)?;
+        let arg = map.arg(source, &scalar).ok_or_else(wrong)?;
         let kind = ParamKind::TensorMap {
             access: source.access,
             map: map.r#type().ok_or_else(wrong)?,
@@ -97,27 +101,52 @@ impl<'c> Entry<'c> {
         Some(map)
     }
 
+    /// The arguments that extents or strides are, where there are any.
+    fn sizes<'a>(
+        self,
+        name: &str,
+        scalar: &impl Fn(usize) -> Option<&'a Expr>,
+    ) -> Option<Vec<Option<Expr>>> {
+        let numbers = self.integers(name).unwrap_or_default().into_iter();
+        let of = |number: i64| match number {
+            -1 => Some(None),
+            number => scalar(usize::try_from(number).ok()?).cloned().map(Some),
+        };
+        numbers.map(of).collect()
+    }
+
     /// The memory that a launch passes.
-    fn arg(self, source: &Memory) -> Option<Arg> {
-        let constant = |value: i64| match value {
-            -1 => source.leading.clone(),
-            known => Expr::Const(known),
+    fn arg<'a>(self, source: &Memory, scalar: &impl Fn(usize) -> Option<&'a Expr>) -> Option<Arg> {
+        let own = |all: &[Option<Expr>], at: usize| all.get(at).cloned().flatten();
+        let (of_extents, of_strides) = (
+            self.sizes("extent_arguments", scalar)?,
+            self.sizes("stride_arguments", scalar)?,
+        );
+        let extents = self.integers("extents")?.into_iter().enumerate();
+        let extent = |(at, value)| {
+            own(&of_extents, at).map_or_else(
+                || match value {
+                    -1 => source.leading.clone(),
+                    known => Expr::Const(known),
+                },
+                // A map has no empty dimension: a kernel leaves what is not there alone.
+                |extent| extent.max(1),
+            )
+        };
+        let bytes = i64::try_from(dtype(&self.text("type")?)?.bytes()).ok()?;
+        let strides = self.integers("strides")?.into_iter().enumerate();
+        // Of the innermost dimension there is no stride.
+        let stride = |(at, value)| match own(&of_strides, at + 1) {
+            Some(elements) => elements.mul(bytes).max(LEAST_STRIDE),
+            None => Expr::Const(value),
         };
         Some(Arg::Tensor {
             at: MemRef {
                 name: source.name.clone(),
                 offset_bytes: Expr::Const(self.integer("offset").unwrap_or(0)),
             },
-            dims: self
-                .integers("extents")?
-                .into_iter()
-                .map(constant)
-                .collect(),
-            strides_bytes: self
-                .integers("strides")?
-                .into_iter()
-                .map(Expr::Const)
-                .collect(),
+            dims: extents.map(extent).collect(),
+            strides_bytes: strides.map(stride).collect(),
         })
     }
 }

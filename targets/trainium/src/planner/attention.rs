@@ -91,6 +91,9 @@ impl Problem {
 /// What it does not have.
 fn check(found: &Found<'_>) -> Result<(), String> {
     let weights = &found.weights;
+    if !found.symbols.is_empty() {
+        return Err("its extents are dynamic".to_owned());
+    }
     if found.sums.is_some() {
         return Err("the logarithms of its sums are read, too".to_owned());
     }

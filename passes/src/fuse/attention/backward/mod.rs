@@ -21,6 +21,7 @@ use super::term::Id;
 use super::weights::{self, RowLog, Weights};
 use super::{Attention, MadeOf, compact, element_of, visible};
 use crate::fuse::operators::is_product;
+use crate::fuse::symbolic::Symbols;
 use crate::ir::value::{defining, only_result};
 use crate::ir::{Op, Val};
 use axe_dialect::Typed;
@@ -260,7 +261,12 @@ impl<'c> Search<'c> {
             .as_ref()
             .and_then(|own| own.product.as_ref());
         let scores = reader.scores.clone().filter(|_| of_gradient.is_none())?;
-        let weights = visible::with_infinity(&mut reader.terms, id, extents.rows, extents.keys);
+        let weights = visible::with_infinity(
+            &mut reader.terms,
+            id,
+            [extents.rows, extents.keys],
+            &Symbols::default(),
+        );
         let (read, log) = match weights::probabilities(&mut reader.terms, weights) {
             Ok(read) => (read, None),
             Err(_) => {
@@ -331,7 +337,7 @@ impl<'c> Search<'c> {
         let (value, place) = sides.operand(true, outer, over)?;
         let id = self.reader.element(value, &place).ok()?;
         let terms = &mut self.reader.terms;
-        let id = visible::with_infinity(terms, id, rows, keys);
+        let id = visible::with_infinity(terms, id, [rows, keys], &Symbols::default());
         let (factor, products) = score::factor(terms, id, self.weights, self.read.score)?;
         Some(Found {
             op,
@@ -478,6 +484,7 @@ impl<'c> Search<'c> {
             inner: HashSet::new(),
             sums: None,
             keeps_sums: false,
+            symbols: Symbols::default(),
         };
         Ok(Backward {
             forward,

@@ -200,7 +200,10 @@ fn low_numbers_hide_keys_where_each_row_sees_one() {
             )
         };
         let (given, expected) = (by(&mut terms, low), by(&mut terms, none));
-        assert_eq!(with_infinity(&mut terms, given, 9, 5), expected);
+        assert_eq!(
+            with_infinity(&mut terms, given, [9, 5], &Symbols::default()),
+            expected
+        );
     }
 }
 
@@ -243,10 +246,64 @@ fn low_numbers_hide_keys_of_other_labels_where_a_row_has_its_keys() {
     ] {
         let mut terms = Terms::default();
         let given = by_labels(&mut terms, shared, -2.4e38);
-        let own = with_infinity(&mut terms, given, 9, keys);
+        let own = with_infinity(&mut terms, given, [9, keys], &Symbols::default());
         assert_eq!(own, by_labels(&mut terms, shared, expected));
         // A row that may see no key has all of them then: labels bound nothing.
         let found = visible(&terms, own);
         assert_eq!(found.segments.is_empty(), expected == HIDDEN);
     }
+}
+
+#[test]
+fn edges_that_leave_each_row_a_key_do_so_of_any_lengths() {
+    let edges = |all: &[(i64, i64)]| {
+        all.iter()
+            .map(|(per_row, start)| Edge::of(*per_row, *start))
+            .collect::<Vec<_>>()
+    };
+    let choices: &[&[(i64, i64)]] = &[
+        &[],
+        &[(0, 0)],
+        &[(0, 5)],
+        &[(1, -9)],
+        &[(1, 0)],
+        &[(1, 3)],
+        &[(-1, 0)],
+        &[(-1, 7)],
+        &[(1, 1)],
+        &[(1, 1), (0, 4)],
+    ];
+    for (from, to) in choices
+        .iter()
+        .flat_map(|from| choices.iter().map(move |to| (from, to)))
+    {
+        let visible = Visible {
+            from: edges(from),
+            to: edges(to),
+            ..Visible::default()
+        };
+        for square in [false, true] {
+            if !visible.leaves_any(square) {
+                continue;
+            }
+            let lengths = 1i64..24;
+            for (rows, keys) in lengths
+                .clone()
+                .flat_map(|a| lengths.clone().map(move |b| (a, b)))
+            {
+                if square && rows != keys {
+                    continue;
+                }
+                for row in 0..rows {
+                    let [first, end] = visible.some(row, 1, keys);
+                    assert!(first < end, "{visible:?} {rows} {keys} {row}");
+                }
+            }
+        }
+    }
+    let causal = Visible {
+        to: edges(&[(1, 1)]),
+        ..Visible::default()
+    };
+    assert!(causal.leaves_any(false));
 }

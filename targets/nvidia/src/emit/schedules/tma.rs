@@ -318,7 +318,16 @@ impl<'c> Emitter<'c> {
     ) -> PassResult<'c, Val<'c>> {
         let origin = global.origin.as_ref();
         let origin = origin.ok_or_else(|| self.error("expected a box of a kernel's argument"))?;
-        self.tensor_map(origin.argument, origin.offset * global.bytes, &plan.map)
+        // A dimension of the map is one of the argument where that has sizes of its own.
+        let dims = plan.boxes.first().map_or(&[][..], |own| &own.coordinates);
+        let dims = dims.iter().map(|coordinate| coordinate.dim);
+        let sizes = dims.filter_map(|dim| origin.sizes.get(dim).copied());
+        self.tensor_map(
+            origin.argument,
+            origin.offset * global.bytes,
+            &plan.map,
+            sizes.collect(),
+        )
     }
 
     /// The coordinates of a box, innermost first.

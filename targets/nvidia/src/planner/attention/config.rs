@@ -48,6 +48,8 @@ pub struct Problem {
     pub page: i64,
     /// Whether the kernel can store the results itself: rows have one stride, and there are two or more.
     pub stores: bool,
+    /// Whether extents are known at run time only: those above are what they are taken for.
+    pub dynamic: bool,
 }
 
 /// One way to compute it: a producer warp and consumer warpgroups, each of which has 64 rows of queries.
@@ -224,7 +226,7 @@ pub fn offered(problem: &Problem, chip: &Chip) -> Vec<Config> {
 /// Parts of keys that are worth looking at: several, where tiles are too few for the chip's multiprocessors, or for whole turns of
 /// them, and keys are long enough.
 fn splits(problem: &Problem, config: Config, chip: &Chip) -> std::ops::RangeInclusive<i64> {
-    let few = config.tiles(problem) < TURNS * chip.multiprocessors;
+    let few = config.tiles(problem) < TURNS * chip.multiprocessors && !problem.dynamic;
     let blocks = count(problem.keys, config.keys) / LEAST_BLOCKS;
     let most = MOST_PARTS / config.parts(problem).max(1);
     1..=if few {
@@ -321,6 +323,9 @@ fn asked_splits(
         }
     };
     let right = splits == 1 || splits <= MOST_SPLITS && of(splits).parts(problem) <= MOST_PARTS;
+    if splits > 1 && problem.dynamic {
+        return Err("expected no splits in axe.plan of attention of dynamic extents".to_owned());
+    }
     match splits >= 1 && right {
         true => Ok(splits),
         false => Err(format!(
@@ -371,6 +376,7 @@ mod tests {
             repeats: 1,
             page: 0,
             stores: true,
+            dynamic: false,
         }
     }
 

@@ -13,6 +13,7 @@ use super::parts::Parts as Workspace;
 use super::row::Rows;
 use super::score::{Block, Hidden, Input, OfProblem, Scores};
 use super::segments::Table;
+use super::sizes::Sizes;
 use super::tiles::{Blocks, Tile, Tiles};
 use axe_dialect::{Combiner, Level, ops};
 use axe_layout::{Axis, Iter, Layout};
@@ -45,6 +46,8 @@ pub(super) struct Arguments<'c> {
     /// What rows see by their labels.
     pub segments: Option<Val<'c>>,
     pub results: Vec<Val<'c>>,
+    /// Extents and strides that are known at run time only.
+    pub sizes: Sizes<'c>,
 }
 
 /// Where a tile goes.
@@ -165,6 +168,7 @@ pub(super) fn emit<'c>(
     workspace: Option<Workspace>,
 ) -> PassResult<'c> {
     let code = kernel.code;
+    let sizes = &arguments.sizes;
     let stored = stored(code, tensors, arguments, workspace)?;
     let (rows, element) = (config.rows(), attention.element);
     let failed = |error| layout_error(code.builder.location, error);
@@ -175,7 +179,7 @@ pub(super) fn emit<'c>(
     let (scores, results) = (tile(config.keys)?, tile(attention.extents.columns)?);
     let lanes = scores.part(0, LANE_COLUMNS).map_err(failed)?;
     let inputs = tensors.inputs.iter().zip(&arguments.inputs);
-    let inputs = inputs.map(|(strides, argument)| Input::new(code, strides, *argument));
+    let inputs = inputs.map(|(strides, argument)| Input::new(code, strides, *argument, sizes));
     let parts = Parts {
         attention,
         config,
@@ -184,14 +188,16 @@ pub(super) fn emit<'c>(
             config,
             by_problem,
             (
-                Lengths::of(attention, &arguments.lengths),
+                Lengths::of(attention, &arguments.lengths, sizes),
                 Table::of(attention, config).zip(arguments.segments),
             ),
+            sizes,
         ),
         scores: Scores {
             attention,
             registers: &scores,
             inputs: inputs.collect::<PassResult<_>>()?,
+            sizes,
         },
         lanes: &lanes,
         results: &results,
@@ -204,11 +210,11 @@ pub(super) fn emit<'c>(
             element,
         )?,
         views: [
-            tensors.queries.view(code, arguments.queries)?,
-            tensors.keys.view(code, arguments.keys)?,
-            tensors.values.view(code, arguments.values)?,
+            tensors.queries.sized(code, arguments.queries, sizes)?,
+            tensors.keys.sized(code, arguments.keys, sizes)?,
+            tensors.values.sized(code, arguments.values, sizes)?,
         ],
-        tables: Pages::of(attention, &arguments.tables),
+        tables: Pages::of(attention, &arguments.tables, sizes),
         stored,
         f32: code.builder.r#type(|context| Type::float32(context)),
     };
@@ -229,14 +235,14 @@ fn stored<'c>(
         };
         let [of_results, of_states] = workspace.packed();
         let views = [
-            of_results.view(code, results)?,
-            of_states.view(code, states)?,
+            of_results.sized(code, results, &arguments.sizes)?,
+            of_states.sized(code, states, &arguments.sizes)?,
         ];
         return Ok(Stored::Parts(Box::new(views), workspace));
     }
     let strides = tensors.results.as_ref().ok_or_else(lost)?;
     let views = strides.iter().zip(&arguments.results);
-    let views = views.map(|(strides, argument)| strides.view(code, *argument));
+    let views = views.map(|(strides, argument)| strides.sized(code, *argument, &arguments.sizes));
     Ok(Stored::Results(views.collect::<PassResult<_>>()?))
 }
 
@@ -525,11 +531,13 @@ impl<'c> Parts<'_, 'c> {
             Stored::Parts(views, workspace) => {
                 let [of_results, of_states] = views.as_ref();
                 let split = tile.split.map_or_else(|| code.index(0), Ok)?;
-                let number = code.times(split, workspace.problems())?;
+                let problems = self.tiles.sizes.index(code, workspace.problems())?;
+                let number = code.mul(split, problems)?;
                 let part = code.add(number, tile.batch)?;
                 code.store(results, of_results.boxed(code, part, at, shape)?)?;
                 code.store(maximum, of_states.boxed(code, part, at, shape)?)?;
-                let sums = code.add(part, code.index(workspace.parts())?)?;
+                let parts = self.tiles.sizes.index(code, workspace.parts())?;
+                let sums = code.add(part, parts)?;
                 return code.store(sum, of_states.boxed(code, sums, at, shape)?);
             }
             Stored::Results(views) => (views.first(), views.get(1)),

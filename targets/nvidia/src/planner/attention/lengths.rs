@@ -1,6 +1,7 @@
 //! Lengths of sequences, and other integers with one value a problem: read once a tile, by each role.
 
 use super::memory::digit;
+use super::sizes::Sizes;
 use axe_dialect::element_type;
 use axe_passes::PassResult;
 use axe_passes::build::{Code, layout_error};
@@ -21,6 +22,7 @@ pub(super) struct Lengths<'c> {
     memref: Val<'c>,
     steps: Vec<Step>,
     problems: i64,
+    sizes: Sizes<'c>,
 }
 
 /// A length of a tile's problem.
@@ -61,19 +63,29 @@ pub(super) fn checked(attention: &Attention<'_>) -> Result<(), String> {
 
 impl<'c> Lengths<'c> {
     /// Those of each tensor of lengths, of the kernel's arguments.
-    pub(super) fn of(attention: &Attention<'c>, arguments: &[Val<'c>]) -> Vec<Self> {
+    pub(super) fn of(
+        attention: &Attention<'c>,
+        arguments: &[Val<'c>],
+        sizes: &Sizes<'c>,
+    ) -> Vec<Self> {
         let all = attention.lengths.iter().zip(arguments);
-        let all = all
-            .map(|(read, memref)| Self::new(read.steps.clone(), *memref, attention.extents.batch));
+        let all = all.map(|(read, memref)| {
+            Self::new(read.steps.clone(), *memref, (attention.extents.batch, sizes))
+        });
         all.collect()
     }
 
     /// Those of a tensor with these steps, which is this argument, for so many problems.
-    pub(super) fn new(steps: Vec<Step>, memref: Val<'c>, problems: i64) -> Self {
+    pub(super) fn new(
+        steps: Vec<Step>,
+        memref: Val<'c>,
+        (problems, sizes): (i64, &Sizes<'c>),
+    ) -> Self {
         Self {
             memref,
             steps,
             problems,
+            sizes: sizes.clone(),
         }
     }
 
@@ -82,8 +94,9 @@ impl<'c> Lengths<'c> {
         let mut at = code.index(0)?;
         for step in &self.steps {
             if step.digit.var == Var::Batch {
-                let digit = digit(code, batch, step, self.problems)?;
-                at = code.add(at, code.times(digit, step.elements)?)?;
+                let digit = digit(code, batch, step, (self.problems, &self.sizes))?;
+                let elements = self.sizes.index(code, step.elements)?;
+                at = code.add(at, code.mul(digit, elements)?)?;
             }
         }
         Ok(at)

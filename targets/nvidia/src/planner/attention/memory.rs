@@ -2,6 +2,7 @@
 
 use super::config::BYTES;
 use super::lengths::Lengths;
+use super::sizes::Sizes;
 use crate::planner::mainloop::operand::{in_pieces, widest};
 use axe_dialect::element_type;
 use axe_layout::Layout;
@@ -198,12 +199,39 @@ impl Strides {
     }
 
     /// The values of problems, in a row of all elements in memory.
-    pub(super) fn values<'c>(&self, memref: Val<'c>) -> Lengths<'c> {
-        Lengths::new(self.batch.clone(), memref, self.problems)
+    pub(super) fn values<'c>(&self, memref: Val<'c>, sizes: &Sizes<'c>) -> Lengths<'c> {
+        Lengths::new(self.batch.clone(), memref, (self.problems, sizes))
+    }
+
+    /// Its extents and strides.
+    pub(super) fn numbers(&self) -> Vec<i64> {
+        let steps = self.batch.iter().chain(&self.rows_of);
+        let steps = steps.flat_map(|step| [step.digit.extent, step.digit.stride, step.elements]);
+        let own = [self.problems].into_iter().chain(self.extents);
+        own.chain(self.strides).chain(steps).collect()
+    }
+
+    /// Why no kernel has it where some of its strides are known at run time only.
+    pub(super) fn irregular(&self, sizes: &Sizes<'_>) -> Option<&'static str> {
+        let runs = self.runs.iter().chain(&self.pages).flatten();
+        let mut strides = self.strides.iter().chain(runs);
+        let columns = !sizes.knows(self.extents[1]) && self.strides[1] != 0;
+        (columns || strides.any(|own| !sizes.knows(*own)))
+            .then_some("has rows or columns whose distance is known at run time only")
+    }
+
+    /// The tensor as a kernel reads it, of which all extents and strides are known.
+    pub(super) fn view<'c>(&self, code: Code<'c>, memref: Val<'c>) -> PassResult<'c, View<'c>> {
+        self.sized(code, memref, &Sizes::default())
     }
 
     /// The tensor as the kernel reads it.
-    pub(super) fn view<'c>(&self, code: Code<'c>, memref: Val<'c>) -> PassResult<'c, View<'c>> {
+    pub(super) fn sized<'c>(
+        &self,
+        code: Code<'c>,
+        memref: Val<'c>,
+        sizes: &Sizes<'c>,
+    ) -> PassResult<'c, View<'c>> {
         let kept = [0, 1]
             .into_iter()
             .filter(|at| self.strides[*at] != 0 || self.extents[*at] == 1);
@@ -223,12 +251,26 @@ impl Strides {
         let own = kept
             .iter()
             .flat_map(|at| self.iters(*at, self.extents[*at]));
-        let layout = strided(code, &pages.chain(batch).chain(own).collect::<Vec<_>>())?;
-        let r#type = code.memref(&shape, element_type(memref.r#type()), &layout, None)?;
+        let iters: Vec<_> = pages.chain(batch).chain(own).collect();
+        let memref = match iters.iter().flatten().all(|own| sizes.knows(*own)) {
+            true => {
+                let layout = strided(code, &iters)?;
+                let r#type = code.memref(&shape, element_type(memref.r#type()), &layout, None)?;
+                code.view(memref, r#type)?
+            }
+            false => {
+                let [extents, strides] =
+                    [0, 1].map(|at| iters.iter().map(move |iter| iter[at]).collect::<Vec<_>>());
+                let of = |all: &[i64]| all.iter().map(|own| sizes.int(*own)).collect::<Vec<_>>();
+                let multiples: Vec<_> = strides.iter().map(|own| sizes.known(*own)).collect();
+                code.reinterpret(memref, &of(&extents), &of(&strides), &multiples)?
+            }
+        };
         Ok(View {
-            memref: code.view(memref, r#type)?,
+            memref,
             strides: self.clone(),
             kept,
+            sizes: sizes.clone(),
         })
     }
 
@@ -256,6 +298,7 @@ pub(super) struct View<'c> {
     memref: Val<'c>,
     strides: Strides,
     kept: Vec<usize>,
+    sizes: Sizes<'c>,
 }
 
 impl<'c> View<'c> {
@@ -289,10 +332,15 @@ impl<'c> View<'c> {
         (at, shape): ([Val<'c>; 2], [i64; 2]),
     ) -> PassResult<'c, Val<'c>> {
         for step in &self.strides.batch {
-            origin.push(digit(code, batch, step, self.strides.problems)?);
+            origin.push(digit(
+                code,
+                batch,
+                step,
+                (self.strides.problems, &self.sizes),
+            )?);
         }
         let row = match &self.strides.rows_of {
-            Some(step) => digit(code, batch, step, self.strides.problems)?,
+            Some(step) => digit(code, batch, step, (self.strides.problems, &self.sizes))?,
             None => at[0],
         };
         origin.extend(self.kept.iter().map(|dim| [row, at[1]][*dim]));
@@ -317,16 +365,16 @@ pub(super) fn digit<'c>(
     code: Code<'c>,
     batch: Val<'c>,
     step: &Step,
-    problems: i64,
+    (problems, sizes): (i64, &Sizes<'c>),
 ) -> PassResult<'c, Val<'c>> {
     let Step { digit, .. } = step;
     let above = match digit.stride {
         1 => batch,
-        stride => code.div(batch, code.index(stride)?)?,
+        stride => code.div(batch, sizes.index(code, stride)?)?,
     };
     match digit.stride.saturating_mul(digit.extent) == problems {
         true => Ok(above),
-        false => code.rem(above, code.index(digit.extent)?),
+        false => code.rem(above, sizes.index(code, digit.extent)?),
     }
 }
 

@@ -21,6 +21,7 @@ mod parts;
 mod row;
 mod score;
 mod segments;
+mod sizes;
 mod sums;
 mod tiles;
 
@@ -39,7 +40,7 @@ use axe_passes::fuse::frame::{Operand, Out, operand};
 use axe_passes::fuse::group::Group;
 use axe_passes::fuse::reshape::element_bytes;
 use axe_passes::ir::value::identity;
-use axe_passes::ir::{Builder, TensorType, Val, types};
+use axe_passes::ir::{Builder, DYNAMIC, TensorType, Val, types};
 use axe_passes::{PassError, PassResult};
 use config::{BYTES, Config, Problem, ROWS};
 use kernel::{Arguments, Tensors};
@@ -48,6 +49,7 @@ use melior::ir::r#type::IntegerType;
 use memory::Strides;
 use parts::Parts;
 use segments::Table;
+use sizes::{GUESSED_LENGTH, GUESSED_PROBLEMS, Sizes};
 use std::collections::HashSet;
 use std::rc::Rc;
 
@@ -134,6 +136,7 @@ fn taken<'c>(attention: &Attention<'c>, asked: &Plan, chip: &Chip) -> Result<Tak
 /// The tensors of attention as the kernel reads them.
 fn tensors(attention: &Attention<'_>) -> Result<Tensors, String> {
     let extents = attention.extents;
+    let sizes = Sizes::new(&attention.symbols, []);
     let (row, key) = ((Var::Row, extents.rows), (Var::Key, extents.keys));
     let (depth, column) = (
         (Var::Depth, attention.depth),
@@ -142,6 +145,9 @@ fn tensors(attention: &Attention<'_>) -> Result<Tensors, String> {
     let moved = |what: &str, strides: Option<Strides>| {
         let strides =
             strides.ok_or_else(|| format!("no one stride leads from row to row of {what}"))?;
+        if let Some(why) = strides.irregular(&sizes) {
+            return Err(format!("{what} {why}"));
+        }
         match strides.declined(BYTES) {
             Some(why) => Err(format!("{what} {why}")),
             None => Ok(strides),
@@ -162,7 +168,11 @@ fn tensors(attention: &Attention<'_>) -> Result<Tensors, String> {
     let rows = (Var::Row, extents.rows.max(2));
     let inputs = attention.inputs.iter().map(|read| {
         let why = "no one stride leads from row to row, or from key to key, of a mask";
-        of(read, [rows, key]).ok_or_else(|| why.to_owned())
+        let strides = of(read, [rows, key]).ok_or(why)?;
+        match strides.irregular(&sizes) {
+            Some(why) => Err(format!("a mask {why}")),
+            None => Ok(strides),
+        }
     });
     Ok(Tensors {
         queries: moved("the queries' tensor", queries.transpose()?)?,
@@ -187,12 +197,50 @@ fn results(attention: &Attention<'_>) -> Option<Vec<Strides>> {
         .sums
         .iter()
         .map(|own| of(&own.read, (Var::Key, 2)));
-    std::iter::once(Some(result)).chain(sums).collect()
+    let all: Option<Vec<_>> = std::iter::once(Some(result)).chain(sums).collect();
+    let sizes = Sizes::new(&attention.symbols, []);
+    all.filter(|all| all.iter().all(|own| own.irregular(&sizes).is_none()))
+}
+
+/// A number with what extents are taken for where a plan is chosen: those of rows and keys are lengths, others problems.
+fn guess(attention: &Attention<'_>, number: i64) -> i64 {
+    let Extents { rows, keys, .. } = attention.extents;
+    attention.symbols.with(number, |extent| {
+        match [rows, keys].iter().any(|own| own % extent == 0) {
+            true => GUESSED_LENGTH,
+            false => GUESSED_PROBLEMS,
+        }
+    })
+}
+
+/// Extents with numbers for those that only a launch says.
+fn guessed(attention: &Attention<'_>) -> Extents {
+    let own = attention.extents;
+    let of = |number| guess(attention, number);
+    Extents {
+        batch: of(own.batch),
+        rows: of(own.rows),
+        keys: of(own.keys),
+        columns: own.columns,
+    }
+}
+
+/// The extents and strides of a kernel of attention that a launch says.
+fn sizes<'c>(attention: &Attention<'c>, tensors: &[&Strides]) -> Sizes<'c> {
+    let Extents {
+        batch, rows, keys, ..
+    } = attention.extents;
+    let steps = attention.lengths.iter().chain(attention.tables());
+    let steps = steps.flat_map(|read| &read.steps);
+    let of_steps = steps.flat_map(|step| [step.digit.extent, step.digit.stride, step.elements]);
+    let of_tensors = tensors.iter().flat_map(|own| own.numbers());
+    let all = [batch, rows, keys].into_iter().chain(of_steps);
+    Sizes::new(&attention.symbols, all.chain(of_tensors))
 }
 
 /// What is computed.
 fn problem(attention: &Attention<'_>, tensors: &Tensors) -> Problem {
-    let extents = attention.extents;
+    let extents = guessed(attention);
     let (seen, causal) = config::seen(&attention.visible, extents.rows, extents.keys);
     let masks = attention.inputs.iter().map(|read| {
         let has = |var: Var| read.steps.iter().any(|step| step.digit.var == var);
@@ -220,9 +268,10 @@ fn problem(attention: &Attention<'_>, tensors: &Tensors) -> Problem {
         masks: masks.sum::<i64>() + 3 * i64::from(distances),
         causal,
         seen,
-        repeats: attention.repeats(),
+        repeats: guess(attention, attention.repeats()),
         page: pages::page_of(attention).unwrap_or(0),
         stores: tensors.results.is_some(),
+        dynamic: !attention.symbols.is_empty(),
     }
 }
 
@@ -254,6 +303,13 @@ pub(super) fn takes(attention: &Attention<'_>, chip: &Chip) -> Result<(), String
                 .to_owned(),
         );
     }
+    let symbols = &attention.symbols;
+    if !symbols.is_empty() && !attention.visible.segments.is_empty() {
+        return Err("it compares labels of segments, and its extents are dynamic".to_owned());
+    }
+    if symbols.has(attention.depth) || symbols.has(extents.columns) {
+        return Err("what scores are summed over is known at run time only".to_owned());
+    }
     if [extents.batch, extents.rows, extents.keys]
         .iter()
         .any(|extent| *extent > MOST)
@@ -279,6 +335,9 @@ pub(super) fn takes(attention: &Attention<'_>, chip: &Chip) -> Result<(), String
     }
     let asked = asked(attention.op).map_err(|error| error.message)?;
     let Taken { problem, .. } = taken(attention, &asked, chip)?;
+    if !problem.stores && !attention.symbols.is_empty() {
+        return Err("its result has no tensor map, and its extents are dynamic".to_owned());
+    }
     results(attention).ok_or("no one stride leads from row to row of the result")?;
     if asked.chooses() {
         return Ok(());
@@ -295,7 +354,7 @@ pub(super) fn takes(attention: &Attention<'_>, chip: &Chip) -> Result<(), String
 
 impl<'c> Operators<'c> {
     /// The kernel's arguments: operands, and what it stores.
-    fn arguments(&self, kernel: &Kernel<'c>) -> PassResult<'c, Arguments<'c>> {
+    fn arguments(&self, kernel: &Kernel<'c>, sizes: Sizes<'c>) -> PassResult<'c, Arguments<'c>> {
         let lost = || layout_error(kernel.code.builder.location, "a kernel has its arguments");
         let [queries, keys, values, rest @ ..] = kernel.arguments.as_slice() else {
             return Err(lost());
@@ -306,7 +365,8 @@ impl<'c> Operators<'c> {
         let tables = self.attention.tables().count();
         let (tables, rest) = rest.split_at_checked(tables).ok_or_else(lost)?;
         let segments = usize::from(!self.packed.visible.segments.is_empty());
-        let (segments, results) = rest.split_at_checked(segments).ok_or_else(lost)?;
+        let (segments, rest) = rest.split_at_checked(segments).ok_or_else(lost)?;
+        let (scalars, results) = rest.split_at_checked(sizes.len()).ok_or_else(lost)?;
         Ok(Arguments {
             queries: *queries,
             keys: *keys,
@@ -316,6 +376,7 @@ impl<'c> Operators<'c> {
             tables: tables.to_vec(),
             segments: segments.first().copied(),
             results: results.to_vec(),
+            sizes: sizes.with(scalars),
         })
     }
 
@@ -327,17 +388,44 @@ impl<'c> Operators<'c> {
         ins: &[Operand<'c>],
         outs: &[Out<'c>],
         parts: Option<Parts>,
-    ) -> PassResult<'c, String> {
+    ) -> PassResult<'c, (String, Vec<Val<'c>>)> {
         let name = launch.frame.name("attention");
         let module = launch.frame.module;
-        let types = argument_types(ins, &[], outs);
+        let sizes = self.sizes(parts);
+        let scalars = sizes.scalars(launch.builder)?;
+        let types = argument_types(ins, &scalars, outs);
         let kernel = Kernel::new(launch.builder.location, module, &types);
-        let arguments = self.arguments(&kernel)?;
+        let arguments = self.arguments(&kernel, sizes)?;
         let by_problem = config.by_problem(&self.problem, launch.chip);
         let how = (config, by_problem);
         kernel::emit(&kernel, &self.packed, how, &self.tensors, &arguments, parts)?;
         kernel.finish(module, &name, config.threads())?;
-        Ok(name)
+        Ok((name, scalars))
+    }
+
+    /// The extents and strides of that kernel that a launch says.
+    fn sizes(&self, parts: Option<Parts>) -> Sizes<'c> {
+        let own = &self.tensors;
+        let packed = parts.map(Parts::packed).into_iter().flatten();
+        let packed: Vec<_> = packed.collect();
+        let all = [&own.queries, &own.keys, &own.values].into_iter();
+        let all = all.chain(&own.inputs).chain(&packed);
+        let all = all.chain(own.results.iter().flatten());
+        sizes(&self.packed, &all.collect::<Vec<_>>())
+    }
+
+    /// Memory for what a kernel stores, of the shape of a value.
+    fn out(&self, launch: &mut Launch<'_, 'c>, value: Val<'c>) -> PassResult<'c, Out<'c>> {
+        let builder = launch.builder;
+        let symbols = &self.attention.symbols;
+        let tensor = builder.tensor_of(value)?;
+        if symbols.is_empty() {
+            return Ok((value, launch.frame.out(builder, value, &tensor.shape)?));
+        }
+        let sizes = symbols.sizes(builder, value)?;
+        let r#type = builder.tensor(&tensor.shape, tensor.element)?;
+        let empty = builder.value("tensor.empty", &sizes, r#type, &[])?;
+        Ok((value, operand(builder, empty, &tensor.shape)?))
     }
 
     /// Adds the kernel that says what labels leave of keys, where some are compared, and launches it: its result, for the kernel of
@@ -375,11 +463,26 @@ impl<'c> Operators<'c> {
 
     /// The CTAs of that kernel: as many as there are tiles, or multiprocessors.
     fn grid(&self, config: Config, launch: &Launch<'_, 'c>) -> PassResult<'c, [Val<'c>; 3]> {
-        let tiles = config.tiles(&self.problem);
-        let ctas = launch
-            .builder
-            .index(tiles.min(launch.chip.multiprocessors))?;
-        let one = launch.builder.index(1)?;
+        let builder = launch.builder;
+        let (symbols, most) = (&self.packed.symbols, launch.chip.multiprocessors);
+        let Extents { batch, rows, .. } = self.packed.extents;
+        let ctas = match symbols.has(batch) || symbols.has(rows) {
+            false => builder.index(config.tiles(&self.problem).min(most))?,
+            true => {
+                let index = builder.index_type();
+                let (batch, rows) = (
+                    symbols.value(builder, batch)?,
+                    symbols.value(builder, rows)?,
+                );
+                let tile = builder.index(config.rows())?;
+                let of_problem = builder.value("arith.ceildivui", &[rows, tile], index, &[])?;
+                let tiles = builder.value("arith.muli", &[batch, of_problem], index, &[])?;
+                let splits = builder.index(config.splits)?;
+                let tiles = builder.value("arith.muli", &[tiles, splits], index, &[])?;
+                builder.value("arith.minui", &[tiles, builder.index(most)?], index, &[])?
+            }
+        };
+        let one = builder.index(1)?;
         Ok([ctas, one, one])
     }
 
@@ -408,10 +511,10 @@ impl<'c> Operators<'c> {
         for own in workspace {
             between.push(own?);
         }
-        let name = self.attend(config, launch, ins, &between, Some(parts))?;
+        let (name, scalars) = self.attend(config, launch, ins, &between, Some(parts))?;
         let grid = self.grid(config, launch)?;
         let inits: Vec<_> = between.iter().map(|(_, own)| own.tensor).collect();
-        let formed = launch_kernel(&builder, &name, grid, &launched(ins, &[]), &inits)?;
+        let formed = launch_kernel(&builder, &name, grid, &launched(ins, &scalars), &inits)?;
         let between = between.into_iter().zip(formed);
         let between: Vec<_> = between
             .map(|((_, own), tensor)| Operand { tensor, ..own })
@@ -421,7 +524,7 @@ impl<'c> Operators<'c> {
             results(&self.attention).ok_or_else(|| layout_error(builder.location, lost))?;
         let types = argument_types(&between, &[], outs);
         let kernel = Kernel::new(builder.location, launch.frame.module, &types);
-        parts::merge(&kernel, &self.attention, parts, &results)?;
+        parts::merge(&kernel, &self.attention, parts, &results, &Sizes::default())?;
         let merges = launch.frame.name("merge");
         kernel.finish(launch.frame.module, &merges, parts.threads())?;
         let one = builder.index(1)?;
@@ -508,12 +611,13 @@ impl Family for Attentions {
             sums,
             ..
         } = &*operators.attention;
-        let Extents {
-            batch,
-            rows,
-            keys,
-            columns,
-        } = extents;
+        let number = |number: i64| match operators.attention.symbols.known(number) {
+            known if known == number => known.to_string(),
+            1 => "?".to_owned(),
+            known => format!("{known} x ?"),
+        };
+        let [batch, rows, keys] = [extents.batch, extents.rows, extents.keys].map(number);
+        let columns = extents.columns;
         let data = match (lengths.len(), visible.segments.len()) {
             (0, 0) => "",
             (_, 0) => ", of lengths that it reads",
@@ -571,24 +675,34 @@ impl Family for Attentions {
                 ins.push(operand(builder, tensor, &shape)?);
             } else {
                 // A row of all: where a problem's lies is the kernel's to say.
-                let all = shape.iter().product();
+                let all = match shape.contains(&DYNAMIC) {
+                    true => DYNAMIC,
+                    false => shape.iter().product(),
+                };
                 ins.push(launch.frame.operand(builder, value, &[all])?);
             }
         }
         ins.extend(operators.segments(config, launch, &ins)?);
         let mut outs = Vec::new();
         for value in operators.attention.results() {
-            let shape = builder.tensor_of(value)?.shape;
-            outs.push((value, launch.frame.out(builder, value, &shape)?));
+            outs.push(operators.out(launch, value)?);
         }
         if config.is_split(&operators.problem) {
             return operators.split(config, launch, &ins, &outs);
         }
-        let name = operators.attend(config, launch, &ins, &outs, None)?;
+        let (name, scalars) = operators.attend(config, launch, &ins, &outs, None)?;
         let grid = operators.grid(config, launch)?;
-        launch
-            .frame
-            .launch(builder, &name, grid, &launched(&ins, &[]), &outs)?;
+        let read = launched(&ins, &scalars);
+        if attention.symbols.is_empty() {
+            launch.frame.launch(builder, &name, grid, &read, &outs)?;
+            return Ok(name);
+        }
+        attention.symbols.assert(builder)?;
+        let tensors: Vec<_> = outs.iter().map(|(_, out)| out.tensor).collect();
+        let results = launch_kernel(builder, &name, grid, &read, &tensors)?;
+        for ((value, _), result) in outs.iter().zip(results) {
+            launch.frame.stored.insert(identity(*value), result);
+        }
         Ok(name)
     }
 }

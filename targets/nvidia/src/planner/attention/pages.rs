@@ -5,6 +5,7 @@ use super::config::{Config, Problem};
 use super::kernel::{Brought, Parts};
 use super::lengths::Lengths;
 use super::memory::Strides;
+use super::sizes::Sizes;
 use super::tiles::Tile;
 use axe_passes::PassResult;
 use axe_passes::build::{Code, layout_error};
@@ -68,7 +69,11 @@ impl Config {
 
 impl<'a, 'c> Table<'a, 'c> {
     /// Those of keys and of values, of the kernel's arguments.
-    pub(super) fn of(attention: &'a Attention<'c>, arguments: &[Val<'c>]) -> [Option<Self>; 2] {
+    pub(super) fn of(
+        attention: &'a Attention<'c>,
+        arguments: &[Val<'c>],
+        sizes: &Sizes<'c>,
+    ) -> [Option<Self>; 2] {
         let mut arguments = arguments.iter();
         [0, 1].map(|at| {
             let pages = attention.pages[at].as_ref()?;
@@ -77,7 +82,7 @@ impl<'a, 'c> Table<'a, 'c> {
                 numbers: Lengths::new(
                     pages.table.steps.clone(),
                     *arguments.next()?,
-                    attention.extents.batch,
+                    (attention.extents.batch, sizes),
                 ),
                 all: attention.extents.keys / pages.size,
             })

@@ -7,6 +7,7 @@
 
 use super::memory::{Strides, View};
 use super::row::Rows;
+use super::sizes::Sizes;
 use crate::planner::problem::count;
 use crate::planner::row_tile::{RowTile, power_of_two};
 use axe_dialect::Combiner;
@@ -148,6 +149,7 @@ pub(super) fn merge<'c>(
     attention: &Attention<'c>,
     parts: Parts,
     results: &[Strides],
+    sizes: &Sizes<'c>,
 ) -> PassResult<'c> {
     let code = kernel.code;
     let location = code.builder.location;
@@ -162,7 +164,7 @@ pub(super) fn merge<'c>(
     let registers = registers(code, [tile.rows, tile.columns], layout)?;
     let [own_results, own_states] = parts.by_row();
     let views = to.iter().zip(results);
-    let views = views.map(|(argument, strides)| strides.by_row().view(code, *argument));
+    let views = views.map(|(argument, strides)| strides.by_row().sized(code, *argument, sizes));
     let views: Vec<_> = views.collect::<PassResult<_>>()?;
     let merge = Merge {
         rows: Rows {
@@ -170,11 +172,11 @@ pub(super) fn merge<'c>(
             f32: code.builder.r#type(|context| Type::float32(context)),
         },
         registers: &registers,
-        of_results: own_results.view(code, *of_results)?,
-        of_states: own_states.view(code, *of_states)?,
+        of_results: own_results.sized(code, *of_results, sizes)?,
+        of_states: own_states.sized(code, *of_states, sizes)?,
         row: code.block("x")?,
     };
-    let sums = code.add(merge.row, code.index(parts.rows_of_program())?)?;
+    let sums = code.add(merge.row, sizes.index(code, parts.rows_of_program())?)?;
     let [maximum, sum, results] = merge.merged(code, sums)?;
     merge.store(code, [maximum, sum, results], &views)
 }

@@ -4,6 +4,7 @@ use super::MOST_INPUTS;
 use super::forms;
 use super::lengths::{Lengths, OfTile, with_length};
 use super::memory::{Strides, View};
+use super::sizes::Sizes;
 use axe_dialect::ops;
 use axe_passes::PassResult;
 use axe_passes::build::{Code, Number, layout_error};
@@ -39,6 +40,7 @@ pub(super) struct Scores<'a, 'c> {
     /// A block of scores.
     pub registers: &'a Registers,
     pub inputs: Vec<Input<'c>>,
+    pub sizes: &'a Sizes<'c>,
 }
 
 /// Where a block of scores is.
@@ -68,9 +70,10 @@ impl<'c> Input<'c> {
         code: Code<'c>,
         strides: &Strides,
         argument: Val<'c>,
+        sizes: &Sizes<'c>,
     ) -> PassResult<'c, Self> {
         if strides.has() == [false, false] {
-            return Ok(Self::Values(strides.values(argument)));
+            return Ok(Self::Values(strides.values(argument, sizes)));
         }
         let kind = match strides.has() {
             [true, false] => Kind::Row,
@@ -78,7 +81,7 @@ impl<'c> Input<'c> {
             _ => Kind::Full,
         };
         Ok(Self::Blocks {
-            view: strides.view(code, argument)?,
+            view: strides.sized(code, argument, sizes)?,
             kind,
             element: axe_dialect::element_type(argument.r#type()),
         })
@@ -159,7 +162,7 @@ impl<'c> Scores<'_, 'c> {
             known: HashMap::new(),
         };
         body.origins(code, id, block)?;
-        let keys = code.index(attention.extents.keys)?;
+        let keys = self.sizes.index(code, attention.extents.keys)?;
         let rest = i32_of(code, code.sub(keys, block.key)?)?;
         let all: Vec<_> = std::iter::once(products)
             .chain(inputs.iter().copied())

@@ -11,6 +11,7 @@ use super::lengths::Lengths;
 use super::memory::Strides;
 use super::parts::step;
 use super::score::compare;
+use super::sizes::Sizes;
 use crate::planner::problem::count;
 use crate::planner::row_tile::RowTile;
 use axe_dialect::{Combiner, element_type};
@@ -98,7 +99,7 @@ impl Table {
         memref: Val<'c>,
         [batch, tile]: [Val<'c>; 2],
     ) -> PassResult<'c, Seen<'c>> {
-        let own = Lengths::new(self.digits.clone(), memref, self.problems);
+        let own = Lengths::new(self.digits.clone(), memref, (self.problems, &Sizes::default()));
         let problem = own.place(code, batch)?;
         let place = code.add(code.times(problem, self.tiles)?, tile)?;
         let index = code.builder.index_type();

@@ -3,6 +3,7 @@
 use super::config::Config;
 use super::lengths::{self, Lengths, OfTile, are_even, with_length};
 use super::segments::{Seen, Table};
+use super::sizes::Sizes;
 use crate::planner::problem::count;
 use axe_dialect::RasterOrder;
 use axe_passes::PassResult;
@@ -107,6 +108,34 @@ pub fn known(visible: &Visible, config: Config, rows: i64, keys: i64) -> Known {
     }
 }
 
+/// What is known of all tiles, however many rows and keys there are.
+#[must_use]
+pub fn known_of_any(visible: &Visible, config: Config) -> Known {
+    let below = !visible.from.is_empty();
+    let unknown = Known {
+        blocks: None,
+        peeled: 0,
+        above: true,
+        below,
+    };
+    let diagonal = visible.from.is_empty() && matches!(visible.to.as_slice(), [_]);
+    if !diagonal || visible.has_lengths() || config.splits > 1 || !visible.rows.is_empty() {
+        return unknown;
+    }
+    // Where an edge is one line, tiles repeat: each of so many rows has it at the same place of a block. Fewer keys leave no more
+    // masked blocks beside the last one.
+    let most = (0..config.keys).map(|tile| {
+        let row = (tile + config.keys) * config.rows();
+        let [_, end] = visible.some(row, config.rows(), i64::MAX / 2);
+        let [_, whole] = visible.all(row, config.rows(), i64::MAX / 2);
+        count(end.max(0), config.keys).max(1) - 1 - whole.max(0) / config.keys
+    });
+    Known {
+        above: most.max() > Some(0),
+        ..unknown
+    }
+}
+
 /// The tiles of a problem, and their blocks.
 pub(super) struct Tiles<'a, 'c> {
     visible: &'a Visible,
@@ -117,6 +146,7 @@ pub(super) struct Tiles<'a, 'c> {
     rows: i64,
     keys: i64,
     by_problem: bool,
+    pub(super) sizes: &'a Sizes<'c>,
 }
 
 impl<'a, 'c> Tiles<'a, 'c> {
@@ -125,6 +155,7 @@ impl<'a, 'c> Tiles<'a, 'c> {
         config: Config,
         by_problem: bool,
         (lengths, segments): (Vec<Lengths<'c>>, Option<(Table, Val<'c>)>),
+        sizes: &'a Sizes<'c>,
     ) -> Self {
         let extents = attention.extents;
         Self {
@@ -136,16 +167,31 @@ impl<'a, 'c> Tiles<'a, 'c> {
             rows: extents.rows,
             keys: extents.keys,
             by_problem,
+            sizes,
         }
     }
 
     /// Tiles of a problem.
-    pub(super) fn count(&self) -> i64 {
-        count(self.rows, self.config.rows())
+    pub(super) fn count(&self, code: Code<'c>) -> PassResult<'c, Int<'c>> {
+        match self.sizes.knows(self.rows) {
+            true => Ok(Int::Known(count(self.rows, self.config.rows()))),
+            false => {
+                let tiles = self.sizes.pieces(code, self.rows, self.config.rows())?;
+                Ok(Int::Value(tiles))
+            }
+        }
+    }
+
+    /// Blocks of all keys.
+    fn all_blocks(&self, code: Code<'c>) -> PassResult<'c, Val<'c>> {
+        self.sizes.pieces(code, self.keys, self.config.keys)
     }
 
     /// Whether some part of a tile's keys may have no block.
     pub(super) fn may_be_empty(&self) -> bool {
+        if !self.sizes.knows(self.keys) {
+            return true;
+        }
         let all = self.visible.is_all() && self.config.splits <= count(self.keys, self.config.keys);
         self.config.splits > 1 && !all
     }
@@ -165,7 +211,9 @@ impl<'a, 'c> Tiles<'a, 'c> {
             split = Some(code.rem(number, splits)?);
         }
         if backwards {
-            tile = code.sub(code.index(self.count() - 1)?, tile)?;
+            let ints = code.builder.ints();
+            let last = ints.sub(self.count(code)?, Int::Known(1))?;
+            tile = code.sub(ints.value(last)?, tile)?;
         }
         self.at(code, batch, tile, split)
     }
@@ -196,8 +244,9 @@ impl<'a, 'c> Tiles<'a, 'c> {
         code: Code<'c>,
         body: impl FnOnce(Code<'c>, Tile<'c>) -> PassResult<'c>,
     ) -> PassResult<'c> {
-        let tiles = self.count().saturating_mul(self.config.splits);
-        let (batch, tiles) = (code.index(self.batch)?, code.index(tiles)?);
+        let ints = code.builder.ints();
+        let tiles = ints.mul(self.count(code)?, self.config.splits)?;
+        let (batch, tiles) = (self.sizes.index(code, self.batch)?, ints.value(tiles)?);
         let lost = || layout_error(code.builder.location, "a tile has a problem and rows");
         if self.visible.is_all() || are_even(self.visible) {
             return code.for_tiles(
@@ -225,20 +274,25 @@ impl<'a, 'c> Tiles<'a, 'c> {
         code: Code<'c>,
         body: impl FnOnce(Code<'c>, Tile<'c>) -> PassResult<'c>,
     ) -> PassResult<'c> {
-        let tiles = self.count();
-        let pairs = count(tiles, 2);
+        let ints = code.builder.ints();
+        let tiles = self.count(code)?;
+        let pairs = ints.div(ints.add(tiles, Int::Known(1))?, 2)?;
         let one = code.index(1)?;
         let (cta, ctas) = (code.block("x")?, code.blocks("x")?);
-        let all = code.index(self.batch * pairs)?;
+        let all = match (pairs.known(), self.sizes.knows(self.batch)) {
+            (Some(pairs), true) => code.index(self.batch * pairs)?,
+            _ => code.mul(self.sizes.index(code, self.batch)?, ints.value(pairs)?)?,
+        };
         let rounds = code.div(code.add(all, code.sub(code.sub(ctas, one)?, cta)?)?, ctas)?;
         code.for_each(rounds, 1, &[], |code, round, _| {
             let number = code.add(code.mul(round, ctas)?, cta)?;
-            let pairs = code.index(pairs)?;
+            let pairs = ints.value(pairs)?;
             let (batch, place) = (code.div(number, pairs)?, code.rem(number, pairs)?);
             // The pair in the middle may be one tile: all CTAs come to it in turns.
             let turn = code.div(code.mul(batch, pairs)?, ctas)?;
             let pair = code.rem(code.add(place, turn)?, pairs)?;
-            let last = code.sub(code.index(tiles - 1)?, pair)?;
+            let last = ints.value(ints.sub(tiles, Int::Known(1))?)?;
+            let last = code.sub(last, pair)?;
             let left = code.add(code.sub(last, pair)?, one)?;
             let own = code.min(left, code.index(2)?)?;
             code.for_each(own, 1, &[], |code, short, _| {
@@ -286,9 +340,9 @@ impl<'a, 'c> Tiles<'a, 'c> {
         let keys = self.config.keys;
         let one = code.index(1)?;
         if self.visible.is_all() {
-            let top = code.index(count(self.keys, keys) - 1)?;
+            let top = self.last(code)?;
             let (top, rest) = match tile.split {
-                None => (top, top),
+                None => (self.behind_none(code, top)?, top),
                 Some(_) => {
                     let [first, top] = self.part(code, tile, [code.index(0)?, top])?;
                     (top, code.sub(top, first)?)
@@ -322,7 +376,7 @@ impl<'a, 'c> Tiles<'a, 'c> {
         let whole_first = clamp(code, code.ceil_div(whole_first, keys)?, [first, whole_end])?;
         let run = |is: bool, from, to| is.then(|| code.sub(from, to)).transpose();
         Ok(Blocks {
-            top,
+            top: self.behind_none(code, top)?,
             rest,
             peeled: known.peeled,
             runs: [
@@ -352,7 +406,7 @@ impl<'a, 'c> Tiles<'a, 'c> {
         if !self.may_be_empty() {
             return Ok([from, last]);
         }
-        let behind = code.index(count(self.keys, self.config.keys))?;
+        let behind = self.all_blocks(code)?;
         let some = code.at_most(code.add(from, one)?, end)?;
         Ok([
             code.choose(some, [from, behind])?,
@@ -360,8 +414,37 @@ impl<'a, 'c> Tiles<'a, 'c> {
         ])
     }
 
+    /// The last of all blocks of keys; the first, where there are none.
+    fn last(&self, code: Code<'c>) -> PassResult<'c, Val<'c>> {
+        if self.sizes.knows(self.keys) {
+            return code.index(count(self.keys, self.config.keys) - 1);
+        }
+        let one = code.index(1)?;
+        let blocks = self.all_blocks(code)?;
+        let some = code.builder.value(
+            "arith.maxui",
+            &[blocks, one],
+            code.builder.index_type(),
+            &[],
+        )?;
+        code.sub(some, one)
+    }
+
+    /// A block, or where there are no keys the one behind, which has zeros.
+    fn behind_none(&self, code: Code<'c>, top: Val<'c>) -> PassResult<'c, Val<'c>> {
+        if self.sizes.knows(self.keys) {
+            return Ok(top);
+        }
+        let one = code.index(1)?;
+        let keys = self.sizes.index(code, self.keys)?;
+        code.where_at_most([one, keys], [top, one])
+    }
+
     /// What is known of all tiles.
     fn known(&self) -> Known {
+        if !self.sizes.knows(self.rows) || !self.sizes.knows(self.keys) {
+            return known_of_any(self.visible, self.config);
+        }
         known(self.visible, self.config, self.rows, self.keys)
     }
 
@@ -383,7 +466,7 @@ impl<'a, 'c> Tiles<'a, 'c> {
         greatest: [bool; 2],
     ) -> PassResult<'c, [Val<'c>; 2]> {
         let index = code.builder.index_type();
-        let (zero, keys) = (code.index(0)?, code.index(self.keys)?);
+        let (zero, keys) = (code.index(0)?, self.sizes.index(code, self.keys)?);
         let mut found = match (tile.seen, greatest) {
             (None, _) => [zero, keys],
             (Some([from, to, _, _]), [false, _]) | (Some([_, _, from, to]), _) => [from, to],
@@ -423,9 +506,13 @@ impl<'a, 'c> Tiles<'a, 'c> {
             return Ok([first, end]);
         }
         let ints = code.builder.ints();
-        let (zero, keys) = (code.index(0)?, code.index(self.keys)?);
+        let (zero, keys) = (code.index(0)?, self.sizes.index(code, self.keys)?);
         let last = code.add(tile.row, code.index(self.config.rows() - 1)?)?;
-        let last = code.min(last, code.index(self.rows - 1)?)?;
+        let rows = match self.sizes.int(self.rows) {
+            Int::Known(rows) => code.index(rows - 1)?,
+            Int::Value(rows) => code.sub(rows, code.index(1)?)?,
+        };
+        let last = code.min(last, rows)?;
         let mut found = [first, end];
         // Edges are straight lines: where they do not cross at both ends, they do not between.
         for row in [tile.row, last] {
@@ -532,6 +619,53 @@ mod tests {
         }
         // 1 to 16 blocks of the 16 tiles.
         assert_eq!(causal(2, 128).blocks, Some(136));
+    }
+
+    #[test]
+    fn what_is_known_of_any_lengths_holds_of_all() {
+        for (consumers, keys) in [(1, 80), (2, 64), (2, 96), (2, 128), (3, 128), (2, 176)] {
+            let config = Config {
+                consumers,
+                keys,
+                stages: 2,
+                query_stages: 1,
+                columns: 64,
+                splits: 1,
+            };
+            for start in [-70, 0, 1, 2, 33, 128, 500] {
+                let visible = Visible {
+                    to: vec![Edge::of(1, start)],
+                    ..Visible::default()
+                };
+                let any = known_of_any(&visible, config);
+                let lengths = [1, 63, 64, 65, 129, 300, 1000, 2048];
+                for (rows, keys) in lengths.into_iter().flat_map(|a| lengths.map(|b| (a, b))) {
+                    let own = known(&visible, config, rows, keys);
+                    let above = own.above || own.peeled > 0;
+                    assert!(any.above || !above, "{config} {start} {rows} {keys}");
+                }
+            }
+        }
+        assert!(!known_of_any(&diagonal(), square(128)).above);
+        assert!(known_of_any(&diagonal(), square(96)).above);
+    }
+
+    fn diagonal() -> Visible {
+        Visible {
+            to: vec![Edge::of(1, 1)],
+            ..Visible::default()
+        }
+    }
+
+    fn square(keys: i64) -> Config {
+        Config {
+            consumers: 2,
+            keys,
+            stages: 2,
+            query_stages: 1,
+            columns: 64,
+            splits: 1,
+        }
     }
 
     #[test]
