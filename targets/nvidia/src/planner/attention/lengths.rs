@@ -70,7 +70,11 @@ impl<'c> Lengths<'c> {
     ) -> Vec<Self> {
         let all = attention.lengths.iter().zip(arguments);
         let all = all.map(|(read, memref)| {
-            Self::new(read.steps.clone(), *memref, (attention.extents.batch, sizes))
+            Self::new(
+                read.steps.clone(),
+                *memref,
+                (attention.extents.batch, sizes),
+            )
         });
         all.collect()
     }

@@ -99,7 +99,11 @@ impl Table {
         memref: Val<'c>,
         [batch, tile]: [Val<'c>; 2],
     ) -> PassResult<'c, Seen<'c>> {
-        let own = Lengths::new(self.digits.clone(), memref, (self.problems, &Sizes::default()));
+        let own = Lengths::new(
+            self.digits.clone(),
+            memref,
+            (self.problems, &Sizes::default()),
+        );
         let problem = own.place(code, batch)?;
         let place = code.add(code.times(problem, self.tiles)?, tile)?;
         let index = code.builder.index_type();
