@@ -92,21 +92,7 @@ fn tensors(backward: &Backward<'_>) -> Result<Tensors, String> {
         }
     };
     let (depth, column) = ((Var::Depth, own.depth), (Var::Column, columns));
-    // Threads read what is given, in rows of columns or, where rows have one value each, of none.
-    let of_given = |what: &str, read: Option<&Read<'_>>, vars| {
-        let strides = read.map(|read| Strides::of(read, batch, vars));
-        match strides {
-            Some(None) => Err(format!("no one stride leads from row to row of {what}")),
-            Some(Some(own)) if !own.has()[0] => Err(format!("{what} is the same for all rows")),
-            own => Ok(own.flatten()),
-        }
-    };
-    let given = &backward.given;
-    let logs = given.logs.as_ref().and_then(|own| match own {
-        Logs::Read { read, .. } => Some(read),
-        Logs::Kept(_) => None,
-    });
-    let of_row = [(Var::Row, rows), (Var::Key, 2)];
+    let [result, products, logs] = given(backward)?;
     let [queries, of_keys, of_values] = &backward.results;
     let of_depth = (Var::Column, own.depth);
     Ok(Tensors {
@@ -126,17 +112,9 @@ fn tensors(backward: &Backward<'_>) -> Result<Tensors, String> {
             &backward.gradient,
             [(Var::Row, rows), column],
         )?,
-        result: of_given(
-            "the result",
-            given.result.as_ref(),
-            [(Var::Row, rows), column],
-        )?,
-        products: of_given(
-            "the sums of the result and its gradient",
-            given.products.as_ref(),
-            of_row,
-        )?,
-        logs: of_given("the logarithms of sums", logs, of_row)?,
+        result,
+        products,
+        logs,
         results: [
             moved(
                 "the queries' gradient",
@@ -155,6 +133,45 @@ fn tensors(backward: &Backward<'_>) -> Result<Tensors, String> {
             )?,
         ],
     })
+}
+
+/// The result, the sums of it and its gradient, and the logarithms of sums, where the program has them.
+fn given(backward: &Backward<'_>) -> Result<[Option<Strides>; 3], String> {
+    let Extents {
+        batch,
+        rows,
+        columns,
+        ..
+    } = backward.forward.extents;
+    // Threads read what is given, in rows of columns or, where rows have one value each, of none.
+    let of_given = |what: &str, read: Option<&Read<'_>>, vars| {
+        let strides = read.map(|read| Strides::of(read, batch, vars));
+        match strides {
+            Some(None) => Err(format!("no one stride leads from row to row of {what}")),
+            Some(Some(own)) if !own.has()[0] => Err(format!("{what} is the same for all rows")),
+            own => Ok(own.flatten()),
+        }
+    };
+    let given = &backward.given;
+    let logs = given.logs.as_ref().and_then(|own| match own {
+        Logs::Read { read, .. } => Some(read),
+        Logs::Kept(_) => None,
+    });
+    let of_row = [(Var::Row, rows), (Var::Key, 2)];
+    let column = (Var::Column, columns);
+    Ok([
+        of_given(
+            "the result",
+            given.result.as_ref(),
+            [(Var::Row, rows), column],
+        )?,
+        of_given(
+            "the sums of the result and its gradient",
+            given.products.as_ref(),
+            of_row,
+        )?,
+        of_given("the logarithms of sums", logs, of_row)?,
+    ])
 }
 
 fn problem(backward: &Backward<'_>) -> Problem {
