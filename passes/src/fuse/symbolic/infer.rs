@@ -288,7 +288,7 @@ impl<'c> Extents<'c> {
             ops::REDUCE => {
                 let from = self.shape(*all.first()?)?.iter().enumerate();
                 let dims = op.attribute("dims").ok().and_then(attribute::read_i64s)?;
-                let kept = from.filter(|(dim, _)| !dims.iter().any(|own| *own == *dim as i64));
+                let kept = from.filter(|(dim, _)| !dims.contains(&(*dim as i64)));
                 Some(kept.map(|(_, extent)| Some(*extent)).collect())
             }
             ops::BROADCAST => {
