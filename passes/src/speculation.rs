@@ -109,9 +109,11 @@ pub fn check<'c>(op: Op<'c>) -> PassResult<'c> {
     let own = name(op);
     let known = UNDEFINED.iter().any(|(name, _)| *name == own);
     // SAFETY: the operation is live.
-    // A load is emitted with indices that are in their extents (`Emitter::element`).
-    let loads = own == "memref.load";
-    if known || loads || op.region_count() > 0 || unsafe { axeIsSpeculatable(op.to_raw()) } {
+    if known
+        || loads_anywhere(op)
+        || op.region_count() > 0
+        || unsafe { axeIsSpeculatable(op.to_raw()) }
+    {
         return Ok(());
     }
     Err(PassError::new(
@@ -121,6 +123,13 @@ pub fn check<'c>(op: Op<'c>) -> PassResult<'c> {
         ),
     )
     .note("compute it outside the map, or from operations of arith and math"))
+}
+
+/// Whether an operation loads an element whatever its indices are: they are brought into extents that are known, of which none is zero.
+fn loads_anywhere(op: Op<'_>) -> bool {
+    let from = operands(op).first().copied();
+    let shape = from.and_then(|from| types::shape(from.r#type()));
+    name(op) == "memref.load" && shape.is_some_and(|shape| shape.iter().all(|extent| *extent > 0))
 }
 
 fn set<'c>(op: Op<'c>, at: usize, value: Val<'c>) {
@@ -133,7 +142,10 @@ fn is_scalar<'c>(builder: &Builder<'c>, r#type: Type<'c>) -> bool {
 }
 
 /// The value, or any one where it is poison.
-fn freeze<'c>(builder: &Builder<'c>, value: Val<'c>) -> PassResult<'c, Val<'c>> {
+///
+/// # Errors
+/// When an operation cannot be built.
+pub fn freeze<'c>(builder: &Builder<'c>, value: Val<'c>) -> PassResult<'c, Val<'c>> {
     if defined_by(value, "arith.constant").is_some() {
         return Ok(value);
     }

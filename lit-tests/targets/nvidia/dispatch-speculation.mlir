@@ -82,3 +82,24 @@ axe.kernel @index(%x: memref<?xi32>, %n: index) threads(64) {
   axe.copy %a to %d : tensor<64xi32, #l> to memref<64xi32>
   axe.return
 }
+
+// An element of known extents is loaded wherever the index is: poison is frozen, and the index brought into the extent.
+// CHECK-LABEL: gpu.func @load
+// CHECK: %[[INDEX:.*]] = llvm.freeze %{{.*}} : i64
+// CHECK: %[[BELOW:.*]] = arith.minsi %{{.*}}, %{{.*}} : i64
+// CHECK: arith.maxsi %[[BELOW]], %{{.*}} : i64
+// CHECK: llvm.load
+axe.kernel @load(%t: memref<50xi32>, %x: memref<?xi32>, %y: memref<?xi32>) threads(64) {
+  %c0 = arith.constant 0 : index
+  %s = axe.slice %x[%c0] : memref<?xi32> to memref<64xi32>
+  %d = axe.slice %y[%c0] : memref<?xi32> to memref<64xi32>
+  %a = axe.copy %s : memref<64xi32> -> tensor<64xi32, #l>
+  %r = axe.map ins(%a : tensor<64xi32, #l>) -> tensor<64xi32, #l> {
+  ^bb0(%i: i32):
+    %at = arith.index_cast %i : i32 to index
+    %v = memref.load %t[%at] : memref<50xi32>
+    axe.yield %v : i32
+  }
+  axe.copy %r to %d : tensor<64xi32, #l> to memref<64xi32>
+  axe.return
+}

@@ -102,12 +102,9 @@ impl<'c> Emitter<'c> {
         let mut at = Vec::new();
         for (dim, index) in index.iter().enumerate() {
             let index = self.int(*index)?;
-            // The body of a map runs beyond the edge of its tensor as well, where an index may be anything.
             let index = match memory.shape.get(dim) {
                 Some(&extent) if self.speculative && extent != DYNAMIC => {
-                    let wide = Ints::new(self.builder, 64);
-                    let most = Int::Known(extent.saturating_sub(1));
-                    wide.max(wide.min(wide.cast(index)?, most)?, Int::ZERO)?
+                    self.within(index, extent)?
                 }
                 _ => index,
             };
@@ -117,6 +114,17 @@ impl<'c> Emitter<'c> {
         let value = super::schedules::load_at(self, &memory, &at, pad)?;
         self.bind(result, Bound::Scalar(value));
         Ok(())
+    }
+
+    /// An index brought into an extent: the body of a map runs beyond the edge of its tensor as well, where one may be anything.
+    fn within(&self, index: Int<'c>, extent: i64) -> PassResult<'c, Int<'c>> {
+        let index = match index {
+            Int::Known(_) => index,
+            Int::Value(value) => Int::Value(speculation::freeze(&self.builder, value)?),
+        };
+        let wide = Ints::new(self.builder, 64);
+        let most = Int::Known(extent.saturating_sub(1));
+        wide.max(wide.min(wide.cast(index)?, most)?, Int::ZERO)
     }
 
     /// `memref.dim`.
