@@ -3,7 +3,8 @@
 use super::infer::Extents;
 use crate::fuse::operators::splat;
 use crate::ir::value::{identity, name, operands, results};
-use crate::ir::{Op, TensorType, Val, attribute, walk};
+use crate::ir::{Op, TensorType, Val, attribute, types, walk};
+use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
 use std::collections::HashMap;
 
@@ -53,7 +54,16 @@ pub(super) fn evaluate<'c>(
         (known(a) && known(b)).then(|| f(a, b)).flatten()
     };
     match name(op).as_str() {
-        "arith.constant" => op.attribute("value").ok().and_then(attribute::integer),
+        "arith.constant" => {
+            let value = op.attribute("value").ok().and_then(attribute::integer)?;
+            // MLIR reads a bit as a number with a sign.
+            Some(if is_bit(results(op).first()) {
+                value & 1
+            } else {
+                value
+            })
+        }
+        "arith.extsi" if is_bit(all.first()) => None,
         "arith.index_cast" | "arith.index_castui" | "arith.extui" | "arith.extsi" => of(0),
         "arith.muli" => match (of(0), of(1)) {
             (Some(0), _) | (_, Some(0)) => Some(0),
@@ -75,7 +85,7 @@ pub(super) fn evaluate<'c>(
         }
         "arith.andi" => plain(|a, b| Some(a & b)),
         "arith.ori" => plain(|a, b| Some(a | b)),
-        "arith.xori" => plain(|a, b| Some((a ^ b) & 1)),
+        "arith.xori" => plain(|a, b| Some(a ^ b)),
         "arith.cmpi" => {
             let predicate = op
                 .attribute("predicate")
@@ -96,11 +106,16 @@ pub(super) fn evaluate<'c>(
         },
         "arith.maxsi" | "arith.maxui" => match (of(0)?, of(1)?) {
             (a, b) if a == b => Some(a),
-            (own, 0) | (0, own) => Some(own),
+            (own, 0) | (0, own) if !known(own) => Some(own),
+            _ if name(op) == "arith.maxui" => plain(|a, b| (a >= 0 && b >= 0).then(|| a.max(b))),
             _ => plain(|a, b| Some(a.max(b))),
         },
         _ => None,
     }
+}
+
+fn is_bit(value: Option<&Val<'_>>) -> bool {
+    value.is_some_and(|value| types::bits(value.r#type()) == Some(1))
 }
 
 /// The integers of a tensor of one dimension that a function forms to say a shape.
