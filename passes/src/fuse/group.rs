@@ -26,9 +26,6 @@ pub enum Root<'c> {
     Single(Op<'c>),
 }
 
-/// Columns of the blocks that a product's epilogue reduces: tiles are made of them.
-pub const EPILOGUE_BLOCKS: [i64; 4] = [16, 32, 64, 128];
-
 /// Where a group's launch goes: before the operation of this number; of several there, in the order of the rest.
 pub type Position = (usize, usize);
 
@@ -110,10 +107,10 @@ impl<'c> Group<'c> {
         self.columns.get_or_insert(columns) == &columns && self.total.rows(columns).is_some()
     }
 
-    /// Whether a product's tiles can be made of blocks of so many columns.
+    /// Whether rows are made of several blocks of so many columns; which a kernel reduces is the target's to say.
     fn has_blocks(&self, of: i64) -> bool {
-        let whole = |columns: i64| columns > of && columns % of == 0;
-        EPILOGUE_BLOCKS.contains(&of) && self.columns.is_some_and(whole)
+        self.columns
+            .is_some_and(|columns| of > 0 && columns > of && columns % of == 0)
     }
 
     fn fits(&self, value: Val<'c>, kind: Kind) -> bool {

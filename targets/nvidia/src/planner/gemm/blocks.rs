@@ -20,7 +20,9 @@ use axe_passes::ir::{Builder, DYNAMIC, Op, TensorType, Val, walk};
 use melior::ir::operation::OperationLike;
 use mlir_sys as sys;
 
-/// Columns of a block: with f32 states and results of 16 bits, the epilogue stores a sixteenth more.
+/// Columns of the blocks that an epilogue reduces: tiles are made of them.
+const BLOCKS: [i64; 4] = [16, 32, 64, 128];
+/// Columns of those that rows are cut into: with f32 states and results of 16 bits, the epilogue stores a sixteenth more.
 const COLUMNS: i64 = 32;
 /// Rows below which a pass over the result takes no time that counts.
 const LEAST_ROWS: i64 = 128;
@@ -38,7 +40,10 @@ pub(super) fn reduced(fusion: &Fusion<'_>) -> Option<i64> {
 
 /// Whether the epilogue of a product can reduce blocks of so many columns.
 pub(in crate::planner) fn takes_blocks(product: Op<'_>, of: i64, chip: &Chip) -> bool {
-    let Ok(gemm) = Gemm::read(product, chip) else {
+    let Some(gemm) = Gemm::read(product, chip)
+        .ok()
+        .filter(|_| BLOCKS.contains(&of))
+    else {
         return false;
     };
     let gemm = gemm.reducing(Some(of));
