@@ -6,7 +6,7 @@
 use super::{Nest, Start, maps};
 use crate::fuse::reshape::extent_of;
 use crate::ir::value::{identity, name, only_result, operands, results};
-use crate::ir::{Builder, DYNAMIC, Int, Ints, Op, TensorType, Val, attribute, inline, types, walk};
+use crate::ir::{Builder, DYNAMIC, Int, Ints, Op, TensorType, Val, attribute, inline, walk};
 use crate::{PassError, PassResult};
 use melior::ir::operation::OperationLike;
 use melior::ir::{AffineMap, Type, ValueLike};
@@ -135,10 +135,10 @@ impl<'c> Pointwise<'c> {
     }
 }
 
-/// What an operation of the body is in a kernel, where it is something else there: an index, or a load whose indices are in their
-/// extents whatever they were.
+/// What an operation of the body is in a kernel, where it is something else there: an index, or a load, whose indices a map's body
+/// brings into the extents whatever they are.
 fn in_kernel<'c>(op: Op<'c>, at: &[Val<'c>]) -> PassResult<'c, Option<Val<'c>>> {
-    let missing = || PassError::new(op.location(), "expected an index and a table");
+    let missing = || PassError::new(op.location(), "expected an index");
     match name(op).as_str() {
         "linalg.index" => {
             let dim = op.attribute("dim").ok().and_then(attribute::integer);
@@ -149,19 +149,8 @@ fn in_kernel<'c>(op: Op<'c>, at: &[Val<'c>]) -> PassResult<'c, Option<Val<'c>>> 
         "tensor.extract" => {
             let builder = Builder::before(op);
             let all = operands(op);
-            let (table, index) = all.split_first().ok_or_else(missing)?;
-            let shape = types::shape(table.r#type()).ok_or_else(missing)?;
-            let ints = builder.ints();
-            let mut operands = vec![*table];
-            for (at, extent) in index.iter().zip(shape) {
-                let last = Int::Known(extent.saturating_sub(1));
-                let inside = ints.max(ints.min(Int::of(*at), last)?, Int::ZERO)?;
-                operands.push(ints.value(inside)?);
-            }
             let element = builder.result_of(op)?.r#type();
-            builder
-                .value("memref.load", &operands, element, &[])
-                .map(Some)
+            builder.value("memref.load", &all, element, &[]).map(Some)
         }
         _ => Ok(None),
     }
