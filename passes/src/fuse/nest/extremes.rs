@@ -5,9 +5,9 @@
 //! give what the reductions do. Where that is wrong for a NaN alone, rows whose extreme is one are folded again, element by element.
 
 use super::hoist::is_computed;
-use super::merge::{Body, Datum, elements, extremum, sequences};
+use super::merge::{Body, Datum, elements, extremum, sequences, start_numbers};
 use super::pointwise::{Pointwise, parallel_generic};
-use super::{Nest, Start, maps};
+use super::{Nest, maps};
 use crate::PassResult;
 use crate::build::Code;
 use crate::fuse::space::source;
@@ -74,15 +74,7 @@ impl<'c> Extremes<'c> {
         if numbers.len() > 1 || !numbers.iter().all(along) {
             return None;
         }
-        let (mut starts, mut data) = (Vec::new(), Vec::new());
-        for start in &nest.starts {
-            let Start::Number(number) = *start else {
-                return None;
-            };
-            let datum = attribute::float(number).map(Datum::Float);
-            data.push(datum.or_else(|| attribute::integer(number).map(Datum::Int))?);
-            starts.push(number);
-        }
+        let (starts, data) = start_numbers(&nest.starts)?;
         let block = walk::blocks(op).first().copied()?;
         let body = Body::read(block, inputs.len(), shape.len() - 1)?;
         let way = way(&body, op, (tensor.element, inputs.len()), &data)?;

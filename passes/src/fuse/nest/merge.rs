@@ -5,10 +5,11 @@
 //! merge, the body takes a part's state for an element. Where that is wrong for a NaN, a part whose state has one is folded again
 //! from the state before it, which is what the loops say.
 
+use super::Start;
 use crate::ir::value::{identity, is_used, name, operands, results};
 use crate::ir::{Op, Val, attribute, types, walk};
 use melior::ir::operation::OperationLike;
-use melior::ir::{BlockRef, Type, ValueLike};
+use melior::ir::{Attribute, BlockRef, Type, ValueLike};
 use std::collections::HashMap;
 
 /// A scalar of a body; bits are 0 and 1.
@@ -16,6 +17,19 @@ use std::collections::HashMap;
 pub(super) enum Datum {
     Float(f64),
     Int(i64),
+}
+
+/// The numbers that results start from, and what they are; none where one starts from something else.
+pub(super) fn start_numbers<'c>(starts: &[Start<'c>]) -> Option<(Vec<Attribute<'c>>, Vec<Datum>)> {
+    let of = |start: &Start<'c>| {
+        let Start::Number(number) = *start else {
+            return None;
+        };
+        let float = attribute::float(number).map(Datum::Float);
+        let datum = float.or_else(|| attribute::integer(number).map(Datum::Int))?;
+        Some((number, datum))
+    };
+    starts.iter().map(of).collect()
 }
 
 impl Datum {

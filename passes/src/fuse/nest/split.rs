@@ -5,12 +5,12 @@
 
 mod turns;
 
-use super::merge::{Body, Datum, Merge};
-use super::{Nest, Start, is_nest, maps};
+use super::merge::{Body, Merge, start_numbers};
+use super::{Nest, is_nest, maps};
 use crate::PassResult;
 use crate::fuse::reshape::extent_of;
 use crate::ir::value::{operands, replace_all_uses, results};
-use crate::ir::{Builder, DYNAMIC, Op, Val, attribute, walk};
+use crate::ir::{Builder, DYNAMIC, Op, Val, walk};
 use melior::ir::operation::OperationLike;
 use melior::ir::{AffineMap, Attribute, BlockRef, Region, ValueLike};
 
@@ -71,16 +71,7 @@ impl<'c> Split<'c> {
         }
         let body = walk::blocks(op).first().copied()?;
         let inputs = operands(op).len().checked_sub(nest.inits.len())?;
-        let mut starts = Vec::new();
-        let mut data = Vec::new();
-        for start in &nest.starts {
-            let Start::Number(number) = *start else {
-                return None;
-            };
-            let datum = attribute::float(number).map(Datum::Float);
-            data.push(datum.or_else(|| attribute::integer(number).map(Datum::Int))?);
-            starts.push(number);
-        }
+        let (starts, data) = start_numbers(&nest.starts)?;
         let merge = Body::read(body, inputs, dim)?.merge(body, &data)?;
         let parts = match turns {
             DYNAMIC => PARTS,

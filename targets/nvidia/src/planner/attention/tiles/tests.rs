@@ -1,19 +1,22 @@
 use super::*;
 
-fn causal(consumers: i64, keys: i64) -> Known {
-    let visible = Visible {
-        to: vec![Edge::of(1, 1)],
-        ..Visible::default()
-    };
-    let config = Config {
+fn config(consumers: i64, keys: i64) -> Config {
+    Config {
         consumers,
         keys,
         stages: 2,
         query_stages: 1,
         columns: 64,
         splits: 1,
+    }
+}
+
+fn causal(consumers: i64, keys: i64) -> Known {
+    let visible = Visible {
+        to: vec![Edge::of(1, 1)],
+        ..Visible::default()
     };
-    known(&visible, config, 2048, 2048)
+    known(&visible, config(consumers, keys), 2048, 2048)
 }
 
 #[test]
@@ -36,14 +39,7 @@ fn masked_blocks_of_a_diagonal_are_peeled_where_each_tile_has_them() {
 #[test]
 fn what_is_known_of_any_lengths_holds_of_all() {
     for (consumers, keys) in [(1, 80), (2, 64), (2, 96), (2, 128), (3, 128), (2, 176)] {
-        let config = Config {
-            consumers,
-            keys,
-            stages: 2,
-            query_stages: 1,
-            columns: 64,
-            splits: 1,
-        };
+        let config = config(consumers, keys);
         for start in [-70, 0, 1, 2, 33, 128, 500] {
             let visible = Visible {
                 to: vec![Edge::of(1, start)],
@@ -58,25 +54,14 @@ fn what_is_known_of_any_lengths_holds_of_all() {
             }
         }
     }
-    assert!(!known_of_any(&diagonal(), square(128)).above);
-    assert!(known_of_any(&diagonal(), square(96)).above);
+    assert!(!known_of_any(&diagonal(), config(2, 128)).above);
+    assert!(known_of_any(&diagonal(), config(2, 96)).above);
 }
 
 fn diagonal() -> Visible {
     Visible {
         to: vec![Edge::of(1, 1)],
         ..Visible::default()
-    }
-}
-
-fn square(keys: i64) -> Config {
-    Config {
-        consumers: 2,
-        keys,
-        stages: 2,
-        query_stages: 1,
-        columns: 64,
-        splits: 1,
     }
 }
 
@@ -88,13 +73,5 @@ fn a_window_has_masked_blocks_at_both_ends() {
         to: edge(1),
         ..Visible::default()
     };
-    let config = Config {
-        consumers: 2,
-        keys: 128,
-        stages: 2,
-        query_stages: 1,
-        columns: 64,
-        splits: 1,
-    };
-    assert!(known(&window, config, 2048, 2048).below);
+    assert!(known(&window, config(2, 128), 2048, 2048).below);
 }
