@@ -21,6 +21,9 @@ for r, n in ((131072, 512), (16384, 4096), (2048, 32768)):
     case(f"rmsnorm_{r}x{n}", lambda x, g: F.rms_norm(x, (x.shape[-1],), g), ((r, n), f16), ((n,), f16))
     case(f"layernorm_{r}x{n}", lambda x, g, b: F.layer_norm(x, (x.shape[-1],), g, b), ((r, n), f16), ((n,), f16), ((n,), f16))
 case("rmsnorm_residual_16384x4096", normed_sum, ((16384, 4096), f16), ((16384, 4096), f16), ((4096,), f16))
+for n in (4096, 32000, 50257, 128256):
+    case(f"cross_entropy_{2**27 // n}x{n}", lambda x, y: F.cross_entropy(x, y, reduction="none"), ((2**27 // n, n), f16), ((2**27 // n,), i64))
+case("argmax_2048x32768", lambda x: x.argmax(-1), ((2048, 32768), f16))
 case("argmax_16384x4096", lambda x: x.argmax(-1), ((16384, 4096), f16))
 case("rope_8x32x2048x128", rope, ((8, 32, 2048, 128), f16), ((2048, 128), f16), ((2048, 128), f16))
 case("swiglu_8192x24576", swiglu, ((8192, 24576), f16))
@@ -60,10 +63,10 @@ def time(folder, names):
         name = os.path.basename(path)
         if name not in CASES or names and name not in names: continue
         fn, inputs = CASES[name]; p = Package(path)
-        xs = [torch.randn(s, device="cuda").to(d) for s, d in inputs]
+        xs = [torch.randint(0, inputs[0][0][-1], s, device="cuda") if d == i64 else torch.randn(s, device="cuda").to(d) for s, d in inputs]
         outs = [torch.full(o["shape"], 77, device="cuda", dtype=DT[o["dtype"]][1]) for o in p.m["outputs"]]
         run = p.bind({**{i["name"]: x for i, x in zip(p.m["inputs"], xs)}, **{o["name"]: t for o, t in zip(p.m["outputs"], outs)}}); run(); torch.cuda.synchronize()
-        truth = fn(*[x.double() for x in xs]); truth = truth if isinstance(truth, tuple) else (truth,)
+        truth = fn(*[x.double() if x.is_floating_point() else x for x in xs]); truth = truth if isinstance(truth, tuple) else (truth,)
         error = max(((o.double() - w.double()).norm() / w.double().norm().clamp_min(1e-30)).item() for o, w in zip(outs, truth)); del truth
         torch._dynamo.reset(); compiled = torch.compile(fn); compiled(*xs)
         runs = {"axe": run, "eager": lambda: fn(*xs), "compiled": lambda: compiled(*xs)}; times = {k: [] for k in runs}

@@ -23,6 +23,9 @@ pub enum Suite {
     /// 96 sizes spread evenly over the magnitudes of 1 to 8192 rows, 16 to 32768 columns and sums of 16 to 16384; a quarter
     /// of them no multiples of 8
     Spread,
+    /// 200 sizes spread evenly over the magnitudes of 16 to 16384 in all three extents; every other one takes W as stored
+    /// (`nn`), a quarter are no multiples of 8
+    Drawn,
 }
 
 /// Rows of the language models' activations.
@@ -47,20 +50,23 @@ const RAGGED: [(u64, u64, u64); 8] = [
     (999, 1001, 1003),
 ];
 
-/// How many sizes are spread.
-const SPREAD: u32 = 96;
-
 /// The least and the greatest of m, n and k, as powers of two.
-const MAGNITUDES: [(f64, f64); 3] = [(0.0, 13.0), (4.0, 15.0), (4.0, 14.0)];
+type Magnitudes = [(f64, f64); 3];
+
+/// How many sizes are spread, and between what.
+const SPREAD: (u32, Magnitudes) = (96, [(0.0, 13.0), (4.0, 15.0), (4.0, 14.0)]);
+
+/// How many sizes are drawn, and between what.
+const DRAWN: (u32, Magnitudes) = (200, [(4.0, 14.0); 3]);
 
 /// The root of `x^4 = x + 1`: multiples of its inverse powers fill a cube evenly (M. Roberts, "The Unreasonable Effectiveness
 /// of Quasirandom Sequences", 2018).
 const STEP: f64 = 1.220_744_084_605_759_5;
 
 /// The sizes m, n, k of a number, in multiples of `multiple` but for every fourth.
-fn spread(number: u32, multiple: u64) -> [u64; 3] {
+fn spread(magnitudes: Magnitudes, number: u32, multiple: u64) -> [u64; 3] {
     let mut power = 1.0;
-    MAGNITUDES.map(|(least, greatest)| {
+    magnitudes.map(|(least, greatest)| {
         power /= STEP;
         let place = (0.5 + f64::from(number) * power).fract();
         let extent = (least + place * (greatest - least)).exp2().round() as u64;
@@ -72,7 +78,7 @@ fn spread(number: u32, multiple: u64) -> [u64; 3] {
 }
 
 impl Suite {
-    /// The shapes with one element type; `W` is stored transposed.
+    /// The shapes with one element type; `W` is stored transposed but for half of those drawn.
     #[must_use]
     pub fn cases(self, dtype: DType, scaling: Scaling) -> Vec<Case> {
         let case = |label: String, m, n, k| Case {
@@ -87,6 +93,14 @@ impl Suite {
                 transposed: true,
                 scaling,
             },
+        };
+        let spread_over = |(count, magnitudes): (u32, Magnitudes)| {
+            (0..count)
+                .filter(move |number| dtype.bytes() > 1 || number % 4 != 3)
+                .map(move |number| {
+                    let multiple = if dtype.bytes() > 1 { 8 } else { 16 };
+                    (number, spread(magnitudes, number, multiple))
+                })
         };
         let models = |rows: &[u64]| {
             let of = |m: u64| {
@@ -110,11 +124,14 @@ impl Suite {
                 .filter(|(_, n, k)| dtype.bytes() > 1 || (n % 16 == 0 && k % 16 == 0))
                 .map(|(m, n, k)| case("ragged".into(), *m, *n, *k))
                 .collect(),
-            Suite::Spread => (0..SPREAD)
-                .filter(|number| dtype.bytes() > 1 || number % 4 != 3)
-                .map(|number| {
-                    let [m, n, k] = spread(number, if dtype.bytes() > 1 { 8 } else { 16 });
-                    case("spread".into(), m, n, k)
+            Suite::Spread => spread_over(SPREAD)
+                .map(|(_, [m, n, k])| case("spread".into(), m, n, k))
+                .collect(),
+            Suite::Drawn => spread_over(DRAWN)
+                .map(|(number, [m, n, k])| {
+                    let mut case = case("drawn".into(), m, n, k);
+                    case.gemm.transposed = dtype.bytes() == 1 || number / 4 % 2 == 0;
+                    case
                 })
                 .collect(),
         }
@@ -140,6 +157,16 @@ mod tests {
         assert!(matches!(extents(|g| g.m), (1..=2, 7000..=8192)));
         assert!(matches!(extents(|g| g.n), (16..=24, 28_000..=32_768)));
         assert!(matches!(extents(|g| g.k), (16..=24, 14_000..=16_384)));
+        let drawn = Suite::Drawn.cases(DType::F16, Scaling::None);
+        let all = drawn.iter().flat_map(|c| [c.gemm.m, c.gemm.n, c.gemm.k]);
+        assert!(all.clone().min() >= Some(16) && all.max() <= Some(16384));
+        assert_eq!(
+            (
+                drawn.len(),
+                drawn.iter().filter(|c| c.gemm.transposed).count()
+            ),
+            (200, 100)
+        );
         let llm = Suite::Llm.cases(DType::BF16, Scaling::None);
         assert!(llm.iter().all(|c| c.gemm.m == 8192 && c.gemm.transposed));
         let first = &llm[0];
