@@ -99,7 +99,7 @@ impl<'c> Kernels<'c> for Planner {
         let nests = of(|op| is_nest(op) && op.result_count() > 1);
         nest::inline_loops(&of(nest::is_inlined))?;
         let reductions = single::split_reductions(&reductions)?;
-        let reductions = gemm::blocks::reduce_in_blocks(&reductions, self.chip)?;
+        let reductions = gemm::blocks::reduce_in_blocks(&reductions, self.chip, &self.plans)?;
         single::reduce_in_parts(&reductions, self.chip)?;
         gemm::widen::widen(&products, self.chip)?;
         nest::split_long(&nests, loops::lanes(self.chip))

@@ -6,9 +6,12 @@
 
 use super::product::Gemm;
 use crate::facts::chip::Chip;
+use crate::planner::choose::tuned;
 use crate::planner::config::Config;
+use crate::planner::knobs::Plan;
 use crate::planner::single::is_repeated;
 use axe_dialect::ops::{self, Trait};
+use axe_package::TunedDb;
 use axe_passes::PassResult;
 use axe_passes::build::layout_error;
 use axe_passes::fuse::fusion::Fusion;
@@ -24,6 +27,8 @@ use mlir_sys as sys;
 const BLOCKS: [i64; 4] = [16, 32, 64, 128];
 /// Columns of those that rows are cut into: with f32 states and results of 16 bits, the epilogue stores a sixteenth more.
 const COLUMNS: i64 = 32;
+/// The same for a tile that is not made of these: another tile costs more than twice the states.
+const NARROW_COLUMNS: i64 = 16;
 /// Rows below which a pass over the result takes no time that counts.
 const LEAST_ROWS: i64 = 128;
 /// Operators that are followed from a reduction to a product.
@@ -58,25 +63,44 @@ pub(in crate::planner) fn takes_blocks(product: Op<'_>, of: i64, chip: &Chip) ->
 pub(in crate::planner) fn reduce_in_blocks<'c>(
     ops: &[Op<'c>],
     chip: &Chip,
+    plans: &TunedDb,
 ) -> PassResult<'c, Vec<Op<'c>>> {
-    ops.iter().map(|op| cut(*op, chip)).collect()
+    ops.iter().map(|op| cut(*op, chip, plans)).collect()
 }
 
-fn cut<'c>(op: Op<'c>, chip: &Chip) -> PassResult<'c, Op<'c>> {
+/// Columns of the blocks of a product's rows: those that divide the tile of its plan, where one is known. None where its epilogue
+/// reduces none, or rows are not made of them or too few.
+fn columns_of(product: Op<'_>, row: i64, chip: &Chip, plans: &TunedDb) -> Option<i64> {
+    let gemm = Gemm::read(product, chip).ok()?;
+    let tuned = || {
+        let entry = tuned::find(plans, &gemm.key(chip)?)?;
+        Plan::of_text(&entry.plan).ok()?.ok()
+    };
+    let plan = match gemm.asked.chooses() {
+        true => Some(gemm.asked),
+        false => tuned(),
+    };
+    let tile = plan.and_then(|plan| plan.tile);
+    let columns = match tile {
+        Some([_, n, _]) if n % COLUMNS != 0 && n % NARROW_COLUMNS == 0 => NARROW_COLUMNS,
+        _ => COLUMNS,
+    };
+    let rows = rows_of(only_result(product)?, row, columns)?;
+    let enough = rows == DYNAMIC || rows >= LEAST_ROWS;
+    (enough && takes_blocks(product, columns, chip)).then_some(columns)
+}
+
+fn cut<'c>(op: Op<'c>, chip: &Chip, plans: &TunedDb) -> PassResult<'c, Op<'c>> {
     let (Some(from), Some(result)) = (source(op), only_result(op)) else {
         return Ok(op);
     };
     let Place::Inner(row) = place_of(op, from) else {
         return Ok(op);
     };
-    let is_cut = |product: &Op<'c>| {
-        let rows = only_result(*product).and_then(|result| rows_of(result, row));
-        rows.is_some_and(|rows| rows == DYNAMIC || rows >= LEAST_ROWS)
-            && takes_blocks(*product, COLUMNS, chip)
-    };
-    if product_of(from).filter(is_cut).is_none() || is_repeated(result) {
+    let cut = product_of(from).and_then(|product| columns_of(product, row, chip, plans));
+    let Some(columns) = cut.filter(|_| !is_repeated(result)) else {
         return Ok(op);
-    }
+    };
     let builder = Builder::before(op);
     let tensor = builder.tensor_of(from)?;
     let combiner = op
@@ -96,8 +120,8 @@ fn cut<'c>(op: Op<'c>, chip: &Chip) -> PassResult<'c, Op<'c>> {
         let kept = builder.tensor(kept, tensor.element)?;
         builder.value(ops::REDUCE, &[from], kept, &attributes)
     };
-    let blocks = reshape(&builder, from, &[outer, row / COLUMNS, COLUMNS], leading)?;
-    let states = step(blocks, 2, &[outer, row / COLUMNS])?;
+    let blocks = reshape(&builder, from, &[outer, row / columns, columns], leading)?;
+    let states = step(blocks, 2, &[outer, row / columns])?;
     let last = step(states, 1, &[outer])?;
     let wanted = builder.tensor_of(result)?.shape;
     let leading = leading.filter(|_| wanted.first() == Some(&DYNAMIC));
@@ -143,9 +167,9 @@ fn sink(op: Op<'_>) {
 
 /// Rows of so many elements that a product's result has: the dynamic extent where it is counted at run time, none where rows are not
 /// made of blocks of its columns.
-fn rows_of(result: Val<'_>, row: i64) -> Option<i64> {
+fn rows_of(result: Val<'_>, row: i64, block: i64) -> Option<i64> {
     let columns = *TensorType::of_value(result)?.shape.last()?;
-    let blocks = columns > COLUMNS && columns % COLUMNS == 0 && row % columns == 0;
+    let blocks = columns > block && columns % block == 0 && row % columns == 0;
     let rows = Size::of(result)?.rows(row).filter(|_| blocks)?;
     Some(if rows.dynamic { DYNAMIC } else { rows.known })
 }
