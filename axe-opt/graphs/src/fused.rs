@@ -1,4 +1,4 @@
-//! Programs that are to become one kernel or two: products with what people fuse into them, chains of products, attention.
+//! Programs that are to become few kernels: products with what people fuse into them, chains of products, masked rows.
 
 use crate::element::Element;
 use crate::graph::{Graph, Operand, Value};
@@ -7,7 +7,7 @@ use crate::scalar::{Body, Scalar};
 use Element::{BF16, F16, F32, I1, I32};
 
 /// How a mask says what is seen.
-enum Mask {
+pub enum Mask {
     /// Columns up to the row's number and some more.
     Causal(i64),
     /// As many columns before that one, too.
@@ -23,13 +23,14 @@ enum Mask {
 impl Graph<'_> {
     /// The results of a program.
     pub fn fused(&mut self) -> Vec<Value> {
-        let kind = self.random.below(6);
+        let kind = self.random.below(7);
         // The others have extents that are known.
-        self.open &= kind == 3 || kind == 4;
+        self.open &= [0, 3, 4].contains(&kind);
         match kind {
             0 => self.attention(),
             1 => self.chain(),
             2 | 5 => self.masked_rows(kind == 5),
+            6 => self.gradients(),
             _ => self.product_and_rows(),
         }
     }
@@ -138,93 +139,8 @@ impl Graph<'_> {
         vec![self.cast(&rows, element)]
     }
 
-    /// `softmax(scale q k^T + mask) v` of a batch, as front ends write it.
-    fn attention(&mut self) -> Vec<Value> {
-        let element = self.random.pick(&[F16, BF16]);
-        let batch = self.random.pick(&[1, 2, 3]);
-        let (rows, mut keys) = (
-            self.random.pick(&[1, 5, 17, 64, 70]),
-            self.random.pick(&[9, 33, 64, 100, 130]),
-        );
-        if rows > 1 && self.random.once_in(3) {
-            keys = rows;
-        }
-        let width = self.random.pick(&[16, 32, 64, 80]);
-        let q = self.input_of(element, &[batch, rows, width], false);
-        let [k, v] = [0; 2].map(|_| self.input_of(element, &[batch, keys, width], false));
-        let shape = |[m, n, k]: [i64; 3]| Shape {
-            batch: Some(batch),
-            m,
-            n,
-            k,
-        };
-        let named = self.random.once_in(2);
-        let scores = self.contracted(
-            &q,
-            &k,
-            &shape([rows, keys, width]),
-            [false, true],
-            F32,
-            !named,
-        );
-        let made = self.like(&scores, F32);
-        let scaled = self.generic(
-            3,
-            &[Operand::plain(&scores)],
-            &made,
-            |body, scalars, _, _| body.tamed(&scalars[0], 8.0),
-        );
-        let scaled = match self.random.once_in(4) {
-            true => self.capped(&scaled, 4.0),
-            false => scaled,
-        };
-        let masked = match self.random.once_in(3) {
-            true => scaled,
-            false => {
-                let mask = self.mask(&[batch, rows, keys]);
-                self.masked(&scaled, mask)
-            }
-        };
-        let weights = self.softmax(&masked);
-        let weights = self.cast(&weights, element);
-        let (width, keys) = (v.shape[2], v.shape[1]);
-        let context = self.contracted(
-            &weights,
-            &v,
-            &shape([rows, width, keys]),
-            [false, false],
-            F32,
-            false,
-        );
-        // Weights are positive, and their sum is 1: rounded ones are as far from it as each of them.
-        let error = v.bound * (weights.error.min(1.0) + 2.0 * element.roundoff());
-        let context = Value {
-            error: error + keys as f64 * F32.roundoff() * v.bound,
-            bound: v.bound * 1.01,
-            ..context
-        };
-        vec![self.cast(&context, element)]
-    }
-
-    /// `cap tanh(x / cap)`.
-    fn capped(&mut self, value: &Value, cap: f64) -> Value {
-        let made = self.like(value, F32);
-        let rank = value.shape.len();
-        self.generic(
-            rank,
-            &[Operand::plain(value)],
-            &made,
-            |body, scalars, _, _| {
-                let (by, cap) = (body.constant(1.0 / cap, F32), body.constant(cap, F32));
-                let x = body.mulf(&scalars[0], &by);
-                // Where the result is bf16, 2^-11 of it may be wrong.
-                let x = body.unary("math.tanh", &x, 1.0, x.error + 2f64.powi(-11));
-                body.mulf(&x, &cap)
-            },
-        )
-    }
-
-    fn mask(&mut self, shape: &[i64]) -> Mask {
+    /// A mask of a value's last two dimensions.
+    pub fn mask(&mut self, shape: &[i64]) -> Mask {
         let tail = shape[shape.len() - 2..].to_vec();
         if tail[0] == tail[1] && self.random.once_in(2) {
             return Mask::Segments(self.input_of(I32, &tail[..1], false));
@@ -241,7 +157,7 @@ impl Graph<'_> {
     }
 
     /// A value where its mask lets it be seen, else the least one. Each row sees its first columns.
-    fn masked(&mut self, value: &Value, mask: Mask) -> Value {
+    pub fn masked(&mut self, value: &Value, mask: Mask) -> Value {
         let (made, rank) = (self.like(value, value.element), value.shape.len());
         let tail = |mask: &Value| Operand {
             value: mask.clone(),

@@ -3,6 +3,7 @@
 //! A graph is what its seed makes it. Its arguments hold multiples of an eighth or small integers; each value carries
 //! a bound of how far two right implementations may be apart, and that bound is what results are held to.
 
+mod attention;
 mod element;
 mod fused;
 mod graph;
@@ -38,7 +39,7 @@ struct Arguments {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Programs that are to become one kernel or two instead: products with maps, masks, reductions and other
-    /// products behind them, attention
+    /// products behind them, attention and its gradients
     #[arg(long)]
     fused: bool,
     /// Write packages for the last chip of the targets, arguments, and what stock MLIR makes of them, with DIR/list.txt

@@ -419,12 +419,13 @@ impl Graph<'_> {
         })
     }
 
-    fn rows_of(&mut self, value: &Value, op: &'static str) -> Value {
+    /// What an operation leaves of a value's last dimension.
+    pub fn rows_of(&mut self, value: &Value, op: &'static str) -> Value {
         self.reduce(value, &[value.shape.len() - 1], op)
     }
 
     /// An elementwise operation on a value and what a reduction left of its last dimension.
-    fn with_rows(
+    pub fn with_rows(
         &mut self,
         value: &Value,
         rows: &Value,
