@@ -511,6 +511,64 @@ LogicalResult GroupedGemmOp::verify() {
   return success();
 }
 
+//===----------------------------------------------------------------------===//
+// Top k
+//===----------------------------------------------------------------------===//
+
+/// (TK2) for values or indices.
+static LogicalResult verifyChosen(TopKOp op, Type chosen) {
+  ArrayRef<int64_t> from = shapeOf(op.getSource().getType()),
+                    to = shapeOf(chosen);
+  bool fits = !from.empty() && from.size() == to.size() &&
+              canMatch(from.drop_back(), to.drop_back()) &&
+              !ShapedType::isDynamic(from.back()) && to.back() >= 1 &&
+              to.back() <= from.back();
+  if (fits)
+    return success();
+  if (from.empty() || ShapedType::isDynamic(from.back()))
+    return op.emitOpError("(TK2) expected a source with a static last extent, "
+                          "got ")
+           << op.getSource().getType();
+  return op.emitOpError("(TK2) expected the shape of ")
+         << op.getSource().getType() << " with a last extent of 1 to "
+         << from.back() << ", got " << chosen;
+}
+
+LogicalResult TopKOp::verify() {
+  Type source = getSource().getType();
+  bool isMemory = isa<MemRefType>(source);
+  size_t dests = getDests().size(), results = getResults().size();
+  if (dests != (isMemory ? 2 : 0) || results != (isMemory ? 0 : 2))
+    return emitOpError("(TK1) expected values and indices, got ")
+           << dests << " destinations and " << results << " results of "
+           << source;
+  Type values = isMemory ? getDests()[0].getType() : getResults()[0].getType();
+  Type indices = isMemory ? getDests()[1].getType() : getResults()[1].getType();
+  if (failed(verifyChosen(*this, values)) ||
+      failed(verifyChosen(*this, indices)))
+    return failure();
+  if (shapeOf(values).back() != shapeOf(indices).back())
+    return emitOpError("(TK2) expected as many values as indices, got ")
+           << values << " and " << indices;
+  Type element = elementType(source), index = elementType(indices);
+  if (!isa<FloatType, IntegerType>(element))
+    return emitOpError("(TK3) expected float or integer elements, got ")
+           << element;
+  if (elementType(values) != element)
+    return emitOpError("(TK3) expected values of type ")
+           << element << ", got " << elementType(values);
+  if (!index.isSignlessInteger(32) && !index.isSignlessInteger(64))
+    return emitOpError("(TK3) expected indices of 'i32' or 'i64', got ")
+           << index;
+  return success();
+}
+
+void TopKOp::getEffects(Effects &effects) {
+  addRead(effects, getSourceMutable());
+  for (OpOperand &dest : getDestsMutable())
+    effects.emplace_back(MemoryEffects::Write::get(), &dest);
+}
+
 LogicalResult WaitOp::verify() {
   int64_t pending = getPending();
   if (pending < 0)

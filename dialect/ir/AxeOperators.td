@@ -631,4 +631,59 @@ def Axe_GroupedGemmOp : Axe_Operator<"grouped_gemm", [Axe_Logical, Axe_Product, 
   }];
 }
 
+def Axe_TopKOp : Axe_Operator<"top_k", [Axe_Logical,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "The largest elements of each row, and where they are";
+  let description = [{
+    Of each row, along the last dimension, the `k` elements that come first in
+    descending order, and their indices in the row; `k` is the last extent of
+    what is written. With `smallest`, those that come first in ascending order.
+    Equal elements are in the order of their indices, and so are NaNs, which are
+    larger than any number, whatever their signs; -0.0 and 0.0 are equal. So have
+    `torch.topk(sorted=True)` and `jax.lax.top_k` it, but that torch promises no
+    order of equal elements, and that XLA's targets differ in that of zeros.
+    Elements are copied bit by bit. Routers of a mixture of experts choose so,
+    and samplers of tokens.
+
+    Two forms: with `to`, a kernel's, which reads storage and writes storage, and
+    whose rows the whole grid shares out; without, values and indices are
+    results.
+
+    **Constraints**
+
+    * (TK1) a tensor gives values and indices; storage is written `to` values
+      and indices;
+    * (TK2) both have the source's shape but for the last extent, which is at
+      least 1 and at most the source's; the last extents are static;
+    * (TK3) values have the source's element type, a float or an integer, which
+      is signed; indices are 32-bit or 64-bit integers.
+
+    **Examples**
+
+    ```mlir
+    %v, %i = axe.top_k %scores : tensor<?x128xf32> -> tensor<?x8xf32>, tensor<?x8xi32>
+    %v, %i = axe.top_k %distances {smallest} : tensor<64x1000xf32> -> tensor<64x10xf32>, tensor<64x10xi64>
+    axe.top_k %x to %v, %i : memref<?x128xf32> to memref<?x8xf32>, memref<?x8xi32>
+    ```
+
+    **Errors**
+
+    ```mlir
+    %v = axe.top_k %x : tensor<4x8xf32> -> tensor<4x2xf32>                        // (TK1) expected values and indices, got 0 destinations and 1 results of 'tensor<4x8xf32>'
+    %v, %i = axe.top_k %x : tensor<4x8xf32> -> tensor<4x9xf32>, tensor<4x9xi32>   // (TK2) expected the shape of 'tensor<4x8xf32>' with a last extent of 1 to 8, got 'tensor<4x9xf32>'
+    %v, %i = axe.top_k %x : tensor<4x8xf32> -> tensor<4x2xf16>, tensor<4x2xi32>   // (TK3) expected values of type 'f32', got 'f16'
+    %v, %i = axe.top_k %x : tensor<4x8xf32> -> tensor<4x2xf32>, tensor<4x2xf32>   // (TK3) expected indices of 'i32' or 'i64', got 'f32'
+    ```
+  }];
+  let arguments = !con((ins Axe_TensorOrMemory:$source,
+                            Variadic<Axe_Memory>:$dests, UnitAttr:$smallest),
+                       scheduling);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    $source (`to` $dests^)?
+    (`schedule` `=` $schedule^)? (`options` `=` $options^)? attr-dict
+    `:` type($source) (`to` type($dests)^)? (`->` type($results)^)?
+  }];
+}
+
 #endif // AXE_OPERATORS_TD

@@ -54,6 +54,9 @@ fn reason<'c>(op: Op<'c>, group: &Group<'c>) -> String {
     if super::operators::has(op, Trait::Relayout) {
         return "it moves elements from one tile to another".to_owned();
     }
+    if name(op) == ops::TOP_K {
+        return "it reads whole rows from memory".to_owned();
+    }
     if !matches!(group.root, Root::Tiles | Root::Gemm(_)) {
         return "nothing joins that kernel".to_owned();
     }

@@ -14,7 +14,7 @@ use super::operators::{bases, has, is_lazy, is_operator, is_product, is_reshape,
 use super::space::{Kind, Size, source};
 use crate::ir::value::{defining, identity, name, operands, results};
 use crate::ir::{Op, TensorType, Val};
-use axe_dialect::ops::Trait;
+use axe_dialect::ops::{self, Trait};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -67,7 +67,7 @@ impl<'c> Groups<'c> {
                 groups.gemm(op, number);
             } else if is_lazy(op) || name(op) == "tensor.dim" {
                 // Formed by each reader.
-            } else if is_operator(op) && has(op, Trait::Relayout) {
+            } else if is_operator(op) && (has(op, Trait::Relayout) || name(op) == ops::TOP_K) {
                 groups.single(op, number);
             } else if let Some(nest) = Pointwise::of(op) {
                 groups.pointwise(op, &nest, number, choices);

@@ -136,7 +136,7 @@ pub fn leading<'c>(builder: &Builder<'c>, value: Val<'c>) -> PassResult<'c, Val<
         )),
     };
     match name(op).as_str() {
-        ops::MAP | ops::CAST | ops::REDUCE | ops::TRANSPOSE | "tensor.cast" => {
+        ops::MAP | ops::CAST | ops::REDUCE | ops::TRANSPOSE | ops::TOP_K | "tensor.cast" => {
             leading(builder, from(0)?)
         }
         ops::BROADCAST if dims.contains(&0) => from(1),

@@ -30,6 +30,7 @@ mod scaled;
 mod scope;
 mod storage;
 mod tensors;
+mod top_k;
 mod walked;
 
 use crate::error::{PassError, PassResult};
@@ -114,6 +115,7 @@ impl<'c> Lowering<'c> {
             axe::FILL => return self.fill(&builder, op),
             axe::COPY => self.copy(&builder, op)?,
             axe::GATHER => Some(gather::gather(self, &builder, op)?),
+            axe::TOP_K => return top_k::top_k(&builder, op),
             axe::ALLOC => return self.alloc(&builder, op),
             axe::LAUNCH => return self.launch(op),
             axe::COMMIT => Some(ops::number(&builder, ops::integer(&builder, 1), 0.0)?),

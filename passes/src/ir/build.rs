@@ -7,7 +7,7 @@ use axe_dialect::Operands;
 use melior::ir::attribute::{IntegerAttribute, TypeAttribute};
 use melior::ir::operation::{OperationBuilder, OperationLike};
 use melior::ir::{
-    Attribute, AttributeLike, Block, BlockLike, BlockRef, Identifier, Location, Operation,
+    Attribute, AttributeLike, Block, BlockLike, BlockRef, Identifier, Location, Module, Operation,
 };
 use melior::ir::{Region, RegionLike, Type, TypeLike, ValueLike};
 use melior::{Context, ContextRef};
@@ -317,6 +317,12 @@ impl<'c> Builder<'c> {
         let attribute =
             attribute.map(|attribute| unsafe { Attribute::from_raw(attribute.to_raw()) });
         attribute.ok_or_else(|| PassError::new(self.location, format!("cannot parse '{text}'")))
+    }
+
+    /// A module from its text.
+    pub(super) fn parsed_module(&self, text: &str) -> Option<Module<'c>> {
+        // SAFETY: the context outlives the handle that is borrowed of it.
+        Module::parse(unsafe { self.context.to_ref() }, text)
     }
 
     /// The attribute of a type.

@@ -3,8 +3,10 @@
 use super::value::{identity, operands, results};
 use super::walk::{self, block_arguments};
 use super::{Builder, Op, Val};
+use crate::{PassError, PassResult};
 use melior::ir::BlockRef;
 use melior::ir::operation::{OperationMutLike, OperationRefMut};
+use mlir_sys as sys;
 use std::collections::HashMap;
 
 /// What stands for values, by their identity.
@@ -25,6 +27,27 @@ pub fn copy<'c>(
     }
     let yielded = terminator.map(operands).unwrap_or_default().into_iter();
     yielded.map(|value| value_of(&values, value)).collect()
+}
+
+/// Adds the operations of the function that a text is, with these values for its arguments, at the builder's place and location.
+///
+/// # Errors
+/// For a text that MLIR does not parse.
+pub fn copy_text<'c>(builder: &Builder<'c>, text: &str, arguments: &[Val<'c>]) -> PassResult<'c> {
+    let unreadable = || PassError::new(builder.location, format!("cannot parse '{text}'"));
+    let module = builder.parsed_module(text).ok_or_else(unreadable)?;
+    // SAFETY: the module is live until the copy is made, and nothing refers to it afterwards.
+    let root = unsafe { Op::from_raw(module.as_operation().to_raw()) };
+    for op in walk::nested(root, &|_| true) {
+        // SAFETY: the operation is live.
+        unsafe { sys::mlirOperationSetLocation(op.to_raw(), builder.location.to_raw()) };
+    }
+    let function = walk::blocks(root)
+        .first()
+        .and_then(|body| walk::operations(*body).first().copied());
+    let body = function.and_then(|function| walk::blocks(function).first().copied());
+    copy(builder, body.ok_or_else(unreadable)?, arguments);
+    Ok(())
 }
 
 /// Copies an operation to the builder's place, on what stands for its operands, also below it; its results are added.

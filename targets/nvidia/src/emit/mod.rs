@@ -32,5 +32,5 @@ mod walk;
 
 pub(crate) use decide::{dispatch, verify};
 pub(crate) use module::lower;
-pub(crate) use schedules::SUBTILE_ROW_BYTES;
+pub(crate) use schedules::{SUBTILE_ROW_BYTES, top_k};
 pub(crate) use tiles::MOST_GROUPED;

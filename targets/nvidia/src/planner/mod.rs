@@ -12,7 +12,7 @@
 //! * [`model`]: how long a configuration takes on a chip;
 //! * [`scheduler`], [`mainloop`], [`epilogue`]: the three parts of a product's kernel;
 //! * [`family`]: what a kind of kernel gives; [`choose`]: plans, the database, the search and explanations, for all of them;
-//! * [`attention`], [`gemm`], [`rows`], [`single`], [`loops`]: the families.
+//! * [`attention`], [`gemm`], [`rows`], [`single`], [`top_k`], [`loops`]: the families.
 
 mod attention;
 mod choose;
@@ -32,6 +32,7 @@ pub mod row_tile;
 mod rows;
 mod scheduler;
 mod single;
+mod top_k;
 
 use crate::facts::chip::Chip;
 use attention::Attentions;
@@ -59,6 +60,7 @@ use melior::ir::operation::OperationLike;
 use rows::Rows;
 use single::Singles;
 use std::sync::Arc;
+use top_k::TopKs;
 
 /// What kernels are planned for.
 struct Planner {
@@ -144,6 +146,9 @@ impl<'c> Kernels<'c> for Planner {
             Root::Tiles => plan::<Rows>(&choosing, frame, builder, group, outputs),
             Root::Single(op) if is_nest(op) => {
                 plan::<Loops>(&choosing, frame, builder, group, outputs)
+            }
+            Root::Single(op) if name(op) == ops::TOP_K => {
+                plan::<TopKs>(&choosing, frame, builder, group, outputs)
             }
             Root::Single(_) => plan::<Singles>(&choosing, frame, builder, group, outputs),
         }

@@ -49,22 +49,8 @@ impl<'c> Nest<'c> {
             return Err(Decline::new("expected loops on memrefs, without results"));
         }
         let operands = operands(op);
-        let body = blocks(kernel.op).first().copied();
-        let arguments = body.map(block_arguments).unwrap_or_default();
-        let is_argument = |value: &Val<'c>| {
-            arguments
-                .iter()
-                .any(|argument| identity(*argument) == identity(*value))
-        };
-        for value in operands.iter().chain(&loaded(op)) {
-            if !is_argument(value) || !is_row_major(value.r#type()) {
-                return Err(Decline::new(format!(
-                    "expected arguments of the kernel that are memrefs without layouts, got {}",
-                    value.r#type()
-                )));
-            }
-            kernel.storage(*value).map_err(Decline::new)?;
-        }
+        whole_arguments(kernel, &operands)?;
+        whole_arguments(kernel, &loaded(op))?;
         let maps =
             maps(op).ok_or_else(|| Decline::new("expected indexing maps without symbols"))?;
         let maps: Vec<Vec<_>> = maps.into_iter().map(results_of).collect();
@@ -133,6 +119,27 @@ impl<'c> Nest<'c> {
             (0..self.reductions.len()).any(|at| reduced(at) && index.is_function_of_dim(at))
         })
     }
+}
+
+/// Declines what are no arguments of the kernel, whole and row-major, which operators have that the whole grid executes.
+pub(crate) fn whole_arguments<'c>(kernel: &Kernel<'c>, values: &[Val<'c>]) -> Result<(), Decline> {
+    let body = blocks(kernel.op).first().copied();
+    let arguments = body.map(block_arguments).unwrap_or_default();
+    let is_argument = |value: &Val<'c>| {
+        arguments
+            .iter()
+            .any(|argument| identity(*argument) == identity(*value))
+    };
+    for value in values {
+        if !is_argument(value) || !is_row_major(value.r#type()) {
+            return Err(Decline::new(format!(
+                "expected arguments of the kernel that are memrefs without layouts, got {}",
+                value.r#type()
+            )));
+        }
+        kernel.storage(*value).map_err(Decline::new)?;
+    }
+    Ok(())
 }
 
 fn repeated<'c>(op: Op<'c>) -> Option<BlockRef<'c, 'c>> {

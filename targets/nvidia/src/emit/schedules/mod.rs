@@ -26,6 +26,7 @@ mod store;
 mod subtiles;
 mod text;
 mod tma;
+pub(crate) mod top_k;
 mod traffic;
 mod transfer;
 mod wgmma;
@@ -61,6 +62,7 @@ pub(super) fn of<'c>(site: Site<'_, 'c>) -> Candidates<'c> {
             Box::new(mma::MmaSync),
             Box::new(fma::Fma),
         ],
+        ops::TOP_K => vec![Box::new(top_k::Warp), Box::new(top_k::Cta)],
         NEST => vec![Box::new(nest::Threads)],
         ops::COMMIT => vec![Box::new(groups::Commit)],
         ops::WAIT => vec![Box::new(groups::Wait), Box::new(wgmma::Wait)],

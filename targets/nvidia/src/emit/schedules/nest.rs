@@ -286,7 +286,8 @@ fn index<'c>(emitter: &Emitter<'c>, value: Int<'c>) -> PassResult<'c, Int<'c>> {
     Ints::index(emitter.builder).cast(value)
 }
 
-fn extent_of<'c>(memory: &Memory<'c>, dim: usize) -> Int<'c> {
+/// The extent of an argument's dimension.
+pub(super) fn extent_of<'c>(memory: &Memory<'c>, dim: usize) -> Int<'c> {
     match memory.shape.get(dim) {
         Some(&DYNAMIC) | None => memory.extent_at(dim).map_or(Int::ZERO, Int::Value),
         Some(extent) => Int::Known(*extent),

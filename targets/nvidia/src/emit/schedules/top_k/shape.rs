@@ -1,0 +1,142 @@
+//! What is chosen of: elements, columns, how many, and the ways that there are.
+
+/// Threads of a CTA.
+pub(crate) const THREADS: i64 = 256;
+/// Lanes of a warp.
+pub(super) const LANES: i64 = 32;
+/// The most elements of a row.
+pub(super) const MOST_COLUMNS: i64 = 1 << 30;
+/// The most elements that are chosen.
+pub(crate) const MOST_CHOSEN: i64 = 64;
+/// Columns up to which a warp has a row: 16 elements a lane, which it sorts.
+const SHORT: i64 = 512;
+/// Elements that a thread of a CTA has of a chunk of its row.
+const MOST_HELD: i64 = 16;
+/// The widest access of a thread.
+const ACCESS_BYTES: i64 = 16;
+
+/// The types that there are kernels for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Element {
+    /// Half precision.
+    F16,
+    /// The upper half of f32.
+    BF16,
+    /// Single precision.
+    F32,
+    /// Signed.
+    I32,
+}
+
+impl Element {
+    /// Of its name.
+    pub(super) fn of(name: &str) -> Option<Self> {
+        match name {
+            "f16" => Some(Self::F16),
+            "bf16" => Some(Self::BF16),
+            "f32" => Some(Self::F32),
+            "i32" => Some(Self::I32),
+            _ => None,
+        }
+    }
+
+    /// Bytes in memory.
+    pub(super) const fn bytes(self) -> i64 {
+        match self {
+            Self::F16 | Self::BF16 => 2,
+            Self::F32 | Self::I32 => 4,
+        }
+    }
+
+    /// The integer of its bits.
+    pub(super) const fn storage(self) -> &'static str {
+        match self {
+            Self::F16 | Self::BF16 => "i16",
+            Self::F32 | Self::I32 => "i32",
+        }
+    }
+
+    /// The bits of the element that comes last in the order: minus infinity, or a NaN; in a word of 32 bits as often as it fits.
+    pub(super) fn last_bits(self, smallest: bool, word: bool) -> i64 {
+        let bits: i64 = match (self, smallest) {
+            (Self::F16, false) => 0xfc00,
+            (Self::F16, true) => 0x7e00,
+            (Self::BF16, false) => 0xff80,
+            (Self::BF16, true) => 0x7fc0,
+            (Self::F32, false) => 0xff80_0000,
+            (Self::F32, true) => 0x7fc0_0000,
+            (Self::I32, false) => 0x8000_0000,
+            (Self::I32, true) => 0x7fff_ffff,
+        };
+        match (self.bytes(), word) {
+            (2, true) => signed(bits << 16 | bits, 32),
+            (2, false) => signed(bits, 16),
+            _ => signed(bits, 32),
+        }
+    }
+}
+
+/// Bits as a signed number.
+const fn signed(bits: i64, of: u32) -> i64 {
+    if bits >> (of - 1) & 1 == 1 {
+        bits - (1 << of)
+    } else {
+        bits
+    }
+}
+
+/// What is chosen of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shape {
+    /// The element type.
+    pub element: Element,
+    /// Bits of indices.
+    pub index_bits: i64,
+    /// Elements of a row.
+    pub columns: i64,
+    /// How many are chosen.
+    pub k: i64,
+    /// Whether the smallest are.
+    pub smallest: bool,
+    /// Elements of an access.
+    pub vector: i64,
+}
+
+impl Shape {
+    /// The widest accesses that rows of so many columns are made of, and that leave no thread without one while others have two.
+    pub(super) fn widest(element: Element, columns: i64) -> i64 {
+        let most = (ACCESS_BYTES / element.bytes()).min(even_share(columns));
+        let fits = |vector: &i64| *vector <= most && columns % vector == 0;
+        [8, 4, 2].into_iter().find(fits).unwrap_or(1)
+    }
+
+    /// Whether a warp has a row, and not a CTA.
+    pub(super) const fn by_warp(self) -> bool {
+        self.columns <= SHORT
+    }
+
+    /// Elements of a lane, or of a thread of a chunk: a power of two.
+    pub(super) fn held(self) -> i64 {
+        even_share(self.columns).max(self.vector)
+    }
+
+    /// Columns of a chunk of a CTA's row.
+    pub(super) fn chunk(self) -> i64 {
+        THREADS * self.held()
+    }
+}
+
+/// Rows of a CTA at a time.
+pub(crate) const fn rows_of_cta(columns: i64) -> i64 {
+    if columns <= SHORT { THREADS / LANES } else { 1 }
+}
+
+/// A power of two of elements for each of the threads that have a row, of which a CTA's goes through long rows in several turns.
+fn even_share(columns: i64) -> i64 {
+    let threads = if columns <= SHORT { LANES } else { THREADS };
+    let mut share = 1;
+    while share < MOST_HELD && share * threads < columns {
+        share *= 2;
+    }
+    share
+}
