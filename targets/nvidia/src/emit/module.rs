@@ -2,6 +2,7 @@
 
 use super::decide;
 use super::emitter::{Decided, Emitter};
+use super::schedules::top_k;
 use super::value::{Bound, TensorMapParameter};
 use crate::facts::chip::Chip;
 use crate::state::storage::{SHARED_ALIGNMENT, argument_alignment};
@@ -205,7 +206,7 @@ fn emit<'c>(kernel: Op<'c>, target: Op<'c>, decided: Decided<'c>) -> PassResult<
         threads,
         cluster: &cluster,
         maps: emitter.tensor_maps.len(),
-        budgets: has_budgets(kernel),
+        least_ctas: least_ctas(kernel),
     };
     function(outer, head, parameters, region)?;
     Ok(Emitted {
@@ -216,11 +217,18 @@ fn emit<'c>(kernel: Op<'c>, target: Op<'c>, decided: Decided<'c>) -> PassResult<
     })
 }
 
-/// Whether a role of a kernel has a budget of registers.
-fn has_budgets(kernel: Op<'_>) -> bool {
-    nested(kernel, &|_| true)
-        .into_iter()
-        .any(|op| name(op) == ops::SCOPE && op.attribute("registers").is_ok())
+/// The CTAs that a multiprocessor is to hold, where ptxas is told.
+fn least_ctas(kernel: Op<'_>) -> Option<i64> {
+    let all = nested(kernel, &|_| true);
+    // ptxas takes budgets only where it knows the registers at entry (its C7508): those of one CTA a multiprocessor.
+    let has_budget = |op: &Op<'_>| name(*op) == ops::SCOPE && op.attribute("registers").is_ok();
+    if all.iter().any(has_budget) {
+        return Some(1);
+    }
+    let is_top_k = |op: &Op<'_>| name(*op) == ops::TOP_K;
+    all.iter()
+        .any(is_top_k)
+        .then_some(top_k::CTAS_A_MULTIPROCESSOR)
 }
 
 /// What a function says of itself.
@@ -231,8 +239,8 @@ struct Head<'a> {
     cluster: &'a [i64],
     /// Tensor maps, the last parameters.
     maps: usize,
-    /// Whether roles have budgets of registers.
-    budgets: bool,
+    /// The CTAs that a multiprocessor is to hold, where ptxas is told.
+    least_ctas: Option<i64>,
 }
 
 /// Which operation a kernel becomes: only an `llvm.func` can say that a parameter is a grid constant.
@@ -279,10 +287,9 @@ fn function<'c>(
         ("nvvm.reqntid", i32s(&[head.threads])),
         ("arg_attrs", argument_attributes(builder, &parameters)?),
     ];
-    if head.budgets {
-        // ptxas takes budgets only where it knows the registers at entry (its C7508): those of one CTA a multiprocessor.
-        let one = IntegerAttribute::new(types::integer(builder, 32), 1).into();
-        attributes.push(("nvvm.minctasm", one));
+    if let Some(ctas) = head.least_ctas {
+        let ctas = IntegerAttribute::new(types::integer(builder, 32), ctas).into();
+        attributes.push(("nvvm.minctasm", ctas));
     }
     if head.cluster.iter().product::<i64>() > 1 {
         attributes.push(("nvvm.cluster_dim", i32s(head.cluster)));

@@ -92,29 +92,25 @@ impl Places {
         }
         let count = self.counted(code);
         let first = State { bound, count };
-        let whole = columns / chunk;
-        let state = match whole > 1 {
-            true => self.whole_chunks(code, from, &first, whole),
+        match columns > chunk {
+            true => self.chunks(code, from, &first),
             false => first,
-        };
-        if columns % chunk == 0 || columns < chunk {
-            return state;
         }
-        let start = code.i32(whole * chunk);
-        self.chunk(code, (from, &start, true), &state)
     }
 
-    /// The chunks behind the first that the row fills.
-    fn whole_chunks(&self, code: &mut Code, from: &str, first: &State, count: i64) -> State {
+    /// The chunks behind the first.
+    fn chunks(&self, code: &mut Code, from: &str, first: &State) -> State {
+        let Shape { columns, .. } = code.shape;
         let chunk = code.shape.chunk();
-        let (step, end) = (code.i32(chunk), code.i32(chunk * count));
+        let step = code.i32(chunk);
+        let end = code.i32(columns);
         let [start, bound, kept, results] = std::array::from_fn(|_| code.name());
         code.line(format!(
             "{results}:2 = scf.for {start} = {step} to {end} step {step} iter_args({bound} = {}, {kept} = {}) -> (i64, i32) : i32 {{",
             first.bound, first.count
         ));
         let state = State { bound, count: kept };
-        let next = self.chunk(code, (from, &start, false), &state);
+        let next = self.chunk(code, (from, &start, columns % chunk != 0), &state);
         yielded(code, &next);
         code.line("}");
         both(&results)

@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use shape::{Element, Shape};
 use std::fmt;
 
-pub(crate) use shape::{MOST_CHOSEN, THREADS, rows_of_cta};
+pub(crate) use shape::{CTAS_A_MULTIPROCESSOR, MOST_CHOSEN, THREADS, rows_of_cta};
 
 /// A warp a row.
 #[derive(Clone, Copy)]

@@ -2,6 +2,8 @@
 
 /// Threads of a CTA.
 pub(crate) const THREADS: i64 = 256;
+/// CTAs that a multiprocessor is to hold, so that some load while others compare: 64 registers a thread.
+pub(crate) const CTAS_A_MULTIPROCESSOR: i64 = 4;
 /// Lanes of a warp.
 pub(super) const LANES: i64 = 32;
 /// The most elements of a row.
