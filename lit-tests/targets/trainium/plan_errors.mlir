@@ -102,3 +102,11 @@ func.func @gather(%x: tensor<8xf32>, %at: tensor<4xindex>) -> tensor<4xf32> {
   } -> tensor<4xf32>
   return %y : tensor<4xf32>
 }
+
+// -----
+
+func.func @experts(%x: tensor<8x128xf32>) -> (tensor<8x8xf32>, tensor<8x8xi32>) {
+  // expected-error@+1 {{'axe.top_k' has no kernel of its own on Trainium: expected a kernel with trn.max8, which finds eight at a time}}
+  %v, %i = axe.top_k %x : tensor<8x128xf32> -> tensor<8x8xf32>, tensor<8x8xi32>
+  return %v, %i : tensor<8x8xf32>, tensor<8x8xi32>
+}

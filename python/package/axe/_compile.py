@@ -42,7 +42,7 @@ def compile(
     """
     text, found = _text(module)
     name = name or found
-    if re.search(r"\bstablehlo\.", text):
+    if re.search(r"\b(stablehlo|chlo)\.", text):
         from axe import jax
 
         text = jax.linalg(text)

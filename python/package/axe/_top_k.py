@@ -48,8 +48,10 @@ def _replace(sort: Any) -> None:
         return
     rank = len(sort.results[0].type.shape)
     smallest = _order(sort)
-    slices = [[use.owner for use in result.uses] for result in sort.results]
-    chosen = {k for result in slices for k in map(_first, result)}
+    users = [use.owner.operation for result in sort.results for use in result.uses]
+    extents = [user for user in users if user.name == "tensor.dim"]
+    slices = [user for user in users if user.name != "tensor.dim"]
+    chosen = {_first(each, sort) for each in slices}
     if (
         sort.attributes["dimension"].value != rank - 1
         or smallest is None
@@ -58,10 +60,13 @@ def _replace(sort: Any) -> None:
         or None in chosen
     ):
         return
+    # The source has the same extents.
+    for extent in extents:
+        extent.operands[0] = sort.operands[0]
     _build(sort, slices, smallest, chosen.pop())
 
 
-def _build(sort: Any, slices: list[list[Any]], smallest: bool, k: int) -> None:
+def _build(sort: Any, slices: list[Any], smallest: bool, k: int) -> None:
     from torch_mlir import ir
 
     with sort.location as location:
@@ -75,10 +80,10 @@ def _build(sort: Any, slices: list[list[Any]], smallest: bool, k: int) -> None:
             attributes={"smallest": ir.UnitAttr.get()} if smallest else {},
             ip=ir.InsertionPoint(sort),
         )
-    for result, own in zip(made.results, slices):
-        for piece in own:
-            piece.operation.result.replace_all_uses_with(result)
-            piece.operation.erase()
+    for piece in slices:
+        result = made.results[0 if piece.operands[0] == sort.results[0] else 1]
+        piece.result.replace_all_uses_with(result)
+        piece.erase()
     sort.erase()
 
 
@@ -97,16 +102,33 @@ def _order(sort: Any) -> bool | None:
     return True if predicate in _SMALLEST.get(compare.name, ()) else None
 
 
-def _first(slice: Any) -> int | None:
-    """How many of the first elements of each row a slice is; none for another."""
-    slice = slice.operation
-    if slice.name != "tensor.extract_slice" or len(slice.operands) != 1:
+def _first(slice: Any, sort: Any) -> int | None:
+    """How many of the first elements of each row of a sort a slice is; none for another."""
+    from torch_mlir import ir
+
+    if slice.name != "tensor.extract_slice":
         return None
     offsets, sizes, strides = (list(slice.attributes[f"static_{part}"]) for part in ("offsets", "sizes", "strides"))
-    shape = list(slice.operands[0].type.shape)
-    if any(offsets) or any(stride != 1 for stride in strides) or sizes[:-1] != shape[:-1]:
+    unknown = ir.ShapedType.get_dynamic_size()
+    if any(offsets) or any(stride != 1 for stride in strides) or sizes[-1] == unknown:
         return None
+    shape = list(slice.operands[0].type.shape)
+    given = iter(list(slice.operands)[1:])
+    for dim, (size, extent) in enumerate(zip(sizes[:-1], shape)):
+        if size != extent or (size == unknown and not _is_extent(next(given), sort, dim)):
+            return None
     return sizes[-1]
+
+
+def _is_extent(value: Any, sort: Any, dim: int) -> bool:
+    """Whether a size is that of a sort's dimension."""
+    op = getattr(value.owner, "operation", None)
+    if op is None or op.name != "tensor.dim":
+        return False
+    number = getattr(op.operands[1].owner, "operation", None)
+    own = [*sort.results, sort.operands[0]]
+    is_dim = number is not None and number.name == "arith.constant" and number.attributes["value"].value == dim
+    return is_dim and any(op.operands[0] == each for each in own)
 
 
 def _is_places(value: Any, dim: int) -> bool:

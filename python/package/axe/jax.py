@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from axe import _axe
+from axe import _axe, _top_k
 from axe._compile import compile as _compile
 from axe._package import Package
 
@@ -43,11 +43,11 @@ def _converter() -> list[str]:
 
 
 def linalg(stablehlo: str) -> str:
-    """A module of StableHLO as linalg on tensors."""
+    """A module of StableHLO as linalg on tensors; `jax.lax.top_k`, which is CHLO's there, as `axe.top_k`."""
     run = subprocess.run([*_converter(), "-"], input=stablehlo, capture_output=True, text=True, check=False)
     if run.returncode:
         raise ConversionError(run.stderr.strip() or f"the converter ended with status {run.returncode}")
-    return run.stdout
+    return _top_k.of_chlo(run.stdout)
 
 
 def compile(function: Callable[..., Any], *arguments: Any, target: str | None = None, **options: Any) -> Package:

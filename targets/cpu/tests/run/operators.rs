@@ -302,6 +302,61 @@ fn grouped_products() {
     }
 }
 
+/// Equal elements in the order of their indices; NaN is larger than all numbers; -0.0 and 0.0 are equal.
+#[test]
+fn the_largest_and_the_smallest() {
+    let nan = f64::NAN;
+    let row = [3.0, nan, -0.0, 7.0, 0.0, -nan, f64::NEG_INFINITY, 7.0];
+    for (element, flag, want, columns) in [
+        (
+            "f64",
+            "",
+            [nan, nan, 7.0, 7.0, 3.0, -0.0],
+            [1, 5, 3, 7, 0, 2],
+        ),
+        (
+            "f16",
+            "",
+            [nan, nan, 7.0, 7.0, 3.0, -0.0],
+            [1, 5, 3, 7, 0, 2],
+        ),
+        (
+            "f32",
+            " {smallest}",
+            [f64::NEG_INFINITY, -0.0, 0.0, 3.0, 7.0, 7.0],
+            [6, 2, 4, 0, 3, 7],
+        ),
+    ] {
+        let dtype = match element {
+            "f64" => DType::F64,
+            "f16" => DType::F16,
+            _ => DType::F32,
+        };
+        let text = format!(
+            "func.func @f(%x: tensor<?x1x8x{element}>) -> (tensor<?x1x6x{element}>, tensor<?x1x6xi64>) {{
+               %v, %i = axe.top_k %x{flag} : tensor<?x1x8x{element}> -> tensor<?x1x6x{element}>, tensor<?x1x6xi64>
+               return %v, %i : tensor<?x1x6x{element}>, tensor<?x1x6xi64>
+             }}"
+        );
+        let x = tensor(dtype, &[2, 1, 8], &[row, row].concat());
+        let got = run(&text, "f", std::slice::from_ref(&x)).unwrap();
+        let bits = |values: Vec<f64>| -> Vec<_> {
+            let same = |value: f64| if value.is_nan() { nan } else { value };
+            values
+                .into_iter()
+                .map(|value| same(value).to_bits())
+                .collect()
+        };
+        assert_eq!(
+            bits(values(&got[0])),
+            bits([want, want].concat()),
+            "{element}"
+        );
+        let columns = [columns, columns].concat().into_iter().map(f64::from);
+        assert_eq!(values(&got[1]), columns.collect::<Vec<_>>(), "{element}");
+    }
+}
+
 #[test]
 fn reductions_of_every_combiner() {
     let x = tensor(DType::F32, &[2, 3], &[1.5, -2.0, 4.0, 0.5, 8.0, -0.25]);

@@ -4,7 +4,7 @@ use super::choose::search::Candidate;
 use super::family::{Family, Launch};
 use super::knobs::Plan;
 use super::problem::count;
-use crate::emit::top_k::{MOST_CHOSEN, THREADS, rows_of_cta};
+use crate::emit::top_k::{self, THREADS, rows_of_cta};
 use crate::facts::chip::{Chip, MOST_BLOCKS};
 use axe_dialect::Typed;
 use axe_dialect::ops::{self, TopKOp};
@@ -81,11 +81,8 @@ impl Family for TopKs {
         );
         let last = |shape: &[i64]| shape.last().copied().unwrap_or(1);
         let (columns, k) = (last(&tensor.shape), last(&builder.tensor_of(values)?.shape));
-        if k > MOST_CHOSEN {
-            return Err(error(format!(
-                "'axe.top_k' chooses at most {MOST_CHOSEN} elements of a row on this target, got {k}"
-            )));
-        }
+        top_k::taken(tensor.element, columns, k)
+            .map_err(|why| error(format!("'axe.top_k': {why}")))?;
         let rows = size.and_then(|size| size.rows(columns));
         let rows = rows.ok_or_else(|| error("expected rows of a known length".to_owned()))?;
         // A row by itself has a dynamic extent nowhere.

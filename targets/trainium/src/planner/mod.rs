@@ -12,6 +12,7 @@ mod read;
 mod single;
 
 use crate::{tiles, write};
+use axe_dialect::ops;
 use axe_passes::fuse::attention::Attention;
 use axe_passes::fuse::frame::{Frame, Out};
 use axe_passes::fuse::function::{self, Kernels};
@@ -89,6 +90,10 @@ impl<'c> Kernels<'c> for Planner {
         match group.root {
             Root::Gemm(op) => self.product(frame, builder, group, outputs, op),
             Root::Tiles => self.rows(frame, builder, group, outputs),
+            Root::Single(op) if name(op) == ops::TOP_K => Err(PassError::new(
+                op.location(),
+                "'axe.top_k' has no kernel of its own on Trainium: expected a kernel with trn.max8, which finds eight at a time",
+            )),
             Root::Single(op) if !is_nest(op) => self.single(frame, builder, op),
             Root::Single(op) => Err(PassError::new(
                 op.location(),

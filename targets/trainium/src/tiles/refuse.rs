@@ -26,7 +26,7 @@ pub(super) fn reason(operation: &str) -> &'static str {
         ops::SCALED_GEMM => {
             "the tensor engine takes no scales: expected axe.gemm, and axe.map for the scales"
         }
-        ops::TOP_K => "its rows are a whole grid's, and there is one core",
+        ops::TOP_K => "trn.max8 finds eight at a time: expected that, and trn.nc_match_replace8",
         ops::GROUPED_GEMM => "groups of rows are data, and loops have constant bounds here",
         ops::TILE_AT => "expected axe.for_tiles or scf.for: the place of a tile is that of a loop",
         ops::MASK => "expected axe.map with a constant, or boxes of the sizes that are there",

@@ -401,3 +401,26 @@ fn both(results: &str) -> State {
         count: format!("{results}#1"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::shape::{Element, MOST_CHOSEN};
+    use super::*;
+
+    /// What is kept after a bound is found, and what a chunk adds once one is found of it, has room.
+    #[test]
+    fn there_is_room() {
+        for k in 1..=MOST_CHOSEN {
+            let shape = Shape {
+                element: Element::F32,
+                index_bits: 32,
+                columns: 1 << 18,
+                k,
+                smallest: false,
+                vector: 4,
+            };
+            let before_a_chunk = ROOM - k * shape.held();
+            assert!(KEPT * k <= before_a_chunk && k <= THREADS, "{k}");
+        }
+    }
+}

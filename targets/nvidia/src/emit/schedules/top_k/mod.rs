@@ -21,12 +21,12 @@ use axe_passes::dispatch::{Match, Schedule};
 use axe_passes::ir::inline;
 use axe_passes::ir::types::bits;
 use axe_passes::ir::{Builder, Int, Ints, Op, Val};
-use melior::ir::ValueLike;
+use melior::ir::{Type, ValueLike};
 use serde::{Deserialize, Serialize};
-use shape::{Element, Shape};
+use shape::{Element, MOST_CHOSEN, MOST_COLUMNS, Shape};
 use std::fmt;
 
-pub(crate) use shape::{CTAS_A_MULTIPROCESSOR, MOST_CHOSEN, THREADS, rows_of_cta};
+pub(crate) use shape::{CTAS_A_MULTIPROCESSOR, THREADS, rows_of_cta};
 
 /// A warp a row.
 #[derive(Clone, Copy)]
@@ -65,45 +65,52 @@ impl fmt::Display for Rows {
     }
 }
 
-/// What is chosen of.
+/// What an operator of a kernel chooses of.
 fn shape(site: Site<'_, '_>) -> Result<Shape, Decline> {
-    let op = TopKOp::of(site.op).ok_or_else(|| Decline::new("expected axe.top_k"))?;
-    let (source, [values, indices]) = match op.dests[..] {
-        [values, indices] => (op.source, [values, indices]),
-        _ => return Err(Decline::new("expected storage, and not tensors")),
-    };
-    whole_arguments(site.kernel, &[source, values, indices])?;
-    if site.threads() != THREADS || site.kernel.threads != THREADS {
-        return Err(Decline::new(format!(
+    let (shape, operands) = read(site.op)?;
+    whole_arguments(site.kernel, &operands)?;
+    match site.threads() == THREADS && site.kernel.threads == THREADS {
+        true => Ok(shape),
+        false => Err(Decline::new(format!(
             "expected a CTA of {THREADS} threads, without a scope"
-        )));
+        ))),
     }
-    let last = |value: Val<'_>| {
-        types::memref_shape(value.r#type()).and_then(|shape| shape.last().copied())
+}
+
+/// What an operator chooses of; its source, values and indices.
+fn read<'c>(op: Op<'c>) -> Result<(Shape, [Val<'c>; 3]), Decline> {
+    let op = TopKOp::of(op).ok_or_else(|| Decline::new("expected axe.top_k"))?;
+    let &[values, indices] = &op.dests[..] else {
+        return Err(Decline::new("expected storage, and not tensors"));
     };
-    let (Some(columns), Some(k)) = (last(source), last(values)) else {
+    let last = |value: Val<'c>| types::memref_shape(value.r#type())?.last().copied();
+    let (Some(columns), Some(k)) = (last(op.source), last(values)) else {
         return Err(Decline::new("expected rows"));
     };
-    if k > MOST_CHOSEN || columns > shape::MOST_COLUMNS {
-        return Err(Decline::new(format!(
-            "expected at most {MOST_CHOSEN} of at most {} elements, got {k} of {columns}",
-            shape::MOST_COLUMNS
-        )));
-    }
-    let element = element_type(source.r#type());
-    let element = Element::of(&element.to_string()).ok_or_else(|| {
-        Decline::new(format!(
-            "expected elements of f16, bf16, f32 or i32, got {element}"
-        ))
-    })?;
-    Ok(Shape {
+    let element = taken(element_type(op.source.r#type()), columns, k).map_err(Decline::new)?;
+    let shape = Shape {
         element,
         index_bits: bits(element_type(indices.r#type())).map_or(32, i64::from),
         columns,
         k,
         smallest: op.smallest,
         vector: Shape::widest(element, columns),
-    })
+    };
+    Ok((shape, [op.source, values, indices]))
+}
+
+/// The element type, where `k` of so many elements can be chosen.
+///
+/// # Errors
+/// Why they cannot.
+pub(crate) fn taken(element: Type<'_>, columns: i64, k: i64) -> Result<Element, String> {
+    if k > MOST_CHOSEN || columns > MOST_COLUMNS {
+        return Err(format!(
+            "expected at most {MOST_CHOSEN} of at most {MOST_COLUMNS} elements of a row, got {k} of {columns}"
+        ));
+    }
+    let found = Element::of(&element.to_string());
+    found.ok_or_else(|| format!("expected elements of f16, bf16, f32 or i32, got {element}"))
 }
 
 impl Schedule for Warp {
@@ -200,31 +207,14 @@ fn emit<'c>(
     scratch: Option<Scratch>,
     text: fn(Shape) -> String,
 ) -> PassResult<'c, Vec<Val<'c>>> {
-    let missing = || emitter.error("expected axe.top_k on storage");
-    let operands = TopKOp::of(op).ok_or_else(missing)?;
-    let &[values, indices] = &operands.dests[..] else {
-        return Err(missing());
-    };
-    let [source, values, indices] = [
-        emitter.memory(operands.source)?,
-        emitter.memory(values)?,
-        emitter.memory(indices)?,
-    ];
+    let (shape, operands) = read(op).map_err(|decline| emitter.error(decline.to_string()))?;
+    let [source, values, indices] = operands.map(|operand| emitter.memory(operand));
+    let (source, values, indices) = (source?, values?, indices?);
     let wide = Ints::new(emitter.builder, 64);
     let mut rows = Int::Known(1);
     for dim in 0..source.shape.len().saturating_sub(1) {
         rows = wide.times(rows, wide.cast(extent_of(&source, dim))?)?;
     }
-    let last = |memory: &crate::emit::value::Memory<'c>| memory.shape.last().copied().unwrap_or(1);
-    let element = Element::of(&source.element.to_string()).ok_or_else(missing)?;
-    let shape = Shape {
-        element,
-        index_bits: bits(indices.element).map_or(32, i64::from),
-        columns: last(&source),
-        k: last(&values),
-        smallest: operands.smallest,
-        vector: Shape::widest(element, last(&source)),
-    };
     let shared = match scratch {
         Some(scratch) => {
             let i64 = types::integer(emitter.builder, 64);

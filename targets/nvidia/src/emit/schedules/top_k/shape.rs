@@ -9,7 +9,7 @@ pub(super) const LANES: i64 = 32;
 /// The most elements of a row.
 pub(super) const MOST_COLUMNS: i64 = 1 << 30;
 /// The most elements that are chosen.
-pub(crate) const MOST_CHOSEN: i64 = 64;
+pub(super) const MOST_CHOSEN: i64 = 64;
 /// Columns up to which a warp has a row: 16 elements a lane, which it sorts.
 const SHORT: i64 = 512;
 /// Elements that a thread of a CTA has of a chunk of its row.
@@ -19,7 +19,7 @@ const ACCESS_BYTES: i64 = 16;
 
 /// The types that there are kernels for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Element {
+pub(crate) enum Element {
     /// Half precision.
     F16,
     /// The upper half of f32.
@@ -141,4 +141,47 @@ fn even_share(columns: i64) -> i64 {
         share *= 2;
     }
     share
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ELEMENTS: [Element; 4] = [Element::F16, Element::BF16, Element::F32, Element::I32];
+
+    /// Accesses are aligned, end with the row, and are a thread's whole share; short rows have a place for each element.
+    #[test]
+    fn accesses_make_up_rows() {
+        for columns in (1..5000).chain([32_000, 131_072, 262_144, 262_143]) {
+            for element in ELEMENTS {
+                let vector = Shape::widest(element, columns);
+                let shape = Shape {
+                    element,
+                    index_bits: 32,
+                    columns,
+                    k: 1,
+                    smallest: false,
+                    vector,
+                };
+                let held = shape.held();
+                assert_eq!((columns % vector, held % vector), (0, 0), "{columns}");
+                assert!(vector * element.bytes() <= 16 && held <= 16, "{columns}");
+                if shape.by_warp() {
+                    assert!(held * LANES >= columns, "{columns}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn elements_that_are_not_there_come_last() {
+        let bits = |element: Element, smallest| element.last_bits(smallest, true) as u32;
+        assert_eq!(f32::from_bits(bits(Element::F32, false)), f32::NEG_INFINITY);
+        assert!(f32::from_bits(bits(Element::F32, true)).is_nan());
+        assert_eq!(bits(Element::I32, false) as i32, i32::MIN);
+        assert_eq!(bits(Element::I32, true) as i32, i32::MAX);
+        assert_eq!(bits(Element::F16, false), 0xfc00_fc00);
+        assert_eq!(bits(Element::BF16, false), 0xff80_ff80);
+        assert_eq!(Element::BF16.last_bits(true, false), 0x7fc0);
+    }
 }

@@ -137,3 +137,27 @@ fn first_of_all(code: &mut Code, pair: &str) -> (String, String) {
     let best = code.let_(format!("arith.ori {key}, {inverse} : i64"));
     (best, is_own)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What sorts all sequences of zeros and ones sorts all sequences (Knuth, 5.3.4, theorem Z).
+    #[test]
+    fn comparators_sort() {
+        for count in [1, 2, 4, 8, 16] {
+            let network = comparators(count);
+            for bits in 0..1_u32 << count {
+                let mut values: Vec<_> = (0..count).map(|at| bits >> at & 1).collect();
+                for &(a, b) in &network {
+                    assert!(a < b && b < count);
+                    if values[a] < values[b] {
+                        values.swap(a, b);
+                    }
+                }
+                assert!(values.is_sorted_by(|a, b| a >= b), "{count} {bits:b}");
+            }
+        }
+        assert_eq!(comparators(16).len(), 63);
+    }
+}
