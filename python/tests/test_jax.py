@@ -9,6 +9,7 @@ from unittest import mock
 
 import numpy as np
 
+import axe._top_k
 import axe.jax
 
 
@@ -36,6 +37,24 @@ class Jax(unittest.TestCase):
         package = axe.jax.compile(lambda x, w: jax.nn.relu(x @ w), x, w, target="sm_80", assemble=False)
         # sm_80 multiplies f32 as tf32, of 11 bits.
         np.testing.assert_allclose(package.simulate(x, w), np.maximum(x @ w, 0), rtol=1e-2, atol=5e-2)
+
+
+    def test_top_k_is_an_operator(self):
+        import jax
+
+        x = np.random.default_rng(0).integers(-40, 40, (9, 128)).astype(np.float32)
+        package = axe.jax.compile(lambda x: jax.lax.top_k(x, 8), x, target="sm_90a", assemble=False)
+        for got, want in zip(package.simulate(x), jax.lax.top_k(x, 8)):
+            np.testing.assert_array_equal(got, want)
+
+
+class Text(unittest.TestCase):
+    def test_top_k_of_chlo(self):
+        chlo = "%v, %i = chlo.top_k(%arg0#1, k = 4) : tensor<?x64xf32> -> (tensor<?x4xf32>, tensor<?x4xi32>)"
+        axes = "%v, %i = axe.top_k %arg0#1 : tensor<?x64xf32> -> tensor<?x4xf32>, tensor<?x4xi32>"
+        self.assertEqual(axe._top_k.of_chlo(f"a\n{chlo}\nb"), f"a\n{axes}\nb")
+        smallest = chlo.replace("k = 4)", "k = 4) {largest = false}")
+        self.assertEqual(axe._top_k.of_chlo(smallest), axes.replace("#1 :", "#1 {smallest} :"))
 
 
 class WithoutConverter(unittest.TestCase):

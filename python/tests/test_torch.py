@@ -52,6 +52,36 @@ class Torch(unittest.TestCase):
         with torch.no_grad():
             self.close(compiled(self.x))
 
+    def test_top_k_is_an_operator(self):
+        import torch
+
+        import axe
+
+        class Router(torch.nn.Module):
+            def forward(self, x):
+                weights, experts = torch.topk(torch.softmax(x, -1), 4, dim=-1)
+                return weights / weights.sum(-1, keepdim=True), experts, *torch.topk(x, 3, largest=False)
+
+        rows = torch.export.Dim("rows")
+        program = torch.export.export(Router(), (torch.randn(6, 64),), dynamic_shapes=({0: rows},))
+        x = torch.randn(9, 64)
+        got = axe.compile(program, target="sm_90a", assemble=False).simulate(x)
+        for own, want in zip(got, Router()(x)):
+            torch.testing.assert_close(torch.from_numpy(own), want, rtol=1e-5, atol=1e-6)
+
+    def test_sorts_are_refused(self):
+        import torch
+
+        import axe.torch
+
+        class Sorted(torch.nn.Module):
+            def forward(self, x):
+                return torch.topk(x, 4, dim=0)
+
+        program = torch.export.export(Sorted(), (torch.randn(6, 64),))
+        with self.assertRaisesRegex(axe.torch.ConversionError, "a sort that is no top-k"):
+            axe.compile(program, target="sm_90a", assemble=False)
+
     def test_what_axe_does_not_take_is_left_to_torch(self):
         import torch
 

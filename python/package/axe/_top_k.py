@@ -27,11 +27,14 @@ def of_chlo(text: str) -> str:
 
 def of_sorts(module: Any) -> None:
     """Replaces sorts of torch-mlir's of which the first elements alone are read, which is what `torch.topk` becomes, in a module of its
-    bindings. Others stay."""
+    bindings. Raises `ValueError` for others."""
     sorts: list[Any] = []
     _collect(module.operation, "tm_tensor.sort", sorts)
     for sort in sorts:
-        _replace(sort)
+        if not _replace(sort):
+            raise ValueError(
+                f"{sort.location}: a sort that is no top-k: axe.top_k sorts the first elements along the last dimension, for torch.topk(x, k)"
+            )
 
 
 def _collect(op: Any, name: str, found: list[Any]) -> None:
@@ -43,9 +46,10 @@ def _collect(op: Any, name: str, found: list[Any]) -> None:
                 _collect(inner.operation, name, found)
 
 
-def _replace(sort: Any) -> None:
+def _replace(sort: Any) -> bool:
+    """Puts `axe.top_k` in the place of a sort; False where it does not give what is read of that."""
     if len(sort.results) != 2 or len(sort.operands) != 2:
-        return
+        return False
     rank = len(sort.results[0].type.shape)
     smallest = _order(sort)
     users = [use.owner.operation for result in sort.results for use in result.uses]
@@ -59,11 +63,12 @@ def _replace(sort: Any) -> None:
         or len(chosen) != 1
         or None in chosen
     ):
-        return
+        return False
     # The source has the same extents.
     for extent in extents:
         extent.operands[0] = sort.operands[0]
     _build(sort, slices, smallest, chosen.pop())
+    return True
 
 
 def _build(sort: Any, slices: list[Any], smallest: bool, k: int) -> None:
