@@ -109,38 +109,52 @@ impl Code {
         ))
     }
 
-    /// The elements from `column` (32 bits) on that one access reads; where none are there, those that come last in the order.
-    pub(super) fn access(&mut self, row: &str, column: &str, guarded: bool) -> Vec<String> {
+    /// The words of an access: how many, and of which type.
+    fn words(&self) -> (i64, &'static str) {
+        match self.shape.vector * self.shape.element.bytes() {
+            2 => (1, "i16"),
+            bytes => (bytes / 4, "i32"),
+        }
+    }
+
+    /// The type of what an access loads.
+    pub(super) fn access_type(&self) -> String {
+        let (count, unit) = self.words();
+        format!("vector<{count}x{unit}>")
+    }
+
+    /// Loads the elements from `column` (32 bits) on by one access; where none are there, those that come last in the order.
+    pub(super) fn load(&mut self, row: &str, column: &str, guarded: bool) -> String {
         let Shape {
             element,
             columns,
             vector,
+            smallest,
             ..
         } = self.shape;
-        let bytes = vector * element.bytes();
-        let (unit, count) = match bytes {
-            2 => ("i16", 1),
-            bytes => ("i32", bytes / 4),
-        };
-        let r#type = format!("vector<{count}x{unit}>");
+        let (bytes, r#type) = (vector * element.bytes(), self.access_type());
         let wide = self.let_(format!("arith.extui {column} : i32 to i64"));
         let pointer = self.at(row, 1, &wide, element.storage());
         let load =
             format!("llvm.load {pointer} {{alignment = {bytes} : i64}} : !llvm.ptr<1> -> {type}");
-        let loaded = if guarded {
-            let columns = self.i32(columns);
-            let inside = self.let_(format!("arith.cmpi ult, {column}, {columns} : i32"));
-            let name = self.name();
-            self.line(format!("{name} = scf.if {inside} -> ({type}) {{"));
-            let there = self.let_(load);
-            self.line(format!("scf.yield {there} : {type}\n}} else {{"));
-            let last = element.last_bits(self.shape.smallest, unit == "i32");
-            let none = self.let_(format!("arith.constant dense<{last}> : {type}"));
-            self.line(format!("scf.yield {none} : {type}\n}}"));
-            name
-        } else {
-            self.let_(load)
-        };
+        if !guarded {
+            return self.let_(load);
+        }
+        let columns = self.i32(columns);
+        let inside = self.let_(format!("arith.cmpi ult, {column}, {columns} : i32"));
+        let name = self.name();
+        self.line(format!("{name} = scf.if {inside} -> ({type}) {{"));
+        let there = self.let_(load);
+        self.line(format!("scf.yield {there} : {type}\n}} else {{"));
+        let last = element.last_bits(smallest, bytes != 2);
+        let none = self.let_(format!("arith.constant dense<{last}> : {type}"));
+        self.line(format!("scf.yield {none} : {type}\n}}"));
+        name
+    }
+
+    /// The elements that an access loaded, floats in f32.
+    pub(super) fn unpacked(&mut self, loaded: &str) -> Vec<String> {
+        let ((count, unit), r#type) = (self.words(), self.access_type());
         let mut elements = Vec::new();
         for at in 0..count {
             let at = self.i64(at);
@@ -150,7 +164,7 @@ impl Code {
         elements
     }
 
-    /// The elements of a word, floats in f32.
+    /// The elements of a word.
     fn elements(&mut self, word: &str, unit: &str) -> Vec<String> {
         let narrow = |code: &mut Self, bits: &str| {
             let half = code.let_(format!("arith.bitcast {bits} : i16 to f16"));

@@ -83,53 +83,65 @@ impl Places {
             ));
         });
         barrier(code);
-        let (elements, at) = self.load(code, from, "%c0", chunk > columns);
-        let pairs = pairs(code, &elements, &at);
-        let largest = code.largest(&pairs, "i64");
-        let bound = self.kth(code, &largest, "%c0");
-        for pair in &pairs {
-            self.keep(code, pair, &bound);
-        }
-        let count = self.counted(code);
-        let first = State { bound, count };
+        let own = self.load(code, from, "%c0", chunk > columns);
+        let next = match columns > chunk {
+            true => {
+                let second = code.i32(chunk);
+                self.load(code, from, &second, columns % chunk != 0)
+            }
+            false => Vec::new(),
+        };
+        let held = self.unpacked(code, &own, "%c0");
+        let pairs = pairs(code, &held);
+        let first = self.tighten(code, &pairs, ("%d1", "%c0"));
         match columns > chunk {
-            true => self.chunks(code, from, &first),
+            true => self.chunks(code, from, &first, &next),
             false => first,
         }
     }
 
-    /// The chunks behind the first.
-    fn chunks(&self, code: &mut Code, from: &str, first: &State) -> State {
-        let Shape { columns, .. } = code.shape;
-        let chunk = code.shape.chunk();
-        let step = code.i32(chunk);
-        let end = code.i32(columns);
+    /// The chunks behind the first, each of which is loaded while the one before is gone through.
+    fn chunks(&self, code: &mut Code, from: &str, first: &State, loaded: &[String]) -> State {
+        let (step, end) = (code.i32(code.shape.chunk()), code.i32(code.shape.columns));
         let [start, bound, kept, results] = std::array::from_fn(|_| code.name());
+        let own: Vec<_> = loaded.iter().map(|_| code.name()).collect();
+        let types = format!(
+            "i64, i32{}",
+            format!(", {}", code.access_type()).repeat(own.len())
+        );
+        let given = own
+            .iter()
+            .zip(loaded)
+            .map(|(own, loaded)| format!(", {own} = {loaded}"));
         code.line(format!(
-            "{results}:2 = scf.for {start} = {step} to {end} step {step} iter_args({bound} = {}, {kept} = {}) -> (i64, i32) : i32 {{",
-            first.bound, first.count
+            "{results}:{} = scf.for {start} = {step} to {end} step {step} iter_args({bound} = {}, {kept} = {}{}) -> ({types}) : i32 {{",
+            own.len() + 2,
+            first.bound,
+            first.count,
+            given.collect::<String>(),
         ));
+        let behind = code.let_(format!("arith.addi {start}, {step} : i32"));
+        let next = self.load(code, from, &behind, true);
+        let held = self.unpacked(code, &own, &start);
         let state = State { bound, count: kept };
-        let next = self.chunk(code, (from, &start, columns % chunk != 0), &state);
-        yielded(code, &next);
-        code.line("}");
+        let state = self.chunk(code, &held, &state);
+        let all = [vec![state.bound, state.count], next].concat();
+        code.line(format!("scf.yield {} : {types}\n}}", all.join(", ")));
         both(&results)
     }
 
     /// A chunk behind the first: keeps what is not below the bound.
-    fn chunk(&self, code: &mut Code, place: (&str, &str, bool), state: &State) -> State {
-        let (from, start, guarded) = place;
-        let (elements, at) = self.load(code, from, start, guarded);
+    fn chunk(&self, code: &mut Code, held: &[Held], state: &State) -> State {
         let least = code.element_of(&state.bound);
         let mut passing = Vec::new();
-        for element in &elements {
-            passing.push(code.before(element, &least));
+        for own in held {
+            passing.push(code.before(&own.element, &least));
         }
         let any = any_of(code, &passing);
         code.when(&any, |code| {
-            for ((element, column), passes) in elements.iter().zip(&at).zip(&passing) {
+            for (own, passes) in held.iter().zip(&passing) {
                 code.when(passes, |code| {
-                    let pair = column.pair(code, element);
+                    let pair = own.pair(code);
                     self.keep(code, &pair, &state.bound);
                 });
             }
@@ -142,19 +154,24 @@ impl Places {
             count,
         };
         let now = self.either(code, &over, &now, |code| {
-            let pairs = pairs(code, &elements, &at);
-            let largest = code.largest(&pairs, "i64");
-            let bound = self.kth(code, &largest, &state.count);
-            let bound = code.let_(format!("arith.maxui {bound}, {} : i64", state.bound));
-            for pair in &pairs {
-                self.keep(code, pair, &bound);
-            }
-            let count = self.counted(code);
-            State { bound, count }
+            let pairs = pairs(code, held);
+            self.tighten(code, &pairs, (&state.bound, &state.count))
         });
         let most = code.i32(ROOM - code.shape.k * code.shape.held());
         let full = code.let_(format!("arith.cmpi ugt, {}, {most} : i32", now.count));
         self.either(code, &full, &now, |code| self.compact(code, &now))
+    }
+
+    /// Finds a bound of this thread's pairs, which is not below one that is known, and keeps those that are not below it beside so many.
+    fn tighten(&self, code: &mut Code, pairs: &[String], (bound, kept): (&str, &str)) -> State {
+        let largest = code.largest(pairs, "i64");
+        let found = self.kth(code, &largest, kept);
+        let bound = code.let_(format!("arith.maxui {found}, {bound} : i64"));
+        for pair in pairs {
+            self.keep(code, pair, &bound);
+        }
+        let count = self.counted(code);
+        State { bound, count }
     }
 
     /// `then` where a condition holds that all threads have, else what is.
@@ -175,29 +192,39 @@ impl Places {
         both(&results)
     }
 
-    /// This thread's elements of a chunk, and the columns of accesses.
-    fn load(
-        &self,
-        code: &mut Code,
-        from: &str,
-        start: &str,
-        guarded: bool,
-    ) -> (Vec<String>, Vec<Column>) {
+    /// The first columns of this thread's accesses of a chunk.
+    fn columns(&self, code: &mut Code, start: &str) -> Vec<String> {
         let Shape { vector, .. } = code.shape;
         let first = code.let_(format!("arith.addi {start}, {} : i32", self.mine));
-        let (mut elements, mut columns) = (Vec::new(), Vec::new());
-        for access in 0..code.shape.held() / vector {
+        let accesses = 0..code.shape.held() / vector;
+        let column = |access| {
             let before = code.i32(access * vector * THREADS);
-            let base = code.let_(format!("arith.addi {first}, {before} : i32"));
-            for element in code.access(from, &base, guarded) {
-                elements.push(element);
-            }
-            columns.extend((0..vector).map(|offset| Column {
-                base: base.clone(),
+            code.let_(format!("arith.addi {first}, {before} : i32"))
+        };
+        accesses.map(column).collect()
+    }
+
+    /// This thread's accesses of a chunk.
+    fn load(&self, code: &mut Code, from: &str, start: &str, guarded: bool) -> Vec<String> {
+        let columns = self.columns(code, start).into_iter();
+        columns
+            .map(|column| code.load(from, &column, guarded))
+            .collect()
+    }
+
+    /// This thread's elements of a chunk.
+    fn unpacked(&self, code: &mut Code, loaded: &[String], start: &str) -> Vec<Held> {
+        let columns = self.columns(code, start);
+        let mut held = Vec::new();
+        for (column, loaded) in columns.into_iter().zip(loaded) {
+            let elements = code.unpacked(loaded).into_iter();
+            held.extend((0..).zip(elements).map(|(offset, element)| Held {
+                element,
+                column: column.clone(),
                 offset,
             }));
         }
-        (elements, columns)
+        held
     }
 
     /// Keeps a pair that is not below a bound.
@@ -241,15 +268,7 @@ impl Places {
             ));
             pairs.push(pair);
         }
-        let largest = code.largest(&pairs, "i64");
-        let bound = self.kth(code, &largest, "%c0");
-        let bound = code.let_(format!("arith.maxui {bound}, {} : i64", state.bound));
-        let bound = code.let_(format!("arith.maxui {bound}, %d1 : i64"));
-        for pair in &pairs {
-            self.keep(code, pair, &bound);
-        }
-        let count = self.counted(code);
-        State { bound, count }
+        self.tighten(code, &pairs, (&state.bound, "%c0"))
     }
 
     /// A number that as many of the threads' pairs as are chosen are not below; sets how many are kept.
@@ -347,26 +366,24 @@ impl Places {
     }
 }
 
-/// A column of an access.
-struct Column {
-    base: String,
+/// An element of a thread, so many columns behind the first of its access.
+struct Held {
+    element: String,
+    column: String,
     offset: i64,
 }
 
-impl Column {
-    /// The pair of the element there.
-    fn pair(&self, code: &mut Code, element: &str) -> String {
+impl Held {
+    fn pair(&self, code: &mut Code) -> String {
         let offset = code.i32(self.offset);
-        let column = code.let_(format!("arith.addi {}, {offset} : i32", self.base));
-        code.pair(element, &column)
+        let column = code.let_(format!("arith.addi {}, {offset} : i32", self.column));
+        code.pair(&self.element, &column)
     }
 }
 
 /// The pairs of all elements.
-fn pairs(code: &mut Code, elements: &[String], columns: &[Column]) -> Vec<String> {
-    let all = elements.iter().zip(columns);
-    all.map(|(element, column)| column.pair(code, element))
-        .collect()
+fn pairs(code: &mut Code, held: &[Held]) -> Vec<String> {
+    held.iter().map(|own| own.pair(code)).collect()
 }
 
 /// Whether one of them holds.

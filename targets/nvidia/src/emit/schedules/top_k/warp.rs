@@ -40,7 +40,9 @@ fn load(code: &mut Code, from: &str, lane: &str) -> Vec<String> {
     while first < held * LANES {
         let start = code.i32(first);
         let column = code.let_(format!("arith.addi {mine}, {start} : i32"));
-        let elements = code.access(from, &column, first + shape.vector * LANES > shape.columns);
+        let guarded = first + shape.vector * LANES > shape.columns;
+        let loaded = code.load(from, &column, guarded);
+        let elements = code.unpacked(&loaded);
         for (at, element) in (0..).zip(elements) {
             let at = code.i32(at);
             let own = code.let_(format!("arith.addi {column}, {at} : i32"));
