@@ -13,6 +13,7 @@ use melior::ir::{Type, ValueLike};
 const OEQ: i64 = 1;
 const OGT: i64 = 2;
 const OLT: i64 = 4;
+const ORD: i64 = 7;
 const UNO: i64 = 14;
 const EQ: i64 = 0;
 const SGT: i64 = 4;
@@ -168,9 +169,7 @@ impl<'c> Choice<'c> {
         // NaN is the largest.
         let (nan, number) = if self.smallest { (b, a) } else { (a, b) };
         let nan = self.floats(builder, UNO, nan, nan)?;
-        let is_nan = self.floats(builder, UNO, number, number)?;
-        let one = number_of(builder, true)?;
-        let is_number = builder.value("arith.xori", &[is_nan, one], one.r#type(), &[])?;
+        let is_number = self.floats(builder, ORD, number, number)?;
         let by_nan = self.both(builder, nan, is_number)?;
         self.either(builder, by_value, by_nan)
     }
@@ -207,8 +206,4 @@ impl<'c> Choice<'c> {
     fn either(&self, builder: &Builder<'c>, a: Val<'c>, b: Val<'c>) -> PassResult<'c, Val<'c>> {
         builder.value("arith.ori", &[a, b], integer(builder, 1), &[])
     }
-}
-
-fn number_of<'c>(builder: &Builder<'c>, bit: bool) -> PassResult<'c, Val<'c>> {
-    builder.constant(IntegerAttribute::new(integer(builder, 1), i64::from(bit)).into())
 }

@@ -36,7 +36,6 @@ pub(super) fn text(shape: Shape) -> String {
     let vector = code.i32(shape.vector);
     let mine = code.let_(format!("arith.muli %thread, {vector} : i32"));
     let places = Places {
-        largest,
         own,
         bound,
         count,
@@ -55,8 +54,7 @@ pub(super) fn text(shape: Shape) -> String {
 
 /// Where things are in shared memory.
 struct Places {
-    /// The threads' largest pairs, and that of this thread.
-    largest: String,
+    /// This thread's largest pair.
     own: String,
     bound: String,
     count: String,
