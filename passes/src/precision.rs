@@ -5,9 +5,16 @@
 //! reductions and loops. Sums and differences in general do not (`1 + tanh(x)` has no right digit where tanh is near -1 and
 //! has 11 of them), nor do comparisons and other functions: their operands need all that their own type holds.
 //!
+//! What only sums show that are rounded to 16 bits may be 2^-20 of one wrong, which is what a logarithm takes over of its operand:
+//! the terms of `x - max - log(sum exp(x - max))` need not be more exact than those of a softmax.
+//!
+//! What goes through memory of the CTA is shown as whatever reads it shows it ([`memory`]).
+//!
 //! `1 + tanh(x)`, `1 + erf(x)` and `log(1 + x)` are functions of their own: who emits them forms the whole without the
 //! rounding of the inner part. [`Precision::is_biased`] names the inner functions whose every use is the addition of one, and
 //! the logarithms whose operand is a sum with one; [`Precision::passed`] names the sums.
+
+mod memory;
 
 use crate::ir::value::{
     argument_number, defined_by, defining, identity, name, operands, parent, results, users,
@@ -28,8 +35,12 @@ pub struct Need {
     pub bf16: bool,
     /// It is the operand of a function whose result is narrow: 2^-20 of it may be wrong.
     pub close: bool,
+    /// It is what a logarithm is of: numbers below 2^-126 count.
+    pub tiny: bool,
     /// All that its type holds.
     pub full: bool,
+    /// The same, and not only by sums and differences that are rounded to 16 bits: 2^-20 of one may be wrong of those.
+    pub exact: bool,
 }
 
 impl Need {
@@ -37,7 +48,9 @@ impl Need {
         f16: false,
         bf16: false,
         close: false,
+        tiny: false,
         full: true,
+        exact: true,
     };
 
     /// The need of what is rounded to a type.
@@ -60,7 +73,9 @@ impl Need {
             f16: self.f16 || other.f16,
             bf16: self.bf16 || other.bf16,
             close: self.close || other.close,
+            tiny: self.tiny || other.tiny,
             full: self.full || other.full,
+            exact: self.exact || other.exact,
         }
     }
 
@@ -81,6 +96,33 @@ impl Need {
         match self.is_inexact() {
             true => Self {
                 close: true,
+                ..self
+            },
+            false => Self::FULL,
+        }
+    }
+
+    /// The need of what is added to others, or subtracted: nothing is known of what is left of it.
+    const fn of_summand(self) -> Self {
+        match self.exact || !(self.f16 || self.bf16) {
+            true => Self::FULL,
+            false => Self {
+                close: false,
+                tiny: false,
+                full: true,
+                ..self
+            },
+        }
+    }
+
+    /// The need of what a logarithm is of. Where only sums and differences show the logarithm, and are rounded to 16 bits, it
+    /// may be 2^-20 wrong, which is below half a unit in the last place of f16's numbers from 2^-8: so may be its operand.
+    const fn of_logarithm(self) -> Self {
+        match self.full && !self.exact {
+            true => Self {
+                close: true,
+                tiny: true,
+                full: false,
                 ..self
             },
             false => Self::FULL,
@@ -210,12 +252,16 @@ impl Precision {
             "math.log1p" => operands(op).into_iter().all(is_not_negative),
             "math.copysign" | "math.fpowi" => at == 0,
             "arith.select" => at > 0,
-            "arith.addf" => operands(op).into_iter().all(is_not_negative),
+            "math.log" => return self.need(result).of_logarithm(),
+            "arith.addf" if operands(op).into_iter().all(is_not_negative) => true,
+            "arith.addf" | "arith.subf" => return self.need(result).of_summand(),
             ops::REDUCE => match combiner(op) {
-                Some(Combiner::Add) => operands(op).into_iter().all(is_not_negative),
+                Some(Combiner::Add) if operands(op).into_iter().all(is_not_negative) => true,
+                Some(Combiner::Add) => return self.need(result).of_summand(),
                 combiner => matches!(combiner, Some(Combiner::Max | Combiner::Min)),
             },
             ops::BROADCAST | ops::EXTRACT_SLICE | ops::TRANSPOSE | ops::COPY | ops::MASK => true,
+            ops::SLICE | ops::PEER => true,
             _ => false,
         };
         match kept {
@@ -227,10 +273,7 @@ impl Precision {
     /// What a terminator, or another operation without a result, shows of its operand.
     fn demand_of_terminator(&self, op: Op<'_>, own: &str, at: usize) -> Need {
         match (own, around(op)) {
-            (ops::COPY, _) => match operands(op).get(at).copied().and_then(element) {
-                Some(stored) => Need::of(stored),
-                None => Need::FULL,
-            },
+            (ops::COPY, _) => self.demand_of_store(op, at),
             (ops::YIELD, Some(map)) if name(map) == ops::MAP => {
                 let result = results(map).first().copied();
                 result.map_or(Need::FULL, |result| self.need(result))
@@ -477,7 +520,8 @@ fn holds<'c>(value: Val<'c>, seen: &mut HashSet<usize>) -> bool {
         ops::BROADCAST | ops::EXTRACT_SLICE | ops::TRANSPOSE | ops::FILL => {
             every(all.get(..1).unwrap_or(&[]))
         }
-        ops::CAST | ops::COPY => {
+        ops::COPY => all.first().is_some_and(|from| memory::holds(*from, seen)),
+        ops::CAST => {
             let from = all.first().copied();
             from.is_some_and(|from| element(from).is_some_and(types::is_float) && holds(from, seen))
         }

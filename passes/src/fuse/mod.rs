@@ -9,6 +9,7 @@
 //! * [`fold`]: what is summed up over a streamed dimension, and how parts of it are merged;
 //! * [`nest`]: what no operator says, as loops;
 //! * [`registers`], [`arguments`], [`evaluate`]: the operators of a group on one tile;
+//! * [`peaks`]: exponentials that reach one in each row;
 //! * [`wide_sums`]: variances in f64 of 16-bit floats, in f32;
 //! * [`frame`], [`reshape`], [`function`]: the function around the kernels.
 //!
@@ -26,6 +27,7 @@ pub mod group;
 mod groups;
 pub mod nest;
 pub mod operators;
+pub mod peaks;
 pub mod registers;
 pub mod reshape;
 pub mod space;

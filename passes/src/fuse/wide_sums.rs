@@ -240,7 +240,7 @@ fn element(value: Val<'_>) -> Option<Val<'_>> {
 }
 
 /// The operands of a map whose body is one operation of this name on its arguments in order.
-fn mapped<'c>(value: Val<'c>, wanted: &str) -> Option<Vec<Val<'c>>> {
+pub(super) fn mapped<'c>(value: Val<'c>, wanted: &str) -> Option<Vec<Val<'c>>> {
     let op = defining(value).filter(|op| name(*op) == ops::MAP)?;
     let block = walk::blocks(op).first().copied()?;
     let [inner, last] = walk::operations(block)[..] else {

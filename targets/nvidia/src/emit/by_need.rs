@@ -5,6 +5,7 @@ use super::emitter::Emitter;
 use super::math::{EX2, Floats, LG2};
 use super::schedules::convert;
 use super::value::Bound;
+use axe_passes::fuse::peaks::reaches_one;
 use axe_passes::ir::types::{bits, is_float};
 use axe_passes::ir::value::{operands, results};
 use axe_passes::ir::{Op, Val};
@@ -108,7 +109,7 @@ impl<'c> Emitter<'c> {
                 absolute,
             }),
             (true, 32) if need.is_inexact() => Some(Goal {
-                flush: !need.bf16,
+                flush: !need.bf16 && (!need.tiny || reaches_one(op)),
                 flush_operand: false,
                 coarse: need.is_narrow() && !need.f16,
                 absolute,

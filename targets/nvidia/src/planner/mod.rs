@@ -46,7 +46,7 @@ use axe_passes::fuse::function::{self, Kernels};
 use axe_passes::fuse::group::{Group, Root};
 use axe_passes::fuse::nest::{self, is_nest};
 use axe_passes::fuse::operators::is_product;
-use axe_passes::fuse::wide_sums;
+use axe_passes::fuse::{peaks, wide_sums};
 use axe_passes::ir::value::name;
 use axe_passes::ir::{Builder, Op, Val, walk};
 use axe_passes::registry::PassContext;
@@ -91,6 +91,7 @@ pub(crate) fn run<'c>(
 impl<'c> Kernels<'c> for Planner {
     fn prepare(&self, ops: &[Op<'c>]) -> PassResult<'c> {
         wide_sums::narrow(ops)?;
+        peaks::mark(ops);
         let ops = nest::to_rows(ops, self.chip.multiprocessors)?;
         // Each of these erases operators of its own.
         let of = |wanted: fn(Op<'c>) -> bool| -> Vec<_> {
