@@ -523,8 +523,12 @@ def compare(name, at, want, got):
         sys.exit(f"{name} out{at}: expected {want.dtype} of {want.shape}, got {got.dtype} of {got.shape}")
     if want.dtype.kind == "f":
         wide = want.astype(np.float64)
-        wrong = np.abs(got.astype(np.float64) - wide) > 1e-5 * np.maximum(1, np.abs(wide))
+        # Of halves, one number beside the expected one.
+        unit = np.abs(np.spacing(want)).astype(np.float64) if want.dtype == np.float16 else 1e-5 * np.maximum(1, np.abs(wide))
+        with np.errstate(invalid="ignore"):
+            wrong = np.abs(got.astype(np.float64) - wide) > unit
         wrong |= np.isnan(got) != np.isnan(want)
+        wrong |= np.isinf(want) & (got != want)
     else:
         wrong = got != want
     if wrong.any():

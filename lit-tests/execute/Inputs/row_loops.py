@@ -90,6 +90,48 @@ def loss_of_a_cluster():
     return torch_loss(4, 40_008, "f16", False)
 
 
+def loss_in_a_window():
+    """Rows that begin between boundaries of 16 bytes, of an odd number of elements in all."""
+    return torch_loss(5, 20_003, "f16", False)
+
+
+def loss_in_windows_of_a_cluster():
+    return torch_loss(3, 150_001, "f16", False)
+
+
+def halves(n, columns, text, result, want, x):
+    """A module whose result is rounded to f16."""
+    full = f"tensor<{n}x{columns}x"
+    text += f"%he = tensor.empty() : {full}f16>\n%y = "
+    text += generic(["(i, j) -> (i, j)"] * 2, "pp", f"{result} : {full}f32>", f"%he : {full}f16>", "^bb0(%v: f32, %o: f16):\n%r = arith.truncf %v : f32 to f16\nlinalg.yield %r : f16", f"{full}f16>")
+    return one(f"%x: {full}f16>", f"{full}f16>", text, "%y"), [x], [want.astype(np.float16)]
+
+
+def log_softmax_of_halves(columns=2000):
+    """One that is certain, some that are hidden, equal ones, wide and narrow ones: exponentials need not be f32's here."""
+    n = 6
+    x = normal(n, columns, dtype=np.float16)
+    x[0], x[0, 7] = -60_000, 60_000
+    x[1, 5], x[2], x[3] = 9, 1.5, x[3] * np.float16(8)
+    x[4, ::3], x[5] = -np.inf, x[5] * np.float16(2**-9)
+    return halves(n, columns, log_softmax(n, columns, "f16"), "%lp", reference(x), x)
+
+
+def log_softmax_of_windows():
+    return log_softmax_of_halves(40_009)
+
+
+def log_of_small_sums():
+    """Without a maximum: all exponentials are below the least normal number, and so is their sum."""
+    n, columns = 4, 300
+    x = (normal(n, columns) - np.float32([20, 90, 96, 8])[:, None]).astype(np.float16)
+    full, row = f"tensor<{n}x{columns}x", f"tensor<{n}xf32>"
+    text = filled("zero", 0.0, row) + f"%le = tensor.empty() : {full}f32>\n%sm = "
+    text += generic(["(i, j) -> (i, j)", "(i, j) -> (i)"], "pr", f"%x : {full}f16>", f"%zero : {row}", "^bb0(%v: f16, %o: f32):\n%w = arith.extf %v : f16 to f32\n%p = math.exp %w : f32\n%r = arith.addf %p, %o : f32\nlinalg.yield %r : f32", row)
+    text += "\n%lp = " + generic(["(i, j) -> (i, j)", "(i, j) -> (i)", "(i, j) -> (i, j)"], "pp", f"%x, %sm : {full}f16>, {row}", f"%le : {full}f32>", "^bb0(%v: f16, %s: f32, %o: f32):\n%w = arith.extf %v : f16 to f32\n%l = math.log %s : f32\n%r = arith.subf %w, %l : f32\nlinalg.yield %r : f32", f"{full}f32>") + "\n"
+    return halves(n, columns, text, "%lp", reference(x), x)
+
+
 def loss_or_nan():
     """JAX's `take_along_axis`: negative indices count from the end, and what is out of range is NaN."""
     n, columns = 6, 500
@@ -261,7 +303,8 @@ def variance_in_shared_memory():
 
 
 loops.CASES = [
-    loss, loss_mean, loss_in_shared_memory, loss_of_a_cluster, loss_or_nan, gradient, masked_softmax,
+    loss, loss_mean, loss_in_shared_memory, loss_of_a_cluster, loss_in_a_window, loss_in_windows_of_a_cluster, loss_or_nan,
+    log_softmax_of_halves, log_softmax_of_windows, log_of_small_sums, gradient, masked_softmax,
     most_of_halves, most_in_shared_memory, least_of_integers, last_of_equals, most_with_numbers,
     variance_in_registers, variance_in_shared_memory,
 ]

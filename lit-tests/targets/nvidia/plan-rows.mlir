@@ -100,21 +100,25 @@ func.func @statistics(%x: tensor<16384x512xf16>) -> tensor<512xf16> {
 // CHECK-LABEL: axe.kernel @long_0_rows
 // CHECK-SAME: threads(512) cluster(8, 1, 1)
 // CHECK: axe.copy async %{{.*}} to %{{.*}} : memref<1x16384xf32, {{.*}}> to memref<1x16384xf32, {{.*}}, #axe.space<shared>>
+// CHECK: axe.barrier cluster
 // CHECK: axe.wait
 // CHECK: scf.for
 // CHECK: axe.slice {{.*}} to memref<1x4096xf32, {{.*}}, #axe.space<shared>>
+// CHECK-NOT: axe.mask
+// CHECK: scf.for
 // CHECK: axe.mask
 // CHECK: scf.yield
 // CHECK: %[[SUM:.*]] = axe.reduce <add>
-// CHECK: axe.copy %[[SUM]] to %{{.*}} : {{.*}} to memref<1xf32, {{.*}}, #axe.space<shared>>
+// CHECK-COUNT-8: axe.copy %[[SUM]] to %{{.*}} : {{.*}} to memref<1xf32, {{.*}}, #axe.space<cluster_shared>>
 // CHECK: axe.barrier cluster
-// CHECK-COUNT-8: axe.peer
+// CHECK-NOT: axe.peer
 // CHECK: scf.if
 // CHECK: axe.copy %{{.*}} to %{{.*}} : tensor<1xf32
 // CHECK: scf.for
 // CHECK-NOT: axe.reduce
 // CHECK: axe.copy %{{.*}} to
-// CHECK: axe.barrier cluster
+// CHECK-NOT: axe.barrier
+// CHECK: axe.return
 
 // CHECK-LABEL: axe.kernel @columns_0_reduce
 // CHECK: scf.for

@@ -64,6 +64,8 @@ pub struct Evaluator<'a, 'c> {
     pub origin: Origin<'c>,
     /// The CTA's part of the columns, where several share rows.
     pub part: Option<&'a dyn RowPart<'c>>,
+    /// Whether the tile's columns are known to be the space's.
+    pub inside: bool,
     /// What is formed already.
     pub known: HashMap<(usize, Kind), Val<'c>>,
 }
@@ -375,7 +377,7 @@ impl<'c> Evaluator<'_, 'c> {
     /// A value whose columns beyond the space's change no reduction.
     fn masked(&mut self, from: Val<'c>, fold: Fold) -> PassResult<'c, Val<'c>> {
         let value = self.value(from, Kind::Full)?;
-        if self.columns % self.registers.shape[1] == 0 {
+        if self.inside || self.columns % self.registers.shape[1] == 0 {
             return Ok(value);
         }
         let builder = self.code.builder;
@@ -395,13 +397,31 @@ impl<'c> Evaluator<'_, 'c> {
         let neutral = self.code.scalar(self.element(from)?, fold.neutral())?;
         let start = self.code.fill(neutral, r#type)?;
         let element = self.element(from)?;
-        let results = self.for_columns(&[start], |inner, carried| {
+        let merge = |inner: &mut Self, carried: &[Val<'c>]| {
             let tile = inner.masked(from, fold)?;
             let Some(&sum) = carried.first() else {
                 return Err(inner.lost(from));
             };
             Ok(vec![fold.merge(inner.code, element, sum, tile)?])
+        };
+        if self.columns % self.registers.shape[1] == 0 {
+            return self
+                .for_columns(&[start], merge)?
+                .first()
+                .copied()
+                .ok_or_else(|| self.lost(from));
+        }
+        let [first, end, step] = self.range()?;
+        let code = self.code;
+        // The last tile of the row alone is masked. A CTA may have no columns: its first is then behind the end.
+        let edge = code.index(self.columns - self.columns % self.registers.shape[1])?;
+        let whole = [first, code.min(end, edge)?, step];
+        let results = self.for_columns_of(whole, &[start], |inner, carried| {
+            inner.inside = true;
+            merge(inner, carried)
         })?;
+        let rest = code.choose(code.at_most(first, edge)?, [edge, first])?;
+        let results = self.for_columns_of([rest, end, step], &results, merge)?;
         results.first().copied().ok_or_else(|| self.lost(from))
     }
 
@@ -414,13 +434,26 @@ impl<'c> Evaluator<'_, 'c> {
         starts: &[Val<'c>],
         body: impl FnOnce(&mut Self, &[Val<'c>]) -> PassResult<'c, Vec<Val<'c>>>,
     ) -> PassResult<'c, Vec<Val<'c>>> {
-        let code = self.code;
-        let step = code.index(self.registers.shape[1])?;
+        self.for_columns_of(self.range()?, starts, body)
+    }
+
+    /// The CTA's columns: the first, the one behind the last, and those of a tile.
+    fn range(&self) -> PassResult<'c, [Val<'c>; 3]> {
+        let step = self.code.index(self.registers.shape[1])?;
         let [first, end] = match self.part {
             Some(part) => part.columns(),
-            None => [code.index(0)?, self.origin.limit[1]],
+            None => [self.code.index(0)?, self.origin.limit[1]],
         };
-        code.for_range([first, end, step], starts, |code, column, carried| {
+        Ok([first, end, step])
+    }
+
+    fn for_columns_of(
+        &self,
+        range: [Val<'c>; 3],
+        starts: &[Val<'c>],
+        body: impl FnOnce(&mut Self, &[Val<'c>]) -> PassResult<'c, Vec<Val<'c>>>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        self.code.for_range(range, starts, |code, column, carried| {
             body(&mut self.at_column(code, column), carried)
         })
     }
@@ -441,6 +474,7 @@ impl<'c> Evaluator<'_, 'c> {
             arguments: self.arguments,
             scalars: self.scalars,
             part: self.part,
+            inside: false,
             origin: Origin {
                 column,
                 ..self.origin.clone()

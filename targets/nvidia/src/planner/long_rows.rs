@@ -4,6 +4,7 @@
 
 use super::problem::count;
 use super::row_tile::{RowTile, row_tile};
+use super::row_window::{Tail, Window};
 use crate::facts::chip::{ACCESS_BYTES, Chip, MOST_CLUSTER};
 use axe_layout::Layout;
 use axe_passes::PassResult;
@@ -11,6 +12,7 @@ use axe_passes::build::{Code, layout_error};
 use axe_passes::fuse::arguments::Argument;
 use axe_passes::fuse::evaluate::RowPart;
 use axe_passes::fuse::fold::Fold;
+use axe_passes::fuse::reshape::element_bytes;
 use axe_passes::ir::Val;
 use melior::ir::{Type, ValueLike};
 use std::fmt;
@@ -18,7 +20,7 @@ use std::fmt;
 /// CTAs of a multiprocessor that have parts of rows: one's loads overlap with another's reductions and stores.
 const RESIDENT: i64 = 3;
 /// Threads of a CTA that has a part of a row.
-const THREADS: i64 = 512;
+pub(super) const THREADS: i64 = 512;
 /// Elements of a tensor that a thread has in registers at a time, in vectors.
 const VECTORS: i64 = 2;
 /// Shared memory that reductions take beside parts of rows, in bytes.
@@ -36,6 +38,8 @@ pub(super) struct Row {
     pub read: i64,
     /// How often a kernel goes through rows that it does not hold.
     pub passes: usize,
+    /// Whether the number of rows is known at run time only.
+    pub dynamic: bool,
 }
 
 /// A tile of rows in registers, and where the rest of the rows is.
@@ -71,26 +75,31 @@ impl RowWork {
 
     fn staged(row: Row, chip: &Chip) -> Option<Self> {
         let vector = ACCESS_BYTES / row.bytes;
-        // cp.async moves whole vectors.
-        if row.passes < 2 || row.read == 0 || row.columns % vector != 0 {
+        let aligned = row.columns % vector == 0;
+        if row.passes < 2 || row.read == 0 || row.dynamic && !aligned {
             return None;
         }
         let tile = RowTile {
             rows: 1,
             columns: THREADS * vector * VECTORS,
             along: THREADS,
-            vector,
+            vector: if aligned { vector } else { 1 },
             across: 1,
         };
         let most = if chip.clustered > 0 { MOST_CLUSTER } else { 1 };
         let part =
             |ctas: i64| count(count(row.columns, ctas), tile.columns).saturating_mul(tile.columns);
-        let fits = |resident: i64| {
+        let fits = |resident: i64, most: i64| {
             let bytes = chip.shared_bytes / resident - STATES_BYTES;
             let mut sizes = [1, 2, 4, 8].into_iter().filter(|ctas| *ctas <= most);
             sizes.find(|ctas| part(*ctas).saturating_mul(row.read) <= bytes)
         };
-        let ctas = fits(RESIDENT).or_else(|| fits(1))?;
+        // Two CTAs that are apart wait less than three that are parts of clusters.
+        let alone = || fits(RESIDENT - 1, 1);
+        let ctas = fits(RESIDENT, 1)
+            .or_else(alone)
+            .or_else(|| fits(RESIDENT, most))
+            .or_else(|| fits(1, most))?;
         let staged = Some(part(ctas));
         Some(Self { tile, ctas, staged })
     }
@@ -114,6 +123,8 @@ impl fmt::Display for RowWork {
 pub(super) struct Staged<'c> {
     ctas: i64,
     columns: i64,
+    /// Columns of the row.
+    whole: i64,
     first: Val<'c>,
     end: Val<'c>,
 }
@@ -141,6 +152,7 @@ impl<'c> Staged<'c> {
         Ok(Self {
             ctas,
             columns: staged,
+            whole: columns,
             first,
             end,
         })
@@ -151,6 +163,29 @@ impl<'c> Staged<'c> {
     /// # Errors
     /// When an operation cannot be built.
     pub(super) fn fetch(
+        &self,
+        code: Code<'c>,
+        argument: &Argument<'c>,
+        row: Val<'c>,
+    ) -> PassResult<'c, (Argument<'c>, Option<Tail<'c>>)> {
+        let element = axe_dialect::element_type(argument.memref.r#type());
+        let window = Window::of(self.whole, element_bytes(element));
+        match window {
+            None => Ok((self.fetch_aligned(code, argument, row)?, None)),
+            Some(window) => {
+                let first = code.add(code.times(row, self.whole)?, self.first)?;
+                let (memref, tail) = window.fetch(code, argument, (first, self.columns))?;
+                let argument = Argument {
+                    memref,
+                    extents: vec![1, self.columns],
+                    staged_at: Some([row, self.first]),
+                };
+                Ok((argument, tail))
+            }
+        }
+    }
+
+    fn fetch_aligned(
         &self,
         code: Code<'c>,
         argument: &Argument<'c>,
@@ -171,11 +206,11 @@ impl<'c> Staged<'c> {
         })
     }
 
-    /// Waits until no other CTA of the cluster reads this one's states.
+    /// Waits until all CTAs of the cluster run, so that they can be written to; meanwhile the row is on its way.
     ///
     /// # Errors
     /// When an operation cannot be built.
-    pub(super) fn finish(&self, code: Code<'c>) -> PassResult<'c> {
+    pub(super) fn begin(&self, code: Code<'c>) -> PassResult<'c> {
         match self.ctas {
             1 => Ok(()),
             _ => code.cluster_barrier(),
@@ -188,8 +223,8 @@ impl<'c> RowPart<'c> for Staged<'c> {
         [self.first, self.end]
     }
 
-    /// Each CTA leaves its states in memory of its own, and reads all of them once they are there. The order is that of the
-    /// ranks, so that all have the same result. Nothing takes the place of the states: there is no barrier behind the loads.
+    /// Each CTA writes its state to all of the cluster, and adds up what it has been given. The order is that of the ranks, so
+    /// that all have the same result. Nothing takes the place of the states, and a CTA reads no other's: each ends when it is done.
     fn combine(
         &self,
         code: Code<'c>,
@@ -200,17 +235,22 @@ impl<'c> RowPart<'c> for Staged<'c> {
         if self.ctas == 1 {
             return Ok(state);
         }
-        let shape = code.builder.tensor_of(state)?.shape;
-        let layout = Layout::strided(&shape, &[1])
-            .map_err(|error| layout_error(code.builder.location, error))?;
-        let own = code.alloc(&shape, element, &layout)?;
-        let there = code.memref(&shape, element, &layout, Some("cluster_shared"))?;
-        code.store(state, own)?;
+        let failed = |error| layout_error(code.builder.location, error);
+        let layout = |extent| Layout::strided(&[extent], &[1]).map_err(failed);
+        let (all, one) = (layout(self.ctas)?, layout(1)?);
+        let given = code.alloc(&[self.ctas], element, &all)?;
+        let there = code.memref(&[self.ctas], element, &all, Some("cluster_shared"))?;
+        let place = code.memref(&[1], element, &one, Some("cluster_shared"))?;
+        let rank = code.rank_in_cluster()?;
+        for peer in 0..self.ctas {
+            let peer = code.peer(given, code.index(peer)?, there)?;
+            code.store(state, code.slice(peer, &[rank], place)?)?;
+        }
         code.cluster_barrier()?;
         let mut all = None;
         for rank in 0..self.ctas {
-            let peer = code.peer(own, code.index(rank)?, there)?;
-            let part = code.load(peer, state.r#type())?;
+            let part = code.shared_box(given, &[self.ctas], &[code.index(rank)?], &[1])?;
+            let part = code.load(part, state.r#type())?;
             all = Some(match all {
                 None => part,
                 Some(before) => fold.merge(code, element, before, part)?,
@@ -232,6 +272,7 @@ mod tests {
             words: 1,
             read: bytes,
             passes: 2,
+            dynamic: false,
         };
         RowWork::of_rows(row, chip(name).unwrap())
     }
@@ -241,7 +282,9 @@ mod tests {
         for (columns, ctas, staged) in [
             (16_384, 1, None),
             (32_768, 1, Some(32_768)),
-            (40_008, 2, Some(24_576)),
+            (40_008, 1, Some(40_960)),
+            (40_001, 1, Some(40_960)),
+            (60_008, 2, Some(32_768)),
             (131_072, 4, Some(32_768)),
             (262_144, 8, Some(32_768)),
             (524_288, 8, Some(65_536)),
@@ -259,7 +302,6 @@ mod tests {
         for work in [
             work(1 << 20, 2, "sm_90a"),
             work(131_072, 2, "sm_80"),
-            work(40_001, 2, "sm_90a"),
             work(i64::MAX / 8 * 8, 2, "sm_90a"),
         ] {
             assert_eq!((work.ctas, work.staged), (1, None));
@@ -271,7 +313,15 @@ mod tests {
             words: 1,
             read: 2,
             passes: 1,
+            dynamic: false,
         };
         assert_eq!(RowWork::of_rows(once, chip("sm_90a").unwrap()).staged, None);
+        let odd = Row {
+            columns: 40_001,
+            passes: 2,
+            dynamic: true,
+            ..once
+        };
+        assert_eq!(RowWork::of_rows(odd, chip("sm_90a").unwrap()).staged, None);
     }
 }

@@ -29,6 +29,7 @@ mod mainloop;
 mod model;
 pub mod problem;
 pub mod row_tile;
+mod row_window;
 mod rows;
 mod scheduler;
 mod single;

@@ -162,6 +162,7 @@ impl Problem {
             words: self.words,
             read: self.read,
             passes: self.passes,
+            dynamic: self.total.dynamic,
         }
     }
 
@@ -279,13 +280,10 @@ impl<'c> RowKernel<'_, 'c> {
             scalars: &arguments.scalars,
             origin,
             part: part.as_ref().map(|part| part as &dyn RowPart<'c>),
+            inside: false,
             known: HashMap::new(),
         };
-        self.store(&mut evaluator, &arguments.outputs)?;
-        match part {
-            Some(part) => part.finish(code),
-            None => Ok(()),
-        }
+        self.store(&mut evaluator, &arguments.outputs)
     }
 
     /// Copies the CTA's part of its row to shared memory, where it has one, and waits for it.
@@ -299,14 +297,24 @@ impl<'c> RowKernel<'_, 'c> {
             return Ok(None);
         };
         let part = Staged::new(code, self.work.ctas, staged, self.columns)?;
+        let mut tails = Vec::new();
         for (value, kind) in &self.fusion.inputs {
             let key = (identity(*value), *kind);
             if let (Kind::Full, Some(argument)) = (kind, arguments.inputs.get_mut(&key)) {
-                *argument = part.fetch(code, argument, row)?;
+                let (fetched, tail) = part.fetch(code, argument, row)?;
+                *argument = fetched;
+                tails.extend(tail);
             }
         }
         code.commit()?;
+        part.begin(code)?;
         code.wait(0)?;
+        for tail in &tails {
+            tail.copy(code)?;
+        }
+        if !tails.is_empty() {
+            code.barrier()?;
+        }
         Ok(Some(part))
     }
 

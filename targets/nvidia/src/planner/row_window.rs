@@ -1,0 +1,142 @@
+//! Rows whose length is no multiple of what `cp.async` moves at once: copied to shared memory from the last boundary of 16 bytes
+//! in front of them. Threads then read them element by element, which shared memory serves at a word a bank.
+
+use super::layouts::layout;
+use super::long_rows::THREADS;
+use crate::facts::chip::ACCESS_BYTES;
+use crate::vocabulary::WARP;
+use axe_layout::Layout;
+use axe_passes::PassResult;
+use axe_passes::build::{Code, layout_error};
+use axe_passes::fuse::arguments::Argument;
+use axe_passes::ir::{Int, Val};
+use melior::ir::ValueLike;
+
+/// How many elements are copied at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Window {
+    vector: i64,
+}
+
+/// The last elements of a tensor, where they make up no vector: they are copied one by one, once the vectors are there.
+pub(super) struct Tail<'c> {
+    from: Val<'c>,
+    extents: [i64; 2],
+    first: i64,
+    to: Val<'c>,
+    /// Elements in vectors there.
+    elements: i64,
+    start: Val<'c>,
+    vector: i64,
+}
+
+impl Window {
+    /// For rows of so many columns, of elements of so many bytes; none where each begins at a boundary.
+    pub(super) const fn of(columns: i64, bytes: i64) -> Option<Self> {
+        let vector = ACCESS_BYTES / bytes;
+        match columns % vector {
+            0 => None,
+            _ => Some(Self { vector }),
+        }
+    }
+
+    /// Begins to copy so many elements of an argument from `first` on, in row-major order: where they are to be read, and what
+    /// is left to copy.
+    ///
+    /// # Errors
+    /// When an operation cannot be built.
+    pub(super) fn fetch<'c>(
+        self,
+        code: Code<'c>,
+        argument: &Argument<'c>,
+        (first, elements): (Val<'c>, i64),
+    ) -> PassResult<'c, (Val<'c>, Option<Tail<'c>>)> {
+        let failed = |error| layout_error(code.builder.location, error);
+        let Self { vector } = self;
+        let total: i64 = argument.extents.iter().product();
+        let flat = |extent: i64| {
+            let sizes = [Int::Known(1), Int::Known(extent)];
+            let strides = [Int::Known(total), Int::Known(1)];
+            code.reinterpret(argument.memref, &sizes, &strides, &[1, 1])
+        };
+        let start = code.times(code.div(first, code.index(vector)?)?, vector)?;
+        let length = elements + vector;
+        let own = Layout::strided(&[1, length], &[length, 1]).map_err(failed)?;
+        let element = axe_dialect::element_type(argument.memref.r#type());
+        let memref = code.alloc(&[1, length], element, &own)?;
+        let zero = code.index(0)?;
+        let part = |at: i64, extent: i64| {
+            code.shared_box(memref, &[1, length], &[zero, code.index(at)?], &[1, extent])
+        };
+        let whole = [1, total - total % vector];
+        let vectors = code.global_box(flat(whole[1])?, &whole, &[zero, start], &[1, elements])?;
+        code.copy_async(vectors, part(0, elements)?)?;
+        // What a first element that is not at a boundary leaves to copy: no vector a thread.
+        let at = [zero, code.add(start, code.index(elements)?)?];
+        let rest = code.global_box(flat(total)?, &[1, total], &at, &[1, vector])?;
+        code.copy_async(rest, part(elements, vector)?)?;
+        let tail = match total % vector {
+            0 => None,
+            _ => Some(Tail {
+                from: flat(total)?,
+                extents: [1, total],
+                first: whole[1],
+                to: memref,
+                elements,
+                start,
+                vector,
+            }),
+        };
+        let skipped = [zero, code.rem(first, code.index(vector)?)?];
+        let wanted = code.shared_box(memref, &[1, length], &skipped, &[1, elements])?;
+        Ok((wanted, tail))
+    }
+}
+
+impl<'c> Tail<'c> {
+    /// Copies the elements, where this CTA has them. The copies of vectors have to be complete: they write zeros there.
+    ///
+    /// # Errors
+    /// When an operation cannot be built.
+    pub(super) fn copy(&self, code: Code<'c>) -> PassResult<'c> {
+        let failed = |error| layout_error(code.builder.location, error);
+        let last = code.add(self.start, code.index(self.elements - self.vector)?)?;
+        let lanes = layout(
+            &[(self.vector, 1, "lane")],
+            &[
+                (WARP / self.vector, self.vector, "lane"),
+                (THREADS / WARP, 1, "warp"),
+            ],
+        )
+        .map_err(failed)?;
+        let shape = [1, self.vector];
+        let has = code.at_most(code.index(self.first)?, last)?;
+        let copied = |code: Code<'c>| {
+            let (zero, first) = (code.index(0)?, code.index(self.first)?);
+            let element = axe_dialect::element_type(self.to.r#type());
+            let from = code.global_box(self.from, &self.extents, &[zero, first], &shape)?;
+            let value = code.load(from, code.fragment(&shape, element, &lanes)?)?;
+            let at = [zero, code.sub(first, self.start)?];
+            let to = code.shared_box(self.to, &[1, self.elements + self.vector], &at, &shape)?;
+            code.store(value, to)
+        };
+        // A CTA without columns begins behind the tensor's end.
+        let is_before = code.at_most(self.start, code.index(self.first)?)?;
+        let own = |code: Code<'c>| code.branch(has, copied, |_| Ok(()));
+        code.branch(is_before, own, |_| Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_are_of_rows_that_begin_anywhere() {
+        assert_eq!(Window::of(50_257, 2), Some(Window { vector: 8 }));
+        assert_eq!(Window::of(50_260, 4), None);
+        assert_eq!(Window::of(50_260, 2), Some(Window { vector: 8 }));
+        assert_eq!(Window::of(50_257, 8), Some(Window { vector: 2 }));
+        assert_eq!(Window::of(50_264, 2), None);
+    }
+}
