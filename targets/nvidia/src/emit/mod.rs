@@ -9,6 +9,7 @@ mod access;
 mod approximate;
 mod assembly;
 mod by_need;
+mod cluster_end;
 mod control;
 mod decide;
 mod emitter;

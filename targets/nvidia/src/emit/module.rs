@@ -1,5 +1,6 @@
 //! Modules: kernels out of `axe.kernel`s, and launches that name them.
 
+use super::cluster_end::reaches_others;
 use super::decide;
 use super::emitter::{Decided, Emitter};
 use super::schedules::top_k;
@@ -194,7 +195,7 @@ fn emit<'c>(kernel: Op<'c>, target: Op<'c>, decided: Decided<'c>) -> PassResult<
     emitter.kernel_body(body)?;
     emitter.builder.location = location;
     emitter.drain()?;
-    if emitter.cluster > 1 {
+    if emitter.cluster > 1 && reaches_others(kernel) {
         // A CTA's memory and barriers are there until no other of the cluster writes to them.
         emitter.cluster_barrier()?;
     }
