@@ -1,6 +1,6 @@
 //! Reductions to fewer results than the chip has work for, in parts: each part is reduced by itself, and then the parts.
 
-use super::reduce::column_tile;
+use super::reduce::{column_tile, narrow_tile};
 use super::runs;
 use crate::facts::chip::Chip;
 use crate::planner::problem::count;
@@ -16,8 +16,12 @@ use melior::ir::operation::OperationLike;
 
 /// CTAs of a multiprocessor whose loads hide the memory's latency together: of 128 threads, what one of 2048 holds.
 const RESIDENT: i64 = 16;
+/// The same of elements below 32 bits, whose threads have more states: 64 registers.
+const RESIDENT_NARROW: i64 = 8;
 /// Tiles of rows that a CTA combines at least.
 const LEAST_TILES: i64 = 8;
+/// Steps of a CTA that take less time than another kernel.
+const FEW_STEPS: i64 = 4;
 /// Elements below which a row is one CTA's.
 const SHORT: i64 = 32 * 1024;
 /// Operations that are followed from a reduction to a broadcast of its result.
@@ -57,8 +61,13 @@ impl Shape {
         match self.columns {
             1 => self.parts_of_rows(bytes, chip),
             columns => {
+                let narrow = narrow_tile(columns, bytes);
+                if self.reduced <= FEW_STEPS * narrow.rows {
+                    return None;
+                }
                 let tile = column_tile(columns, bytes);
-                self.parts_of_columns([tile.rows, tile.columns], chip)
+                let resident = if bytes < 4 { RESIDENT_NARROW } else { RESIDENT };
+                self.parts_of_columns([tile.rows, tile.columns], resident * chip.multiprocessors)
             }
         }
     }
@@ -73,11 +82,10 @@ impl Shape {
         (least..least.saturating_mul(4)).find(|parts| self.reduced % parts == 0)
     }
 
-    /// CTAs have a tile's columns each, and go through the rows of a part.
-    fn parts_of_columns(self, [rows, columns]: [i64; 2], chip: &Chip) -> Option<i64> {
+    /// CTAs have a tile's columns each, and go through the rows of a part; the chip holds so many of them.
+    fn parts_of_columns(self, [rows, columns]: [i64; 2], held: i64) -> Option<i64> {
         let ctas = self.outer.saturating_mul(count(self.columns, columns));
-        let most =
-            (RESIDENT * chip.multiprocessors / ctas).min(self.reduced / (LEAST_TILES * rows));
+        let most = (held / ctas).min(self.reduced / (LEAST_TILES * rows));
         (2..=most).rev().find(|parts| self.reduced % parts == 0)
     }
 }
@@ -174,8 +182,9 @@ mod tests {
             (&[8, 100_000], &[1], Some(80)),
             (&[4096, 100_000], &[1], None),
             (&[16384, 512], &[1], None),
-            (&[131_072, 512], &[0], Some(1024)),
-            (&[1024, 512], &[0], Some(8)),
+            (&[131_072, 512], &[0], Some(512)),
+            (&[1024, 512], &[0], None),
+            (&[4096, 512], &[0], Some(32)),
             (&[128, 512], &[0], None),
             (&[4, 65_536, 1, 64], &[1], Some(128)),
             (&[DYNAMIC, 512], &[0], None),

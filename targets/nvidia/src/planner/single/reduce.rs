@@ -51,7 +51,7 @@ impl Reduction {
 
     /// The tile of elements of so many bytes.
     pub(super) fn tile(self, bytes: i64) -> RowTile {
-        column_tile(self.columns, bytes)
+        reduced_tile(self.outer.unwrap_or(1), [self.rows, self.columns], bytes)
     }
 }
 
@@ -147,6 +147,37 @@ impl<'c> Single<'c> {
 
 /// Rows that a thread reads before it combines them: loads that are under way together.
 const AT_ONCE: i64 = 4;
+
+/// Threads of a CTA where there are few of them.
+const MANY_THREADS: i64 = 512;
+/// CTAs that are few: they leave multiprocessors without work.
+const FEW_CTAS: i64 = 64;
+
+/// The tile of a reduction of `[outer, rows, columns]`, of elements of so many bytes: of few results, fewer columns and more rows
+/// at once.
+pub(super) fn reduced_tile(outer: i64, [rows, columns]: [i64; 2], bytes: i64) -> RowTile {
+    let tile = column_tile(columns, bytes);
+    let narrow = narrow_tile(columns, bytes);
+    let ctas = count(columns, tile.columns).saturating_mul(outer.max(1));
+    match outer != DYNAMIC && ctas < FEW_CTAS && (narrow.rows..i64::MAX).contains(&rows) {
+        true => narrow,
+        false => tile,
+    }
+}
+
+/// Columns of a line of 128 bytes, and as many rows as there are threads for.
+pub(super) fn narrow_tile(columns: i64, bytes: i64) -> RowTile {
+    let tile = column_tile(columns, bytes);
+    let along = tile.along.min(8);
+    let across = MANY_THREADS / along;
+    RowTile {
+        rows: across * AT_ONCE,
+        columns: along * tile.vector,
+        along,
+        vector: tile.vector,
+        across,
+    }
+}
 
 /// The tile of a reduction of rows' columns: neighbouring threads read neighbouring columns.
 pub(super) fn column_tile(columns: i64, bytes: i64) -> RowTile {
