@@ -110,7 +110,7 @@ impl Host {
             kernel: name,
             args: call.args,
             grid,
-            overlaps_previous: false,
+            overlaps_previous: op.has_attribute("overlaps_previous"),
         }));
         Ok(())
     }

@@ -83,6 +83,10 @@ pub(crate) struct Emitter<'c> {
     pub nest: Option<Vec<Val<'c>>>,
     /// The kernel's tensor maps.
     pub tensor_maps: Vec<TensorMapParameter<'c>>,
+    /// Whether the kernel waits for those before it itself.
+    pub waits: bool,
+    /// Whether it then lets the next one start.
+    pub lets_next_start: bool,
     /// The first block of the function, whose arguments are its parameters.
     pub entry: Option<BlockRef<'c, 'c>>,
     /// The start of the CTA's shared memory.
@@ -122,6 +126,8 @@ impl<'c> Emitter<'c> {
             shared_arguments: HashSet::new(),
             nest: None,
             tensor_maps: Vec::new(),
+            waits: false,
+            lets_next_start: false,
             entry: None,
             shared,
             values: HashMap::new(),

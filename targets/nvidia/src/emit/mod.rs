@@ -19,6 +19,7 @@ mod math;
 mod memory;
 mod module;
 mod order;
+mod overlap;
 mod pingpong;
 mod pipeline;
 mod progress;

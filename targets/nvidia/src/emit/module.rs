@@ -3,6 +3,7 @@
 use super::cluster_end::reaches_others;
 use super::decide;
 use super::emitter::{Decided, Emitter};
+use super::overlap;
 use super::schedules::top_k;
 use super::value::{Bound, TensorMapParameter};
 use crate::facts::chip::Chip;
@@ -31,6 +32,8 @@ struct Emitted<'c> {
     shared_bytes: i64,
     cluster: Vec<i64>,
     tensor_maps: Vec<TensorMapParameter<'c>>,
+    /// Whether it waits for the kernels before it itself.
+    waits: bool,
 }
 
 /// Lowers the kernels of a module as their plans say.
@@ -52,11 +55,15 @@ pub(crate) fn lower<'c>(
     own_lines(module);
     let target = gpu_module(module)?;
     let (mut emitted, mut failures) = (HashMap::new(), Vec::new());
+    let launches = launches(module);
     for &kernel in &kernels {
         let decided = decide::read(kernel, chip, pass.flag("check"))?;
         pass.count("num-lowered", decided.plans.len());
         let name = record::symbol(kernel).unwrap_or_default();
-        match emit(kernel, target, decided) {
+        let cluster = decided.kernel.cluster_size();
+        let mut own = launches.iter().filter(|(kernel, _)| *kernel == name);
+        let next = own.all(|(_, launch)| overlap::lets_next_start(*launch, cluster, chip));
+        match emit(kernel, target, decided, next) {
             Ok(made) => {
                 emitted.insert(name, made);
             }
@@ -168,7 +175,12 @@ fn parameters<'c>(builder: Builder<'c>, arguments: &[Val<'c>]) -> Vec<Parameter<
 }
 
 /// Emits one kernel into the module.
-fn emit<'c>(kernel: Op<'c>, target: Op<'c>, decided: Decided<'c>) -> PassResult<'c, Emitted<'c>> {
+fn emit<'c>(
+    kernel: Op<'c>,
+    target: Op<'c>,
+    decided: Decided<'c>,
+    lets_next_start: bool,
+) -> PassResult<'c, Emitted<'c>> {
     let location = kernel.location();
     let missing = || PassError::new(location, "expected a kernel with a body");
     let body = blocks(kernel).first().copied().ok_or_else(missing)?;
@@ -188,6 +200,7 @@ fn emit<'c>(kernel: Op<'c>, target: Op<'c>, decided: Decided<'c>) -> PassResult<
     let shared = shared_base(builder)?;
     let mut emitter = Emitter::new(builder, decided, thread, shared);
     emitter.entry = region.first_block();
+    emitter.lets_next_start = lets_next_start;
     bind_arguments(&mut emitter, &arguments, &values)?;
     if is_warp_specialized {
         emitter.find_warp()?;
@@ -214,6 +227,7 @@ fn emit<'c>(kernel: Op<'c>, target: Op<'c>, decided: Decided<'c>) -> PassResult<
         threads,
         shared_bytes,
         cluster,
+        waits: emitter.waits,
         tensor_maps: emitter.tensor_maps,
     })
 }
@@ -404,33 +418,34 @@ fn bind_arguments<'c>(
     Ok(())
 }
 
+/// The launches of a module, with the names of their kernels.
+fn launches<'c>(module: OperationRef<'c, 'c>) -> Vec<(String, Op<'c>)> {
+    let all = nested(module, &|_| true).into_iter();
+    all.filter(|op| name(*op) == ops::LAUNCH)
+        .filter_map(|launch| {
+            let kernel = launch.attribute("kernel").ok()?.to_string();
+            let kernel = kernel.strip_prefix('@')?.trim_matches('"').to_owned();
+            Some((kernel, launch))
+        })
+        .collect()
+}
+
 /// Makes launches name the emitted kernels, with what the launch needs to know of them.
 fn rename_launches<'c>(
     module: OperationRef<'c, 'c>,
     emitted: &HashMap<String, Emitted>,
 ) -> PassResult<'c> {
-    for launch in nested(module, &|_| true)
-        .into_iter()
-        .filter(|op| name(*op) == ops::LAUNCH)
-    {
+    for (kernel, launch) in launches(module) {
         let builder = Builder::before(launch);
-        let kernel = launch
-            .attribute("kernel")
-            .ok()
-            .map(|kernel| kernel.to_string());
-        let Some(kernel) = kernel.and_then(|kernel| {
-            kernel
-                .strip_prefix('@')
-                .map(|name| name.trim_matches('"').to_owned())
-        }) else {
-            continue;
-        };
         let Some(made) = emitted.get(&kernel) else {
             continue;
         };
         let i64 = types::integer(builder, 64);
         if made.cluster.iter().product::<i64>() > 1 {
             record::set(launch, "cluster", builder.i64s(&made.cluster));
+        }
+        if made.waits {
+            record::set(launch, "overlaps_previous", builder.unit());
         }
         if !made.tensor_maps.is_empty() {
             let maps: Vec<_> = made.tensor_maps.iter().map(|map| map.text()).collect();

@@ -1,6 +1,7 @@
 //! Walks a kernel and emits its operators: values, control flow, and what is no operator of axe.
 
 use super::emitter::Emitter;
+use super::overlap;
 use super::value::Bound;
 use crate::state::kernel::is_operator;
 use crate::state::rings::Side;
@@ -36,7 +37,13 @@ impl<'c> Emitter<'c> {
         let is_role = |op: &Op<'c>| name(*op) == ops::SCOPE && op.attribute("registers").is_ok();
         let others = operations.iter().rposition(|op| !is_role(op));
         let roles = operations.split_off(others.map_or(0, |last| last + 1));
+        let setup = operations.iter().take_while(|op| overlap::is_setup(**op));
+        let rest = operations.split_off(setup.count());
         for op in operations {
+            self.operation(op)?;
+        }
+        self.wait_for_previous()?;
+        for op in rest {
             self.operation(op)?;
         }
         self.roles(&roles)
