@@ -57,8 +57,12 @@ pub struct WgmmaRates {
     pub latency: f64,
     /// Bytes that the chip reads from memory in a clock.
     pub memory_bytes: f64,
-    /// Bytes of results that the chip writes to memory in a clock.
+    /// Bytes of results that the chip writes to memory in a clock, in whole sectors.
     pub written_bytes: f64,
+    /// How much longer results take to write whose rows begin inside a sector.
+    pub within_sectors: f64,
+    /// How much longer they take to write where a warpgroup has one slot of subtiles, and waits for each to be read.
+    pub one_slot: f64,
     /// Clocks of a tile beside its products, reads and rows of results.
     pub overhead: f64,
     /// Clocks in which a row of an epilogue subtile is formed and stored.
@@ -93,19 +97,21 @@ impl WgmmaRates {
         pingpong: 1.06,
         line: 1.81,
         pingpong_line: 1.74,
-        absent_line: 4.0,
+        absent_line: 5.6,
         latency: 2500.0,
         memory_bytes: 3400.0,
-        written_bytes: 4000.0,
+        written_bytes: 2400.0,
+        within_sectors: 1.5,
+        one_slot: 1.15,
         overhead: 850.0,
         subtile_row: 7.4,
-        uneven: 6000.0,
-        exchange: [3000.0, 10800.0, 12900.0],
-        exchange_start: 1750.0,
+        uneven: 400.0,
+        exchange: [3900.0, 6390.0, 7630.0],
+        exchange_start: 700.0,
         parts_start: 3030.0,
         sum_bytes: 1260.0,
         clustered: 1.12,
-        cluster_start: [2000.0, 2350.0],
+        cluster_start: [1000.0, 1300.0],
         block_products: 256.0,
         block_added: 130.0,
     };

@@ -8,10 +8,16 @@ use crate::planner::knobs::{Mainloop, Plan, Schedule, Sharing, Side, Value as _}
 use crate::planner::layouts::Grid;
 use crate::planner::mainloop::mma_scaled;
 use crate::planner::model;
-use crate::planner::problem::Unit;
+use crate::planner::problem::{Problem, Unit};
 use axe_dialect::{RasterOrder, ops};
 use axe_passes::fuse::reshape::element_bytes;
 use axe_passes::ir::DYNAMIC;
+
+/// Bytes of operands, and of results, from which on tiles are visited row by row: an H200's L2 cache has 60 MB. Its 7416 x 16264
+/// x 48 take 103 us for 115, 5912 x 5976 x 16 30 for 32.
+const READ_AT_MOST: i64 = 16 << 20;
+/// See [`READ_AT_MOST`].
+const WRITTEN_AT_LEAST: i64 = 48 << 20;
 
 /// The configuration of a plan, or why the product cannot have it.
 pub(in crate::planner) type Configured<T> = Result<T, String>;
@@ -98,6 +104,23 @@ impl Gemm<'_> {
                 "expected tile = [rows, columns, depth] in axe.plan for blocks with scales 64 rows for each consumer, columns that divide a block's, and its depth, not swapped or split, got {config}"
             )),
         }
+    }
+
+    /// Whether the result is more than the L2 cache holds and the operands are not: then rows of tiles, whose results follow each
+    /// other in memory, take less than groups of them, which share what they read.
+    fn is_mostly_written(&self) -> bool {
+        let Problem {
+            batch,
+            m,
+            n,
+            k,
+            element_bytes,
+            ..
+        } = self.problem();
+        let bytes = |elements: i64| batch.saturating_mul(elements).saturating_mul(element_bytes);
+        let read = bytes(m.saturating_add(n).saturating_mul(k));
+        let written = bytes(m.saturating_mul(n));
+        self.groups.is_none() && read <= READ_AT_MOST && written >= WRITTEN_AT_LEAST
     }
 
     /// The operand of which each element is read for one tile alone, where the other's are read for several: hints keep the
@@ -278,7 +301,10 @@ impl Gemm<'_> {
 
     fn with_raster(&self, plan: &Plan, config: Wgmma) -> Wgmma {
         let own = config.raster();
-        let order = plan.raster.unwrap_or(own.order);
+        let order = plan.raster.unwrap_or(match self.is_mostly_written() {
+            true => RasterOrder::Rows,
+            false => own.order,
+        });
         // Other orders have no groups.
         let swizzle = match order {
             RasterOrder::Groups | RasterOrder::Snake => plan.swizzle.unwrap_or(own.swizzle),

@@ -1,9 +1,9 @@
 //! The configurations of `wgmma` that the cost model chooses from, and its choice.
 
-use crate::facts::chip::Chip;
+use crate::facts::chip::{Chip, LINE_BYTES};
 use crate::planner::config::{Cluster, Config, SPLITS, Wgmma};
 use crate::planner::model;
-use crate::planner::problem::{Blocks, KFirst, Problem, Query, SCALE_BYTES, count};
+use crate::planner::problem::{Blocks, KFirst, Problem, Query, SCALE_BYTES, count, takes_rows};
 use crate::planner::scheduler::stream_k;
 use std::ops::RangeInclusive;
 
@@ -43,6 +43,16 @@ const FEW_ROWS: [i64; 17] = [
 ];
 /// `(columns, consumers)` of swapped tiles.
 const SWAPPED: [(i64, i64); 4] = [(64, 1), (128, 1), (128, 2), (192, 3)];
+/// Columns up to which tiles have as many as the result, in eights.
+const FEW_COLUMNS: i64 = 128;
+/// `(rows, consumers)` of those.
+const OF_FEW_COLUMNS: [(i64, i64); 2] = [(64, 1), (128, 2)];
+/// Rows of swapped tiles at the most where threads store rows that no tensor map takes.
+const SWAPPED_ROWS_BY_THREADS: i64 = 128;
+/// Bytes of an element of a result, as most have.
+const RESULT_BYTES: i64 = 2;
+/// Rows of swapped tiles of which a result has several: fewer are for products that take as long whatever the tile.
+const EVEN_ROWS: RangeInclusive<i64> = 24..=256;
 /// CTAs that may share a tile through memory.
 const MEMORY_SPLITS: [i64; 8] = [2, 3, 4, 6, 8, 12, 16, 24];
 
@@ -109,7 +119,8 @@ fn usual(problem: Problem, k_first: KFirst, chip: &Chip) -> Vec<Wgmma> {
     });
     let cooperative = SHAPES
         .iter()
-        .filter_map(|shape| Wgmma::new(*shape, bytes, chip));
+        .filter_map(|shape| Wgmma::new(*shape, bytes, chip))
+        .chain(shallow(problem, chip));
     let (columns, step) = OF_FEW_ROWS;
     let flat = columns
         .step_by(step)
@@ -125,10 +136,18 @@ fn usual(problem: Problem, k_first: KFirst, chip: &Chip) -> Vec<Wgmma> {
         .chain(pingpong.filter(|_| many))
         .chain(flat.filter(|_| !many))
         .chain(few)
+        .chain(even_rows(problem, chip))
         .flat_map(|config| std::iter::once(config).chain(clusters(config, problem, k_first)))
-        .filter(|config| config.reads(k_first, bytes))
+        .filter(|config| config.reads(k_first, bytes) && stores(*config, problem))
         .flat_map(|config| with_last_wave(config, problem, chip))
         .collect()
+}
+
+/// Whether a result's rows are stored without reading sums that are still formed: of those that no tensor map takes the
+/// threads' own code for swapped tiles of more rows makes ptxas complete each product before the next (C7514).
+const fn stores(config: Wgmma, problem: Problem) -> bool {
+    let [rows, ..] = config.tile();
+    !config.swaps_ab() || rows <= SWAPPED_ROWS_BY_THREADS || takes_rows(problem.n, RESULT_BYTES)
 }
 
 /// The configuration, and the same with a shared last wave where that is worth trying.
@@ -270,6 +289,64 @@ fn few_rows(rows: i64, problem: Problem, chip: &Chip) -> Vec<Wgmma> {
         .collect()
 }
 
+/// Tiles whose stages are one line deep: those of 64 rows, of which others are deeper, for depths that do not fill these, and
+/// those of all columns of a result that has few.
+fn shallow(problem: Problem, chip: &Chip) -> Vec<Wgmma> {
+    let bytes = problem.element_bytes;
+    let line = LINE_BYTES / bytes;
+    let columns = count(problem.n, 8).saturating_mul(8);
+    let narrow = OF_FEW_COLUMNS
+        .into_iter()
+        .filter(|_| columns <= FEW_COLUMNS && problem.m > 64)
+        .map(|(rows, consumers)| (rows, columns, consumers));
+    let flat = SHAPES.into_iter().filter(|(rows, ..)| *rows == 64);
+    let mut tiles: Vec<_> = flat
+        .chain(narrow)
+        .filter_map(|shape| Wgmma::with_depth(shape, line, false, bytes, chip))
+        .filter(|tile| {
+            !SHAPES
+                .iter()
+                .any(|shape| Wgmma::new(*shape, bytes, chip) == Some(*tile))
+        })
+        .collect();
+    tiles.dedup();
+    tiles
+}
+
+/// Swapped tiles of as many rows as fill the chip's multiprocessors once, or those that clusters of four find, whole and split:
+/// the instruction's rows are columns of the result, so that tiles are as high as eights allow. For many rows of few columns,
+/// which each multiprocessor reads as much of.
+fn even_rows(problem: Problem, chip: &Chip) -> Vec<Wgmma> {
+    let bytes = problem.element_bytes;
+    let of = |(columns, consumers): (i64, i64), splits: i64, most: i64| {
+        let tiles = count(problem.n, columns).saturating_mul(problem.batch);
+        let ctas = most / tiles.saturating_mul(splits).max(1);
+        let rows = count(count(problem.m, ctas), 8).saturating_mul(8);
+        let possible = ctas > 0 && rows < problem.m && EVEN_ROWS.contains(&rows);
+        let config = Wgmma::swapped((rows, columns, consumers), bytes, chip);
+        config.filter(|_| possible)
+    };
+    let mut tiles = Vec::new();
+    for most in [chip.multiprocessors, chip.clustered] {
+        for (tile, splits) in SWAPPED
+            .into_iter()
+            .flat_map(|tile| SPLITS.map(|splits| (tile, splits)))
+        {
+            let Some(config) = of(tile, splits, most) else {
+                continue;
+            };
+            match splits {
+                1 => tiles.push(config),
+                _ => tiles.extend(
+                    split(config, problem, chip)
+                        .filter(|config| config.splits() * config.cluster_splits() == splits),
+                ),
+            }
+        }
+    }
+    tiles
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -325,6 +402,24 @@ mod tests {
         assert_eq!(chosen(16, 4096, 12288).tile(), [16, 64, 256]);
         assert_eq!(chosen(1, 57344, 8192).tile()[0], 8);
         assert_eq!(chosen(64, 4096, 12288).tile()[0], 64);
+    }
+
+    #[test]
+    fn many_rows_of_few_columns_take_even_swapped_tiles() {
+        // Those that cuBLASLt 13.1 takes as well.
+        let tile = chosen(2456, 320, 4352);
+        assert!(tile.swaps_ab() && tile.tile()[..2] == [96, 64], "{tile}");
+        let tile = chosen(5160, 48, 1048);
+        let found = (tile.swaps_ab(), tile.tile()[0], tile.cluster());
+        assert_eq!(found, (true, 48, Cluster::Rows(4)), "{tile}");
+    }
+
+    #[test]
+    fn short_sums_have_shallow_stages() {
+        for (m, n, k) in [(88, 1512, 24), (152, 736, 24)] {
+            let tile = chosen(m, n, k);
+            assert_eq!(tile.tile()[2], 64, "{tile}");
+        }
     }
 
     #[test]

@@ -14,6 +14,8 @@ use crate::planner::scheduler::stream_k::LastWave;
 
 /// Bytes of an element of a result, as most have.
 const RESULT_BYTES: i64 = 2;
+/// Bytes of a sector, which memory takes at once.
+const SECTOR_BYTES: i64 = 32;
 /// Bytes of a sum.
 const SUM_BYTES: f64 = 4.0;
 /// How sharply the longest of what goes on at once decides: within a tile, between the tiles of a ping-pong schedule, and
@@ -78,7 +80,22 @@ impl Model<'_> {
         let batch = problem.batch as f64;
         let read = batch * (m + n) * k * problem.element_bytes as f64;
         let written = batch * m * n * RESULT_BYTES as f64;
-        read / self.rates.memory_bytes + written / self.rates.written_bytes
+        let sectors = match problem.n.wrapping_mul(RESULT_BYTES) % SECTOR_BYTES {
+            0 => 1.0,
+            _ => self.rates.within_sectors,
+        };
+        let slots = match self.has_one_slot() {
+            true => self.rates.one_slot,
+            false => 1.0,
+        };
+        read / self.rates.memory_bytes + written * sectors * slots / self.rates.written_bytes
+    }
+
+    /// Whether subtiles of a warpgroup's rows are too large for two of them in what it stores through.
+    const fn has_one_slot(&self) -> bool {
+        let [m, n, _] = self.config.tile();
+        let high = m > 64 * self.config.warpgroups() && !self.config.swaps_ab();
+        high && n * RESULT_BYTES % ROW_BYTES == 0
     }
 
     /// Clocks by which the first tile starts late, or the last one ends late.
@@ -205,33 +222,44 @@ impl Model<'_> {
         (m * n) as f64 * depth / (rates.products * share)
     }
 
-    /// Clocks of a tile's reads from L2.
+    /// Clocks of a tile's reads from L2, of so much of k. Lines that are not in the tensor take longer than others.
     fn reads_of(&self, depth: i64) -> f64 {
         let (config, problem, rates) = (self.config, self.problem, self.rates);
         let [m, n, _] = config.tile();
         let bytes = problem.element_bytes;
-        // A row of a box that does not start with a line is in two of them; those of a copy start with one.
-        let lines = |outer: i64, k_first: bool| {
-            let row = if k_first { outer } else { problem.k };
-            if row % LINE_BYTES * bytes % LINE_BYTES == 0 || !takes_rows(row, bytes) {
-                1.0
-            } else {
-                2.0
-            }
-        };
-        let there = m.min(problem.m);
         let line = match config.is_pingpong() {
             true => rates.pingpong_line,
             false => rates.line,
+        };
+        // Clocks of so many rows of a box, of which some exist.
+        let clocks = |rows: i64, extent: i64, outer: bool| {
+            let lines = self.lines(if outer { extent } else { problem.k });
+            // With k first, a box's lines are along the extent.
+            let there = if outer { rows } else { rows.min(extent) };
+            there as f64 * lines * line + (rows - there) as f64 * rates.absent_line
         };
         let [of_a, of_b] = match config.cluster() {
             Cluster::Alone => [1.0, 1.0],
             Cluster::Rows(ctas) => [1.0, 1.0 / ctas as f64],
             Cluster::Columns(ctas) => [1.0 / ctas as f64, 1.0],
         };
-        let a = there as f64 * lines(problem.m, self.k_first.a) * line * of_a;
-        let absent = (m - there) as f64 * rates.absent_line * of_a;
-        let b = n as f64 * lines(problem.n, self.k_first.b) * line * of_b;
-        (a + absent + b) * depth as f64 * bytes as f64 / LINE_BYTES as f64
+        let a = clocks(m, problem.m, self.k_first.a) * of_a;
+        let b = clocks(n, problem.n, self.k_first.b) * of_b;
+        let absent = (m as f64 * of_a + n as f64 * of_b) * rates.absent_line;
+        let whole = count(problem.k, LINE_BYTES / bytes).saturating_mul(LINE_BYTES / bytes);
+        let there = depth.min(whole);
+        let read = (a + b) * there as f64 + absent * (depth - there) as f64;
+        read * bytes as f64 / LINE_BYTES as f64
+    }
+
+    /// Lines that a box's line of a row of so many elements is in: two where the row does not start with one, but rows of a
+    /// copy do.
+    fn lines(&self, row: i64) -> f64 {
+        let bytes = self.problem.element_bytes;
+        if row % LINE_BYTES * bytes % LINE_BYTES == 0 || !takes_rows(row, bytes) {
+            1.0
+        } else {
+            2.0
+        }
     }
 }
