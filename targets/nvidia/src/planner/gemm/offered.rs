@@ -136,7 +136,12 @@ fn usual(problem: Problem, k_first: KFirst, chip: &Chip) -> Vec<Wgmma> {
         .chain(pingpong.filter(|_| many))
         .chain(flat.filter(|_| !many))
         .chain(few)
-        .chain(even_rows(problem, chip))
+        .chain(
+            rows.is_none()
+                .then(|| even_rows(problem, chip))
+                .into_iter()
+                .flatten(),
+        )
         .flat_map(|config| std::iter::once(config).chain(clusters(config, problem, k_first)))
         .filter(|config| config.reads(k_first, bytes) && stores(*config, problem))
         .flat_map(|config| with_last_wave(config, problem, chip))
@@ -314,8 +319,8 @@ fn shallow(problem: Problem, chip: &Chip) -> Vec<Wgmma> {
 }
 
 /// Swapped tiles of as many rows as fill the chip's multiprocessors once, or those that clusters of four find, whole and split:
-/// the instruction's rows are columns of the result, so that tiles are as high as eights allow. For many rows of few columns,
-/// which each multiprocessor reads as much of.
+/// the instruction's rows are columns of the result, so that tiles are as high as eights allow. For more rows than one tile has,
+/// of few columns, of which each multiprocessor then reads as much.
 fn even_rows(problem: Problem, chip: &Chip) -> Vec<Wgmma> {
     let bytes = problem.element_bytes;
     let of = |(columns, consumers): (i64, i64), splits: i64, most: i64| {
