@@ -82,7 +82,7 @@ impl Places {
         });
         barrier(code);
         let own = self.load(code, from, "%c0", chunk > columns);
-        let next = match columns > chunk {
+        let next = match columns > chunk && shape.loads_ahead() {
             true => {
                 let second = code.i32(chunk);
                 self.load(code, from, &second, columns % chunk != 0)
@@ -98,7 +98,7 @@ impl Places {
         }
     }
 
-    /// The chunks behind the first, each of which is loaded while the one before is gone through.
+    /// The chunks behind the first; where the first of them is loaded already, each is while the one before is gone through.
     fn chunks(&self, code: &mut Code, from: &str, first: &State, loaded: &[String]) -> State {
         let (step, end) = (code.i32(code.shape.chunk()), code.i32(code.shape.columns));
         let [start, bound, kept, results] = std::array::from_fn(|_| code.name());
@@ -118,8 +118,14 @@ impl Places {
             first.count,
             given.collect::<String>(),
         ));
-        let behind = code.let_(format!("arith.addi {start}, {step} : i32"));
-        let next = self.load(code, from, &behind, true);
+        let shape = code.shape;
+        let (own, next) = if shape.loads_ahead() {
+            let behind = code.let_(format!("arith.addi {start}, {step} : i32"));
+            (own, self.load(code, from, &behind, true))
+        } else {
+            let guarded = shape.columns % shape.chunk() != 0;
+            (self.load(code, from, &start, guarded), own)
+        };
         let held = self.unpacked(code, &own, &start);
         let state = State { bound, count: kept };
         let state = self.chunk(code, &held, &state);

@@ -122,6 +122,11 @@ impl Shape {
         even_share(self.columns).max(self.vector)
     }
 
+    /// Whether the next chunk is loaded while one is gone through: elements of 32 bits take too many registers for that.
+    pub(super) const fn loads_ahead(self) -> bool {
+        self.element.bytes() == 2
+    }
+
     /// Columns of a chunk of a CTA's row.
     pub(super) fn chunk(self) -> i64 {
         THREADS * self.held()
