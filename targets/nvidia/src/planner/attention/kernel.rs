@@ -10,11 +10,12 @@ use super::lengths::Lengths;
 use super::memory::{Ring, Strides, View};
 use super::pages::Table as Pages;
 use super::parts::Parts as Workspace;
-use super::row::Rows;
+use super::row::{Rows, Scaling};
 use super::score::{Block, Hidden, Input, OfProblem, Scores};
 use super::segments::Table;
 use super::sizes::Sizes;
 use super::tiles::{Blocks, Tile, Tiles};
+use crate::state::site::{HELD, TIED};
 use axe_dialect::{Combiner, Level, ops};
 use axe_layout::{Axis, Iter, Layout};
 use axe_passes::PassResult;
@@ -117,6 +118,8 @@ struct Own<'c> {
 struct State<'c> {
     /// Sums of the second product.
     results: Val<'c>,
+    /// What they are still to be multiplied by, of each row.
+    factor: Val<'c>,
     /// The weights of the block before, whose product is not issued yet.
     weights: Val<'c>,
     /// The greatest score of each row.
@@ -129,9 +132,10 @@ struct State<'c> {
 }
 
 impl<'c> State<'c> {
-    fn values(self) -> [Val<'c>; 6] {
+    fn values(self) -> [Val<'c>; 7] {
         [
             self.results,
+            self.factor,
             self.weights,
             self.maximum,
             self.sum,
@@ -141,11 +145,12 @@ impl<'c> State<'c> {
     }
 
     fn of(values: &[Val<'c>]) -> Option<Self> {
-        let &[results, weights, maximum, sum, slot, stage] = values else {
+        let &[results, factor, weights, maximum, sum, slot, stage] = values else {
             return None;
         };
         Some(Self {
             results,
+            factor,
             weights,
             maximum,
             sum,
@@ -326,7 +331,7 @@ impl<'c> Parts<'_, 'c> {
             above = code.sub(above, count)?;
         }
         code.release_slot(self.queries.pipeline, slot)?;
-        let results = self.accumulate(code, state)?;
+        let results = self.accumulate(code, self.scaled(code, state)?)?;
         let results = code.wait_products(results, 0)?;
         code.release_slot(self.values.pipeline, state.slot)?;
         self.store(code, tile, results, state)
@@ -389,8 +394,10 @@ impl<'c> Parts<'_, 'c> {
             .r#type(code, Kind::Full, self.attention.element)?;
         let weights = code.cast(exponentials, narrow)?;
         let (slot, stage) = code.wait_slot(self.values.pipeline)?;
+        let one = code.scalar(self.f32, Number::Of(1))?;
         Ok(State {
             results,
+            factor: code.fill(one, self.of_rows(code)?)?,
             weights,
             maximum,
             sum,
@@ -411,7 +418,16 @@ impl<'c> Parts<'_, 'c> {
         let block = self.block(code, own, number)?;
         let inputs = self.scores.load(code, block)?;
         let [issued, slot] = self.issue(code, own)?;
-        let product = self.accumulate(code, state)?;
+        let place = match self.scaling() {
+            Scaling::Behind => None,
+            Scaling::Before => Some(TIED),
+            Scaling::Between => Some(HELD),
+        };
+        let factor = place.map_or(Ok(state.factor), |place| {
+            code.wait_products(state.factor, place)
+        })?;
+        let state = State { factor, ..state };
+        let product = self.accumulate(code, self.scaled(code, state)?)?;
         let products = code.wait_products(issued, 1)?;
         code.release_slot(self.keys.pipeline, slot)?;
         let scores = self.scores.of(code, products, &inputs, block, hidden)?;
@@ -437,9 +453,13 @@ impl<'c> Parts<'_, 'c> {
         };
         code.release_slot(self.values.pipeline, state.slot)?;
         let weights = code.cast(exponentials, state.weights.r#type())?;
-        let results = self.rows().times(code, results, factor)?;
+        let results = match self.scaling() {
+            Scaling::Behind => self.rows().times(code, results, factor)?,
+            _ => results,
+        };
         Ok(State {
             results,
+            factor,
             weights,
             maximum,
             sum,
@@ -455,6 +475,21 @@ impl<'c> Parts<'_, 'c> {
             true => self.rows().shown(code, maximum),
             false => Ok(maximum),
         }
+    }
+
+    fn scaling(&self) -> Scaling {
+        let is_masked = !self.attention.visible.is_all();
+        let columns = self.attention.extents.columns;
+        Scaling::of(columns, self.config.keys, is_masked)
+    }
+
+    /// The results times what they are still to be multiplied by.
+    fn scaled(&self, code: Code<'c>, state: State<'c>) -> PassResult<'c, State<'c>> {
+        if self.scaling() == Scaling::Behind {
+            return Ok(state);
+        }
+        let results = self.rows().times(code, state.results, state.factor)?;
+        Ok(State { results, ..state })
     }
 
     /// Issues the second product of the block before.

@@ -10,6 +10,30 @@ use melior::ir::r#type::IntegerType;
 use melior::ir::{Type, ValueLike};
 use std::f64::consts::LOG2_E;
 
+/// When results are multiplied by what a new maximum leaves of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scaling {
+    /// Once the product that adds to them is complete.
+    Behind,
+    /// Before the next one, where ptxas likes: while the scores of the next block are issued.
+    Before,
+    /// Before the next one, and when all of those scores are issued.
+    Between,
+}
+
+impl Scaling {
+    /// The quickest, as it was measured (docs/performance.md): that of 128 columns and less is hidden by a mask's own work.
+    pub(super) const fn of(columns: i64, keys: i64, is_masked: bool) -> Self {
+        match columns {
+            ..128 => Self::Behind,
+            128 if is_masked => Self::Behind,
+            128 => Self::Between,
+            _ if keys > 64 => Self::Before,
+            _ => Self::Between,
+        }
+    }
+}
+
 /// The arithmetic of rows.
 #[derive(Clone, Copy)]
 pub(super) struct Rows<'a, 'c> {
@@ -160,5 +184,25 @@ impl<'c> Rows<'_, 'c> {
             let zero = code.scalar(self.f32, Number::Of(0))?;
             self.where_equal(code, [sum, zero], [float(f64::NAN)?, value])
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Scaling;
+
+    #[test]
+    fn results_of_wide_heads_are_scaled_beside_the_next_scores() {
+        let expected = [
+            ((64, 112, false), Scaling::Behind),
+            ((128, 176, false), Scaling::Between),
+            ((128, 128, true), Scaling::Behind),
+            ((256, 80, false), Scaling::Before),
+            ((256, 64, false), Scaling::Between),
+            ((256, 64, true), Scaling::Between),
+        ];
+        for ((columns, keys, is_masked), scaling) in expected {
+            assert_eq!(Scaling::of(columns, keys, is_masked), scaling, "{columns}");
+        }
     }
 }
