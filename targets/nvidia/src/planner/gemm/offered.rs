@@ -304,7 +304,9 @@ fn shallow(problem: Problem, chip: &Chip) -> Vec<Wgmma> {
         .into_iter()
         .filter(|_| columns <= FEW_COLUMNS && problem.m > 64)
         .map(|(rows, consumers)| (rows, columns, consumers));
-    let flat = SHAPES.into_iter().filter(|(rows, ..)| *rows == 64);
+    let flat = SHAPES
+        .into_iter()
+        .filter(|(rows, ..)| *rows == 64 && problem.m > 64);
     let mut tiles: Vec<_> = flat
         .chain(narrow)
         .filter_map(|shape| Wgmma::with_depth(shape, line, false, bytes, chip))
@@ -328,13 +330,16 @@ fn even_rows(problem: Problem, chip: &Chip) -> Vec<Wgmma> {
         let ctas = most / tiles.saturating_mul(splits).max(1);
         let rows = count(count(problem.m, ctas), 8).saturating_mul(8);
         let possible = ctas > 0 && rows < problem.m && EVEN_ROWS.contains(&rows);
-        let config = Wgmma::swapped((rows, columns, consumers), bytes, chip);
-        config.filter(|_| possible)
+        possible
+            .then(|| Wgmma::swapped((rows, columns, consumers), bytes, chip))
+            .flatten()
     };
     let mut tiles = Vec::new();
     for most in [chip.multiprocessors, chip.clustered] {
+        // Three warpgroups took 27.0 us for 9880 x 352 x 1792 on an H200, where tiles of 128 x 128 take 24.2.
         for (tile, splits) in SWAPPED
             .into_iter()
+            .filter(|(_, consumers)| *consumers < 3)
             .flat_map(|tile| SPLITS.map(|splits| (tile, splits)))
         {
             let Some(config) = of(tile, splits, most) else {
