@@ -60,13 +60,28 @@ pub(super) fn compare<'c>(
     a: Val<'c>,
     b: Val<'c>,
 ) -> PassResult<'c, Val<'c>> {
+    compared(builder, "arith.cmpi", predicate, [a, b])
+}
+
+/// `arith.cmpf` of two floats.
+pub(super) fn compare_floats<'c>(
+    builder: &Builder<'c>,
+    predicate: i64,
+    a: Val<'c>,
+    b: Val<'c>,
+) -> PassResult<'c, Val<'c>> {
+    compared(builder, "arith.cmpf", predicate, [a, b])
+}
+
+fn compared<'c>(
+    builder: &Builder<'c>,
+    op: &str,
+    predicate: i64,
+    values: [Val<'c>; 2],
+) -> PassResult<'c, Val<'c>> {
     let predicate = IntegerAttribute::new(integer(builder, 64), predicate).into();
-    builder.value(
-        "arith.cmpi",
-        &[a, b],
-        integer(builder, 1),
-        &[("predicate", predicate)],
-    )
+    let predicate = [("predicate", predicate)];
+    builder.value(op, &values, integer(builder, 1), &predicate)
 }
 
 /// Whether both hold; `None` holds always.

@@ -1,11 +1,12 @@
 //! `axe.top_k`: for each place of a result the element that comes next in the order, by one look at all elements of the row.
 
-use super::ops::{SLT, compare, dynamic_sizes, extents, extract, fold, integer, number, sharpen};
+use super::ops::{
+    SLT, compare, compare_floats, dynamic_sizes, extents, extract, fold, integer, number, sharpen,
+};
 use crate::error::{PassError, PassResult};
 use crate::ir::value::{parts, replace_all_uses};
 use crate::ir::{Builder, Int, Op, Val, types};
 use axe_dialect::ops::TopKOp;
-use melior::ir::attribute::IntegerAttribute;
 use melior::ir::operation::OperationLike;
 use melior::ir::{Type, ValueLike};
 
@@ -165,11 +166,11 @@ impl<'c> Choice<'c> {
         if !types::is_float(self.element) {
             return compare(builder, if self.smallest { SLT } else { SGT }, a, b);
         }
-        let by_value = self.floats(builder, if self.smallest { OLT } else { OGT }, a, b)?;
+        let by_value = compare_floats(builder, if self.smallest { OLT } else { OGT }, a, b)?;
         // NaN is the largest.
         let (nan, number) = if self.smallest { (b, a) } else { (a, b) };
-        let nan = self.floats(builder, UNO, nan, nan)?;
-        let is_number = self.floats(builder, ORD, number, number)?;
+        let nan = compare_floats(builder, UNO, nan, nan)?;
+        let is_number = compare_floats(builder, ORD, number, number)?;
         let by_nan = self.both(builder, nan, is_number)?;
         self.either(builder, by_value, by_nan)
     }
@@ -178,25 +179,13 @@ impl<'c> Choice<'c> {
         if !types::is_float(self.element) {
             return compare(builder, EQ, a, b);
         }
-        let equal = self.floats(builder, OEQ, a, b)?;
+        let equal = compare_floats(builder, OEQ, a, b)?;
         let [one, other] = [
-            self.floats(builder, UNO, a, a)?,
-            self.floats(builder, UNO, b, b)?,
+            compare_floats(builder, UNO, a, a)?,
+            compare_floats(builder, UNO, b, b)?,
         ];
         let nans = self.both(builder, one, other)?;
         self.either(builder, equal, nans)
-    }
-
-    fn floats(
-        &self,
-        builder: &Builder<'c>,
-        predicate: i64,
-        a: Val<'c>,
-        b: Val<'c>,
-    ) -> PassResult<'c, Val<'c>> {
-        let predicate = IntegerAttribute::new(integer(builder, 64), predicate).into();
-        let bit = integer(builder, 1);
-        builder.value("arith.cmpf", &[a, b], bit, &[("predicate", predicate)])
     }
 
     fn both(&self, builder: &Builder<'c>, a: Val<'c>, b: Val<'c>) -> PassResult<'c, Val<'c>> {

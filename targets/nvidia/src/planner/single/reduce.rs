@@ -168,27 +168,23 @@ pub(super) fn reduced_tile(outer: i64, [rows, columns]: [i64; 2], bytes: i64) ->
 /// Columns of a line of 128 bytes, and as many rows as there are threads for.
 pub(super) fn narrow_tile(columns: i64, bytes: i64) -> RowTile {
     let tile = column_tile(columns, bytes);
-    let along = tile.along.min(8);
-    let across = MANY_THREADS / along;
-    RowTile {
-        rows: across * AT_ONCE,
-        columns: along * tile.vector,
-        along,
-        vector: tile.vector,
-        across,
-    }
+    across_rows(tile.along.min(8), MANY_THREADS, tile.vector)
 }
 
 /// The tile of a reduction of rows' columns: neighbouring threads read neighbouring columns.
 pub(super) fn column_tile(columns: i64, bytes: i64) -> RowTile {
     let tile = elementwise_tile(columns, bytes);
-    let along = tile.along.min(32);
-    let across = 128 / along;
+    across_rows(tile.along.min(32), 128, tile.vector)
+}
+
+/// So many of the threads along the columns, with a vector each, and the others across rows.
+const fn across_rows(along: i64, threads: i64, vector: i64) -> RowTile {
+    let across = threads / along;
     RowTile {
         rows: across * AT_ONCE,
-        columns: along * tile.vector,
+        columns: along * vector,
         along,
-        vector: tile.vector,
+        vector,
         across,
     }
 }
