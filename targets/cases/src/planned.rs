@@ -48,11 +48,15 @@ impl Elements {
 fn wgmma(elements: &Elements, k: i64, outermost: [bool; 2], random: &mut Random) -> String {
     let depth = elements.row();
     let consumers = random.range(1, 2);
-    let shape = random.below(8);
+    let shape = match random.below(8) {
+        // Swapped tiles have A with its depth innermost.
+        0 if outermost[0] => 7,
+        shape => shape,
+    };
     // The operand along the tile's side that is no multiple of 64 has its rows along the swizzle.
-    let columns = match outermost[usize::from(shape != 0)] {
+    let columns: i64 = match outermost[usize::from(shape != 0)] {
         true => random.pick(&[64, 128]),
-        false => random.pick(&[16_i64, 32, 40, 64, 96, 128]),
+        false => random.pick(&[16, 32, 40, 64, 96, 128]),
     };
     let tile = match shape {
         // The instruction's 64 rows are the result's columns.
@@ -85,7 +89,8 @@ fn wgmma(elements: &Elements, k: i64, outermost: [bool; 2], random: &mut Random)
                 ", decomposition = \"split_k\", splits = {splits} : i64"
             );
         }
-        4 if steps > 1 => {
+        // Each CTA stores columns that threads share evenly.
+        4 if steps > 1 && columns.count_ones() == 1 => {
             cluster = "1, 1";
             let splits = if steps < 4 { 2 } else { random.pick(&[2, 4]) };
             let _ = write!(
