@@ -404,24 +404,22 @@ impl<'c> Evaluator<'_, 'c> {
             };
             Ok(vec![fold.merge(inner.code, element, sum, tile)?])
         };
-        if self.columns % self.registers.shape[1] == 0 {
-            return self
-                .for_columns(&[start], merge)?
-                .first()
-                .copied()
-                .ok_or_else(|| self.lost(from));
-        }
-        let [first, end, step] = self.range()?;
-        let code = self.code;
-        // The last tile of the row alone is masked. A CTA may have no columns: its first is then behind the end.
-        let edge = code.index(self.columns - self.columns % self.registers.shape[1])?;
-        let whole = [first, code.min(end, edge)?, step];
-        let results = self.for_columns_of(whole, &[start], |inner, carried| {
-            inner.inside = true;
-            merge(inner, carried)
-        })?;
-        let rest = code.choose(code.at_most(first, edge)?, [edge, first])?;
-        let results = self.for_columns_of([rest, end, step], &results, merge)?;
+        let results = match self.columns % self.registers.shape[1] {
+            0 => self.for_columns(&[start], merge)?,
+            beyond => {
+                let [first, end, step] = self.range()?;
+                let code = self.code;
+                // The last tile of the row alone is masked. A CTA may have no columns: its first is then behind the end.
+                let edge = code.index(self.columns - beyond)?;
+                let whole = [first, code.min(end, edge)?, step];
+                let results = self.for_columns_of(whole, &[start], |inner, carried| {
+                    inner.inside = true;
+                    merge(inner, carried)
+                })?;
+                let rest = code.choose(code.at_most(first, edge)?, [edge, first])?;
+                self.for_columns_of([rest, end, step], &results, merge)?
+            }
+        };
         results.first().copied().ok_or_else(|| self.lost(from))
     }
 

@@ -19,6 +19,9 @@ pub const ACCESS_BYTES: i64 = 16;
 pub const BANK_BYTES: i64 = 4;
 /// Bytes that all 32 banks of shared memory serve at a time (the same section).
 pub const BANKS_BYTES: i64 = 32 * BANK_BYTES;
+/// Bytes of a sector, a quarter of a line of L2 and the unit of traffic with it (CUDA C++ Best Practices Guide,
+/// "Coalesced Access to Global Memory").
+pub const SECTOR_BYTES: i64 = 32;
 /// Bytes of a line of L2, by which boxes of a tensor map are read.
 pub const LINE_BYTES: i64 = 128;
 

@@ -88,6 +88,8 @@ pub struct Blocks {
     pub k: i64,
 }
 
+/// Bytes of an element of a result, as most have.
+pub(super) const RESULT_BYTES: i64 = 2;
 /// Bytes of a scale.
 pub(super) const SCALE_BYTES: i64 = 4;
 

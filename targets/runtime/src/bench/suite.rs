@@ -23,8 +23,8 @@ pub enum Suite {
     /// 96 sizes spread evenly over the magnitudes of 1 to 8192 rows, 16 to 32768 columns and sums of 16 to 16384; a quarter
     /// of them no multiples of 8
     Spread,
-    /// 200 sizes spread evenly over the magnitudes of 16 to 16384 in all three extents; every other one takes W as stored
-    /// (`nn`), a quarter are no multiples of 8
+    /// 200 sizes spread evenly over the magnitudes of 16 to 16384 in all three extents; half take W as stored (`nn`), a
+    /// quarter are no multiples of 8
     Drawn,
 }
 

@@ -11,6 +11,7 @@ use super::subtiles::Subtiles;
 use crate::emit::emitter::Emitter;
 use crate::emit::schedule::Emit;
 use crate::emit::value::Memory;
+use crate::facts::chip::SECTOR_BYTES;
 use crate::fragment::Fragment;
 use crate::plan::Decline;
 use crate::plan::copy::CopyPlan;
@@ -28,8 +29,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::fmt;
 
-/// Bytes of a sector, the unit of traffic with L2 (CUDA C++ Best Practices Guide, "Coalesced Access to Global Memory").
-const SECTOR_BYTES: i64 = 32;
 /// Bytes of the widest access of a thread (PTX ISA, ld and st: `.v4.b32`).
 const WIDEST_BYTES: i64 = 16;
 /// Accesses whose loads are on their way before the first is stored, in registers beside the sums.

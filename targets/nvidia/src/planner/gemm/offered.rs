@@ -3,7 +3,9 @@
 use crate::facts::chip::{Chip, LINE_BYTES};
 use crate::planner::config::{Cluster, Config, SPLITS, Wgmma};
 use crate::planner::model;
-use crate::planner::problem::{Blocks, KFirst, Problem, Query, SCALE_BYTES, count, takes_rows};
+use crate::planner::problem::{
+    Blocks, KFirst, Problem, Query, RESULT_BYTES, SCALE_BYTES, count, takes_rows,
+};
 use crate::planner::scheduler::stream_k;
 use std::ops::RangeInclusive;
 
@@ -49,8 +51,6 @@ const FEW_COLUMNS: i64 = 128;
 const OF_FEW_COLUMNS: [(i64, i64); 2] = [(64, 1), (128, 2)];
 /// Rows of swapped tiles at the most where threads store rows that no tensor map takes.
 const SWAPPED_ROWS_BY_THREADS: i64 = 128;
-/// Bytes of an element of a result, as most have.
-const RESULT_BYTES: i64 = 2;
 /// Rows of swapped tiles of which a result has several: fewer are for products that take as long whatever the tile.
 const EVEN_ROWS: RangeInclusive<i64> = 24..=256;
 /// CTAs that may share a tile through memory.

@@ -5,17 +5,13 @@
 //! tile's products in a ping-pong schedule. All waves together take no less than memory needs for the operands and the result.
 
 use crate::emit::SUBTILE_ROW_BYTES;
-use crate::facts::chip::{Chip, LINE_BYTES};
+use crate::facts::chip::{Chip, LINE_BYTES, SECTOR_BYTES};
 use crate::facts::rates::WgmmaRates;
 use crate::planner::config::{Cluster, Decomposition, Wgmma};
 use crate::planner::layouts::ROW_BYTES;
-use crate::planner::problem::{KFirst, Problem, count, takes_rows};
+use crate::planner::problem::{KFirst, Problem, RESULT_BYTES, count, takes_rows};
 use crate::planner::scheduler::stream_k::LastWave;
 
-/// Bytes of an element of a result, as most have.
-const RESULT_BYTES: i64 = 2;
-/// Bytes of a sector, which memory takes at once.
-const SECTOR_BYTES: i64 = 32;
 /// Bytes of a sum.
 const SUM_BYTES: f64 = 4.0;
 /// How sharply the longest of what goes on at once decides: within a tile, between the tiles of a ping-pong schedule, and
