@@ -44,6 +44,7 @@ def options(arguments=None):
     parser.add_argument("--soft-cap", type=float, default=0, help="scores are cap * tanh(score / cap)")
     parser.add_argument("--cap-last", action="store_true", help="the mask comes first, as a program may write it too")
     parser.add_argument("--alibi", action="store_true", help="the distance of row and key times a number of the head is subtracted")
+    parser.add_argument("--steep", type=float, default=1, help="queries are as many times as large (a power of two, which bf16 keeps): maxima of rows grow more from block to block")
     parser.add_argument("--scale", choices=["operands", "scores", "divided"], default="scores")
     parser.add_argument("--divide", choices=["before", "after", "reciprocal"], default="before")
     parser.add_argument("--round", action="store_true", help="scores and weights go through 16 bits, as torch rounds them")
@@ -70,6 +71,7 @@ def draw(a):
     a.divide, a.round, a.exp2 = r.choice(["before", "after", "reciprocal"]), r.random() < 0.3, r.random() < 0.3
     a.no_maximum = a.mask in ("none", "causal") and a.dim <= 32 and r.random() < 0.3
     a.seed = a.draw
+    a.steep = random.Random(a.draw).choice([1, 1, 4, 32])
     a.soft_cap, a.alibi = r.choice([0, 0, 0, 5.0]), r.random() < 0.2
     a.cap_last = a.soft_cap and a.mask in ("none", "additive") and r.random() < 0.5
     if a.mask == "segments":
@@ -467,6 +469,7 @@ def segments(a, r, shape, number):
 def inputs(a, arguments):
     r = np.random.default_rng(a.seed)
     given = [drawn(r, shape) for shape, _ in arguments[:3]]
+    given[0] *= np.float32(a.steep)
     for number, (shape, element) in enumerate(arguments[3:], 3):
         if a.page and number == len(arguments) - 1:
             # Each page once, in any order, some counted from the end.

@@ -55,3 +55,18 @@ axe.kernel @dynamic(%x: memref<4x?xf32>) threads(64) {
   %s = axe.slice %x[%c0, %c0] : memref<4x?xf32> to memref<4x8xf32>
   axe.return
 }
+
+// -----
+
+// What skips factors of 1 multiplies, and does nothing else.
+#rows = #axe.layout<S[(4, 32) : (1@warp, 1@lane)]>
+axe.kernel @adds(%z: f32) threads(128) {
+  %x = axe.fill %z : f32 -> tensor<4x32xf32, #rows>
+  // expected-error @below {{rescale: the body is not the product of two inputs (arith.mulf)}}
+  %v = axe.map ins(%x, %x : tensor<4x32xf32, #rows>, tensor<4x32xf32, #rows>) -> tensor<4x32xf32, #rows> schedule = "rescale" {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    axe.yield %c : f32
+  }
+  axe.return
+}

@@ -91,11 +91,16 @@ pub fn write<'c, T: Serialize>(op: Op<'c>, plan: &T) -> PassResult<'c> {
     Ok(())
 }
 
-/// Leaves a schedule and its plan on an operator.
-pub fn bind<'c>(op: Op<'c>, schedule: &str, plan: Attribute<'c>) {
+/// Names the schedule that an operator is to have.
+pub fn ask(op: Op<'_>, schedule: &str) {
     let name =
         Builder::before(op).attribute(|context| StringAttribute::new(context, schedule).into());
     set(op, SCHEDULE, name);
+}
+
+/// Leaves a schedule and its plan on an operator.
+pub fn bind<'c>(op: Op<'c>, schedule: &str, plan: Attribute<'c>) {
+    ask(op, schedule);
     set(op, PLAN, plan);
 }
 

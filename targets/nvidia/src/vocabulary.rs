@@ -38,3 +38,6 @@ pub(crate) fn declare() {
         declare_space(space);
     }
 }
+
+/// The schedule of a map that multiplies by factors which are nearly always 1: `axe.map` has it only where it is asked for.
+pub(crate) const RESCALE: &str = "rescale";

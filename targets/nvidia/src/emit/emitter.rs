@@ -1,6 +1,6 @@
 //! The state of emission: where operations go, who executes them, what values are.
 
-use super::progress::{Cursor, Held, Ring, StorePipeline};
+use super::progress::{Cursor, Ring, StorePipeline};
 use super::schedule::Planned;
 use super::value::{Bound, Memory, Registers, TensorMapParameter};
 use crate::facts::chip::Chip;
@@ -65,8 +65,6 @@ pub(crate) struct Emitter<'c> {
     pub rings: HashMap<usize, Ring<'c>>,
     /// How far this thread has come along each side of a ring.
     pub cursors: HashMap<RingKey, Cursor<'c>>,
-    /// The stage that this thread waited for last, while it has it.
-    pub held: Option<Held<'c>>,
     /// Whether the group has issued bulk stores that may be under way.
     pub bulk_stores: bool,
     /// Where the scope's threads are in the slots through which they store.
@@ -119,7 +117,6 @@ impl<'c> Emitter<'c> {
             barriers: HashMap::new(),
             rings: HashMap::new(),
             cursors: HashMap::new(),
-            held: None,
             bulk_stores: false,
             store_pipeline: StorePipeline::new(false),
             loops: 0,

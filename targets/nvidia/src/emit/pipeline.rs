@@ -6,7 +6,7 @@
 
 use super::assembly::Assembly;
 use super::emitter::Emitter;
-use super::progress::{Cursor, Held, Ring};
+use super::progress::{Cursor, Ring};
 use super::value::Bound;
 use crate::state::rings::{
     BARRIER_BYTES, RingCounts, RingKey, Side, committed_bytes, signalled_bytes,
@@ -17,8 +17,6 @@ use axe_passes::PassResult;
 use axe_passes::ir::Int;
 use axe_passes::ir::value::{defined_by, identity, operands, results};
 use axe_passes::ir::{Op, Val};
-use melior::ir::operation::OperationLike;
-use melior::ir::{Type, ValueLike};
 
 impl<'c> Emitter<'c> {
     fn cursor(&self, key: RingKey) -> Cursor<'c> {
@@ -115,11 +113,6 @@ impl<'c> Emitter<'c> {
             self.warp_barrier()?;
         }
         self.assembly(&wait_loop(), &[barrier, parity], &[])?;
-        self.held = (side == Side::Consumer).then_some(Held {
-            wait: op,
-            slot,
-            barrier: [barrier, parity],
-        });
         let held = ints.value(cursor.stage)?;
         self.bind(slot, Bound::Scalar(held));
         let index = self.builder.index_type();
@@ -132,21 +125,6 @@ impl<'c> Emitter<'c> {
         match side {
             Side::Consumer => Ok(()),
             Side::Producer => self.expect(&ring, slot, held),
-        }
-    }
-
-    /// Ties values to a place behind the products that are issued before it. ptxas moves arithmetic between the products of a
-    /// group, where it stands in the way of the next: here it stays, since the values depend on the stage that `op`'s block holds,
-    /// whose barrier is asked once more.
-    pub(crate) fn hold(&self, op: Op<'c>, values: &[Val<'c>]) -> PassResult<'c, Vec<Val<'c>>> {
-        let held = self.held.filter(|own| own.wait.block() == op.block());
-        let f32 = self.builder.r#type(|context| Type::float32(context));
-        match held {
-            Some(held) if values.iter().all(|value| value.r#type() == f32) => {
-                let operands: Vec<_> = values.iter().copied().chain(held.barrier).collect();
-                self.assembly(&held_by(values.len()), &operands, &vec![f32; values.len()])
-            }
-            _ => self.after("", values),
         }
     }
 
@@ -185,7 +163,6 @@ impl<'c> Emitter<'c> {
         let (_, ring) = self.ring(op)?;
         let slot = operands(op).get(1).copied();
         let slot = slot.ok_or_else(|| self.error("expected a slot"))?;
-        self.held = self.held.filter(|own| own.slot != slot);
         let held = self.scalar(slot)?;
         let barrier = self.stage_barrier(&ring, Int::Value(held), side)?;
         self.warp_barrier()?;
@@ -325,27 +302,6 @@ fn wait_loop() -> Assembly {
     Assembly {
         text: text.to_owned(),
         constraints: "r,r,~{memory}".to_owned(),
-    }
-}
-
-/// Asks once whether the phase is complete, and gives values as they are where it is: ptxas does not know that it always is. The
-/// predicate of a loop of `try_wait` would not do: ptxas 13.0 takes that of an earlier turn.
-fn held_by(values: usize) -> Assembly {
-    let [barrier, parity] = [2 * values, 2 * values + 1];
-    let mut text = format!(
-        "{{\n.reg .pred done;\nmbarrier.test_wait.parity.shared::cta.b64 done, [${barrier}], ${parity};\n"
-    );
-    for value in 0..values {
-        text.push_str(&format!("selp.f32 ${value}, ${value}, 0f00000000, done;\n"));
-    }
-    text.push('}');
-    let tied = (0..values).map(|value| value.to_string());
-    let outputs = std::iter::repeat_n("=f".to_owned(), values);
-    let rest = ["r", "r", "~{memory}"].map(str::to_owned);
-    let constraints: Vec<_> = outputs.chain(tied).chain(rest).collect();
-    Assembly {
-        text,
-        constraints: constraints.join(","),
     }
 }
 

@@ -1,7 +1,7 @@
 //! How far a thread has come: around rings of stages, and through the slots that its scope stores through.
 
 use axe_passes::ir::Int;
-use axe_passes::ir::{Op, Val};
+use axe_passes::ir::Val;
 
 /// The next stage, and the parity of its phase.
 #[derive(Clone, Copy, Debug)]
@@ -29,17 +29,6 @@ pub(crate) struct Ring<'c> {
     pub stages: i64,
     /// CTAs whose copies may write a stage, and that must know when it is empty.
     pub shared_by: i64,
-}
-
-/// A stage that was waited for, and is not released.
-#[derive(Clone, Copy)]
-pub(crate) struct Held<'c> {
-    /// The wait.
-    pub wait: Op<'c>,
-    /// Its slot.
-    pub slot: Val<'c>,
-    /// The barrier that is full, and the parity of its phase.
-    pub barrier: [Val<'c>; 2],
 }
 
 /// Where the threads of a scope are in its slots.

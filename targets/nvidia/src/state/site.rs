@@ -99,12 +99,6 @@ pub(crate) fn dims(op: Op<'_>, name: &str) -> Vec<usize> {
     values.filter_map(|dim| usize::try_from(dim).ok()).collect()
 }
 
-/// What a wait leaves pending that waits for no group, but ties its values to a place behind those that are issued. ptxas may move what
-/// uses them to where these are issued.
-pub(crate) const TIED: i64 = i64::MAX - 1;
-/// The same of values that ptxas may not move so.
-pub(crate) const HELD: i64 = i64::MAX;
-
 /// Groups of asynchronous operations that may still be under way after an `axe.wait`.
 pub(crate) fn pending(wait: Op<'_>) -> i64 {
     let pending = wait.attribute("pending").ok().and_then(attribute::integer);

@@ -36,7 +36,7 @@ pub(super) struct Map;
 pub(super) struct Mask;
 
 /// All operands in registers must be held as the result is.
-fn same(site: Site<'_, '_>, operands: usize) -> Result<Registers, Decline> {
+pub(super) fn same(site: Site<'_, '_>, operands: usize) -> Result<Registers, Decline> {
     let fragment = site.result()?;
     for at in 0..operands {
         let other = &site.registers(at)?.fragment;

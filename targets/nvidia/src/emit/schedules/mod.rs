@@ -17,6 +17,7 @@ mod neighbours;
 mod nest;
 mod packed;
 mod reduce;
+mod rescale;
 mod rings;
 mod rows;
 mod scalar;
@@ -54,7 +55,7 @@ pub(super) fn of<'c>(site: Site<'_, 'c>) -> Candidates<'c> {
         ops::FILL => vec![Box::new(fill::Memory)],
         ops::GATHER => vec![Box::new(gather::Load)],
         ops::CAST => vec![Box::new(elementwise::Cast)],
-        ops::MAP => vec![Box::new(elementwise::Map)],
+        ops::MAP => vec![Box::new(elementwise::Map), Box::new(rescale::Rescale)],
         ops::MASK => vec![Box::new(elementwise::Mask)],
         ops::REDUCE => vec![Box::new(reduce::Shuffle), Box::new(reduce::Shared)],
         ops::GEMM => vec![

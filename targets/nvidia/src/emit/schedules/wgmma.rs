@@ -11,7 +11,7 @@ use crate::plan::Decline;
 use crate::plan::wgmma::{Inline, Matrix, Operand, Product, Shared, Source, Start, WgmmaPlan};
 use crate::state::form::{Form, Space, Storage};
 use crate::state::site::Site;
-use crate::state::site::{HELD, TIED, pending};
+use crate::state::site::pending;
 use crate::state::types;
 use crate::vocabulary::WARPGROUP_WARPS;
 use axe_dialect::element_type;
@@ -399,12 +399,7 @@ impl<'c> Emit<'c> for Wait {
         for operand in operands(op) {
             values.extend(emitter.registers(operand)?.values);
         }
-        let pending = match pending(op) {
-            TIED => return emitter.after("", &values),
-            HELD => return emitter.hold(op, &values),
-            pending => pending,
-        };
-        let text = format!("wgmma.wait_group.sync.aligned {pending};");
+        let text = format!("wgmma.wait_group.sync.aligned {};", pending(op));
         emitter.after(&text, &values)
     }
 }

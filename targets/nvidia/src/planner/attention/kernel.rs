@@ -15,7 +15,6 @@ use super::score::{Block, Hidden, Input, OfProblem, Scores};
 use super::segments::Table;
 use super::sizes::Sizes;
 use super::tiles::{Blocks, Tile, Tiles};
-use crate::state::site::{HELD, TIED};
 use axe_dialect::{Combiner, Level, ops};
 use axe_layout::{Axis, Iter, Layout};
 use axe_passes::PassResult;
@@ -122,7 +121,7 @@ struct State<'c> {
     factor: Val<'c>,
     /// The weights of the block before, whose product is not issued yet.
     weights: Val<'c>,
-    /// The greatest score of each row.
+    /// What weights of each row are formed with: its greatest score, or one that is not far below.
     maximum: Val<'c>,
     /// The sum of each row's weights in parts, one for each of [`LANE_COLUMNS`] columns: lanes add them up at the end.
     sum: Val<'c>,
@@ -418,25 +417,16 @@ impl<'c> Parts<'_, 'c> {
         let block = self.block(code, own, number)?;
         let inputs = self.scores.load(code, block)?;
         let [issued, slot] = self.issue(code, own)?;
-        let place = match self.scaling() {
-            Scaling::Behind => None,
-            Scaling::Before => Some(TIED),
-            Scaling::Between => Some(HELD),
-        };
-        let factor = place.map_or(Ok(state.factor), |place| {
-            code.wait_products(state.factor, place)
-        })?;
-        let state = State { factor, ..state };
         let product = self.accumulate(code, self.scaled(code, state)?)?;
         let products = code.wait_products(issued, 1)?;
         code.release_slot(self.keys.pipeline, slot)?;
         let scores = self.scores.of(code, products, &inputs, block, hidden)?;
         let rows = self.of_rows(code)?;
         let own = code.reduce(Combiner::Max, scores, 1, rows)?;
-        let maximum = self.rows().greater(code, state.maximum, own)?;
+        let maximum = self.rows().maximum(code, state.maximum, own)?;
         let shown = self.shown(code, maximum, hidden)?;
         let exponentials = self.exponentials(code, scores, shown)?;
-        let factor = self.rows().exponentials(code, state.maximum, shown)?;
+        let factor = self.rows().left(code, [state.maximum, maximum, shown])?;
         let sum = self.add(code, exponentials, Some((state.sum, factor)))?;
         // The wait for the next values stands here because ptxas moves the wait for the product, which is next, above the
         // exponentials else: a loop of its own ends a basic block.
@@ -454,8 +444,8 @@ impl<'c> Parts<'_, 'c> {
         code.release_slot(self.values.pipeline, state.slot)?;
         let weights = code.cast(exponentials, state.weights.r#type())?;
         let results = match self.scaling() {
-            Scaling::Behind => self.rows().times(code, results, factor)?,
-            _ => results,
+            Scaling::Behind => self.rows().rescaled(code, results, factor)?,
+            Scaling::Between => results,
         };
         Ok(State {
             results,
@@ -479,8 +469,7 @@ impl<'c> Parts<'_, 'c> {
 
     fn scaling(&self) -> Scaling {
         let is_masked = !self.attention.visible.is_all();
-        let columns = self.attention.extents.columns;
-        Scaling::of(columns, self.config.keys, is_masked)
+        Scaling::of(self.attention.extents.columns, is_masked)
     }
 
     /// The results times what they are still to be multiplied by.
@@ -488,7 +477,7 @@ impl<'c> Parts<'_, 'c> {
         if self.scaling() == Scaling::Behind {
             return Ok(state);
         }
-        let results = self.rows().times(code, state.results, state.factor)?;
+        let results = self.rows().rescaled(code, state.results, state.factor)?;
         Ok(State { results, ..state })
     }
 

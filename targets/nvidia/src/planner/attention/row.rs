@@ -1,11 +1,14 @@
 //! What a kernel computes of values of rows: maxima, sums of exponentials, and what results are multiplied by.
 
+use crate::vocabulary::RESCALE;
 use axe_dialect::Combiner;
 use axe_passes::PassResult;
 use axe_passes::build::{Code, Number, layout_error};
+use axe_passes::dispatch::record;
 use axe_passes::fuse::attention::Attention;
 use axe_passes::fuse::attention::weights::LogSum;
 use axe_passes::ir::Val;
+use axe_passes::ir::value::defining;
 use melior::ir::r#type::IntegerType;
 use melior::ir::{Type, ValueLike};
 use std::f64::consts::LOG2_E;
@@ -15,24 +18,23 @@ use std::f64::consts::LOG2_E;
 pub(super) enum Scaling {
     /// Once the product that adds to them is complete.
     Behind,
-    /// Before the next one, where ptxas likes: while the scores of the next block are issued.
-    Before,
-    /// Before the next one, and when all of those scores are issued.
+    /// Before the next one, when all of the next scores are issued.
     Between,
 }
 
 impl Scaling {
-    /// The quickest, as it was measured (docs/performance.md): that of 128 columns and less is hidden by a mask's own work.
-    pub(super) const fn of(columns: i64, keys: i64, is_masked: bool) -> Self {
+    /// The quickest, as it was measured (docs/performance.md): masked heads of less than 128 columns have no registers left between.
+    pub(super) const fn of(columns: i64, is_masked: bool) -> Self {
         match columns {
-            ..128 => Self::Behind,
-            128 if is_masked => Self::Behind,
-            128 => Self::Between,
-            _ if keys > 64 => Self::Before,
+            ..128 if is_masked => Self::Behind,
             _ => Self::Between,
         }
     }
 }
+
+/// How far a row's scores may be above what they are compared with, in powers of two, before that is made their maximum: weights are at
+/// most 256 then, which f16 has as exactly as those up to 1, and results are rarely scaled (FlashAttention-4 has the same bound).
+const SLACK: f64 = 8.0;
 
 /// The arithmetic of rows.
 #[derive(Clone, Copy)]
@@ -43,11 +45,81 @@ pub(super) struct Rows<'a, 'c> {
 
 impl<'c> Rows<'_, 'c> {
     /// The greater of two values of each row; numbers are preferred to NaN.
-    pub(super) fn greater(self, code: Code<'c>, a: Val<'c>, b: Val<'c>) -> PassResult<'c, Val<'c>> {
+    fn greater(self, code: Code<'c>, a: Val<'c>, b: Val<'c>) -> PassResult<'c, Val<'c>> {
         code.map(&[a, b], a.r#type(), |code, arguments| {
             code.builder
                 .value("arith.maxnumf", arguments, self.f32, &[])
         })
+    }
+
+    /// Whether weights may be formed with less than the maximum: no result shows what they were formed with.
+    fn has_slack(self) -> bool {
+        let weights = &self.attention.weights;
+        weights.normalized && weights.slope > 0.0
+    }
+
+    /// What the weights of a row are formed with from now on, of what they were formed with before and of a block's own maximum: the
+    /// greater one, or the one before where the block's is not far above it.
+    pub(super) fn maximum(
+        self,
+        code: Code<'c>,
+        before: Val<'c>,
+        own: Val<'c>,
+    ) -> PassResult<'c, Val<'c>> {
+        let greatest = self.greater(code, before, own)?;
+        if !self.has_slack() {
+            return Ok(greatest);
+        }
+        let slack = SLACK / (self.attention.weights.slope * LOG2_E);
+        code.map(&[before, greatest], greatest.r#type(), |code, arguments| {
+            let &[before, greatest] = arguments else {
+                return Err(layout_error(code.builder.location, "a row has two maxima"));
+            };
+            let builder = code.builder;
+            let slack = builder.constant(builder.float(self.f32, slack))?;
+            let growth = builder.value("arith.subf", &[greatest, before], self.f32, &[])?;
+            let bit = builder.r#type(|context| IntegerType::new(context, 1).into());
+            let predicate = [("predicate", builder.parsed("2 : i64")?)];
+            let grows = builder.value("arith.cmpf", &[growth, slack], bit, &predicate)?;
+            code.choose(grows, [greatest, before])
+        })
+    }
+
+    /// What a maximum leaves of the weights that were formed with the one before: exactly 1 where they are the same.
+    pub(super) fn left(
+        self,
+        code: Code<'c>,
+        [before, maximum, shown]: [Val<'c>; 3],
+    ) -> PassResult<'c, Val<'c>> {
+        let factor = self.exponentials(code, before, shown)?;
+        if !self.has_slack() {
+            return Ok(factor);
+        }
+        code.map(
+            &[before, maximum, factor],
+            factor.r#type(),
+            |code, arguments| {
+                let &[before, maximum, factor] = arguments else {
+                    return Err(layout_error(code.builder.location, "a row has two maxima"));
+                };
+                let one = code.scalar(self.f32, Number::Of(1))?;
+                self.where_equal(code, [before, maximum], [one, factor])
+            },
+        )
+    }
+
+    /// Results times what a maximum leaves of them, which nearly always is 1.
+    pub(super) fn rescaled(
+        self,
+        code: Code<'c>,
+        results: Val<'c>,
+        factor: Val<'c>,
+    ) -> PassResult<'c, Val<'c>> {
+        let scaled = self.times(code, results, factor)?;
+        if let Some(map) = defining(scaled).filter(|_| self.has_slack()) {
+            record::ask(map, RESCALE);
+        }
+        Ok(scaled)
     }
 
     /// The maximum of each row as exponents take it: 0 where all keys so far are hidden, so that their weights are 0.
@@ -192,17 +264,15 @@ mod tests {
     use super::Scaling;
 
     #[test]
-    fn results_of_wide_heads_are_scaled_beside_the_next_scores() {
+    fn results_are_scaled_beside_the_next_scores() {
         let expected = [
-            ((64, 112, false), Scaling::Behind),
-            ((128, 176, false), Scaling::Between),
-            ((128, 128, true), Scaling::Behind),
-            ((256, 80, false), Scaling::Before),
-            ((256, 64, false), Scaling::Between),
-            ((256, 64, true), Scaling::Between),
+            ((64, false), Scaling::Between),
+            ((64, true), Scaling::Behind),
+            ((128, true), Scaling::Between),
+            ((256, false), Scaling::Between),
         ];
-        for ((columns, keys, is_masked), scaling) in expected {
-            assert_eq!(Scaling::of(columns, keys, is_masked), scaling, "{columns}");
+        for ((columns, is_masked), scaling) in expected {
+            assert_eq!(Scaling::of(columns, is_masked), scaling, "{columns}");
         }
     }
 }
