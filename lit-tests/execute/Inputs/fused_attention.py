@@ -22,6 +22,7 @@ MASKS = ["none", "additive", "boolean", "guarded", "padding", "causal", "triangl
 LENGTHS = ["lengths", "lengths_guarded", "lengths_low", "cached", "cached_low", "both_guarded", "both_low", "behind"]
 # Masks by the segments of packed sequences. `segments_low` hides keys as JAX does, and has one tensor for rows and keys.
 SEGMENTS = ["segments", "segments_causal", "segments_guarded", "segments_low"]
+ELEMENT = {"f16": "f16", "bf16": "bf16", "e4m3": "f8E4M3FN"}
 GUARDED = ["guarded", "lengths_guarded", "both_guarded", "segments_guarded"]
 
 
@@ -33,7 +34,14 @@ def options(arguments=None):
     parser.add_argument("--draw", type=int)
     parser.add_argument("--text", action="store_true", help="write module.mlir alone")
     parser.add_argument("--dynamic", action="store_true", help="batch, queries and keys are extents of the arguments, known at run time only")
-    parser.add_argument("--dtype", choices=["f16", "bf16"], default="f16")
+    parser.add_argument("--dtype", choices=["f16", "bf16", "e4m3"], default="f16", help="of operands; results have it too, but for e4m3")
+    parser.add_argument("--result", choices=["f16", "bf16"], help="the type of results, of operands in e4m3")
+    parser.add_argument("--descale", choices=["none", "apart", "divided"], default="none", help="scores are multiplied by a number of the queries' head and one of "
+                        "the keys', results by one of the values' (or divided by its inverse)")
+    parser.add_argument("--raised", type=float, default=1.0, help="weights are multiplied by this before they are rounded to e4m3")
+    parser.add_argument("--narrow", action="store_true", help="products are of operands in e4m3")
+    parser.add_argument("--exact", action="store_true", help="weights are powers of two, which e4m3 has: scores are integers times ln 2")
+    parser.add_argument("--keep-weights", action="store_true", help="weights are not rounded to e4m3")
     parser.add_argument("--layout", choices=["bhsd", "bshd"], default="bhsd")
     parser.add_argument("--mask", choices=MASKS + ["boolean_low"] + LENGTHS + SEGMENTS[1:], default="none")
     parser.add_argument("--lengths", default="", help="one a problem of the batch, repeated; --lengths=-1,... where the first is negative")
@@ -55,6 +63,7 @@ def options(arguments=None):
     a = parser.parse_args(arguments)
     if a.draw is not None:
         draw(a)
+    a.result = a.result or ("bf16" if a.dtype == "e4m3" else a.dtype)
     a.keys, a.kv_heads, a.values = a.keys or a.length, a.kv_heads or a.heads, a.values or a.dim
     return a
 
@@ -155,13 +164,17 @@ def dynamic(a):
     return text
 
 
+def scale_of(a):
+    return float(np.log(2)) if a.exact else a.dim ** -0.5
+
+
 def all_dims(rank):
     return [f"d{at}" for at in range(rank)]
 
 
 def module(a):
     """The module's text, and the types of a mask's tensor."""
-    m, t, group = Module(), a.dtype, a.heads // a.kv_heads
+    m, t, group = Module(), ELEMENT[a.dtype], a.heads // a.kv_heads
     b, h, s, k, d, v = a.batch, a.heads, a.length, a.keys, a.dim, a.values
     stored = lambda heads, length, dim: (b, heads, length, dim) if a.layout == "bhsd" else (b, length, heads, dim)
     arguments = [(stored(h, s, d), t), (stored(a.kv_heads, k, d), t), (stored(a.kv_heads, k, v), t)]
@@ -178,11 +191,13 @@ def module(a):
             value = m.generic([(value, ["d0", "d1", "d3", "d4"], shape, t)], wide, t, f"linalg.yield %a0 : {t}")
             shape = (b, h, length, dim)
             value = m.add(f"tensor.collapse_shape {value} [[0], [1, 2], [3], [4]] : {tensor(wide, t)} into {tensor(shape, t)}")
-        if not a.round:
+        if not a.round and not a.narrow:
             value = m.generic([(value, all_dims(4), shape, t)], shape, "f32", f"%0 = arith.extf %a0 : {t} to f32\n    linalg.yield %0 : f32")
         operands.append((value, shape))
     e = t if a.round else "f32"
-    scale, each = d ** -0.5, d ** -0.25
+    # The type of products' operands.
+    f = t if a.narrow else e
+    scale, each = scale_of(a), d ** -0.25
     if a.scale == "operands":
         for number in (0, 1):
             value, shape = operands[number]
@@ -190,16 +205,16 @@ def module(a):
             operands[number] = m.generic([(value, all_dims(4), shape, e)], shape, e, body), shape
     (q, _), (key, _), (value, _) = operands
     key_t = (b, h, d, k)
-    out = m.add(f"tensor.empty() : {tensor(key_t, e)}")
-    key = m.add(f"linalg.transpose ins({key} : {tensor((b, h, k, d), e)}) outs({out} : {tensor(key_t, e)}) permutation = [0, 1, 3, 2]")
+    out = m.add(f"tensor.empty() : {tensor(key_t, f)}")
+    key = m.add(f"linalg.transpose ins({key} : {tensor((b, h, k, d), f)}) outs({out} : {tensor(key_t, f)}) permutation = [0, 1, 3, 2]")
     flat = lambda value, shape, element: m.add(f"tensor.collapse_shape {value} [[0, 1], [2], [3]] : {tensor(shape, element)} into {tensor((b * h, *shape[2:]), element)}")
 
     def product(x, xs, y, ys, shape):
-        x, y = flat(x, xs, e), flat(y, ys, e)
+        x, y = flat(x, xs, f), flat(y, ys, f)
         low = (b * h, *shape[2:])
         zero, out = m.add(f"arith.constant 0.0 : {e}"), m.add(f"tensor.empty() : {tensor(low, e)}")
         out = m.add(f"linalg.fill ins({zero} : {e}) outs({out} : {tensor(low, e)}) -> {tensor(low, e)}")
-        flat_types = f"{tensor((b * h, *xs[2:]), e)}, {tensor((b * h, *ys[2:]), e)}"
+        flat_types = f"{tensor((b * h, *xs[2:]), f)}, {tensor((b * h, *ys[2:]), f)}"
         z = m.add(f"linalg.batch_matmul ins({x}, {y} : {flat_types}) outs({out} : {tensor(low, e)}) -> {tensor(low, e)}")
         return m.add(f"tensor.expand_shape {z} [[0, 1], [2], [3]] output_shape {list(shape)} : {tensor(low, e)} into {tensor(shape, e)}")
 
@@ -207,6 +222,9 @@ def module(a):
     x = product(q, (b, h, s, d), key, key_t, full)
     each = lambda ins, element, body: m.generic(ins, full, element, body)
     of = lambda value, element=e: (value, all_dims(4), full, element)
+    if a.descale != "none":
+        for name in ("qs", "ks"):
+            x = each([of(x), of_head(m, a, name)], e, f"%0 = arith.mulf %a0, %a1 : {e}\n    linalg.yield %0 : {e}")
     if a.scale == "scores":
         x = each([of(x)], e, f"%c = arith.constant {scale!r} : {e}\n    %0 = arith.mulf %a0, %c : {e}\n    linalg.yield %0 : {e}")
     if a.scale == "divided":
@@ -257,6 +275,11 @@ def module(a):
         p = each([(every, rows, full[:3], "i1"), of(p, "f32")], "f32", body)
     if a.round:
         p = each([of(p, "f32")], t, f"%0 = arith.truncf %a0 : f32 to {t}\n    linalg.yield %0 : {t}")
+    if t == "f8E4M3FN" and not a.keep_weights:
+        body = "%c = arith.constant RAISED : f32\n    %x = arith.mulf %a0, %c : f32\n    %0 = arith.truncf %x : f32 to f8E4M3FN\n    linalg.yield %0 : f8E4M3FN"
+        p = each([of(p, "f32")], t, body.replace("RAISED", repr(a.raised)))
+        if not a.narrow:
+            p = each([of(p, t)], "f32", f"%0 = arith.extf %a0 : {t} to f32\n    linalg.yield %0 : f32")
     o_shape = (b, h, s, v)
     o = product(p, full, value, (b, h, k, v), o_shape)
     if a.divide == "after":
@@ -265,6 +288,13 @@ def module(a):
         if a.round:
             body = f"%0 = arith.truncf %a1 : f32 to {t}\n    %1 = arith.divf %a0, %0 : {t}\n    linalg.yield %1 : {t}"
         o = m.generic([e_of(o), (total, rows, full[:3], "f32")], o_shape, e, body)
+    if a.raised != 1:
+        body = f"%c = arith.constant {a.raised!r} : f32\n    %0 = arith.divf %a0, %c : f32\n    linalg.yield %0 : f32"
+        o = m.generic([(o, all_dims(4), o_shape, "f32")], o_shape, "f32", body)
+    if a.descale != "none":
+        name = "arith.divf" if a.descale == "divided" else "arith.mulf"
+        o = m.generic([(o, all_dims(4), o_shape, "f32"), of_head(m, a, "vs")], o_shape, "f32", f"%0 = {name} %a0, %a1 : f32\n    linalg.yield %0 : f32")
+    t = a.result
     if not a.round:
         o = m.generic([(o, all_dims(4), o_shape, "f32")], o_shape, t, f"%0 = arith.truncf %a0 : f32 to {t}\n    linalg.yield %0 : {t}")
     result = stored(h, s, v)
@@ -274,6 +304,10 @@ def module(a):
     if a.alibi:
         arguments.append(((h,), "f32"))
         m.lines = [line.replace("%slopes", f"%arg{len(arguments) - 1}") for line in m.lines]
+    if a.descale != "none":
+        for name in ("qs", "ks", "vs"):
+            arguments.append(((b, a.kv_heads), "f32"))
+            m.lines = [line.replace(f"%{name} ", f"%arg{len(arguments) - 1} ") for line in m.lines]
     if a.page:
         arguments.append(((b, k // a.page), a.index))
         m.lines = [line.replace("%table", f"%arg{len(arguments) - 1}") for line in m.lines]
@@ -283,6 +317,14 @@ def module(a):
     if sums:
         types, values = f"{types}, {tensor(full[:3], 'f32')}", f"{values}, {sums}"
     return f"func.func @main({given}) -> ({types}) {{\n{lines}\n  return {values} : {types}\n}}\n", arguments
+
+
+def of_head(m, a, name):
+    """A number of each head of the keys, for all of its queries' heads: what a generic reads."""
+    b, kv, group = a.batch, a.kv_heads, a.heads // a.kv_heads
+    wide = m.generic([(f"%{name}", ["d0", "d1"], (b, kv), "f32")], (b, kv, group), "f32", "linalg.yield %a0 : f32")
+    value = m.add(f"tensor.collapse_shape {wide} [[0], [1, 2]] : {tensor((b, kv, group), 'f32')} into {tensor((b, a.heads), 'f32')}")
+    return value, ["d0", "d1"], (b, a.heads), "f32"
 
 
 def capped(a, x, each, of):
@@ -295,7 +337,7 @@ def capped(a, x, each, of):
 
 def of_pages(m, a, number, sizes, arguments):
     """Keys or values of pages that a table numbers, as `cache[table]` reads them: [pages, page, heads, dim] or [pages, heads, page, dim]."""
-    (heads, length, dim), t, bshd = sizes, a.dtype, a.layout == "bshd"
+    (heads, length, dim), t, bshd = sizes, ELEMENT[a.dtype], a.layout == "bshd"
     count = PAGES * a.batch * length // a.page
     cache = (count, a.page, heads, dim) if bshd else (count, heads, a.page, dim)
     arguments[number] = (cache, t)
@@ -342,9 +384,9 @@ def masked(m, a, x, arguments):
     at = (x, all_dims(4), full, "f32")
     none = "%none = arith.constant 0xFF800000 : f32\n    "
     if a.mask == "additive":
-        arguments.append(((b, 1, s, k), a.dtype))
-        body = f"%0 = arith.extf %a1 : {a.dtype} to f32\n    %1 = arith.addf %a0, %0 : f32\n    linalg.yield %1 : f32"
-        x = m.generic([at, ("%arg3", ["d0", "0", "d2", "d3"], (b, 1, s, k), a.dtype)], full, "f32", body)
+        arguments.append(((b, 1, s, k), a.result))
+        body = f"%0 = arith.extf %a1 : {a.result} to f32\n    %1 = arith.addf %a0, %0 : f32\n    linalg.yield %1 : f32"
+        x = m.generic([at, ("%arg3", ["d0", "0", "d2", "d3"], (b, 1, s, k), a.result)], full, "f32", body)
     if a.mask in ("boolean", "guarded", "boolean_low"):
         none = none.replace("0xFF800000", "-2.38197633E+38") if a.mask == "boolean_low" else none
         arguments.append(((s, k), "i1"))
@@ -441,9 +483,27 @@ def drawn(r, shape):
     return (x.view(np.uint32) & 0xFFFF0000).view(np.float32)
 
 
-def stored(a, x):
+def e4m3():
+    """The numbers of f8E4M3FN that are not negative, by their bits."""
+    bits = np.arange(0x7F)
+    exponent, mantissa = bits >> 3, bits & 7
+    return np.where(exponent == 0, mantissa / 8 * 2.0 ** -6, (1 + mantissa / 8) * 2.0 ** (exponent - 7.0)).astype(np.float32)
+
+
+def bits_of_e4m3(x):
+    """The bits of the nearest f8E4M3FN, of two that are as near those of the even one."""
+    own, size = e4m3().astype(np.float64), np.abs(np.asarray(x, np.float64)).clip(0, 448)
+    above = np.searchsorted(own, size).clip(1, len(own) - 1)
+    down, up = size - own[above - 1], own[above] - size
+    bits = np.where((up < down) | ((up == down) & (above % 2 == 0)), above, above - 1)
+    return (bits | np.where(np.signbit(x), 0x80, 0)).astype(np.uint8)
+
+
+def stored(dtype, x):
     """As the type's file: bf16 is f32 without its lower half."""
-    if a.dtype == "f16":
+    if dtype == "e4m3":
+        return bits_of_e4m3(x)
+    if dtype == "f16":
         return x.astype(np.float16)
     bits = np.ascontiguousarray(x, np.float32).view(np.uint32)
     return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
@@ -469,6 +529,13 @@ def segments(a, r, shape, number):
 def inputs(a, arguments):
     r = np.random.default_rng(a.seed)
     given = [drawn(r, shape) for shape, _ in arguments[:3]]
+    if a.dtype == "e4m3":
+        bits = [bits_of_e4m3(x) for x in given]
+        given = [np.where(x & 0x80, -1, 1) * e4m3()[x & 0x7F] for x in bits]
+    if a.exact:
+        # Four places of a query count, each by one: scores are from -4 to 4.
+        few = r.permuted(np.broadcast_to(np.arange(a.dim) < 4, given[0].shape), axis=-1)
+        given[0], given[1] = np.where(few, np.sign(given[0]), 0), np.sign(given[1])
     given[0] *= np.float32(a.steep)
     for number, (shape, element) in enumerate(arguments[3:], 3):
         if a.page and number == len(arguments) - 1:
@@ -476,6 +543,10 @@ def inputs(a, arguments):
             count = arguments[1][0][0]
             own = r.permutation(count)[:np.prod(shape)].reshape(shape)
             given.append(np.where(r.random(shape) < 0.3, own - count, own).astype(np.int32 if element == "i32" else np.int64))
+            continue
+        if a.descale != "none" and number >= len(arguments) - 3:
+            size = 1 if a.exact and number < len(arguments) - 1 else r.uniform(0.5, 2, shape)
+            given.append((size * r.choice([-1, 1], shape)).astype(np.float32))
             continue
         if a.alibi and (shape, element) == ((a.heads,), "f32"):
             given.append(2.0 ** -(1 + np.arange(a.heads, dtype=np.float32)))
@@ -513,7 +584,11 @@ def expected(a, given):
         given = [given[0], k, v, *given[3:]]
     q, k, v = (x.astype(np.float64) if a.layout == "bhsd" else x.astype(np.float64).transpose(0, 2, 1, 3) for x in given[:3])
     k, v = (np.repeat(x, a.heads // a.kv_heads, 1) for x in (k, v))
-    x = q @ k.swapaxes(2, 3) / np.sqrt(a.dim)
+    x = q @ k.swapaxes(2, 3) * scale_of(a)
+    if a.descale != "none":
+        qs, ks, vs = (np.repeat(own.astype(np.float64), a.heads // a.kv_heads, 1)[:, :, None, None] for own in given[-3:])
+        x, v = x * qs * ks, v / vs if a.descale == "divided" else v * vs
+        given = given[:-3]
     i, j = np.arange(a.length)[:, None], np.arange(a.keys)
     if a.soft_cap and not a.cap_last:
         x = a.soft_cap * np.tanh(x / a.soft_cap)
@@ -569,8 +644,8 @@ if __name__ == "__main__":
         raise SystemExit
     given = inputs(a, arguments)
     for number, (x, (_, element)) in enumerate(zip(given, arguments)):
-        np.save(a.folder / f"arg{number}.npy", stored(a, x) if element == a.dtype else x)
+        np.save(a.folder / f"arg{number}.npy", stored(a.dtype, x) if element == ELEMENT[a.dtype] else stored(a.result, x) if element == a.result else x)
     result, sums = expected(a, given)
-    np.save(a.folder / "out0.npy", np.ascontiguousarray(stored(a, result)))
+    np.save(a.folder / "out0.npy", np.ascontiguousarray(stored(a.result, result)))
     if a.sums != "none":
         np.save(a.folder / "out1.npy", np.ascontiguousarray(sums.astype(np.float32)))

@@ -19,4 +19,4 @@ expected=()
 for file in "$folder"/out*.npy; do
   expected+=(--expect "$(basename "$file" .npy)=$file")
 done
-"$axe" sim "$folder/package.axe" "${inputs[@]}" "${expected[@]}" --check --schedules "${SCHEDULES:-1}"
+"$axe" sim "$folder/package.axe" "${inputs[@]}" "${expected[@]}" --check --schedules "${SCHEDULES:-1}" ${TOLERANCE:+--tolerance "$TOLERANCE"}

@@ -6,7 +6,7 @@
 // RUN: axe-opt %t/tanh.mlir --axe-plan-kernels="target=sm_90a explain" 2>&1 | FileCheck %s --check-prefix=TANH
 // RUN: axe-opt %t/columns.mlir --axe-plan-kernels="target=sm_90a explain" 2>&1 | FileCheck %s --check-prefix=COLUMNS
 
-// F32: f32.mlir":[[#]]:{{.*}} no attention in one kernel: an operand has no elements of f16 or bf16 in memory
+// F32: f32.mlir":[[#]]:{{.*}} no attention in one kernel: an operand has no elements of f16, bf16 or f8E4M3FN in memory
 // F32-COUNT-3: axe.kernel @
 // SM80: no attention in one kernel: attention in one kernel is for chips with wgmma, and sm_80 has none
 // SM80-COUNT-3: axe.kernel @

@@ -2,7 +2,7 @@
 
     python3 attention.py --fa3 _vllm_fa3_C.abi3.so --packages DIR [--rounds 10] [--json OUT]
 
-Names of packages: ANY-DTYPE-D-S-(full|causal)[-KV]; each has kernels.cubin and manifest.json."""
+Names of packages: ANY-DTYPE-D-S-(full|causal)[-KV]; each has kernels.cubin and manifest.json. Packages of f8E4M3FN have results in bf16."""
 import argparse, glob, json, os, statistics as st
 import torch, torch.nn.functional as F
 from cubin import DT, Package
@@ -28,7 +28,8 @@ rows = []
 for case, packs in cases.items():
     m = json.load(open(packs[0][1] + "/manifest.json")); (B, S, H, D), kv = m["inputs"][0]["shape"], m["inputs"][1]["shape"]
     dt = DT[m["inputs"][0]["dtype"]][1]; causal = "causal" in case
-    q = torch.randn(B, S, H, D, device=d, dtype=dt); k, v = [torch.randn(*kv, device=d, dtype=dt) for _ in range(2)]
+    narrow = dt == torch.float8_e4m3fn; out = torch.bfloat16 if narrow else dt
+    q, k, v = [torch.randn(*shape, device=d, dtype=out).to(dt) for shape in [(B, S, H, D), kv, kv]]
     fl = 4 * B * H * S * S * D * (.5 if causal else 1); qt, kt, vt = [x.transpose(1, 2) for x in (q, k, v)]
     runs, errors = {}, {}
     gqa = kv[2] != H
@@ -36,22 +37,22 @@ for case, packs in cases.items():
         with sdpa_kernel(SDPBackend.CUDNN_ATTENTION): return F.scaled_dot_product_attention(qt, kt, vt, is_causal=causal, enable_gqa=gqa)
     if not a.no_rivals:
         if a.fa3: runs["fa3"] = lambda: fa3(q, k, v, causal)
-        runs["cudnn"] = cudnn
+        if not narrow: runs["cudnn"] = cudnn
     # float64 on some rows of one head
     bb, hh, rr = B - 1, H - 1, torch.randint(0, S, (64,), device=d)
     s = q[bb, rr, hh].double() @ k[bb, :, hh // (H // kv[2])].double().T * D ** -0.5
     if causal: s = s.masked_fill(torch.arange(S, device=d)[None] > rr[:, None], -float("inf"))
     truth = torch.softmax(s, -1) @ v[bb, :, hh // (H // kv[2])].double()
     def err(x): return ((x[bb, rr, hh].double() - truth).norm() / truth.norm()).item()
-    base = fa3(q, k, v, causal) if "fa3" in runs else cudnn().transpose(1, 2)
+    base = fa3(q, k, v, causal) if "fa3" in runs else None if narrow else cudnn().transpose(1, 2)
     if "fa3" in runs: errors["fa3"] = err(base)
     for name, path in packs:
         try:
-            p = Package(path); o = torch.full_like(q, float("nan"))
+            p = Package(path); o = torch.full(q.shape, float("nan"), device=d, dtype=out)
             r = p.bind(dict(arg0=q, arg1=k, arg2=v, out0=o)); r(); torch.cuda.synchronize()
-            e = err(o); far = (o.float() - base.float()).abs().max().item()
+            e = err(o); far = 0.0 if base is None else (o.float() - base.float()).abs().max().item()
             errors[name] = e
-            if not (e < 5e-3 and far < .1): print("WRONG", case, name, e, far, flush=True)
+            if not (e < (5e-2 if narrow else 5e-3) and far < (1 if narrow else .1)): print("WRONG", case, name, e, far, flush=True)
             r.p = p; r.o = o; runs[name] = r
         except RuntimeError as x: print("FAILED", case, name, x, flush=True); 
     ts = {n: [] for n in runs}

@@ -74,6 +74,9 @@ impl<'c> Reader<'c> {
             }
             let id = match name(inner).as_str() {
                 "linalg.index" => self.index(inner, loops)?,
+                _ if self.rounds_others(op, inner) => {
+                    return stop(op, "it rounds other values than weights to f8E4M3FN");
+                }
                 _ => self.operation(inner, &values)?,
             };
             if let Some(result) = results(inner).first() {

@@ -7,12 +7,14 @@
 //!
 //! Values inside have excess precision: rounding to f16 or bf16 and back, as programs write it between operators, is left out,
 //! and the weights are rounded to the type of the values once, before they are multiplied and before they are divided by
-//! their sum. Results are those of a result that is rounded to 16 bits; others are not taken.
+//! their sum. Results are those of a result that is rounded to 16 bits; others are not taken. Of operands in 8 bits, weights are rounded
+//! to those where the program rounds them ([`narrow`]).
 
 mod backward;
 mod body;
 mod gather;
 pub mod index;
+mod narrow;
 pub mod pack;
 mod product;
 mod read;
@@ -24,6 +26,7 @@ pub mod weights;
 
 pub use backward::{Backward, Given, Gradient, Logs};
 pub use gather::Pages;
+pub use narrow::is_e4m3;
 pub use read::{Extents, Operand, Read};
 pub use sums::RowSums;
 
@@ -40,7 +43,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use term::{Id, Label, Term, Terms};
 use visible::Visible;
-use weights::Weights;
+use weights::{Value, Weights};
 
 /// Attention: `result = scale * sum_key w(row, key) values(key, column)`, weights by [`Weights`].
 #[derive(Clone, Debug)]
@@ -59,11 +62,13 @@ pub struct Attention<'c> {
     pub result: Read<'c>,
     /// The type of the values' elements, and of the queries' and keys'.
     pub element: Type<'c>,
+    /// The type of the result's elements.
+    pub rounded: Type<'c>,
     /// The weights.
     pub weights: Weights,
     /// What the terms of the score are.
     pub terms: Terms,
-    /// Tensors that the score reads: its [`Term::Input`]s and [`Term::Label`]s.
+    /// Tensors that the score reads: its [`Term::Input`]s, [`Term::Value`]s and [`Term::Label`]s; and those that results are multiplied by.
     pub inputs: Vec<Read<'c>>,
     /// Tensors of integers with one value a problem that it reads: its [`Term::Length`]s.
     pub lengths: Vec<Read<'c>>,
@@ -385,10 +390,6 @@ fn places<'c>(
     Some((extents, named, steps))
 }
 
-/// Why operands of several types are not taken.
-const ONE_TYPE: &str =
-    "expected queries, keys, values and result of one type, f16 or bf16: weights are rounded to it";
-
 /// The weights of the second product, and the sums of their rows where the program reads them, too.
 type Formed<'c> = (Terms, Weights, Option<RowSums<'c>>);
 
@@ -438,9 +439,11 @@ fn settle<'c>(
     if queries.pages.is_some() {
         return Err(stop("its queries are in pages".to_owned()));
     }
-    let element = element_of(tensors, result)?.ok_or_else(|| stop(ONE_TYPE.to_owned()))?;
+    let [element, rounded] =
+        element_types(tensors, result, reader.rounding.is_some()).map_err(stop)?;
     let read_by = [&reader.inputs, &reader.lengths].map(Vec::as_slice);
-    let (mut terms, [inputs, lengths], score) = compact(&terms, read.score, read_by);
+    let (mut terms, [mut inputs, lengths], score) = compact(&terms, read.score, read_by);
+    let values_of = compacted(&read.values, &reader.inputs, &mut inputs);
     let visible = visible::visible(&terms, score);
     let bare = visible::bare(&mut terms, score);
     Ok(Attention {
@@ -455,8 +458,10 @@ fn settle<'c>(
             steps,
         },
         element,
+        rounded,
         weights: Weights {
             score,
+            values: values_of,
             scale: read.scale * values.scale,
             ..read
         },
@@ -473,17 +478,35 @@ fn settle<'c>(
     })
 }
 
-/// The element type of operands and result; none where they have several, an error where one is no tensor.
-fn element_of<'c>(
+/// The element types of operands and result.
+///
+/// # Errors
+/// Why no kernel has them.
+fn element_types<'c>(
     operands: [Val<'c>; 3],
     result: Val<'c>,
-) -> Result<Option<Type<'c>>, Option<Stop<'c>>> {
-    let element = |value| TensorType::of_value(value).map(|tensor| tensor.element);
-    let own = element(result).ok_or(None)?;
-    let same = operands
-        .into_iter()
-        .all(|operand| element(operand) == Some(own));
-    Ok(same.then_some(own))
+    rounds_weights: bool,
+) -> Result<[Type<'c>; 2], String> {
+    let [queries, keys, values] = operands.map(narrow::element_of);
+    let all = (|| Some([queries?, keys?, values?, narrow::element_of(result)?]))();
+    narrow::element_types(all.ok_or("an operand is no tensor")?, rounds_weights)
+}
+
+/// The values of problems that results are multiplied by, by the numbers of their tensors among those that are kept, to which theirs are
+/// added.
+fn compacted<'c>(values: &[Value], from: &[Read<'c>], to: &mut Vec<Read<'c>>) -> Vec<Value> {
+    let mut found = Vec::new();
+    for value in values {
+        let Some(read) = from.get(value.number) else {
+            continue;
+        };
+        let number = to.iter().position(|own| own == read).unwrap_or(to.len());
+        if number == to.len() {
+            to.push(read.clone());
+        }
+        found.push(Value { number, ..*value });
+    }
+    found
 }
 
 /// Tensors that terms are elements of: inputs, and lengths.
@@ -514,6 +537,10 @@ fn compact<'c>(
             Term::Input(number) => {
                 let number = read(0, *number, &mut to.1);
                 to.0.add(Term::Input(number), scalar)
+            }
+            Term::Value(number) => {
+                let number = read(0, *number, &mut to.1);
+                to.0.add(Term::Value(number), scalar)
             }
             Term::Label(label) => {
                 let number = read(0, label.number, &mut to.1);

@@ -139,6 +139,11 @@ impl<'c> Attention<'c> {
         {
             return None;
         }
+        let values = self.weights.values.iter();
+        let mut values = values.filter_map(|own| packed.inputs.get(own.number));
+        if values.any(|read| read.steps.iter().any(|step| step.digit.var == Var::Row)) {
+            return None;
+        }
         // Labels of keys are those of the keys of all problems of a pack.
         let labels = self.visible.segments.iter();
         let mut labels = labels.filter_map(|own| packed.inputs.get(own.keys));

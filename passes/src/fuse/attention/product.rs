@@ -1,6 +1,7 @@
 //! The two products, read: their operands as views of tensors in memory, and where the result lies.
 
 use super::index::{self, Digit, Index, Place, Var};
+use super::narrow::{element_of, is_e4m3};
 use super::read::{
     Extents, Operand, Product, Reader, Reading, number, static_shape, stop, through,
 };
@@ -94,6 +95,7 @@ impl<'c> Reader<'c> {
         let op = sides.gemm.op;
         let over = index::whole(Var::Key, self.extents.keys);
         let (weights, at) = sides.of(true, &row, &over);
+        self.find_rounding(weights);
         let weight = self.element(weights, &at)?;
         let (values, at) = sides.of(false, &column, &over);
         let values = self.operand(op, values, at)?;
@@ -150,7 +152,7 @@ impl<'c> Reader<'c> {
             .apply("arith.mulf", None, &[score, scale], Scalar::Float))
     }
 
-    /// An operand of a product: the tensor of 16-bit floats that it is a view of, times a number.
+    /// An operand of a product: the tensor of floats of 16 or 8 bits that it is a view of, times a number.
     pub(super) fn operand(
         &mut self,
         op: Op<'c>,
@@ -164,7 +166,10 @@ impl<'c> Reader<'c> {
             let half = TensorType::of_value(value).is_some_and(|tensor| {
                 types::is_float(tensor.element) && types::bits(tensor.element) == Some(16)
             });
-            if half && let Some(read) = self.read(value, &place) {
+            let byte = element_of(value).is_some_and(is_e4m3);
+            if (half || byte)
+                && let Some(read) = self.read(value, &place)
+            {
                 found = Some(Operand {
                     read,
                     scale,
@@ -172,8 +177,10 @@ impl<'c> Reader<'c> {
                 });
                 self.inner.extend(passed.drain(..));
             }
-            let Some(own) = defining(value) else { break };
-            if half
+            // What is rounded to 8 bits is not what it was.
+            let own = defining(value).filter(|own| !byte || name(*own) != ops::CAST);
+            let Some(own) = own else { break };
+            if (half || byte)
                 && self.paged
                 && is_nest(own)
                 && let Some((read, pages)) = self.pages(own, &place)
@@ -200,7 +207,10 @@ impl<'c> Reader<'c> {
         }
         match found {
             Some(found) => Ok(found),
-            None => stop(op, "an operand has no elements of f16 or bf16 in memory"),
+            None => stop(
+                op,
+                "an operand has no elements of f16, bf16 or f8E4M3FN in memory",
+            ),
         }
     }
 

@@ -3,6 +3,7 @@
 use super::backward::OfGradients;
 use super::gather::Pages;
 use super::index::{self, Index, Place, Step, Var};
+use super::narrow::is_e4m3;
 use super::term::{Id, Label, Scalar, Term, Terms};
 use super::triangle;
 use crate::fuse::nest::is_nest;
@@ -42,7 +43,7 @@ pub struct Read<'c> {
     pub steps: Vec<Step>,
 }
 
-/// An operand of a product: 16-bit floats in memory, times a number.
+/// An operand of a product: floats of 16 or 8 bits in memory, times a number.
 #[derive(Clone, Debug)]
 pub struct Operand<'c> {
     /// Where its elements lie.
@@ -108,6 +109,8 @@ pub struct Reader<'c> {
     pub(super) paged: bool,
     /// What its extents stand for.
     pub(super) symbols: Symbols<'c>,
+    /// Where the weights are rounded to 8 bits, where they are.
+    pub(super) rounding: Option<usize>,
     /// The second product.
     pub(super) second: Op<'c>,
     known: HashMap<(usize, Place), Id>,
@@ -161,6 +164,7 @@ impl<'c> Reader<'c> {
             gradients: None,
             product: None,
             inner: HashSet::new(),
+            rounding: None,
             second,
             paged: true,
             symbols: Symbols::default(),
@@ -241,9 +245,10 @@ impl<'c> Reader<'c> {
             all.push(read);
             all.len() - 1
         });
-        let term = match is_length {
-            true => Term::Length(number),
-            false => self.input(number, scalar),
+        let term = match (is_length, of_problem && scalar == Scalar::Float) {
+            (true, _) => Term::Length(number),
+            (false, true) => Term::Value(number),
+            (false, false) => self.input(number, scalar),
         };
         Ok(self.terms.add(term, scalar))
     }
@@ -337,8 +342,15 @@ impl<'c> Reader<'c> {
         let narrow = |r#type: &Type<'_>| {
             types::is_float(*r#type) && (16..=32).contains(&types::bits(*r#type).unwrap_or(0))
         };
+        let rounds = |a, b| match (is_e4m3(a), is_e4m3(b)) {
+            (false, true) => narrow(&a) && self.rounds_weights(op),
+            (true, false) => narrow(&b) && self.is_rounded(from),
+            _ => false,
+        };
         match both {
-            [Some(a), Some(b)] if narrow(&a) && narrow(&b) => self.element(from, place).map(Some),
+            [Some(a), Some(b)] if narrow(&a) && narrow(&b) || rounds(a, b) => {
+                self.element(from, place).map(Some)
+            }
             _ => Ok(None),
         }
     }

@@ -45,6 +45,8 @@ pub enum Term {
     Product(Id),
     /// An element of a tensor that is read, by the tensor's number.
     Input(usize),
+    /// A float that is one value a problem, by its tensor's number among those of [`Term::Input`]: what quantized values are multiplied by, say.
+    Value(usize),
     /// An integer that is one value a problem, by its tensor's number among those: the length of a sequence, say.
     Length(usize),
     /// An integer that is one value a row, or one a key: the segment that it is of, say.

@@ -32,6 +32,17 @@ pub struct Weights {
     pub scale: f64,
     /// Whether a row whose scores are all minus infinity is 0; NaN where it is not.
     pub empty_is_zero: bool,
+    /// What of its problem the result is multiplied or divided by, too.
+    pub values: Vec<Value>,
+}
+
+/// A value of a problem that is a factor of its results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Value {
+    /// The number of [`Term::Value`].
+    pub number: usize,
+    /// Whether results are divided by it.
+    pub divides: bool,
 }
 
 /// A sum of terms, each with a factor, and a constant.
@@ -66,6 +77,8 @@ struct Factors {
     sums: BTreeMap<Id, i32>,
     /// What is compared with minus infinity, or says which keys are seen, of rows that are 0 where no key is.
     guards: Vec<Id>,
+    /// Values of the problem.
+    values: Vec<Value>,
 }
 
 impl Factors {
@@ -137,15 +150,15 @@ fn split(terms: &mut Terms, id: Id, factors: &mut Factors) -> Result<Option<Id>,
         };
     };
     match (name.as_str(), operands.as_slice()) {
-        ("arith.mulf", &[a, b]) if is_row(terms, b) => {
+        ("arith.mulf", &[a, b]) if is_factor(terms, b) => {
             factor(terms, b, 1, factors)?;
             split(terms, a, factors)
         }
-        ("arith.mulf", &[a, b]) if is_row(terms, a) => {
+        ("arith.mulf", &[a, b]) if is_factor(terms, a) => {
             factor(terms, a, 1, factors)?;
             split(terms, b, factors)
         }
-        ("arith.divf", &[a, b]) if is_row(terms, b) => {
+        ("arith.divf", &[a, b]) if is_factor(terms, b) => {
             factor(terms, b, -1, factors)?;
             split(terms, a, factors)
         }
@@ -186,6 +199,13 @@ fn factor(terms: &mut Terms, id: Id, power: i32, factors: &mut Factors) -> Resul
         return Ok(());
     }
     match terms.get(id).clone() {
+        Term::Value(number) => {
+            factors.values.push(Value {
+                number,
+                divides: power < 0,
+            });
+            Ok(())
+        }
         Term::Fold(Combiner::Add, of) => {
             *factors.sums.entry(of).or_insert(0) += power;
             Ok(())
@@ -214,7 +234,8 @@ fn settle(terms: &mut Terms, mut factors: Factors) -> Result<(Weights, Linear), 
             scale: 1.0,
             ..Factors::default()
         };
-        if split(terms, of, &mut inner)?.is_some() || !inner.sums.is_empty() {
+        let whole = split(terms, of, &mut inner)?.is_some();
+        if whole || !inner.sums.is_empty() || !inner.values.is_empty() {
             return Err("a row is divided by a sum of what are no exponentials".to_owned());
         }
         if !is_same(&inner.exponent, &factors.exponent) {
@@ -255,6 +276,7 @@ fn settle(terms: &mut Terms, mut factors: Factors) -> Result<(Weights, Linear), 
         normalized: power == -1,
         scale: factors.scale * factors.row.constant.exp(),
         empty_is_zero,
+        values: factors.values,
     };
     Ok((weights, factors.exponent))
 }
@@ -495,20 +517,32 @@ pub(super) fn factor_of(terms: &mut Terms, id: Id, of: Id) -> Option<f64> {
     own.terms.get(&of).copied().filter(|_| alone)
 }
 
+/// Whether a term is one value a row or a problem.
+fn is_factor(terms: &Terms, id: Id) -> bool {
+    is_row(terms, id) || {
+        let of_problem = |term: &Term| matches!(term, Term::Value(_));
+        terms.any(id, false, &of_problem)
+            && !terms.any(id, false, &|term| is_of_keys(term) && !of_problem(term))
+    }
+}
+
 /// Whether a term is one value a row.
 fn is_row(terms: &Terms, id: Id) -> bool {
-    let of_keys = |term: &Term| {
-        matches!(
-            term,
-            Term::Score
-                | Term::Gradient
-                | Term::Product(_)
-                | Term::Input(_)
-                | Term::Label(_)
-                | Term::Index(_)
-        )
-    };
-    !terms.any(id, false, &of_keys)
+    !terms.any(id, false, &is_of_keys)
+}
+
+/// Whether a term may have another value for another key.
+fn is_of_keys(term: &Term) -> bool {
+    matches!(
+        term,
+        Term::Score
+            | Term::Gradient
+            | Term::Product(_)
+            | Term::Input(_)
+            | Term::Value(_)
+            | Term::Label(_)
+            | Term::Index(_)
+    )
 }
 
 #[cfg(test)]

@@ -358,6 +358,19 @@ impl<'c> Emitter<'c> {
         Ok(vector)
     }
 
+    /// Elements of 32 bits together as an `i32`.
+    pub(crate) fn word_of(&self, elements: &[Val<'c>]) -> PassResult<'c, Val<'c>> {
+        let i32 = types::integer(self.builder, 32);
+        match elements {
+            [] => Err(self.error("a word without elements")),
+            [one] => self.bitcast(*one, i32),
+            [first, ..] => {
+                let element = melior::ir::ValueLike::r#type(first);
+                self.bitcast(self.pack(elements, element)?, i32)
+            }
+        }
+    }
+
     /// A bit pattern of another type of the same width; an i1 and the byte that it is in memory.
     pub(crate) fn bitcast(
         &self,

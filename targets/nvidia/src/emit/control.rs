@@ -4,6 +4,7 @@ use super::emitter::Emitter;
 use super::value::Bound;
 use crate::state::rings::{RingKey, rings_below};
 use crate::state::types;
+use axe_dialect::element_type;
 use axe_passes::ir::Int;
 use axe_passes::ir::types::is_token;
 use axe_passes::ir::value::{operands, results};
@@ -13,11 +14,24 @@ use axe_passes::{PassResult, speculation};
 use melior::ir::operation::OperationLike;
 use melior::ir::{Type, ValueLike};
 
+/// Floats of 8 bits of a register: in a register each, they would take four times as many.
+const BYTES_OF_WORD: usize = 4;
+
+/// Whether so many registers of a tensor of this type are carried in words.
+fn in_words(r#type: Type<'_>, registers: usize) -> bool {
+    let is_tensor = types::tensor_shape(r#type).is_some();
+    is_tensor && types::is_float8(element_type(r#type)) && registers % BYTES_OF_WORD == 0
+}
+
 impl<'c> Emitter<'c> {
     /// The scalars that a value consists of.
     fn expand(&self, value: Val<'c>) -> PassResult<'c, Vec<Val<'c>>> {
         match self.bound(value)? {
             Bound::Scalar(scalar) => Ok(vec![*scalar]),
+            Bound::Registers(own) if in_words(value.r#type(), own.values.len()) => {
+                let words = own.values.chunks(BYTES_OF_WORD);
+                words.map(|word| self.word_of(word)).collect()
+            }
             Bound::Registers(registers) => Ok(registers.values.clone()),
             Bound::Token => Ok(Vec::new()),
             Bound::Memory(_) => {
@@ -34,7 +48,7 @@ impl<'c> Emitter<'c> {
         Ok(expanded)
     }
 
-    /// How many scalars a value of this type consists of.
+    /// Registers of a value of this type.
     fn width(&self, r#type: Type<'c>) -> PassResult<'c, usize> {
         if is_token(r#type) {
             return Ok(0);
@@ -48,7 +62,7 @@ impl<'c> Emitter<'c> {
         usize::try_from(fragment.registers()).map_err(|_| self.error("too many registers"))
     }
 
-    /// Binds values to the scalars that they consist of, in order.
+    /// Binds values to their registers, in order.
     pub(super) fn bind_expanded(
         &mut self,
         values: &[Val<'c>],
@@ -69,6 +83,26 @@ impl<'c> Emitter<'c> {
             self.bind(*value, bound);
         }
         Ok(())
+    }
+
+    /// Binds values to the scalars that they consist of where loops carry them and branches choose them.
+    fn bind_carried(&mut self, values: &[Val<'c>], scalars: &[Val<'c>]) -> PassResult<'c> {
+        let mut scalars = scalars.iter().copied();
+        let mut expanded = Vec::new();
+        for value in values {
+            let (r#type, registers) = (value.r#type(), self.width(value.r#type())?);
+            if !in_words(r#type, registers) {
+                expanded.extend(scalars.by_ref().take(registers));
+                continue;
+            }
+            let element = element_type(r#type);
+            let width = i64::try_from(BYTES_OF_WORD).unwrap_or(1);
+            for word in scalars.by_ref().take(registers / BYTES_OF_WORD) {
+                let bytes = self.bitcast(word, types::vector(width, element))?;
+                expanded.extend(self.unpack(bytes, width, element)?);
+            }
+        }
+        self.bind_expanded(values, &expanded)
     }
 
     /// Emits a block's operations into the builder, and its terminator's operands, then the state of `rings`,
@@ -130,7 +164,9 @@ impl<'c> Emitter<'c> {
         let (region, scalars, inner) = self.builder.region(&arguments);
         let (scalars, cursors) = scalars.split_at(1 + own_count);
         let own = block_arguments(block);
-        self.bind_expanded(&own, scalars)?;
+        let outside = std::mem::replace(&mut self.builder, inner);
+        self.bind_carried(&own, scalars)?;
+        self.builder = outside;
         self.set_carried(&rings, cursors);
         let location = self.builder.location;
         self.loops += 1;
@@ -145,7 +181,7 @@ impl<'c> Emitter<'c> {
         let emitted = results(emitted);
         let (values, cursors) = emitted.split_at(own_count.min(emitted.len()));
         self.set_carried(&rings, cursors);
-        self.bind_expanded(&results(op), values)
+        self.bind_carried(&results(op), values)
     }
 
     /// `scf.if`.
@@ -187,7 +223,7 @@ impl<'c> Emitter<'c> {
         let emitted = results(emitted);
         let (values, cursors) = emitted.split_at(emitted.len().saturating_sub(before.len()));
         self.set_carried(&rings, cursors);
-        self.bind_expanded(&results(op), values)
+        self.bind_carried(&results(op), values)
     }
 
     /// `scf.if` with one side, which `then` fills and whose values default to `otherwise`.

@@ -39,6 +39,8 @@ pub struct Chip {
     pub has_stmatrix: bool,
     /// Whether it has the tensor memory accelerator (PTX ISA 9.7.9.27: sm_90 and up).
     pub has_tma: bool,
+    /// Whether it converts 8-bit floats in pairs (PTX ISA 9.7.9.21, `cvt.e4m3x2`: sm_89 and up).
+    pub converts_float8: bool,
     /// Whether it has `wgmma` (PTX ISA 9.7.15: sm_90a alone).
     pub has_wgmma: bool,
     /// Streaming multiprocessors of the full data-centre part, for planning without a device.
@@ -73,6 +75,7 @@ pub const CHIPS: [Chip; 4] = [
         shared_bytes: 163 * 1024,
         has_stmatrix: false,
         has_tma: false,
+        converts_float8: false,
         has_wgmma: false,
         multiprocessors: 108,
         clustered: 0,
@@ -86,6 +89,7 @@ pub const CHIPS: [Chip; 4] = [
         shared_bytes: 99 * 1024,
         has_stmatrix: false,
         has_tma: false,
+        converts_float8: false,
         has_wgmma: false,
         multiprocessors: 84,
         clustered: 0,
@@ -99,6 +103,7 @@ pub const CHIPS: [Chip; 4] = [
         shared_bytes: 99 * 1024,
         has_stmatrix: false,
         has_tma: false,
+        converts_float8: true,
         has_wgmma: false,
         multiprocessors: 142,
         clustered: 0,
@@ -112,6 +117,7 @@ pub const CHIPS: [Chip; 4] = [
         shared_bytes: 227 * 1024,
         has_stmatrix: true,
         has_tma: true,
+        converts_float8: true,
         has_wgmma: true,
         multiprocessors: 132,
         clustered: 120,

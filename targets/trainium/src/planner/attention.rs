@@ -103,6 +103,15 @@ fn check(found: &Found<'_>) -> Result<(), String> {
     if !found.lengths.is_empty() {
         return Err("its mask reads the lengths of its sequences".to_owned());
     }
+    if found.element != found.rounded {
+        return Err(format!(
+            "its operands have elements of {}, and its result of {}",
+            found.element, found.rounded
+        ));
+    }
+    if !weights.values.is_empty() {
+        return Err("its result is multiplied by values of its problems".to_owned());
+    }
     if !weights.normalized {
         return Err("its weights are not divided by their sum".to_owned());
     }

@@ -19,7 +19,7 @@ use super::read::{Extents, Product, Read, Reader, Stop, number, static_shape};
 use super::sums::readers;
 use super::term::Id;
 use super::weights::{self, RowLog, Weights};
-use super::{Attention, MadeOf, compact, element_of, visible};
+use super::{Attention, MadeOf, compact, element_types, visible};
 use crate::fuse::operators::is_product;
 use crate::fuse::symbolic::Symbols;
 use crate::ir::value::{defining, only_result};
@@ -454,12 +454,14 @@ impl<'c> Search<'c> {
             .map_err(|_| "scores have two operands")?;
         let op = self.values.gemm.op;
         inner.extend([number(op), number(self.scores.op)]);
+        if !self.read.values.is_empty() {
+            return Err("its weights are multiplied by values of their problem".to_owned());
+        }
         let tensors = [queries.read.tensor, keys.read.tensor, values.tensor];
         let all = results.iter().map(|own| own.read.tensor);
-        let mut element = None;
-        for tensor in all.chain([self.gradient.read.tensor]) {
-            let own = element_of(tensors, tensor).ok().flatten();
-            element = Some(own.ok_or(super::ONE_TYPE)?);
+        let [mut element, _] = element_types(tensors, self.gradient.read.tensor, false)?;
+        for tensor in all {
+            [element, _] = element_types(tensors, tensor, false)?;
         }
         let read_by = [&inputs, &lengths].map(Vec::as_slice);
         let (mut terms, [inputs, lengths], score) = compact(&terms, self.read.score, read_by);
@@ -472,7 +474,8 @@ impl<'c> Search<'c> {
             keys: keys.read,
             values,
             result: self.gradient.read.clone(),
-            element: element.ok_or(super::ONE_TYPE)?,
+            element,
+            rounded: element,
             weights: Weights { score, ..self.read },
             terms,
             inputs,

@@ -55,6 +55,7 @@ pub fn with_logs(terms: &mut Terms, id: Id) -> Result<(Weights, RowLog), Why> {
         normalized: true,
         scale: 1.0,
         empty_is_zero: true,
+        values: Vec::new(),
     };
     let log = RowLog {
         value,

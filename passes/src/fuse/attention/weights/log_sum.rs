@@ -41,7 +41,11 @@ pub fn log_sum(terms: &mut Terms, id: Id, score: Id, exponent: &Linear) -> Optio
         ..Factors::default()
     };
     let whole = split(terms, of, &mut inner).ok()?.is_none();
-    let own = whole && inner.sums.is_empty() && inner.guards.is_empty() && inner.scale > 0.0;
+    let own = whole
+        && inner.sums.is_empty()
+        && inner.guards.is_empty()
+        && inner.values.is_empty()
+        && inner.scale > 0.0;
     if !own || !is_same(&inner.exponent, exponent) {
         return None;
     }

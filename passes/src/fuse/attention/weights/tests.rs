@@ -276,6 +276,37 @@ fn other_biases_stay_with_the_score() {
 }
 
 #[test]
+fn values_of_a_problem_are_factors_of_results() {
+    let mut made = Made::new();
+    let [of_scores, of_results, of_weights] =
+        [0, 1, 2].map(|number| made.terms.add(Term::Value(number), Scalar::Float));
+    let score = made.score;
+    let x = made.op("arith.mulf", &[score, of_scores]);
+    let e = made.safe(x);
+    let l = made.fold(Combiner::Add, e);
+    let p = made.op("arith.divf", &[e, l]);
+    let p = made.op("arith.mulf", &[p, of_weights]);
+    let product = made.product(p);
+    let double = made.float(2.0);
+    let factor = made.op("arith.mulf", &[double, of_results]);
+    let result = made.op("arith.divf", &[product, factor]);
+    let read = made.read(result).expect("a softmax");
+    let value = |number, divides| Value { number, divides };
+    assert_eq!(read.values, [value(1, true), value(2, false)]);
+    assert_eq!((read.scale, read.score), (0.5, x));
+    // What is no factor of all of the result's row is none.
+    let key = made.terms.add(Term::Input(3), Scalar::Float);
+    let result = made.op("arith.mulf", &[product, key]);
+    assert!(made.read(result).is_err());
+    // Nor is what a sum alone is multiplied by.
+    let own = made.op("arith.mulf", &[e, of_results]);
+    let l = made.fold(Combiner::Add, own);
+    let p = made.op("arith.divf", &[e, l]);
+    let result = made.product(p);
+    assert!(made.read(result).is_err());
+}
+
+#[test]
 fn what_is_no_softmax_says_why() {
     // Divided by the sum of other weights.
     let mut made = Made::new();

@@ -115,6 +115,9 @@ impl<'c> Emit<'c> for Cast {
         };
         let source = emitter.registers(source)?;
         let to = element_type(result.r#type());
+        if types::is_float8(to) && emitter.kernel.chip.converts_float8 {
+            return emitter.narrow_float8s(&source.values, to);
+        }
         source
             .values
             .iter()

@@ -256,7 +256,7 @@ impl Products<'_> {
                 .collect();
             match own.ok_or_else(missing)?.as_slice() {
                 [value] => Ok(*value),
-                several => word_of(emitter, several),
+                several => emitter.word_of(several),
             }
         };
         self.plan.accumulators().into_iter().map(word).collect()
@@ -310,19 +310,9 @@ impl Products<'_> {
                 .iter()
                 .map(|register| values.get(usize::try_from(*register).ok()?).copied())
                 .collect();
-            word_of(emitter, &own.ok_or_else(missing)?)
+            emitter.word_of(&own.ok_or_else(missing)?)
         };
         inline.a_words.iter().map(word).collect()
-    }
-}
-
-/// Elements of 32 bits together as an `i32`.
-fn word_of<'c>(emitter: &Emitter<'c>, elements: &[Val<'c>]) -> PassResult<'c, Val<'c>> {
-    let i32 = types::integer(emitter.builder, 32);
-    match elements {
-        [] => Err(emitter.error("a word without elements")),
-        [one] => emitter.bitcast(*one, i32),
-        [first, ..] => emitter.bitcast(emitter.pack(elements, first.r#type())?, i32),
     }
 }
 

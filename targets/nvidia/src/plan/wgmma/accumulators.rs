@@ -1,6 +1,7 @@
 //! Register tensors as the instruction's fragments.
 
 use super::Decline;
+use super::order::Order;
 use crate::facts::wgmma::{Accumulator, Element, M, Types, Wgmma};
 use crate::fragment::Fragment;
 use crate::vocabulary::WARPGROUP;
@@ -48,19 +49,19 @@ impl<'a> Held<'a> {
         }
     }
 
-    /// The registers that hold the instruction's A at the rows of `origins` and column `k`.
+    /// The registers that hold the instruction's A at the rows of `origins` and columns from `k` on, in their order.
     pub(super) fn block(
         &self,
         atom: Wgmma,
         origins: &[(i64, i64)],
-        k: i64,
+        (k, order): (i64, &Order),
     ) -> Result<Vec<i64>, Decline> {
         let layout = atom.a().map_err(|error| Decline::new(error.to_string()))?;
         let atom = Fragment::new(&layout, &[M, atom.types.k()], WARPGROUP)?;
         let mut found = None;
         for (warpgroup, &(row, _)) in (0..).zip(origins) {
             let registers = self
-                .registers(warpgroup, &atom, (row, k))
+                .registers(warpgroup, &atom, (row, k), order)
                 .ok_or_else(|| {
                     Decline::new(format!(
                         "A: rows from {row}, columns from {k} are not the instruction's fragment in warpgroup {warpgroup}"
@@ -76,10 +77,16 @@ impl<'a> Held<'a> {
     }
 
     /// The registers in which a warpgroup holds the block at `origin` as `atom` has it.
-    fn registers(&self, warpgroup: i64, atom: &Fragment, origin: (i64, i64)) -> Option<Vec<i64>> {
+    fn registers(
+        &self,
+        warpgroup: i64,
+        atom: &Fragment,
+        origin: (i64, i64),
+        order: &Order,
+    ) -> Option<Vec<i64>> {
         let held = self.of_warpgroup.get(usize::try_from(warpgroup).ok()?)?;
         let expected = |thread: i64, i: i64| match atom.index(thread, i)?.as_slice() {
-            [row, column] => Some((origin.0 + row, origin.1 + column)),
+            [row, column] => Some((origin.0 + row, order.at(origin.1 + column))),
             _ => None,
         };
         let registers: Option<Vec<i64>> = (0..atom.registers())
@@ -181,7 +188,7 @@ fn block_from(
             return Err(not_one(warpgroup));
         };
         let registers = held
-            .registers(warpgroup, atom, (row, column))
+            .registers(warpgroup, atom, (row, column), &Order::default())
             .filter(|registers| registers.first() == Some(&register))
             .ok_or_else(|| not_one(warpgroup))?;
         let run = run.get_or_insert_with(|| Run {

@@ -1,5 +1,6 @@
 //! The plan against a model of the hardware, element by element.
 
+use super::order::Order;
 use super::{Decline, InstructionA, Matrix, Operand, Product, Shared, Source, WgmmaPlan};
 use crate::facts::wgmma::Major;
 use axe_layout::{Axis, Layout};
@@ -70,6 +71,7 @@ impl WgmmaPlan {
     /// The first element for which that is not so.
     pub fn check(&self, product: &Product<'_>) -> Result<(), Decline> {
         let warpgroups = product.d.threads() / 128;
+        let order = Order::of(product)?;
         let mut seen = vec![0u32; self.steps * usize::try_from(self.registers).unwrap_or(0)];
         for instruction in &self.instructions {
             for register in &instruction.d {
@@ -99,7 +101,13 @@ impl WgmmaPlan {
                     continue;
                 };
                 let k = i64::try_from(instruction.step).unwrap_or(0) * self.atom.types.k();
-                self.check_a(product, warpgroup, &instruction.a, &computed.rows, k)?;
+                self.check_a(
+                    product,
+                    warpgroup,
+                    &instruction.a,
+                    &computed.rows,
+                    (k, &order),
+                )?;
                 self.check_shared(
                     "B",
                     &product.b,
@@ -107,7 +115,7 @@ impl WgmmaPlan {
                     instruction.b,
                     warpgroup,
                     &computed.columns,
-                    k,
+                    (k, &order),
                 )?;
             }
         }
@@ -153,11 +161,11 @@ impl WgmmaPlan {
         warpgroup: i64,
         a: &InstructionA,
         rows: &[i64],
-        k: i64,
+        (k, order): (i64, &Order),
     ) -> Result<(), Decline> {
         match (&self.a, a, &product.a) {
             (Source::Shared(shared), InstructionA::Offset(offset), Operand::Shared(matrix)) => {
-                self.check_shared("A", matrix, shared, *offset, warpgroup, rows, k)
+                self.check_shared("A", matrix, shared, *offset, warpgroup, rows, (k, order))
             }
             (
                 Source::Registers,
@@ -173,7 +181,9 @@ impl WgmmaPlan {
                         let held = fragment.index(warpgroup * 128 + thread, register);
                         if !full
                             || held.as_deref()
-                                != m.map(|&m| [m, k + column]).as_ref().map(|x| &x[..])
+                                != m.map(|&m| [m, order.at(k + column)])
+                                    .as_ref()
+                                    .map(|x| &x[..])
                         {
                             return Err(Decline::new(format!(
                                 "register {register} of A in thread {thread} of warpgroup {warpgroup} holds {held:?}"
@@ -187,7 +197,7 @@ impl WgmmaPlan {
         }
     }
 
-    /// Row `lines[i]`, column `k + j` of an operand is where the instruction reads its row `i`, column `j`.
+    /// Row `lines[i]` and the k at place `k + j` of an operand is where the instruction reads its row `i`, column `j`.
     #[allow(clippy::too_many_arguments, reason = "one read, in full")]
     fn check_shared(
         &self,
@@ -197,7 +207,7 @@ impl WgmmaPlan {
         offset: i64,
         warpgroup: i64,
         lines: &[i64],
-        k: i64,
+        (k, order): (i64, &Order),
     ) -> Result<(), Decline> {
         let bytes = self.atom.types.a.bytes();
         let base = shared.strides.swizzle.alignment();
@@ -209,15 +219,16 @@ impl WgmmaPlan {
                     Major::K => descriptor.address(Major::K, i, j * bytes),
                     Major::Mn => descriptor.address(Major::Mn, j, i * bytes),
                 };
+                let own = order.at(k + j);
                 let x = match (matrix.k_first, matrix.shape) {
-                    (false, [_, columns]) => line * columns + k + j,
-                    (true, [_, columns]) => (k + j) * columns + line,
+                    (false, [_, columns]) => line * columns + own,
+                    (true, [_, columns]) => own * columns + line,
                 };
                 let lives = base + address(matrix.layout, x)? * bytes;
                 if read != lives {
                     return Err(Decline::new(format!(
                         "{name}: warpgroup {warpgroup} reads byte {read} for row {line}, k {}, which lives at {lives}",
-                        k + j
+                        own
                     )));
                 }
             }

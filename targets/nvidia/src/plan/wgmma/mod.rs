@@ -8,6 +8,7 @@
 mod accumulators;
 mod check;
 mod operand;
+mod order;
 mod text;
 
 #[cfg(test)]
@@ -26,6 +27,7 @@ use accumulators::Blocks;
 use axe_layout::Layout;
 use axe_passes::dispatch::sequence;
 use operand::Tile;
+use order::Order;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -282,7 +284,8 @@ impl WgmmaPlan {
     ) -> Result<Self, Decline> {
         let steps = k / atom.types.k();
         let issued = || (0..steps).flat_map(|step| runs.iter().map(move |run| (step, run)));
-        let b = Tile::new("B", &product.b, atom.types)?;
+        let order = Order::of(product)?;
+        let b = Tile::new("B", &product.b, atom.types)?.in_order(&order)?;
         let reads: Vec<Vec<_>> = issued()
             .map(|(step, run)| run.origins.iter().map(|&(_, n)| (n, step)).collect())
             .collect();
@@ -300,7 +303,9 @@ impl WgmmaPlan {
             Operand::Registers(fragment) => {
                 let held = accumulators::Held::new(fragment);
                 let parts: Result<Vec<_>, Decline> = issued()
-                    .map(|(step, run)| held.block(atom, &run.origins, step * atom.types.k()))
+                    .map(|(step, run)| {
+                        held.block(atom, &run.origins, (step * atom.types.k(), &order))
+                    })
                     .map(|registers| registers.map(InstructionA::Registers))
                     .collect();
                 (Source::Registers, parts?)

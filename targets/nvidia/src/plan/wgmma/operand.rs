@@ -1,5 +1,6 @@
 //! The descriptor of an operand in shared memory, derived from its layout.
 
+use super::order::Order;
 use super::{Decline, Matrix, Shared, Term};
 use crate::facts::wgmma::{
     ADDRESS_BYTES, CORE, K_BYTES, Major, Strides, Swizzle, Types, UNIT_BYTES,
@@ -53,6 +54,12 @@ impl<'a> Tile<'a> {
             swizzle,
             types,
         })
+    }
+
+    /// The same with k in the order in which instructions go through it.
+    pub(super) fn in_order(self, order: &Order) -> Result<Self, Decline> {
+        let layout = order.sorted(&self.layout, self.shape)?;
+        Ok(Self { layout, ..self })
     }
 
     /// How `rows` rows are read, given for each instruction the first row of each warpgroup and the step of k; and

@@ -1,12 +1,13 @@
 //! Attention as data, the configurations of its kernel, and how long they take.
 
 use crate::facts::chip::{Chip, THREAD_REGISTERS};
+use crate::facts::wgmma::K_BYTES;
 use crate::planner::knobs::{Plan, Sharing};
 use crate::planner::problem::count;
 use axe_passes::fuse::attention::visible::Visible;
 use std::fmt;
 
-/// Bytes of an element of queries, keys and values.
+/// Bytes of an element of results, and of operands that are not narrower.
 pub const BYTES: i64 = 2;
 /// Rows of an instruction, which are a warpgroup's.
 pub const ROWS: i64 = 64;
@@ -36,6 +37,8 @@ pub struct Problem {
     pub depth: i64,
     /// Columns of values and result.
     pub columns: i64,
+    /// Bytes of an element of queries, keys, values and weights.
+    pub bytes: i64,
     /// Registers that a mask takes for a row of 4 keys of a thread: tensors that scores read at rows and keys.
     pub masks: i64,
     /// Keys behind the diagonal that rows see at most, where a mask is causal: blocks above are skipped.
@@ -50,6 +53,14 @@ pub struct Problem {
     pub stores: bool,
     /// Whether extents are known at run time only: those above are what they are taken for.
     pub dynamic: bool,
+}
+
+impl Problem {
+    /// Keys of an instruction of the second product (PTX ISA 9.7.15.2: 32 bytes): blocks are multiples of those.
+    #[must_use]
+    pub const fn key_step(&self) -> i64 {
+        K_BYTES / self.bytes
+    }
 }
 
 /// One way to compute it: a producer warp and consumer warpgroups, each of which has 64 rows of queries.
@@ -131,8 +142,8 @@ impl Config {
     /// Bytes of shared memory: queries and the rings.
     #[must_use]
     pub const fn shared_bytes(self, problem: &Problem) -> i64 {
-        let queries = self.query_stages * self.rows() * problem.depth * BYTES;
-        let block = self.keys * (problem.depth + problem.columns) * BYTES;
+        let queries = self.query_stages * self.rows() * problem.depth * problem.bytes;
+        let block = self.keys * (problem.depth + problem.columns) * problem.bytes;
         queries + self.stages * block + SPARE
     }
 
@@ -143,11 +154,11 @@ impl Config {
         self.shared_bytes(problem) + self.rows() * width <= chip.shared_bytes
     }
 
-    /// Registers of a consumer's thread: scores in f32, weights in 16 bits, results in f32, and masks.
+    /// Registers of a consumer's thread: scores in f32, weights as narrow as operands, results in f32, and masks.
     #[must_use]
     pub const fn thread_registers(self, problem: &Problem) -> i64 {
         self.keys / 2
-            + self.keys / 4
+            + self.keys * problem.bytes / 8
             + problem.columns / 2
             + problem.masks * self.keys / 4
             + OTHER_REGISTERS
@@ -210,7 +221,10 @@ pub fn offered(problem: &Problem, chip: &Chip) -> Vec<Config> {
             splits: 1,
         })
     });
-    let fits = all.filter(|config| config.takes_pages(problem) && config.fits(problem, chip));
+    let whole = |config: &Config| config.keys % problem.key_step() == 0;
+    let fits = all.filter(|config| {
+        whole(config) && config.takes_pages(problem) && config.fits(problem, chip)
+    });
     let fits = fits.flat_map(|config| {
         let config = config.deepest(problem, chip).ahead(problem, chip);
         splits(problem, config, chip).map(move |splits| Config { splits, ..config })
@@ -272,9 +286,10 @@ pub fn configure(problem: &Problem, plan: &Plan, chip: &Chip) -> Result<Config, 
         let right = rows % ROWS == 0
             && (1..=3).contains(&config.consumers)
             && plan.consumers.is_none_or(|own| own == config.consumers);
-        if !right || keys % 16 != 0 || !(16..=256).contains(&keys) || columns != problem.columns {
+        let step = problem.key_step();
+        if !right || keys % step != 0 || !(16..=256).contains(&keys) || columns != problem.columns {
             return Err(format!(
-                "expected tile = [rows, keys, columns] in axe.plan of attention with 64 rows for each of 1 to 3 consumers, 16 to 256 keys in sixteens, and the values' {} columns, got [{rows}, {keys}, {columns}]",
+                "expected tile = [rows, keys, columns] in axe.plan of attention with 64 rows for each of 1 to 3 consumers, 16 to 256 keys in multiples of {step}, and the values' {} columns, got [{rows}, {keys}, {columns}]",
                 problem.columns
             ));
         }
@@ -370,6 +385,7 @@ mod tests {
             keys: rows,
             depth: columns,
             columns,
+            bytes: BYTES,
             masks: 0,
             causal: None,
             seen: 1.0,

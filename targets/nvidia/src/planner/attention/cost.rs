@@ -13,8 +13,13 @@ const INSTRUCTIONS: f64 = 3.5;
 impl Problem {
     /// Bytes of all keys and values.
     fn streamed(&self) -> f64 {
-        let width = (self.depth + self.columns) * BYTES;
+        let width = (self.depth + self.columns) * self.bytes;
         self.batch as f64 / self.repeats as f64 * self.keys as f64 * width as f64
+    }
+
+    /// Products that a multiprocessor forms in a clock: twice as many of operands half as wide.
+    fn products(&self, rates: &AttentionRates) -> f64 {
+        rates.products * BYTES as f64 / self.bytes as f64
     }
 }
 
@@ -24,9 +29,9 @@ impl Config {
     #[must_use]
     pub fn by_problem(self, problem: &Problem, chip: &Chip) -> bool {
         let few = self.splits == 1;
-        few && chip.attention.is_some_and(|rates| {
+        few && chip.attention.as_ref().is_some_and(|rates| {
             // A row of a block's keys and values for each row of queries that it is multiplied by.
-            let read = rates.products * BYTES as f64 / self.rows() as f64;
+            let read = problem.products(rates) * problem.bytes as f64 / self.rows() as f64;
             read * problem.batch.min(chip.multiprocessors) as f64 > rates.memory_bytes
         })
     }
@@ -40,7 +45,8 @@ impl Config {
         let Some(rates) = &chip.attention else {
             return f64::INFINITY;
         };
-        let bytes = self.keys as f64 * (problem.depth + problem.columns) as f64 * BYTES as f64;
+        let bytes =
+            self.keys as f64 * (problem.depth + problem.columns) as f64 * problem.bytes as f64;
         let after = chip.mma.overhead + self.merge(problem, (chip, rates));
         if self.streams(problem, chip) {
             let block = self.block(problem, rates, 0.0);
@@ -85,7 +91,7 @@ impl Config {
     fn block(self, problem: &Problem, rates: &AttentionRates, reads: f64) -> f64 {
         let (rows, keys) = (self.rows() as f64, self.keys as f64);
         let width = (problem.depth + problem.columns) as f64;
-        let products = rows * keys * width / rates.products;
+        let products = rows * keys * width / problem.products(rates);
         let scores = rows
             * keys
             * (1.0 / rates.exponentials
@@ -157,9 +163,9 @@ pub fn apart(problem: &Problem, chip: &Chip) -> f64 {
     let scores = problem.batch as f64 * problem.rows as f64 * problem.keys as f64;
     let width = (problem.depth + problem.columns) as f64;
     let padded = count(problem.rows, ROWS) as f64 * ROWS as f64 / problem.rows.max(1) as f64;
-    let products = scores * padded * width / rates.products / busy;
+    let products = scores * padded * width / problem.products(rates) / busy;
     // f32 scores are written and read, weights written and read.
-    let moved = scores * (2 * 4 + 2 * BYTES) as f64 / (chip.mma.l2_bytes / 2.0) / busy;
+    let moved = scores * (2 * 4 + 2 * problem.bytes) as f64 / (chip.mma.l2_bytes / 2.0) / busy;
     let streamed = problem.streamed();
     let read = match streamed > rates.cached_bytes {
         true => rates.streamed_bytes,

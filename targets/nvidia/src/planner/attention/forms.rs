@@ -30,13 +30,13 @@ pub(super) fn scaled(terms: &Terms, id: Id) -> (Id, f64) {
     (id, factor)
 }
 
-/// `tanh(factor * x)`: `tanh.approx`, whose relative error of 2^-11 is below that of bf16; `1 - 2 / (e^2x + 1)`, which is 2^-21 wrong,
+/// `tanh(factor * x)`: `tanh.approx`, whose relative error of 2^-11 is below that of bf16 and 8 bits; `1 - 2 / (e^2x + 1)`, which is 2^-21 wrong,
 /// where weights are f16.
 pub(super) fn tanh<'c>(
     code: Code<'c>,
     x: Val<'c>,
     factor: f64,
-    is_bf16: bool,
+    is_coarse: bool,
 ) -> PassResult<'c, Val<'c>> {
     let builder = code.builder;
     let f32 = builder.r#type(|context| Type::float32(context));
@@ -46,7 +46,7 @@ pub(super) fn tanh<'c>(
         1.0 => Ok(x),
         by => builder.value("arith.mulf", &[x, number(by)?], f32, &[]),
     };
-    if is_bf16 {
+    if is_coarse {
         return builder.value("math.tanh", &[times(factor)?], f32, &fast);
     }
     let power = builder.value("math.exp2", &[times(2.0 * LOG2_E * factor)?], f32, &fast)?;

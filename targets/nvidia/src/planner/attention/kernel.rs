@@ -5,6 +5,7 @@
 //! The loop issues the scores of a block before the second product of the block before it, so that the tensor cores work while
 //! exponentials are formed. examples/kernels/attention.mlir is such a kernel, written by hand.
 
+use super::by_column::{self, Turned};
 use super::config::Config;
 use super::lengths::Lengths;
 use super::memory::{Ring, Strides, View};
@@ -30,6 +31,8 @@ pub(super) struct Tensors {
     pub queries: Strides,
     pub keys: Strides,
     pub values: Strides,
+    /// How values of 8 bits are turned; `values` are then the turned ones.
+    pub turned: Option<Turned>,
     pub inputs: Vec<Strides>,
     /// The result, and the logarithms of sums; none where the kernel does not store them itself.
     pub results: Option<Vec<Strides>>,
@@ -60,6 +63,22 @@ enum Stored<'c> {
 
 /// Columns of an accumulator from one value of a lane to its next ones (PTX ISA 9.7.15.5.1.1).
 const LANE_COLUMNS: i64 = 8;
+
+/// The accumulators of scores whose weights have 8 bits: registers that share a word of A's fragment follow each other. A thread has
+/// four columns of 16 in a word, which are k of the second product in the order of [`by_column::DIGITS`].
+fn accumulators_of_bytes(consumers: i64, columns: i64) -> axe_layout::Result<Layout> {
+    let axis = |name: &str| name.parse::<Axis>();
+    let (warp, lane, reg) = (axis("warp")?, axis("lane")?, axis("reg")?);
+    Layout::from_shard([
+        Iter::new(4 * consumers, 1, warp),
+        Iter::new(2, 4, reg),
+        Iter::new(8, 4, lane),
+        Iter::new(columns / 16, 8, reg),
+        Iter::new(2, 2, reg),
+        Iter::new(4, 1, lane),
+        Iter::new(2, 1, reg),
+    ])
+}
 
 /// The accumulators of `wgmma` over the consumers, 64 rows each (PTX ISA 9.7.15.5.1.1, "Register Fragments").
 fn accumulators(consumers: i64, columns: i64) -> axe_layout::Result<Layout> {
@@ -96,6 +115,8 @@ pub(super) struct Parts<'a, 'c> {
     queries: Ring<'c>,
     keys: Ring<'c>,
     values: Ring<'c>,
+    /// Whether values are turned: their keys are along rows of memory.
+    by_column: bool,
     views: [View<'c>; 3],
     /// The pages of keys, and of values.
     tables: [Option<Pages<'a, 'c>>; 2],
@@ -176,12 +197,21 @@ pub(super) fn emit<'c>(
     let stored = stored(code, tensors, arguments, workspace)?;
     let (rows, element) = (config.rows(), attention.element);
     let failed = |error| layout_error(code.builder.location, error);
-    let tile = |columns| -> PassResult<'c, Registers> {
-        let layout = accumulators(config.consumers, columns).map_err(failed)?;
-        registers(code, [rows, columns], layout)
+    let tile = |columns, layout: axe_layout::Result<Layout>| -> PassResult<'c, Registers> {
+        registers(code, [rows, columns], layout.map_err(failed)?)
     };
-    let (scores, results) = (tile(config.keys)?, tile(attention.extents.columns)?);
+    let (consumers, columns) = (config.consumers, attention.extents.columns);
+    let results = tile(columns, accumulators(consumers, columns))?;
+    let of_scores = match tensors.turned {
+        Some(_) => accumulators_of_bytes(consumers, config.keys),
+        None => accumulators(consumers, config.keys),
+    };
+    let scores = tile(config.keys, of_scores)?;
     let lanes = scores.part(0, LANE_COLUMNS).map_err(failed)?;
+    let block_of_values = match tensors.turned {
+        Some(_) => [columns, config.keys],
+        None => [config.keys, columns],
+    };
     let inputs = tensors.inputs.iter().zip(&arguments.inputs);
     let inputs = inputs.map(|(strides, argument)| Input::new(code, strides, *argument, sizes));
     let parts = Parts {
@@ -207,12 +237,8 @@ pub(super) fn emit<'c>(
         results: &results,
         queries: Ring::new(code, config.query_stages, [rows, attention.depth], element)?,
         keys: Ring::new(code, config.stages, [config.keys, attention.depth], element)?,
-        values: Ring::new(
-            code,
-            config.stages,
-            [config.keys, attention.extents.columns],
-            element,
-        )?,
+        values: Ring::new(code, config.stages, block_of_values, element)?,
+        by_column: tensors.turned.is_some(),
         views: [
             tensors.queries.sized(code, arguments.queries, sizes)?,
             tensors.keys.sized(code, arguments.keys, sizes)?,
@@ -278,7 +304,11 @@ impl<'c> Parts<'_, 'c> {
             }
             let (slot, stage) = code.acquire(ring.pipeline)?;
             let first = code.times(block, self.config.keys)?;
-            let from = view.boxed(code, tile.batch, [first, zero], ring.shape)?;
+            let origin = match at == 1 && self.by_column {
+                true => [zero, first],
+                false => [first, zero],
+            };
+            let from = view.boxed(code, tile.batch, origin, ring.shape)?;
             code.copy_signal(from, ring.stage(code, stage)?, slot, false)?;
             code.commit_slot(ring.pipeline, slot)
         };
@@ -333,6 +363,7 @@ impl<'c> Parts<'_, 'c> {
         let results = self.accumulate(code, self.scaled(code, state)?)?;
         let results = code.wait_products(results, 0)?;
         code.release_slot(self.values.pipeline, state.slot)?;
+        let results = self.rows().times_values(code, results, own.values)?;
         self.store(code, tile, results, state)
     }
 
@@ -483,13 +514,18 @@ impl<'c> Parts<'_, 'c> {
 
     /// Issues the second product of the block before.
     fn accumulate(&self, code: Code<'c>, state: State<'c>) -> PassResult<'c, Val<'c>> {
-        let values = self.values.stage(code, state.stage)?;
+        let values = match self.by_column {
+            true => self
+                .values
+                .reordered(code, state.stage, &by_column::DIGITS)?,
+            false => self.values.stage(code, state.stage)?,
+        };
         let sums = state.results.r#type();
         code.gemm_async(
             [state.weights, values],
             Some(state.results),
             sums,
-            [false, false],
+            [false, self.by_column],
         )
     }
 
@@ -536,7 +572,7 @@ impl<'c> Parts<'_, 'c> {
         maximum: Val<'c>,
     ) -> PassResult<'c, Val<'c>> {
         let wide = code.broadcast(maximum, 1, scores.r#type())?;
-        self.rows().exponentials(code, scores, wide)
+        self.rows().weights(code, scores, wide)
     }
 
     /// Stores a tile: results divided by the sums of their weights, and the logarithms of those, or parts of all of it.
@@ -574,7 +610,7 @@ impl<'c> Parts<'_, 'c> {
             return Err(layout_error(code.builder.location, "a kernel has a result"));
         };
         let scaled = rows.times(code, results, rows.factor(code, sum)?)?;
-        let element = self.attention.element;
+        let element = self.attention.rounded;
         let narrow = code.cast(scaled, self.results.r#type(code, Kind::Full, element)?)?;
         code.store(narrow, view.boxed(code, tile.batch, at, shape)?)
     }

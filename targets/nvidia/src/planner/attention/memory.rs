@@ -1,15 +1,15 @@
 //! Tensors of attention in memory: views by their strides, one dimension for each digit of the batch, and boxes of rows or keys.
 
-use super::config::BYTES;
 use super::lengths::Lengths;
 use super::sizes::Sizes;
 use crate::planner::mainloop::operand::{in_pieces, widest};
 use axe_dialect::element_type;
-use axe_layout::Layout;
+use axe_layout::{Axis, Iter, Layout, Offset};
 use axe_passes::PassResult;
 use axe_passes::build::{Code, layout_error};
 use axe_passes::fuse::attention::Read;
 use axe_passes::fuse::attention::index::{Digit, Step, Var, merged, stride_of};
+use axe_passes::fuse::reshape::element_bytes;
 use axe_passes::ir::Val;
 use melior::ir::{Type, ValueLike};
 
@@ -400,7 +400,8 @@ impl<'c> Ring<'c> {
         shape: [i64; 2],
         element: Type<'c>,
     ) -> PassResult<'c, Self> {
-        Self::in_pieces(code, stages, (shape, widest(shape[1], BYTES)), element)
+        let width = widest(shape[1], element_bytes(element));
+        Self::in_pieces(code, stages, (shape, width), element)
     }
 
     /// The same in pieces of so many columns, which are the spans of their swizzle.
@@ -411,8 +412,9 @@ impl<'c> Ring<'c> {
         element: Type<'c>,
     ) -> PassResult<'c, Self> {
         let failed = |error| layout_error(code.builder.location, error);
-        let all = in_pieces(Some(stages), shape, width, BYTES).map_err(failed)?;
-        let one = in_pieces(None, shape, width, BYTES).map_err(failed)?;
+        let bytes = element_bytes(element);
+        let all = in_pieces(Some(stages), shape, width, bytes).map_err(failed)?;
+        let one = in_pieces(None, shape, width, bytes).map_err(failed)?;
         Ok(Self {
             stages,
             storage: code.alloc(&[stages, shape[0], shape[1]], element, &all)?,
@@ -432,7 +434,8 @@ impl<'c> Ring<'c> {
         rows: i64,
     ) -> PassResult<'c, Val<'c>> {
         let failed = |error| layout_error(code.builder.location, error);
-        let whole = in_pieces(None, self.shape, self.width, BYTES).map_err(failed)?;
+        let bytes = element_bytes(element_type(self.stage));
+        let whole = in_pieces(None, self.shape, self.width, bytes).map_err(failed)?;
         let swizzle = whole.swizzle();
         let part = whole.with_swizzle(None);
         let part = part.slice(&self.shape, &[0..rows, 0..self.shape[1]]);
@@ -441,6 +444,31 @@ impl<'c> Ring<'c> {
         let shape = [rows, self.shape[1]];
         let r#type = code.memref(&shape, element, &part, Some("shared"))?;
         code.slice(stage, &[code.index(first)?, code.index(0)?], r#type)
+    }
+
+    /// The block in a stage, with its columns in an order of their own: `digits` are their extents and strides, outermost first.
+    pub(super) fn reordered(
+        &self,
+        code: Code<'c>,
+        stage: Val<'c>,
+        digits: &[[i64; 2]],
+    ) -> PassResult<'c, Val<'c>> {
+        let failed = |error| layout_error(code.builder.location, error);
+        let [rows, columns] = self.shape;
+        let iter = |extent, stride| Iter::new(extent, stride, Axis::M);
+        let inside: i64 = digits.iter().map(|[extent, _]| extent).product();
+        let mut iters = vec![
+            iter(rows, self.width),
+            iter(columns / self.width, rows * self.width),
+            iter(self.width / inside, inside),
+        ];
+        iters.extend(digits.iter().map(|[extent, stride]| iter(*extent, *stride)));
+        let element = element_type(self.stage);
+        let bytes = element_bytes(element);
+        let whole = in_pieces(None, self.shape, self.width, bytes).map_err(failed)?;
+        let layout = Layout::new(iters, [], Offset::new(), whole.swizzle()).map_err(failed)?;
+        let r#type = code.memref(&self.shape, element, &layout, Some("shared"))?;
+        code.view(self.stage(code, stage)?, r#type)
     }
 
     /// The block in a stage.

@@ -1,7 +1,7 @@
 //! Attention in one kernel: what [`axe_passes::fuse::attention`] finds, by warps that copy and warpgroups that multiply (sm_90a).
 //!
 //! * [`config`]: the problem as data, and configurations; [`cost`]: how long they take;
-//! * [`memory`]: tensors by their strides, and rings in shared memory;
+//! * [`memory`]: tensors by their strides, and rings in shared memory; [`by_column`]: values of 8 bits, turned for the second product;
 //! * [`pages`]: keys and values that are read through a table;
 //! * [`lengths`]: lengths of sequences, which are data; [`segments`]: labels of rows and keys, which are too;
 //! * [`tiles`]: tiles of rows, and the blocks of keys that their masks leave;
@@ -10,6 +10,7 @@
 //! * [`kernel`]: the kernel; [`parts`]: its results where keys are split, and the kernel that merges those.
 
 pub(super) mod backward;
+mod by_column;
 pub(super) mod config;
 mod cost;
 mod forms;
@@ -33,13 +34,15 @@ use super::knobs::Plan;
 use crate::facts::chip::Chip;
 use axe_passes::build::{Kernel, launch as launch_kernel, layout_error};
 use axe_passes::fuse::arguments::{argument_types, launched};
+use axe_passes::fuse::attention::index::Var;
 use axe_passes::fuse::attention::pack::Pack;
-use axe_passes::fuse::attention::{Attention, Extents};
+use axe_passes::fuse::attention::{Attention, Extents, Read};
 use axe_passes::fuse::frame::{Operand, Out, operand};
 use axe_passes::fuse::group::Group;
 use axe_passes::ir::value::identity;
 use axe_passes::ir::{Builder, DYNAMIC, Val};
 use axe_passes::{PassError, PassResult};
+use by_column::Turned;
 use config::{Config, Problem};
 use kernel::{Arguments, Tensors};
 use melior::ir::Type;
@@ -185,6 +188,31 @@ impl<'c> Operators<'c> {
         Ok(formed.map(|tensor| Operand { tensor, ..to }))
     }
 
+    /// Adds the kernel that turns values of 8 bits, where they are, and launches it: its result is the values' operand.
+    fn turn_values(&self, launch: &mut Launch<'_, 'c>, ins: &mut [Operand<'c>]) -> PassResult<'c> {
+        let (Some(turned), Some(values)) = (&self.tensors.turned, ins.get_mut(2)) else {
+            return Ok(());
+        };
+        let builder = *launch.builder;
+        let shape = [turned.elements()];
+        let empty = builder.tensor(&shape, self.attention.element)?;
+        let empty = builder.value("tensor.empty", &[], empty, &[])?;
+        let to = operand(&builder, empty, &shape)?;
+        let from = vec![values.clone()];
+        let types = argument_types(&from, &[], &[(empty, to.clone())]);
+        let kernel = Kernel::new(builder.location, launch.frame.module, &types);
+        turned.emit(&kernel)?;
+        let name = launch.frame.name("values");
+        kernel.finish(launch.frame.module, &name, Turned::threads())?;
+        let one = builder.index(1)?;
+        let grid = [builder.index(turned.ctas())?, one, one];
+        let formed = launch_kernel(&builder, &name, grid, &launched(&from, &[]), &[to.tensor])?;
+        if let Some(tensor) = formed.first().copied() {
+            *values = Operand { tensor, ..to };
+        }
+        Ok(())
+    }
+
     /// The CTAs of that kernel: as many as there are tiles, or multiprocessors.
     fn grid(&self, config: Config, launch: &Launch<'_, 'c>) -> PassResult<'c, [Val<'c>; 3]> {
         let builder = launch.builder;
@@ -327,6 +355,7 @@ impl Family for Attentions {
     fn described(operators: &Operators<'_>) -> String {
         let Attention {
             element,
+            rounded,
             inputs,
             lengths,
             visible,
@@ -355,7 +384,9 @@ impl Family for Attentions {
         let labels = visible.segments.iter();
         let labels: HashSet<_> = labels.flat_map(|own| [own.rows, own.keys]).collect();
         let by_index = visible.edges().next().is_some();
-        let mask = match (inputs.len() - labels.len(), !by_index) {
+        let by_place = |read: &&Read<'_>| read.steps.iter().any(|own| own.digit.var != Var::Batch);
+        let tensors = inputs.iter().filter(by_place).count();
+        let mask = match (tensors - labels.len(), !by_index) {
             (0, true) => "",
             (0, false) => ", masked by index",
             (_, true) => ", masked by a tensor",
@@ -366,12 +397,16 @@ impl Family for Attentions {
         } else {
             ""
         };
+        let rounded = match element == rounded {
+            true => String::new(),
+            false => format!(" with results in {rounded}"),
+        };
         let pack = match operators.pack.problems {
             1 => String::new(),
             problems => format!(", {problems} problems packed"),
         };
         format!(
-            "attention of {batch} x {rows} queries to {keys} keys of {depth}, values of {columns}, of {element}{mask}{data}{page}{sums}{pack}"
+            "attention of {batch} x {rows} queries to {keys} keys of {depth}, values of {columns}, of {element}{rounded}{mask}{data}{page}{sums}{pack}"
         )
     }
 
@@ -407,6 +442,7 @@ impl Family for Attentions {
             }
         }
         ins.extend(operators.segments(config, launch, &ins)?);
+        operators.turn_values(launch, &mut ins)?;
         let mut outs = Vec::new();
         for value in operators.attention.results() {
             outs.push(operators.out(launch, value)?);

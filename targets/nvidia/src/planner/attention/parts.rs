@@ -250,7 +250,7 @@ impl<'c> Merge<'_, 'c> {
             return Err(layout_error(code.builder.location, "a kernel has a result"));
         };
         let scaled = self.product(code, results, rows.factor(code, sum)?)?;
-        let element = rows.attention.element;
+        let element = rows.attention.rounded;
         let narrow = code.cast(scaled, self.registers.r#type(code, Kind::Column, element)?)?;
         code.store(narrow, view.boxed(code, self.row, [zero, zero], shape)?)
     }

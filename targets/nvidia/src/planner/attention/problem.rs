@@ -1,11 +1,13 @@
 //! Attention as its kernel computes it: its tensors as that reads them, its extents, and whether there is such a kernel.
 
+use super::by_column::Turned;
 use super::config::{BYTES, Problem, ROWS};
 use super::kernel::Tensors;
 use super::memory::Strides;
 use super::sizes::{GUESSED_LENGTH, GUESSED_PROBLEMS, Sizes};
-use super::{MOST, MOST_COLUMNS, MOST_INPUTS, STEP, config, cost, lengths, pages};
+use super::{MOST, MOST_COLUMNS, MOST_INPUTS, STEP, by_column, config, cost, lengths, pages};
 use crate::facts::chip::Chip;
+use crate::facts::wgmma::K_BYTES;
 use crate::planner::gemm::product::asked;
 use crate::planner::knobs::Plan;
 use axe_passes::fuse::attention::index::Var;
@@ -78,6 +80,7 @@ pub(super) fn taken<'c>(
 /// The tensors of attention as the kernel reads them.
 fn tensors(attention: &Attention<'_>) -> Result<Tensors, String> {
     let extents = attention.extents;
+    let bytes = element_bytes(attention.element);
     let sizes = Sizes::new(&attention.symbols, []);
     let (row, key) = ((Var::Row, extents.rows), (Var::Key, extents.keys));
     let (depth, column) = (
@@ -90,7 +93,7 @@ fn tensors(attention: &Attention<'_>) -> Result<Tensors, String> {
         if let Some(why) = strides.irregular(&sizes) {
             return Err(format!("{what} {why}"));
         }
-        match strides.declined(BYTES) {
+        match strides.declined(bytes) {
             Some(why) => Err(format!("{what} {why}")),
             None => Ok(strides),
         }
@@ -119,7 +122,11 @@ fn tensors(attention: &Attention<'_>) -> Result<Tensors, String> {
     Ok(Tensors {
         queries: moved("the queries' tensor", queries.transpose()?)?,
         keys: moved("the keys' tensor", in_pages(0, &attention.keys, depth))?,
-        values: moved("the values' tensor", in_pages(1, &attention.values, column))?,
+        turned: Turned::of(attention),
+        values: match Turned::of(attention) {
+            Some(turned) => turned.strides(),
+            None => moved("the values' tensor", in_pages(1, &attention.values, column))?,
+        },
         inputs: inputs.collect::<Result<_, _>>()?,
         results: results(attention).filter(|own| {
             let result = own.first().is_some_and(|own| own.declined(BYTES).is_none());
@@ -207,6 +214,7 @@ fn problem(attention: &Attention<'_>, tensors: &Tensors) -> Problem {
         keys: extents.keys,
         depth: attention.depth,
         columns: extents.columns,
+        bytes: element_bytes(attention.element),
         masks: masks.sum::<i64>() + 3 * i64::from(distances),
         causal,
         seen,
@@ -251,13 +259,14 @@ pub(in crate::planner) fn takes(attention: &Attention<'_>, chip: &Chip) -> Resul
 /// Whether a kernel has its extents, and takes what its scores read.
 fn checked(attention: &Attention<'_>) -> Result<(), String> {
     let extents = attention.extents;
-    for (what, columns) in [
-        ("what scores are summed over", attention.depth),
-        ("the values' columns", extents.columns),
+    let depth_step = K_BYTES / element_bytes(attention.element);
+    for (what, columns, step) in [
+        ("what scores are summed over", attention.depth, depth_step),
+        ("the values' columns", extents.columns, STEP),
     ] {
-        if columns % STEP != 0 || !(STEP..=MOST_COLUMNS).contains(&columns) {
+        if columns % step != 0 || !(step..=MOST_COLUMNS).contains(&columns) {
             return Err(format!(
-                "expected {what} in multiples of {STEP} up to {MOST_COLUMNS}, got {columns}"
+                "expected {what} in multiples of {step} up to {MOST_COLUMNS}, got {columns}"
             ));
         }
     }
@@ -288,8 +297,13 @@ fn checked(attention: &Attention<'_>) -> Result<(), String> {
     }
     lengths::checked(attention)?;
     pages::page_of(attention)?;
+    by_column::checked(attention)?;
     let wide = |read: &&Read<'_>| {
-        TensorType::of_value(read.tensor).and_then(|tensor| types::bits(tensor.element)) > Some(32)
+        let tensor = TensorType::of_value(read.tensor);
+        tensor.is_some_and(|tensor| {
+            let bits = types::bits(tensor.element);
+            bits > Some(32) || types::is_float(tensor.element) && bits < Some(16)
+        })
     };
     if let Some(read) = attention.inputs.iter().find(wide) {
         return Err(format!(

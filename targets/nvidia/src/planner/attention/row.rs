@@ -1,17 +1,18 @@
 //! What a kernel computes of values of rows: maxima, sums of exponentials, and what results are multiplied by.
 
+use super::score::{OfProblem, widened};
 use crate::vocabulary::RESCALE;
 use axe_dialect::Combiner;
 use axe_passes::PassResult;
 use axe_passes::build::{Code, Number, layout_error};
 use axe_passes::dispatch::record;
-use axe_passes::fuse::attention::Attention;
 use axe_passes::fuse::attention::weights::LogSum;
+use axe_passes::fuse::attention::{Attention, is_e4m3};
 use axe_passes::ir::Val;
 use axe_passes::ir::value::defining;
 use melior::ir::r#type::IntegerType;
 use melior::ir::{Type, ValueLike};
-use std::f64::consts::LOG2_E;
+use std::f64::consts::{LN_2, LOG2_E};
 
 /// When results are multiplied by what a new maximum leaves of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,9 +33,13 @@ impl Scaling {
     }
 }
 
-/// How far a row's scores may be above what they are compared with, in powers of two, before that is made their maximum: weights are at
-/// most 256 then, which f16 has as exactly as those up to 1, and results are rarely scaled (FlashAttention-4 has the same bound).
-const SLACK: f64 = 8.0;
+/// The power of two that weights are at most, above the maximum that they are formed with: f16 has those as exactly as weights up to 1, the
+/// largest number of f8E4M3FN is 448, and FlashAttention-4 has the same bound.
+const MOST: f64 = 8.0;
+
+/// The power of two that weights in f8E4M3FN are multiplied by, so that small ones are normal numbers. What is left of [`MOST`] is for
+/// scores above the maximum.
+const RAISED: f64 = 6.0;
 
 /// The arithmetic of rows.
 #[derive(Clone, Copy)]
@@ -70,7 +75,7 @@ impl<'c> Rows<'_, 'c> {
         if !self.has_slack() {
             return Ok(greatest);
         }
-        let slack = SLACK / (self.attention.weights.slope * LOG2_E);
+        let slack = (MOST - self.raised()) / (self.attention.weights.slope * LOG2_E);
         code.map(&[before, greatest], greatest.r#type(), |code, arguments| {
             let &[before, greatest] = arguments else {
                 return Err(layout_error(code.builder.location, "a row has two maxima"));
@@ -155,13 +160,31 @@ impl<'c> Rows<'_, 'c> {
         code.choose(equal, values)
     }
 
-    /// `exp(slope * (x - m))` of each element, as a power of two.
+    /// The power of two that weights are multiplied by, so that small ones are normal numbers of their type.
+    fn raised(self) -> f64 {
+        match is_e4m3(self.attention.element) {
+            true => RAISED,
+            false => 0.0,
+        }
+    }
+
+    /// `exp(slope * (x - m))` of each element.
     pub(super) fn exponentials(
         self,
         code: Code<'c>,
         x: Val<'c>,
         m: Val<'c>,
     ) -> PassResult<'c, Val<'c>> {
+        self.powers(code, [x, m], 0.0)
+    }
+
+    /// The same as weights of rows with these maxima.
+    pub(super) fn weights(self, code: Code<'c>, x: Val<'c>, m: Val<'c>) -> PassResult<'c, Val<'c>> {
+        self.powers(code, [x, m], self.raised())
+    }
+
+    /// `2^raised exp(slope * (x - m))` of each element, as a power of two.
+    fn powers(self, code: Code<'c>, [x, m]: [Val<'c>; 2], raised: f64) -> PassResult<'c, Val<'c>> {
         code.map(&[x, m], x.r#type(), |code, arguments| {
             let &[x, m] = arguments else {
                 return Err(layout_error(
@@ -173,7 +196,13 @@ impl<'c> Rows<'_, 'c> {
             let slope = self.attention.weights.slope * LOG2_E;
             let slope = builder.constant(builder.float(self.f32, slope))?;
             let scaled = builder.value("arith.mulf", &[m, slope], self.f32, &[])?;
-            let negated = builder.value("arith.negf", &[scaled], self.f32, &[])?;
+            let negated = match raised {
+                0.0 => builder.value("arith.negf", &[scaled], self.f32, &[])?,
+                by => {
+                    let by = builder.constant(builder.float(self.f32, by))?;
+                    builder.value("arith.subf", &[by, scaled], self.f32, &[])?
+                }
+            };
             let exponent = builder.value("math.fma", &[x, slope, negated], self.f32, &[])?;
             let fast = [("fastmath", builder.parsed("#arith.fastmath<afn>")?)];
             builder.value("math.exp2", &[exponent], self.f32, &fast)
@@ -193,6 +222,35 @@ impl<'c> Rows<'_, 'c> {
         })
     }
 
+    /// Results times the values of their problem that are factors of them.
+    pub(super) fn times_values(
+        self,
+        code: Code<'c>,
+        results: Val<'c>,
+        values: OfProblem<'c>,
+    ) -> PassResult<'c, Val<'c>> {
+        let own = &self.attention.weights.values;
+        if own.is_empty() {
+            return Ok(results);
+        }
+        let lost = || layout_error(code.builder.location, "a factor of results has a value");
+        let one = code.scalar(self.f32, Number::Of(1))?;
+        let mut factor = one;
+        for value in own {
+            let loaded = values.get(value.number).copied().flatten();
+            let loaded = widened(code, loaded.ok_or_else(lost)?)?;
+            let name = match value.divides {
+                true => "arith.divf",
+                false => "arith.mulf",
+            };
+            factor = code.builder.value(name, &[factor, loaded], self.f32, &[])?;
+        }
+        code.map(&[results], results.r#type(), |code, arguments| {
+            let both = [arguments[0], factor];
+            code.builder.value("arith.mulf", &both, self.f32, &[])
+        })
+    }
+
     /// The sum of what lanes have of each row.
     pub(super) fn sum(
         self,
@@ -208,7 +266,11 @@ impl<'c> Rows<'_, 'c> {
         code.map(&[sum], sum.r#type(), |code, arguments| {
             let (builder, sum) = (code.builder, arguments[0]);
             let weights = &self.attention.weights;
-            let scale = builder.constant(builder.float(self.f32, weights.scale))?;
+            let own = match weights.normalized {
+                true => weights.scale,
+                false => weights.scale * (-self.raised()).exp2(),
+            };
+            let scale = builder.constant(builder.float(self.f32, own))?;
             if !weights.normalized {
                 return Ok(scale);
             }
@@ -244,7 +306,11 @@ impl<'c> Rows<'_, 'c> {
             let builder = code.builder;
             let float = |value| builder.constant(builder.float(self.f32, value));
             let fma = |a, b, c| builder.value("math.fma", &[a, b, c], self.f32, &[]);
-            let log = builder.value("math.log", &[sum], self.f32, &[])?;
+            let mut log = builder.value("math.log", &[sum], self.f32, &[])?;
+            if self.raised() != 0.0 {
+                let by = float(self.raised() * LN_2)?;
+                log = builder.value("arith.subf", &[log, by], self.f32, &[])?;
+            }
             let slope = float(self.attention.weights.slope)?;
             let mut value = fma(maximum, slope, log)?;
             if scale != 1.0 || offset != 0.0 {

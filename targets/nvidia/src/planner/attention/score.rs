@@ -8,10 +8,10 @@ use super::sizes::Sizes;
 use axe_dialect::ops;
 use axe_passes::PassResult;
 use axe_passes::build::{Code, Number, layout_error};
-use axe_passes::fuse::attention::Attention;
 use axe_passes::fuse::attention::index::Var;
 use axe_passes::fuse::attention::term::{Id, Label, Scalar, Term};
 use axe_passes::fuse::attention::visible::{Affine, not_negative};
+use axe_passes::fuse::attention::{Attention, is_e4m3};
 use axe_passes::fuse::registers::Registers;
 use axe_passes::fuse::space::Kind;
 use axe_passes::ir::{Val, types};
@@ -212,6 +212,17 @@ pub(super) fn i32_of<'c>(code: Code<'c>, value: Val<'c>) -> PassResult<'c, Val<'
     code.builder.value("arith.index_cast", &[value], i32, &[])
 }
 
+/// A float in f32; an integer as it is.
+pub(super) fn widened<'c>(code: Code<'c>, value: Val<'c>) -> PassResult<'c, Val<'c>> {
+    let f32 = code.builder.r#type(|context| Type::float32(context));
+    match types::bits(value.r#type()) {
+        Some(16) if types::is_float(value.r#type()) => {
+            code.builder.value("arith.extf", &[value], f32, &[])
+        }
+        _ => Ok(value),
+    }
+}
+
 pub(super) fn integer<'c>(code: Code<'c>, bits: u32) -> Type<'c> {
     code.builder
         .r#type(|context| melior::ir::r#type::IntegerType::new(context, bits).into())
@@ -308,8 +319,9 @@ impl<'c> Body<'_, '_, 'c> {
         if let Some(&[of]) = terms.operands(id, "math.tanh") {
             let (of, factor) = forms::scaled(terms, of);
             let x = self.term(code, of, arguments)?;
-            let is_bf16 = is_bf16(self.scores.attention.element);
-            return forms::tanh(code, x, factor, is_bf16);
+            let element = self.scores.attention.element;
+            let is_coarse = is_bf16(element) || is_e4m3(element);
+            return forms::tanh(code, x, factor, is_coarse);
         }
         let f32 = builder.r#type(|context| Type::float32(context));
         let own = match terms.scalar(id) {
@@ -318,14 +330,9 @@ impl<'c> Body<'_, '_, 'c> {
         };
         match terms.get(id) {
             Term::Score => arguments.first().copied().ok_or_else(lost),
-            Term::Input(number) | Term::Label(Label { number, .. }) => {
+            Term::Input(number) | Term::Value(number) | Term::Label(Label { number, .. }) => {
                 let value = arguments.get(number + 1).copied().ok_or_else(lost)?;
-                match types::bits(value.r#type()) {
-                    Some(16) if types::is_float(value.r#type()) => {
-                        builder.value("arith.extf", &[value], f32, &[])
-                    }
-                    _ => Ok(value),
-                }
+                widened(code, value)
             }
             Term::Index(var) => {
                 let origin = self.origin(code, id)?;

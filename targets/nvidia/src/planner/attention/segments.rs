@@ -117,13 +117,7 @@ impl Table {
 
     /// The problem of a number among those whose labels differ: the first of those with the same.
     fn problem<'c>(&self, code: Code<'c>, number: Val<'c>) -> PassResult<'c, Val<'c>> {
-        let mut problem = code.index(0)?;
-        for Step { digit, elements } in &self.digits {
-            let own = code.div(number, code.index(*elements)?)?;
-            let own = code.rem(own, code.index(digit.extent)?)?;
-            problem = code.add(problem, code.times(own, digit.stride)?)?;
-        }
-        Ok(problem)
+        first_of(code, &self.digits, number)
     }
 
     /// Emits the body of the kernel that forms the numbers. Its arguments are the labels of rows and of keys, pair after pair, and the
@@ -189,8 +183,23 @@ impl Table {
     }
 }
 
+/// The problem of a number that these steps give: the first of those with the same.
+pub(super) fn first_of<'c>(
+    code: Code<'c>,
+    steps: &[Step],
+    number: Val<'c>,
+) -> PassResult<'c, Val<'c>> {
+    let mut problem = code.index(0)?;
+    for Step { digit, elements } in steps {
+        let own = code.div(number, code.index(*elements)?)?;
+        let own = code.rem(own, code.index(digit.extent)?)?;
+        problem = code.add(problem, code.times(own, digit.stride)?)?;
+    }
+    Ok(problem)
+}
+
 /// Digits of a problem as those of a number: how many such numbers there are.
-fn numbered(mut digits: Vec<Digit>, problems: i64) -> (Vec<Step>, i64) {
+pub(super) fn numbered(mut digits: Vec<Digit>, problems: i64) -> (Vec<Step>, i64) {
     digits.sort_by_key(|digit| (digit.stride, digit.extent));
     digits.dedup();
     let ends = digits

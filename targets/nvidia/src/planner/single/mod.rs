@@ -28,6 +28,7 @@ use axe_passes::{PassError, PassResult};
 use broadcast::Broadcast;
 use melior::ir::operation::OperationLike;
 use permutation::Permutation;
+pub(super) use permutation::{swizzle, words};
 use reduce::Reduction;
 
 /// The family of operators by themselves.

@@ -149,14 +149,14 @@ impl Permutation {
 
 /// Chunks of a vector each, exchanged by the number of the rows that another vector covers: those that the lanes write at
 /// once are of one row, those that they read of as many rows as there are chunks.
-fn swizzle(tile: RowTile) -> Result<Swizzle> {
+pub(in crate::planner) fn swizzle(tile: RowTile) -> Result<Swizzle> {
     let (base, along) = (tile.vector.ilog2(), tile.along.ilog2());
     Swizzle::new(along, base, SQUARE.ilog2(), true)
 }
 
 /// The tile whose threads hold words of several elements along the rows of the shared tile, and vectors along its columns:
 /// with the elements of a word in consecutive registers, and with those of a vector.
-fn words(tile: RowTile, most: i64) -> Result<[Layout; 2]> {
+pub(in crate::planner) fn words(tile: RowTile, most: i64) -> Result<[Layout; 2]> {
     let RowTile { along, vector, .. } = tile;
     let (warps, across) = (tile.threads() / WARP, WARP / along);
     let each = most.clamp(1, tile.rows / (warps * across));
