@@ -40,9 +40,10 @@ for case, packs in cases.items():
         if not narrow: runs["cudnn"] = cudnn
     # float64 on some rows of one head
     bb, hh, rr = B - 1, H - 1, torch.randint(0, S, (64,), device=d)
-    s = q[bb, rr, hh].double() @ k[bb, :, hh // (H // kv[2])].double().T * D ** -0.5
+    qw, kw, vw = [x.to(out) for x in (q, k, v)]
+    s = qw[bb, rr, hh].double() @ kw[bb, :, hh // (H // kv[2])].double().T * D ** -0.5
     if causal: s = s.masked_fill(torch.arange(S, device=d)[None] > rr[:, None], -float("inf"))
-    truth = torch.softmax(s, -1) @ v[bb, :, hh // (H // kv[2])].double()
+    truth = torch.softmax(s, -1) @ vw[bb, :, hh // (H // kv[2])].double()
     def err(x): return ((x[bb, rr, hh].double() - truth).norm() / truth.norm()).item()
     base = fa3(q, k, v, causal) if "fa3" in runs else None if narrow else cudnn().transpose(1, 2)
     if "fa3" in runs: errors["fa3"] = err(base)

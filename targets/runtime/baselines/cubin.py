@@ -6,7 +6,7 @@ def ok(r):
     if r: raise RuntimeError(f"CUDA driver error {r}")
 torch.zeros(1, device="cuda")
 # What cuTensorMapEncodeTiled calls a type, where tensor maps have it, and torch's.
-DT = {"f16": (6, torch.float16), "bf16": (9, torch.bfloat16), "f32": (7, torch.float32), "i64": (None, torch.int64), "i32": (None, torch.int32), "i8": (None, torch.int8), "bool": (None, torch.bool), "f8e4m3": (0, torch.float8_e4m3fn)}
+DT = {"f16": (6, torch.float16), "bf16": (9, torch.bfloat16), "f32": (7, torch.float32), "i64": (None, torch.int64), "i32": (None, torch.int32), "i8": (None, torch.int8), "bool": (None, torch.bool), "u8": (0, torch.uint8), "f8e4m3": (0, torch.float8_e4m3fn)}
 SW = {"none": 0, "b32": 1, "b64": 2, "b128": 3}; L2 = {"none": 0, "b64": 1, "b128": 2, "b256": 3}
 class Package:
     """A package of launches alone, of static sizes."""

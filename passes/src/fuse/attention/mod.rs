@@ -8,7 +8,7 @@
 //! Values inside have excess precision: rounding to f16 or bf16 and back, as programs write it between operators, is left out,
 //! and the weights are rounded to the type of the values once, before they are multiplied and before they are divided by
 //! their sum. Results are those of a result that is rounded to 16 bits; others are not taken. Of operands in 8 bits, weights are rounded
-//! to those where the program rounds them ([`narrow`]).
+//! to those where the program rounds them.
 
 mod backward;
 mod body;
@@ -487,9 +487,10 @@ fn element_types<'c>(
     result: Val<'c>,
     rounds_weights: bool,
 ) -> Result<[Type<'c>; 2], String> {
-    let [queries, keys, values] = operands.map(narrow::element_of);
-    let all = (|| Some([queries?, keys?, values?, narrow::element_of(result)?]))();
-    narrow::element_types(all.ok_or("an operand is no tensor")?, rounds_weights)
+    let [queries, keys, values] = operands;
+    let of = |value| narrow::element_of(value).ok_or("an operand is no tensor");
+    let all = [of(queries)?, of(keys)?, of(values)?, of(result)?];
+    narrow::element_types(all, rounds_weights)
 }
 
 /// The values of problems that results are multiplied by, by the numbers of their tensors among those that are kept, to which theirs are

@@ -31,6 +31,11 @@ pub(super) fn element_types<'c>(
             "expected queries, keys and values of one type, f16, bf16 or f8E4M3FN, got {queries}, {keys} and {values}"
         ));
     }
+    if !is_e4m3(queries) && rounds_weights {
+        return Err(format!(
+            "its weights are rounded to f8E4M3FN, and its values are of {queries}"
+        ));
+    }
     if !is_e4m3(queries) {
         return match result == queries && half(result) {
             true => Ok([queries, result]),
@@ -109,5 +114,58 @@ fn single_source(op: Op<'_>) -> Option<Val<'_>> {
     match (name(op) == ops::MAP, is_nest(op), inputs.as_slice()) {
         (true, _, &[from]) | (_, true, &[from, _]) => Some(from),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use melior::Context;
+
+    #[test]
+    fn types_that_a_kernel_has() {
+        let context = Context::new();
+        let of = |text: &str| Type::parse(&context, text).expect("a type");
+        let [half, brain, byte, other, wide] = ["f16", "bf16", "f8E4M3FN", "f8E5M2", "f32"].map(of);
+        let same = |own| [own; 4];
+        assert_eq!(element_types(same(half), false), Ok([half, half]));
+        let narrow = [byte, byte, byte, brain];
+        assert_eq!(element_types(narrow, true), Ok([byte, brain]));
+        for (types, rounds, why) in [
+            (narrow, false, "its weights are not rounded to f8E4M3FN"),
+            (
+                same(brain),
+                true,
+                "its weights are rounded to f8E4M3FN, and its values are of bf16",
+            ),
+            (
+                same(byte),
+                true,
+                "expected a result in f16 or bf16 of operands in f8E4M3FN, got f8E4M3FN",
+            ),
+            (
+                [half, half, half, brain],
+                false,
+                "expected queries, keys, values and result of one type",
+            ),
+            (
+                [byte, half, byte, half],
+                true,
+                "expected queries, keys and values of one type",
+            ),
+            (
+                same(wide),
+                false,
+                "expected queries, keys, values and result of one type",
+            ),
+            (
+                same(other),
+                false,
+                "expected queries, keys, values and result of one type",
+            ),
+        ] {
+            let got = element_types(types, rounds).expect_err(why);
+            assert!(got.starts_with(why), "{got}");
+        }
     }
 }
