@@ -186,6 +186,16 @@ fn a_in_registers() {
     }
 }
 
+/// A product of bytes with A in registers.
+fn of_bytes<'a>(a: &'a Fragment, b: &'a Memory, d: &'a Fragment) -> Product<'a> {
+    Product {
+        types: E4M3,
+        a: Operand::Registers(a),
+        b: b.matrix(),
+        d,
+    }
+}
+
 #[test]
 fn k_is_in_any_order_in_which_registers_and_memory_agree() {
     let d = accumulators(128, 64, [2, 1]);
@@ -194,21 +204,15 @@ fn k_is_in_any_order_in_which_registers_and_memory_agree() {
     let words = "S[(8, 2, 8, 8, 2, 4, 2) : (1@warp, 4@reg, 4@lane, 8@reg, 2@reg, 1@lane, 1@reg)]";
     let words = Fragment::new(&words.parse().unwrap(), &[128, 128], 256).unwrap();
     for (fragment, first) in [(natural, [0, 1, 4, 5]), (words, [0, 1, 2, 3])] {
-        let product = |b| Product {
-            types: E4M3,
-            a: Operand::Registers(&fragment),
-            b,
-            d: &d,
-        };
         // Of each 16 k, memory has 0, 1, 8, 9, 2, 3, ...
         let b = Memory::of(
             "Sw<3,4,3> o S[(64, 8, 2, 4, 2) : (128, 16, 2, 4, 1)]",
             64,
             128,
         );
-        let product_of = product(b.matrix());
-        let plan = WgmmaPlan::new(&product_of).unwrap();
-        plan.verify(&product_of).unwrap();
+        let product = of_bytes(&fragment, &b, &d);
+        let plan = WgmmaPlan::new(&product).unwrap();
+        plan.verify(&product).unwrap();
         let InstructionA::Registers(registers) = &plan.instructions[0].a else {
             panic!("A is in registers");
         };
@@ -217,7 +221,10 @@ fn k_is_in_any_order_in_which_registers_and_memory_agree() {
         for other in ["(128, 16, 8, 2, 1)", "(128, 16, 1, 4, 2)"] {
             let text = format!("Sw<3,4,3> o S[(64, 8, 2, 4, 2) : {other}]");
             let b = Memory::of(&text, 64, 128);
-            assert!(WgmmaPlan::new(&product(b.matrix())).is_err(), "{other}");
+            assert!(
+                WgmmaPlan::new(&of_bytes(&fragment, &b, &d)).is_err(),
+                "{other}"
+            );
         }
     }
 }
