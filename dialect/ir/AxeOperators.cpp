@@ -265,6 +265,42 @@ LogicalResult ReduceOp::verify() {
   return success();
 }
 
+/// The words of a row that has elements of these types, as vectors are stored.
+static int64_t wordsOfRow(TypeRange types) {
+  int64_t words = 0;
+  for (Type type : types)
+    words += elementType(type).getIntOrFloatBitWidth() > 32 ? 2 : 1;
+  return words < 3 ? words : llvm::alignTo(words, 4);
+}
+
+LogicalResult AllGatherOp::verify() {
+  size_t sources = getSources().size(), results = getResults().size();
+  if (sources == 0 || sources != results)
+    return emitOpError("(AG1) expected a result for each source, got ")
+           << results << " of " << sources;
+  auto through = cast<MemRefType>(getThrough().getType());
+  if (!getThrough().getDefiningOp<AllGatherCreateOp>())
+    return emitOpError("(AG3) expected storage of an axe.all_gather.create");
+  for (auto [source, result] : llvm::zip(getSources(), getResults())) {
+    Type element = elementType(source.getType());
+    if (shapeOf(source.getType()) != ArrayRef<int64_t>{1} ||
+        !element.isIntOrFloat() || element.getIntOrFloatBitWidth() > 64)
+      return emitOpError("(AG2) expected a source of the shape [1] and "
+                         "elements of at most 64 bits, got ")
+             << source.getType();
+    auto expected = RankedTensorType::get({1, through.getDimSize(0)}, element);
+    if (shapeOf(result.getType()) != expected.getShape() ||
+        elementType(result.getType()) != element)
+      return emitOpError("(AG2) expected a result of ")
+             << expected << ", got " << result.getType();
+  }
+  int64_t words = wordsOfRow(getSources().getTypes());
+  if (through.getDimSize(1) != words)
+    return emitOpError("(AG3) expected rows of ")
+           << words << " words, got " << through;
+  return success();
+}
+
 LogicalResult BroadcastOp::verify() {
   Type result = getResult().getType();
   if (failed(verifyDropped(*this, "B1", "B2", getDims(), result,

@@ -359,6 +359,56 @@ def Axe_ReduceOp : Axe_Operator<"reduce", [Axe_Logical, Axe_Reduction, Axe_Tilea
   }];
 }
 
+def Axe_AllGatherOp : Axe_Operator<"all_gather", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "The values that all thread groups of a cluster have";
+  let description = [{
+    Each thread group around it, of every CTA of the cluster, gives an element
+    of each source, and has those of all in the results: `result[0, g]` is that of the
+    thread group `g`, in the order of the CTAs' ranks and in each CTA of its
+    thread groups. So partial states of a row, which warps form without a
+    barrier, meet once: what is reduced of the results is the same everywhere.
+
+    It waits for the others' elements and orders no other memory. All thread
+    groups of the cluster execute it, once.
+
+    **Constraints**
+
+    * (AG1) as many results as sources, at least one;
+    * (AG2) sources have the shape `[1]` and elements of at most 64 bits, and results the source's element type and
+      the shape `[1, n]`, where `n` is the number of rows of `through`;
+    * (AG3) rows of `through`, of an `axe.all_gather.create`, have a word for each 32 bits of an element of every
+      source, as vectors are stored: 1, 2 or a multiple of 4.
+
+    **Example**
+
+    ```mlir
+    %all = axe.all_gather.create : memref<64x2xi32, #axe.space<shared>>
+    axe.barrier cluster
+    axe.scope warp {
+      ...
+      %ms, %ss = axe.all_gather %m, %s through %all : tensor<1xf32, #one>, tensor<1xf32, #one>
+          through memref<64x2xi32, #axe.space<shared>> -> tensor<1x64xf32, #lanes>, tensor<1x64xf32, #lanes>
+    }
+    ```
+
+    **Errors**
+
+    ```mlir
+    %a = axe.all_gather %m, %s through %all : ... -> tensor<1x64xf32>                      // (AG1) expected a result for each source, got 1 of 2
+    %a = axe.all_gather %m through %all : tensor<2xf32> through ... -> tensor<1x64xf32>    // (AG2) expected a source of the shape [1] and elements of at most 64 bits, got 'tensor<2xf32>'
+    %a = axe.all_gather %m through %all : tensor<1xf32> through ... -> tensor<1x32xf32>    // (AG2) expected a result of 'tensor<1x64xf32>', got 'tensor<1x32xf32>'
+    %a = axe.all_gather %m through %x : tensor<1xf64> through memref<64x1xi32, ...> -> tensor<1x64xf64> // (AG3) expected rows of 2 words, got 'memref<64x1xi32, #axe.space<shared>>'
+    ```
+  }];
+  let arguments = !con((ins Variadic<AnyRankedTensor>:$sources, Axe_Memory:$through), scheduling);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    $sources `through` $through
+    (`schedule` `=` $schedule^)? (`options` `=` $options^)? attr-dict
+    `:` type($sources) `through` type($through) `->` type($results)
+  }];
+}
+
 def Axe_BroadcastOp : Axe_Operator<"broadcast", [Axe_Logical, Axe_Lazy, Axe_Relayout, Axe_Tileable, Pure]> {
   let summary = "Repeats a tensor along new dimensions";
   let description = [{

@@ -76,3 +76,21 @@ LogicalResult PeerOp::verify() {
                      "#axe.space<cluster_shared>, got ")
          << source << " and " << result;
 }
+
+LogicalResult AllGatherCreateOp::verify() {
+  auto type = cast<MemRefType>(getResult().getType());
+  if (!type.hasStaticShape() || type.getRank() != 2 ||
+      !type.getElementType().isSignlessInteger(32) ||
+      !type.getLayout().isIdentity() || spaceOf(type) != "shared")
+    return emitOpError("(AC1) expected a matrix of 'i32' in "
+                       "#axe.space<shared>, without a layout, got ")
+           << type;
+  if (!isa_and_nonnull<KernelOp>((*this)->getParentOp()))
+    return emitOpError("(AC2) expected to stand in the body of a kernel");
+  auto gathers =
+      llvm::count_if(getResult().getUsers(), llvm::IsaPred<AllGatherOp>);
+  if (gathers > 1)
+    return emitOpError("(AC3) expected one axe.all_gather through it, got ")
+           << gathers;
+  return success();
+}

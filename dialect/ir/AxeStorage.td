@@ -127,4 +127,33 @@ def Axe_PeerOp : Axe_Op<"peer", [Axe_StorageView, Pure]> {
   let hasVerifier = 1;
 }
 
+def Axe_AllGatherCreateOp : Axe_Op<"all_gather.create", [MemoryEffects<[MemAlloc, MemWrite]>]> {
+  let summary = "Storage through which thread groups of a cluster gather values";
+  let description = [{
+    A row of 32-bit words for each thread group of the cluster's CTAs that
+    executes the `axe.all_gather` through it, and what says that all rows are
+    there. Every CTA of the cluster has its own, which the others write:
+    an `axe.barrier cluster` behind this says that they may.
+
+    **Constraints**
+
+    * (AC1) the result is a matrix of `i32` in shared memory, without a layout, of static shape;
+    * (AC2) it stands in the kernel's body, outside any scope;
+    * (AC3) at most one `axe.all_gather` uses it: a second one would overwrite what is still read.
+
+    **Example**: `%all = axe.all_gather.create : memref<64x2xi32, #axe.space<shared>>`
+
+    **Errors**
+
+    ```mlir
+    %all = axe.all_gather.create : memref<64xi32, #axe.space<shared>>                             // (AC1) expected a matrix of 'i32' in #axe.space<shared>, without a layout
+    axe.scope warp { %all = axe.all_gather.create : memref<64x2xi32, #axe.space<shared>> }        // (AC2) expected to stand in the body of a kernel
+    axe.all_gather %a through %all ... axe.all_gather %b through %all ...                         // (AC3) expected one axe.all_gather through it, got 2
+    ```
+  }];
+  let results = (outs Axe_Memory:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
 #endif // AXE_STORAGE_TD

@@ -243,6 +243,10 @@ impl Precision {
                 return argument.map_or(Need::FULL, |argument| self.need(argument));
             }
             "scf.for" => return self.demand_of_loop(op, at),
+            ops::ALL_GATHER => {
+                let gathered = results(op).get(at).copied();
+                return gathered.map_or(Need::FULL, |gathered| self.need(gathered));
+            }
             "arith.mulf" | "arith.divf" | "arith.negf" | "arith.extf" | "arith.maximumf"
             | "arith.minimumf" | "arith.maxnumf" | "arith.minnumf" | "math.absf" | "math.sqrt"
             | "math.rsqrt" => true,
@@ -524,6 +528,11 @@ fn holds<'c>(value: Val<'c>, seen: &mut HashSet<usize>) -> bool {
         ops::CAST => {
             let from = all.first().copied();
             from.is_some_and(|from| element(from).is_some_and(types::is_float) && holds(from, seen))
+        }
+        ops::ALL_GATHER => {
+            let at = results(op).iter().position(|result| *result == value);
+            at.and_then(|at| all.get(at))
+                .is_some_and(|from| holds(*from, seen))
         }
         ops::MASK => match (all.first(), all.last()) {
             (Some(&source), Some(&other)) => every(&[source, other]),

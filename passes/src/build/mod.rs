@@ -9,6 +9,7 @@
 //! shape, with the location that the kernel was given. Constraints of the dialect are checked when the module is verified.
 
 mod control;
+mod gather;
 mod kernel;
 mod roles;
 
@@ -138,6 +139,11 @@ impl<'c> Code<'c> {
     /// `gpu.block_id` along `x`, `y` or `z`.
     pub fn block(&self, dimension: &str) -> PassResult<'c, Val<'c>> {
         self.along("gpu.block_id", dimension)
+    }
+
+    /// `gpu.thread_id` along `x`, `y` or `z`: the number of the thread in its CTA.
+    pub fn thread(&self, dimension: &str) -> PassResult<'c, Val<'c>> {
+        self.along("gpu.thread_id", dimension)
     }
 
     /// `gpu.grid_dim` along `x`, `y` or `z`: how many blocks there are.

@@ -9,6 +9,7 @@ use melior::ir::operation::OperationLike;
 
 /// Whether CTAs reach each other's memory behind the last barrier of all of them, by an access or by the signals of a pipeline:
 /// they then wait for each other at the end. Such a barrier orders the stores of a result before it, and waits for them.
+/// Who has gathered the values of all with `axe.all_gather` is written to no more.
 pub(super) fn reaches_others(kernel: Op<'_>) -> bool {
     let mut all = nested(kernel, &|_| true).into_iter();
     if all.any(|op| name(op) == ops::PIPELINE_CREATE) {

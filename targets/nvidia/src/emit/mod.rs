@@ -15,6 +15,7 @@ mod decide;
 mod emitter;
 mod float8;
 mod functions;
+mod gathering;
 mod math;
 mod memory;
 mod module;

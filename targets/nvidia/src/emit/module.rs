@@ -6,7 +6,7 @@ use super::emitter::{Decided, Emitter};
 use super::overlap;
 use super::schedules::top_k;
 use super::value::{Bound, TensorMapParameter};
-use crate::facts::chip::Chip;
+use crate::facts::chip::{Chip, MULTIPROCESSOR_REGISTERS, RESERVED_BYTES};
 use crate::state::storage::{SHARED_ALIGNMENT, argument_alignment};
 use crate::state::types;
 use axe_dialect::ops;
@@ -25,6 +25,9 @@ use std::collections::HashMap;
 const MODULE: &str = "kernels";
 /// The CTA's shared memory, whose size a launch gives.
 const SHARED: &str = "axe_shared";
+
+/// Registers of a thread in which loops over rows do not spill.
+const LEAST_REGISTERS: i64 = 64;
 
 /// A kernel that was emitted.
 struct Emitted<'c> {
@@ -220,7 +223,7 @@ fn emit<'c>(
         threads,
         cluster: &cluster,
         maps: emitter.tensor_maps.len(),
-        least_ctas: least_ctas(kernel),
+        least_ctas: least_ctas(kernel, emitter.chip, (threads, shared_bytes)),
     };
     function(outer, head, parameters, region)?;
     Ok(Emitted {
@@ -233,8 +236,14 @@ fn emit<'c>(
 }
 
 /// The CTAs that a multiprocessor is to hold, where ptxas is told.
-fn least_ctas(kernel: Op<'_>) -> Option<i64> {
+fn least_ctas(kernel: Op<'_>, chip: &Chip, (threads, bytes): (i64, i64)) -> Option<i64> {
     let all = nested(kernel, &|_| true);
+    // Rows in shared memory: while one CTA reduces and stores its own, those of the others are on their way.
+    if all.iter().any(|op| name(*op) == ops::ALL_GATHER) {
+        let room = (chip.shared_bytes + RESERVED_BYTES) / (bytes + RESERVED_BYTES);
+        let most = MULTIPROCESSOR_REGISTERS / (threads * LEAST_REGISTERS);
+        return Some(room.min(most).max(1));
+    }
     // ptxas takes budgets only where it knows the registers at entry (its C7508): those of one CTA a multiprocessor.
     let has_budget = |op: &Op<'_>| name(*op) == ops::SCOPE && op.attribute("registers").is_ok();
     if all.iter().any(has_budget) {

@@ -297,7 +297,7 @@ impl<'c> Emitter<'c> {
 
 /// Waits until the phase of a parity is complete (PTX ISA 9.7.13.15.16, `mbarrier.try_wait`). NVVM's operation asks for a
 /// time to sleep, which costs the thread that wakes a detour; without one it sleeps as the hardware sees fit.
-fn wait_loop() -> Assembly {
+pub(crate) fn wait_loop() -> Assembly {
     let text = "{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [$0], $1;\n@!done bra again;\n}";
     Assembly {
         text: text.to_owned(),

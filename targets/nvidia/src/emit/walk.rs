@@ -77,6 +77,7 @@ impl<'c> Emitter<'c> {
             "memref.subview" => self.first_rows(op)?,
             "memref.reinterpret_cast" => self.reinterpreted(op)?,
             ops::ALLOC => self.alloc(op)?,
+            ops::ALL_GATHER_CREATE => self.create_gather(op)?,
             "memref.dim" => return self.extent(op),
             "memref.load" if self.nest.is_some() => return self.element_of_nest(op),
             "memref.load" => return self.element(op),

@@ -5,6 +5,8 @@ use super::rates::{AttentionRates, MmaRates, WgmmaRates};
 /// Registers of a multiprocessor of every chip here (CUDA C++ Programming Guide, "Technical Specifications per Compute
 /// Capability"). A thread's are counted in eights.
 pub const MULTIPROCESSOR_REGISTERS: i64 = 64 * 1024;
+/// Shared memory that each CTA takes beside its own (CUDA C++ Programming Guide, "Compute Capabilities", shared memory of 8.x and 9.0).
+pub const RESERVED_BYTES: i64 = 1024;
 /// Registers of a thread at most (the same table).
 pub const THREAD_REGISTERS: i64 = 255;
 

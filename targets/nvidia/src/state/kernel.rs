@@ -1,5 +1,6 @@
 //! A kernel as it is read before anything is decided: the form of each of its values.
 
+use super::cursor::SCRATCH_ALIGNMENT;
 use super::form::{Form, Held, Origin, Sizes, Space, Storage};
 use super::nest;
 use super::storage::{self, ARGUMENT_ALIGNMENT, SHARED_ALIGNMENT};
@@ -53,6 +54,7 @@ pub(crate) fn is_operator(name: &str) -> bool {
         ops::VIEW,
         ops::PEER,
         ops::ALLOC,
+        ops::ALL_GATHER_CREATE,
         ops::INDEX,
         ops::ORDERED_BEGIN,
         ops::ORDERED_END,
@@ -242,7 +244,8 @@ impl<'c> Reader<'_, 'c> {
             ops::PEER => self.memory(op, Self::peer),
             "memref.subview" => self.memory(op, Self::first_rows),
             "memref.reinterpret_cast" => self.memory(op, Self::reinterpreted),
-            ops::ALLOC => self.memory(op, |_, op| alloc(op)),
+            ops::ALLOC => self.memory(op, |_, op| alloc(op, SHARED_ALIGNMENT)),
+            ops::ALL_GATHER_CREATE => self.memory(op, |_, op| alloc(op, SCRATCH_ALIGNMENT)),
             ops::MAP => {
                 self.scalars(op);
                 self.registers(op);
@@ -491,9 +494,9 @@ impl<'c> Reader<'_, 'c> {
     }
 }
 
-fn alloc<'c>(op: Op<'c>) -> Result<Storage<'c>, String> {
+fn alloc<'c>(op: Op<'c>, alignment: i64) -> Result<Storage<'c>, String> {
     let result = only_result(op).ok_or("expected a result")?;
-    let storage = storage::of_type(result.r#type(), SHARED_ALIGNMENT)?;
+    let storage = storage::of_type(result.r#type(), alignment)?;
     match storage.space {
         Space::Shared => Ok(storage),
         _ => Err(format!("expected shared memory, got {}", result.r#type())),

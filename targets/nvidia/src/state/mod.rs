@@ -8,6 +8,7 @@ pub(crate) mod boxes;
 pub(crate) mod branches;
 pub(crate) mod cursor;
 pub(crate) mod form;
+pub(crate) mod gathering;
 pub(crate) mod kernel;
 pub(crate) mod nest;
 pub(crate) mod places;

@@ -1,6 +1,7 @@
 //! The places of a kernel's storage in shared memory; when it is in use says [`axe_passes::check::times`].
 
 use super::cursor::aligned;
+use super::gathering::bytes_of;
 use super::rings::ring_bytes;
 use super::storage::{SHARED_ALIGNMENT, storage_bytes};
 use axe_dialect::ops;
@@ -47,6 +48,7 @@ pub(crate) struct KernelPlaces<'c> {
 /// Storage that wants a place.
 struct Wanted<'c> {
     storage: Vec<(Op<'c>, Val<'c>)>,
+    /// Rings, and storage with an mbarrier: all the time.
     rings: Vec<(Op<'c>, i64)>,
     requests: Vec<Request>,
     times: Times<'c>,
@@ -85,6 +87,10 @@ impl<'c> Wanted<'c> {
         let mut rings = Vec::new();
         for (op, result) in of(ops::PIPELINE_CREATE) {
             rings.push((op, ring_bytes(op).ok_or_else(|| unknown(op, result))?));
+        }
+        for (op, result) in of(ops::ALL_GATHER_CREATE) {
+            let bytes = bytes_of(result.r#type());
+            rings.push((op, bytes.ok_or_else(|| unknown(op, result))?));
         }
         Ok(Self {
             storage,

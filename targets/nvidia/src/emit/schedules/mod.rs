@@ -1,6 +1,7 @@
 //! The schedules of each operator, by priority: one file a kind.
 
 mod accumulate;
+mod all_gather;
 mod asynchronous;
 mod bulk;
 mod elementwise;
@@ -58,6 +59,7 @@ pub(super) fn of<'c>(site: Site<'_, 'c>) -> Candidates<'c> {
         ops::MAP => vec![Box::new(elementwise::Map), Box::new(rescale::Rescale)],
         ops::MASK => vec![Box::new(elementwise::Mask)],
         ops::REDUCE => vec![Box::new(reduce::Shuffle), Box::new(reduce::Shared)],
+        ops::ALL_GATHER => vec![Box::new(all_gather::Cluster), Box::new(all_gather::Cta)],
         ops::GEMM => vec![
             Box::new(wgmma::Wgmma),
             Box::new(mma::MmaSync),

@@ -101,6 +101,9 @@ impl<'a, 'c> Stored<'a, 'c> {
         let &[rows, columns] = full.shape() else {
             return Err(Decline::new("expected a matrix"));
         };
+        if rows < 2 {
+            return Err(Decline::new("a row is stored as its threads hold it"));
+        }
         let (parts, beside) = parts(full, site.group.warps);
         Ok(Self {
             site,
