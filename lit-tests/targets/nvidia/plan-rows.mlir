@@ -25,7 +25,7 @@ func.func @softmax(%x: tensor<?x1000xf16>) -> tensor<?x1000xf16> {
 }
 
 // Rows that do not fit in registers go through them tile by tile, once for each reduction and once for the result: out of the
-// shared memory of a cluster, whose CTAs have a part of the columns each and combine their sums. One of them stores the sum.
+// shared memory of a cluster, whose warps have a part of the columns each and exchange their sums. One of them stores the sum.
 func.func @long(%x: tensor<8x100000xf32>) -> (tensor<8x100000xf32>, tensor<8xf32>) {
   %s = axe.reduce <add> %x dims [1] : tensor<8x100000xf32> -> tensor<8xf32>
   %b = axe.broadcast %s dims [1] : tensor<8xf32> -> tensor<8x100000xf32>
@@ -98,20 +98,21 @@ func.func @statistics(%x: tensor<16384x512xf16>) -> tensor<512xf16> {
 // CHECK: axe.copy %{{.*}} to %{{.*}} : tensor<4x1024xf16
 
 // CHECK-LABEL: axe.kernel @long_0_rows
-// CHECK-SAME: threads(512) cluster(8, 1, 1)
+// CHECK-SAME: threads(256) cluster(8, 1, 1)
 // CHECK: axe.copy async %{{.*}} to %{{.*}} : memref<1x16384xf32, {{.*}}> to memref<1x16384xf32, {{.*}}, #axe.space<shared>>
+// CHECK: axe.all_gather.create : memref<64x1xi32
 // CHECK: axe.barrier cluster
 // CHECK: axe.wait
+// CHECK: axe.scope warp
 // CHECK: scf.for
-// CHECK: axe.slice {{.*}} to memref<1x4096xf32, {{.*}}, #axe.space<shared>>
+// CHECK: axe.slice {{.*}} to memref<1x256xf32, {{.*}}, #axe.space<shared>>
 // CHECK-NOT: axe.mask
 // CHECK: scf.for
 // CHECK: axe.mask
 // CHECK: scf.yield
 // CHECK: %[[SUM:.*]] = axe.reduce <add>
-// CHECK-COUNT-8: axe.copy %[[SUM]] to %{{.*}} : {{.*}} to memref<1xf32, {{.*}}, #axe.space<cluster_shared>>
-// CHECK: axe.barrier cluster
-// CHECK-NOT: axe.peer
+// CHECK: %[[ALL:.*]] = axe.all_gather %[[SUM]] through
+// CHECK: axe.reduce <add> %[[ALL]] dims [1]
 // CHECK: scf.if
 // CHECK: axe.copy %{{.*}} to %{{.*}} : tensor<1xf32
 // CHECK: scf.for

@@ -12,7 +12,6 @@ use crate::ir::value::{defining, identity, name, operands};
 use crate::ir::{Builder, Int, Op, TensorType, Val, walk};
 use crate::{PassError, PassResult};
 use axe_dialect::ops::{self, MaskOp};
-use melior::ir::operation::OperationLike;
 use melior::ir::{Type, TypeLike, ValueLike};
 use mlir_sys as sys;
 use std::collections::HashMap;
@@ -35,17 +34,16 @@ pub trait RowPart<'c> {
     /// The first of them, and the one behind the last.
     fn columns(&self) -> [Val<'c>; 2];
 
-    /// The state of a fold over whole rows, of that over this part of them.
+    /// What all that share a row have of states of a round of folds: a matrix of one row for each.
     ///
     /// # Errors
     /// When an operation cannot be built.
-    fn combine(
+    fn gather(
         &self,
         code: Code<'c>,
-        fold: Fold,
-        element: Type<'c>,
-        state: Val<'c>,
-    ) -> PassResult<'c, Val<'c>>;
+        round: usize,
+        states: &[Val<'c>],
+    ) -> PassResult<'c, Vec<Val<'c>>>;
 }
 
 /// Forms the values of a group on one tile.
@@ -106,7 +104,7 @@ impl<'c> Evaluator<'_, 'c> {
         Ok(formed)
     }
 
-    fn lost(&self, value: Val<'c>) -> PassError<'c> {
+    pub(super) fn lost(&self, value: Val<'c>) -> PassError<'c> {
         let location = self.code.builder.location;
         PassError::new(location, format!("the kernel has no way to form {value}"))
     }
@@ -216,7 +214,8 @@ impl<'c> Evaluator<'_, 'c> {
             }
             ops::BROADCAST => self.broadcast(op, from, value, kind),
             ops::MAP => self.map(op, value, kind),
-            ops::REDUCE => self.reduce(op, from, value),
+            // What needs the others' states was formed before, in rounds.
+            ops::REDUCE if self.part.is_none() => self.state(value, Fold::of_reduction(op)?),
             _ => Err(self.lost(value)),
         }
     }
@@ -351,27 +350,17 @@ impl<'c> Evaluator<'_, 'c> {
         index.into_iter().map(|at| ints.value(at)).collect()
     }
 
-    fn reduce(&mut self, op: Op<'c>, from: Val<'c>, value: Val<'c>) -> PassResult<'c, Val<'c>> {
-        let fold = Fold::of_reduction(op)?;
+    /// The state of a reduction over the columns that there are here.
+    pub(super) fn state(&mut self, value: Val<'c>, fold: Fold) -> PassResult<'c, Val<'c>> {
+        let from = defining(value).and_then(source);
+        let from = from.ok_or_else(|| self.lost(value))?;
         let r#type = self.r#type(value, Kind::Row)?;
         let whole = if self.registers.shape[1] >= self.columns {
             self.masked(from, fold)?
         } else {
             self.reduce_in_a_loop(from, fold)?
         };
-        let builder = self.code.builder;
-        let attributes = [
-            (
-                "combiner",
-                op.attribute("combiner").map_err(|_| self.lost(value))?,
-            ),
-            ("dims", builder.i64s(&[1])),
-        ];
-        let state = builder.value(ops::REDUCE, &[whole], r#type, &attributes)?;
-        match self.part {
-            None => Ok(state),
-            Some(part) => part.combine(self.code, fold, self.element(value)?, state),
-        }
+        self.code.reduce(fold.combiner, whole, 1, r#type)
     }
 
     /// A value whose columns beyond the space's change no reduction.

@@ -10,7 +10,7 @@ use axe_dialect::{Combiner, ops};
 use melior::ir::operation::{OperationLike, OperationMutLike, OperationRefMut};
 
 /// The attribute of such exponentials, which copies of them keep.
-const REACHES_ONE: &str = "axe.reaches_one";
+pub(super) const REACHES_ONE: &str = "axe.reaches_one";
 
 /// Marks such exponentials among operators.
 pub fn mark(ops: &[Op<'_>]) {

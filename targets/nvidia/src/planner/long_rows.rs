@@ -1,26 +1,31 @@
 //! Rows that are longer than a CTA's registers hold: they are staged in shared memory, so that they are read from global
 //! memory once however often a kernel goes through them. Of rows that are longer than that, too, the CTAs of a cluster have a
-//! part of the columns each, and combine the states of reductions through distributed shared memory.
+//! part of the columns each. Each warp forms states of reductions of its own columns, and all warps of the row exchange them once
+//! a round: no barrier stands between a maximum and the sum below it.
 
+use super::layouts::layout;
 use super::problem::count;
 use super::row_tile::{RowTile, row_tile};
 use super::row_window::{Tail, Window};
 use crate::facts::chip::{ACCESS_BYTES, Chip, MOST_CLUSTER};
+use crate::vocabulary::WARP;
 use axe_layout::Layout;
 use axe_passes::PassResult;
 use axe_passes::build::{Code, layout_error};
 use axe_passes::fuse::arguments::Argument;
 use axe_passes::fuse::evaluate::RowPart;
-use axe_passes::fuse::fold::Fold;
 use axe_passes::fuse::reshape::element_bytes;
+use axe_passes::fuse::rounds::Round;
 use axe_passes::ir::Val;
-use melior::ir::{Type, ValueLike};
+use melior::ir::ValueLike;
 use std::fmt;
 
 /// CTAs of a multiprocessor that have parts of rows: one's loads overlap with another's reductions and stores.
 const RESIDENT: i64 = 3;
-/// Threads of a CTA that has a part of a row.
-pub(super) const THREADS: i64 = 512;
+/// Warps of such a CTA, each of which goes through columns of its own: they have the registers of a loop that is unrolled.
+const WARPS: i64 = 8;
+/// Warps of a CTA that has fewer beside it.
+const MOST_WARPS: i64 = 16;
 /// Elements of a tensor that a thread has in registers at a time, in vectors.
 const VECTORS: i64 = 2;
 /// Shared memory that reductions take beside parts of rows, in bytes.
@@ -45,10 +50,12 @@ pub(super) struct Row {
 /// A tile of rows in registers, and where the rest of the rows is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RowWork {
-    /// What a CTA has in registers at a time.
+    /// What a CTA, or each of its warps, has in registers at a time.
     pub tile: RowTile,
     /// CTAs a row: a cluster.
     pub ctas: i64,
+    /// Tiles that a CTA has in registers at a time, one a warp; or one of all of its threads.
+    pub warps: i64,
     /// Columns that a CTA has in shared memory; none where a row is in registers, or is read piece by piece each time.
     pub staged: Option<i64>,
 }
@@ -58,9 +65,15 @@ impl RowWork {
     pub(super) const fn of(tile: RowTile) -> Self {
         Self {
             tile,
+            warps: 1,
             ctas: 1,
             staged: None,
         }
+    }
+
+    /// Threads of a CTA.
+    pub(super) const fn threads(self) -> i64 {
+        self.tile.threads() * self.warps
     }
 
     /// The tiles of rows that are reduced: in the registers of a CTA, else in its shared memory or that of a cluster, as far
@@ -81,14 +94,14 @@ impl RowWork {
         }
         let tile = RowTile {
             rows: 1,
-            columns: THREADS * vector * VECTORS,
-            along: THREADS,
+            columns: WARP * vector * VECTORS,
+            along: WARP,
             vector: if aligned { vector } else { 1 },
             across: 1,
         };
         let most = if chip.clustered > 0 { MOST_CLUSTER } else { 1 };
-        let part =
-            |ctas: i64| count(count(row.columns, ctas), tile.columns).saturating_mul(tile.columns);
+        let columns = MOST_WARPS * tile.columns;
+        let part = |ctas: i64| count(count(row.columns, ctas), columns).saturating_mul(columns);
         let fits = |resident: i64, most: i64| {
             let bytes = chip.shared_bytes / resident - STATES_BYTES;
             let mut sizes = [1, 2, 4, 8].into_iter().filter(|ctas| *ctas <= most);
@@ -96,18 +109,28 @@ impl RowWork {
         };
         // Two CTAs that are apart wait less than three that are parts of clusters.
         let alone = || fits(RESIDENT - 1, 1);
-        let ctas = fits(RESIDENT, 1)
-            .or_else(alone)
-            .or_else(|| fits(RESIDENT, most))
-            .or_else(|| fits(1, most))?;
+        let of = |warps| move |ctas| (ctas, warps);
+        let (ctas, warps) = fits(RESIDENT, 1)
+            .map(of(WARPS))
+            .or_else(|| alone().map(of(MOST_WARPS)))
+            .or_else(|| fits(RESIDENT, most).map(of(WARPS)))
+            .or_else(|| fits(1, most).map(of(MOST_WARPS)))?;
         let staged = Some(part(ctas));
-        Some(Self { tile, ctas, staged })
+        Some(Self {
+            tile,
+            warps,
+            ctas,
+            staged,
+        })
     }
 }
 
 impl fmt::Display for RowWork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.tile.fmt(f)?;
+        if self.warps > 1 {
+            write!(f, " of {} warps", self.warps)?;
+        }
         if let Some(columns) = self.staged {
             write!(f, ", {columns} columns in shared memory")?;
         }
@@ -122,11 +145,14 @@ impl fmt::Display for RowWork {
 #[derive(Debug)]
 pub(super) struct Staged<'c> {
     ctas: i64,
+    /// Warps of each.
+    warps: i64,
     columns: i64,
     /// Columns of the row.
     whole: i64,
     first: Val<'c>,
-    end: Val<'c>,
+    /// Where the states of each round meet.
+    states: Vec<Val<'c>>,
 }
 
 impl<'c> Staged<'c> {
@@ -136,25 +162,21 @@ impl<'c> Staged<'c> {
     /// When an operation cannot be built.
     pub(super) fn new(
         code: Code<'c>,
-        ctas: i64,
-        staged: i64,
-        columns: i64,
+        work: RowWork,
+        (staged, columns): (i64, i64),
     ) -> PassResult<'c, Self> {
+        let RowWork { ctas, warps, .. } = work;
         let first = match ctas {
             1 => code.index(0)?,
             _ => code.times(code.rank_in_cluster()?, staged)?,
         };
-        let whole = code.index(columns)?;
-        let end = match ctas {
-            1 => whole,
-            _ => code.min(code.add(first, code.index(staged)?)?, whole)?,
-        };
         Ok(Self {
             ctas,
+            warps,
             columns: staged,
             whole: columns,
             first,
-            end,
+            states: Vec::new(),
         })
     }
 
@@ -174,7 +196,8 @@ impl<'c> Staged<'c> {
             None => Ok((self.fetch_aligned(code, argument, row)?, None)),
             Some(window) => {
                 let first = code.add(code.times(row, self.whole)?, self.first)?;
-                let (memref, tail) = window.fetch(code, argument, (first, self.columns))?;
+                let (memref, tail) =
+                    window.fetch(code, argument, (first, self.columns, self.warps))?;
                 let argument = Argument {
                     memref,
                     extents: vec![1, self.columns],
@@ -206,57 +229,72 @@ impl<'c> Staged<'c> {
         })
     }
 
-    /// Waits until all CTAs of the cluster run, so that they can be written to; meanwhile the row is on its way.
+    /// Makes room for the states of rounds of folds, and waits until all CTAs of the cluster run, so that they can be written to;
+    /// meanwhile the row is on its way.
     ///
     /// # Errors
     /// When an operation cannot be built.
-    pub(super) fn begin(&self, code: Code<'c>) -> PassResult<'c> {
+    pub(super) fn begin(&mut self, code: Code<'c>, rounds: &[Round<'c>]) -> PassResult<'c> {
+        for round in rounds {
+            let elements: Vec<_> = round.elements().collect();
+            let states = code.all_gather_create(self.ctas * self.warps, &elements)?;
+            self.states.push(states);
+        }
         match self.ctas {
             1 => Ok(()),
             _ => code.cluster_barrier(),
         }
     }
+
+    /// The part of a warp, in its scope.
+    ///
+    /// # Errors
+    /// When an operation cannot be built.
+    pub(super) fn of_warp(&self, code: Code<'c>) -> PassResult<'c, OfWarp<'_, 'c>> {
+        let columns = self.columns / self.warps;
+        let warp = code.div(code.thread("x")?, code.index(WARP)?)?;
+        let first = code.add(self.first, code.times(warp, columns)?)?;
+        let end = code.add(first, code.index(columns)?)?;
+        Ok(OfWarp {
+            row: self,
+            columns: [first, code.min(end, code.index(self.whole)?)?],
+        })
+    }
 }
 
-impl<'c> RowPart<'c> for Staged<'c> {
+/// A warp's part of a row: it forms states of its own without waiting for another.
+#[derive(Debug)]
+pub(super) struct OfWarp<'a, 'c> {
+    row: &'a Staged<'c>,
+    columns: [Val<'c>; 2],
+}
+
+impl<'c> RowPart<'c> for OfWarp<'_, 'c> {
     fn columns(&self) -> [Val<'c>; 2] {
-        [self.first, self.end]
+        self.columns
     }
 
-    /// Each CTA writes its state to all of the cluster, and adds up what it has been given. The order is that of the ranks, so
-    /// that all have the same result. Nothing takes the place of the states, and a CTA reads no other's: each ends when it is done.
-    fn combine(
+    /// Each warp's state reaches all of the cluster, whose lanes have some each: all of them combine them in the same order.
+    fn gather(
         &self,
         code: Code<'c>,
-        fold: Fold,
-        element: Type<'c>,
-        state: Val<'c>,
-    ) -> PassResult<'c, Val<'c>> {
-        if self.ctas == 1 {
-            return Ok(state);
-        }
+        round: usize,
+        states: &[Val<'c>],
+    ) -> PassResult<'c, Vec<Val<'c>>> {
         let failed = |error| layout_error(code.builder.location, error);
-        let layout = |extent| Layout::strided(&[extent], &[1]).map_err(failed);
-        let (all, one) = (layout(self.ctas)?, layout(1)?);
-        let given = code.alloc(&[self.ctas], element, &all)?;
-        let there = code.memref(&[self.ctas], element, &all, Some("cluster_shared"))?;
-        let place = code.memref(&[1], element, &one, Some("cluster_shared"))?;
-        let rank = code.rank_in_cluster()?;
-        for peer in 0..self.ctas {
-            let peer = code.peer(given, code.index(peer)?, there)?;
-            code.store(state, code.slice(peer, &[rank], place)?)?;
-        }
-        code.cluster_barrier()?;
-        let mut all = None;
-        for rank in 0..self.ctas {
-            let part = code.shared_box(given, &[self.ctas], &[code.index(rank)?], &[1])?;
-            let part = code.load(part, state.r#type())?;
-            all = Some(match all {
-                None => part,
-                Some(before) => fold.merge(code, element, before, part)?,
-            });
-        }
-        all.ok_or_else(|| layout_error(code.builder.location, "a row of no parts"))
+        let warps = self.row.ctas * self.row.warps;
+        let lanes = warps.min(WARP);
+        let layout = layout(
+            &[(warps / lanes, 1, "reg"), (lanes, 1, "lane")],
+            &[(WARP / lanes, lanes, "lane")],
+        );
+        let layout = layout.map_err(failed)?;
+        let through = self.row.states.get(round);
+        let through =
+            through.ok_or_else(|| layout_error(code.builder.location, "an unknown round"))?;
+        code.all_gather(states, *through, |element| {
+            code.fragment(&[1, warps], element, &layout)
+        })
     }
 }
 
@@ -291,6 +329,7 @@ mod tests {
         ] {
             let work = work(columns, 2, "sm_90a");
             assert_eq!((work.ctas, work.staged), (ctas, staged), "{work}");
+            assert!(staged.is_none_or(|part| part % (work.warps * work.tile.columns) == 0));
             assert!(
                 staged.is_none_or(|part| (ctas - 1) * part < columns && ctas * part >= columns)
             );

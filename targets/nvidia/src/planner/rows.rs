@@ -9,6 +9,7 @@ use super::long_rows::{Row, RowWork, Staged};
 use super::problem::count;
 use super::row_tile::elementwise_tile;
 use crate::facts::chip::Chip;
+use axe_dialect::Level;
 use axe_passes::build::{Code, Kernel, layout_error};
 use axe_passes::fuse::arguments::{Argument, Arguments, argument_types, launched};
 use axe_passes::fuse::evaluate::{Evaluator, Origin, RowPart};
@@ -18,6 +19,7 @@ use axe_passes::fuse::fusion::Fusion;
 use axe_passes::fuse::group::Group;
 use axe_passes::fuse::registers::registers;
 use axe_passes::fuse::reshape::{element_bytes, leading_of};
+use axe_passes::fuse::rounds::Round;
 use axe_passes::fuse::space::{Kind, Size};
 use axe_passes::ir::value::identity;
 use axe_passes::ir::{Builder, DYNAMIC, Val};
@@ -205,7 +207,7 @@ impl<'c> RowKernel<'_, 'c> {
         let mut kernel = Kernel::new(builder.location, frame.module, &types);
         kernel.cluster = self.work.ctas;
         self.emit(&kernel, &ins, &outs)?;
-        kernel.finish(frame.module, &name, self.work.tile.threads())?;
+        kernel.finish(frame.module, &name, self.work.threads())?;
         let grid = self.grid(builder)?;
         frame.launch(
             builder,
@@ -271,19 +273,36 @@ impl<'c> RowKernel<'_, 'c> {
         });
         let outputs = self.fusion.outputs.iter().zip(&arguments.outputs);
         let origin = self.origin(code, inputs.chain(outputs))?;
-        let part = self.stage(code, &mut arguments, origin.row)?;
-        let mut evaluator = Evaluator {
-            code,
-            registers: &registers,
-            columns: self.columns,
-            arguments: &arguments.inputs,
-            scalars: &arguments.scalars,
-            origin,
-            part: part.as_ref().map(|part| part as &dyn RowPart<'c>),
-            inside: false,
-            known: HashMap::new(),
+        let rounds = self.fusion.rounds();
+        let staged = self.stage(code, &mut arguments, (origin.row, &rounds))?;
+        let form = |code: Code<'c>, part: Option<&dyn RowPart<'c>>| {
+            let mut evaluator = Evaluator {
+                code,
+                registers: &registers,
+                columns: self.columns,
+                arguments: &arguments.inputs,
+                scalars: &arguments.scalars,
+                origin,
+                part,
+                inside: false,
+                known: HashMap::new(),
+            };
+            if part.is_some() {
+                for value in self.fusion.rows_without_folds() {
+                    evaluator.value(value, Kind::Row)?;
+                }
+            }
+            for (number, round) in rounds.iter().enumerate() {
+                evaluator.form_round(number, round)?;
+            }
+            self.store(&mut evaluator, &arguments.outputs)
         };
-        self.store(&mut evaluator, &arguments.outputs)
+        match staged {
+            None => form(code, None),
+            Some(staged) => code.thread_groups(Level::Warp, |inner| {
+                form(inner, Some(&staged.of_warp(inner)?))
+            }),
+        }
     }
 
     /// Copies the CTA's part of its row to shared memory, where it has one, and waits for it.
@@ -291,12 +310,12 @@ impl<'c> RowKernel<'_, 'c> {
         &self,
         code: Code<'c>,
         arguments: &mut Arguments<'c>,
-        row: Val<'c>,
+        (row, rounds): (Val<'c>, &[Round<'c>]),
     ) -> PassResult<'c, Option<Staged<'c>>> {
         let Some(staged) = self.work.staged else {
             return Ok(None);
         };
-        let part = Staged::new(code, self.work.ctas, staged, self.columns)?;
+        let mut part = Staged::new(code, self.work, (staged, self.columns))?;
         let mut tails = Vec::new();
         for (value, kind) in &self.fusion.inputs {
             let key = (identity(*value), *kind);
@@ -307,7 +326,7 @@ impl<'c> RowKernel<'_, 'c> {
             }
         }
         code.commit()?;
-        part.begin(code)?;
+        part.begin(code, rounds)?;
         code.wait(0)?;
         for tail in &tails {
             tail.copy(code)?;
@@ -354,16 +373,17 @@ impl<'c> RowKernel<'_, 'c> {
         })
     }
 
-    /// Stores an element a row, which all CTAs of a cluster have, by the first of them.
+    /// Stores an element a row, which all that share the row have, by the first of them.
     fn store_once(
         &self,
         evaluator: &mut Evaluator<'_, 'c>,
-        value: Val<'c>,
-        to: &Argument<'c>,
+        (value, to): (Val<'c>, &Argument<'c>),
+        part: &dyn RowPart<'c>,
     ) -> PassResult<'c> {
         evaluator.value(value, Kind::Row)?;
         let code = evaluator.code;
-        let is_first = code.at_most(code.rank_in_cluster()?, code.index(0)?)?;
+        let [first, _] = part.columns();
+        let is_first = code.at_most(first, code.index(0)?)?;
         let store = |code| {
             let mut first = evaluator.at_column(code, evaluator.origin.column);
             first.store(value, Kind::Row, to)
@@ -377,8 +397,8 @@ impl<'c> RowKernel<'_, 'c> {
         let outer = |kind| Part::of(kind, Stream::Columns) == Part::Outer;
         let outputs = || self.fusion.outputs.iter().zip(outs);
         for ((value, kind), to) in outputs() {
-            if outer(*kind) && self.work.ctas > 1 {
-                self.store_once(evaluator, *value, to)?;
+            if let Some(part) = evaluator.part.filter(|_| outer(*kind)) {
+                self.store_once(evaluator, (*value, to), part)?;
             } else if !looped || outer(*kind) {
                 evaluator.store(*value, *kind, to)?;
             } else {
