@@ -98,14 +98,14 @@ func.func @statistics(%x: tensor<16384x512xf16>) -> tensor<512xf16> {
 // CHECK: axe.copy %{{.*}} to %{{.*}} : tensor<4x1024xf16
 
 // CHECK-LABEL: axe.kernel @long_0_rows
-// CHECK-SAME: threads(256) cluster(8, 1, 1)
+// CHECK-SAME: threads(512) cluster(8, 1, 1)
 // CHECK: axe.copy async %{{.*}} to %{{.*}} : memref<1x16384xf32, {{.*}}> to memref<1x16384xf32, {{.*}}, #axe.space<shared>>
-// CHECK: axe.all_gather.create : memref<64x1xi32
+// CHECK: axe.all_gather.create : memref<128x1xi32
 // CHECK: axe.barrier cluster
 // CHECK: axe.wait
 // CHECK: axe.scope warp
 // CHECK: scf.for
-// CHECK: axe.slice {{.*}} to memref<1x256xf32, {{.*}}, #axe.space<shared>>
+// CHECK: axe.slice {{.*}} to memref<1x128xf32, {{.*}}, #axe.space<shared>>
 // CHECK-NOT: axe.mask
 // CHECK: scf.for
 // CHECK: axe.mask

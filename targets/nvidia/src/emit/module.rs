@@ -27,7 +27,7 @@ const MODULE: &str = "kernels";
 const SHARED: &str = "axe_shared";
 
 /// Registers of a thread in which loops over rows do not spill.
-const LEAST_REGISTERS: i64 = 64;
+const LEAST_REGISTERS: i64 = 40;
 
 /// A kernel that was emitted.
 struct Emitted<'c> {

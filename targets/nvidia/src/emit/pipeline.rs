@@ -200,6 +200,14 @@ impl<'c> Emitter<'c> {
         Ok(())
     }
 
+    /// Waits for all threads of the cluster, and shows them nothing that was stored before.
+    pub(crate) fn relaxed_cluster_barrier(&self) -> PassResult<'c> {
+        for name in ["nvvm.cluster.arrive.relaxed", "nvvm.cluster.wait"] {
+            self.builder.operation(name, &[], &[], &[], Vec::new())?;
+        }
+        Ok(())
+    }
+
     /// The cursor so many stages on.
     fn advance(&self, ring: &Ring<'c>, cursor: Cursor<'c>, by: i64) -> PassResult<'c, Cursor<'c>> {
         let ints = self.ints();

@@ -1,7 +1,7 @@
 //! Rows that are longer than a CTA's registers hold: they are staged in shared memory, so that they are read from global
 //! memory once however often a kernel goes through them. Of rows that are longer than that, too, the CTAs of a cluster have a
-//! part of the columns each. Each warp forms states of reductions of its own columns, and all warps of the row exchange them once
-//! a round: no barrier stands between a maximum and the sum below it.
+//! part of the columns each. There each warp forms states of reductions of its own columns, and all warps of the row exchange them
+//! once a round: no barrier stands between a maximum and the sum below it.
 
 use super::layouts::layout;
 use super::problem::count;
@@ -22,12 +22,14 @@ use std::fmt;
 
 /// CTAs of a multiprocessor that have parts of rows: one's loads overlap with another's reductions and stores.
 const RESIDENT: i64 = 3;
-/// Warps of such a CTA, each of which goes through columns of its own: they have the registers of a loop that is unrolled.
-const WARPS: i64 = 8;
-/// Warps of a CTA that has fewer beside it.
-const MOST_WARPS: i64 = 16;
+/// Threads of a CTA that has a row, or a part of one.
+pub(super) const THREADS: i64 = 512;
+/// Warps of such a CTA; of a part each goes through columns of its own.
+const WARPS: i64 = THREADS / WARP;
 /// Elements of a tensor that a thread has in registers at a time, in vectors.
 const VECTORS: i64 = 2;
+/// The same of a part: states beside them leave room for no more, where three CTAs are resident.
+const PART_VECTORS: i64 = 1;
 /// Shared memory that reductions take beside parts of rows, in bytes.
 const STATES_BYTES: i64 = 1024;
 
@@ -92,15 +94,16 @@ impl RowWork {
         if row.passes < 2 || row.read == 0 || row.dynamic && !aligned {
             return None;
         }
-        let tile = RowTile {
+        let tile = |along: i64, vectors: i64| RowTile {
             rows: 1,
-            columns: WARP * vector * VECTORS,
-            along: WARP,
+            columns: along * vector * vectors,
+            along,
             vector: if aligned { vector } else { 1 },
             across: 1,
         };
         let most = if chip.clustered > 0 { MOST_CLUSTER } else { 1 };
-        let columns = MOST_WARPS * tile.columns;
+        let own = tile(THREADS, VECTORS);
+        let columns = own.columns;
         let part = |ctas: i64| count(count(row.columns, ctas), columns).saturating_mul(columns);
         let fits = |resident: i64, most: i64| {
             let bytes = chip.shared_bytes / resident - STATES_BYTES;
@@ -109,18 +112,19 @@ impl RowWork {
         };
         // Two CTAs that are apart wait less than three that are parts of clusters.
         let alone = || fits(RESIDENT - 1, 1);
-        let of = |warps| move |ctas| (ctas, warps);
-        let (ctas, warps) = fits(RESIDENT, 1)
-            .map(of(WARPS))
-            .or_else(|| alone().map(of(MOST_WARPS)))
-            .or_else(|| fits(RESIDENT, most).map(of(WARPS)))
-            .or_else(|| fits(1, most).map(of(MOST_WARPS)))?;
-        let staged = Some(part(ctas));
+        let ctas = fits(RESIDENT, 1)
+            .or_else(alone)
+            .or_else(|| fits(RESIDENT, most))
+            .or_else(|| fits(1, most))?;
+        let (tile, warps) = match ctas {
+            1 => (own, 1),
+            _ => (tile(WARP, PART_VECTORS), WARPS),
+        };
         Some(Self {
             tile,
             warps,
             ctas,
-            staged,
+            staged: Some(part(ctas)),
         })
     }
 }
@@ -145,8 +149,6 @@ impl fmt::Display for RowWork {
 #[derive(Debug)]
 pub(super) struct Staged<'c> {
     ctas: i64,
-    /// Warps of each.
-    warps: i64,
     columns: i64,
     /// Columns of the row.
     whole: i64,
@@ -165,14 +167,13 @@ impl<'c> Staged<'c> {
         work: RowWork,
         (staged, columns): (i64, i64),
     ) -> PassResult<'c, Self> {
-        let RowWork { ctas, warps, .. } = work;
+        let ctas = work.ctas;
         let first = match ctas {
             1 => code.index(0)?,
             _ => code.times(code.rank_in_cluster()?, staged)?,
         };
         Ok(Self {
             ctas,
-            warps,
             columns: staged,
             whole: columns,
             first,
@@ -196,8 +197,7 @@ impl<'c> Staged<'c> {
             None => Ok((self.fetch_aligned(code, argument, row)?, None)),
             Some(window) => {
                 let first = code.add(code.times(row, self.whole)?, self.first)?;
-                let (memref, tail) =
-                    window.fetch(code, argument, (first, self.columns, self.warps))?;
+                let (memref, tail) = window.fetch(code, argument, (first, self.columns))?;
                 let argument = Argument {
                     memref,
                     extents: vec![1, self.columns],
@@ -235,15 +235,15 @@ impl<'c> Staged<'c> {
     /// # Errors
     /// When an operation cannot be built.
     pub(super) fn begin(&mut self, code: Code<'c>, rounds: &[Round<'c>]) -> PassResult<'c> {
+        if self.ctas == 1 {
+            return Ok(());
+        }
         for round in rounds {
             let elements: Vec<_> = round.elements().collect();
-            let states = code.all_gather_create(self.ctas * self.warps, &elements)?;
+            let states = code.all_gather_create(self.ctas * WARPS, &elements)?;
             self.states.push(states);
         }
-        match self.ctas {
-            1 => Ok(()),
-            _ => code.cluster_barrier(),
-        }
+        code.cluster_barrier()
     }
 
     /// The part of a warp, in its scope.
@@ -251,7 +251,7 @@ impl<'c> Staged<'c> {
     /// # Errors
     /// When an operation cannot be built.
     pub(super) fn of_warp(&self, code: Code<'c>) -> PassResult<'c, OfWarp<'_, 'c>> {
-        let columns = self.columns / self.warps;
+        let columns = self.columns / WARPS;
         let warp = code.div(code.thread("x")?, code.index(WARP)?)?;
         let first = code.add(self.first, code.times(warp, columns)?)?;
         let end = code.add(first, code.index(columns)?)?;
@@ -282,7 +282,7 @@ impl<'c> RowPart<'c> for OfWarp<'_, 'c> {
         states: &[Val<'c>],
     ) -> PassResult<'c, Vec<Val<'c>>> {
         let failed = |error| layout_error(code.builder.location, error);
-        let warps = self.row.ctas * self.row.warps;
+        let warps = self.row.ctas * WARPS;
         let lanes = warps.min(WARP);
         let layout = layout(
             &[(warps / lanes, 1, "reg"), (lanes, 1, "lane")],

@@ -2,6 +2,7 @@
 //! in front of them. Threads then read them element by element, which shared memory serves at a word a bank.
 
 use super::layouts::layout;
+use super::long_rows::THREADS;
 use crate::facts::chip::ACCESS_BYTES;
 use crate::vocabulary::WARP;
 use axe_layout::Layout;
@@ -27,8 +28,6 @@ pub(super) struct Tail<'c> {
     elements: i64,
     start: Val<'c>,
     vector: i64,
-    /// Warps of the CTA.
-    warps: i64,
 }
 
 impl Window {
@@ -41,7 +40,7 @@ impl Window {
         }
     }
 
-    /// Begins to copy so many elements of an argument from `first` on, in row-major order, by so many warps: where they are to be read, and what
+    /// Begins to copy so many elements of an argument from `first` on, in row-major order: where they are to be read, and what
     /// is left to copy.
     ///
     /// # Errors
@@ -50,7 +49,7 @@ impl Window {
         self,
         code: Code<'c>,
         argument: &Argument<'c>,
-        (first, elements, warps): (Val<'c>, i64, i64),
+        (first, elements): (Val<'c>, i64),
     ) -> PassResult<'c, (Val<'c>, Option<Tail<'c>>)> {
         let failed = |error| layout_error(code.builder.location, error);
         let Self { vector } = self;
@@ -86,7 +85,6 @@ impl Window {
                 elements,
                 start,
                 vector,
-                warps,
             }),
         };
         let skipped = [zero, code.rem(first, code.index(vector)?)?];
@@ -107,7 +105,7 @@ impl<'c> Tail<'c> {
             &[(self.vector, 1, "lane")],
             &[
                 (WARP / self.vector, self.vector, "lane"),
-                (self.warps, 1, "warp"),
+                (THREADS / WARP, 1, "warp"),
             ],
         )
         .map_err(failed)?;

@@ -298,10 +298,10 @@ impl<'c> RowKernel<'_, 'c> {
             self.store(&mut evaluator, &arguments.outputs)
         };
         match staged {
-            None => form(code, None),
-            Some(staged) => code.thread_groups(Level::Warp, |inner| {
+            Some(staged) if self.work.ctas > 1 => code.thread_groups(Level::Warp, |inner| {
                 form(inner, Some(&staged.of_warp(inner)?))
             }),
+            _ => form(code, None),
         }
     }
 

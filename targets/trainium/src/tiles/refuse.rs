@@ -21,7 +21,9 @@ pub(super) fn reason(operation: &str) -> &'static str {
         ops::COMMIT | ops::WAIT => {
             "copies and products are waited for by what reads them: expected none"
         }
-        ops::PEER => "a NeuronCore has no cluster around it",
+        ops::PEER | ops::ALL_GATHER | ops::ALL_GATHER_CREATE => {
+            "a NeuronCore has no cluster around it"
+        }
         ops::GATHER => "rows that data names have no instruction here",
         ops::SCALED_GEMM => {
             "the tensor engine takes no scales: expected axe.gemm, and axe.map for the scales"

@@ -6,12 +6,13 @@ use crate::emit::schedule::Emit;
 use crate::plan::Decline;
 use crate::state::site::Site;
 use crate::state::site::{pending, segment};
+use crate::state::threads::parents;
 use crate::state::types;
 use axe_dialect::ops;
 use axe_passes::PassResult;
 use axe_passes::dispatch::{Match, Schedule};
 use axe_passes::ir::value::{name, operands};
-use axe_passes::ir::walk::nested;
+use axe_passes::ir::walk::{blocks, nested, operations};
 use axe_passes::ir::{Op, Val};
 use melior::ir::ValueLike;
 use melior::ir::attribute::IntegerAttribute;
@@ -79,6 +80,9 @@ pub(super) struct Fence {
     publish: bool,
     /// All threads of the cluster meet.
     cluster: bool,
+    /// Nothing was stored before that others are to see.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    relaxed: bool,
 }
 
 impl fmt::Display for Fence {
@@ -87,6 +91,7 @@ impl fmt::Display for Fence {
             writeln!(f, "fence.proxy.async")?;
         }
         match self.cluster {
+            true if self.relaxed => writeln!(f, "barrier.cluster.arrive.relaxed"),
             true => writeln!(f, "barrier.cluster"),
             false => writeln!(f, "one instruction"),
         }
@@ -132,6 +137,38 @@ impl<'c> Match<Site<'_, 'c>> for Wait {
     }
 }
 
+/// Whether a kernel has stored nothing before a barrier: it has begun copies, which it waits for itself, and set up mbarriers, which
+/// `fence.mbarrier_init` shows the cluster (PTX ISA 9.7.13.4). A barrier that releases no stores costs no fence of all memory.
+fn is_first(barrier: Op<'_>) -> bool {
+    let kernel = parents(barrier).find(|op| name(*op) == ops::KERNEL);
+    let body = kernel.and_then(|kernel| blocks(kernel).first().copied());
+    let body = body.map(operations).unwrap_or_default();
+    let stores_nothing = |op: &Op<'_>| {
+        let own = name(*op);
+        let set_up = [
+            ops::ALLOC,
+            ops::ALL_GATHER_CREATE,
+            ops::SLICE,
+            ops::COMMIT,
+            "memref.reinterpret_cast",
+        ];
+        let into_shared = || {
+            let to = operands(*op).get(1).map(ValueLike::r#type);
+            to.is_some_and(|to| axe_dialect::memory_space(to) == Some("shared"))
+        };
+        let copies = own == ops::COPY && op.attribute("isAsync").is_ok() && into_shared();
+        copies
+            || set_up.contains(&own.as_str())
+            || own.starts_with("arith.")
+            || own.starts_with("gpu.")
+    };
+    body.contains(&barrier)
+        && body
+            .iter()
+            .take_while(|op| **op != barrier)
+            .all(stores_nothing)
+}
+
 impl Schedule for Barrier {
     type Plan = Fence;
 
@@ -143,9 +180,11 @@ impl Schedule for Barrier {
 impl<'c> Match<Site<'_, 'c>> for Barrier {
     fn plan(&self, site: Site<'_, 'c>) -> Result<Fence, Decline> {
         let changes_hands = site.chip().has_tma && site.places.separates(site.op);
+        let cluster = site.flag("acrossCluster") && site.kernel.cluster_size() > 1;
         Ok(Fence {
             publish: site.flag("isAsync") || changes_hands,
-            cluster: site.flag("acrossCluster") && site.kernel.cluster_size() > 1,
+            cluster,
+            relaxed: cluster && is_first(site.op),
         })
     }
 
@@ -165,6 +204,7 @@ impl<'c> Emit<'c> for Barrier {
             emitter.publish()?;
         }
         match plan.cluster {
+            true if plan.relaxed => emitter.relaxed_cluster_barrier()?,
             true => emitter.cluster_barrier()?,
             false => emitter.barrier()?,
         }
