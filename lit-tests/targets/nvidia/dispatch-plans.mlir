@@ -32,7 +32,7 @@ axe.kernel @vectors(%x: memref<512xf32>, %y: memref<512xf32>) threads(128) {
 
 // The chip's products and boxes. The descriptors' strides and the boxes' coordinates are what a plan is made of.
 // CHECK-LABEL: axe.kernel @product
-// CHECK-SAME: plan = {chip = "sm_90a", shared_bytes = 32768 : i64}
+// CHECK-SAME: plan = {chip = "sm_90a", shared_bytes = 49152 : i64}
 // CHECK: axe.alloc {plan = {bytes = 8192 : i64, first = 0 : i64}}
 // CHECK: axe.alloc {plan = {bytes = 8192 : i64, first = 8192 : i64}}
 // CHECK: axe.gemm async {{.*}} schedule = "wgmma"
@@ -41,7 +41,7 @@ axe.kernel @vectors(%x: memref<512xf32>, %y: memref<512xf32>) threads(128) {
 // CHECK-SAME: instructions = [{a = {offset = 0 : i64}, b = 0 : i64, d = "S[32 : 1]", k = 0 : i64}
 // CHECK: axe.wait {{.*}}plan = {}, schedule = "wgmma.wait_group"
 // CHECK: axe.copy {{.*}} schedule = "tma.store.staged"
-// CHECK-SAME: plan = {subtiles = {columns = 64 : i64, count = 1 : i64, rows = 64 : i64, slots = {bytes = 8192 : i64, count = 2 : i64, first = 16384 : i64, parts = 1 : i64}
+// CHECK-SAME: plan = {subtiles = {columns = 64 : i64, count = 1 : i64, rows = 64 : i64, slots = {bytes = 8192 : i64, count = 4 : i64, first = 16384 : i64, parts = 1 : i64}
 // CHECK-SAME: tma = {boxes = [{at = ["x1", "x0"], shared = 0 : i64}], map = {box = [64, 64], element = "f16", extents = [64, 64], strides = [128], swizzle = "128B"}}
 axe.kernel @product(%c: memref<64x64xf16>) threads(128) {
   %a = axe.alloc : memref<64x64xf16, #tile, #axe.space<shared>>

@@ -9,7 +9,7 @@
 // CHECK-LABEL: kernel @pairs
 // CHECK: axe.copy -> st.staged
 // CHECK-NEXT: not tma.store.staged: a stride of 2052 bytes: expected a positive multiple of 16 below 2^40
-// CHECK-NEXT: | 1 subtiles of 64 x 64 for each of 1 parts, through 2 slots
+// CHECK-NEXT: | 1 subtiles of 64 x 64 for each of 1 parts, through 4 slots
 // CHECK: m8n8.x4
 // CHECK: | by rows: address = (t / 32 mod 4) * 64 + (t / 1 mod 32) * 2
 // CHECK-NEXT: | r[0..2] <-> m[address + 0]

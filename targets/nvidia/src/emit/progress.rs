@@ -34,7 +34,7 @@ pub(crate) struct Ring<'c> {
 /// Where the threads of a scope are in its slots.
 #[derive(Clone, Debug)]
 pub(crate) struct StorePipeline<'c> {
-    /// The slot, of two, that the next subtile goes to. The one before it went to the other.
+    /// The slot that the next subtile goes to; the one before it went to the slot before.
     pub next: Int<'c>,
     /// Whether stores of an earlier turn of the scope may still read its slots.
     pub stale: bool,

@@ -1,6 +1,6 @@
 //! Where the threads of a scope are in the slots of shared memory through which register tensors leave.
 //!
-//! With two slots a subtile is written while the one before it is stored. All copies of a scope go around together: which
+//! With several slots a subtile is written while those before it are stored. All copies of a scope go around together: which
 //! slot is next is a number that every thread has, and that loops and branches carry, so that the copies of one tile, and
 //! those of the next, go on where the last one stopped.
 
@@ -32,11 +32,14 @@ impl<'c> Emitter<'c> {
         }
     }
 
-    /// Goes on to the other slot.
+    /// Goes on to the next slot.
     pub(crate) fn pass_subtile(&mut self, slots: Slots) -> PassResult<'c> {
-        if slots.count > 1 {
-            self.store_pipeline.next = self.ints().xor(self.store_pipeline.next, Int::Known(1))?;
-        }
+        let (ints, next) = (self.ints(), self.store_pipeline.next);
+        self.store_pipeline.next = match slots.count {
+            1 => next,
+            2 => ints.xor(next, Int::Known(1))?,
+            count => ints.rem(ints.add(next, Int::Known(1))?, count)?,
+        };
         Ok(())
     }
 

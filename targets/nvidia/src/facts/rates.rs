@@ -61,12 +61,15 @@ pub struct WgmmaRates {
     pub written_bytes: f64,
     /// How much longer results take to write whose rows begin inside a sector.
     pub within_sectors: f64,
-    /// How much longer they take to write where a warpgroup has one slot of subtiles, and waits for each to be read.
-    pub one_slot: f64,
+    /// How much longer they take to write where warpgroups have more than 64 rows, which leave in subtiles of 128 bytes a row,
+    /// through one slot or two.
+    pub high_subtiles: f64,
     /// Clocks of a tile beside its products, reads and rows of results.
     pub overhead: f64,
     /// Clocks in which a row of an epilogue subtile is formed and stored.
     pub subtile_row: f64,
+    /// How much longer that takes through one slot, which is written once the subtile before it is read.
+    pub slot_waits: f64,
     /// Clocks of a tile whose columns do not fall into subtiles, so that threads store what is left of them.
     pub uneven: f64,
     /// Clocks in which two, four and eight CTAs exchange their sums of a tile.
@@ -102,9 +105,10 @@ impl WgmmaRates {
         memory_bytes: 3400.0,
         written_bytes: 2400.0,
         within_sectors: 1.5,
-        one_slot: 1.15,
+        high_subtiles: 1.15,
         overhead: 850.0,
         subtile_row: 7.4,
+        slot_waits: 1.2,
         uneven: 400.0,
         exchange: [3900.0, 6390.0, 7630.0],
         exchange_start: 700.0,

@@ -74,7 +74,7 @@ impl Subtiles {
     }
 
     /// Writes a subtile, in memory of the elements of `like`; then all threads of the part may read it. The slot is free
-    /// where there is another, which is free after this.
+    /// where there is another, and the next one is after this.
     pub(super) fn put<'c>(
         &self,
         emitter: &mut Emitter<'c>,
@@ -97,9 +97,15 @@ impl Subtiles {
                 .filter_map(|register| source.values.get(*register).copied())
                 .collect(),
         };
-        // Of stores by the tensor memory accelerator: other copies of the scope may have started some.
+        // Stores by the tensor memory accelerator that may read their slots yet, beside the one that this one's slot is written
+        // for and the next slot's. Those by threads are none of its groups, but other copies of the scope may have started some.
+        let pending = if ring.bulk {
+            (ring.slots.count - 2).max(0)
+        } else {
+            0
+        };
         let read = |emitter: &mut Emitter<'c>| {
-            emitter.bulk_wait(0, true)?;
+            emitter.bulk_wait(pending, true)?;
             Ok(Vec::new())
         };
         let part = ring.part;
@@ -112,7 +118,7 @@ impl Subtiles {
             emitter.publish()?;
         }
         if ring.slots.count > 1 {
-            // The barrier tells all threads too that the other slot may be written again: who arrives has read it.
+            // The barrier tells all threads too that the next slot may be written again: who arrives has read it.
             emitter.when(part.leads, &[], read)?;
         }
         emitter.part_barrier(part)?;

@@ -10,8 +10,8 @@ mod work;
 
 pub(super) use budgets::shared_out;
 pub use mma::Mma;
-pub use wgmma::Wgmma;
 pub(super) use wgmma::{MOST_SPLITS, PARTIAL_PADDING, SPLITS};
+pub use wgmma::{Store, Wgmma};
 pub use work::{Cluster, Decomposition, Raster};
 
 use super::knobs::Plan;

@@ -35,6 +35,8 @@ const WIDE: i64 = 112;
 /// Registers beside an instruction's accumulators without which ptxas refuses it (C7602): it wants them among those that
 /// every thread of the CTA can have, whatever `setmaxnreg` gives to some.
 const BESIDE: i64 = 28;
+/// Stages of a ring at the most.
+const MOST_STAGES: i64 = 8;
 /// Bytes of the ring's barriers and of alignment.
 const RESERVED: i64 = 2048;
 /// Rows of a tile: more of 8 columns fill no registers that three warpgroups have.
@@ -381,7 +383,7 @@ impl Wgmma {
         };
         let pipelined = partial + most.min(m * n / self.cluster_splits() * 4);
         let stage = (m + n) * depth * bytes + more;
-        ((chip.shared_bytes - pipelined - RESERVED) / stage).min(8)
+        ((chip.shared_bytes - pipelined - RESERVED) / stage).min(MOST_STAGES)
     }
 
     /// CTAs of a cluster.
@@ -438,5 +440,7 @@ impl fmt::Display for Wgmma {
 }
 
 mod sharing;
+mod store;
+pub use store::Store;
 #[cfg(test)]
 mod tests;

@@ -24,7 +24,7 @@ use axe_passes::ir::Val;
 use axe_passes::ir::value::{defining, identity, name};
 use melior::ir::{Type, ValueLike};
 use std::collections::HashMap;
-use subtile::Subtile;
+use subtile::{RowBytes, Subtile};
 
 /// What follows a product's sums in one kernel.
 pub(super) struct Epilogue<'a, 'c> {
@@ -164,11 +164,15 @@ impl<'c> Epilogue<'_, 'c> {
         Ok(())
     }
 
-    /// The subtiles in which sums become results, where that is not all of them at once; a warpgroup has so many rows.
+    /// The subtiles in which sums become results, where that is not all of them at once.
     ///
     /// # Errors
     /// When a subtile has no layout.
-    pub(super) fn subtiles(&self, tile: &Registers, rows: i64) -> axe_layout::Result<Vec<Subtile>> {
+    pub(super) fn subtiles(
+        &self,
+        tile: &Registers,
+        row_bytes: RowBytes,
+    ) -> axe_layout::Result<Vec<Subtile>> {
         let outputs = || {
             self.fusion
                 .outputs
@@ -180,7 +184,7 @@ impl<'c> Epilogue<'_, 'c> {
             Some(bytes) => {
                 let plain =
                     outputs().all(|(value, kind)| *kind == Kind::Full && self.is_plain(*value));
-                Subtile::of(tile, bytes, rows, plain)
+                Subtile::of(tile, bytes, row_bytes, plain)
             }
             None => Ok(Vec::new()),
         }

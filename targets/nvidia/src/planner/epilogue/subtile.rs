@@ -15,14 +15,25 @@ pub(in crate::planner) struct Subtile {
     pub registers: Registers,
 }
 
-/// Bytes of a subtile's row where a warpgroup has so many rows: two subtiles fit in what it stores through, so that one is
-/// formed while the other is stored. That is 32 elements of 16 bits a thread.
-fn row_bytes(rows: i64) -> i64 {
-    let mut bytes = ROW_BYTES;
-    while bytes > SUBTILE_ROW_BYTES && 2 * rows * bytes > STORE_PIPELINE_BYTES {
-        bytes /= 2;
+/// Bytes of the rows of subtiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::planner) struct RowBytes {
+    /// Of results that are stored as they are summed.
+    pub plain: i64,
+    /// Of those that are formed of sums.
+    pub formed: i64,
+}
+
+impl RowBytes {
+    /// For a tile of which a warpgroup has so many rows. Of results that are formed, two subtiles fit in what planners leave a
+    /// warpgroup, so that one is formed while the other is stored. That is 32 elements of 16 bits a thread.
+    pub(in crate::planner) const fn of(rows: i64, plain: i64) -> Self {
+        let mut formed = ROW_BYTES;
+        while formed > SUBTILE_ROW_BYTES && 2 * rows * formed > STORE_PIPELINE_BYTES {
+            formed /= 2;
+        }
+        Self { plain, formed }
     }
-    bytes
 }
 
 /// The widths of the subtiles of so many columns, of elements of so many bytes: as wide as may be, then what is left in
@@ -42,8 +53,7 @@ fn widths(columns: i64, bytes: i64, widest: i64) -> Vec<i64> {
 }
 
 impl Subtile {
-    /// The subtiles of a tile of results of up to so many bytes, `rows` of which a warpgroup has; none where the tile is
-    /// stored at once: sums that are stored as they are, or converted, take no registers beside them, and columns that
+    /// The subtiles of a tile of results of up to so many bytes; none where the tile is stored at once: sums that are stored as they are, or converted, take no registers beside them, and columns that
     /// are whole subtiles the store takes subtile by subtile itself.
     ///
     /// # Errors
@@ -51,11 +61,14 @@ impl Subtile {
     pub(in crate::planner) fn of(
         tile: &Registers,
         bytes: i64,
-        rows: i64,
+        row_bytes: RowBytes,
         plain: bool,
     ) -> axe_layout::Result<Vec<Self>> {
         let [_, columns] = tile.shape;
-        let widest = row_bytes(rows);
+        let widest = match plain {
+            true => row_bytes.plain,
+            false => row_bytes.formed,
+        };
         let widths = widths(columns, bytes, widest);
         if widths.len() < 2 || plain && columns * bytes % widest == 0 {
             return Ok(Vec::new());
@@ -79,7 +92,8 @@ mod tests {
 
     #[test]
     fn two_subtiles_fit_in_what_a_warpgroup_stores_through() {
-        assert_eq!([64, 128, 192, 512].map(row_bytes), [128, 64, 32, 32]);
+        let formed = [64, 128, 192, 512].map(|rows| RowBytes::of(rows, 128).formed);
+        assert_eq!(formed, [128, 64, 32, 32]);
     }
 
     #[test]

@@ -235,6 +235,7 @@ impl<'c> Product<'_, 'c> {
                     gemm,
                     config,
                     fusion,
+                    chip: launch.chip,
                     last: None,
                 };
                 body.emit(&kernel, ins, outs)?;

@@ -142,8 +142,9 @@ fn usual(problem: Problem, k_first: KFirst, chip: &Chip) -> Vec<Wgmma> {
                 .into_iter()
                 .flatten(),
         )
-        .flat_map(|config| std::iter::once(config).chain(clusters(config, problem, k_first)))
         .filter(|config| config.reads(k_first, bytes) && stores(*config, problem))
+        .flat_map(|config| std::iter::once(config).chain(config.double_buffered(bytes, chip)))
+        .flat_map(|config| std::iter::once(config).chain(clusters(config, problem, k_first)))
         .flat_map(|config| with_last_wave(config, problem, chip))
         .collect()
 }

@@ -91,13 +91,15 @@ fn by_wgmma(query: Query, chip: &Chip) -> Vec<Tried<Config>> {
         Decomposition::StreamK(..) => config,
         _ => config.alone(),
     };
-    let mut seen = HashSet::new();
+    // A stage less may be what leaves a second slot for results.
+    let (mut seen, mut tried) = (HashSet::new(), HashSet::new());
     offered::all(query, chip)
         .into_iter()
         .map(alone)
         .chain(more)
         .filter(|config| seen.insert(*config))
         .flat_map(|config| orders(config, query, chip).into_iter().zip(0..))
+        .filter(|(config, _)| tried.insert(*config))
         .map(|(config, number)| Tried {
             config: Config::Wgmma(config),
             number,

@@ -5,10 +5,11 @@
 //! store one tile the producer fills the ring for the next.
 
 use super::product::Gemm;
+use crate::facts::chip::Chip;
 use crate::planner::config::Wgmma;
 use crate::planner::epilogue::Epilogue;
 use crate::planner::epilogue::cluster::Partial;
-use crate::planner::epilogue::subtile::Subtile;
+use crate::planner::epilogue::subtile::{RowBytes, Subtile};
 use crate::planner::mainloop::operand::OperandTile;
 use crate::planner::mainloop::scales::BlockScales;
 use crate::planner::mainloop::wgmma::{Mainloop, sums};
@@ -23,6 +24,7 @@ use axe_passes::fuse::evaluate::{Evaluator, Origin};
 use axe_passes::fuse::frame::{Operand, Out};
 use axe_passes::fuse::fusion::Fusion;
 use axe_passes::fuse::registers::registers;
+use axe_passes::fuse::reshape::element_bytes;
 use axe_passes::ir::Val;
 use melior::ir::ValueLike;
 
@@ -31,6 +33,7 @@ pub(super) struct WgmmaKernel<'a, 'c> {
     pub gemm: &'a Gemm<'c>,
     pub config: Wgmma,
     pub fusion: &'a Fusion<'c>,
+    pub chip: &'a Chip,
     /// The tiles of the last wave, where other CTAs share them than have the rest.
     pub last: Option<LastWave>,
 }
@@ -89,7 +92,9 @@ impl<'c> WgmmaKernel<'_, 'c> {
         let subtiles = match config.swaps_ab() || config.cluster_splits() > 1 {
             true => Vec::new(),
             false => {
-                let subtiles = epilogue.subtiles(&registers, m / config.warpgroups());
+                let store = config.store(element_bytes(gemm.element), self.chip);
+                let row_bytes = RowBytes::of(m / config.warpgroups(), store.row_bytes);
+                let subtiles = epilogue.subtiles(&registers, row_bytes);
                 subtiles.map_err(failed)?
             }
         };

@@ -86,6 +86,7 @@ fn multiply_parts<'c>(
         gemm,
         config,
         fusion: &Fusion::storing(product.fusion.total, Some(n), stored),
+        chip: launch.chip,
         last: None,
     };
     body.emit(&kernel, factors, &outs)?;
@@ -247,6 +248,7 @@ impl<'c> Wave<'_, 'c> {
             gemm: self.gemm,
             config,
             fusion,
+            chip: launch.chip,
             last: Some(last),
         };
         body.emit(&kernel, ins, &outs)?;

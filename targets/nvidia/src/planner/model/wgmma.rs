@@ -7,7 +7,7 @@
 use crate::emit::SUBTILE_ROW_BYTES;
 use crate::facts::chip::{Chip, LINE_BYTES, SECTOR_BYTES};
 use crate::facts::rates::WgmmaRates;
-use crate::planner::config::{Cluster, Decomposition, Wgmma};
+use crate::planner::config::{Cluster, Decomposition, Store, Wgmma};
 use crate::planner::layouts::ROW_BYTES;
 use crate::planner::problem::{KFirst, Problem, RESULT_BYTES, count, takes_rows};
 use crate::planner::scheduler::stream_k::LastWave;
@@ -38,6 +38,7 @@ pub fn cost(config: Wgmma, problem: Problem, k_first: KFirst, chip: &Chip) -> f6
         config,
         problem,
         k_first,
+        store: config.store(problem.element_bytes, chip),
         last: LastWave::of(config, [problem.m, problem.n, problem.k], chip),
         chip,
         rates,
@@ -62,6 +63,8 @@ struct Model<'a> {
     config: Wgmma,
     problem: Problem,
     k_first: KFirst,
+    /// How results leave.
+    store: Store,
     /// The tiles that CTAs share in the last wave.
     last: Option<LastWave>,
     chip: &'a Chip,
@@ -80,18 +83,18 @@ impl Model<'_> {
             0 => 1.0,
             _ => self.rates.within_sectors,
         };
-        let slots = match self.has_one_slot() {
-            true => self.rates.one_slot,
+        let high = match self.has_high_subtiles() {
+            true => self.rates.high_subtiles,
             false => 1.0,
         };
-        read / self.rates.memory_bytes + written * sectors * slots / self.rates.written_bytes
+        read / self.rates.memory_bytes + written * sectors * high / self.rates.written_bytes
     }
 
-    /// Whether subtiles of a warpgroup's rows are too large for two of them in what it stores through.
-    const fn has_one_slot(&self) -> bool {
-        let [m, n, _] = self.config.tile();
+    /// Whether warpgroups have more than 64 rows, which leave in the widest subtiles.
+    const fn has_high_subtiles(&self) -> bool {
+        let [m, ..] = self.config.tile();
         let high = m > 64 * self.config.warpgroups() && !self.config.swaps_ab();
-        high && n * RESULT_BYTES % ROW_BYTES == 0
+        high && self.store.row_bytes == ROW_BYTES
     }
 
     /// Clocks by which the first tile starts late, or the last one ends late.
@@ -176,16 +179,16 @@ impl Model<'_> {
     fn stores(&self) -> f64 {
         let config = self.config;
         let [m, n, _] = config.tile();
-        let row = n * RESULT_BYTES;
-        // Two subtiles of more rows than 64 fit in what a warpgroup stores through where they are half as wide.
-        let whole = config.swaps_ab() || m <= 64 * config.warpgroups() || row % ROW_BYTES == 0;
-        let subtiles = count(row, if whole { ROW_BYTES } else { ROW_BYTES / 2 });
-        let uneven = if row % SUBTILE_ROW_BYTES == 0 {
+        let uneven = if n * RESULT_BYTES % SUBTILE_ROW_BYTES == 0 {
             0.0
         } else {
             self.rates.uneven
         };
-        (m * subtiles) as f64 * self.rates.subtile_row + uneven
+        let waits = match self.store.slots {
+            1 => self.rates.slot_waits,
+            _ => 1.0,
+        };
+        (m * self.store.subtiles) as f64 * self.rates.subtile_row * waits + uneven
     }
 
     /// Clocks of the kernel that adds parts up.

@@ -61,6 +61,43 @@ fn a_fourth_stage_comes_before_a_second_subtile() {
 }
 
 #[test]
+fn results_leave_through_what_is_beside_the_stages() {
+    let chip = chip("sm_90a").unwrap();
+    let pingpong = |n| {
+        let tile = Wgmma::new((128, n, 1), 2, chip).unwrap();
+        tile.pingpong(2, 2, chip).unwrap()
+    };
+    let store = |tile: Wgmma| {
+        let Store {
+            row_bytes,
+            subtiles,
+            slots,
+        } = tile.store(2, chip);
+        (tile.stages(), row_bytes, subtiles, slots)
+    };
+    // 128 rows of a warpgroup: one slot of 128 bytes a row where rows are made of these, else two of 64.
+    let double = |tile: Wgmma| tile.double_buffered(2, chip);
+    assert_eq!(store(pingpong(128)), (6, 128, 2, 1));
+    assert_eq!(double(pingpong(128)).map(store), Some((5, 128, 2, 2)));
+    assert_eq!(store(pingpong(176)), (5, 64, 6, 2));
+    assert_eq!(double(pingpong(176)).map(store), Some((4, 128, 3, 2)));
+    // 64 rows have two slots beside all stages.
+    let cooperative = Wgmma::new((128, 256, 2), 2, chip).unwrap();
+    assert_eq!(store(cooperative), (4, 128, 4, 2));
+    assert_eq!(double(cooperative), None);
+    // Those of a swapped tile have all of its rows.
+    let swapped = Wgmma::swapped((256, 128, 2), 2, chip).unwrap();
+    assert_eq!(store(swapped).3, 1);
+    for config in [pingpong(64), swapped] {
+        let two = double(config).unwrap();
+        assert!(
+            two.stages() < config.stages() && two.store(2, chip).slots >= 2,
+            "{two}"
+        );
+    }
+}
+
+#[test]
 fn accumulators_fit_in_registers() {
     let tile = |shape| Wgmma::new(shape, 2, chip("sm_90a").unwrap());
     // ptxas takes 192 accumulators of 384 threads where others give registers up, and refuses an instruction of
