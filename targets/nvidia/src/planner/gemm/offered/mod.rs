@@ -1,5 +1,7 @@
 //! The configurations of `wgmma` that the cost model chooses from, and its choice.
 
+mod even;
+
 use crate::facts::chip::{Chip, LINE_BYTES};
 use crate::planner::config::{Cluster, Config, SPLITS, Wgmma};
 use crate::planner::model;
@@ -31,7 +33,7 @@ const SHAPES: [(i64, i64, i64); 18] = [
     (64, 32, 1),
 ];
 /// Rows and columns, in steps, of tiles of consumers at tiles of their own: fine steps fill the chip evenly.
-const PINGPONG: [(i64, RangeInclusive<i64>, usize); 2] = [(128, 64..=192, 8), (64, 128..=256, 32)];
+const PINGPONG: [(i64, RangeInclusive<i64>, usize); 2] = [(128, 64..=192, 8), (64, 128..=256, 8)];
 /// Consumers of those: while one stores, the other multiplies.
 const PINGPONG_CONSUMERS: i64 = 2;
 /// Columns, in steps, of tiles of 64 rows where there are no more: fine steps let every multiprocessor read as much.
@@ -39,10 +41,8 @@ const OF_FEW_ROWS: (RangeInclusive<i64>, usize) = (80..=240, 16);
 /// CTAs that share an operand: a portable cluster has up to 8, but the more there are, the more multiprocessors are left
 /// over ([`Chip::clustered`]).
 const CLUSTERS: [i64; 2] = [2, 4];
-/// Rows that swapped tiles may have: the instruction's columns.
-const FEW_ROWS: [i64; 17] = [
-    8, 16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256,
-];
+/// Rows that a swapped tile may have, in eights: the instruction's columns.
+const MOST_SWAPPED_ROWS: i64 = 256;
 /// `(columns, consumers)` of swapped tiles.
 const SWAPPED: [(i64, i64); 4] = [(64, 1), (128, 1), (128, 2), (192, 3)];
 /// Columns up to which tiles have as many as the result, in eights.
@@ -51,8 +51,6 @@ const FEW_COLUMNS: i64 = 128;
 const OF_FEW_COLUMNS: [(i64, i64); 2] = [(64, 1), (128, 2)];
 /// Rows of swapped tiles at the most where threads store rows that no tensor map takes.
 const SWAPPED_ROWS_BY_THREADS: i64 = 128;
-/// Rows of swapped tiles of which a result has several: fewer are for products that take as long whatever the tile.
-const EVEN_ROWS: RangeInclusive<i64> = 24..=256;
 /// CTAs that may share a tile through memory.
 const MEMORY_SPLITS: [i64; 8] = [2, 3, 4, 6, 8, 12, 16, 24];
 
@@ -100,12 +98,14 @@ pub(in crate::planner) fn choose_of(
     chip: &Chip,
     of: impl Fn(&Wgmma) -> bool,
 ) -> Option<Wgmma> {
-    let cost = |config: &Wgmma| model::clocks(query, Config::Wgmma(*config), chip);
+    let cost = |config: Wgmma| model::clocks(query, Config::Wgmma(config), chip);
     all(query, chip)
         .into_iter()
         .filter(|config| query.blocks.is_none() || config.cluster() == Cluster::Alone)
         .filter(of)
-        .min_by(|a, b| cost(a).total_cmp(&cost(b)))
+        .map(|config| (config, cost(config)))
+        .min_by(|(_, a), (_, b)| a.total_cmp(b))
+        .map(|(config, _)| config)
 }
 
 /// Those of products whose blocks have no scales.
@@ -125,23 +125,18 @@ fn usual(problem: Problem, k_first: KFirst, chip: &Chip) -> Vec<Wgmma> {
     let flat = columns
         .step_by(step)
         .filter_map(|columns| Wgmma::new((64, columns, 1), bytes, chip));
-    let rows = FEW_ROWS.into_iter().find(|rows| *rows >= problem.m);
-    let few = rows
-        .into_iter()
-        .flat_map(|rows| few_rows(rows, problem, chip));
+    let rows = count(problem.m, 8).saturating_mul(8);
+    let fitted = match rows <= MOST_SWAPPED_ROWS {
+        true => few_rows(rows, problem, chip),
+        false => even::tiles(problem, chip),
+    };
     // Reading the weights of few rows takes longer than what a ping-pong schedule would hide.
     let many = problem.m > 64;
     cooperative
         .flat_map(|config| std::iter::once(config).chain(split(config, problem, chip)))
         .chain(pingpong.filter(|_| many))
         .chain(flat.filter(|_| !many))
-        .chain(few)
-        .chain(
-            rows.is_none()
-                .then(|| even_rows(problem, chip))
-                .into_iter()
-                .flatten(),
-        )
+        .chain(fitted)
         .filter(|config| config.reads(k_first, bytes) && stores(*config, problem))
         .flat_map(|config| std::iter::once(config).chain(config.double_buffered(bytes, chip)))
         .flat_map(|config| std::iter::once(config).chain(clusters(config, problem, k_first)))
@@ -318,43 +313,6 @@ fn shallow(problem: Problem, chip: &Chip) -> Vec<Wgmma> {
         })
         .collect();
     tiles.dedup();
-    tiles
-}
-
-/// Swapped tiles of as many rows as fill the chip's multiprocessors once, or those that clusters of four find, whole and split:
-/// the instruction's rows are columns of the result, so that tiles are as high as eights allow. For more rows than one tile has,
-/// of few columns, of which each multiprocessor then reads as much.
-fn even_rows(problem: Problem, chip: &Chip) -> Vec<Wgmma> {
-    let bytes = problem.element_bytes;
-    let of = |(columns, consumers): (i64, i64), splits: i64, most: i64| {
-        let tiles = count(problem.n, columns).saturating_mul(problem.batch);
-        let ctas = most / tiles.saturating_mul(splits).max(1);
-        let rows = count(count(problem.m, ctas), 8).saturating_mul(8);
-        let possible = ctas > 0 && rows < problem.m && EVEN_ROWS.contains(&rows);
-        possible
-            .then(|| Wgmma::swapped((rows, columns, consumers), bytes, chip))
-            .flatten()
-    };
-    let mut tiles = Vec::new();
-    for most in [chip.multiprocessors, chip.clustered] {
-        // Three warpgroups took 27.0 us for 9880 x 352 x 1792 on an H200, where tiles of 128 x 128 take 24.2.
-        for (tile, splits) in SWAPPED
-            .into_iter()
-            .filter(|(_, consumers)| *consumers < 3)
-            .flat_map(|tile| SPLITS.map(|splits| (tile, splits)))
-        {
-            let Some(config) = of(tile, splits, most) else {
-                continue;
-            };
-            match splits {
-                1 => tiles.push(config),
-                _ => tiles.extend(
-                    split(config, problem, chip)
-                        .filter(|config| config.splits() * config.cluster_splits() == splits),
-                ),
-            }
-        }
-    }
     tiles
 }
 
