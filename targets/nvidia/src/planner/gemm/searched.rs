@@ -205,6 +205,14 @@ mod tests {
     }
 
     #[test]
+    fn a_stage_less_is_tried_once() {
+        let mut query = query(7169, 4777, 5568);
+        query.k_first.b = true;
+        let all = found(query, 32);
+        assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());
+    }
+
+    #[test]
     fn one_wave_has_one_order() {
         let tiles = wgmma(&found(query(512, 512, 4096), 100));
         let small: Vec<_> = tiles
