@@ -407,6 +407,28 @@ mod tests {
     }
 
     #[test]
+    fn tiles_of_bytes_are_those_that_are_fast() {
+        let chip = chip("sm_90a").expect("a chip");
+        for (columns, causal, rows, keys) in [
+            (64, None, 192, 128),
+            (64, Some(1), 192, 128),
+            (128, None, 128, 192),
+            (128, Some(1), 192, 96),
+            (256, None, 128, 128),
+            (256, Some(1), 128, 128),
+        ] {
+            let problem = Problem {
+                bytes: 1,
+                causal,
+                seen: if causal.is_some() { 0.5 } else { 1.0 },
+                ..problem(8192, columns)
+            };
+            let own = configure(&problem, &Plan::default(), chip).expect("fits");
+            assert_eq!((own.rows(), own.keys), (rows, keys), "{columns}: {own}");
+        }
+    }
+
+    #[test]
     fn many_problems_at_a_time_are_gone_through_one_by_one() {
         let chip = chip("sm_90a").expect("a chip");
         for (batch, columns, by_problem) in [(128, 128, true), (32, 128, false), (64, 64, false)] {

@@ -17,6 +17,14 @@ impl Problem {
         self.batch as f64 / self.repeats as f64 * self.keys as f64 * width as f64
     }
 
+    /// The part of shorter work that is not hidden, clocks of a block, and how much longer it takes beside a second loop.
+    const fn overheads(&self, rates: &AttentionRates) -> ([f64; 3], f64, f64) {
+        match self.bytes < BYTES {
+            true => rates.narrow,
+            false => (rates.exposed, rates.block, rates.second_loop),
+        }
+    }
+
     /// Products that a multiprocessor forms in a clock: twice as many of operands half as wide.
     fn products(&self, rates: &AttentionRates) -> f64 {
         rates.products * BYTES as f64 / self.bytes as f64
@@ -66,7 +74,7 @@ impl Config {
             }
             if known.above {
                 // Masked blocks have a loop of their own, and all blocks take longer then.
-                block *= rates.second_loop;
+                block *= problem.overheads(rates).2;
             }
         }
         let waves = match problem.causal {
@@ -90,6 +98,7 @@ impl Config {
     /// Clocks of a block whose reads take so many.
     fn block(self, problem: &Problem, rates: &AttentionRates, reads: f64) -> f64 {
         let (rows, keys) = (self.rows() as f64, self.keys as f64);
+        let (exposed, overhead, _) = problem.overheads(rates);
         let width = (problem.depth + problem.columns) as f64;
         let products = rows * keys * width / problem.products(rates);
         let scores = rows
@@ -97,14 +106,19 @@ impl Config {
             * (1.0 / rates.exponentials
                 + (INSTRUCTIONS + 2.0 * problem.masks as f64) / rates.lanes);
         let results = rows * problem.columns as f64 / rates.lanes;
+        let (most, longer) = rates.narrow_keys;
+        let scores = match problem.bytes < BYTES && self.keys > most {
+            true => scores * longer,
+            false => scores,
+        };
         let others = scores + results;
-        let [one, two, three] = rates.exposed;
+        let [one, two, three] = exposed;
         let exposed = match self.consumers {
             1 => one,
             2 => two,
             _ => three,
         };
-        products.max(others).max(reads) + exposed * others.min(products) + rates.block
+        products.max(others).max(reads) + exposed * others.min(products) + overhead
     }
 
     /// Whether keys and values come from memory: there are more than the L2 cache has, and no other tile reads them.
