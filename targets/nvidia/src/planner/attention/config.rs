@@ -417,7 +417,9 @@ mod tests {
             (256, None, 128, 128),
             (256, Some(1), 128, 128),
         ] {
+            // Two sequences, as they were measured.
             let problem = Problem {
+                batch: 2 * 2048 / columns,
                 bytes: 1,
                 causal,
                 seen: if causal.is_some() { 0.5 } else { 1.0 },
