@@ -6,7 +6,9 @@
 //! exponentials are formed. examples/kernels/attention.mlir is such a kernel, written by hand.
 
 use super::by_column::{self, Turned};
+use super::carried::State;
 use super::config::Config;
+use super::fragments::{LANE_COLUMNS, accumulators, accumulators_of_bytes};
 use super::lengths::Lengths;
 use super::memory::{Ring, Strides, View};
 use super::pages::Table as Pages;
@@ -17,7 +19,7 @@ use super::segments::Table;
 use super::sizes::Sizes;
 use super::tiles::{Blocks, Tile, Tiles};
 use axe_dialect::{Combiner, Level, ops};
-use axe_layout::{Axis, Iter, Layout};
+use axe_layout::Layout;
 use axe_passes::PassResult;
 use axe_passes::build::{Code, Kernel, Number, layout_error};
 use axe_passes::fuse::attention::Attention;
@@ -61,39 +63,6 @@ enum Stored<'c> {
     Parts(Box<[View<'c>; 2]>, Workspace),
 }
 
-/// Columns of an accumulator from one value of a lane to its next ones (PTX ISA 9.7.15.5.1.1).
-const LANE_COLUMNS: i64 = 8;
-
-/// The accumulators of scores whose weights have 8 bits: registers that share a word of A's fragment follow each other. A thread has
-/// four columns of 16 in a word, which are k of the second product in the order of [`by_column::DIGITS`].
-fn accumulators_of_bytes(consumers: i64, columns: i64) -> axe_layout::Result<Layout> {
-    let axis = |name: &str| name.parse::<Axis>();
-    let (warp, lane, reg) = (axis("warp")?, axis("lane")?, axis("reg")?);
-    Layout::from_shard([
-        Iter::new(4 * consumers, 1, warp),
-        Iter::new(2, 4, reg),
-        Iter::new(8, 4, lane),
-        Iter::new(columns / 16, 8, reg),
-        Iter::new(2, 2, reg),
-        Iter::new(4, 1, lane),
-        Iter::new(2, 1, reg),
-    ])
-}
-
-/// The accumulators of `wgmma` over the consumers, 64 rows each (PTX ISA 9.7.15.5.1.1, "Register Fragments").
-fn accumulators(consumers: i64, columns: i64) -> axe_layout::Result<Layout> {
-    let axis = |name: &str| name.parse::<Axis>();
-    let (warp, lane, reg) = (axis("warp")?, axis("lane")?, axis("reg")?);
-    Layout::from_shard([
-        Iter::new(4 * consumers, 1, warp),
-        Iter::new(2, 2, reg),
-        Iter::new(8, 4, lane),
-        Iter::new(columns / 8, 4, reg),
-        Iter::new(4, 1, lane),
-        Iter::new(2, 1, reg),
-    ])
-}
-
 /// A block of keys or values that is brought to a ring.
 #[derive(Clone, Copy)]
 pub(super) struct Brought<'a, 'c> {
@@ -131,53 +100,6 @@ struct Own<'c> {
     queries: Val<'c>,
     /// What its problem has one value of.
     values: OfProblem<'c>,
-}
-
-/// What the loop over blocks carries.
-#[derive(Clone, Copy)]
-struct State<'c> {
-    /// Sums of the second product.
-    results: Val<'c>,
-    /// What they are still to be multiplied by, of each row.
-    factor: Val<'c>,
-    /// The weights of the block before, whose product is not issued yet.
-    weights: Val<'c>,
-    /// What weights of each row are formed with: its greatest score, or one that is not far below.
-    maximum: Val<'c>,
-    /// The sum of each row's weights in parts, one for each of [`LANE_COLUMNS`] columns: lanes add them up at the end.
-    sum: Val<'c>,
-    /// The slot and the stage of the values of the block before.
-    slot: Val<'c>,
-    stage: Val<'c>,
-}
-
-impl<'c> State<'c> {
-    fn values(self) -> [Val<'c>; 7] {
-        [
-            self.results,
-            self.factor,
-            self.weights,
-            self.maximum,
-            self.sum,
-            self.slot,
-            self.stage,
-        ]
-    }
-
-    fn of(values: &[Val<'c>]) -> Option<Self> {
-        let &[results, factor, weights, maximum, sum, slot, stage] = values else {
-            return None;
-        };
-        Some(Self {
-            results,
-            factor,
-            weights,
-            maximum,
-            sum,
-            slot,
-            stage,
-        })
-    }
 }
 
 /// Emits the kernel's body, tiles by problem or long ones first; to a workspace, where one is given.

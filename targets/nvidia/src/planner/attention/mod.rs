@@ -7,13 +7,15 @@
 //! * [`tiles`]: tiles of rows, and the blocks of keys that their masks leave;
 //! * [`score`]: scores and masks in registers, [`forms`]: of functions in them; [`row`]: what is computed of a row's maximum and sum;
 //! * [`sums`]: logarithms of rows' sums that gradients want; [`backward`]: the gradients;
-//! * [`kernel`]: the kernel; [`parts`]: its results where keys are split, and the kernel that merges those.
+//! * [`kernel`]: the kernel; [`fragments`]: what its threads hold, [`carried`]: what its loop carries; [`parts`]: its results where keys are split, and the kernel that merges those.
 
 pub(super) mod backward;
 mod by_column;
+mod carried;
 pub(super) mod config;
 mod cost;
 mod forms;
+mod fragments;
 mod kernel;
 mod lengths;
 mod memory;
