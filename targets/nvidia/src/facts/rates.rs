@@ -145,10 +145,10 @@ pub struct AttentionRates {
     pub second_loop: f64,
     /// The same three of operands of 8 bits, whose exponentials take about as long as their products, and more: [`Self::exposed`],
     /// [`Self::block`] and [`Self::second_loop`]. Measured for 8192 places, in TFLOP/s: heads of 64, three warpgroups of 128 keys 636, two
-    /// of 192 keys 591; heads of 128, two of 192 keys 862 and of 160 keys 848, three of 96 keys 829; of causal ones 798, 829 and 820.
+    /// of 192 keys 591; heads of 128, two of 192 keys 785 and of 160 keys 840, three of 96 keys 872; of causal ones 746, 813 and 822.
     pub narrow: ([f64; 3], f64, f64),
     /// Keys of a block of 8 bits at most that leave ptxas registers to work with, and how much longer exponentials of more take:
-    /// heads of 64, 256 keys 535 TFLOP/s and 192 keys 591; heads of 128, 224 keys 865 and 192 keys 888.
+    /// heads of 64, 256 keys 535 TFLOP/s and 192 keys 591.
     pub narrow_keys: (i64, f64),
     /// Clocks of a tile beside its blocks: the first scores, the last product, the store.
     pub tile: f64,
@@ -180,7 +180,7 @@ impl AttentionRates {
         exposed: [0.6, 0.12, 0.08],
         block: 700.0,
         second_loop: 1.12,
-        narrow: ([0.6, 0.3, 0.2], 250.0, 1.07),
+        narrow: ([0.6, 0.3, 0.15], 250.0, 1.07),
         narrow_keys: (192, 1.1),
         tile: 2500.0,
         stored_bytes: 8.0,

@@ -412,7 +412,7 @@ mod tests {
         for (columns, causal, rows, keys) in [
             (64, None, 192, 128),
             (64, Some(1), 192, 128),
-            (128, None, 128, 192),
+            (128, None, 192, 96),
             (128, Some(1), 192, 96),
             (256, None, 128, 128),
             (256, Some(1), 128, 128),

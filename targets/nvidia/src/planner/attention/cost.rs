@@ -105,13 +105,13 @@ impl Config {
             * keys
             * (1.0 / rates.exponentials
                 + (INSTRUCTIONS + 2.0 * problem.masks as f64) / rates.lanes);
-        let results = rows * problem.columns as f64 / rates.lanes;
         let (most, longer) = rates.narrow_keys;
-        let scores = match problem.bytes < BYTES && self.keys > most {
-            true => scores * longer,
-            false => scores,
+        // Results are rarely scaled; the rates of 16 bits were fitted when they always were.
+        let others = match problem.bytes < BYTES {
+            true if self.keys > most => scores * longer,
+            true => scores,
+            false => scores + rows * problem.columns as f64 / rates.lanes,
         };
-        let others = scores + results;
         let [one, two, three] = exposed;
         let exposed = match self.consumers {
             1 => one,

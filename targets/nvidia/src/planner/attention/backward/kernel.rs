@@ -9,6 +9,7 @@
 //! * `dQ += dS K`, of the dS^T of both warpgroups, through shared memory; blocks of keys add it up in global memory.
 
 use super::super::config::BYTES;
+use super::super::fragments::accumulators;
 use super::super::memory::{Ring, View};
 use super::super::score::{compare, i32_of, place};
 use super::config::{CONSUMERS, Config, Problem, ROWS, Split};
@@ -143,7 +144,7 @@ pub(super) fn emit<'c>(
     let failed = |error| layout_error(code.builder.location, error);
     let by_keys = |columns| {
         let layout = match config.split {
-            Split::Keys => accumulators(columns),
+            Split::Keys => accumulators(CONSUMERS, columns),
             Split::Columns => beside(columns),
         };
         registers(code, [keys, columns], layout.map_err(failed)?)
@@ -197,20 +198,7 @@ const fn span(columns: i64, part: i64) -> i64 {
     width
 }
 
-/// The accumulators of `wgmma` over the consumers, 64 rows each (PTX ISA 9.7.15.5.1.1, "Register Fragments").
-fn accumulators(columns: i64) -> axe_layout::Result<Layout> {
-    let all = [
-        (4 * CONSUMERS, 1, "warp"),
-        (2, 2, "reg"),
-        (8, 4, "lane"),
-        (columns / 8, 4, "reg"),
-        (4, 1, "lane"),
-        (2, 1, "reg"),
-    ];
-    layout(&all, &[])
-}
-
-/// Those of 64 rows, whose columns the consumers share.
+/// The accumulators of 64 rows, whose columns the consumers share.
 fn beside(columns: i64) -> axe_layout::Result<Layout> {
     let all = [
         (4, 1, "warp"),
