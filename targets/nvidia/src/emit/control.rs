@@ -20,7 +20,7 @@ const BYTES_OF_WORD: usize = 4;
 /// Whether so many registers of a tensor of this type are carried in words.
 fn in_words(r#type: Type<'_>, registers: usize) -> bool {
     let is_tensor = types::tensor_shape(r#type).is_some();
-    is_tensor && types::is_float8(element_type(r#type)) && registers % BYTES_OF_WORD == 0
+    is_tensor && types::is_float8(element_type(r#type)) && registers.is_multiple_of(BYTES_OF_WORD)
 }
 
 impl<'c> Emitter<'c> {
