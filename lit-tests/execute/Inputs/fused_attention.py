@@ -80,7 +80,7 @@ def draw(a):
     a.divide, a.round, a.exp2 = r.choice(["before", "after", "reciprocal"]), r.random() < 0.3, r.random() < 0.3
     a.no_maximum = a.mask in ("none", "causal") and a.dim <= 32 and r.random() < 0.3
     a.seed = a.draw
-    a.steep = random.Random(a.draw).choice([1, 1, 4, 32])
+    a.steep = 1 if a.no_maximum else random.Random(a.draw).choice([1, 1, 4, 32])
     a.soft_cap, a.alibi = r.choice([0, 0, 0, 5.0]), r.random() < 0.2
     a.cap_last = a.soft_cap and a.mask in ("none", "additive") and r.random() < 0.5
     if a.mask == "segments":
