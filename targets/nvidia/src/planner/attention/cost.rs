@@ -1,7 +1,7 @@
 //! How long a configuration of attention takes, as a model has it, and three kernels in its place.
 
 use super::config::{BYTES, Config, Problem, ROWS};
-use super::tiles::known;
+use super::masked::known;
 use crate::facts::chip::Chip;
 use crate::facts::rates::AttentionRates;
 use crate::planner::problem::count;

@@ -4,7 +4,7 @@
 //! * [`memory`]: tensors by their strides, and rings in shared memory; [`by_column`]: values of 8 bits, turned for the second product;
 //! * [`pages`]: keys and values that are read through a table;
 //! * [`lengths`]: lengths of sequences, which are data; [`segments`]: labels of rows and keys, which are too;
-//! * [`tiles`]: tiles of rows, and the blocks of keys that their masks leave;
+//! * [`tiles`]: tiles of rows, and the blocks of keys that their masks leave; [`masked`]: which of those a mask cuts;
 //! * [`score`]: scores and masks in registers, [`forms`]: of functions in them; [`row`]: what is computed of a row's maximum and sum;
 //! * [`sums`]: logarithms of rows' sums that gradients want; [`backward`]: the gradients;
 //! * [`kernel`]: the kernel; [`fragments`]: what its threads hold, [`carried`]: what its loop carries; [`parts`]: its results where keys are split, and the kernel that merges those.
@@ -18,6 +18,7 @@ mod forms;
 mod fragments;
 mod kernel;
 mod lengths;
+mod masked;
 mod memory;
 mod pages;
 mod parts;

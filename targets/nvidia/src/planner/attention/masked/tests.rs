@@ -1,4 +1,5 @@
 use super::*;
+use axe_passes::fuse::attention::visible::Edge;
 
 fn config(consumers: i64, keys: i64) -> Config {
     Config {
