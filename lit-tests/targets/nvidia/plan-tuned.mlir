@@ -22,6 +22,35 @@ func.func @exact(%a: tensor<8192x4096xbf16>, %w: tensor<4096x4096xbf16>) -> tens
   return %p : tensor<8192x4096xf32>
 }
 
+// An epilogue that reads a tensor of the result's size has groups of at most four rows of tiles, of the entry and of the model.
+// CHECK-LABEL: axe.kernel @residual_0_gemm
+// CHECK: raster(snake 4)
+// MODEL-LABEL: axe.kernel @residual_0_gemm
+// MODEL: raster(groups 4)
+func.func @residual(%a: tensor<8192x4096xbf16>, %w: tensor<4096x4096xbf16>, %r: tensor<8192x4096xf32>) -> tensor<8192x4096xf32> {
+  %p = axe.gemm %a, %w {trans_b} : tensor<8192x4096xbf16>, tensor<4096x4096xbf16> -> tensor<8192x4096xf32>
+  %s = axe.map ins(%p, %r : tensor<8192x4096xf32>, tensor<8192x4096xf32>) -> tensor<8192x4096xf32> {
+  ^bb0(%x: f32, %y: f32):
+    %t = arith.addf %x, %y : f32
+    axe.yield %t : f32
+  }
+  return %s : tensor<8192x4096xf32>
+}
+
+// One that reads a row of the result has not.
+// CHECK-LABEL: axe.kernel @bias_0_gemm
+// CHECK: raster(snake 16)
+func.func @bias(%a: tensor<8192x4096xbf16>, %w: tensor<4096x4096xbf16>, %r: tensor<4096xf32>) -> tensor<8192x4096xf32> {
+  %p = axe.gemm %a, %w {trans_b} : tensor<8192x4096xbf16>, tensor<4096x4096xbf16> -> tensor<8192x4096xf32>
+  %b = axe.broadcast %r dims [0] : tensor<4096xf32> -> tensor<8192x4096xf32>
+  %s = axe.map ins(%p, %b : tensor<8192x4096xf32>, tensor<8192x4096xf32>) -> tensor<8192x4096xf32> {
+  ^bb0(%x: f32, %y: f32):
+    %t = arith.addf %x, %y : f32
+    axe.yield %t : f32
+  }
+  return %s : tensor<8192x4096xf32>
+}
+
 // axe.plan overrides the entry.
 // CHECK-LABEL: axe.kernel @named_0_gemm
 // CHECK: axe.pipeline.create stages(3)

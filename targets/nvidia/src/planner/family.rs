@@ -84,6 +84,12 @@ pub(super) trait Family {
         None
     }
 
+    /// A configuration of the database or of the cost model, which do not know what the kernel computes beside the problem, as
+    /// that wants it.
+    fn fused(_: &Self::Operators<'_>, config: Self::Config) -> Self::Config {
+        config
+    }
+
     /// Adds the kernels of a configuration, and launches them; the name of the one that is explained.
     ///
     /// # Errors

@@ -59,6 +59,7 @@ pub(super) fn choose<F: Family>(
     if asked.chooses() {
         return Ok(Choice::of(own()?, "axe.plan"));
     }
+    let own = || own().map(|config| F::fused(operators, config));
     let key = F::key(operators, chip);
     let found = key.and_then(|key| Some((tuned::find(choosing.plans, &key)?, key)));
     let Some((entry, key)) = found else {
@@ -81,7 +82,7 @@ pub(super) fn choose<F: Family>(
     Ok(match taken {
         Ok(config) => Choice {
             detail: described,
-            ..Choice::of(config, "tuned")
+            ..Choice::of(F::fused(operators, config), "tuned")
         },
         Err(reason) => Choice {
             decline: Some(format!("{described}: {reason}")),

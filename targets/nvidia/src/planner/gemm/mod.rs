@@ -6,6 +6,7 @@
 //! * [`wgmma`], [`mma`]: the kernel of a configuration;
 //! * [`workspace`]: the two kernels of split-K and of stream-K;
 //! * [`blocks`]: reductions of the result's rows, in blocks of columns that its epilogue reduces;
+//! * [`raster`]: the order of tiles where an epilogue reads much;
 //! * [`padded`]: copies of operands, before it; [`widen`]: products that no instruction takes, before all of it.
 
 pub(super) mod blocks;
@@ -15,6 +16,7 @@ mod mma;
 pub(super) mod offered;
 mod padded;
 pub(super) mod product;
+mod raster;
 mod searched;
 mod wgmma;
 pub(super) mod widen;
@@ -37,6 +39,7 @@ use axe_passes::fuse::frame::{Operand, Out};
 use axe_passes::fuse::fusion::Fusion;
 use axe_passes::fuse::group::{Group, Root};
 use axe_passes::fuse::operators::start_of;
+use axe_passes::fuse::space::Kind;
 use axe_passes::ir::{Builder, DYNAMIC, Val};
 use product::Gemm;
 
@@ -122,6 +125,17 @@ impl Family for Gemms {
         match (config, operators.gemm.admits_wgmma(chip)) {
             (Config::Mma(_), Err(reason)) => Some(format!("not by wgmma: {reason}")),
             _ => None,
+        }
+    }
+
+    fn fused(operators: &Read<'_>, config: Config) -> Config {
+        let full = |(_, kind): &(_, Kind)| *kind == Kind::Full;
+        let reads = operators.fusion.inputs.iter().any(full);
+        match config {
+            Config::Wgmma(own) if reads => {
+                Config::Wgmma(raster::among_reads(own, operators.gemm.k))
+            }
+            other => other,
         }
     }
 
