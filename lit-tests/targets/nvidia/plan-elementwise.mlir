@@ -75,3 +75,20 @@ func.func @same(%x: tensor<8xf32>) -> tensor<8xf32> {
 // CHECK-LABEL: axe.kernel @heads_0_transpose
 // CHECK-NOT: axe.alloc
 // CHECK: axe.transpose %{{.*}} [0, 2, 1, 3]
+
+// Tiles of a row are visited before the next rows, in the order of memory.
+// CHECK-LABEL: axe.kernel @in_order_0_map
+// CHECK: %[[BLOCK:.*]] = gpu.block_id  x
+// CHECK: arith.remui %[[BLOCK]], %c4
+// CHECK: arith.divui %[[BLOCK]], %c4
+// CHECK-NOT: gpu.block_id  y
+// CHECK: axe.return
+func.func @in_order(%x: tensor<2048x8192xf16>, %b: tensor<8192xf16>) -> tensor<2048x8192xf16> {
+  %w = axe.broadcast %b dims [0] : tensor<8192xf16> -> tensor<2048x8192xf16>
+  %s = axe.map ins(%x, %w : tensor<2048x8192xf16>, tensor<2048x8192xf16>) -> tensor<2048x8192xf16> {
+  ^bb0(%p: f16, %q: f16):
+    %r = arith.addf %p, %q : f16
+    axe.yield %r : f16
+  }
+  return %s : tensor<2048x8192xf16>
+}

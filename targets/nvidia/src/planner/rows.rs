@@ -226,13 +226,13 @@ impl<'c> RowKernel<'_, 'c> {
 
     /// The tiles of a row: one where a CTA or a cluster has all of its columns.
     fn tiles(&self) -> Columns {
-        Columns(match self.streams {
+        Columns::in_order(match self.streams {
             true => 1,
             false => count(self.columns, self.work.tile.columns),
         })
     }
 
-    /// CTAs: tiles of rows along x, and of columns along y unless a CTA has all of its rows' columns.
+    /// CTAs: tiles of rows, each with those of its columns unless a CTA has all of these.
     fn grid(&self, builder: &Builder<'c>) -> PassResult<'c, [Val<'c>; 3]> {
         let code = Code { builder: *builder };
         let rows = self.fusion.shape(self.columns, None, Kind::Row);

@@ -225,7 +225,7 @@ fn places<'c>(code: Code<'c>, shape: &[i64], tile: [i64; 2]) -> PassResult<'c, V
     let [outer @ .., rows, columns] = shape else {
         return Err(PassError::new(code.builder.location, "expected a matrix"));
     };
-    let columns = Columns(count(*columns, tile[1]));
+    let columns = Columns::across(count(*columns, tile[1]));
     let [column, block] = columns.place(code)?;
     let along = count(*rows, tile[0]);
     let [row, mut rest] = match columns.are_folded() {
@@ -266,7 +266,7 @@ fn blocks<'c>(
         ([_, ..], Some(leading)) => code.times(leading, known)?,
         _ => code.index(known)?,
     };
-    let columns = Columns(count(*columns, tile[1]));
+    let columns = Columns::across(count(*columns, tile[1]));
     let known = known.saturating_mul(if *rows == DYNAMIC {
         1
     } else {
@@ -274,7 +274,7 @@ fn blocks<'c>(
     });
     match columns.are_folded() || is_folded(outer) {
         true => columns.grid(code, code.mul(x, z)?, known),
-        false => Ok([x, code.index(columns.0)?, z]),
+        false => Ok([x, code.index(columns.count)?, z]),
     }
 }
 

@@ -63,14 +63,14 @@ impl Permutation {
             }
             None => code.index(known)?,
         };
-        Columns(y).grid(code, x, known)
+        Columns::across(y).grid(code, x, known)
     }
 
     /// The origin of a block's tile in the result.
     fn origin<'c>(&self, code: Code<'c>) -> PassResult<'c, Vec<Val<'c>>> {
         let counts = self.counts();
         let last = counts.len().saturating_sub(1);
-        let columns = Columns(counts.last().copied().unwrap_or(1));
+        let columns = Columns::across(counts.last().copied().unwrap_or(1));
         let [column, mut rest] = columns.place(code)?;
         let mut places = vec![column];
         for (at, &extent) in counts.iter().enumerate().take(last).rev() {
