@@ -6,7 +6,7 @@ use crate::state::rings::{RingKey, rings_below};
 use crate::state::types;
 use axe_dialect::element_type;
 use axe_passes::ir::Int;
-use axe_passes::ir::types::is_token;
+use axe_passes::ir::types::{bits, is_float, is_token};
 use axe_passes::ir::value::{operands, results};
 use axe_passes::ir::walk::{block_arguments, blocks};
 use axe_passes::ir::{Builder, Op, Val};
@@ -14,13 +14,17 @@ use axe_passes::{PassResult, speculation};
 use melior::ir::operation::OperationLike;
 use melior::ir::{Type, ValueLike};
 
-/// Floats of 8 bits of a register: in a register each, they would take four times as many.
-const BYTES_OF_WORD: usize = 4;
-
-/// Whether so many registers of a tensor of this type are carried in words.
-fn in_words(r#type: Type<'_>, registers: usize) -> bool {
-    let is_tensor = types::tensor_shape(r#type).is_some();
-    is_tensor && types::is_float8(element_type(r#type)) && registers.is_multiple_of(BYTES_OF_WORD)
+/// How many elements of a tensor of this type a word carries, of so many registers: narrow floats in a register each would take
+/// two or four times as many.
+fn in_word(r#type: Type<'_>, registers: usize) -> Option<usize> {
+    types::tensor_shape(r#type)?;
+    let element = element_type(r#type);
+    let elements = match bits(element) {
+        Some(8) if types::is_float8(element) => 4,
+        Some(16) if is_float(element) => 2,
+        _ => return None,
+    };
+    registers.is_multiple_of(elements).then_some(elements)
 }
 
 impl<'c> Emitter<'c> {
@@ -28,11 +32,13 @@ impl<'c> Emitter<'c> {
     fn expand(&self, value: Val<'c>) -> PassResult<'c, Vec<Val<'c>>> {
         match self.bound(value)? {
             Bound::Scalar(scalar) => Ok(vec![*scalar]),
-            Bound::Registers(own) if in_words(value.r#type(), own.values.len()) => {
-                let words = own.values.chunks(BYTES_OF_WORD);
-                words.map(|word| self.word_of(word)).collect()
-            }
-            Bound::Registers(registers) => Ok(registers.values.clone()),
+            Bound::Registers(own) => match in_word(value.r#type(), own.values.len()) {
+                Some(elements) => {
+                    let words = own.values.chunks(elements);
+                    words.map(|word| self.word_of(word)).collect()
+                }
+                None => Ok(own.values.clone()),
+            },
             Bound::Token => Ok(Vec::new()),
             Bound::Memory(_) => {
                 Err(self.error("storage cannot be carried by a loop or chosen by a branch"))
@@ -91,13 +97,13 @@ impl<'c> Emitter<'c> {
         let mut expanded = Vec::new();
         for value in values {
             let (r#type, registers) = (value.r#type(), self.width(value.r#type())?);
-            if !in_words(r#type, registers) {
+            let Some(elements) = in_word(r#type, registers) else {
                 expanded.extend(scalars.by_ref().take(registers));
                 continue;
-            }
+            };
             let element = element_type(r#type);
-            let width = i64::try_from(BYTES_OF_WORD).unwrap_or(1);
-            for word in scalars.by_ref().take(registers / BYTES_OF_WORD) {
+            let width = i64::try_from(elements).unwrap_or(1);
+            for word in scalars.by_ref().take(registers / elements) {
                 let bytes = self.bitcast(word, types::vector(width, element))?;
                 expanded.extend(self.unpack(bytes, width, element)?);
             }
