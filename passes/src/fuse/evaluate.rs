@@ -4,6 +4,7 @@ use super::arguments::Argument;
 use super::fold::{Fold, Part, Stream};
 use super::fusion::needs;
 use super::nest::{Pointwise, index_of_number};
+use super::online::Walk;
 use super::operators::{captured, is_reshape, splat};
 use super::registers::Registers;
 use super::space::{Kind, Place, place_of, source};
@@ -33,6 +34,11 @@ pub struct Origin<'c> {
 pub trait RowPart<'c> {
     /// The first of them, and the one behind the last.
     fn columns(&self) -> [Val<'c>; 2];
+
+    /// How it goes through them where it does so once, from global memory.
+    fn walk(&self) -> Option<&Walk<'c>> {
+        None
+    }
 
     /// What all that share a row have of states of a round of folds: a matrix of one row for each.
     ///
@@ -69,14 +75,14 @@ pub struct Evaluator<'a, 'c> {
 }
 
 impl<'c> Evaluator<'_, 'c> {
-    fn element(&self, value: Val<'c>) -> PassResult<'c, Type<'c>> {
+    pub(super) fn element(&self, value: Val<'c>) -> PassResult<'c, Type<'c>> {
         self.code
             .builder
             .tensor_of(value)
             .map(|tensor| tensor.element)
     }
 
-    fn r#type(&self, value: Val<'c>, kind: Kind) -> PassResult<'c, Type<'c>> {
+    pub(super) fn r#type(&self, value: Val<'c>, kind: Kind) -> PassResult<'c, Type<'c>> {
         self.registers.r#type(self.code, kind, self.element(value)?)
     }
 

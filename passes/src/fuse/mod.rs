@@ -8,6 +8,7 @@
 //! * [`symbolic`]: attention of extents that are known at run time only;
 //! * [`fold`]: what is summed up over a streamed dimension, and how parts of it are merged;
 //! * [`rounds`]: folds of rows that thread groups have parts of, and exchange states of;
+//! * [`online`]: folds of rows that are read once, all of a round in one walk;
 //! * [`nest`]: what no operator says, as loops;
 //! * [`registers`], [`arguments`], [`evaluate`]: the operators of a group on one tile;
 //! * [`peaks`]: exponentials that reach one in each row;
@@ -29,6 +30,7 @@ pub mod group;
 mod groups;
 mod moments;
 pub mod nest;
+pub mod online;
 pub mod operators;
 pub mod peaks;
 pub mod registers;

@@ -24,11 +24,11 @@ use melior::ir::{Type, ValueLike};
 #[derive(Clone, Debug)]
 pub struct Round<'c> {
     /// Those that need no other of the round.
-    alone: Vec<(Val<'c>, Fold)>,
+    pub(super) alone: Vec<(Val<'c>, Fold)>,
     /// Sums of exponentials below a maximum, by its position among those.
-    below: Vec<(Val<'c>, Fold, usize)>,
+    pub(super) below: Vec<(Val<'c>, Fold, usize)>,
     /// Moments of elements of which one of those is the sum.
-    moments: Vec<(Moments<'c>, usize)>,
+    pub(super) moments: Vec<(Moments<'c>, usize)>,
 }
 
 impl<'c> Round<'c> {
@@ -194,14 +194,12 @@ fn is_below<'c>(sum: Val<'c>, fold: Fold, (peak, of_peak): (Val<'c>, Fold)) -> b
 }
 
 impl<'c> Evaluator<'_, 'c> {
-    /// Forms the folds of a round, of which the thread groups that share a row have states each.
-    ///
-    /// # Errors
-    /// When an operation cannot be built.
-    pub fn form_round(&mut self, number: usize, round: &Round<'c>) -> PassResult<'c> {
-        let Some(part) = self.part else {
-            return Ok(());
-        };
+    /// The states of a round over the columns that there are here, each of which goes through them.
+    fn states_of(
+        &mut self,
+        round: &Round<'c>,
+        columns: [Val<'c>; 2],
+    ) -> PassResult<'c, Vec<Val<'c>>> {
         let code = self.code;
         let mut states = Vec::new();
         for (value, fold) in &round.alone {
@@ -220,10 +218,26 @@ impl<'c> Evaluator<'_, 'c> {
             let Some(sum) = states.get(*at).copied() else {
                 continue;
             };
-            let count = count(code, part.columns(), sum.r#type())?;
+            let count = count(code, columns, sum.r#type())?;
             let own = moments.states(self, sum, count)?;
             states.extend([own.rest, own.squares, own.count]);
         }
+        Ok(states)
+    }
+
+    /// Forms the folds of a round, of which the thread groups that share a row have states each.
+    ///
+    /// # Errors
+    /// When an operation cannot be built.
+    pub fn form_round(&mut self, number: usize, round: &Round<'c>) -> PassResult<'c> {
+        let Some(part) = self.part else {
+            return Ok(());
+        };
+        let code = self.code;
+        let states = match part.walk() {
+            Some(walk) => self.states_of_walk(round, walk)?,
+            None => self.states_of(round, part.columns())?,
+        };
         let all = part.gather(code, number, &states)?;
         let whole = |at: usize, fold: Fold, value: Val<'c>| {
             let row = states.get(at).map_or(value.r#type(), ValueLike::r#type);
@@ -262,7 +276,7 @@ impl<'c> Evaluator<'_, 'c> {
 }
 
 /// A maximum to which distances are numbers: minus infinity has none, and all that it is the maximum of is as far from zero.
-fn or_zero<'c>(code: Code<'c>, peak: Val<'c>) -> PassResult<'c, Val<'c>> {
+pub(super) fn or_zero<'c>(code: Code<'c>, peak: Val<'c>) -> PassResult<'c, Val<'c>> {
     let element = element_type(peak.r#type());
     code.map(&[peak], peak.r#type(), |inner, of| {
         let least = inner.scalar(element, Number::Least)?;
@@ -303,7 +317,11 @@ fn scaled<'c>(
 }
 
 /// A float of another width.
-fn converted<'c>(builder: &Builder<'c>, value: Val<'c>, to: Type<'c>) -> PassResult<'c, Val<'c>> {
+pub(super) fn converted<'c>(
+    builder: &Builder<'c>,
+    value: Val<'c>,
+    to: Type<'c>,
+) -> PassResult<'c, Val<'c>> {
     match types::bits(value.r#type()).cmp(&types::bits(to)) {
         std::cmp::Ordering::Less => builder.value("arith.extf", &[value], to, &[]),
         std::cmp::Ordering::Equal => Ok(value),

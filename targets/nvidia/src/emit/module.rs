@@ -28,6 +28,8 @@ const SHARED: &str = "axe_shared";
 
 /// Registers of a thread in which loops over rows do not spill.
 const LEAST_REGISTERS: i64 = 40;
+/// The same of loops that have tiles of rows on their way to registers.
+const WALK_REGISTERS: i64 = 64;
 
 /// A kernel that was emitted.
 struct Emitted<'c> {
@@ -238,10 +240,15 @@ fn emit<'c>(
 /// The CTAs that a multiprocessor is to hold, where ptxas is told.
 fn least_ctas(kernel: Op<'_>, chip: &Chip, (threads, bytes): (i64, i64)) -> Option<i64> {
     let all = nested(kernel, &|_| true);
-    // Rows in shared memory: while one CTA reduces and stores its own, those of the others are on their way.
-    if all.iter().any(|op| name(*op) == ops::ALL_GATHER) {
+    let has = |wanted: &str| all.iter().any(|op| name(*op) == wanted);
+    if has(ops::ALL_GATHER) {
+        // Rows in shared memory: while one CTA reduces and stores its own, those of the others are on their way.
         let room = (chip.shared_bytes + RESERVED_BYTES) / (bytes + RESERVED_BYTES);
-        let most = MULTIPROCESSOR_REGISTERS / (threads * LEAST_REGISTERS);
+        let least = match has(ops::COMMIT) {
+            true => LEAST_REGISTERS,
+            false => WALK_REGISTERS,
+        };
+        let most = MULTIPROCESSOR_REGISTERS / (threads * least);
         return Some(room.min(most).max(1));
     }
     // ptxas takes budgets only where it knows the registers at entry (its C7508): those of one CTA a multiprocessor.

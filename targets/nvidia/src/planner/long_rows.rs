@@ -3,9 +3,10 @@
 //! part of the columns each. There each warp forms states of reductions of its own columns, and all warps of the row exchange them
 //! once a round: no barrier stands between a maximum and the sum below it.
 
-use super::layouts::layout;
 use super::problem::count;
+use super::row_states::States;
 use super::row_tile::{RowTile, row_tile};
+use super::row_walk;
 use super::row_window::{Tail, Window};
 use crate::facts::chip::{ACCESS_BYTES, Chip, MOST_CLUSTER};
 use crate::vocabulary::WARP;
@@ -47,6 +48,8 @@ pub(super) struct Row {
     pub passes: usize,
     /// Whether the number of rows is known at run time only.
     pub dynamic: bool,
+    /// Whether a kernel goes through rows once and stores no elements of them.
+    pub is_read_once: bool,
 }
 
 /// A tile of rows in registers, and where the rest of the rows is.
@@ -60,6 +63,8 @@ pub(super) struct RowWork {
     pub warps: i64,
     /// Columns that a CTA has in shared memory; none where a row is in registers, or is read piece by piece each time.
     pub staged: Option<i64>,
+    /// Tiles that a warp has on their way, of rows that are read once, from global memory; none of others.
+    pub ahead: i64,
 }
 
 impl RowWork {
@@ -70,6 +75,7 @@ impl RowWork {
             warps: 1,
             ctas: 1,
             staged: None,
+            ahead: 0,
         }
     }
 
@@ -84,7 +90,9 @@ impl RowWork {
         let tile = row_tile(row.columns, row.bytes, row.words);
         match tile.columns >= row.columns {
             true => Self::of(tile),
-            false => Self::staged(row, chip).unwrap_or(Self::of(tile)),
+            false => row_walk::work(row)
+                .or_else(|| Self::staged(row, chip))
+                .unwrap_or(Self::of(tile)),
         }
     }
 
@@ -125,6 +133,7 @@ impl RowWork {
             warps,
             ctas,
             staged: Some(part(ctas)),
+            ahead: 0,
         })
     }
 }
@@ -134,6 +143,9 @@ impl fmt::Display for RowWork {
         self.tile.fmt(f)?;
         if self.warps > 1 {
             write!(f, " of {} warps", self.warps)?;
+        }
+        if self.ahead > 0 {
+            write!(f, ", {} tiles on their way", self.ahead)?;
         }
         if let Some(columns) = self.staged {
             write!(f, ", {columns} columns in shared memory")?;
@@ -153,8 +165,7 @@ pub(super) struct Staged<'c> {
     /// Columns of the row.
     whole: i64,
     first: Val<'c>,
-    /// Where the states of each round meet.
-    states: Vec<Val<'c>>,
+    states: Option<States<'c>>,
 }
 
 impl<'c> Staged<'c> {
@@ -177,7 +188,7 @@ impl<'c> Staged<'c> {
             columns: staged,
             whole: columns,
             first,
-            states: Vec::new(),
+            states: None,
         })
     }
 
@@ -238,11 +249,7 @@ impl<'c> Staged<'c> {
         if self.ctas == 1 {
             return Ok(());
         }
-        for round in rounds {
-            let elements: Vec<_> = round.elements().collect();
-            let states = code.all_gather_create(self.ctas * WARPS, &elements)?;
-            self.states.push(states);
-        }
+        self.states = Some(States::new(code, self.ctas * WARPS, rounds)?);
         code.cluster_barrier()
     }
 
@@ -274,27 +281,15 @@ impl<'c> RowPart<'c> for OfWarp<'_, 'c> {
         self.columns
     }
 
-    /// Each warp's state reaches all of the cluster, whose lanes have some each: all of them combine them in the same order.
     fn gather(
         &self,
         code: Code<'c>,
         round: usize,
         states: &[Val<'c>],
     ) -> PassResult<'c, Vec<Val<'c>>> {
-        let failed = |error| layout_error(code.builder.location, error);
-        let warps = self.row.ctas * WARPS;
-        let lanes = warps.min(WARP);
-        let layout = layout(
-            &[(warps / lanes, 1, "reg"), (lanes, 1, "lane")],
-            &[(WARP / lanes, lanes, "lane")],
-        );
-        let layout = layout.map_err(failed)?;
-        let through = self.row.states.get(round);
-        let through =
-            through.ok_or_else(|| layout_error(code.builder.location, "an unknown round"))?;
-        code.all_gather(states, *through, |element| {
-            code.fragment(&[1, warps], element, &layout)
-        })
+        let own = self.row.states.as_ref();
+        let own = own.ok_or_else(|| layout_error(code.builder.location, "no room for states"))?;
+        own.gather(code, round, states)
     }
 }
 
@@ -311,6 +306,7 @@ mod tests {
             read: bytes,
             passes: 2,
             dynamic: false,
+            is_read_once: false,
         };
         RowWork::of_rows(row, chip(name).unwrap())
     }
@@ -353,6 +349,7 @@ mod tests {
             read: 2,
             passes: 1,
             dynamic: false,
+            is_read_once: false,
         };
         assert_eq!(RowWork::of_rows(once, chip("sm_90a").unwrap()).staged, None);
         let odd = Row {

@@ -8,7 +8,8 @@ use super::knobs::Plan;
 use super::long_rows::{Row, RowWork, Staged};
 use super::problem::count;
 use super::row_tile::elementwise_tile;
-use crate::facts::chip::Chip;
+use super::row_walk::Walked;
+use crate::facts::chip::{ACCESS_BYTES, Chip};
 use axe_dialect::Level;
 use axe_passes::build::{Code, Kernel, layout_error};
 use axe_passes::fuse::arguments::{Argument, Arguments, argument_types, launched};
@@ -70,6 +71,8 @@ pub(super) struct Problem {
     passes: usize,
     /// Whether rows are reduced: their columns are streamed.
     streams: bool,
+    /// Whether the kernel goes through rows once and stores no elements of them.
+    is_read_once: bool,
 }
 
 impl Family for Rows {
@@ -94,6 +97,7 @@ impl Family for Rows {
         };
         let (read, written) = (full(&fusion.inputs)?, full(&fusion.outputs)?);
         let bytes = || read.iter().chain(&written).copied();
+        let streams = fusion.stream() == Some(Stream::Columns);
         let problem = Problem {
             total: fusion.total,
             columns: fusion.columns.unwrap_or_else(|| free_columns(fusion.total)),
@@ -102,7 +106,8 @@ impl Family for Rows {
             moved: bytes().sum(),
             read: read.iter().sum(),
             passes: fusion.folds.len() + usize::from(!written.is_empty()),
-            streams: fusion.stream() == Some(Stream::Columns),
+            streams,
+            is_read_once: streams && is_read_once(&fusion),
         };
         Ok(Read { fusion, problem })
     }
@@ -156,6 +161,24 @@ impl Family for Rows {
     }
 }
 
+/// Whether one round of folds is all that a kernel takes of its rows' elements. Rows that begin anywhere have columns that a load
+/// does not find together.
+fn is_read_once(fusion: &Fusion<'_>) -> bool {
+    let rounds = fusion.rounds();
+    let is_online = matches!(&rounds[..], [round] if round.is_online());
+    let is_aligned = || {
+        fusion
+            .columns
+            .is_some_and(|columns| columns % ACCESS_BYTES == 0)
+    };
+    let is_column = |(_, kind): &(Val<'_>, Kind)| *kind == Kind::Column;
+    let of_rows = |(_, kind): &(Val<'_>, Kind)| *kind == Kind::Row;
+    is_online
+        && !fusion.total.dynamic
+        && fusion.outputs.iter().all(of_rows)
+        && (is_aligned() || !fusion.inputs.iter().any(is_column))
+}
+
 impl Problem {
     const fn row(self) -> Row {
         Row {
@@ -165,6 +188,7 @@ impl Problem {
             read: self.read,
             passes: self.passes,
             dynamic: self.total.dynamic,
+            is_read_once: self.is_read_once,
         }
     }
 
@@ -275,6 +299,7 @@ impl<'c> RowKernel<'_, 'c> {
         let origin = self.origin(code, inputs.chain(outputs))?;
         let rounds = self.fusion.rounds();
         let staged = self.stage(code, &mut arguments, (origin.row, &rounds))?;
+        let walked = self.walk(code, (origin.row, &rounds))?;
         let form = |code: Code<'c>, part: Option<&dyn RowPart<'c>>| {
             let mut evaluator = Evaluator {
                 code,
@@ -287,7 +312,7 @@ impl<'c> RowKernel<'_, 'c> {
                 inside: false,
                 known: HashMap::new(),
             };
-            if part.is_some() {
+            if part.is_some_and(|part| part.walk().is_none()) {
                 for value in self.fusion.rows_without_folds() {
                     evaluator.value(value, Kind::Row)?;
                 }
@@ -297,6 +322,12 @@ impl<'c> RowKernel<'_, 'c> {
             }
             self.store(&mut evaluator, &arguments.outputs)
         };
+        if let Some(walked) = walked {
+            return code.thread_groups(Level::Warp, |inner| {
+                let early = self.fusion.rows_without_folds();
+                form(inner, Some(&walked.of_warp(inner, early)?))
+            });
+        }
         match staged {
             Some(staged) if self.work.ctas > 1 => code.thread_groups(Level::Warp, |inner| {
                 form(inner, Some(&staged.of_warp(inner)?))
@@ -335,6 +366,20 @@ impl<'c> RowKernel<'_, 'c> {
             code.barrier()?;
         }
         Ok(Some(part))
+    }
+
+    /// How the CTA goes through its row, where it does so once.
+    fn walk(
+        &self,
+        code: Code<'c>,
+        (row, rounds): (Val<'c>, &[Round<'c>]),
+    ) -> PassResult<'c, Option<Walked<'c>>> {
+        if self.work.ahead == 0 {
+            return Ok(None);
+        }
+        let rows = self.fusion.shape(self.columns, None, Kind::Row);
+        let shape = [rows.first().copied().unwrap_or(1), self.columns];
+        Walked::new(code, self.work, (row, shape), rounds).map(Some)
     }
 
     fn origin<'a>(
