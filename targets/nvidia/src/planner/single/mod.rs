@@ -86,7 +86,7 @@ impl<'c> Read<'c> {
             }
             ops::REDUCE => {
                 let way = Reduction::new(op, &shape, &dims("dims")?)?;
-                let tile = way.tile(bytes);
+                let tile = way.tile(tensor.element);
                 (Way::Reduce(way), tile)
             }
             _ => return Err(unreadable()),

@@ -1,25 +1,23 @@
 //! Reductions to fewer results than the chip has work for, in parts: each part is reduced by itself, and then the parts.
 
-use super::reduce::{column_tile, narrow_tile};
+use super::reduce::{Elements, column_tile, narrow_tile};
 use super::runs;
 use crate::facts::chip::Chip;
 use crate::planner::problem::count;
-use crate::planner::row_tile::row_tile;
+use crate::planner::row_tile::{RowTile, row_tile};
 use axe_dialect::ops;
 use axe_passes::PassResult;
 use axe_passes::build::layout_error;
-use axe_passes::fuse::reshape::{element_bytes, reshape};
+use axe_passes::fuse::reshape::reshape;
 use axe_passes::fuse::space::source;
 use axe_passes::ir::value::{defining, name, only_result, replace_all_uses, results, users};
 use axe_passes::ir::{Builder, DYNAMIC, Op, Val, attribute, walk};
 use melior::ir::operation::OperationLike;
 
-/// CTAs of a multiprocessor whose loads hide the memory's latency together: of 128 threads, what one of 2048 holds.
-const RESIDENT: i64 = 16;
-/// The same of elements below 32 bits, whose threads have more states: 64 registers.
-const RESIDENT_NARROW: i64 = 8;
-/// Tiles of rows that a CTA combines at least.
-const LEAST_TILES: i64 = 8;
+/// Rows that the threads of a multiprocessor read at once, each of them one of a CTA's: their loads hide the memory's latency together.
+const ROWS_AT_ONCE: i64 = 32;
+/// Rows that a CTA combines at least.
+const LEAST_ROWS: i64 = 128;
 /// Steps of a CTA that take less time than another kernel.
 const FEW_STEPS: i64 = 4;
 /// Elements below which a row is one CTA's.
@@ -57,17 +55,17 @@ impl Shape {
 
     /// Into how many parts the reduced dimension is cut, of elements of so many bytes; none where CTAs are enough without, or
     /// no number of parts divides it.
-    fn parts(self, bytes: i64, chip: &Chip) -> Option<i64> {
+    fn parts(self, of: Elements, chip: &Chip) -> Option<i64> {
         match self.columns {
-            1 => self.parts_of_rows(bytes, chip),
+            1 => self.parts_of_rows(of.bytes, chip),
             columns => {
-                let narrow = narrow_tile(columns, bytes);
+                let narrow = narrow_tile(columns, of);
                 if self.reduced <= FEW_STEPS * narrow.rows {
                     return None;
                 }
-                let tile = column_tile(columns, bytes);
-                let resident = if bytes < 4 { RESIDENT_NARROW } else { RESIDENT };
-                self.parts_of_columns([tile.rows, tile.columns], resident * chip.multiprocessors)
+                let tile = column_tile([self.reduced, columns], of);
+                let resident = (ROWS_AT_ONCE * tile.across / tile.rows).max(1);
+                self.parts_of_columns(tile, resident * chip.multiprocessors)
             }
         }
     }
@@ -83,9 +81,9 @@ impl Shape {
     }
 
     /// CTAs have a tile's columns each, and go through the rows of a part; the chip holds so many of them.
-    fn parts_of_columns(self, [rows, columns]: [i64; 2], held: i64) -> Option<i64> {
-        let ctas = self.outer.saturating_mul(count(self.columns, columns));
-        let most = (held / ctas).min(self.reduced / (LEAST_TILES * rows));
+    fn parts_of_columns(self, tile: RowTile, held: i64) -> Option<i64> {
+        let ctas = self.outer.saturating_mul(count(self.columns, tile.columns));
+        let most = (held / ctas).min(self.reduced / LEAST_ROWS.max(2 * tile.rows));
         (2..=most).rev().find(|parts| self.reduced % parts == 0)
     }
 }
@@ -116,7 +114,7 @@ fn cut<'c>(op: Op<'c>, chip: &Chip) -> PassResult<'c, Option<Op<'c>>> {
     let Some(shape) = Shape::of(&tensor.shape, &dims) else {
         return Ok(None);
     };
-    let Some(parts) = shape.parts(element_bytes(tensor.element), chip) else {
+    let Some(parts) = shape.parts(Elements::of(tensor.element), chip) else {
         return Ok(None);
     };
     if shape.columns == 1 && is_repeated(result) {
@@ -172,7 +170,11 @@ mod tests {
 
     fn parts(shape: &[i64], dims: &[i64]) -> Option<i64> {
         let chip = chip("sm_90a").expect("a chip");
-        Shape::of(shape, dims)?.parts(2, chip)
+        let of = Elements {
+            bytes: 2,
+            is_float: true,
+        };
+        Shape::of(shape, dims)?.parts(of, chip)
     }
 
     #[test]
@@ -182,11 +184,11 @@ mod tests {
             (&[8, 100_000], &[1], Some(80)),
             (&[4096, 100_000], &[1], None),
             (&[16384, 512], &[1], None),
-            (&[131_072, 512], &[0], Some(512)),
+            (&[131_072, 512], &[0], Some(128)),
             (&[1024, 512], &[0], None),
             (&[4096, 512], &[0], Some(32)),
             (&[128, 512], &[0], None),
-            (&[4, 65_536, 1, 64], &[1], Some(128)),
+            (&[4, 65_536, 1, 64], &[1], Some(64)),
             (&[DYNAMIC, 512], &[0], None),
             (&[1_000_003, 512], &[0], None),
         ] {

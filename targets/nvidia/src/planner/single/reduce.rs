@@ -2,15 +2,17 @@
 
 use super::{Single, folded, is_folded, runs};
 use crate::planner::problem::count;
-use crate::planner::row_tile::{RowTile, elementwise_tile};
+use crate::planner::row_tile::{RowTile, elementwise_tile, power_of_two};
 use axe_dialect::ops;
 use axe_passes::build::{Code, Kernel, layout_error};
 use axe_passes::fuse::fold::Fold;
 use axe_passes::fuse::frame::Frame;
 use axe_passes::fuse::registers::without;
-use axe_passes::fuse::reshape::leading_of;
+use axe_passes::fuse::reshape::{element_bytes, leading_of};
+use axe_passes::ir::types::is_float;
 use axe_passes::ir::{Builder, DYNAMIC, Op, Val};
 use axe_passes::{PassError, PassResult};
+use melior::ir::Type;
 use melior::ir::operation::OperationLike;
 
 /// A reduction of neighbouring dimensions, the rows, of `[outer, rows, columns]`.
@@ -49,9 +51,10 @@ impl Reduction {
         })
     }
 
-    /// The tile of elements of so many bytes.
-    pub(super) fn tile(self, bytes: i64) -> RowTile {
-        reduced_tile(self.outer.unwrap_or(1), [self.rows, self.columns], bytes)
+    /// The tile of a reduction of such elements.
+    pub(super) fn tile(self, element: Type<'_>) -> RowTile {
+        let of = Elements::of(element);
+        reduced_tile(self.outer.unwrap_or(1), [self.rows, self.columns], of)
     }
 }
 
@@ -123,12 +126,22 @@ impl<'c> Single<'c> {
         };
         let neutral = code.scalar(element, fold.neutral())?;
         let start = code.fill(neutral, whole)?;
-        let sums = code.for_each(rows, tile.rows, &[start], |code, row, carried| {
+        let load = |code: Code<'c>, row: Val<'c>| {
             let at: Vec<_> = outer.into_iter().chain([row, column]).collect();
             let piece = code.global_box(source, of, &at, &shape)?;
-            let piece = code.load_padded(piece, neutral, whole)?;
-            let sum = carried.first().copied().unwrap_or(start);
-            Ok(vec![fold.merge(code, element, sum, piece)?])
+            code.load_padded(piece, neutral, whole)
+        };
+        // The next rows are on their way while some are combined.
+        let first = load(code, code.index(0)?)?;
+        let sums = code.for_each(rows, tile.rows, &[start, first], |code, row, carried| {
+            let &[sum, piece] = carried else {
+                return Err(layout_error(
+                    self.op.location(),
+                    "a loop lacks what it carries",
+                ));
+            };
+            let next = load(code, code.add(row, code.index(tile.rows)?)?)?;
+            Ok(vec![fold.merge(code, element, sum, piece)?, next])
         })?;
         let sum = sums.first().copied().unwrap_or(start);
         let attribute = self
@@ -145,19 +158,55 @@ impl<'c> Single<'c> {
     }
 }
 
-/// Rows that a thread reads before it combines them: loads that are under way together.
+/// Rows that a thread reads before it combines them, where threads of a CTA are many: loads that are under way together.
 const AT_ONCE: i64 = 4;
+/// 32-bit words of them that a thread holds at most, where it has as many more of sums and of rows that come next.
+const HELD_WORDS: i64 = 64;
 
-/// Threads of a CTA where there are few of them.
+/// Threads of a CTA.
+const THREADS: i64 = 128;
+/// The same where CTAs are few.
 const MANY_THREADS: i64 = 512;
 /// CTAs that are few: they leave multiprocessors without work.
 const FEW_CTAS: i64 = 64;
 
-/// The tile of a reduction of `[outer, rows, columns]`, of elements of so many bytes: of few results, fewer columns and more rows
-/// at once.
-pub(super) fn reduced_tile(outer: i64, [rows, columns]: [i64; 2], bytes: i64) -> RowTile {
-    let tile = column_tile(columns, bytes);
-    let narrow = narrow_tile(columns, bytes);
+/// Elements, as registers hold them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Elements {
+    /// Bytes of one.
+    pub bytes: i64,
+    /// Whether they are floats: narrow ones are held in pairs, integers in a register each.
+    pub is_float: bool,
+}
+
+impl Elements {
+    /// Elements of a type.
+    pub(super) fn of(element: Type<'_>) -> Self {
+        Self {
+            bytes: element_bytes(element),
+            is_float: is_float(element),
+        }
+    }
+
+    /// Rows of vectors of so many elements that a thread reads at once, of so many for each thread.
+    fn at_once(self, vector: i64, rows: i64) -> i64 {
+        let words = match self.bytes {
+            2 if self.is_float => vector / 2,
+            1..4 => vector,
+            bytes => vector * (bytes / 4).max(1),
+        };
+        let most = HELD_WORDS / words.max(1);
+        match rows {
+            DYNAMIC => AT_ONCE,
+            rows => power_of_two(rows / 2 + 1).clamp(1, most.max(1)),
+        }
+    }
+}
+
+/// The tile of a reduction of `[outer, rows, columns]`: of few results, fewer columns and more rows at once.
+pub(super) fn reduced_tile(outer: i64, [rows, columns]: [i64; 2], of: Elements) -> RowTile {
+    let tile = column_tile([rows, columns], of);
+    let narrow = narrow_tile(columns, of);
     let ctas = count(columns, tile.columns).saturating_mul(outer.max(1));
     match outer != DYNAMIC && ctas < FEW_CTAS && (narrow.rows..i64::MAX).contains(&rows) {
         true => narrow,
@@ -166,25 +215,52 @@ pub(super) fn reduced_tile(outer: i64, [rows, columns]: [i64; 2], bytes: i64) ->
 }
 
 /// Columns of a line of 128 bytes, and as many rows as there are threads for.
-pub(super) fn narrow_tile(columns: i64, bytes: i64) -> RowTile {
-    let tile = column_tile(columns, bytes);
-    across_rows(tile.along.min(8), MANY_THREADS, tile.vector)
+pub(super) fn narrow_tile(columns: i64, of: Elements) -> RowTile {
+    let tile = elementwise_tile(columns, of.bytes);
+    across_rows(tile.along.min(8), MANY_THREADS, tile.vector, |_| AT_ONCE)
 }
 
-/// The tile of a reduction of rows' columns: neighbouring threads read neighbouring columns.
-pub(super) fn column_tile(columns: i64, bytes: i64) -> RowTile {
-    let tile = elementwise_tile(columns, bytes);
-    across_rows(tile.along.min(32), 128, tile.vector)
+/// The tile of a reduction of rows' columns: neighbouring threads read neighbouring columns, and each several rows at once.
+pub(super) fn column_tile([rows, columns]: [i64; 2], of: Elements) -> RowTile {
+    let tile = elementwise_tile(columns, of.bytes);
+    let at_once = |across| match rows {
+        DYNAMIC => of.at_once(tile.vector, DYNAMIC),
+        rows => of.at_once(tile.vector, count(rows, across)),
+    };
+    across_rows(tile.along.min(32), THREADS, tile.vector, at_once)
 }
 
 /// So many of the threads along the columns, with a vector each, and the others across rows.
-const fn across_rows(along: i64, threads: i64, vector: i64) -> RowTile {
+fn across_rows(along: i64, threads: i64, vector: i64, at_once: impl FnOnce(i64) -> i64) -> RowTile {
     let across = threads / along;
     RowTile {
-        rows: across * AT_ONCE,
+        rows: across * at_once(across),
         columns: along * vector,
         along,
         vector,
         across,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_read_as_many_rows_as_they_hold_and_have() {
+        let [f16, f32, i16, i8] = [(2, true), (4, true), (2, false), (1, false)]
+            .map(|(bytes, is_float)| Elements { bytes, is_float });
+        for (rows, of, wanted) in [
+            (131_072, f16, 64),
+            (131_072, f32, 64),
+            (131_072, i16, 32),
+            (131_072, i8, 16),
+            (16, f16, 16),
+            (32, f32, 32),
+            (3, f32, 4),
+            (DYNAMIC, f32, 16),
+        ] {
+            assert_eq!(column_tile([rows, 4096], of).rows, wanted, "{rows} {of:?}");
+        }
     }
 }
