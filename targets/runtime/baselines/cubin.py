@@ -8,6 +8,13 @@ torch.zeros(1, device="cuda")
 # What cuTensorMapEncodeTiled calls a type, where tensor maps have it, and torch's.
 DT = {"f16": (6, torch.float16), "bf16": (9, torch.bfloat16), "f32": (7, torch.float32), "i64": (None, torch.int64), "i32": (None, torch.int32), "i8": (None, torch.int8), "bool": (None, torch.bool), "u8": (0, torch.uint8), "f8e4m3": (0, torch.float8_e4m3fn)}
 SW = {"none": 0, "b32": 1, "b64": 2, "b128": 3}; L2 = {"none": 0, "b64": 1, "b128": 2, "b256": 3}
+class Config(C.Structure):
+    """CUlaunchConfig."""
+    _fields_ = [("sizes", C.c_uint * 7), ("stream", C.c_void_p), ("attributes", C.c_void_p), ("count", C.c_uint)]
+class Attribute(C.Structure):
+    """CUlaunchAttribute: its kind, and 64 bytes from the eighth on of which an int is used."""
+    _fields_ = [("id", C.c_int), ("pad", C.c_int), ("value", C.c_int * 16)]
+SERIALIZED_BY_PROGRAM = 6
 class Package:
     """A package of launches alone, of static sizes."""
     def __init__(self, path):
@@ -33,7 +40,9 @@ class Package:
                    (C.c_uint64 * max(1, n - 1))(*t["strides_bytes"]), u32(*mp["box"]), u32(*[1] * n), 0, SW[mp["swizzle"]], L2[mp["l2_promotion"]], 0))
                 held.append((C.c_char * 128).from_address(at)); held[-1]._keep = buf
             params = (C.c_void_p * len(held))(*[C.addressof(x) for x in held])
-            calls.append((f, (*launch["grid"], *k["block"], k["dynamic_shared_bytes"]), params, held))
+            early = Attribute(SERIALIZED_BY_PROGRAM, 0, (1,)); sizes = (*launch["grid"], *k["block"], k["dynamic_shared_bytes"])
+            how = Config(sizes, s, C.addressof(early), 1 if launch.get("overlaps_previous") else 0)
+            calls.append((f, C.byref(how), params, (held, how, early)))
         def run():
-            for f, how, params, _ in calls: ok(cu.cuLaunchKernel(f, *how, s, params, None))
+            for f, how, params, _ in calls: ok(cu.cuLaunchKernelEx(how, f, params, None))
         return run

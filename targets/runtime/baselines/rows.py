@@ -23,6 +23,9 @@ for r, n in ((131072, 512), (16384, 4096), (2048, 32768)):
 case("rmsnorm_residual_16384x4096", normed_sum, ((16384, 4096), f16), ((16384, 4096), f16), ((4096,), f16))
 for n in (4096, 32000, 50257, 128256):
     case(f"cross_entropy_{2**27 // n}x{n}", lambda x, y: F.cross_entropy(x, y, reduction="none"), ((2**27 // n, n), f16), ((2**27 // n,), i64))
+case("logsumexp_2670x50257", lambda x: torch.logsumexp(x, -1), ((2670, 50257), f16))
+case("amax_2670x50257", lambda x: x.amax(-1), ((2670, 50257), f16))
+case("rowsum_1046x128256", lambda x: x.sum(-1), ((1046, 128256), f16))
 case("argmax_2048x32768", lambda x: x.argmax(-1), ((2048, 32768), f16))
 case("argmax_16384x4096", lambda x: x.argmax(-1), ((16384, 4096), f16))
 case("rope_8x32x2048x128", rope, ((8, 32, 2048, 128), f16), ((2048, 128), f16), ((2048, 128), f16))
