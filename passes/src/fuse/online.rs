@@ -13,9 +13,8 @@ use super::arguments::Argument;
 use super::evaluate::Evaluator;
 use super::fold::Fold;
 use super::fusion::needs;
-use super::peaks::REACHES_ONE;
 use super::registers::Registers;
-use super::rounds::{Round, converted, or_zero};
+use super::rounds::{Peak, Round, converted};
 use super::space::{Kind, source};
 use crate::PassResult;
 use crate::build::Code;
@@ -68,7 +67,7 @@ impl<'c> Round<'c> {
     }
 
     fn is_peak(&self, at: usize) -> bool {
-        self.below.iter().any(|(.., of)| *of == at)
+        self.below.iter().any(|below| below.of == at)
     }
 
     /// Its folds, and whether each is the maximum of another.
@@ -76,7 +75,7 @@ impl<'c> Round<'c> {
         let alone = self.alone.iter().enumerate();
         let alone = alone.map(|(at, (value, fold))| (*value, *fold, self.is_peak(at)));
         let below = self.below.iter();
-        alone.chain(below.map(|(value, fold, _)| (*value, *fold, false)))
+        alone.chain(below.map(|below| (below.value, below.fold, false)))
     }
 }
 
@@ -368,16 +367,16 @@ impl<'c> Evaluator<'_, 'c> {
             }
             next.push(fold.merge(code, element, *state, piece)?);
         }
-        for (&(value, fold, of), sum) in round.below.iter().zip(below) {
+        for (of, sum) in round.below.iter().zip(below) {
             let (Some((peak, _)), Some(before), Some(now)) =
-                (round.alone.get(of), alone.get(of), next.get(of))
+                (round.alone.get(of.of), alone.get(of.of), next.get(of.of))
             else {
                 continue;
             };
-            let shift = or_zero(code, *now)?;
+            let shift = of.peak.shift(code, *now)?;
             own.known.insert((identity(*peak), Kind::Row), shift);
-            let piece = own.taken(value, fold, tile)?;
-            next.push(own.raised(*sum, [*before, shift], piece)?);
+            let piece = own.taken(of.value, of.fold, tile)?;
+            next.push(own.raised(of.peak, *sum, [*before, shift], piece)?);
         }
         Ok(next)
     }
@@ -425,6 +424,7 @@ impl<'c> Evaluator<'_, 'c> {
     /// `s exp(m - m') + t` of sums `s` below a maximum `m` and `t` below `m'`, which is not below `m`.
     fn raised(
         &self,
+        stands: Peak,
         sums: Val<'c>,
         [before, now]: [Val<'c>; 2],
         added: Val<'c>,
@@ -441,9 +441,7 @@ impl<'c> Evaluator<'_, 'c> {
         let factor = code.map(&[before, now], row, |inner, of| {
             let builder = &inner.builder;
             let [before, now] = [of[0], of[1]].map(|value| converted(builder, value, wide));
-            let apart = builder.value("arith.subf", &[before?, now?], wide, &[])?;
-            let reaches_one = [(REACHES_ONE, builder.unit())];
-            builder.value("math.exp", &[apart], wide, &reaches_one)
+            stands.factor(&inner, [before?, now?])
         })?;
         let full = self.registers.r#type(code, Kind::Full, wide)?;
         let factor = code.broadcast(factor, 1, full)?;

@@ -15,27 +15,52 @@ use super::space::{Kind, Place, place_of, source};
 use crate::PassResult;
 use crate::build::{Code, Number};
 use crate::ir::value::{defining, identity, name};
-use crate::ir::{Builder, Val, types};
+use crate::ir::{Builder, Val, attribute, types};
+use crate::precision::constant;
 use axe_dialect::{Combiner, element_type, ops};
+use melior::ir::operation::OperationLike;
 use melior::ir::r#type::IntegerType;
 use melior::ir::{Type, ValueLike};
+
+/// `oeq` of `arith.cmpf`.
+const ORDERED_EQUAL: i64 = 1;
 
 /// Folds whose states are exchanged at once.
 #[derive(Clone, Debug)]
 pub struct Round<'c> {
     /// Those that need no other of the round.
     pub(super) alone: Vec<(Val<'c>, Fold)>,
-    /// Sums of exponentials below a maximum, by its position among those.
-    pub(super) below: Vec<(Val<'c>, Fold, usize)>,
+    /// Sums of exponentials below a maximum.
+    pub(super) below: Vec<Below<'c>>,
     /// Moments of elements of which one of those is the sum.
     pub(super) moments: Vec<(Moments<'c>, usize)>,
+}
+
+/// A sum of exponentials below a maximum.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Below<'c> {
+    pub value: Val<'c>,
+    pub fold: Fold,
+    /// The maximum's position among the folds of its round that need no other.
+    pub of: usize,
+    /// How the maximum stands for itself.
+    pub peak: Peak,
+}
+
+/// The maximum that exponentials are below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Peak {
+    /// As it is.
+    Plain,
+    /// Zero in its place where it is infinite, as torch's logsumexp has it.
+    Finite,
 }
 
 impl<'c> Round<'c> {
     /// The element types of the states, in their order.
     pub fn elements(&self) -> impl Iterator<Item = Type<'c>> {
         let alone = self.alone.iter().map(|(value, _)| *value);
-        let below = self.below.iter().map(|(value, ..)| *value);
+        let below = self.below.iter().map(|below| below.value);
         // The moments' own, and how many elements a part has.
         let moments = self.moments.iter();
         let moments = moments.flat_map(|(own, _)| [own.rest, own.squares, own.rest]);
@@ -68,12 +93,17 @@ impl<'c> Fusion<'c> {
                 let (Some(peak), None) = (open.next(), open.next()) else {
                     continue;
                 };
-                let at = round.alone.iter().position(|(own, _)| own == peak);
-                let at = at.filter(|at| {
-                    let peak = round.alone.get(*at);
-                    peak.is_some_and(|peak| is_below(value, fold, *peak))
+                let of = round.alone.iter().position(|(own, _)| own == peak);
+                let below = of.and_then(|of| {
+                    let peak = below(value, fold, *round.alone.get(of)?)?;
+                    Some(Below {
+                        value,
+                        fold,
+                        of,
+                        peak,
+                    })
                 });
-                round.below.extend(at.map(|at| (value, fold, at)));
+                round.below.extend(below);
             }
             round.moments = self.moments(&left, &round, &done);
             if round.alone.is_empty() {
@@ -81,7 +111,7 @@ impl<'c> Fusion<'c> {
                 return rounds;
             }
             done.extend(round.alone.iter().map(|(value, _)| *value));
-            done.extend(round.below.iter().map(|(value, ..)| *value));
+            done.extend(round.below.iter().map(|below| below.value));
             let moments = round.moments.iter();
             done.extend(moments.flat_map(|(own, _)| [own.rest, own.squares]));
             left.retain(|(value, _)| !done.contains(value));
@@ -169,28 +199,49 @@ impl<'c> Fusion<'c> {
     }
 }
 
-/// Whether a fold is the sum of `exp(x - m)`, where `m` is the maximum of `x`.
-fn is_below<'c>(sum: Val<'c>, fold: Fold, (peak, of_peak): (Val<'c>, Fold)) -> bool {
+/// What stands for the maximum `m` of `x` where a fold is the sum of `exp(x - m)`.
+fn below<'c>(sum: Val<'c>, fold: Fold, (peak, of_peak): (Val<'c>, Fold)) -> Option<Peak> {
     if (fold.combiner, of_peak.combiner) != (Combiner::Add, Combiner::Max) {
-        return false;
+        return None;
     }
-    let found = || {
-        let term = Element::of(source(defining(sum)?)?).resolved();
-        let &[difference] = &term.operands_of("math.exp")?[..] else {
-            return None;
-        };
-        let &[x, m] = &difference.operands_of("arith.subf")?[..] else {
-            return None;
-        };
-        let repeated = m.narrow();
-        let broadcast = defining(repeated.value).filter(|op| name(*op) == ops::BROADCAST)?;
-        let along = place_of(broadcast, repeated.value);
-        let from = Element::of(source(broadcast)?).narrow();
-        let of = Element::of(source(defining(peak)?)?);
-        let along_rows = matches!(along, Place::Inner(_) | Place::Unit);
-        Some(along_rows && from.value == peak && x.is(of))
+    let term = Element::of(source(defining(sum)?)?).resolved();
+    let &[difference] = &term.operands_of("math.exp")?[..] else {
+        return None;
     };
-    found() == Some(true)
+    let &[x, m] = &difference.operands_of("arith.subf")?[..] else {
+        return None;
+    };
+    let repeated = m.narrow();
+    let broadcast = defining(repeated.value).filter(|op| name(*op) == ops::BROADCAST)?;
+    let along = place_of(broadcast, repeated.value);
+    let of = Element::of(source(defining(peak)?)?);
+    let own = Element::of(source(broadcast)?).narrow();
+    let (own, stands) = match finite(own) {
+        Some(own) => (own, Peak::Finite),
+        None => (own, Peak::Plain),
+    };
+    let along_rows = matches!(along, Place::Inner(_) | Place::Unit);
+    (along_rows && own.value == peak && x.is(of)).then_some(stands)
+}
+
+/// What an element is where that is finite, of one that is zero elsewhere: `select(|m| == inf, 0, m)`.
+fn finite(element: Element<'_>) -> Option<Element<'_>> {
+    let &[is_infinite, zero, own] = &element.operands_of("arith.select")?[..] else {
+        return None;
+    };
+    let compare = defining(is_infinite.value)?;
+    let &[size, infinity] = &is_infinite.operands_of("arith.cmpf")?[..] else {
+        return None;
+    };
+    let &[of] = &size.narrow().operands_of("math.absf")?[..] else {
+        return None;
+    };
+    let equal = compare.attribute("predicate").ok();
+    let equal = equal.and_then(attribute::integer) == Some(ORDERED_EQUAL);
+    let constants = [zero, infinity].map(|own| constant(own.value));
+    let own = own.narrow();
+    let same = equal && of.narrow().value == own.value;
+    (same && constants == [Some(0.0), Some(f64::INFINITY)]).then_some(own)
 }
 
 impl<'c> Evaluator<'_, 'c> {
@@ -205,14 +256,15 @@ impl<'c> Evaluator<'_, 'c> {
         for (value, fold) in &round.alone {
             states.push(self.state(*value, *fold)?);
         }
-        for &(value, fold, at) in &round.below {
-            let (Some((peak, _)), Some(state)) = (round.alone.get(at), states.get(at)) else {
+        for below in &round.below {
+            let (Some((peak, _)), Some(state)) = (round.alone.get(below.of), states.get(below.of))
+            else {
                 continue;
             };
             let mut own = self.at_column(code, self.origin.column);
-            let shift = or_zero(code, *state)?;
+            let shift = below.peak.shift(code, *state)?;
             own.known.insert((identity(*peak), Kind::Row), shift);
-            states.push(own.state(value, fold)?);
+            states.push(own.state(below.value, below.fold)?);
         }
         for (moments, at) in &round.moments {
             let Some(sum) = states.get(*at).copied() else {
@@ -248,15 +300,19 @@ impl<'c> Evaluator<'_, 'c> {
             let state = whole(at, *fold, *own)?;
             self.known.insert((identity(*value), Kind::Row), state);
         }
-        for ((at, &(value, fold, of)), own) in (alone.len()..).zip(&round.below).zip(below) {
-            let peak = round.alone.get(of).map(|(peak, _)| identity(*peak));
+        for ((at, sum), own) in (alone.len()..).zip(&round.below).zip(below) {
+            let peak = round.alone.get(sum.of).map(|(peak, _)| identity(*peak));
             let peak = peak.and_then(|peak| self.known.get(&(peak, Kind::Row)).copied());
-            let (Some(peak), Some(own_peaks)) = (peak, alone.get(of)) else {
+            let (Some(peak), Some(own_peaks)) = (peak, alone.get(sum.of)) else {
                 continue;
             };
-            let scaled = scaled(code, *own, *own_peaks, peak)?;
-            let state = whole(at, fold, scaled)?;
-            self.known.insert((identity(value), Kind::Row), state);
+            let peak = match sum.peak {
+                Peak::Plain => peak,
+                Peak::Finite => sum.peak.shift(code, peak)?,
+            };
+            let scaled = scaled(code, sum.peak, *own, [*own_peaks, peak])?;
+            let state = whole(at, sum.fold, scaled)?;
+            self.known.insert((identity(sum.value), Kind::Row), state);
         }
         let of_moments = below.get(round.below.len()..).unwrap_or_default();
         for ((moments, at), own) in round.moments.iter().zip(of_moments.chunks_exact(3)) {
@@ -275,26 +331,56 @@ impl<'c> Evaluator<'_, 'c> {
     }
 }
 
-/// A maximum to which distances are numbers: minus infinity has none, and all that it is the maximum of is as far from zero.
-pub(super) fn or_zero<'c>(code: Code<'c>, peak: Val<'c>) -> PassResult<'c, Val<'c>> {
-    let element = element_type(peak.r#type());
-    code.map(&[peak], peak.r#type(), |inner, of| {
-        let least = inner.scalar(element, Number::Least)?;
-        let zero = inner.scalar(element, Number::Of(0))?;
-        let builder = &inner.builder;
-        let bit = builder.r#type(|context| IntegerType::new(context, 1).into());
-        let ordered_equal = [("predicate", builder.parsed("1 : i64")?)];
-        let is_least = builder.value("arith.cmpf", &[of[0], least], bit, &ordered_equal)?;
-        inner.choose(is_least, [zero, of[0]])
-    })
+impl Peak {
+    /// `exp` of how far a maximum is below that of more elements, or what stands for it; that of the largest is one.
+    pub(super) fn factor<'c>(
+        self,
+        code: &Code<'c>,
+        [own, of_more]: [Val<'c>; 2],
+    ) -> PassResult<'c, Val<'c>> {
+        let (builder, r#type) = (&code.builder, own.r#type());
+        let mut apart = builder.value("arith.subf", &[own, of_more], r#type, &[])?;
+        if self == Self::Finite {
+            // Of infinity, whose sums are infinite: sums that are zero stay that.
+            let zero = code.scalar(r#type, Number::Of(0))?;
+            apart = builder.value("arith.minimumf", &[apart, zero], r#type, &[])?;
+        }
+        let reaches_one = [(REACHES_ONE, builder.unit())];
+        builder.value("math.exp", &[apart], r#type, &reaches_one)
+    }
+
+    /// A part's maximum, from which all that it is the maximum of has a distance. Minus infinity has none, and all that it is the
+    /// maximum of is as far from zero; nor has infinity, which is left where the program leaves it.
+    pub(super) fn shift<'c>(self, code: Code<'c>, peak: Val<'c>) -> PassResult<'c, Val<'c>> {
+        let element = element_type(peak.r#type());
+        code.map(&[peak], peak.r#type(), |inner, of| {
+            let zero = inner.scalar(element, Number::Of(0))?;
+            let builder = &inner.builder;
+            let (size, far) = match self {
+                Self::Plain => (of[0], Number::Least),
+                Self::Finite => {
+                    let size = builder.value("math.absf", &[of[0]], element, &[])?;
+                    (size, Number::Greatest)
+                }
+            };
+            let far = inner.scalar(element, far)?;
+            let bit = builder.r#type(|context| IntegerType::new(context, 1).into());
+            let equal = [(
+                "predicate",
+                builder.parsed(&format!("{ORDERED_EQUAL} : i64"))?,
+            )];
+            let is_far = builder.value("arith.cmpf", &[size, far], bit, &equal)?;
+            inner.choose(is_far, [zero, of[0]])
+        })
+    }
 }
 
 /// `s exp(m' - m)` of sums below maxima `m'`, which a row's maximum `m` is not below.
 fn scaled<'c>(
     code: Code<'c>,
+    stands: Peak,
     sums: Val<'c>,
-    peaks: Val<'c>,
-    peak: Val<'c>,
+    [peaks, peak]: [Val<'c>; 2],
 ) -> PassResult<'c, Val<'c>> {
     let peak = code.broadcast(peak, 1, peaks.r#type())?;
     let element = element_type(sums.r#type());
@@ -307,10 +393,7 @@ fn scaled<'c>(
             false => Type::float32(context),
         });
         let [sum, own, peak] = [of[0], of[1], of[2]].map(|value| converted(builder, value, wide));
-        let apart = builder.value("arith.subf", &[own?, peak?], wide, &[])?;
-        // That of the part which has the row's maximum is one.
-        let reaches_one = [(REACHES_ONE, builder.unit())];
-        let factor = builder.value("math.exp", &[apart], wide, &reaches_one)?;
+        let factor = stands.factor(&inner, [own?, peak?])?;
         let scaled = builder.value("arith.mulf", &[sum?, factor], wide, &[])?;
         converted(builder, scaled, element)
     })
