@@ -90,10 +90,21 @@ impl RowWork {
         let tile = row_tile(row.columns, row.bytes, row.words);
         match tile.columns >= row.columns {
             true => Self::of(tile),
-            false => row_walk::work(row)
-                .or_else(|| Self::staged(row, chip))
-                .unwrap_or(Self::of(tile)),
+            false => {
+                let staged = Self::staged(row, chip);
+                // While one of several is reduced, the others are on their way.
+                let is_crowded = |work: &Self| work.is_resident(row, chip);
+                let walk = || row_walk::work(row).or(staged);
+                let work = staged.filter(is_crowded).or_else(walk);
+                work.unwrap_or(Self::of(tile))
+            }
         }
+    }
+
+    /// Whether a multiprocessor holds as many rows of single CTAs as overlap each other.
+    fn is_resident(&self, row: Row, chip: &Chip) -> bool {
+        let bytes = self.staged.map(|columns| columns.saturating_mul(row.read));
+        self.ctas == 1 && bytes.is_some_and(|bytes| bytes <= resident_bytes(RESIDENT, chip))
     }
 
     fn staged(row: Row, chip: &Chip) -> Option<Self> {
@@ -114,7 +125,7 @@ impl RowWork {
         let columns = own.columns;
         let part = |ctas: i64| count(count(row.columns, ctas), columns).saturating_mul(columns);
         let fits = |resident: i64, most: i64| {
-            let bytes = chip.shared_bytes / resident - STATES_BYTES;
+            let bytes = resident_bytes(resident, chip);
             let mut sizes = [1, 2, 4, 8].into_iter().filter(|ctas| *ctas <= most);
             sizes.find(|ctas| part(*ctas).saturating_mul(row.read) <= bytes)
         };
@@ -136,6 +147,11 @@ impl RowWork {
             ahead: 0,
         })
     }
+}
+
+/// Bytes of rows that a CTA has in shared memory, of so many of a multiprocessor.
+const fn resident_bytes(resident: i64, chip: &Chip) -> i64 {
+    chip.shared_bytes / resident - STATES_BYTES
 }
 
 impl fmt::Display for RowWork {
@@ -329,6 +345,31 @@ mod tests {
             assert!(
                 staged.is_none_or(|part| (ctas - 1) * part < columns && ctas * part >= columns)
             );
+        }
+    }
+
+    #[test]
+    fn rows_that_are_read_once_are_walked_where_few_are_held_at_a_time() {
+        let chip = chip("sm_90a").unwrap();
+        for (columns, passes, walks) in [
+            (16_384, 2, false),
+            (32_000, 2, false),
+            (50_257, 2, true),
+            (128_256, 2, true),
+            (32_000, 1, true),
+        ] {
+            let row = Row {
+                columns,
+                bytes: 2,
+                words: 1,
+                read: 2,
+                passes,
+                dynamic: false,
+                is_read_once: true,
+            };
+            let work = RowWork::of_rows(row, chip);
+            assert_eq!(work.ahead > 0, walks, "{columns} {work}");
+            assert!(work.ahead == 0 || work.staged.is_none(), "{work}");
         }
     }
 
