@@ -35,5 +35,6 @@ mod walk;
 
 pub(crate) use decide::{dispatch, verify};
 pub(crate) use module::lower;
+pub(crate) use overlap::{SHORT_BYTES, is_large_cluster};
 pub(crate) use schedules::{SUBTILE_ROW_BYTES, top_k};
 pub(crate) use tiles::MOST_GROUPED;

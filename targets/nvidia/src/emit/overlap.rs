@@ -19,12 +19,17 @@ use melior::ir::operation::OperationLike;
 /// CTAs of a cluster from which on launching takes long enough to begin early anyhow.
 const LARGE_CLUSTER: i64 = 4;
 /// Bytes that a launch reads and writes up to which it lets another of its function start early.
-const SHORT_BYTES: i64 = 8 << 20;
+pub(crate) const SHORT_BYTES: i64 = 8 << 20;
+
+/// Whether clusters of so many CTAs let the next kernel start.
+pub(crate) const fn is_large_cluster(ctas: i64) -> bool {
+    ctas >= LARGE_CLUSTER
+}
 
 /// Whether a launch's kernel, in clusters of so many CTAs, lets the next one start at once.
 pub(super) fn lets_next_start(launch: Op<'_>, cluster: i64, chip: &Chip) -> bool {
     let apart = blocks(launch).is_some_and(|blocks| 2 * blocks <= chip.multiprocessors);
-    apart || cluster >= LARGE_CLUSTER || (is_short(launch) && is_followed(launch))
+    apart || is_large_cluster(cluster) || (is_short(launch) && is_followed(launch))
 }
 
 /// The CTAs of a launch, where they are known when compiling.

@@ -47,14 +47,23 @@ pub struct WgmmaRates {
     pub several: f64,
     /// What warpgroups reach at tiles of their own.
     pub pingpong: f64,
-    /// Clocks in which a multiprocessor reads a line from L2.
+    /// Clocks of a step beside its products.
+    pub step: f64,
+    /// Clocks in which a multiprocessor takes in a line.
     pub line: f64,
-    /// The same in a ping-pong schedule, in which reads go on while results are stored.
-    pub pingpong_line: f64,
+    /// Clocks in which it gets a line from the L2 cache that it asks for, where no other and where all ask as well.
+    pub asked_line: [f64; 2],
+    /// How much longer that takes for a line of a box that is in two lines of the L2 cache, and for one that begins inside a sector.
+    pub crossing: [f64; 2],
+    /// Clocks for a line of a box that the tensor has in part: whole sectors of it, and others.
+    pub partial_line: [f64; 2],
     /// Clocks for a line of a box that is not in the tensor.
     pub absent_line: f64,
-    /// Clocks from the request of a stage until it is free again: what a stage takes at least, shared among all of the ring.
+    /// Clocks from the request of a stage until it is free again, beside its reads: what a stage takes at least, shared among all
+    /// of the ring.
     pub latency: f64,
+    /// How much longer the first stage takes than others.
+    pub ramp: f64,
     /// Bytes that the chip reads from memory in a clock.
     pub memory_bytes: f64,
     /// Bytes of results that the chip writes to memory in a clock, in whole sectors.
@@ -64,14 +73,23 @@ pub struct WgmmaRates {
     /// How much longer they take to write where warpgroups have more than 64 rows, which leave in subtiles of 128 bytes a row,
     /// through one slot or two.
     pub high_subtiles: f64,
+    /// Bytes of operands and results up to which the L2 cache may have them when a kernel begins, as those of several products
+    /// in turn; and their share of the time that memory takes.
+    pub cached_bytes: f64,
+    /// See [`Self::cached_bytes`].
+    pub cached: f64,
     /// Clocks of a tile beside its products, reads and rows of results.
     pub overhead: f64,
     /// Clocks in which a row of an epilogue subtile is formed and stored.
     pub subtile_row: f64,
     /// How much longer that takes through one slot, which is written once the subtile before it is read.
     pub slot_waits: f64,
-    /// Clocks of a tile whose columns do not fall into subtiles, so that threads store what is left of them.
-    pub uneven: f64,
+    /// Further clocks of a row of a tile that ends inside a pair of sectors, and inside a sector: what is left of a row leaves in
+    /// narrower subtiles, and by threads.
+    pub uneven: [f64; 2],
+    /// Further clocks of a row of a subtile where the result's rows begin inside a line, inside a sector, and where threads store
+    /// them.
+    pub shifted: [f64; 3],
     /// Clocks in which two, four and eight CTAs exchange their sums of a tile.
     pub exchange: [f64; 3],
     /// Clocks by which kernels whose CTAs exchange sums take longer.
@@ -84,6 +102,12 @@ pub struct WgmmaRates {
     pub clustered: f64,
     /// Clocks by which clusters of two and of four start later.
     pub cluster_start: [f64; 2],
+    /// Clocks of a kernel beside all of this, and of each CTA that it starts.
+    pub start: f64,
+    /// See [`Self::start`].
+    pub start_of_cta: f64,
+    /// Clocks between two kernels of which the second does not start while the first one runs.
+    pub apart: f64,
     /// Clocks of the products of 64 x 128 x 128 in 8 bits, at the rate of the H100 white paper.
     pub block_products: f64,
     /// Clocks between them for a warpgroup whose blocks have scales: to notice that they are done, to add 64 x 128 sums,
@@ -94,28 +118,38 @@ pub struct WgmmaRates {
 impl WgmmaRates {
     /// Of an H200.
     pub const H200: Self = Self {
-        products: 3490.0,
-        alone: 0.8,
-        several: 0.94,
-        pingpong: 1.06,
-        line: 1.81,
-        pingpong_line: 1.74,
-        absent_line: 5.6,
-        latency: 2500.0,
-        memory_bytes: 3400.0,
-        written_bytes: 2400.0,
-        within_sectors: 1.5,
-        high_subtiles: 1.15,
-        overhead: 850.0,
-        subtile_row: 7.4,
-        slot_waits: 1.2,
-        uneven: 400.0,
-        exchange: [3900.0, 6390.0, 7630.0],
-        exchange_start: 700.0,
-        parts_start: 3030.0,
-        sum_bytes: 1260.0,
-        clustered: 1.12,
-        cluster_start: [1000.0, 1300.0],
+        products: 3530.0,
+        alone: 0.99,
+        several: 0.93,
+        pingpong: 1.05,
+        step: 17.0,
+        line: 1.79,
+        asked_line: [1.11, 1.71],
+        crossing: [1.66, 2.27],
+        partial_line: [3.1, 6.1],
+        absent_line: 3.46,
+        latency: 2440.0,
+        ramp: 1.32,
+        memory_bytes: 2740.0,
+        written_bytes: 4320.0,
+        within_sectors: 2.26,
+        high_subtiles: 1.36,
+        cached_bytes: 0.78e6,
+        cached: 0.5,
+        overhead: 740.0,
+        subtile_row: 3.67,
+        slot_waits: 1.28,
+        uneven: [1.25, 5.5],
+        shifted: [0.5, 2.1, 6.5],
+        exchange: [3640.0, 5250.0, 6240.0],
+        exchange_start: 1010.0,
+        parts_start: 2230.0,
+        sum_bytes: 2320.0,
+        clustered: 1.11,
+        cluster_start: [950.0, 1140.0],
+        start: 1090.0,
+        start_of_cta: 3.3,
+        apart: 570.0,
         block_products: 256.0,
         block_added: 130.0,
     };

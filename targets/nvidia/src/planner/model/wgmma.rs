@@ -1,31 +1,36 @@
 //! How long a matrix product by `wgmma` takes: a small model of the chip.
 //!
-//! CTAs go through the tiles in waves. A wave is as long as a tile's products, its reads from L2 or its stages' way around the
-//! ring take, whichever is longest, and a little longer where several are; then the tile's results are stored, behind the next
-//! tile's products in a ping-pong schedule. All waves together take no less than memory needs for the operands and the result.
+//! CTAs go through the tiles in waves. The first tile waits for its first stage; its sums then take as long as its products, its
+//! reads or its stages' way around the ring, whichever is longest, and a little longer where several are. The next tile's stages
+//! come while a tile is stored, and in a ping-pong schedule it is multiplied then, too. All waves together take no less than
+//! memory needs for the operands and the result.
 
-use crate::emit::SUBTILE_ROW_BYTES;
+mod reads;
+
+use crate::emit::{SHORT_BYTES, is_large_cluster};
 use crate::facts::chip::{Chip, LINE_BYTES, SECTOR_BYTES};
 use crate::facts::rates::WgmmaRates;
-use crate::planner::config::{Cluster, Decomposition, Store, Wgmma};
+use crate::planner::config::{Decomposition, Store, Wgmma};
 use crate::planner::layouts::ROW_BYTES;
 use crate::planner::problem::{KFirst, Problem, RESULT_BYTES, count, takes_rows};
 use crate::planner::scheduler::stream_k::LastWave;
+use reads::Lines;
 
 /// Bytes of a sum.
 const SUM_BYTES: f64 = 4.0;
-/// How sharply the longest of what goes on at once decides: within a tile, between the tiles of a ping-pong schedule, and
-/// between all tiles and memory.
-const SHARPNESS: i32 = 6;
+/// How sharply the longest of what goes on at once decides: within a tile and between tiles, and between all tiles and memory.
+const SHARPNESS: f64 = 10.0;
 /// See [`SHARPNESS`].
-const PINGPONG_SHARPNESS: i32 = 5;
-/// See [`SHARPNESS`].
-const MEMORY_SHARPNESS: i32 = 2;
+const MEMORY_SHARPNESS: f64 = 2.5;
 
 /// A little more than the largest.
-fn together<const N: usize>(clocks: [f64; N], sharpness: i32) -> f64 {
-    let sum: f64 = clocks.iter().map(|clocks| clocks.powi(sharpness)).sum();
-    sum.powf(1.0 / f64::from(sharpness))
+fn together<const N: usize>(clocks: [f64; N], sharpness: f64) -> f64 {
+    let most = clocks.into_iter().fold(f64::MIN_POSITIVE, f64::max);
+    let sum: f64 = clocks
+        .iter()
+        .map(|clocks| (clocks / most).powf(sharpness))
+        .sum();
+    most * sum.powf(1.0 / sharpness)
 }
 
 /// Clocks that a product takes; no number of them is enough on a chip without wgmma.
@@ -72,22 +77,31 @@ struct Model<'a> {
 }
 
 impl Model<'_> {
-    /// Clocks in which memory gives a product's operands and takes its result.
-    fn memory(&self) -> f64 {
+    /// Bytes of the operands and of the result.
+    fn bytes(&self) -> [f64; 2] {
         let problem = self.problem;
         let [m, n, k] = [problem.m, problem.n, problem.k].map(|extent| extent as f64);
         let batch = problem.batch as f64;
         let read = batch * (m + n) * k * problem.element_bytes as f64;
-        let written = batch * m * n * RESULT_BYTES as f64;
-        let sectors = match problem.n.wrapping_mul(RESULT_BYTES) % SECTOR_BYTES {
+        [read, batch * m * n * RESULT_BYTES as f64]
+    }
+
+    /// Clocks in which memory gives a product's operands and takes its result.
+    fn memory(&self) -> f64 {
+        let (rates, [read, written]) = (self.rates, self.bytes());
+        let sectors = match self.problem.n.wrapping_mul(RESULT_BYTES) % SECTOR_BYTES {
             0 => 1.0,
-            _ => self.rates.within_sectors,
+            _ => rates.within_sectors,
         };
         let high = match self.has_high_subtiles() {
-            true => self.rates.high_subtiles,
+            true => rates.high_subtiles,
             false => 1.0,
         };
-        read / self.rates.memory_bytes + written * sectors * high / self.rates.written_bytes
+        let clocks = read / rates.memory_bytes + written * sectors * high / rates.written_bytes;
+        match read + written <= rates.cached_bytes {
+            true => clocks * rates.cached,
+            false => clocks,
+        }
     }
 
     /// Whether warpgroups have more than 64 rows, which leave in the widest subtiles.
@@ -99,31 +113,53 @@ impl Model<'_> {
 
     /// Clocks by which the first tile starts late, or the last one ends late.
     fn start(&self) -> f64 {
+        let rates = self.rates;
         let cluster = match self.config.cluster().ctas() {
             1 => 0.0,
-            2 => self.rates.cluster_start[0],
-            _ => self.rates.cluster_start[1],
+            2 => rates.cluster_start[0],
+            _ => rates.cluster_start[1],
         };
-        cluster
-            + match self.config.cluster_splits() {
-                1 => 0.0,
-                _ => self.rates.exchange_start,
-            }
+        let exchange = match self.config.cluster_splits() {
+            1 => 0.0,
+            _ => rates.exchange_start,
+        };
+        let apart = match self.lets_next_start() {
+            true => 0.0,
+            false => rates.apart,
+        };
+        rates.start + cluster + exchange + apart + rates.start_of_cta * self.active()
     }
 
-    /// Waves of whole tiles.
-    fn waves(&self, at_once: i64) -> i64 {
+    /// Whether the next kernel starts while this one runs, as emission decides.
+    fn lets_next_start(&self) -> bool {
+        let few = 2.0 * self.active() <= self.chip.multiprocessors as f64;
+        let parts = match self.config.decomposition() {
+            Decomposition::SplitK(_, splits) => splits,
+            _ => 0,
+        };
+        let followed = parts > 0 || self.last.is_some();
+        let [read, written] = self.bytes();
+        let moved = read + written * (1.0 + parts as f64 * SUM_BYTES / RESULT_BYTES as f64);
+        is_large_cluster(self.config.ctas()) || few || followed && moved <= SHORT_BYTES as f64
+    }
+
+    /// Tiles of whole waves, counted in those of clusters, each as often as CTAs share its depth through memory.
+    fn units(&self) -> i64 {
         let (problem, config) = (self.problem, self.config);
-        if let Some(last) = self.last {
-            return count(last.whole, at_once);
-        }
         let [high, wide] = config.span();
         let tiles = count(problem.m, high).saturating_mul(count(problem.n, wide));
         let all = problem
             .batch
             .saturating_mul(tiles)
             .saturating_mul(config.splits());
-        count(all, at_once)
+        self.last.map_or(all, |last| last.whole)
+    }
+
+    /// CTAs that are there at once.
+    fn active(&self) -> f64 {
+        let ctas = self.config.ctas();
+        let at_once = self.chip.clusters(ctas);
+        (self.units().min(at_once) * ctas) as f64
     }
 
     /// Clocks of the CTA that has most tiles.
@@ -131,38 +167,49 @@ impl Model<'_> {
         let (config, rates) = (self.config, self.rates);
         let [_, _, k] = config.tile();
         let at_once = self.chip.clusters(config.ctas());
-        let waves = self.waves(at_once) as f64;
+        let more = count(self.units(), at_once).saturating_sub(1) as f64;
         let shared = config.cluster_splits() * config.splits();
-        let depth = count(count(self.problem.k, k), shared).saturating_mul(k);
-        let busy = self.sums_of(depth) + self.exchange();
+        let tile = self.tile(count(count(self.problem.k, k), shared) as f64);
         let after = rates.overhead + self.stores();
-        let whole = match config.is_pingpong() {
-            // While one warpgroup stores another multiplies, except after the last tile.
-            true => waves * together([busy, (busy + after) / 2.0], PINGPONG_SHARPNESS) + after,
-            false => waves * (busy + after),
+        let stored = self.exchange() + after;
+        let next = match config.is_pingpong() {
+            // While one warpgroup stores another multiplies.
+            true => [tile.busy(), (tile.busy() + after) / 2.0],
+            // Only reads go on while results are stored.
+            false => [
+                tile.reads.max(tile.ring) * tile.waits,
+                tile.products + stored,
+            ],
         };
+        let whole = tile.first(config.stages() as f64, rates.ramp)
+            + stored
+            + more * together(next, SHARPNESS);
         let last = self.last.map_or(0.0, |last| {
             let parts = last.rest.saturating_mul(last.splits);
-            let depth = last.steps.saturating_mul(k);
-            count(parts, at_once) as f64 * (self.sums_of(depth) + rates.overhead)
+            let busy = self.tile(last.steps as f64).busy();
+            count(parts, at_once) as f64 * (busy + rates.overhead)
         });
         whole + last
     }
 
-    /// Clocks until a tile's sums, of so much of k, are there.
-    fn sums_of(&self, depth: i64) -> f64 {
-        let config = self.config;
-        let steps = depth as f64 / config.tile()[2] as f64;
-        let clocks = [
-            self.products(depth as f64 * self.problem.element_bytes as f64),
-            self.reads_of(depth),
-            steps * self.rates.latency / config.stages() as f64,
-        ];
-        let waits = match config.cluster() {
-            Cluster::Alone => 1.0,
-            _ => self.rates.clustered,
-        };
-        together(clocks, SHARPNESS) * waits
+    /// What goes on while so many steps of a tile are summed up.
+    fn tile(&self, steps: f64) -> Tile {
+        let (config, rates, bytes) = (self.config, self.rates, self.problem.element_bytes);
+        let [_, _, k] = config.tile();
+        let lines: Lines = self.lines();
+        let deep = k.saturating_mul(bytes) as f64 / LINE_BYTES as f64;
+        let reads = lines.clocks(steps * deep);
+        Tile {
+            steps,
+            products: steps * (self.products((k * bytes) as f64) + rates.step),
+            reads,
+            stage: lines.clocks(deep),
+            ring: (steps * rates.latency + reads) / config.stages() as f64,
+            waits: match config.cluster().ctas() {
+                1 => 1.0,
+                _ => rates.clustered,
+            },
+        }
     }
 
     /// Clocks in which the CTAs of a cluster exchange their sums of a tile.
@@ -177,18 +224,26 @@ impl Model<'_> {
 
     /// Clocks in which a tile's results are formed and stored, in subtiles.
     fn stores(&self) -> f64 {
-        let config = self.config;
-        let [m, n, _] = config.tile();
-        let uneven = if n * RESULT_BYTES % SUBTILE_ROW_BYTES == 0 {
-            0.0
-        } else {
-            self.rates.uneven
-        };
+        let (rates, [m, n, _]) = (self.rates, self.config.tile());
         let waits = match self.store.slots {
-            1 => self.rates.slot_waits,
+            1 => rates.slot_waits,
             _ => 1.0,
         };
-        (m * self.store.subtiles) as f64 * self.rates.subtile_row * waits + uneven
+        // Rows of a tile that end inside a sector or a pair of them.
+        let uneven = match n * RESULT_BYTES {
+            bytes if bytes % (2 * SECTOR_BYTES) == 0 => 0.0,
+            bytes if bytes % SECTOR_BYTES == 0 => rates.uneven[0],
+            _ => rates.uneven[1],
+        };
+        // Rows of the result that begin inside a line or a sector, and those that threads store.
+        let shifted = match self.problem.n.wrapping_mul(RESULT_BYTES) {
+            bytes if bytes % LINE_BYTES == 0 => 0.0,
+            bytes if bytes % SECTOR_BYTES == 0 => rates.shifted[0],
+            _ if takes_rows(self.problem.n, RESULT_BYTES) => rates.shifted[1],
+            _ => rates.shifted[2],
+        };
+        let subtiles = self.store.subtiles as f64;
+        m as f64 * (subtiles * (rates.subtile_row * waits + shifted) + uneven)
     }
 
     /// Clocks of the kernel that adds parts up.
@@ -220,45 +275,33 @@ impl Model<'_> {
         };
         (m * n) as f64 * depth / (rates.products * share)
     }
+}
 
-    /// Clocks of a tile's reads from L2, of so much of k. Lines that are not in the tensor take longer than others.
-    fn reads_of(&self, depth: i64) -> f64 {
-        let (config, problem, rates) = (self.config, self.problem, self.rates);
-        let [m, n, _] = config.tile();
-        let bytes = problem.element_bytes;
-        let line = match config.is_pingpong() {
-            true => rates.pingpong_line,
-            false => rates.line,
-        };
-        // Clocks of so many rows of a box, of which some exist.
-        let clocks = |rows: i64, extent: i64, outer: bool| {
-            let lines = self.lines(if outer { extent } else { problem.k });
-            // With k first, a box's lines are along the extent.
-            let there = if outer { rows } else { rows.min(extent) };
-            there as f64 * lines * line + (rows - there) as f64 * rates.absent_line
-        };
-        let [of_a, of_b] = match config.cluster() {
-            Cluster::Alone => [1.0, 1.0],
-            Cluster::Rows(ctas) => [1.0, 1.0 / ctas as f64],
-            Cluster::Columns(ctas) => [1.0 / ctas as f64, 1.0],
-        };
-        let a = clocks(m, problem.m, self.k_first.a) * of_a;
-        let b = clocks(n, problem.n, self.k_first.b) * of_b;
-        let absent = (m as f64 * of_a + n as f64 * of_b) * rates.absent_line;
-        let whole = count(problem.k, LINE_BYTES / bytes).saturating_mul(LINE_BYTES / bytes);
-        let there = depth.min(whole);
-        let read = (a + b) * there as f64 + absent * (depth - there) as f64;
-        read * bytes as f64 / LINE_BYTES as f64
+/// Clocks of what goes on at once while a tile's steps are summed up.
+struct Tile {
+    steps: f64,
+    products: f64,
+    reads: f64,
+    /// Reads of the first stage.
+    stage: f64,
+    /// Of the stages' way around the ring.
+    ring: f64,
+    /// How much longer they take where CTAs wait for each other.
+    waits: f64,
+}
+
+impl Tile {
+    /// Where its stages are on their way already.
+    fn busy(&self) -> f64 {
+        together([self.products, self.reads, self.ring], SHARPNESS) * self.waits
     }
 
-    /// Lines that a box's line of a row of so many elements is in: two where the row does not start with one, but rows of a
-    /// copy do.
-    fn lines(&self, row: i64) -> f64 {
-        let bytes = self.problem.element_bytes;
-        if row % LINE_BYTES * bytes % LINE_BYTES == 0 || !takes_rows(row, bytes) {
-            1.0
-        } else {
-            2.0
-        }
+    /// Of a CTA's first: nothing is multiplied before the first stage is there, and as many steps as there are stages wait for no
+    /// other's products.
+    fn first(&self, stages: f64, ramp: f64) -> f64 {
+        let ring = self.ring * (1.0 - stages / self.steps).max(0.0);
+        let reads = (self.reads - self.stage).max(0.0) * self.waits;
+        self.stage * ramp * self.waits
+            + together([self.products, reads, ring * self.waits], SHARPNESS)
     }
 }

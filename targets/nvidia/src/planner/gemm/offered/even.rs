@@ -1,10 +1,9 @@
 //! Tiles that fill the chip's multiprocessors evenly: as high, or as wide, as the tiles of a few whole waves are.
 //!
-//! The instruction has 64 rows, and any columns in eights. Those are columns of the result, or of swapped tiles its rows. They are
-//! for results of more rows than one swapped tile has: of fewer, each tile reads all of B's columns again (136 x 6544 x 1720 takes
-//! 12.3 us on an H200 in tiles of 72 rows, and 11.7 in one of 144).
+//! The instruction has 64 rows, and any columns in eights. Those are columns of the result, or of swapped tiles its rows: as few as
+//! fill the waves, or so many that the CTAs of a cluster fetch whole eights for each other.
 
-use super::{SWAPPED, split};
+use super::{SWAPPED, deep, split};
 use crate::facts::chip::Chip;
 use crate::planner::config::{SPLITS, Wgmma};
 use crate::planner::problem::{Problem, count};
@@ -12,7 +11,9 @@ use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
 /// What the instruction may have of columns: fewer are for products that take as long whatever the tile.
-const COLUMNS: RangeInclusive<i64> = 24..=256;
+const COLUMNS: RangeInclusive<i64> = 16..=256;
+/// What they are multiples of: four CTAs of a cluster fetch eights each.
+const MULTIPLES: [i64; 2] = [8, 32];
 /// Waves of tiles: of more, those of any size fill the last one to much of it.
 const WAVES: RangeInclusive<i64> = 1..=4;
 /// `(rows, consumers)` of tiles whose columns are even.
@@ -43,10 +44,11 @@ pub(super) fn tiles(problem: Problem, chip: &Chip) -> Vec<Wgmma> {
         .map(kind(true));
     let mut seen = HashSet::new();
     let mut all = Vec::new();
-    for kind in swapped.chain(ROWS.into_iter().map(kind(false))) {
+    let flat = ROWS.into_iter().filter(|_| problem.m > 64);
+    for kind in swapped.chain(flat.map(kind(false))) {
         for splits in SPLITS {
             let even = kind.columns(splits, problem, chip);
-            let tiles = even.filter_map(|columns| kind.tile(columns, problem, chip));
+            let tiles = even.flat_map(|columns| kind.tiles(columns, problem, chip));
             for config in tiles.filter(|tile| seen.insert((splits, *tile))) {
                 match splits {
                     1 => all.push(config),
@@ -82,15 +84,22 @@ impl Kind {
         waves
             .flat_map(move |waves| ctas.map(|ctas| waves * ctas / across.max(1)))
             .filter(|tiles| *tiles > 0)
-            .map(move |tiles| count(count(columns, tiles), 8).saturating_mul(8))
+            .flat_map(move |tiles| {
+                MULTIPLES.map(|of| count(count(columns, tiles), of).saturating_mul(of))
+            })
             .filter(move |even| COLUMNS.contains(even) && *even < columns)
     }
 
-    fn tile(self, columns: i64, problem: Problem, chip: &Chip) -> Option<Wgmma> {
-        let bytes = problem.element_bytes;
-        match self.swapped {
-            true => Wgmma::swapped((columns, self.rows, self.consumers), bytes, chip),
-            false => Wgmma::new((self.rows, columns, self.consumers), bytes, chip),
-        }
+    fn tiles(
+        self,
+        columns: i64,
+        problem: Problem,
+        chip: &Chip,
+    ) -> impl Iterator<Item = Wgmma> + use<> {
+        let shape = match self.swapped {
+            true => (columns, self.rows, self.consumers),
+            false => (self.rows, columns, self.consumers),
+        };
+        deep(shape, self.swapped, problem, chip)
     }
 }

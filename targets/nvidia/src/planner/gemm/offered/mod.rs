@@ -43,6 +43,9 @@ const OF_FEW_ROWS: (RangeInclusive<i64>, usize) = (80..=240, 16);
 const CLUSTERS: [i64; 2] = [2, 4];
 /// Rows that a swapped tile may have, in eights: the instruction's columns.
 const MOST_SWAPPED_ROWS: i64 = 256;
+/// What rows of swapped tiles are multiples of, where one has all: the instruction's eights, and those that two and four CTAs of a
+/// cluster fetch for each other.
+const ROUNDED_ROWS: [i64; 3] = [8, 16, 32];
 /// `(columns, consumers)` of swapped tiles.
 const SWAPPED: [(i64, i64); 4] = [(64, 1), (128, 1), (128, 2), (192, 3)];
 /// Columns up to which tiles have as many as the result, in eights.
@@ -125,11 +128,9 @@ fn usual(problem: Problem, k_first: KFirst, chip: &Chip) -> Vec<Wgmma> {
     let flat = columns
         .step_by(step)
         .filter_map(|columns| Wgmma::new((64, columns, 1), bytes, chip));
-    let rows = count(problem.m, 8).saturating_mul(8);
-    let fitted = match rows <= MOST_SWAPPED_ROWS {
-        true => few_rows(rows, problem, chip),
-        false => even::tiles(problem, chip),
-    };
+    let fitted = few_rows(problem, chip)
+        .into_iter()
+        .chain(even::tiles(problem, chip));
     // Reading the weights of few rows takes longer than what a ping-pong schedule would hide.
     let many = problem.m > 64;
     cooperative
@@ -279,19 +280,42 @@ pub(in crate::planner) fn clusters(
     })
 }
 
-/// Swapped tiles of so many rows, whole and split.
-fn few_rows(rows: i64, problem: Problem, chip: &Chip) -> Vec<Wgmma> {
-    let bytes = problem.element_bytes;
-    let tiles = SWAPPED
+/// Swapped tiles of all rows, where they are few, whole and split: in eights, and in as many as the CTAs of a cluster share.
+fn few_rows(problem: Problem, chip: &Chip) -> Vec<Wgmma> {
+    let mut heights: Vec<_> = ROUNDED_ROWS
         .into_iter()
-        .filter_map(|(columns, consumers)| Wgmma::swapped((rows, columns, consumers), bytes, chip));
-    tiles
+        .map(|to| count(problem.m, to).saturating_mul(to))
+        .filter(|rows| *rows <= MOST_SWAPPED_ROWS)
+        .collect();
+    heights.dedup();
+    heights
+        .into_iter()
+        .flat_map(|rows| SWAPPED.map(|(columns, consumers)| (rows, columns, consumers)))
+        .flat_map(|shape| deep(shape, true, problem, chip))
         .flat_map(|config| std::iter::once(config).chain(split(config, problem, chip)))
         .collect()
 }
 
-/// Tiles whose stages are one line deep: those of 64 rows, of which others are deeper, for depths that do not fill these, and
-/// those of all columns of a result that has few.
+/// The tile of this shape with stages as long as memory wants them, and with such of one line, of which there are more.
+fn deep(
+    shape: (i64, i64, i64),
+    swap: bool,
+    problem: Problem,
+    chip: &Chip,
+) -> impl Iterator<Item = Wgmma> + use<> {
+    let bytes = problem.element_bytes;
+    let usual = match swap {
+        true => Wgmma::swapped(shape, bytes, chip),
+        false => Wgmma::new(shape, bytes, chip),
+    };
+    let flat = Wgmma::with_depth(shape, LINE_BYTES / bytes, swap, bytes, chip);
+    usual
+        .into_iter()
+        .chain(flat.filter(|flat| usual != Some(*flat)))
+}
+
+/// Tiles whose stages are one line deep: those of 64 rows, of which others are deeper, and those of all columns of a result that
+/// has few.
 fn shallow(problem: Problem, chip: &Chip) -> Vec<Wgmma> {
     let bytes = problem.element_bytes;
     let line = LINE_BYTES / bytes;
@@ -300,9 +324,7 @@ fn shallow(problem: Problem, chip: &Chip) -> Vec<Wgmma> {
         .into_iter()
         .filter(|_| columns <= FEW_COLUMNS && problem.m > 64)
         .map(|(rows, consumers)| (rows, columns, consumers));
-    let flat = SHAPES
-        .into_iter()
-        .filter(|(rows, ..)| *rows == 64 && problem.m > 64);
+    let flat = SHAPES.into_iter().filter(|(rows, ..)| *rows == 64);
     let mut tiles: Vec<_> = flat
         .chain(narrow)
         .filter_map(|shape| Wgmma::with_depth(shape, line, false, bytes, chip))
