@@ -98,6 +98,17 @@ impl Fact {
         }
     }
 
+    /// The remainder of a number without a sign, of which nothing else need be known: that of a negative one is of another number.
+    fn rem_unsigned(self, other: Self) -> Self {
+        match other.known() {
+            Some(modulus) if modulus > 0 && self.low.is_none_or(|low| low < 0) => Self {
+                high: Some(modulus - 1),
+                ..Self::NATURAL
+            },
+            _ => self.rem(other),
+        }
+    }
+
     fn div(self, other: Self) -> Self {
         let Some(by) = other.known().filter(|by| *by > 0) else {
             return Self::UNKNOWN;
@@ -195,7 +206,8 @@ impl Facts {
             "arith.addi" => operand(0).add(operand(1)),
             "arith.subi" => operand(0).sub(operand(1)),
             "arith.muli" => operand(0).mul(operand(1)),
-            "arith.remui" | "arith.remsi" => operand(0).rem(operand(1)),
+            "arith.remui" => operand(0).rem_unsigned(operand(1)),
+            "arith.remsi" => operand(0).rem(operand(1)),
             "arith.divui" | "arith.divsi" => operand(0).div(operand(1)),
             "arith.minui" | "arith.minsi" => operand(0).min(operand(1)),
             "arith.select" => operand(1).join(operand(2)),
@@ -365,6 +377,11 @@ mod tests {
                 holds(a, b, a.sub(b), |x, y| x - y);
                 holds(a, b, a.mul(b), |x, y| x * y);
                 holds(a, b, a.min(b), i64::min);
+                if b.known().is_some_and(|b| b > 0) {
+                    holds(a, b, a.rem_unsigned(b), |x, y| {
+                        (x.cast_unsigned() % y.cast_unsigned()).cast_signed()
+                    });
+                }
                 if b.known().is_some_and(|b| b > 0) && a.low >= Some(0) {
                     holds(a, b, a.rem(b), |x, y| x % y);
                     holds(a, b, a.div(b), |x, y| x / y);
