@@ -49,6 +49,9 @@ pub enum Split {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     pub split: Split,
+    /// Whether keys and values are operands in registers: products read half as much of shared memory then, which sets the pace of
+    /// narrow heads.
+    pub held: bool,
     /// Stages of queries, and of the weights' gradients.
     pub stages: i64,
     /// Stages of the result's gradients.
@@ -78,12 +81,17 @@ impl Problem {
         // have the same problem at a time. Else long tiles first leave less to wait for at the end.
         let heads = self.batch / self.group;
         let by_problem = !self.masked || heads.saturating_mul(SHARED) > chip.multiprocessors;
-        // Two places for what goes through shared memory make one barrier a block enough, and queries' stages number them.
+        // There are as many places of gradients of scores as stages of queries: two make one barrier a block enough.
         let stages = [[2, 2], [2, 1]];
-        let splits = [Split::Keys, Split::Columns];
-        let all = splits.into_iter().flat_map(|split| {
+        let forms = [
+            (Split::Keys, true),
+            (Split::Keys, false),
+            (Split::Columns, false),
+        ];
+        let all = forms.into_iter().flat_map(|(split, held)| {
             stages.map(|[stages, gradient_stages]| Config {
                 split,
+                held,
                 stages,
                 gradient_stages,
                 depth: self.depth,
@@ -125,12 +133,15 @@ impl Config {
         (problem.batch / problem.group).saturating_mul(count(problem.keys, self.keys()))
     }
 
-    /// Registers of a consumer's thread that sums of dK and dV take, and beside them scores and the weights' gradients, or those of dQ and
-    /// what is formed of both as operands.
+    /// Registers of a consumer's thread that sums of dK and dV take, and keys and values as operands, and beside them scores and the weights'
+    /// gradients, or those of dQ and what is formed of both as operands.
     const fn sum_registers(self, problem: &Problem) -> i64 {
         let [depth, columns] = self.padded(problem);
         match self.split {
-            Split::Keys => depth / 2 + columns / 2 + greater(ROWS, depth / 4 + ROWS / 2),
+            Split::Keys => {
+                let held = if self.held { (depth + columns) / 4 } else { 0 };
+                depth / 2 + columns / 2 + held + greater(ROWS, depth / 4 + ROWS / 2)
+            }
             Split::Columns => depth / 4 + columns / 4 + greater(ROWS / 2, depth / 4),
         }
     }
@@ -140,13 +151,14 @@ impl Config {
         let [depth, columns] = self.padded(problem);
         let (keys, own) = (self.keys(), ROWS * SUM_BYTES);
         let weights = match self.split {
-            Split::Keys => 1,
-            Split::Columns => 2,
+            Split::Keys => 0,
+            Split::Columns => keys * ROWS * BYTES,
         };
         keys * (depth + columns) * BYTES
             + self.stages * (ROWS * depth * BYTES + own)
             + self.gradient_stages * (ROWS * columns * BYTES + own)
-            + self.stages * weights * keys * ROWS * BYTES
+            + self.stages * keys * ROWS * BYTES
+            + weights
             + STORED
             + SPARE
     }
@@ -167,7 +179,7 @@ mod tests {
     use crate::facts::chip::chip;
 
     #[test]
-    fn wide_heads_share_columns() {
+    fn narrow_heads_hold_keys_and_wide_ones_share_columns() {
         let chip = chip("sm_90a").expect("a chip");
         let of = |depth, columns| {
             let problem = Problem {
@@ -180,18 +192,23 @@ mod tests {
                 masked: false,
             };
             let own = problem.config(chip).expect("fits");
-            (own.split, own.stages, own.gradient_stages)
+            (own.split, own.held, own.stages, own.gradient_stages)
         };
-        for (depth, columns) in [(16, 16), (64, 64), (80, 80), (128, 128), (160, 64)] {
-            assert_eq!(of(depth, columns), (Split::Keys, 2, 2), "{depth} {columns}");
+        for (depth, columns) in [(16, 16), (64, 64), (80, 64), (64, 96)] {
+            let expected = (Split::Keys, true, 2, 2);
+            assert_eq!(of(depth, columns), expected, "{depth} {columns}");
+        }
+        for (depth, columns) in [(80, 80), (96, 96), (128, 128), (160, 64)] {
+            let expected = (Split::Keys, false, 2, 2);
+            assert_eq!(of(depth, columns), expected, "{depth} {columns}");
         }
         for (depth, columns) in [(192, 128), (192, 192), (16, 256)] {
             assert_eq!(
                 of(depth, columns),
-                (Split::Columns, 2, 2),
+                (Split::Columns, false, 2, 2),
                 "{depth} {columns}"
             );
         }
-        assert_eq!(of(256, 256), (Split::Columns, 2, 1));
+        assert_eq!(of(256, 256), (Split::Columns, false, 2, 1));
     }
 }

@@ -5,11 +5,13 @@
 //! * [`kernel`]: blocks of keys, each through all queries that see some of them: dK, dV, and dQ's sums in f32;
 //! * [`rows`]: dQ in its own type.
 
+mod block;
 mod config;
 mod kernel;
 mod launches;
 mod rows;
 mod runs;
+mod storage;
 
 use super::config::{BYTES, configure};
 use super::memory::Strides;

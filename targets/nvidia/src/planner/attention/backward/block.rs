@@ -1,0 +1,353 @@
+//! A block of queries in the kernel of gradients: what its consumers form of it.
+
+use super::super::score::{compare, i32_of, place};
+use super::config::{Problem, ROWS};
+use super::kernel::{Parts, Tile};
+use crate::planner::problem::count;
+use axe_passes::PassResult;
+use axe_passes::build::{Code, Number, layout_error};
+use axe_passes::fuse::attention::visible::Edge;
+use axe_passes::fuse::space::Kind;
+use axe_passes::ir::Val;
+use melior::ir::{Type, ValueLike};
+use std::f64::consts::LOG2_E;
+
+/// The keys and values of a tile as operands: in shared memory, or in registers.
+#[derive(Clone, Copy)]
+pub(super) struct Owned<'c> {
+    pub keys: Val<'c>,
+    pub values: Val<'c>,
+}
+
+/// What the loops over queries carry.
+#[derive(Clone, Copy)]
+pub(super) struct State<'c> {
+    pub of_keys: Val<'c>,
+    pub of_values: Val<'c>,
+    /// The block before, whose product for dQ is still to be issued: no consumer waits then for the other's gradients of scores, and tensor
+    /// cores work while dQ leaves.
+    pub behind: Behind<'c>,
+}
+
+/// A block whose gradients of scores are in a place of shared memory.
+#[derive(Clone, Copy)]
+pub(super) struct Behind<'c> {
+    batch: Val<'c>,
+    row: Val<'c>,
+    place: Val<'c>,
+}
+
+/// A block of queries.
+struct Own<'c> {
+    tile: Tile<'c>,
+    row: Val<'c>,
+    gradient: Val<'c>,
+    queries: Val<'c>,
+    gradient_slot: Val<'c>,
+}
+
+impl<'c> State<'c> {
+    /// Its values, as a loop carries them.
+    pub(super) fn values(self) -> [Val<'c>; 5] {
+        let Behind { batch, row, place } = self.behind;
+        [self.of_keys, self.of_values, batch, row, place]
+    }
+
+    /// What a loop has carried.
+    pub(super) fn of(values: &[Val<'c>]) -> Option<Self> {
+        let &[of_keys, of_values, batch, row, place] = values else {
+            return None;
+        };
+        Some(Self {
+            of_keys,
+            of_values,
+            behind: Behind { batch, row, place },
+        })
+    }
+}
+
+impl<'c> Parts<'_, 'c> {
+    /// A value of each query, as what all keys have.
+    fn wide(&self, code: Code<'c>, values: Val<'c>) -> PassResult<'c, Val<'c>> {
+        let own = code.load(values, self.scores.r#type(code, Kind::Column, self.f32)?)?;
+        code.broadcast(own, 0, self.scores.r#type(code, Kind::Full, self.f32)?)
+    }
+
+    /// A block of queries. Its product for dQ is issued behind the next block's scores.
+    ///
+    /// # Errors
+    /// When MLIR does not build it.
+    pub(super) fn step(
+        &self,
+        code: Code<'c>,
+        (tile, row, masked): (Tile<'c>, Val<'c>, bool),
+        owned: Owned<'c>,
+        state: State<'c>,
+    ) -> PassResult<'c, State<'c>> {
+        let sums = self.scores.r#type(code, Kind::Full, self.f32)?;
+        let (slot, at) = code.wait_slot(self.queries.ring.pipeline)?;
+        let queries = self.queries.ring.stage(code, at)?;
+        let issued = code.gemm_async([owned.keys, queries], None, sums, [false, true])?;
+        let (of_slot, of_at) = code.wait_slot(self.gradients.ring.pipeline)?;
+        let gradient = self.gradients.ring.stage(code, of_at)?;
+        let of_gradient = code.gemm_async([owned.values, gradient], None, sums, [false, true])?;
+        let logs = self.wide(code, self.queries.values(code, at)?)?;
+        let scores = code.wait_products(issued, 1)?;
+        let weights = self.weights(code, scores, logs)?;
+        let weights = self.seen(code, weights, (tile, row, masked))?;
+        let products = self.wide(code, self.gradients.values(code, of_at)?)?;
+        // Weights are rounded behind the wait: both forms at a time take more registers than there are.
+        let (of_gradient, weights) = code.wait_products_with(of_gradient, weights, 0)?;
+        let of_scores = self.of_scores(code, [weights, of_gradient, products])?;
+        let narrow = self.narrow(code)?;
+        let (weights, of_scores) = (code.cast(weights, narrow)?, code.cast(of_scores, narrow)?);
+        let own = Own {
+            tile,
+            row,
+            gradient,
+            queries,
+            gradient_slot: of_slot,
+        };
+        let next = self.finish(code, &own, [weights, of_scores], state)?;
+        code.release_slot(self.queries.ring.pipeline, slot)?;
+        Ok(next)
+    }
+
+    /// What is formed of the weights and the gradients of scores, and dQ of the block before: it leaves while this block's products are
+    /// under way.
+    fn finish(
+        &self,
+        code: Code<'c>,
+        own: &Own<'c>,
+        [weights, of_scores]: [Val<'c>; 2],
+        state: State<'c>,
+    ) -> PassResult<'c, State<'c>> {
+        let before = state.behind;
+        let issued_queries = self.issue_queries(code, before)?;
+        let stages = code.index(self.config.stages)?;
+        let place = code.rem(code.add(before.place, code.index(1)?)?, stages)?;
+        let shared = self.place(code, place)?;
+        let (issued_values, issued_keys) = match self.weights {
+            None => {
+                let issued = self.issue_values(code, weights, own, state)?;
+                code.store(of_scores, shared)?;
+                (issued, self.issue_keys(code, of_scores, own, state)?)
+            }
+            Some(all) => {
+                code.store(weights, all)?;
+                code.store(of_scores, shared)?;
+                code.barrier_async()?;
+                let issued = self.issue_values(code, all, own, state)?;
+                (issued, self.issue_keys(code, shared, own, state)?)
+            }
+        };
+        let of_values = if self.config.gradient_stages == 1 {
+            // The next block's copy waits for this place: it is released before dQ leaves.
+            let (of_values, of_queries) =
+                code.wait_products_with(issued_values, issued_queries, 1)?;
+            code.release_slot(self.gradients.ring.pipeline, own.gradient_slot)?;
+            self.add_queries(code, of_queries, before)?;
+            of_values
+        } else {
+            let of_queries = code.wait_products(issued_queries, 2)?;
+            self.add_queries(code, of_queries, before)?;
+            let of_values = code.wait_products(issued_values, 1)?;
+            code.release_slot(self.gradients.ring.pipeline, own.gradient_slot)?;
+            of_values
+        };
+        let of_keys = code.wait_products(issued_keys, 0)?;
+        let behind = Behind {
+            batch: own.tile.batch,
+            row: own.row,
+            place,
+        };
+        Ok(State {
+            of_keys,
+            of_values,
+            behind,
+        })
+    }
+
+    /// What stands for the block before the first one: gradients of scores that are 0.
+    ///
+    /// # Errors
+    /// When MLIR does not build it.
+    pub(super) fn nothing_behind(
+        &self,
+        code: Code<'c>,
+        batch: Val<'c>,
+        block: Val<'c>,
+    ) -> PassResult<'c, Behind<'c>> {
+        let last = code.index(count(self.problem.rows, ROWS) - 1)?;
+        let place = code.index(0)?;
+        let zero = code.scalar(self.backward.forward.element, Number::Of(0))?;
+        let zeros = code.fill(zero, self.narrow(code)?)?;
+        // The last product of the tile before has read this place.
+        code.barrier_async()?;
+        code.store(zeros, self.place(code, place)?)?;
+        Ok(Behind {
+            batch,
+            row: code.times(code.min(block, last)?, ROWS)?,
+            place,
+        })
+    }
+
+    /// Adds up dQ of the last block.
+    ///
+    /// # Errors
+    /// When MLIR does not build it.
+    pub(super) fn last(&self, code: Code<'c>, behind: Behind<'c>) -> PassResult<'c> {
+        let issued = self.issue_queries(code, behind)?;
+        let of_queries = code.wait_products(issued, 0)?;
+        self.add_queries(code, of_queries, behind)
+    }
+
+    /// Keys by queries as operands.
+    fn narrow(&self, code: Code<'c>) -> PassResult<'c, Type<'c>> {
+        self.scores
+            .r#type(code, Kind::Full, self.backward.forward.element)
+    }
+
+    /// One of the places of gradients of scores in shared memory.
+    fn place(&self, code: Code<'c>, at: Val<'c>) -> PassResult<'c, Val<'c>> {
+        let zero = code.index(0)?;
+        code.slice(self.of_scores, &[at, zero, zero], self.weight)
+    }
+
+    fn issue_values(
+        &self,
+        code: Code<'c>,
+        weights: Val<'c>,
+        own: &Own<'c>,
+        State { of_values, .. }: State<'c>,
+    ) -> PassResult<'c, Val<'c>> {
+        let sums = of_values.r#type();
+        code.gemm_async([weights, own.gradient], Some(of_values), sums, [false; 2])
+    }
+
+    fn issue_keys(
+        &self,
+        code: Code<'c>,
+        of_scores: Val<'c>,
+        own: &Own<'c>,
+        State { of_keys, .. }: State<'c>,
+    ) -> PassResult<'c, Val<'c>> {
+        let sums = of_keys.r#type();
+        code.gemm_async([of_scores, own.queries], Some(of_keys), sums, [false; 2])
+    }
+
+    /// Issues the product of keys and a block's gradients of scores, which all consumers have stored. What they read of the places
+    /// that are stored to next has been read then, too.
+    fn issue_queries(&self, code: Code<'c>, behind: Behind<'c>) -> PassResult<'c, Val<'c>> {
+        code.barrier_async()?;
+        // What loops carry may be any number to the compiler, and `wgmma` takes what is known to lie inside.
+        let place = code.rem(behind.place, code.index(self.config.stages)?)?;
+        let of_scores = self.place(code, place)?;
+        let sums = self.of_queries.r#type(code, Kind::Full, self.f32)?;
+        code.gemm_async([of_scores, self.keys], None, sums, [true, false])
+    }
+
+    /// Adds dQ of a block to its sums.
+    fn add_queries(
+        &self,
+        code: Code<'c>,
+        of_queries: Val<'c>,
+        Behind { batch, row, .. }: Behind<'c>,
+    ) -> PassResult<'c> {
+        let at = [row, code.index(0)?];
+        let view = &self.views.of_queries;
+        code.accumulate(
+            of_queries,
+            view.boxed(code, batch, at, self.of_queries.shape)?,
+        )
+    }
+
+    /// `exp(S - L)`, of L for powers of two.
+    fn weights(&self, code: Code<'c>, scores: Val<'c>, logs: Val<'c>) -> PassResult<'c, Val<'c>> {
+        let slope = self.backward.forward.weights.slope * LOG2_E;
+        code.map(&[scores, logs], scores.r#type(), |code, own| {
+            let &[score, log] = own else {
+                return Err(layout_error(
+                    code.builder.location,
+                    "a weight has two arguments",
+                ));
+            };
+            let builder = code.builder;
+            let slope = builder.constant(builder.float(self.f32, slope))?;
+            let negated = builder.value("arith.negf", &[log], self.f32, &[])?;
+            let exponent = builder.value("math.fma", &[score, slope, negated], self.f32, &[])?;
+            let fast = [("fastmath", builder.parsed("#arith.fastmath<afn>")?)];
+            builder.value("math.exp2", &[exponent], self.f32, &fast)
+        })
+    }
+
+    /// `P (dP - D)`.
+    fn of_scores(&self, code: Code<'c>, all: [Val<'c>; 3]) -> PassResult<'c, Val<'c>> {
+        code.map(&all, all[0].r#type(), |code, own| {
+            let &[weight, gradient, product] = own else {
+                return Err(layout_error(
+                    code.builder.location,
+                    "a gradient has three arguments",
+                ));
+            };
+            let builder = code.builder;
+            let difference = builder.value("arith.subf", &[gradient, product], self.f32, &[])?;
+            builder.value("arith.mulf", &[weight, difference], self.f32, &[])
+        })
+    }
+
+    /// The weights, 0 of keys that a query does not see, and of those behind the last one where queries see those.
+    fn seen(
+        &self,
+        code: Code<'c>,
+        weights: Val<'c>,
+        (tile, row, masked): (Tile<'c>, Val<'c>, bool),
+    ) -> PassResult<'c, Val<'c>> {
+        let Problem { rows, keys, .. } = *self.problem;
+        let visible = &self.backward.forward.visible;
+        let last = visible.all(rows - 1, 1, i64::MAX)[1];
+        let ends = keys % self.config.keys() != 0 && last > keys;
+        if !masked && !ends {
+            return Ok(weights);
+        }
+        // Places in the block: key <= query + limit, key >= query + limit, key < limit.
+        let limit = |of: Val<'c>, offset: i64| {
+            let offset = code.index(offset)?;
+            i32_of(code, code.sub(code.add(of, offset)?, tile.key)?)
+        };
+        let edges = |edges: &[_], offset: i64| {
+            let of = |edge: &Edge| limit(row, edge.start + offset);
+            let all = if masked { edges } else { &[] };
+            all.iter().map(of).collect::<PassResult<Vec<_>>>()
+        };
+        let (to, from) = (edges(&visible.to, -1)?, edges(&visible.from, 0)?);
+        let end = match ends {
+            true => Some(limit(code.index(keys)?, 0)?),
+            false => None,
+        };
+        code.map(&[weights], weights.r#type(), |code, own| {
+            let (key, query) = (place(code, 0)?, place(code, 1)?);
+            let mut all = Vec::new();
+            for (limits, predicate) in [(&to, 3), (&from, 5)] {
+                for limit in limits {
+                    let i32 = limit.r#type();
+                    let own = code
+                        .builder
+                        .value("arith.addi", &[query, *limit], i32, &[])?;
+                    all.push(compare(code, predicate, key, own)?);
+                }
+            }
+            if let Some(end) = end {
+                all.push(compare(code, 2, key, end)?);
+            }
+            let zero = code.scalar(self.f32, Number::Of(0))?;
+            let mut value = *own
+                .first()
+                .ok_or_else(|| layout_error(code.builder.location, "a weight"))?;
+            for seen in all {
+                value = code.choose(seen, [value, zero])?;
+            }
+            Ok(value)
+        })
+    }
+}
