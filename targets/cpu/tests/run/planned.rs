@@ -163,7 +163,7 @@ fn reductions_of_any_dimensions() {
         (vec![3, 40, 50], "1", "3x50"),
         (vec![3, 40, 50], "0, 2", "40"),
         (vec![3, 40, 50], "0, 1, 2", ""),
-        (vec![2, 20000], "1", "2"),
+        (vec![2, 2000], "1", "2"),
     ] {
         let text: Vec<_> = shape.iter().map(u64::to_string).collect();
         let (from, to) = (
