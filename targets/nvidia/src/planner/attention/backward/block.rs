@@ -129,16 +129,18 @@ impl<'c> Parts<'_, 'c> {
         let shared = self.place(code, place)?;
         let (issued_values, issued_keys) = match self.weights {
             None => {
-                let issued = self.issue_values(code, weights, own, state)?;
+                let issued = Self::issue(code, [weights, own.gradient], state.of_values)?;
                 code.store(of_scores, shared)?;
-                (issued, self.issue_keys(code, of_scores, own, state)?)
+                let of_keys = Self::issue(code, [of_scores, own.queries], state.of_keys)?;
+                (issued, of_keys)
             }
             Some(all) => {
                 code.store(weights, all)?;
                 code.store(of_scores, shared)?;
                 code.barrier_async()?;
-                let issued = self.issue_values(code, all, own, state)?;
-                (issued, self.issue_keys(code, shared, own, state)?)
+                let issued = Self::issue(code, [all, own.gradient], state.of_values)?;
+                let of_keys = Self::issue(code, [shared, own.queries], state.of_keys)?;
+                (issued, of_keys)
             }
         };
         let of_values = if self.config.gradient_stages == 1 {
@@ -214,26 +216,9 @@ impl<'c> Parts<'_, 'c> {
         code.slice(self.of_scores, &[at, zero, zero], self.weight)
     }
 
-    fn issue_values(
-        &self,
-        code: Code<'c>,
-        weights: Val<'c>,
-        own: &Own<'c>,
-        State { of_values, .. }: State<'c>,
-    ) -> PassResult<'c, Val<'c>> {
-        let sums = of_values.r#type();
-        code.gemm_async([weights, own.gradient], Some(of_values), sums, [false; 2])
-    }
-
-    fn issue_keys(
-        &self,
-        code: Code<'c>,
-        of_scores: Val<'c>,
-        own: &Own<'c>,
-        State { of_keys, .. }: State<'c>,
-    ) -> PassResult<'c, Val<'c>> {
-        let sums = of_keys.r#type();
-        code.gemm_async([of_scores, own.queries], Some(of_keys), sums, [false; 2])
+    /// Issues a product that is added to the sums of dV or dK.
+    fn issue(code: Code<'c>, factors: [Val<'c>; 2], sums: Val<'c>) -> PassResult<'c, Val<'c>> {
+        code.gemm_async(factors, Some(sums), sums.r#type(), [false; 2])
     }
 
     /// Issues the product of keys and a block's gradients of scores, which all consumers have stored. What they read of the places
