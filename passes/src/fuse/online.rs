@@ -33,9 +33,9 @@ pub struct Walk<'c> {
     pub step: i64,
     /// The row's first element, and the one behind its last.
     pub row: [Val<'c>; 2],
-    /// Elements of the tensors, and those of them that whole loads have.
+    /// Elements of the tensors.
     pub elements: i64,
-    /// The same in whole loads.
+    /// Those of them that whole loads have.
     pub whole: i64,
     /// Tiles that are on their way.
     pub ahead: i64,

@@ -1,6 +1,6 @@
 //! Rows of which nothing is stored but what they are reduced to, in one round of folds: they are read once, so that no memory has
-//! to hold them, where few would be held at a time. A CTA has a row; its warps take tiles in turns, and load some ahead of those that they fold. Several CTAs
-//! a multiprocessor have more bytes on their way than a row in shared memory would leave room for.
+//! to hold them, where few would be held at a time. A CTA has a row; its warps take tiles in turns, and load some ahead of those
+//! that they fold. Several CTAs a multiprocessor have more bytes on their way than a row in shared memory would leave room for.
 
 use super::long_rows::{Row, RowWork};
 use super::row_states::States;
