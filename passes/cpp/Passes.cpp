@@ -31,6 +31,7 @@ namespace axe {
 
 #define GEN_PASS_DEF_CONVERTLINALGTOAXEPASS
 #define GEN_PASS_DEF_AXEGENERALIZEPASS
+#define GEN_PASS_DEF_AXESIMPLIFYPOWERSPASS
 #define GEN_PASS_DEF_AXECANONICALIZELAYOUTSPASS
 #define GEN_PASS_DEF_AXESLICEPASS
 #define GEN_PASS_DEF_AXETILEPASS
@@ -109,6 +110,11 @@ struct ConvertLinalgToAxePass
 
 struct AxeGeneralizePass
     : RustPass<impl::AxeGeneralizePassBase<AxeGeneralizePass>> {
+  using RustPass::RustPass;
+};
+
+struct AxeSimplifyPowersPass
+    : RustPass<impl::AxeSimplifyPowersPassBase<AxeSimplifyPowersPass>> {
   using RustPass::RustPass;
 };
 
@@ -191,6 +197,7 @@ template <typename PassType> static void registerOne() {
 void registerPasses() {
   registerOne<ConvertLinalgToAxePass>();
   registerOne<AxeGeneralizePass>();
+  registerOne<AxeSimplifyPowersPass>();
   registerOne<AxeCanonicalizeLayoutsPass>();
   registerOne<AxeSlicePass>();
   registerOne<AxeTilePass>();

@@ -77,6 +77,29 @@ def AxeGeneralizePass : Pass<"axe-generalize", "::mlir::ModuleOp"> {
                            "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
 }
 
+def AxeSimplifyPowersPass : Pass<"axe-simplify-powers", "::mlir::ModuleOp"> {
+  let summary = "Make products, quotients and roots of powers with constant exponents";
+  let description = [{
+    `math.powf` and `math.fpowi` of scalars, in bodies of operators too, with an
+    exponent of 0, 1, 2, 3, 4, -1, -2, 1/2, 3/2, -1/2 or -3/2. Results of f32 and f64
+    are at most two units in the last place off, those of 16-bit floats half a unit;
+    special cases stay those of C's `pow`: `x^0.5` is `sqrt(x + 0.0)`, and infinity
+    for minus infinity, which is left out where no element is below zero. Other
+    powers stay.
+
+    **Example**
+
+    ```mlir
+    %y = math.powf %x, %two : f32
+    // becomes
+    %y = arith.mulf %x, %x : f32
+    ```
+  }];
+  let statistics = [
+    Statistic<"simplified", "num-simplified", "Number of powers that became something else">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
 def AxeCanonicalizeLayoutsPass : Pass<"axe-canonicalize-layouts"> {
   let summary = "Replace every layout by its canonical representative";
   let description = [{

@@ -18,6 +18,7 @@ pub mod ir;
 mod layouts;
 mod nested;
 pub mod pipeline;
+mod powers;
 pub mod precision;
 pub mod registry;
 pub mod remark;
@@ -33,6 +34,7 @@ pub use error::{PassError, PassResult};
 pub fn register() {
     registry::register("convert-linalg-to-axe", convert::run);
     registry::register("axe-generalize", generalize::run);
+    registry::register("axe-simplify-powers", powers::run);
     registry::register("axe-canonicalize-layouts", layouts::canonicalize::run);
     registry::register("axe-print-layouts", layouts::print::run);
     registry::register("axe-slice", slice::run);

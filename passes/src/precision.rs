@@ -518,6 +518,15 @@ fn holds<'c>(value: Val<'c>, seen: &mut HashSet<usize>) -> bool {
             true
         }
         "arith.mulf" if all.first() == all.get(1) => true,
+        "math.fpowi"
+            if all
+                .get(1)
+                .copied()
+                .and_then(constant_integer)
+                .is_some_and(|n| n % 2 == 0) =>
+        {
+            true
+        }
         "arith.mulf" | "arith.divf" | "arith.addf" | "arith.maximumf" | "arith.minimumf"
         | "arith.extf" | "arith.truncf" => every(&all),
         "arith.select" => every(all.get(1..).unwrap_or(&[])),

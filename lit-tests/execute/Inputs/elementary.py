@@ -115,6 +115,8 @@ NARROW = {
     "exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2, "tanh": np.tanh, "erf": ERF, "sqrt": np.sqrt,
     "rsqrt": lambda x: 1 / np.sqrt(x),
 }
+# Powers with constant exponents, in f32 and in the type.
+POWERS = (2.0, 3.0, 4.0, -1.0, -2.0, 0.5, -0.5, 1.5, -1.5)
 CONSTANTS = {"one": 1.0, "two": 2.0, "half": 0.5, "twenty": 20.0, "c0": C0, "c1": C1}
 
 
@@ -165,6 +167,17 @@ def check(folder, axe, target, kind):
         body = [f"%r = math.{name} %x : {kind.name}"]
         got = kind.read(run(folder, axe, target, name + "_of", module(name, body, kind.name, False), x))
         fine &= report(name + " in the type", kind, kind.distance(got, kind.round(exact(kind.numbers))), kind.numbers)
+    for power in POWERS:
+        for wide in (True, False):
+            e = "f32" if wide else kind.name
+            body = [f"%p = arith.constant {power} : {e}", f"%r = math.powf %x, %p : {e}"]
+            name = f"power_{power}" + ("" if wide else "_of")
+            got = kind.read(run(folder, axe, target, name, module("power", body, kind.name, wide), x))
+            # Of an exponent that is no array, NumPy takes roots of its own for 0.5.
+            want = kind.round(np.power(kind.numbers, np.full(kind.numbers.shape, power)))
+            # Of a zero the sign counts too.
+            zero = (want & 0x7FFF == 0) & ((got ^ want) & 0x8000 != 0)
+            fine &= report(name, kind, np.where(zero, 1 << 16, kind.distance(got, want)), kind.numbers)
     return fine & check_rounded_gelu(folder, axe, target, kind, x)
 
 

@@ -106,6 +106,8 @@ ONE = {
 # What narrow floats have by the hardware's approximations: 2^-20 of the value and of the argument's size.
 APPROXIMATE = {"exp", "exp2", "log", "log2", "tanh", "erf", "rsqrt"}
 TWO = {"atan2": (np.arctan2, (-30, 30), 6), "powf": (safe(math.pow), (0.1, 6), 6), "copysign": (np.copysign, (-30, 30), 0)}
+# Exponents that powers are products and roots of, and two that stay.
+EXPONENTS = [0.0, 1.0, 2.0, 3.0, 4.0, -1.0, -2.0, 0.5, -0.5, 1.5, -1.5, 2.5, 0.3]
 # Twos and halves, where rounding has ties; zeros of both signs.
 TIES = np.array([-2.5, -1.5, -0.5, -0.0, 0.0, 0.5, 1.5, 2.5])
 CLASSES = {"isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite}
@@ -229,6 +231,7 @@ def functions(kind):
         kind.stored(rounded),
         lambda got: judge(got, rounded.astype(np.float64) if element == "f16" else want),
     )
+    powers(module, kind, given, result, narrow)
     info = kind.info
     special = np.array([0.0, -0.0, 1.0, np.inf, -np.inf, np.nan, info.tiny, info.tiny / 4, info.max])
     x = np.resize(special, (ROWS, COLUMNS)).astype(kind.dtype)
@@ -238,6 +241,29 @@ def functions(kind):
     normal = np.isfinite(x) & (np.abs(x) >= info.tiny)
     module.map([f"%r = math.isnormal %x0 : {element}"], [at], normal)
     return module
+
+
+def powers(module, kind, given, result, narrow):
+    """Constant exponents: at most two units in the last place off, and C's special cases, signs of zeros included."""
+    info, element = kind.info, kind.element
+    special = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, info.tiny, -info.tiny, info.max, -info.max]
+    x = numbers((0.1, 6), kind, 400)
+    x[0, : len(special)] = kind.rounded(np.array(special))
+    for seed, exponent in enumerate(EXPONENTS):
+        with np.errstate(all="ignore"):
+            # Of an exponent that is no array, NumPy takes roots of its own for 0.5.
+            want = np.power(x.astype(np.float64), np.full(x.shape, kind.rounded(exponent), np.float64))
+            rounded = kind.rounded(want)
+        judge = within(6, 4 * info.eps if narrow else 0.0, 0, 0)
+
+        def judged(got, judge=judge, want=want, rounded=rounded):
+            bits = widened(got)
+            settled = ~np.isfinite(rounded) | (rounded == 0)
+            wrong = settled & ~((bits == rounded) | (np.isnan(bits) & np.isnan(rounded))) | (rounded == 0) & (np.signbit(bits) != np.signbit(rounded))
+            return wrong | (~settled & judge(got, want))
+
+        body = [f"%c = arith.constant {exponent} : {element}", f"%r = math.powf %x0, %c : {element}"]
+        module.map(body, [given(x)], result(want), judged)
 
 
 def wrapped(values, dtype):
