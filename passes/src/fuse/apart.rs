@@ -57,7 +57,7 @@ fn reason<'c>(op: Op<'c>, group: &Group<'c>) -> String {
     if name(op) == ops::TOP_K {
         return "it reads whole rows from memory".to_owned();
     }
-    if !matches!(group.root, Root::Tiles | Root::Gemm(_)) {
+    if !matches!(group.root, Root::Tiles | Root::Gemm(_) | Root::Columns(_)) {
         return "nothing joins that kernel".to_owned();
     }
     if name(op) == ops::REDUCE {

@@ -2,17 +2,18 @@
 
 use super::arguments::Argument;
 use super::fold::{Fold, Part, Stream};
-use super::fusion::needs;
+use super::fusion::{is_gathered, needs};
 use super::nest::{Pointwise, index_of_number};
 use super::online::Walk;
 use super::operators::{captured, is_reshape, splat};
 use super::registers::Registers;
-use super::space::{Kind, Place, place_of, source};
+use super::space::{Kind, Place, place_of, product, source};
 use crate::build::{Code, Number, layout_error};
 use crate::ir::value::{defining, identity, name, operands};
-use crate::ir::{Builder, Int, Op, TensorType, Val, walk};
+use crate::ir::{Builder, Int, Op, TensorType, Val, attribute, walk};
 use crate::{PassError, PassResult};
 use axe_dialect::ops::{self, MaskOp};
+use melior::ir::operation::OperationLike;
 use melior::ir::{Type, TypeLike, ValueLike};
 use mlir_sys as sys;
 use std::collections::HashMap;
@@ -233,6 +234,9 @@ impl<'c> Evaluator<'_, 'c> {
         value: Val<'c>,
         kind: Kind,
     ) -> PassResult<'c, Val<'c>> {
+        if is_gathered(op, value, Some(self.columns)) {
+            return self.gathered(op, from, value, kind);
+        }
         let (inner, dim) = match place_of(op, value) {
             Place::Unit => return self.value(from, kind),
             Place::Inner(_) => (Kind::Row, 1),
@@ -243,6 +247,57 @@ impl<'c> Evaluator<'_, 'c> {
         let builder = self.code.builder;
         let dims = [("dims", builder.i64s(&[dim]))];
         builder.value(ops::BROADCAST, &[from], self.r#type(value, kind)?, &dims)
+    }
+
+    /// A broadcast of a tensor in memory: of each element its own is loaded, once a row where rows repeat it.
+    fn gathered(
+        &mut self,
+        op: Op<'c>,
+        from: Val<'c>,
+        value: Val<'c>,
+        kind: Kind,
+    ) -> PassResult<'c, Val<'c>> {
+        let shape = TensorType::of_value(value)
+            .ok_or_else(|| self.lost(value))?
+            .shape;
+        let dims = op.attribute("dims").ok().and_then(attribute::read_i64s);
+        let dims = dims.ok_or_else(|| self.lost(value))?;
+        let kept = |dim: usize| i64::try_from(dim).is_ok_and(|dim| !dims.contains(&dim));
+        let last = (0..shape.len()).rev().find(|dim| kept(*dim));
+        let (rows, columns) = shape.split_at(last.map_or(0, |last| last + 1));
+        let by_row = kind == Kind::Full && product(columns) == Some(self.columns);
+        let (own, shape) = match by_row {
+            true => (Kind::Row, rows),
+            false => (kind, &shape[..]),
+        };
+        let memref = self.scalars.get(&identity(from)).copied();
+        let memref = memref.ok_or_else(|| self.lost(from))?;
+        let element = self.element(value)?;
+        let loaded = self.indexed(element, own, |this, inner| {
+            let at = this.index(&inner.builder, shape, own)?;
+            let at = at.into_iter().enumerate().filter(|(dim, _)| kept(*dim));
+            let operands: Vec<_> = [memref].into_iter().chain(at.map(|(_, at)| at)).collect();
+            inner.builder.value("memref.load", &operands, element, &[])
+        })?;
+        match by_row {
+            true => self.code.broadcast(loaded, 1, self.r#type(value, kind)?),
+            false => Ok(loaded),
+        }
+    }
+
+    /// A map without inputs, whose body knows where its element is.
+    fn indexed(
+        &self,
+        element: Type<'c>,
+        kind: Kind,
+        body: impl FnOnce(&Self, Code<'c>) -> PassResult<'c, Val<'c>>,
+    ) -> PassResult<'c, Val<'c>> {
+        let r#type = self.registers.r#type(self.code, kind, element)?;
+        // A map has an input, for its shape.
+        let zero = self.code.scalar(element, Number::Of(0))?;
+        let input = self.code.fill(zero, r#type)?;
+        self.code
+            .map(&[input], r#type, |inner, _| body(self, inner))
     }
 
     fn scalar(&self, value: Val<'c>) -> PassResult<'c, Val<'c>> {
@@ -312,21 +367,18 @@ impl<'c> Evaluator<'_, 'c> {
             inputs.push(self.code.fill(zero, r#type)?);
         }
         self.code.map(&inputs, r#type, |inner, elements| {
-            let at = self.index(&inner.builder, value, kind)?;
+            let at = self.index(&inner.builder, &nest.shape, kind)?;
             nest.element(&inner.builder, elements, &at, &outside)
         })
     }
 
-    /// The index in a value of the element that a map's body computes.
+    /// The index in a tensor of this shape of the element that a map's body computes.
     fn index(
         &self,
         builder: &Builder<'c>,
-        value: Val<'c>,
+        shape: &[i64],
         kind: Kind,
     ) -> PassResult<'c, Vec<Val<'c>>> {
-        let shape = TensorType::of_value(value)
-            .ok_or_else(|| self.lost(value))?
-            .shape;
         let ints = builder.ints();
         let along = |dim: i64, origin: Val<'c>| {
             let dim = [("dim", builder.parsed(&format!("{dim} : i64"))?)];
@@ -335,12 +387,15 @@ impl<'c> Evaluator<'_, 'c> {
         };
         let Origin { row, column, .. } = &self.origin;
         let index = match kind {
-            Kind::Row => index_of_number(&ints, &shape, along(0, *row)?)?,
-            Kind::Column => index_of_number(&ints, &shape, along(0, *column)?)?,
-            Kind::Blocks(_) => return Err(self.lost(value)),
+            Kind::Row => index_of_number(&ints, shape, along(0, *row)?)?,
+            Kind::Column => index_of_number(&ints, shape, along(0, *column)?)?,
+            Kind::Blocks(_) => {
+                let why = "no index of a block";
+                return Err(PassError::new(self.code.builder.location, why));
+            }
             Kind::Full => {
                 let (row, column) = (along(0, *row)?, along(1, *column)?);
-                match of_columns(&shape, self.columns) {
+                match of_columns(shape, self.columns) {
                     Some((rows, columns)) => {
                         let mut index = index_of_number(&ints, rows, row)?;
                         index.extend(index_of_number(&ints, columns, column)?);
@@ -348,7 +403,7 @@ impl<'c> Evaluator<'_, 'c> {
                     }
                     None => {
                         let number = ints.add(ints.mul(row, self.columns)?, column)?;
-                        index_of_number(&ints, &shape, number)?
+                        index_of_number(&ints, shape, number)?
                     }
                 }
             }
@@ -499,7 +554,7 @@ impl<'c> Evaluator<'_, 'c> {
         let Some(op) = defining(value) else {
             return Ok(());
         };
-        for (operand, kind) in needs(op, value, kind) {
+        for (operand, kind) in needs(op, (value, kind), Some(self.columns)) {
             self.fetch(operand, kind)?;
         }
         Ok(())
@@ -520,7 +575,7 @@ impl<'c> Evaluator<'_, 'c> {
         let Some(op) = defining(value) else {
             return Ok(());
         };
-        for (operand, kind) in needs(op, value, kind) {
+        for (operand, kind) in needs(op, (value, kind), Some(self.columns)) {
             self.form_rows(operand, kind)?;
         }
         Ok(())

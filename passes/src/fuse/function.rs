@@ -42,6 +42,11 @@ pub trait Kernels<'c> {
         false
     }
 
+    /// Whether there are kernels of reductions of dimensions that others follow, with what forms their elements.
+    fn takes_columns(&self) -> bool {
+        false
+    }
+
     /// Whether what is decided is printed, beside the remarks.
     fn explains(&self) -> bool;
 
@@ -209,6 +214,7 @@ fn launch<'c>(
     let choices = Choices {
         left: &|op| refused.has(op),
         loops: kernels.takes_loops(),
+        columns: kernels.takes_columns(),
         reduces_blocks: &|product, columns| kernels.reduces_blocks(product, columns),
     };
     let launches = Groups::of(ops, found, &choices).launches();

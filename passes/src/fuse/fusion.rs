@@ -120,15 +120,34 @@ impl<'c> Fusion<'c> {
                 }
             }
         }
-        for (operand, kind) in needs(op, value, kind) {
+        if is_gathered(op, value, self.columns) {
+            self.tables
+                .extend(source(op).filter(|from| !self.tables.contains(from)));
+        }
+        for (operand, kind) in needs(op, (value, kind), self.columns) {
             self.add(group, operand, kind)?;
         }
         Ok(())
     }
 }
 
-/// What forming a value needs, in the tile.
-pub(super) fn needs<'c>(op: Op<'c>, value: Val<'c>, kind: Kind) -> Vec<(Val<'c>, Kind)> {
+/// Whether a broadcast's elements are taken from memory, each at its index: the dimensions that it adds are neither all rows nor
+/// all columns of a space of so many columns.
+pub(super) fn is_gathered(op: Op<'_>, value: Val<'_>, columns: Option<i64>) -> bool {
+    name(op) == ops::BROADCAST
+        && match place_of(op, value) {
+            Place::Unit => false,
+            Place::Inner(own) | Place::Outer(own) => columns != Some(own),
+            Place::Mixed => true,
+        }
+}
+
+/// What forming a value needs, in the tile, of a space of so many columns.
+pub(super) fn needs<'c>(
+    op: Op<'c>,
+    (value, kind): (Val<'c>, Kind),
+    columns: Option<i64>,
+) -> Vec<(Val<'c>, Kind)> {
     let of_kind = |values: Vec<Val<'c>>| values.into_iter().map(|value| (value, kind)).collect();
     if let Some(nest) = Pointwise::of(op) {
         return of_kind(nest.inputs);
@@ -138,6 +157,7 @@ pub(super) fn needs<'c>(op: Op<'c>, value: Val<'c>, kind: Kind) -> Vec<(Val<'c>,
     };
     match name(op).as_str() {
         ops::FILL => Vec::new(),
+        ops::BROADCAST if is_gathered(op, value, columns) => Vec::new(),
         ops::BROADCAST => match place_of(op, value) {
             Place::Inner(_) => vec![(from, Kind::Row)],
             Place::Outer(_) => vec![(from, Kind::Column)],

@@ -4,10 +4,12 @@ use super::apart::Apart;
 use super::attention::{Attention, Backward};
 use super::nest::Pointwise;
 use super::operators::{bases, is_reshape, is_widening, splat};
-use super::space::{Kind, Place, Size, place_of, source};
-use crate::ir::value::{defining, identity, name, operands, results};
-use crate::ir::{Op, Val};
+use super::reshape::element_bytes;
+use super::space::{Kind, Place, Size, place_of, product, source};
+use crate::ir::value::{defining, identity, name, operands, results, users};
+use crate::ir::{DYNAMIC, Op, TensorType, Val, attribute};
 use axe_dialect::ops;
+use melior::ir::operation::OperationLike;
 use std::collections::HashSet;
 use std::rc::Rc;
 
@@ -22,6 +24,8 @@ pub enum Root<'c> {
     Attention(Op<'c>),
     /// Gradients of attention, of which this operator forms the last.
     Gradients(Op<'c>),
+    /// A reduction of dimensions that others follow, and elementwise operators that form what it reads.
+    Columns(Op<'c>),
     /// One operator by itself.
     Single(Op<'c>),
 }
@@ -56,6 +60,8 @@ pub struct Group<'c> {
     pub apart: Vec<Apart<'c>>,
     /// Whether its tiles can have loops.
     pub(super) takes_loops: bool,
+    /// Values of other kernels that are formed again rather than read, where that reads no more.
+    pub(super) again: Rc<HashSet<usize>>,
     pub(super) sealed: bool,
     /// What reads one of its values outside of it, where that sealed it.
     pub(super) sealed_by: Option<Op<'c>>,
@@ -76,6 +82,7 @@ impl<'c> Group<'c> {
             position: (0, 0),
             apart: Vec::new(),
             takes_loops: false,
+            again: Rc::default(),
             sealed: false,
             sealed_by: None,
         }
@@ -169,6 +176,9 @@ impl<'c> Group<'c> {
         if name(op) == ops::CAST && (kind != Kind::Full || is_widening(op)) {
             return Some(self.pull(from, kind));
         }
+        if kind == Kind::Full && self.again.contains(&identity(value)) {
+            return self.form_again(op, value).then_some(true);
+        }
         if name(op) != ops::BROADCAST {
             return None;
         }
@@ -180,8 +190,81 @@ impl<'c> Group<'c> {
             (Place::Outer(columns), Kind::Full) if self.set_columns(columns) => {
                 Some(self.pull(from, Kind::Column))
             }
+            (_, Kind::Full) if self.takes_loops && is_static(from) && is_static(value) => {
+                // The innermost added dimensions are rows of their own, where nothing else says what rows are.
+                self.columns = self.columns.or_else(|| repeated_along(op, value));
+                Some(self.reads(vec![from]))
+            }
             _ => None,
         }
+    }
+
+    /// Forms an elementwise operator of another kernel here too. False where that would read more than its result, unless nothing
+    /// else reads that.
+    fn form_again(&mut self, op: Op<'c>, value: Val<'c>) -> bool {
+        let mut trial = self.clone();
+        if !operands(op)
+            .into_iter()
+            .all(|operand| trial.pull(operand, Kind::Full))
+        {
+            return false;
+        }
+        let full = |group: &Self| {
+            let full = group.inputs.iter().filter(|(_, kind)| *kind == Kind::Full);
+            full.map(|(input, _)| bytes(*input)).sum::<i64>()
+        };
+        let alone = users(value).len() == 1;
+        let fits = alone || full(&trial) - full(self) <= bytes(value);
+        if fits {
+            *self = trial;
+        }
+        fits
+    }
+
+    /// The kernel of a reduction of dimensions that others follow, with what forms its elements; `again` are values that it may form
+    /// itself. None where it only reads a tensor, as it lies in memory.
+    pub(super) fn of_columns(op: Op<'c>, again: HashSet<usize>) -> Option<Self> {
+        let (Some(from), &[result]) = (source(op), &results(op)[..]) else {
+            return None;
+        };
+        let fold = ColumnFold::of(op)?;
+        let mut group = Self {
+            takes_loops: true,
+            again: Rc::new(again),
+            ..Self::new(Root::Columns(op), Size::of(from)?, Some(fold.columns))
+        };
+        let mut stored = from;
+        while let Some(op) = defining(stored).filter(|op| is_reshape(*op)) {
+            stored = source(op)?;
+        }
+        let is_read = |(input, _): &(Val<'c>, Kind)| *input == stored;
+        if !group.pull(from, Kind::Full) || group.inputs.iter().any(is_read) {
+            return None;
+        }
+        group.formed.insert((identity(result), Kind::Column));
+        group.owned.push(op);
+        // What follows joins where columns are the result's elements.
+        group.sealed = fold.outer != 1;
+        Some(group)
+    }
+
+    /// The same operators and a reduction of rows of other columns than those that the group has so far.
+    pub(super) fn cut_otherwise(&self, op: Op<'c>) -> Option<Self> {
+        let Place::Inner(columns) = place_of(op, source(op)?) else {
+            return None;
+        };
+        let tiles = matches!(self.root, Root::Tiles) && self.takes_loops;
+        if name(op) != ops::REDUCE || !tiles || self.columns.is_none_or(|own| own == columns) {
+            return None;
+        }
+        let mut cut = Self {
+            position: self.position,
+            apart: self.apart.clone(),
+            takes_loops: true,
+            ..Self::new(self.root, self.total, Some(columns))
+        };
+        let mut all = self.owned.iter().chain([&op]);
+        all.all(|own| cut.join(*own)).then_some(cut)
     }
 
     /// The product and the columns of its blocks, where an operator would be a reduction of those.
@@ -232,8 +315,11 @@ impl<'c> Group<'c> {
             if !self.reads(tables) {
                 return false;
             }
-            let kinds = [Kind::Full, Kind::Row, Kind::Column];
-            kinds.into_iter().find(|kind| {
+            let kinds: &[Kind] = match self.root {
+                Root::Columns(_) => &[Kind::Column],
+                _ => &[Kind::Full, Kind::Row, Kind::Column],
+            };
+            kinds.iter().copied().find(|kind| {
                 let mut trial = self.clone();
                 let joined = self.fits(result, *kind)
                     && read.iter().all(|operand| trial.pull(*operand, *kind));
@@ -247,5 +333,90 @@ impl<'c> Group<'c> {
         self.formed.insert((identity(result), kind));
         self.owned.push(op);
         true
+    }
+}
+
+/// A reduction of neighbouring dimensions that others follow, of static extents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ColumnFold {
+    /// Elements of the dimensions in front.
+    pub outer: i64,
+    /// Elements that are reduced to one.
+    pub rows: i64,
+    /// Elements of the dimensions that follow.
+    pub columns: i64,
+}
+
+impl ColumnFold {
+    /// The reduction that an operator is.
+    #[must_use]
+    pub fn of(op: Op<'_>) -> Option<Self> {
+        let from = TensorType::of_value(source(op)?)?;
+        let dims = op.attribute("dims").ok().and_then(attribute::read_i64s)?;
+        if name(op) != ops::REDUCE || from.shape.contains(&DYNAMIC) {
+            return None;
+        }
+        Self::along(&from.shape, &dims)
+    }
+
+    fn along(shape: &[i64], dims: &[i64]) -> Option<Self> {
+        let reduced: Vec<bool> = (0i64..)
+            .zip(shape)
+            .map(|(dim, extent)| *extent != 1 && dims.contains(&dim))
+            .collect();
+        let first = reduced.iter().position(|reduced| *reduced)?;
+        let last = reduced.iter().rposition(|reduced| *reduced)?;
+        let between = reduced.iter().zip(shape).take(last).skip(first);
+        let (outer, rest) = shape.split_at(first);
+        let (rows, columns) = rest.split_at(last + 1 - first);
+        let fold = Self {
+            outer: product(outer)?,
+            rows: product(rows)?,
+            columns: product(columns)?,
+        };
+        let neighbours = between
+            .into_iter()
+            .all(|(reduced, extent)| *reduced || *extent == 1);
+        (neighbours && fold.columns > 1 && fold.rows > 1 && fold.outer > 0).then_some(fold)
+    }
+}
+
+/// Elements of the last dimensions of a broadcast, where it adds those.
+fn repeated_along(op: Op<'_>, value: Val<'_>) -> Option<i64> {
+    let shape = TensorType::of_value(value)?.shape;
+    let dims = op.attribute("dims").ok().and_then(attribute::read_i64s)?;
+    let kept = |(dim, extent): &(i64, &i64)| **extent != 1 && !dims.contains(dim);
+    let last = (0i64..).zip(&shape).filter(kept).last();
+    let behind = last.map_or(0, |(dim, _)| usize::try_from(dim + 1).unwrap_or(0));
+    let columns = product(shape.get(behind..)?)?;
+    (columns > 1).then_some(columns)
+}
+
+fn is_static(value: Val<'_>) -> bool {
+    TensorType::of_value(value).is_some_and(|tensor| !tensor.shape.contains(&DYNAMIC))
+}
+
+/// Bytes of an element of a tensor.
+fn bytes(value: Val<'_>) -> i64 {
+    TensorType::of_value(value).map_or(0, |tensor| element_bytes(tensor.element))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_follow_what_is_reduced() {
+        let of = |shape: &[i64], dims: &[i64]| {
+            let fold = ColumnFold::along(shape, dims)?;
+            Some([fold.outer, fold.rows, fold.columns])
+        };
+        assert_eq!(of(&[6, 7], &[0]), Some([1, 6, 7]));
+        assert_eq!(of(&[2, 3, 4, 5], &[1]), Some([2, 3, 20]));
+        assert_eq!(of(&[2, 3, 1, 4, 5], &[1, 3]), Some([2, 12, 5]));
+        assert_eq!(of(&[6, 7], &[1]), None);
+        assert_eq!(of(&[2, 3, 4], &[0, 2]), None);
+        assert_eq!(of(&[2, 3, 4, 5], &[0, 2]), None);
+        assert_eq!(of(&[1, 7], &[0]), None);
     }
 }

@@ -24,6 +24,8 @@ pub(super) struct Choices<'a, 'c> {
     pub left: &'a dyn Fn(Op<'c>) -> bool,
     /// Whether tiles of rows can have loops.
     pub loops: bool,
+    /// Whether there are kernels of reductions of dimensions that others follow, which form what they reduce.
+    pub columns: bool,
     /// Whether the kernel of a product reduces blocks of so many columns.
     pub reduces_blocks: &'a dyn Fn(Op<'c>, i64) -> bool,
 }
@@ -114,7 +116,9 @@ impl<'c> Groups<'c> {
 
     fn elementwise(&mut self, op: Op<'c>, number: usize, choices: &Choices<'_, 'c>) {
         let values = operands(op);
-        if self.join(op, &values, number, choices) {
+        if self.join(op, &values, number, choices)
+            || choices.columns && self.column_fold(op, number)
+        {
             return;
         }
         let Some(total) = values.first().copied().and_then(Size::of) else {
@@ -123,6 +127,23 @@ impl<'c> Groups<'c> {
         if !self.open(op, total, number) {
             self.single(op, number);
         }
+    }
+
+    /// Opens a group with a reduction of dimensions that others follow. False where it only reads a tensor.
+    fn column_fold(&mut self, op: Op<'c>, number: usize) -> bool {
+        let tiles = self.groups.iter();
+        let tiles = tiles.filter(|group| matches!(group.root, Root::Tiles));
+        let owned = tiles.flat_map(|group| &group.owned);
+        let maps = owned.filter(|op| has(**op, Trait::Elementwise));
+        let again = maps.flat_map(|op| results(*op)).map(identity).collect();
+        let Some(mut group) = Group::of_columns(op, again) else {
+            return false;
+        };
+        group.apart = self.apart(op);
+        let group = at_number(group, number);
+        self.add(group.clone());
+        self.place(self.groups.len() - 1, group, op, number);
+        true
     }
 
     /// Puts an operator that reads these values into an open group that forms some of them. False where none takes it.
@@ -153,8 +174,17 @@ impl<'c> Groups<'c> {
             let taken = trial
                 .reduced(op)
                 .is_none_or(|(product, columns)| (choices.reduces_blocks)(product, columns));
-            if taken && trial.join(op) {
-                self.place(at, at_number(trial, number), op, number);
+            if !taken {
+                continue;
+            }
+            let otherwise = trial.cut_otherwise(op);
+            let joined = if trial.join(op) {
+                Some(trial)
+            } else {
+                otherwise
+            };
+            if let Some(group) = joined {
+                self.place(at, at_number(group, number), op, number);
                 return true;
             }
         }
@@ -391,7 +421,8 @@ impl<'c> Groups<'c> {
 
     /// A kernel for an operator that would be formed again, in front of operation `number`.
     fn lazy(&mut self, op: Op<'c>, value: Val<'c>, number: usize) {
-        let mut group = Size::of(value).map(|total| self.tiles(total));
+        // A broadcast alone is better written by a kernel of its own than taken element by element.
+        let mut group = Size::of(value).map(|total| Group::new(Root::Tiles, total, None));
         let formed = group
             .as_mut()
             .is_some_and(|group| group.form(op, value, Kind::Full) == Some(true));

@@ -239,7 +239,9 @@ impl<'c> Evaluator<'_, 'c> {
             seen.push(key);
             match (self.arguments.get(&key), defining(value)) {
                 (Some(argument), _) => found.push((key, argument.clone())),
-                (None, Some(op)) => next.extend(needs(op, value, kind)),
+                (None, Some(op)) => {
+                    next.extend(needs(op, (value, kind), Some(self.columns)));
+                }
                 (None, None) => {}
             }
         }

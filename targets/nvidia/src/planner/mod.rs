@@ -12,10 +12,11 @@
 //! * [`model`]: how long a configuration takes on a chip;
 //! * [`scheduler`], [`mainloop`], [`epilogue`]: the three parts of a product's kernel;
 //! * [`family`]: what a kind of kernel gives; [`choose`]: plans, the database, the search and explanations, for all of them;
-//! * [`attention`], [`gemm`], [`rows`], [`single`], [`top_k`], [`loops`]: the families.
+//! * [`attention`], [`gemm`], [`rows`], [`column_folds`], [`single`], [`top_k`], [`loops`]: the families.
 
 mod attention;
 mod choose;
+mod column_folds;
 mod columns;
 pub mod config;
 mod epilogue;
@@ -54,6 +55,7 @@ use axe_passes::ir::value::name;
 use axe_passes::ir::{Builder, Op, Val, walk};
 use axe_passes::registry::PassContext;
 use choose::tuned;
+use column_folds::ColumnFolds;
 use family::{Choosing, Family, plan};
 use gemm::Gemms;
 use gemm::product::Gemm;
@@ -123,6 +125,10 @@ impl<'c> Kernels<'c> for Planner {
         true
     }
 
+    fn takes_columns(&self) -> bool {
+        true
+    }
+
     fn explains(&self) -> bool {
         self.explain
     }
@@ -148,6 +154,7 @@ impl<'c> Kernels<'c> for Planner {
             Root::Attention(_) => plan::<Attentions>(&choosing, frame, builder, group, outputs),
             Root::Gradients(_) => plan::<Gradients>(&choosing, frame, builder, group, outputs),
             Root::Tiles => plan::<Rows>(&choosing, frame, builder, group, outputs),
+            Root::Columns(_) => plan::<ColumnFolds>(&choosing, frame, builder, group, outputs),
             Root::Single(op) if is_nest(op) => {
                 plan::<Loops>(&choosing, frame, builder, group, outputs)
             }

@@ -102,6 +102,7 @@ impl<'c> Kernels<'c> for Planner {
                     name(op)
                 ),
             )),
+            Root::Columns(op) => self.single(frame, builder, op),
             Root::Attention(_) => self.attention(frame, builder, group),
             Root::Gradients(op) => Err(PassError::new(
                 op.location(),

@@ -7,6 +7,7 @@ mod reduce;
 mod split;
 
 pub(super) use parts::{is_repeated, reduce_in_parts};
+pub(super) use reduce::{Elements, reduced_tile};
 pub(super) use split::split_reductions;
 
 use super::choose::search::Candidate;

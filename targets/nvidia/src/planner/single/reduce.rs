@@ -171,8 +171,8 @@ const MANY_THREADS: i64 = 512;
 const FEW_CTAS: i64 = 64;
 
 /// Elements, as registers hold them.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Elements {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::planner) struct Elements {
     /// Bytes of one.
     pub bytes: i64,
     /// Whether they are floats: narrow ones are held in pairs, integers in a register each.
@@ -204,7 +204,11 @@ impl Elements {
 }
 
 /// The tile of a reduction of `[outer, rows, columns]`: of few results, fewer columns and more rows at once.
-pub(super) fn reduced_tile(outer: i64, [rows, columns]: [i64; 2], of: Elements) -> RowTile {
+pub(in crate::planner) fn reduced_tile(
+    outer: i64,
+    [rows, columns]: [i64; 2],
+    of: Elements,
+) -> RowTile {
     let tile = column_tile([rows, columns], of);
     let narrow = narrow_tile(columns, of);
     let ctas = count(columns, tile.columns).saturating_mul(outer.max(1));

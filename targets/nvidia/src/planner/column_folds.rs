@@ -1,0 +1,412 @@
+//! Reductions of dimensions that others follow, with the elementwise operators that form what they reduce: neighbouring threads have
+//! neighbouring columns, and go through the rows. What is reduced is formed in registers, and what follows on the results, where
+//! there is one a column, too.
+
+use super::choose::search::Candidate;
+use super::columns::Columns;
+use super::family::{Family, Launch};
+use super::knobs::Plan;
+use super::problem::count;
+use super::row_tile::RowTile;
+use super::single::{Elements, reduced_tile};
+use crate::facts::chip::Chip;
+use axe_dialect::ops::MaskOp;
+use axe_passes::PassResult;
+use axe_passes::build::{Code, Kernel, layout_error};
+use axe_passes::fuse::arguments::{Arguments, argument_types, launched};
+use axe_passes::fuse::evaluate::{Evaluator, Origin};
+use axe_passes::fuse::fold::Fold;
+use axe_passes::fuse::frame::{Operand, Out};
+use axe_passes::fuse::fusion::Fusion;
+use axe_passes::fuse::group::{ColumnFold, Group, Root};
+use axe_passes::fuse::registers::{Registers, part, registers};
+use axe_passes::fuse::reshape::element_bytes;
+use axe_passes::fuse::space::{Kind, source};
+use axe_passes::ir::types::is_float;
+use axe_passes::ir::value::{identity, only_result};
+use axe_passes::ir::{Builder, Op, Val};
+use melior::ir::ValueLike;
+use melior::ir::operation::OperationLike;
+use std::collections::HashMap;
+
+/// The family.
+pub(super) struct ColumnFolds;
+
+/// A reduction and what is formed around it.
+pub(super) struct Read<'c> {
+    fusion: Fusion<'c>,
+    op: Op<'c>,
+    from: Val<'c>,
+    result: Val<'c>,
+    problem: Problem,
+}
+
+/// What is reduced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Problem {
+    fold: ColumnFold,
+    /// The narrowest elements that are read.
+    elements: Elements,
+    /// Tensors of which each element is read.
+    tensors: i64,
+    /// Bytes that are moved.
+    moved: i64,
+}
+
+impl Problem {
+    /// Rows that are on their way at once are shared out among the tensors that are read.
+    fn tile(self) -> RowTile {
+        let ColumnFold {
+            outer,
+            rows,
+            columns,
+        } = self.fold;
+        let tile = reduced_tile(outer, [rows, columns], self.elements);
+        let at_once = tile.rows / tile.across;
+        let mut own = at_once;
+        while own > 1 && own * self.tensors > at_once {
+            own /= 2;
+        }
+        RowTile {
+            rows: tile.across * own,
+            ..tile
+        }
+    }
+}
+
+impl Family for ColumnFolds {
+    type Operators<'c> = Read<'c>;
+    type Problem = Problem;
+    type Config = RowTile;
+
+    /// The tile follows from the shape.
+    const HAS_CHOICE: bool = false;
+
+    fn read<'c>(
+        group: &Group<'c>,
+        outputs: &[Val<'c>],
+        builder: &Builder<'c>,
+        _: &Chip,
+    ) -> PassResult<'c, Read<'c>> {
+        let unreadable = || layout_error(builder.location, "expected a reduction of columns");
+        let Root::Columns(op) = group.root else {
+            return Err(unreadable());
+        };
+        let parts = || Some((source(op)?, only_result(op)?, ColumnFold::of(op)?));
+        let (from, result, fold) = parts().ok_or_else(unreadable)?;
+        let fusion = Fusion::read(group, outputs, None)?;
+        let full = fusion.inputs.iter().filter(|(_, kind)| *kind == Kind::Full);
+        let mut elements = Vec::new();
+        for (value, _) in full {
+            elements.push(builder.tensor_of(*value)?.element);
+        }
+        let narrowest = elements
+            .iter()
+            .min_by_key(|element| element_bytes(**element));
+        let bytes: i64 = elements.iter().map(|element| element_bytes(*element)).sum();
+        let problem = Problem {
+            fold,
+            elements: Elements {
+                bytes: narrowest.map_or(4, |element| element_bytes(*element)),
+                is_float: elements.iter().all(|element| is_float(*element)),
+            },
+            tensors: i64::try_from(elements.len()).unwrap_or(1).max(1),
+            moved: fusion.total.known.saturating_mul(bytes),
+        };
+        Ok(Read {
+            fusion,
+            op,
+            from,
+            result,
+            problem,
+        })
+    }
+
+    fn problem(operators: &Read<'_>, _: &Chip) -> Problem {
+        operators.problem
+    }
+
+    fn configure(operators: &Read<'_>, _: &Plan, _: &Chip) -> Result<RowTile, String> {
+        Ok(operators.problem.tile())
+    }
+
+    fn candidates(problem: Problem, chip: &Chip, limit: usize) -> Vec<Candidate<RowTile>> {
+        let config = problem.tile();
+        let clocks = Self::clocks(problem, config, chip);
+        let only = std::iter::once(Candidate { config, clocks });
+        only.take(limit).collect()
+    }
+
+    /// All multiprocessors read the bytes.
+    fn clocks(problem: Problem, _: RowTile, chip: &Chip) -> f64 {
+        let bytes = problem.moved as f64 / chip.multiprocessors as f64;
+        bytes / chip.mma.l2_bytes + chip.mma.overhead
+    }
+
+    fn tile(config: RowTile) -> [i64; 3] {
+        [config.rows, config.columns, 1]
+    }
+
+    fn described(operators: &Read<'_>) -> String {
+        let ColumnFold {
+            outer,
+            rows,
+            columns,
+        } = operators.problem.fold;
+        format!("{outer} x {rows} rows of {columns} elements, reduced to one each")
+    }
+
+    fn emit<'c>(
+        operators: &Read<'c>,
+        tile: RowTile,
+        launch: &mut Launch<'_, 'c>,
+    ) -> PassResult<'c, String> {
+        ColumnKernel { operators, tile }.launch(launch)
+    }
+}
+
+/// The kernel of a reduction.
+struct ColumnKernel<'a, 'c> {
+    operators: &'a Read<'c>,
+    tile: RowTile,
+}
+
+/// What the kernel's loop works with.
+struct Tiles<'c> {
+    /// The rows that are loaded at once.
+    whole: Registers,
+    /// Those of one step, a row a thread.
+    step: Registers,
+    arguments: Arguments<'c>,
+    column: Val<'c>,
+    /// The rows that are reduced: the first, and the one behind the last.
+    rows: [Val<'c>; 2],
+    /// What is known of columns.
+    known: HashMap<(usize, Kind), Val<'c>>,
+}
+
+impl<'c> ColumnKernel<'_, 'c> {
+    fn fold(&self) -> ColumnFold {
+        self.operators.problem.fold
+    }
+
+    /// The shape of a tensor: of the result, where there are dimensions in front of the rows, all that is kept.
+    fn shape(&self, value: Val<'c>, kind: Kind) -> Vec<i64> {
+        match self.fold() {
+            ColumnFold { outer, columns, .. } if value == self.operators.result && outer != 1 => {
+                vec![outer, columns]
+            }
+            fold => self.operators.fusion.shape(fold.columns, None, kind),
+        }
+    }
+
+    /// Adds the kernel and launches it.
+    fn launch(&self, launch: &mut Launch<'_, 'c>) -> PassResult<'c, String> {
+        let Launch { frame, builder, .. } = launch;
+        let (fusion, builder) = (&self.operators.fusion, *builder);
+        let mut ins = Vec::new();
+        for table in &fusion.tables {
+            let shape = builder.tensor_of(*table)?.shape;
+            ins.push(frame.operand(builder, *table, &shape)?);
+        }
+        for (value, kind) in &fusion.inputs {
+            ins.push(frame.operand(builder, *value, &self.shape(*value, *kind))?);
+        }
+        let mut outs = Vec::new();
+        for (value, kind) in &fusion.outputs {
+            outs.push((
+                *value,
+                frame.out(builder, *value, &self.shape(*value, *kind))?,
+            ));
+        }
+        let name = frame.name("columns");
+        let types = argument_types(&ins, &fusion.scalars, &outs);
+        let kernel = Kernel::new(self.operators.op.location(), frame.module, &types);
+        self.emit(&kernel, &ins, &outs)?;
+        kernel.finish(frame.module, &name, self.tile.threads())?;
+        let code = Code { builder: *builder };
+        let outer = self.fold().outer;
+        let grid = self.blocks().grid(code, code.index(outer)?, outer)?;
+        let launched = launched(&ins, &fusion.scalars);
+        frame.launch(builder, &name, grid, &launched, &outs)?;
+        Ok(name)
+    }
+
+    /// The tiles of a row.
+    fn blocks(&self) -> Columns {
+        Columns::in_order(count(self.fold().columns, self.tile.columns))
+    }
+
+    fn emit(&self, kernel: &Kernel<'c>, ins: &[Operand<'c>], outs: &[Out<'c>]) -> PassResult<'c> {
+        let code = kernel.code;
+        let arguments = Arguments::of(kernel, ins, &self.operators.fusion, outs);
+        let mut tiles = self.tiles(code, arguments)?;
+        let state = self.reduce(code, &mut tiles)?;
+        let fold = Fold::of_reduction(self.operators.op)?;
+        let element = code.builder.tensor_of(self.operators.result)?.element;
+        let r#type = tiles.step.r#type(code, Kind::Column, element)?;
+        let sum = code.reduce(fold.combiner, state, 0, r#type)?;
+        let key = (identity(self.operators.result), Kind::Column);
+        tiles.known.insert(key, sum);
+        let outer = self.fold().outer;
+        let mut evaluator = self.evaluator(code, &tiles, &tiles.step, tiles.rows[0]);
+        for ((value, kind), to) in self
+            .operators
+            .fusion
+            .outputs
+            .iter()
+            .zip(&tiles.arguments.outputs)
+        {
+            if outer == 1 {
+                evaluator.store(*value, *kind, to)?;
+                continue;
+            }
+            let [_, block] = self.blocks().place(code)?;
+            let at = [block, tiles.column];
+            let place = code.global_box(to.memref, &to.extents, &at, &[self.tile.columns])?;
+            code.store(sum, place)?;
+        }
+        Ok(())
+    }
+
+    fn tiles(&self, code: Code<'c>, arguments: Arguments<'c>) -> PassResult<'c, Tiles<'c>> {
+        let failed = |error| layout_error(code.builder.location, error);
+        let tile = self.tile;
+        let layout = tile.layout().map_err(failed)?;
+        let shape = [tile.rows, tile.columns];
+        let own = part(&layout, &shape, &[0..tile.across, 0..tile.columns]).map_err(failed)?;
+        let [column, block] = self.blocks().place(code)?;
+        let first = code.times(block, self.fold().rows)?;
+        Ok(Tiles {
+            whole: registers(code, shape, layout)?,
+            step: registers(code, [tile.across, tile.columns], own)?,
+            arguments,
+            column: code.times(column, tile.columns)?,
+            rows: [first, code.add(first, code.index(self.fold().rows)?)?],
+            known: HashMap::new(),
+        })
+    }
+
+    fn evaluator<'b>(
+        &self,
+        code: Code<'c>,
+        tiles: &'b Tiles<'c>,
+        registers: &'b Registers,
+        row: Val<'c>,
+    ) -> Evaluator<'b, 'c> {
+        Evaluator {
+            code,
+            registers,
+            columns: self.fold().columns,
+            arguments: &tiles.arguments.inputs,
+            scalars: &tiles.arguments.scalars,
+            origin: Origin {
+                batch: None,
+                row,
+                column: tiles.column,
+                limit: [tiles.rows[1], tiles.column],
+            },
+            part: None,
+            inside: false,
+            known: tiles.known.clone(),
+        }
+    }
+
+    /// The tensors of which each element is read.
+    fn streamed(&self) -> impl Iterator<Item = Val<'c>> {
+        let inputs = self.operators.fusion.inputs.iter();
+        let full = inputs.filter(|(_, kind)| *kind == Kind::Full);
+        full.map(|(value, _)| *value)
+    }
+
+    fn load(
+        &self,
+        code: Code<'c>,
+        tiles: &Tiles<'c>,
+        row: Val<'c>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        let mut evaluator = self.evaluator(code, tiles, &tiles.whole, row);
+        self.streamed()
+            .map(|value| evaluator.value(value, Kind::Full))
+            .collect()
+    }
+
+    /// The rows of a tile, combined: a row of states for each row of threads. The next rows are on their way while some are
+    /// combined.
+    fn reduce(&self, code: Code<'c>, tiles: &mut Tiles<'c>) -> PassResult<'c, Val<'c>> {
+        let operators = self.operators;
+        let mut evaluator = self.evaluator(code, tiles, &tiles.step, tiles.rows[0]);
+        for (value, kind) in operators.fusion.inputs.iter() {
+            if *kind == Kind::Column {
+                evaluator.value(*value, *kind)?;
+            }
+        }
+        let known = std::mem::take(&mut evaluator.known);
+        tiles.known = known;
+        let tiles = &*tiles;
+        let fold = Fold::of_reduction(operators.op)?;
+        let element = code.builder.tensor_of(operators.from)?.element;
+        let neutral = code.scalar(element, fold.neutral())?;
+        let start = code.fill(neutral, tiles.step.r#type(code, Kind::Full, element)?)?;
+        let mut carried = vec![start];
+        carried.extend(self.load(code, tiles, tiles.rows[0])?);
+        let bounds = [tiles.rows[0], tiles.rows[1], code.index(self.tile.rows)?];
+        let states = code.for_range(bounds, &carried, |code, row, carried| {
+            let Some((&state, pieces)) = carried.split_first() else {
+                return Err(layout_error(
+                    code.builder.location,
+                    "a loop without its state",
+                ));
+            };
+            let next = self.load(code, tiles, code.add(row, code.index(self.tile.rows)?)?)?;
+            let state = self.combine(code, tiles, (row, pieces), (state, neutral))?;
+            Ok([vec![state], next].concat())
+        })?;
+        let state = states.first().copied();
+        state.ok_or_else(|| layout_error(code.builder.location, "a loop without its state"))
+    }
+
+    /// Takes the rows that were loaded into the state, step by step.
+    fn combine(
+        &self,
+        code: Code<'c>,
+        tiles: &Tiles<'c>,
+        (row, pieces): (Val<'c>, &[Val<'c>]),
+        (mut state, neutral): (Val<'c>, Val<'c>),
+    ) -> PassResult<'c, Val<'c>> {
+        let fold = Fold::of_reduction(self.operators.op)?;
+        let from = self.operators.from;
+        let element = code.builder.tensor_of(from)?.element;
+        for first in (0..self.tile.rows).step_by(usize::try_from(self.tile.across).unwrap_or(1)) {
+            let row = code.add(row, code.index(first)?)?;
+            let mut evaluator = self.evaluator(code, tiles, &tiles.step, row);
+            for (value, piece) in self.streamed().zip(pieces) {
+                let own = axe_dialect::element_type(piece.r#type());
+                let r#type = tiles.step.r#type(code, Kind::Full, own)?;
+                let step = code.extract_slice(*piece, &[first, 0], r#type)?;
+                evaluator.known.insert((identity(value), Kind::Full), step);
+            }
+            let value = evaluator.value(from, Kind::Full)?;
+            let value = self.masked(code, tiles, (row, value), neutral)?;
+            state = fold.merge(code, element, state, value)?;
+        }
+        Ok(state)
+    }
+
+    /// A step's values, of which those behind the last row change no state.
+    fn masked(
+        &self,
+        code: Code<'c>,
+        tiles: &Tiles<'c>,
+        (row, value): (Val<'c>, Val<'c>),
+        neutral: Val<'c>,
+    ) -> PassResult<'c, Val<'c>> {
+        if self.fold().rows % self.tile.rows == 0 {
+            return Ok(value);
+        }
+        let columns = code.add(tiles.column, code.index(self.tile.columns)?)?;
+        let (origin, limit) = ([row, tiles.column], [tiles.rows[1], columns]);
+        let operands = MaskOp::operands(value, &origin, &limit, neutral);
+        code.builder.operator_value(&operands, value.r#type(), &[])
+    }
+}
