@@ -10,7 +10,7 @@ use crate::error::PassResult;
 use crate::ir::value::{defined_by, name, operands};
 use crate::ir::{Builder, Op, Val, attribute, combiner, types};
 use axe_dialect::Combiner;
-use axe_dialect::ops::{self, ReduceOp};
+use axe_dialect::ops::{self, CastOp, ReduceOp};
 use melior::ir::attribute::IntegerAttribute;
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::IntegerType;
@@ -155,7 +155,9 @@ fn result<'c>(
         })
         .collect();
     let element = builder.tensor_of(source)?.element;
-    let reduced = reduce(builder, combiner, source, &dims, element)?;
+    let wide = widened(builder, combiner, element);
+    let reduced = reduce(builder, combiner, cast(builder, source, wide)?, &dims, wide)?;
+    let reduced = cast(builder, reduced, element)?;
     counts.reductions += 1;
     let rest = Space::new(op, kept)?;
     let value = with_initial(
@@ -240,6 +242,26 @@ fn too_many_loops<'c>(
         space.order.len(),
         tensors.count(),
     )
+}
+
+/// The type that elements are combined in: sums and products of 16-bit floats are formed in f32 and rounded once, as a matrix
+/// product's are.
+fn widened<'c>(builder: &Builder<'c>, combiner: Combiner, element: Type<'c>) -> Type<'c> {
+    let narrow = types::is_float(element) && types::bits(element) == Some(16);
+    match combiner {
+        Combiner::Add | Combiner::Mul if narrow => builder.r#type(|context| Type::float32(context)),
+        _ => element,
+    }
+}
+
+/// A tensor with elements of another type.
+fn cast<'c>(builder: &Builder<'c>, source: Val<'c>, to: Type<'c>) -> PassResult<'c, Val<'c>> {
+    let tensor = builder.tensor_of(source)?;
+    if tensor.element == to {
+        return Ok(source);
+    }
+    let result = builder.tensor(&tensor.shape, to)?;
+    builder.operator_value(&CastOp::operands(source), result, &[])
 }
 
 fn reduce<'c>(
