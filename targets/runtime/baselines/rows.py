@@ -57,7 +57,7 @@ def timed(f, n=10, rounds=3):
         for _ in range(n): f()
         b.record(); torch.cuda.synchronize(); out.append(a.elapsed_time(b) / n)
     return out
-def time(folder, names):
+def time(folder, names, compiles=True):
     from cubin import DT, Package
     x = torch.empty(1 << 28, device="cuda", dtype=torch.uint8); y = torch.empty_like(x)
     copy = 2 * x.numel() / st.median(timed(lambda: y.copy_(x))) / 1e9; del x, y
@@ -69,13 +69,14 @@ def time(folder, names):
         xs = [torch.randint(0, inputs[0][0][-1], s, device="cuda") if d == i64 else torch.randn(s, device="cuda").to(d) for s, d in inputs]
         outs = [torch.full(o["shape"], 77, device="cuda", dtype=DT[o["dtype"]][1]) for o in p.m["outputs"]]
         run = p.bind({**{i["name"]: x for i, x in zip(p.m["inputs"], xs)}, **{o["name"]: t for o, t in zip(p.m["outputs"], outs)}}); run(); torch.cuda.synchronize()
-        truth = fn(*[x.double() if x.is_floating_point() else x for x in xs]); truth = truth if isinstance(truth, tuple) else (truth,)
+        truth = fn(*[x.double() if x.is_floating_point() else x for x in xs]); truth = truth if isinstance(truth, (tuple, list)) else (truth,)
         error = max(((o.double() - w.double()).norm() / w.double().norm().clamp_min(1e-30)).item() for o, w in zip(outs, truth)); del truth
-        torch._dynamo.reset(); compiled = torch.compile(fn); compiled(*xs)
-        runs = {"axe": run, "eager": lambda: fn(*xs), "compiled": lambda: compiled(*xs)}; times = {k: [] for k in runs}
+        runs = {"axe": run, "eager": lambda: fn(*xs)}
+        if compiles: torch._dynamo.reset(); compiled = torch.compile(fn); compiled(*xs); runs["compiled"] = lambda: compiled(*xs)
+        times = {k: [] for k in runs}
         for _ in range(4):
             for k, f in runs.items(): times[k] += timed(f)
-        m = {k: st.median(v) for k, v in times.items()}; best = min(m["eager"], m["compiled"])
+        m = {k: st.median(v) for k, v in times.items()}; best = min(m[k] for k in m if k != "axe")
         moved = sum(t.numel() * t.element_size() for t in xs + outs)
         print(f"{name:30s} {moved / 2**20:5.0f} MiB  " + "  ".join(f"{k} {v * 1e3:7.1f} us" for k, v in m.items())
               + f"  {moved / m['axe'] / 1e9 / copy:.2f} of copy  {best / m['axe']:.2f} of torch's best  error {error:.0e}  {len(p.m['steps'])} kernels", flush=True)
