@@ -24,6 +24,19 @@ options.add_argument("--products", choices=["weights", "result"], default="weigh
 options.add_argument("--again", action="store_true", help="weights of the gradients are formed again, of logarithms of sums")
 options.add_argument("--step", action="store_true", help="the result's gradient is the result less an argument: a training step")
 options.add_argument("--text", action="store_true", help="the program alone, without data")
+options.add_argument("--bias", default="", help="a tensor is added to scores, of these dimensions of b(atch), h(ead), s (row) and k(ey)")
+options.add_argument("--bias-type", choices=["f16", "bf16", "f32"], default="f32")
+options.add_argument("--bits", default="", help="a tensor of bits says which keys are seen, of these dimensions")
+options.add_argument("--hides", choices=["infinity", "guarded", "low"], default="infinity", help="keys are hidden by minus infinity; rows that see none have weights of 0; by a low number")
+options.add_argument("--lengths", default="", help="keys of each problem of the batch, repeated")
+options.add_argument("--query-lengths", default="", help="rows of each problem of the batch, repeated: others see no key")
+options.add_argument("--segments", choices=["none", "documents", "random", "apart"], default="none", help="rows see keys of the same label; apart: of two tensors")
+options.add_argument("--id-type", choices=["i8", "i16", "i32", "i64"], default="i32")
+options.add_argument("--cap", type=float, default=0, help="scores are cap * tanh(score / cap)")
+options.add_argument("--alibi", action="store_true", help="the distance of row and key times a number of the head is subtracted")
+options.add_argument("--chosen", action="store_true", help="the scores' gradients are chosen to be 0 of hidden keys")
+options.add_argument("--nest", action="store_true", help="each mask is a choice of its own")
+options.add_argument("--bias-gradient", action="store_true", help="the gradient of the bias is returned, too")
 a = options.parse_args()
 given = set(filter(None, a.given.split(",")))
 log2e = 1.4426950408889634
@@ -148,13 +161,44 @@ def narrowed(x):
     return each([x], f"      %a = arith.truncf %x0 : f32 to {t}\n      linalg.yield %a : {t}", t)
 
 
-SEEN = """      %i = linalg.index 1 : index
-      %j = linalg.index 2 : index
-      %near = arith.cmpi sle, %j, %i : index
+SEEN = """      %near = arith.cmpi sle, %j, %i : index
       %end = arith.addi %j, %window : index
       %late = arith.cmpi sgt, %end, %i : index
       %seen = arith.andi %near, %late : i1
 """
+PLACES = "      %i = linalg.index 1 : index\n      %j = linalg.index 2 : index\n"
+
+
+def spread(x, dims):
+    """A tensor of some dimensions of b, h, s and k as [problem, row, key]."""
+    shape = [a.batch, a.heads, a.length, keys]
+    maps = [f"(b, h, s, k) -> {axes(list(dims))}", "(b, h, s, k) -> (b, h, s, k)"]
+    wide = generic(maps, ["parallel"] * 4, [x], empty(shape, x.element), f"      linalg.yield %x0 : {x.element}")
+    return reshaped(wide, [a.batch * a.heads, a.length, keys], [[0, 1], [2], [3]], "collapse")
+
+
+def conditions(read):
+    """The conditions of masks, `(name, lines)`; `read` gives the name of what a tensor has of an element."""
+    found = []
+    if a.mask != "none":
+        found.append(("%seen", SEEN))
+    if a.bits:
+        found.append((read("bits"), ""))
+    for name, of in (("lengths", "%j"), ("query_lengths", "%i")):
+        if getattr(a, name):
+            found.append((f"%in_{name}", f"      %at_{name} = arith.index_cast {of} : index to i32\n      %in_{name} = arith.cmpi slt, %at_{name}, {read(name)} : i32\n"))
+    if a.segments != "none":
+        found.append(("%same", f"      %same = arith.cmpi eq, {read('row_labels')}, {read('key_labels')} : {a.id_type}\n"))
+    return found
+
+
+def combined(all):
+    """All conditions as one: its lines, and its name."""
+    (own, text), *rest = all
+    for number, (name, lines) in enumerate(rest):
+        text += lines + f"      %all{number} = arith.andi {own}, {name} : i1\n"
+        own = f"%all{number}"
+    return text, own
 
 
 def place(heads, n):
@@ -173,7 +217,7 @@ def weights(s, log):
     else:
         body = "      %a = arith.subf %x0, %x1 : f32\n      %b = math.exp %a : f32\n"
     if a.mask == "chosen":
-        return each([s, log], SEEN + body + "      %c = arith.select %seen, %b, %zero : f32\n      linalg.yield %c : f32")
+        return each([s, log], PLACES + SEEN + body + "      %c = arith.select %seen, %b, %zero : f32\n      linalg.yield %c : f32")
     return each([s, log], body + "      linalg.yield %b : f32")
 
 
@@ -181,13 +225,45 @@ def wide(x):
     return each([x], f"      %a = arith.extf %x0 : {t} to f32\n      linalg.yield %a : f32")
 
 
+def reads():
+    """What maps of scores read beside those, as operands, and the name of an element by that of its tensor."""
+    names = [name for name in more if name != "bias_values"]
+    ins = [spread(more[name][0], more[name][1]) for name in names]
+    return ins, lambda name, first: f"%x{first + names.index(name)}"
+
+
 def scores(q, k, square, masked):
     s = product(q, k, "pid", "pjd", "pij", square)
-    body = "      %s = arith.mulf %x0, %scale : f32\n" if a.scale == "scores" else "      %s = arith.addf %x0, %zero : f32\n"
+    ins, element = reads()
+    read = lambda name: element(name, 1)
+    body = PLACES + ("      %s = arith.mulf %x0, %scale : f32\n" if a.scale == "scores" else "      %s = arith.addf %x0, %zero : f32\n")
+    last = "%s"
     if a.broken == "tanh":
-        body = body.replace("%s =", "%u =") + "      %s = math.tanh %u : f32\n"
-    body += (SEEN + "      %y = arith.select %seen, %s, %none : f32\n      linalg.yield %y : f32") if masked else "      linalg.yield %s : f32"
-    return each([s], body)
+        body, last = body + "      %u = math.tanh %s : f32\n", "%u"
+    if a.cap:
+        body += f"      %cap = arith.constant {a.cap} : f32\n      %in = arith.divf {last}, %cap : f32\n      %tanh = math.tanh %in : f32\n      %capped = arith.mulf %tanh, %cap : f32\n"
+        last = "%capped"
+    if a.alibi:
+        body += "      %far = arith.subi %i, %j : index\n      %far32 = arith.index_cast %far : index to i32\n      %distance = arith.sitofp %far32 : i32 to f32\n"
+        body += f"      %less = arith.mulf %distance, {read('slopes')} : f32\n      %steep = arith.subf {last}, %less : f32\n"
+        last = "%steep"
+    if a.bias:
+        wide = f"      %bias = arith.extf {read('bias')} : {a.bias_type} to f32\n" if a.bias_type != "f32" else f"      %bias = arith.addf {read('bias')}, %zero : f32\n"
+        body, last = body + wide + f"      %biased = arith.addf {last}, %bias : f32\n", "%biased"
+    all = [own for own in conditions(read) if own[0] != "%seen" or masked]
+    if all and not a.nest:
+        text, name = combined(all)
+        all = [(name, text)]
+    for number, (name, text) in enumerate(all):
+        body, last = body + text + f"      %y{number} = arith.select {name}, {last}, %hidden : f32\n", f"%y{number}"
+    return each([s, *ins], body + f"      linalg.yield {last} : f32")
+
+
+def tanh(q, k, square):
+    """The tanh of capped scores, formed again."""
+    s = product(q, k, "pid", "pjd", "pij", square)
+    scaled = "      %s = arith.mulf %x0, %scale : f32\n" if a.scale == "scores" else "      %s = arith.addf %x0, %zero : f32\n"
+    return each([s], scaled + f"      %cap = arith.constant {a.cap} : f32\n      %in = arith.divf %s, %cap : f32\n      %t = math.tanh %in : f32\n      linalg.yield %t : f32")
 
 
 def graph(q, k, v, do, l=None, o=None, d=None):
@@ -203,9 +279,18 @@ def graph(q, k, v, do, l=None, o=None, d=None):
         p = weights(s, by_problem(l))
     else:
         m = rows(s, "maximumf")
-        e = each([s, m], "      %a = arith.subf %x0, %x1 : f32\n      %b = math.exp %a : f32\n      linalg.yield %b : f32")
+        empty_row = "      %empty = arith.cmpf oeq, %MAX, %none : f32\n"
+        body = "      %a = arith.subf %x0, %x1 : f32\n"
+        if a.hides == "guarded":
+            body = empty_row.replace("MAX", "x1") + "      %m = arith.select %empty, %zero, %x1 : f32\n      %a = arith.subf %x0, %m : f32\n"
+        e = each([s, m], body + "      %b = math.exp %a : f32\n      linalg.yield %b : f32")
         sums = rows(e, "addf")
-        p = each([e, sums], "      %a = arith.divf %x0, %x1 : f32\n      linalg.yield %a : f32")
+        body = "      %a = arith.divf %x0, %x1 : f32\n"
+        if a.hides == "guarded":
+            body += empty_row.replace("MAX", "x2") + "      %p = arith.select %empty, %zero, %a : f32\n      linalg.yield %p : f32"
+            p = each([e, sums, m], body)
+        else:
+            p = each([e, sums], body + "      linalg.yield %a : f32")
     narrow = narrowed(p)
     formed = a.result or a.step or (a.products == "result" and not o)
     result = stored(product(narrow, v, "pij", "pjc", "pic", [n, a.length, values]), a.heads) if formed else None
@@ -232,15 +317,38 @@ def graph(q, k, v, do, l=None, o=None, d=None):
     else:
         body = "      %a = arith.subf %x0, %x2 : f32\n      %b = arith.mulf %x1, %a : f32\n"
         ins = [dp, p, d]
-    if a.mask == "chosen":
-        body += SEEN + "      %ch = arith.select %seen, %b, %zero : f32\n"
-    body += f"      %c = arith.mulf %{'ch' if a.mask == 'chosen' else 'b'}, %{'one' if a.scale == 'operands' else 'scale'} : f32\n      linalg.yield %c : f32"
-    ds = narrowed(each(ins, body))
+    last = "%b"
+    more_ins, element = reads()
+    read = lambda name: element(name, 3)
+    if a.mask == "chosen" or a.chosen:
+        text, seen = combined(conditions(read))
+        body += PLACES + text + f"      %ch = arith.select {seen}, {last}, %zero : f32\n"
+        last = "%ch"
+    if a.cap:
+        # As torch writes it, of the tanh of the forward pass formed again, or JAX.
+        ins.append(tanh(q, k, square))
+        of_tanh = f"%x{len(ins) + len(more_ins) - 1}"
+        if a.form == "torch":
+            body += f"      %sq = arith.mulf {of_tanh}, {of_tanh} : f32\n      %sl = arith.subf %one, %sq : f32\n      %gr = arith.mulf {last}, %sl : f32\n"
+        else:
+            body += f"      %mo = arith.mulf {last}, {of_tanh} : f32\n      %sl = arith.addf {last}, %mo : f32\n      %sq = arith.subf %one, {of_tanh} : f32\n      %gr = arith.mulf %sl, %sq : f32\n"
+        last = "%gr"
+    body += f"      %c = arith.mulf {last}, %{'one' if a.scale == 'operands' else 'scale'} : f32\n      linalg.yield %c : f32"
+    ds = narrowed(each(ins[:3] + more_ins + ins[3:], body))
     dq = product(ds, k, "pij", "pjd", "pid", [n, a.length, a.dim])
     if a.scale == "operands":
         dq = each([dq], "      %a = arith.mulf %x0, %scale : f32\n      linalg.yield %a : f32")
     dk = stored(product(ds, q, "pij", "pid", "pjd", [n, keys, a.dim]), kv)
     out = [stored(dq, a.heads), dk, early]
+    if a.bias_gradient:
+        # Of one row and key, over the problems that have the bias, in f32.
+        of_bias = each(ins[:3], body[:body.index("      %c =")] + "      linalg.yield %b : f32") if not a.cap and not a.chosen else None
+        of_heads = reshaped(of_bias, [a.batch, a.heads, a.length, keys], [[0, 1], [2], [3]], "expand")
+        kept = list(a.bias)
+        kinds = ["parallel" if d in kept else "reduction" for d in "bhsk"]
+        start = empty([sizes[d] for d in kept])
+        start = line(f"linalg.fill ins(%zero : f32) outs({start.name} : {start.type}) -> {start.type}", start.shape)
+        out.append(generic(["(b, h, s, k) -> (b, h, s, k)", f"(b, h, s, k) -> {axes(kept)}"], kinds, [of_heads], start, "      %a = arith.addf %x0, %x1 : f32\n      linalg.yield %a : f32"))
     return out + ([dv] if a.broken == "early" else []) + ([result] if a.result else [])
 
 
@@ -249,14 +357,42 @@ arguments = [Value(shape, t, f"%{name}") for name, shape in shapes.items()]
 of_rows = [a.batch, a.heads, a.length]
 named = dict(logs=("l", of_rows, "f32"), result=("o", shapes["do"], t), products=("d", of_rows, "f32"))
 extra = {name: Value(shape, element, "%given_" + name) for what, (name, shape, element) in named.items() if what in given}
+sizes = dict(b=a.batch, h=a.heads, s=a.length, k=keys)
+more, extras = {}, []
+
+
+def also(name, dims, element):
+    """An argument that scores read."""
+    value = Value([sizes[d] for d in dims], element, f"%of_{name}")
+    more[name] = (value, dims)
+    extras.append((name, value))
+
+
+if a.alibi:
+    also("slopes", "h", "f32")
+if a.bias:
+    also("bias", a.bias, a.bias_type)
+if a.bits:
+    also("bits", a.bits, "i1")
+if a.lengths:
+    also("lengths", "b", "i32")
+if a.query_lengths:
+    also("query_lengths", "b", "i32")
+if a.segments != "none":
+    also("row_labels", "bs", a.id_type)
+    if a.segments == "apart" or keys != a.length:
+        also("key_labels", "bk", a.id_type)
+    else:
+        more["key_labels"] = (more["row_labels"][0], "bk")
 results = graph(*arguments, **extra)
-arguments += extra.values()
+arguments += [*extra.values(), *(value for _, value in extras)]
 window = a.window or a.length + keys
 header = ", ".join(f"{x.name}: {x.type}" for x in arguments)
 text = f"""func.func @main({header}) -> ({", ".join(x.type for x in results)}) {{
     %zero = arith.constant 0.0 : f32
     %one = arith.constant 1.0 : f32
     %none = arith.constant 0xFF800000 : f32
+    %hidden = arith.constant {"-2.38e+38" if a.hides == "low" else "0xFF800000"} : f32
     %scale = arith.constant {scale!r} : f32
     %window = arith.constant {window} : index
 """ + "\n".join(lines) + f"""
@@ -285,30 +421,75 @@ def as_type(x):
     return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
 
 
+drawn_like = drawn
 drawn = {name: drawn(shape) for name, shape in shapes.items()}
 heads_first = lambda x: x.astype(np.float64).transpose(0, 2, 1, 3) if a.layout == "bshd" else x.astype(np.float64)
 q, k, v, do = (heads_first(drawn[name]) for name in ("q", "k", "v", "do"))
 k, v = (np.repeat(x, group, 1) for x in (k, v))
 s = q @ k.swapaxes(2, 3) * scale
+i, j = np.arange(a.length)[:, None], np.arange(keys)
+data, grown, seen = {}, 1.0, np.ones((a.batch, a.heads, a.length, keys), bool)
+spread_out = lambda name, dims: data[name][tuple(slice(None) if d in dims else None for d in "bhsk")]
+if a.cap:
+    t_of = np.tanh(s / a.cap)
+    s, grown = a.cap * t_of, 1 - t_of ** 2
+if a.alibi:
+    data["slopes"] = (2.0 ** -np.arange(1, a.heads + 1)).astype(np.float32)
+    s = s - (i - j) * spread_out("slopes", "h")
+if a.bias:
+    data["bias"] = drawn_like([sizes[d] for d in a.bias])
+    s = s + spread_out("bias", a.bias)
 if a.mask != "none":
-    i, j = np.arange(a.length)[:, None], np.arange(keys)
-    s = np.where((j <= i) & (j + window > i), s, -np.inf)
+    seen = seen & (j <= i) & (j + window > i)
+if a.bits:
+    data["bits"] = random.random([sizes[d] for d in a.bits]) < 0.5
+    seen = seen & spread_out("bits", a.bits)
+if a.lengths:
+    data["lengths"] = np.resize(np.array(a.lengths.split(","), np.int32), a.batch)
+    seen = seen & (j < data["lengths"][:, None, None, None])
+if a.query_lengths:
+    data["query_lengths"] = np.resize(np.array(a.query_lengths.split(","), np.int32), a.batch)
+    seen = seen & (i < data["query_lengths"][:, None, None, None])
+if a.segments != "none":
+    def labels(n):
+        own = random.integers(-3, 4, (a.batch, n))
+        own = (np.sort(own, 1) if a.segments == "documents" else own).astype(f"int{a.id_type[1:]}")
+        # Those of 64 bits differ above the lower half.
+        return own * 2 ** 33 if a.id_type == "i64" else own
+    data["row_labels"] = labels(a.length)
+    data["key_labels"] = labels(keys) if len(more) and more["key_labels"][0] is not more["row_labels"][0] else data["row_labels"]
+    seen = seen & (data["row_labels"][:, None, :, None] == data["key_labels"][:, None, None, :])
+s = np.where(seen, s, -2.38e38 if a.hides == "low" else -np.inf)
 m = s.max(-1, keepdims=True)
-p = np.exp(s - m)
-l = m + np.log(p.sum(-1, keepdims=True))
-p /= p.sum(-1, keepdims=True)
+with np.errstate(invalid="ignore", divide="ignore"):
+    p = np.exp(s - m)
+    l = m + np.log(p.sum(-1, keepdims=True))
+    p /= p.sum(-1, keepdims=True)
+if a.hides == "guarded":
+    p = np.where(np.isfinite(m), p, 0)
+if given or a.again:
+    p = np.where(np.isfinite(l), p, 0)
 o = p @ v
 if a.step:
     do = o - do
 dp = do @ v.swapaxes(2, 3)
-ds = p * (dp - (do * o).sum(-1, keepdims=True)) * scale
+plain = p * (dp - (do * o).sum(-1, keepdims=True))
+if a.chosen:
+    plain = np.where(seen, plain, 0)
+ds = plain * grown * scale
 of_group = lambda x: x.reshape(a.batch, kv, group, keys, -1).sum(2)
 expected = [ds @ k, of_group(ds.swapaxes(2, 3) @ q), of_group(p.swapaxes(2, 3) @ do)] + ([o] if a.result else [])
+if a.bias_gradient:
+    of_bias = plain.sum(tuple(at for at, d in enumerate("bhsk") if d not in a.bias))
 back = lambda x: x.transpose(0, 2, 1, 3) if a.layout == "bshd" else x
 known = [as_type(x) for x in drawn.values()]
 of_given = dict(logs=(l[..., 0] * (log2e if a.base == "two" else 1)).astype(np.float32), result=as_type(back(o)), products=(do * o).sum(-1).astype(np.float32))
 known += [of_given[what] for what in named if what in given]
+of_type = lambda x, element: x if element in ("i1", "i8", "i16", "i32", "i64", "f32") else x.astype(np.float16) if element == "f16" else (x.view(np.uint32) >> 16).astype(np.uint16)
+known += [of_type(data[name], value.element) for name, value in extras]
 for number, x in enumerate(known):
     np.save(a.folder / f"arg{number}.npy", np.ascontiguousarray(x))
 for number, x in enumerate(expected):
     np.save(a.folder / f"out{number}.npy", np.ascontiguousarray(as_type(heads_first(x) if a.layout == "bshd" else x)))
+if a.bias_gradient:
+    np.save(a.folder / f"out{len(expected)}.npy", of_bias.astype(np.float32))

@@ -7,6 +7,6 @@ rm -rf "$folder"; "$python" "$script" "$folder" "$@"
 kernels=$("$axe" info "$folder/p.axe" | sed -n 's/^kernel main_[0-9]*_\([a-z_]*\):.*/\1/p' | xargs)
 case " $kernels " in *" ${KERNELS-gradients} "*) ;; *) echo "expected the kernels ${KERNELS-gradients}, got $kernels" >&2; exit 1 ;; esac
 given=()
-for x in "$folder"/arg?.npy; do name=${x##*/}; given+=(--input "${name%.npy}=$x"); done
-for x in "$folder"/out?.npy; do name=${x##*/}; given+=(--expect "${name%.npy}=$x"); done
+for x in "$folder"/arg*.npy; do name=${x##*/}; given+=(--input "${name%.npy}=$x"); done
+for x in "$folder"/out*.npy; do name=${x##*/}; given+=(--expect "${name%.npy}=$x"); done
 "$axe" sim "$folder/p.axe" "${given[@]}" --check --schedules 2

@@ -25,7 +25,7 @@ mod triangle;
 pub mod visible;
 pub mod weights;
 
-pub use backward::{Backward, Given, Gradient, Logs};
+pub use backward::{Backward, Empty, Given, Gradient, Logs};
 pub use found::{Declined, Found};
 pub use gather::Pages;
 pub use narrow::is_e4m3;
@@ -109,9 +109,16 @@ impl<'c> Attention<'c> {
     fn is_same(&self, other: &Self) -> bool {
         let close = (self.weights.slope - other.weights.slope).abs() <= 1e-6 * self.weights.slope;
         let of = |own: &Self| {
+            let empty = own.weights.empty_is_zero;
             let tensors = [&own.queries, &own.keys, &own.values].map(Clone::clone);
             let read = [&own.inputs, &own.lengths].map(Clone::clone);
-            (own.extents, own.depth, own.weights.score, tensors, read)
+            (
+                own.extents,
+                own.depth,
+                (own.weights.score, empty),
+                tensors,
+                read,
+            )
         };
         let paged = other.pages.iter().any(Option::is_some);
         close && !paged && of(self) == of(other) && self.terms == other.terms

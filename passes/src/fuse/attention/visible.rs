@@ -1,13 +1,15 @@
 //! Which keys a row can see, as far as indices say it: a mask that compares rows with keys hides whole blocks of keys, which are
 //! skipped, and leaves others whole, in which nothing has to be compared.
 
+mod affine;
 mod labels;
 
+pub use affine::{Affine, affine, not_negative};
 pub use labels::Segments;
 
-use super::index::Var;
 use super::term::{Id, Term, Terms};
 use crate::fuse::symbolic::Symbols;
+use affine::is_edge;
 use std::collections::HashMap;
 
 /// A length times a factor: an integer that is one value a problem.
@@ -128,138 +130,6 @@ impl Visible {
     }
 }
 
-/// `rows * row + keys * key + constant`, and a length where there is one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Affine {
-    /// The factor of the row.
-    pub rows: i64,
-    /// The factor of the key.
-    pub keys: i64,
-    /// What is added.
-    pub constant: i64,
-    /// What is added when the kernel runs.
-    pub length: Option<Length>,
-}
-
-impl Affine {
-    fn of(constant: i64) -> Self {
-        Self {
-            rows: 0,
-            keys: 0,
-            constant,
-            length: None,
-        }
-    }
-
-    fn sum(self, other: Self, sign: i64) -> Option<Self> {
-        let add = |a: i64, b: i64| a.checked_add(b.checked_mul(sign)?);
-        let length = match (self.length, other.length) {
-            (own, None) => own,
-            (None, Some(other)) => Some(Length {
-                factor: other.factor * sign,
-                ..other
-            }),
-            (Some(a), Some(b)) if a.number == b.number && a.factor == -b.factor * sign => None,
-            _ => return None,
-        };
-        Some(Self {
-            rows: add(self.rows, other.rows)?,
-            keys: add(self.keys, other.keys)?,
-            constant: add(self.constant, other.constant)?,
-            length,
-        })
-    }
-
-    fn times(self, factor: i64) -> Option<Self> {
-        let length = match self.length {
-            Some(own) if factor.abs() == 1 => Some(Length {
-                factor: own.factor * factor,
-                ..own
-            }),
-            Some(_) => return None,
-            None => None,
-        };
-        Some(Self {
-            rows: self.rows.checked_mul(factor)?,
-            keys: self.keys.checked_mul(factor)?,
-            constant: self.constant.checked_mul(factor)?,
-            length,
-        })
-    }
-}
-
-/// The term as a sum of indices.
-#[must_use]
-pub fn affine(terms: &Terms, id: Id) -> Option<Affine> {
-    match terms.get(id) {
-        Term::Int(value) => Some(Affine::of(*value)),
-        Term::Index(Var::Row) => Some(Affine {
-            rows: 1,
-            ..Affine::of(0)
-        }),
-        Term::Index(Var::Key) => Some(Affine {
-            keys: 1,
-            ..Affine::of(0)
-        }),
-        Term::Length(number) => Some(Affine {
-            length: Some(Length {
-                number: *number,
-                factor: 1,
-            }),
-            ..Affine::of(0)
-        }),
-        Term::Apply(name, _, operands) => match (name.as_str(), operands.as_slice()) {
-            ("arith.addi", &[a, b]) => affine(terms, a)?.sum(affine(terms, b)?, 1),
-            ("arith.subi", &[a, b]) => affine(terms, a)?.sum(affine(terms, b)?, -1),
-            ("arith.muli", &[a, b]) => match (affine(terms, a)?, affine(terms, b)?) {
-                (a, factor) | (factor, a) if factor == Affine::of(factor.constant) => {
-                    a.times(factor.constant)
-                }
-                _ => None,
-            },
-            ("arith.extsi" | "arith.trunci", &[a]) => affine(terms, a),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-/// A comparison of indices as sums that are not negative where it holds: all of them.
-#[must_use]
-pub fn not_negative(terms: &Terms, id: Id) -> Option<Vec<Affine>> {
-    let Term::Apply(name, Some(predicate), operands) = terms.get(id) else {
-        return None;
-    };
-    let &[a, b] = operands.as_slice() else {
-        return None;
-    };
-    if name != "arith.cmpi" {
-        return None;
-    }
-    let difference = affine(terms, a)?.sum(affine(terms, b)?, -1)?;
-    if difference == Affine::of(difference.constant) {
-        return None;
-    }
-    let one = Affine::of(1);
-    // Indices have no sign, but sums of them may: what is compared without one is taken for compared with one only where it
-    // is an index itself.
-    let plain = |id| matches!(terms.get(id), Term::Index(_)) || terms.as_int(id) >= Some(0);
-    let predicate = match predicate {
-        6..=9 if plain(a) && plain(b) => predicate - 4,
-        6..=9 => return None,
-        other => *other,
-    };
-    let negated = difference.times(-1)?;
-    Some(match predicate {
-        0 => vec![difference, negated],
-        2 => vec![negated.sum(one, -1)?],
-        3 => vec![negated],
-        4 => vec![difference.sum(one, -1)?],
-        5 => vec![difference],
-        _ => return None,
-    })
-}
-
 /// The keys outside of which a score is minus infinity.
 #[must_use]
 pub fn visible(terms: &Terms, score: Id) -> Visible {
@@ -270,9 +140,11 @@ pub fn visible(terms: &Terms, score: Id) -> Visible {
 
 /// Whether a score is one that hides its key.
 pub(super) fn is_hidden(terms: &Terms, id: Id) -> bool {
-    terms
-        .as_float(id)
-        .is_some_and(|value| value == f64::NEG_INFINITY || value == HIDDEN)
+    terms.as_float(id).is_some_and(is_hiding)
+}
+
+fn is_hiding(value: f64) -> bool {
+    value == f64::NEG_INFINITY || value == HIDDEN
 }
 
 /// The condition of a mask, what is seen, what else is written, and whether the condition holds of what is seen.
@@ -391,18 +263,12 @@ fn add(sum: Affine, found: &mut Visible) {
     }
 }
 
-/// Whether a sum is an edge of keys, or one of rows that a length says.
-const fn is_edge(sum: &Affine) -> bool {
-    let of_rows = sum.keys == 0 && sum.length.is_some();
-    sum.rows.abs() <= 1 && (sum.keys.abs() == 1 || of_rows)
-}
-
 /// What programs hide keys with that write no minus infinity: beside any score of 16-bit operands, the exponential of such a
 /// number is 0.
 const LOWEST: f64 = -1e30;
 /// The low number that is written in the place of others: a power of two (-2^100), of which a multiple by any number is exact, so that
 /// what is subtracted of a row that has it everywhere is 0.
-pub(super) const HIDDEN: f64 = -1_267_650_600_228_229_401_496_703_205_376.0;
+pub const HIDDEN: f64 = -1_267_650_600_228_229_401_496_703_205_376.0;
 
 /// A term in which keys that indices hide by a very low number are hidden by minus infinity. That is the same where each row sees
 /// a key. Others have [`HIDDEN`] for any such number, which is the same for weights: a row that sees no key has one number
@@ -461,22 +327,46 @@ fn lowered(terms: &mut Terms, id: Id, extents: Sizes<'_, '_>, known: &mut HashMa
 
 /// Whether a condition of indices and labels that holds (or fails) of what is seen leaves each row a key: of labels that rows and keys
 /// share, the key of the row's own number.
-fn leaves_a_key(
+fn leaves_a_key(terms: &Terms, condition: Id, holding: bool, sizes: Sizes<'_, '_>) -> bool {
+    leave_a_key(terms, &[(condition, holding)], sizes)
+}
+
+/// Whether all of a score's masks are known to leave each row a key.
+#[must_use]
+pub fn sees_some(terms: &Terms, score: Id, extents: [i64; 2]) -> bool {
+    let (mut next, mut all) = (score, Vec::new());
+    while let Some((condition, seen, _, holding)) = mask(terms, next) {
+        all.push((condition, holding));
+        next = seen;
+    }
+    let hides = terms.any(next, true, &|term| match term {
+        Term::Float(bits) => is_hiding(f64::from_bits(*bits)),
+        Term::Input(_) => true,
+        _ => false,
+    });
+    !hides && leave_a_key(terms, &all, (extents, &Symbols::default()))
+}
+
+/// The same of several conditions together.
+fn leave_a_key(
     terms: &Terms,
-    condition: Id,
-    holding: bool,
+    conditions: &[(Id, bool)],
     ([rows, keys], symbols): Sizes<'_, '_>,
 ) -> bool {
-    if !is_said(terms, condition, holding) || has_lengths(terms, condition) || rows > MOST_ROWS {
-        return false;
-    }
     let mut found = Visible::default();
-    match holding {
-        true => holds(terms, condition, &mut found),
-        false => fails(terms, condition, &mut found),
+    let mut are_shared = true;
+    for (condition, holding) in conditions {
+        if !is_said(terms, *condition, *holding) || has_lengths(terms, *condition) {
+            return false;
+        }
+        match holding {
+            true => holds(terms, *condition, &mut found),
+            false => fails(terms, *condition, &mut found),
+        }
+        are_shared &= labels::are_shared(terms, *condition);
     }
     let by_label = !found.segments.is_empty();
-    if by_label && !(rows == keys && labels::are_shared(terms, condition)) {
+    if rows > MOST_ROWS || by_label && !(rows == keys && are_shared) {
         return false;
     }
     if symbols.has(rows) || symbols.has(keys) {

@@ -11,7 +11,7 @@ mod given;
 mod log_sum;
 
 pub use given::{RowLog, with_logs};
-pub use log_sum::{LogSum, log_sum};
+pub use log_sum::{EmptyLog, LogSum, log_sum};
 
 use super::term::{Id, Scalar, Term, Terms};
 use super::visible;

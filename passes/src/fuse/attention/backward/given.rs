@@ -80,7 +80,9 @@ impl<'c> Reader<'c> {
                 .into_iter()
                 .any(|op| Some(op) == own)
         };
-        if !read.steps.iter().all(|step| of_row(step.digit.var)) || formed() {
+        let mut vars = read.steps.iter().map(|step| step.digit.var);
+        let is_of_rows = vars.clone().all(of_row) && vars.any(|var| var == Var::Row);
+        if !is_of_rows || formed() {
             return None;
         }
         let bits = types::bits(TensorType::of_value(read.tensor)?.element)?;

@@ -2,32 +2,37 @@
 //! `S = Q K^T`, the weights `P = softmax(S)` and `dP = dO V^T`,
 //!
 //! * `dV = P^T dO`;
-//! * `dS = P (dP - D)`, where `D` is `rowsum(P dP)` ([`score`]); `dQ = dS K` and `dK = dS^T Q`, each times a number.
+//! * `dS = P (dP - D) f'`, where `D` is `rowsum(P dP)` ([`score`]) and `f'` what a score grows by with its product ([`derivative`]);
+//!   `dQ = dS K` and `dK = dS^T Q`, each times a number.
 //!
 //! A product whose operand reads as P opens the search; those that read as dS of the same terms complete it. Gradients of keys and
 //! values may be added up over the queries' heads that share them. The forward pass is what [`Attention`] says of the same scores;
 //! what of it the program has is [`Given`].
 
+mod derivative;
+mod empty;
 mod given;
+mod polynomial;
 mod result;
 mod score;
+mod sides;
 
+pub use empty::Empty;
 pub use given::{Given, Logs, OfGradients};
 
-use super::index::{self, Index, Place, Var};
-use super::read::{Extents, Product, Read, Reader, Stop, number, static_shape};
+use super::index::{self, Var};
+use super::read::{Extents, Product, Read, Reader, Stop, number};
 use super::sums::readers;
-use super::term::Id;
+use super::term::{Id, Terms};
 use super::weights::{self, RowLog, Weights};
 use super::{Attention, MadeOf, compact, element_types, visible};
 use crate::fuse::operators::is_product;
 use crate::fuse::symbolic::Symbols;
-use crate::ir::value::{defining, only_result};
+use crate::ir::value::defining;
 use crate::ir::{Op, Val};
-use axe_dialect::Typed;
-use axe_dialect::ops::GemmOp;
 use melior::ir::operation::OperationLike;
-use score::Products;
+use score::{OfScores, Products};
+use sides::Sides;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -53,6 +58,8 @@ pub struct Backward<'c> {
     pub group: i64,
     /// dQ, dK, dV.
     pub results: [Gradient<'c>; 3],
+    /// What rows have that see no key.
+    pub empty: Empty,
     /// What the program has of the forward pass: without logarithms of sums, or with neither the result nor `rowsum(dO O)`, it is
     /// computed again.
     pub given: Given<'c>,
@@ -93,6 +100,12 @@ impl<'c> Backward<'c> {
             given,
             ..self.clone()
         })
+    }
+
+    /// What the gradient of a score is multiplied by beside `P (dP - D)`: a term of the score's product, among the terms of the score; none
+    /// where that is one number.
+    pub fn derivative(&self, terms: &mut Terms) -> Option<Id> {
+        derivative::derivative(terms, self.forward.weights.score)?.term(terms)
     }
 
     /// The tensors that it forms: dQ, dK, dV.
@@ -156,58 +169,6 @@ pub(super) fn find<'c>(
     (found, stopped)
 }
 
-/// A product as `sum_over weights(outer, over) other(over, free)`.
-struct Sides<'c> {
-    gemm: GemmOp<'c>,
-    /// Whether the weights are operand A.
-    weights_are_a: bool,
-    outer: i64,
-    over: i64,
-    free: i64,
-}
-
-impl<'c> Sides<'c> {
-    fn of(op: Op<'c>, weights_are_a: bool) -> Option<Self> {
-        let gemm = GemmOp::of(op).filter(|gemm| gemm.acc.is_none_or(super::product::is_zero))?;
-        let result = static_shape(only_result(op)?)?;
-        let &[.., m, n] = result.as_slice() else {
-            return None;
-        };
-        let [outer, free] = if weights_are_a { [m, n] } else { [n, m] };
-        Some(Self {
-            over: super::product::depth(&gemm)?,
-            gemm,
-            weights_are_a,
-            outer,
-            free,
-        })
-    }
-
-    /// Problems, and the index of each dimension of them.
-    fn batch(&self) -> Option<(i64, Place)> {
-        let result = static_shape(only_result(self.gemm.op)?)?;
-        let shape = result.get(..result.len().checked_sub(2)?)?;
-        let total = shape
-            .iter()
-            .try_fold(1i64, |total, own| total.checked_mul(*own))?;
-        Some((
-            total,
-            index::regrouped(&[index::whole(Var::Batch, total)], shape)?,
-        ))
-    }
-
-    /// The weights (or the other operand), and the place of an element.
-    fn operand(&self, weights: bool, own: Index, over: Index) -> Option<(Val<'c>, Place)> {
-        let (_, batch) = self.batch()?;
-        let (value, over_first) = match weights == self.weights_are_a {
-            true => (self.gemm.a, self.gemm.trans_a),
-            false => (self.gemm.b, !self.gemm.trans_b),
-        };
-        let last = if over_first { [over, own] } else { [own, over] };
-        Some((value, [batch, last.to_vec()].concat()))
-    }
-}
-
 /// The search for the products that belong to one of weights.
 struct Search<'c> {
     reader: Reader<'c>,
@@ -227,8 +188,8 @@ struct Found<'c> {
     op: Op<'c>,
     weights_are_a: bool,
     scale: f64,
-    /// What D is formed of.
-    products: Products,
+    /// The gradient of scores.
+    scores: OfScores,
 }
 
 impl<'c> Search<'c> {
@@ -338,12 +299,12 @@ impl<'c> Search<'c> {
         let id = self.reader.element(value, &place).ok()?;
         let terms = &mut self.reader.terms;
         let id = visible::with_infinity(terms, id, [rows, keys], &Symbols::default());
-        let (factor, products) = score::factor(terms, id, self.weights, self.read.score)?;
+        let scores = score::read(terms, id, self.weights, self.read.score)?;
         Some(Found {
             op,
             weights_are_a,
-            scale: factor * other.scale,
-            products,
+            scale: scores.factor * other.scale,
+            scores,
         })
     }
 
@@ -367,10 +328,12 @@ impl<'c> Search<'c> {
         if self.read.scale != 1.0 || !self.read.normalized {
             return Err("the weights of its rows do not add up to one".to_owned());
         }
-        if queries.products != keys.products {
+        let of = |own: &Found<'_>| (own.scores.products, own.scores.chosen);
+        if of(&queries) != of(&keys) {
             return Err("the gradients of queries and of keys are of two results".to_owned());
         }
-        let given = self.given(queries.products)?;
+        let given = self.given(queries.scores.products)?;
+        let chosen = queries.scores.chosen;
         let own = &self.values;
         let own = (own.gemm.op, own.weights_are_a, self.gradient.scale);
         let of = |found: Found<'c>| (found.op, found.weights_are_a, found.scale);
@@ -393,7 +356,7 @@ impl<'c> Search<'c> {
                 "gradients of keys and of values are added up over different heads".to_owned(),
             );
         }
-        self.backward(values.read, (results, group), given)
+        self.backward(values.read, (results, group), (given, chosen))
     }
 
     /// What the program has of the forward pass, with D formed of this.
@@ -440,7 +403,7 @@ impl<'c> Search<'c> {
         self,
         values: Read<'c>,
         (results, group): ([Gradient<'c>; 3], i64),
-        given: Given<'c>,
+        (given, chosen): (Given<'c>, bool),
     ) -> Result<Backward<'c>, String> {
         let Reader {
             terms,
@@ -490,6 +453,7 @@ impl<'c> Search<'c> {
             symbols: Symbols::default(),
         };
         Ok(Backward {
+            empty: Empty::of(&forward, chosen, given.logs.is_some())?,
             forward,
             gradient: self.gradient.read,
             group,

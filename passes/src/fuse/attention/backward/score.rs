@@ -1,8 +1,11 @@
-//! The gradient of scores as a polynomial: `c P dP - c P D` with `D = sum_key P dP`, however it is multiplied out.
+//! The gradient of scores as a polynomial: `c P dP f' - c P D f'` with `D = sum_key P dP` and the derivative `f'` of the score
+//! ([`derivative`]), however it is multiplied out.
 //!
 //! Weights that are a quotient `P = E / L` of an exponential and a row's sum fall apart, as the derivative of a quotient does:
 //! `E (dP / L - sum (dP E / L^2))`. What is one value a row goes in and out of sums.
 
+use super::derivative::{self, conditions};
+use super::polynomial::{Monomial, Polynomial};
 use crate::fuse::attention::term::{Id, Term, Terms};
 use axe_dialect::Combiner;
 use std::cell::Cell;
@@ -13,12 +16,9 @@ const EXPONENTIAL: Powers = [1, 0, 0, 0];
 const ROW: Powers = [0, 1, 0, 0];
 const GRADIENT: Powers = [0, 0, 1, 0];
 const WEIGHT: Powers = [1, -1, 0, 0];
-
-/// Terms of a polynomial at most: gradients have two, and products of sums grow.
-const MOST: usize = 16;
-
-/// A sum of products of these powers, each times a number.
-type Polynomial = Vec<(Powers, f64)>;
+/// Those of both terms of a gradient.
+const OF_GRADIENT: Powers = [1, -1, 1, 0];
+const OF_ROW: Powers = [1, -1, 0, 1];
 
 /// What D is formed of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +31,19 @@ pub(super) enum Products {
     Given(usize),
 }
 
-/// The number `c` of a term that is `c P (dP - D)`, with P this term of these scores, and what D is formed of.
-pub(super) fn factor(terms: &Terms, id: Id, weights: Id, score: Id) -> Option<(f64, Products)> {
+/// A gradient of scores.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct OfScores {
+    /// What it is multiplied by.
+    pub factor: f64,
+    /// What D is formed of.
+    pub products: Products,
+    /// Whether it is 0 of keys that masks hide, whatever their weights.
+    pub chosen: bool,
+}
+
+/// A term that is `c P (dP - D) f'`, with P this term of these scores.
+pub(super) fn read(terms: &Terms, id: Id, weights: Id, score: Id) -> Option<OfScores> {
     let quotient = terms
         .operands(weights, "arith.divf")
         .and_then(|own| <[Id; 2]>::try_from(own).ok());
@@ -40,17 +51,19 @@ pub(super) fn factor(terms: &Terms, id: Id, weights: Id, score: Id) -> Option<(f
         terms,
         weights,
         quotient,
-        score,
+        conditions: conditions(terms, score),
         products: Cell::new(None),
+        chosen: Cell::new(false),
     };
     let found = reading.polynomial(id)?;
-    let of = |powers| {
-        let own = found.iter().find(|(own, _)| *own == powers);
-        own.map(|(_, factor)| *factor)
-    };
-    let (product, sum) = (of([1, -1, 1, 0])?, of([1, -1, 0, 1])?);
-    let right = found.len() == 2 && (product + sum).abs() <= 1e-6 * product.abs();
-    right.then_some(product).zip(reading.products.get())
+    let own = derivative::derivative(terms, score)?;
+    let of = |powers| Polynomial::of(Monomial::of(powers), 1.0);
+    let difference = of(OF_GRADIENT).plus(&of(OF_ROW), -1.0)?;
+    Some(OfScores {
+        factor: found.quotient(&difference.times(&own)?)?,
+        products: reading.products.get()?,
+        chosen: reading.chosen.get(),
+    })
 }
 
 struct Reading<'a> {
@@ -58,31 +71,39 @@ struct Reading<'a> {
     weights: Id,
     /// E and L, where the weights are a quotient.
     quotient: Option<[Id; 2]>,
-    score: Id,
+    /// Those of the score's masks, and whether keys are seen where they hold.
+    conditions: Vec<(Id, bool)>,
     /// What D is formed of, as far as it was seen.
     products: Cell<Option<Products>>,
+    /// Whether some of it is 0 of hidden keys.
+    chosen: Cell<bool>,
 }
 
 impl Reading<'_> {
     fn polynomial(&self, id: Id) -> Option<Polynomial> {
+        let of = |powers| Polynomial::of(Monomial::of(powers), 1.0);
         if let Some(powers) = self.known(id) {
-            return Some(vec![(powers, 1.0)]);
+            return Some(of(powers));
         }
-        if let Some(value) = self.terms.as_float(id) {
-            return Some(vec![([0; 4], value)]);
+        if let Some(own) = derivative::other(self.terms, id) {
+            return Some(own);
         }
         match self.terms.get(id) {
-            Term::Gradient => Some(vec![(GRADIENT, 1.0)]),
+            Term::Gradient => Some(of(GRADIENT)),
             Term::RowProduct => self.products(Products::Result, 0, 1.0),
             Term::RowValue(number) => self.products(Products::Given(*number), 0, 1.0),
             Term::Fold(Combiner::Add, of) => self.folded(*of),
             Term::Apply(name, _, operands) => match (name.as_str(), operands.as_slice()) {
-                ("arith.addf", &[a, b]) => sum(self.polynomial(a)?, &self.polynomial(b)?, 1.0),
-                ("arith.subf", &[a, b]) => sum(self.polynomial(a)?, &self.polynomial(b)?, -1.0),
-                ("arith.negf", &[a]) => sum(Vec::new(), &self.polynomial(a)?, -1.0),
-                ("arith.mulf", &[a, b]) => product(&self.polynomial(a)?, &self.polynomial(b)?),
-                ("arith.divf", &[a, b]) => product(&self.polynomial(a)?, &self.inverse(b)?),
+                ("arith.addf", &[a, b]) => self.polynomial(a)?.plus(&self.polynomial(b)?, 1.0),
+                ("arith.subf", &[a, b]) => self.polynomial(a)?.plus(&self.polynomial(b)?, -1.0),
+                ("arith.negf", &[a]) => Polynomial::default().plus(&self.polynomial(a)?, -1.0),
+                ("arith.mulf", &[a, b]) => self.polynomial(a)?.times(&self.polynomial(b)?),
+                ("arith.divf", &[a, b]) => {
+                    let divisor = self.polynomial(b)?.inverse()?;
+                    self.polynomial(a)?.times(&divisor)
+                }
                 ("arith.select", &[condition, a, b]) => self.chosen(condition, [a, b]),
+                ("math.tanh", _) => Some(Polynomial::of(Monomial::other(id), 1.0)),
                 _ => None,
             },
             _ => None,
@@ -100,10 +121,11 @@ impl Reading<'_> {
 
     /// `sum_key c E L^n dP`, which is `c L^(n + 1) D`.
     fn folded(&self, of: Id) -> Option<Polynomial> {
-        match self.polynomial(of)?.as_slice() {
-            &[([1, row, 1, 0], factor)] => {
-                self.products(Products::Weights, row.checked_add(1)?, factor)
-            }
+        match self.polynomial(of)?.products() {
+            [(own, factor)] if own.is_plain() => match own.powers {
+                [1, row, 1, 0] => self.products(Products::Weights, row.checked_add(1)?, *factor),
+                _ => None,
+            },
             _ => None,
         }
     }
@@ -112,57 +134,23 @@ impl Reading<'_> {
     fn products(&self, own: Products, row: i8, factor: f64) -> Option<Polynomial> {
         let known = self.products.replace(Some(own));
         let same = known.is_none_or(|known| known == own);
-        same.then(|| vec![([0, row, 0, 1], factor)])
-    }
-
-    /// One over a number or a power of L.
-    fn inverse(&self, id: Id) -> Option<Polynomial> {
-        match self.polynomial(id)?.as_slice() {
-            &[([0, row, 0, 0], factor)] if factor != 0.0 => {
-                Some(vec![([0, row.checked_neg()?, 0, 0], 1.0 / factor)])
-            }
-            _ => None,
-        }
+        same.then(|| Polynomial::of(Monomial::of([0, row, 0, 1]), factor))
     }
 
     /// What is chosen where keys are seen: weights of hidden ones are 0, and so is what is multiplied by them.
     fn chosen(&self, condition: Id, [a, b]: [Id; 2]) -> Option<Polynomial> {
-        let &[own, hidden, _] = self.terms.operands(self.score, "arith.select")? else {
-            return None;
+        let own = self.conditions.iter().find(|(own, _)| *own == condition);
+        let (seen, zero) = match own? {
+            (_, true) => (a, b),
+            (_, false) => (b, a),
         };
-        let hides = self.terms.as_float(hidden) == Some(f64::NEG_INFINITY);
-        let (zero, seen) = if hides { (a, b) } else { (b, a) };
         let found = self.polynomial(seen)?;
         let is_zero = self.terms.as_float(zero) == Some(0.0);
-        let of_weights = found.iter().all(|([weights, ..], _)| *weights > 0);
-        (own == condition && is_zero && of_weights).then_some(found)
+        let mut products = found.products().iter();
+        let of_weights = products.all(|(own, _)| own.powers[0] > 0);
+        self.chosen.set(true);
+        (is_zero && of_weights).then_some(found)
     }
-}
-
-fn sum(mut a: Polynomial, b: &Polynomial, factor: f64) -> Option<Polynomial> {
-    for (powers, own) in b {
-        match a.iter_mut().find(|(known, _)| known == powers) {
-            Some((_, sum)) => *sum += own * factor,
-            None => a.push((*powers, own * factor)),
-        }
-    }
-    (a.len() <= MOST).then_some(a)
-}
-
-fn product(a: &Polynomial, b: &Polynomial) -> Option<Polynomial> {
-    let mut found = Vec::new();
-    for (powers, factor) in a {
-        let mut own = Vec::new();
-        for (others, other) in b {
-            let mut all = [0; 4];
-            for (all, (a, b)) in all.iter_mut().zip(powers.iter().zip(others)) {
-                *all = a.checked_add(*b)?;
-            }
-            own.push((all, factor * other));
-        }
-        found = sum(found, &own, 1.0)?;
-    }
-    Some(found)
 }
 
 #[cfg(test)]
@@ -213,7 +201,8 @@ mod tests {
         }
 
         fn of(&self, id: Id) -> Option<(f64, Products)> {
-            factor(&self.terms, id, self.weights, self.score)
+            let own = read(&self.terms, id, self.weights, self.score);
+            own.map(|own| (own.factor, own.products))
         }
     }
 
@@ -330,5 +319,36 @@ mod tests {
         assert_eq!(case.factor(chosen), Some(1.0));
         let hidden = case.apply("arith.select", &[seen, zero, own]);
         assert_eq!(case.factor(hidden), None);
+    }
+
+    #[test]
+    fn caps_have_their_derivative() {
+        let mut case = Case::new();
+        let score = case.terms.add(Term::Score, Scalar::Float);
+        let (by, cap) = (case.terms.float(0.25), case.terms.float(4.0));
+        let scaled = case.apply("arith.mulf", &[score, by]);
+        let tanh = case.apply("math.tanh", &[scaled]);
+        case.score = case.apply("arith.mulf", &[tanh, cap]);
+        case.weights = case.apply("math.exp", &[case.score]);
+        let (p, g) = (case.weights, case.gradient);
+        let pg = case.apply("arith.mulf", &[g, p]);
+        let d = case.fold(pg);
+        let difference = case.apply("arith.subf", &[g, d]);
+        let plain = case.apply("arith.mulf", &[p, difference]);
+        // torch: dS (1 - tanh^2); JAX: (dS + dS tanh) (1 - tanh).
+        let one = case.terms.float(1.0);
+        let squared = case.apply("arith.mulf", &[tanh, tanh]);
+        let squared = case.apply("arith.subf", &[one, squared]);
+        let torch = case.apply("arith.mulf", &[plain, squared]);
+        let more = case.apply("arith.mulf", &[plain, tanh]);
+        let sum = case.apply("arith.addf", &[plain, more]);
+        let less = case.apply("arith.subf", &[one, tanh]);
+        let jax = case.apply("arith.mulf", &[sum, less]);
+        assert_eq!(case.factor(torch), Some(1.0));
+        assert_eq!(case.factor(jax), Some(1.0));
+        let half = case.apply("arith.mulf", &[plain, less]);
+        for wrong in [plain, half, sum] {
+            assert_eq!(case.factor(wrong), None);
+        }
     }
 }

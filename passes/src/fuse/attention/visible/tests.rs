@@ -1,5 +1,6 @@
 //! Tests of what indices and lengths say of keys.
 
+use super::super::index::Var;
 use super::super::term::{Label, Scalar};
 use super::*;
 
@@ -251,6 +252,27 @@ fn low_numbers_hide_keys_of_other_labels_where_a_row_has_its_keys() {
         // A row that may see no key has all of them then: labels bound nothing.
         let found = visible(&terms, own);
         assert_eq!(found.segments.is_empty(), expected == HIDDEN);
+    }
+}
+
+#[test]
+fn masks_together_leave_each_row_a_key() {
+    for (shared, behind, expected) in [(true, 0, true), (false, 0, false), (true, 1, false)] {
+        let mut terms = Terms::default();
+        let by_label = by_labels(&mut terms, shared, f64::NEG_INFINITY);
+        let [row, key] =
+            [Var::Row, Var::Key].map(|var| terms.add(Term::Index(var), Scalar::Int(64)));
+        let behind = terms.int(behind, 64);
+        let first = terms.apply("arith.addi", None, &[key, behind], Scalar::Int(64));
+        let seen = terms.apply("arith.cmpi", Some(5), &[row, first], Scalar::Int(1));
+        let none = terms.float(f64::NEG_INFINITY);
+        let both = [seen, by_label, none];
+        let both = terms.apply("arith.select", None, &both, Scalar::Float);
+        assert_eq!(sees_some(&terms, both, [9, 9]), expected);
+        // Of a bias nothing is known.
+        let bias = terms.add(Term::Input(7), Scalar::Float);
+        let more = terms.apply("arith.addf", None, &[both, bias], Scalar::Float);
+        assert!(!sees_some(&terms, more, [9, 9]));
     }
 }
 

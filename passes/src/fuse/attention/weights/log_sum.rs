@@ -13,8 +13,19 @@ pub struct LogSum {
     pub scale: f64,
     /// What is added.
     pub offset: f64,
-    /// Whether a row whose scores are all minus infinity has that of zero, minus infinity times the scale; NaN where it is not.
-    pub empty_is_infinite: bool,
+    /// What a row has whose scores are all minus infinity.
+    pub empty: EmptyLog,
+}
+
+/// The logarithm of a sum of nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EmptyLog {
+    /// That of zero, minus infinity times the scale.
+    Least,
+    /// NaN.
+    Nan,
+    /// Infinity: of which the weight of any score is 0.
+    Greatest,
 }
 
 /// Reads a value of a row as the logarithm of the sum of these exponentials. `score` is what weights are of: what a guard of
@@ -23,7 +34,7 @@ pub fn log_sum(terms: &mut Terms, id: Id, score: Id, exponent: &Linear) -> Optio
     if let Some(own) = guarded(terms, id, score, exponent) {
         let found = log_sum(terms, own, score, exponent)?;
         return (found.scale > 0.0).then_some(LogSum {
-            empty_is_infinite: true,
+            empty: EmptyLog::Least,
             ..found
         });
     }
@@ -50,7 +61,10 @@ pub fn log_sum(terms: &mut Terms, id: Id, score: Id, exponent: &Linear) -> Optio
         return None;
     }
     let safe = |id: &Id| maximum(terms, *id).is_some_and(|(_, safe)| safe);
-    let empty_is_infinite = inner.row.terms.keys().all(safe);
+    let empty = match inner.row.terms.keys().all(safe) {
+        true => EmptyLog::Least,
+        false => EmptyLog::Nan,
+    };
     rest.add(&inner.row, scale);
     let mut offset = rest.constant + scale * inner.scale.ln();
     let mut maxima = 0.0;
@@ -64,7 +78,7 @@ pub fn log_sum(terms: &mut Terms, id: Id, score: Id, exponent: &Linear) -> Optio
     settled.then_some(LogSum {
         scale,
         offset,
-        empty_is_infinite,
+        empty,
     })
 }
 

@@ -94,7 +94,10 @@ fn logarithms_of_sums_are_read_with_a_maximum_and_without() {
             scale: 1.0,
             offset: 0.0,
             // A maximum of minus infinity makes it NaN.
-            empty_is_infinite: maximum != Maximum::Plain,
+            empty: match maximum {
+                Maximum::Plain => EmptyLog::Nan,
+                _ => EmptyLog::Least,
+            },
         };
         assert_eq!(made.log_sum(x, value), Some(expected), "{maximum:?}");
         // The logarithm of the sum beside a maximum is not that of the sum.

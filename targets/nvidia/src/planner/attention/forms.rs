@@ -1,6 +1,6 @@
 //! Forms of what scores are made of whose results need not be as exact as f32: weights are rounded to 16 bits.
 
-use super::score::{i32_of, integer, place};
+use super::score::{Dims, i32_of, integer, place};
 use axe_passes::PassResult;
 use axe_passes::build::Code;
 use axe_passes::fuse::attention::Extents;
@@ -73,10 +73,11 @@ pub(super) fn float_of<'c>(
     code: Code<'c>,
     sum: &Affine,
     origin: Val<'c>,
+    dims: Dims,
 ) -> PassResult<'c, Val<'c>> {
     let (builder, i32) = (code.builder, integer(code, 32));
     let mut value = origin;
-    for (dim, factor) in [(0, sum.rows), (1, sum.keys)] {
+    for (dim, factor) in [(dims.row, sum.rows), (dims.key, sum.keys)] {
         if factor != 0 {
             let factor = builder.constant(builder.parsed(&format!("{factor} : i32"))?)?;
             let own = builder.value("arith.muli", &[place(code, dim)?, factor], i32, &[])?;

@@ -14,7 +14,7 @@ use super::memory::{Ring, Strides, View};
 use super::pages::Table as Pages;
 use super::parts::Parts as Workspace;
 use super::row::{Rows, Scaling};
-use super::score::{Block, Hidden, Input, OfProblem, Scores};
+use super::score::{BY_ROW, Block, Hidden, Input, OfProblem, Scores};
 use super::segments::Table;
 use super::sizes::Sizes;
 use super::tiles::{Blocks, Tile, Tiles};
@@ -145,12 +145,13 @@ pub(super) fn emit<'c>(
             by_problem,
             (
                 Lengths::of(attention, &arguments.lengths, sizes),
-                Table::of(attention, config).zip(arguments.segments),
+                Table::of(attention, config.rows()).zip(arguments.segments),
             ),
             sizes,
         ),
         scores: Scores {
             attention,
+            dims: BY_ROW,
             registers: &scores,
             inputs: inputs.collect::<PassResult<_>>()?,
             sizes,
@@ -263,13 +264,13 @@ impl<'c> Parts<'_, 'c> {
         let mut above = blocks.top;
         for _ in 0..blocks.peeled {
             above = code.sub(above, code.index(1)?)?;
-            state = self.next(code, own, above, Hidden::Masked, state)?;
+            state = self.next(code, own, above, Hidden::MASKED, state)?;
         }
         for (run, hidden) in
             blocks
                 .runs
                 .into_iter()
-                .zip([Hidden::Masked, Hidden::None, Hidden::Masked])
+                .zip([Hidden::MASKED, Hidden::NONE, Hidden::MASKED])
         {
             let Some(count) = run else { continue };
             let last = code.for_each(count, 1, &state.values(), |code, number, carried| {
@@ -326,8 +327,8 @@ impl<'c> Parts<'_, 'c> {
     fn first(&self, code: Code<'c>, own: Own<'c>, number: Val<'c>) -> PassResult<'c, State<'c>> {
         let block = self.block(code, own, number)?;
         let hidden = match self.attention.extents.keys % self.config.keys {
-            0 if !self.tiles.may_be_empty() => Hidden::Masked,
-            _ => Hidden::Last,
+            0 if !self.tiles.may_be_empty() => Hidden::MASKED,
+            _ => Hidden::LAST,
         };
         let zero = code.scalar(self.f32, Number::Of(0))?;
         let results = code.fill(zero, self.results.r#type(code, Kind::Full, self.f32)?)?;
@@ -413,7 +414,7 @@ impl<'c> Parts<'_, 'c> {
 
     /// The maximum of each row as exponents take it, where all of its keys so far may be hidden.
     fn shown(&self, code: Code<'c>, maximum: Val<'c>, hidden: Hidden) -> PassResult<'c, Val<'c>> {
-        let empty = hidden == Hidden::Last && self.tiles.may_be_empty();
+        let empty = hidden == Hidden::LAST && self.tiles.may_be_empty();
         match self.scores.hides(hidden) || empty {
             true => self.rows().shown(code, maximum),
             false => Ok(maximum),

@@ -5,7 +5,7 @@
 //! * [`pages`]: keys and values that are read through a table;
 //! * [`lengths`]: lengths of sequences, which are data; [`segments`]: labels of rows and keys, which are too;
 //! * [`tiles`]: tiles of rows, and the blocks of keys that their masks leave; [`masked`]: which of those a mask cuts;
-//! * [`score`]: scores and masks in registers, [`forms`]: of functions in them; [`row`]: what is computed of a row's maximum and sum;
+//! * [`crossed`]: rows that see no key; [`score`]: scores and masks in registers, [`forms`]: of functions in them; [`row`]: what is computed of a row's maximum and sum;
 //! * [`sums`]: logarithms of rows' sums that gradients want; [`backward`]: the gradients;
 //! * [`kernel`]: the kernel; [`fragments`]: what its threads hold, [`carried`]: what its loop carries; [`parts`]: its results where keys are split, and the kernel that merges those.
 
@@ -14,6 +14,7 @@ mod by_column;
 mod carried;
 pub(super) mod config;
 mod cost;
+mod crossed;
 mod forms;
 mod fragments;
 mod kernel;
@@ -49,7 +50,6 @@ use by_column::Turned;
 use config::{Config, Problem};
 use kernel::{Arguments, Tensors};
 use melior::ir::Type;
-use melior::ir::r#type::IntegerType;
 use parts::Parts;
 pub(super) use problem::takes;
 use problem::{Taken, results, sizes, taken};
@@ -166,29 +166,13 @@ impl<'c> Operators<'c> {
         launch: &mut Launch<'_, 'c>,
         ins: &[Operand<'c>],
     ) -> PassResult<'c, Option<Operand<'c>>> {
-        let Some(table) = Table::of(&self.packed, config) else {
+        let Some(table) = Table::of(&self.packed, config.rows()) else {
             return Ok(None);
         };
-        let builder = *launch.builder;
-        let i32 = builder.r#type(|context| IntegerType::new(context, 32).into());
-        let shape = [table.elements()];
-        let empty = builder.tensor(&shape, i32)?;
-        let empty = builder.value("tensor.empty", &[], empty, &[])?;
-        let to = operand(&builder, empty, &shape)?;
         let pairs = self.packed.visible.segments.iter();
         let labels = pairs.flat_map(|own| [own.rows, own.keys]);
         let labels = labels.filter_map(|at| ins.get(3 + at).cloned());
-        let labels: Vec<_> = labels.collect();
-        let types = argument_types(&labels, &[], &[(empty, to.clone())]);
-        let kernel = Kernel::new(builder.location, launch.frame.module, &types);
-        table.emit(&kernel, &self.packed)?;
-        let name = launch.frame.name("segments");
-        kernel.finish(launch.frame.module, &name, Table::threads())?;
-        let one = builder.index(1)?;
-        let grid = [builder.index(table.ctas())?, one, one];
-        let formed = launch_kernel(&builder, &name, grid, &launched(&labels, &[]), &[to.tensor])?;
-        let formed = formed.first().copied();
-        Ok(formed.map(|tensor| Operand { tensor, ..to }))
+        table.launch(&self.packed, &labels.collect::<Vec<_>>(), launch)
     }
 
     /// Adds the kernel that turns values of 8 bits, where they are, and launches it: its result is the values' operand.

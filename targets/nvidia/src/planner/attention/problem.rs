@@ -257,7 +257,7 @@ pub(in crate::planner) fn takes(attention: &Attention<'_>, chip: &Chip) -> Resul
 }
 
 /// Whether a kernel has its extents, and takes what its scores read.
-fn checked(attention: &Attention<'_>) -> Result<(), String> {
+pub(super) fn checked(attention: &Attention<'_>) -> Result<(), String> {
     let extents = attention.extents;
     let depth_step = K_BYTES / element_bytes(attention.element);
     for (what, columns, step) in [

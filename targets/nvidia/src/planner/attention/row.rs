@@ -6,7 +6,7 @@ use axe_dialect::Combiner;
 use axe_passes::PassResult;
 use axe_passes::build::{Code, Number, layout_error};
 use axe_passes::dispatch::record;
-use axe_passes::fuse::attention::weights::LogSum;
+use axe_passes::fuse::attention::weights::{EmptyLog, LogSum};
 use axe_passes::fuse::attention::{Attention, is_e4m3};
 use axe_passes::ir::Val;
 use axe_passes::ir::value::defining;
@@ -294,7 +294,7 @@ impl<'c> Rows<'_, 'c> {
         let LogSum {
             scale,
             offset,
-            empty_is_infinite,
+            empty,
         } = is;
         code.map(&[maximum, sum], sum.r#type(), |code, arguments| {
             let &[maximum, sum] = arguments else {
@@ -316,11 +316,13 @@ impl<'c> Rows<'_, 'c> {
             if scale != 1.0 || offset != 0.0 {
                 value = fma(value, float(scale)?, float(offset)?)?;
             }
-            if empty_is_infinite {
-                return Ok(value);
-            }
+            let empty = match empty {
+                EmptyLog::Least => return Ok(value),
+                EmptyLog::Nan => f64::NAN,
+                EmptyLog::Greatest => f64::INFINITY,
+            };
             let zero = code.scalar(self.f32, Number::Of(0))?;
-            self.where_equal(code, [sum, zero], [float(f64::NAN)?, value])
+            self.where_equal(code, [sum, zero], [float(empty)?, value])
         })
     }
 }

@@ -1,23 +1,21 @@
 //! Scores in the kernel: the term of a score as the body of a map, with masks by index.
 
+mod body;
+
 use super::MOST_INPUTS;
-use super::forms;
-use super::lengths::{Lengths, OfTile, with_length};
+use super::lengths::{Lengths, OfTile};
 use super::memory::{Strides, View};
 use super::sizes::Sizes;
 use axe_dialect::ops;
 use axe_passes::PassResult;
 use axe_passes::build::{Code, Number, layout_error};
-use axe_passes::fuse::attention::index::Var;
-use axe_passes::fuse::attention::term::{Id, Label, Scalar, Term};
-use axe_passes::fuse::attention::visible::{Affine, not_negative};
-use axe_passes::fuse::attention::{Attention, is_e4m3};
+use axe_passes::fuse::attention::term::{Id, Term};
+use axe_passes::fuse::attention::{Attention, Extents};
 use axe_passes::fuse::registers::Registers;
 use axe_passes::fuse::space::Kind;
 use axe_passes::ir::{Val, types};
-use axe_passes::precision::is_bf16;
+use body::Body;
 use melior::ir::{Type, ValueLike};
-use std::collections::HashMap;
 
 /// A tensor that scores read.
 pub(super) enum Input<'c> {
@@ -34,9 +32,32 @@ pub(super) enum Input<'c> {
 /// The values of a tile's problem, by the number of their tensor.
 pub(super) type OfProblem<'c> = [Option<Val<'c>>; MOST_INPUTS];
 
+/// The dimension of a block of scores that has rows, and the one that has keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Dims {
+    pub row: i64,
+    pub key: i64,
+}
+
+/// Rows by keys.
+pub(super) const BY_ROW: Dims = Dims { row: 0, key: 1 };
+/// Keys by rows, as kernels of gradients form them.
+pub(super) const BY_KEY: Dims = Dims { row: 1, key: 0 };
+
+impl Dims {
+    /// What rows and keys have, in the order of a block's dimensions.
+    pub(super) fn ordered<T: Copy>(self, [row, key]: [T; 2]) -> [T; 2] {
+        match self == BY_ROW {
+            true => [row, key],
+            false => [key, row],
+        }
+    }
+}
+
 /// How scores are formed of products.
 pub(super) struct Scores<'a, 'c> {
     pub attention: &'a Attention<'c>,
+    pub dims: Dims,
     /// A block of scores.
     pub registers: &'a Registers,
     pub inputs: Vec<Input<'c>>,
@@ -53,15 +74,34 @@ pub(super) struct Block<'c> {
     pub values: OfProblem<'c>,
 }
 
-/// Which keys of a block are hidden.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Hidden {
+/// Which elements of a block are hidden.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Hidden {
+    /// Those that the score hides by indices, lengths and labels.
+    pub masked: bool,
+    /// Those behind the last row.
+    pub rows: bool,
+    /// Those behind the last key.
+    pub keys: bool,
+}
+
+impl Hidden {
     /// None by their index.
-    None,
+    pub(super) const NONE: Self = Self {
+        masked: false,
+        rows: false,
+        keys: false,
+    };
     /// Those that the score hides.
-    Masked,
+    pub(super) const MASKED: Self = Self {
+        masked: true,
+        ..Self::NONE
+    };
     /// Those, and those behind the last key.
-    Last,
+    pub(super) const LAST: Self = Self {
+        keys: true,
+        ..Self::MASKED
+    };
 }
 
 impl<'c> Input<'c> {
@@ -95,9 +135,9 @@ impl<'c> Scores<'_, 'c> {
     }
 
     fn term_of(&self, hidden: Hidden) -> Id {
-        match hidden {
-            Hidden::None => self.attention.bare,
-            Hidden::Masked | Hidden::Last => self.attention.weights.score,
+        match hidden.masked {
+            true => self.attention.weights.score,
+            false => self.attention.bare,
         }
     }
 
@@ -127,7 +167,7 @@ impl<'c> Scores<'_, 'c> {
             let own = view.boxed(
                 code,
                 block.batch,
-                [block.row, block.key],
+                self.dims.ordered([block.row, block.key]),
                 self.registers.shape,
             )?;
             let value = code.load(own, self.registers.r#type(code, *kind, *element)?)?;
@@ -150,35 +190,64 @@ impl<'c> Scores<'_, 'c> {
         block: Block<'c>,
         hidden: Hidden,
     ) -> PassResult<'c, Val<'c>> {
-        let attention = self.attention;
         let id = self.term_of(hidden);
-        if hidden != Hidden::Last && *attention.terms.get(id) == Term::Score {
+        let ends = self.ends(code, block, hidden)?;
+        if ends.is_empty() && *self.attention.terms.get(id) == Term::Score {
             return Ok(products);
         }
-        let mut body = Body {
-            scores: self,
-            lengths: block.lengths,
-            origins: HashMap::new(),
-            known: HashMap::new(),
-        };
-        body.origins(code, id, block)?;
-        let keys = self.sizes.index(code, attention.extents.keys)?;
-        let rest = i32_of(code, code.sub(keys, block.key)?)?;
-        let all: Vec<_> = std::iter::once(products)
-            .chain(inputs.iter().copied())
-            .collect();
+        let mut body = Body::new(code, self, id, block)?;
+        let all = [&[products], inputs].concat();
         code.map(&all, products.r#type(), |code, arguments| {
             let arguments = self.arguments(arguments, block.values);
-            let value = body.term(code, id, &arguments)?;
-            if hidden != Hidden::Last {
-                return Ok(value);
+            let mut value = body.term(code, id, &arguments)?;
+            for (dim, rest) in ends {
+                let seen = compare(code, 2, place(code, dim)?, rest)?;
+                let none = code.scalar(value.r#type(), Number::Least)?;
+                value = code.choose(seen, [value, none])?;
             }
-            let key = place(code, 1)?;
-            let seen = compare(code, 2, key, rest)?;
-            let none = code.scalar(value.r#type(), Number::Least)?;
-            code.builder
-                .value("arith.select", &[seen, value, none], value.r#type(), &[])
+            Ok(value)
         })
+    }
+
+    /// Values of a block times a term of its scores, both in f32.
+    pub(super) fn times(
+        &self,
+        code: Code<'c>,
+        (values, id): (Val<'c>, Id),
+        (products, inputs): (Val<'c>, &[Val<'c>]),
+        block: Block<'c>,
+    ) -> PassResult<'c, Val<'c>> {
+        let mut body = Body::new(code, self, id, block)?;
+        let all = [&[values, products], inputs].concat();
+        code.map(&all, values.r#type(), |code, arguments| {
+            let lost = || layout_error(code.builder.location, "a product has two factors");
+            let (own, rest) = arguments.split_first().ok_or_else(lost)?;
+            let by = body.term(code, id, &self.arguments(rest, block.values))?;
+            code.builder
+                .value("arith.mulf", &[*own, by], own.r#type(), &[])
+        })
+    }
+
+    /// The dimensions of a block that have a last row or key in it, and how many of those it has.
+    fn ends(
+        &self,
+        code: Code<'c>,
+        block: Block<'c>,
+        hidden: Hidden,
+    ) -> PassResult<'c, Vec<(i64, Val<'c>)>> {
+        let Extents { rows, keys, .. } = self.attention.extents;
+        let all = [
+            (hidden.rows, self.dims.row, rows, block.row),
+            (hidden.keys, self.dims.key, keys, block.key),
+        ];
+        let mut found = Vec::new();
+        for (is, dim, extent, first) in all {
+            if is {
+                let extent = self.sizes.index(code, extent)?;
+                found.push((dim, i32_of(code, code.sub(extent, first)?)?));
+            }
+        }
+        Ok(found)
     }
 }
 
@@ -195,15 +264,6 @@ impl<'c> Scores<'_, 'c> {
         }
         all
     }
-}
-
-/// The body of a map that forms a score.
-struct Body<'a, 'b, 'c> {
-    scores: &'a Scores<'b, 'c>,
-    lengths: OfTile<'c>,
-    /// What of comparisons is the same for a whole block, and of indices.
-    origins: HashMap<Id, Vec<Val<'c>>>,
-    known: HashMap<Id, Val<'c>>,
 }
 
 /// An index as i32.
@@ -250,158 +310,4 @@ pub(super) fn compare<'c>(
     )];
     code.builder
         .value("arith.cmpi", &[a, b], integer(code, 1), &predicate)
-}
-
-impl<'c> Body<'_, '_, 'c> {
-    /// Computes what is the same for a block: of `rows * row + keys * key + constant`, all but the places in the block.
-    fn origins(&mut self, code: Code<'c>, id: Id, block: Block<'c>) -> PassResult<'c> {
-        if self.origins.contains_key(&id) {
-            return Ok(());
-        }
-        let terms = &self.scores.attention.terms;
-        let of = |Affine {
-                      rows,
-                      keys,
-                      constant,
-                      length,
-                  }| {
-            let row = code.times(block.row, rows)?;
-            let key = code.times(block.key, keys)?;
-            let sum = code.add(code.add(row, key)?, code.index(constant)?)?;
-            i32_of(code, with_length(code, sum, length, &block.lengths)?)
-        };
-        if let Some(sums) = not_negative(terms, id) {
-            let own = sums.into_iter().map(of).collect::<PassResult<_>>()?;
-            self.origins.insert(id, own);
-            return Ok(());
-        }
-        if let Some(sum) = forms::converted(terms, id, self.scores.attention.extents) {
-            let own = forms::at_block(code, &sum, [block.row, block.key])?;
-            self.origins.insert(id, vec![own]);
-            return Ok(());
-        }
-        let own = match terms.get(id) {
-            Term::Index(Var::Row) => vec![i32_of(code, block.row)?],
-            Term::Index(_) => vec![i32_of(code, block.key)?],
-            _ => Vec::new(),
-        };
-        self.origins.insert(id, own);
-        for part in terms.parts(id) {
-            self.origins(code, part, block)?;
-        }
-        Ok(())
-    }
-
-    fn term(&mut self, code: Code<'c>, id: Id, arguments: &[Val<'c>]) -> PassResult<'c, Val<'c>> {
-        if let Some(value) = self.known.get(&id) {
-            return Ok(*value);
-        }
-        let value = self.form(code, id, arguments)?;
-        self.known.insert(id, value);
-        Ok(value)
-    }
-
-    fn form(&mut self, code: Code<'c>, id: Id, arguments: &[Val<'c>]) -> PassResult<'c, Val<'c>> {
-        let terms = &self.scores.attention.terms;
-        let builder = code.builder;
-        let lost = || {
-            layout_error(
-                builder.location,
-                "a score has a term that a kernel cannot form",
-            )
-        };
-        if let Some(sums) = not_negative(terms, id) {
-            return self.comparison(code, id, &sums);
-        }
-        if let Some(sum) = forms::converted(terms, id, self.scores.attention.extents) {
-            return forms::float_of(code, &sum, self.origin(code, id)?);
-        }
-        if let Some(&[of]) = terms.operands(id, "math.tanh") {
-            let (of, factor) = forms::scaled(terms, of);
-            let x = self.term(code, of, arguments)?;
-            let element = self.scores.attention.element;
-            let is_coarse = is_bf16(element) || is_e4m3(element);
-            return forms::tanh(code, x, factor, is_coarse);
-        }
-        let f32 = builder.r#type(|context| Type::float32(context));
-        let own = match terms.scalar(id) {
-            Scalar::Float => f32,
-            Scalar::Int(bits) => integer(code, bits),
-        };
-        match terms.get(id) {
-            Term::Score => arguments.first().copied().ok_or_else(lost),
-            Term::Input(number) | Term::Value(number) | Term::Label(Label { number, .. }) => {
-                let value = arguments.get(number + 1).copied().ok_or_else(lost)?;
-                widened(code, value)
-            }
-            Term::Index(var) => {
-                let origin = self.origin(code, id)?;
-                let place = place(code, i64::from(*var == Var::Key))?;
-                let sum = builder.value("arith.addi", &[origin, place], integer(code, 32), &[])?;
-                builder.value("arith.extsi", &[sum], own, &[])
-            }
-            Term::Length(number) => {
-                let own = self.lengths.get(*number).copied().flatten();
-                own.map(|own| own.value).ok_or_else(lost)
-            }
-            Term::Float(bits) => builder.constant(builder.float(f32, f64::from_bits(*bits))),
-            Term::Int(value) => builder.constant(builder.parsed(&format!("{value} : {own}"))?),
-            Term::Apply(name, predicate, operands) => {
-                let mut of = Vec::new();
-                for operand in operands {
-                    of.push(self.term(code, *operand, arguments)?);
-                }
-                let predicate = predicate
-                    .map(|predicate| builder.parsed(&format!("{predicate} : i64")))
-                    .transpose()?;
-                let attributes: Vec<_> = predicate
-                    .map(|predicate| ("predicate", predicate))
-                    .into_iter()
-                    .collect();
-                builder.value(name, &of, own, &attributes)
-            }
-            Term::Gradient
-            | Term::RowProduct
-            | Term::RowValue(_)
-            | Term::Product(_)
-            | Term::Fold(..) => Err(lost()),
-        }
-    }
-
-    /// What of a term is the same for a block.
-    fn origin(&self, code: Code<'c>, id: Id) -> PassResult<'c, Val<'c>> {
-        let own = self.origins.get(&id).and_then(|own| own.first());
-        let lost = "a score has an index without an origin";
-        own.copied()
-            .ok_or_else(|| layout_error(code.builder.location, lost))
-    }
-
-    /// A comparison of row and key: each sum is not negative.
-    fn comparison(&self, code: Code<'c>, id: Id, sums: &[Affine]) -> PassResult<'c, Val<'c>> {
-        let lost = || layout_error(code.builder.location, "a comparison has no origin");
-        let i32 = integer(code, 32);
-        let mut all = None;
-        for (sum, origin) in sums.iter().zip(self.origins.get(&id).ok_or_else(lost)?) {
-            let times = |dim, factor: i64| {
-                let factor = code
-                    .builder
-                    .constant(code.builder.parsed(&format!("{factor} : i32"))?)?;
-                code.builder
-                    .value("arith.muli", &[place(code, dim)?, factor], i32, &[])
-            };
-            // -keys * key <= rows * row + origin: the right side is one value a row.
-            let row =
-                code.builder
-                    .value("arith.addi", &[times(0, sum.rows)?, *origin], i32, &[])?;
-            let own = compare(code, 3, times(1, -sum.keys)?, row)?;
-            all = Some(match all {
-                None => own,
-                Some(all) => {
-                    code.builder
-                        .value("arith.andi", &[all, own], integer(code, 1), &[])?
-                }
-            });
-        }
-        all.ok_or_else(lost)
-    }
 }

@@ -6,25 +6,26 @@
 //! tile has one label and each of them has it, else none. Blocks outside of the first are not brought; labels are compared outside of
 //! the second only. Where sequences are packed one after the other, these are the blocks that rows see.
 
-use super::config::Config;
+mod labels;
+
 use super::lengths::Lengths;
 use super::memory::Strides;
 use super::parts::step;
-use super::score::compare;
 use super::sizes::Sizes;
+use crate::planner::family::Launch;
 use crate::planner::problem::count;
 use crate::planner::row_tile::RowTile;
-use axe_dialect::{Combiner, element_type};
 use axe_passes::PassResult;
-use axe_passes::build::{Code, Kernel, Number, layout_error};
+use axe_passes::build::{Code, Kernel, launch as launch_kernel, layout_error};
+use axe_passes::fuse::arguments::{argument_types, launched};
 use axe_passes::fuse::attention::index::{Digit, Step, Var};
 use axe_passes::fuse::attention::visible::Segments;
 use axe_passes::fuse::attention::{Attention, Read};
-use axe_passes::fuse::registers::{Registers, registers};
-use axe_passes::fuse::space::Kind;
-use axe_passes::ir::{Val, types};
+use axe_passes::fuse::frame::{Operand, operand};
+use axe_passes::fuse::registers::registers;
+use axe_passes::ir::Val;
+use labels::Own;
 use melior::ir::r#type::IntegerType;
-use melior::ir::{Type, ValueLike};
 
 /// Numbers of a tile.
 const NUMBERS: i64 = 4;
@@ -56,8 +57,8 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// The numbers that a kernel needs; none where no labels are compared.
-    pub(super) fn of(attention: &Attention<'_>, config: Config) -> Option<Self> {
+    /// The numbers that a kernel needs of tiles of so many rows; none where no labels are compared.
+    pub(super) fn of(attention: &Attention<'_>, rows: i64) -> Option<Self> {
         let segments = &attention.visible.segments;
         if segments.is_empty() {
             return None;
@@ -72,23 +73,23 @@ impl Table {
             digits,
             distinct,
             problems,
-            tiles: count(attention.extents.rows, config.rows()),
-            rows: config.rows(),
+            tiles: count(attention.extents.rows, rows),
+            rows,
         })
     }
 
     /// Tiles whose numbers are formed: CTAs of the kernel that does.
-    pub(super) const fn ctas(&self) -> i64 {
+    const fn ctas(&self) -> i64 {
         self.distinct.saturating_mul(self.tiles)
     }
 
     /// Threads of those CTAs.
-    pub(super) const fn threads() -> i64 {
+    const fn threads() -> i64 {
         LANES
     }
 
     /// Elements of the table.
-    pub(super) const fn elements(&self) -> i64 {
+    const fn elements(&self) -> i64 {
         self.ctas().saturating_mul(NUMBERS * WIDTH)
     }
 
@@ -120,16 +121,40 @@ impl Table {
         first_of(code, &self.digits, number)
     }
 
+    /// Adds the kernel that forms the numbers of these labels, pair after pair, and launches it: its result.
+    ///
+    /// # Errors
+    /// When MLIR does not build it.
+    pub(super) fn launch<'c>(
+        &self,
+        attention: &Attention<'c>,
+        labels: &[Operand<'c>],
+        launch: &mut Launch<'_, 'c>,
+    ) -> PassResult<'c, Option<Operand<'c>>> {
+        let builder = *launch.builder;
+        let i32 = builder.r#type(|context| IntegerType::new(context, 32).into());
+        let shape = [self.elements()];
+        let empty = builder.tensor(&shape, i32)?;
+        let empty = builder.value("tensor.empty", &[], empty, &[])?;
+        let to = operand(&builder, empty, &shape)?;
+        let types = argument_types(labels, &[], &[(empty, to.clone())]);
+        let kernel = Kernel::new(builder.location, launch.frame.module, &types);
+        self.emit(&kernel, attention)?;
+        let name = launch.frame.name("segments");
+        kernel.finish(launch.frame.module, &name, Self::threads())?;
+        let one = builder.index(1)?;
+        let grid = [builder.index(self.ctas())?, one, one];
+        let formed = launch_kernel(&builder, &name, grid, &launched(labels, &[]), &[to.tensor])?;
+        let formed = formed.first().copied();
+        Ok(formed.map(|tensor| Operand { tensor, ..to }))
+    }
+
     /// Emits the body of the kernel that forms the numbers. Its arguments are the labels of rows and of keys, pair after pair, and the
     /// table.
     ///
     /// # Errors
     /// When MLIR does not build it.
-    pub(super) fn emit<'c>(
-        &self,
-        kernel: &Kernel<'c>,
-        attention: &Attention<'c>,
-    ) -> PassResult<'c> {
+    fn emit<'c>(&self, kernel: &Kernel<'c>, attention: &Attention<'c>) -> PassResult<'c> {
         let code = kernel.code;
         let lost = || layout_error(code.builder.location, "labels have one stride each");
         let (to, labels) = kernel.arguments.split_last().ok_or_else(lost)?;
@@ -241,209 +266,6 @@ fn views(attention: &Attention<'_>, segments: Segments) -> Option<[Strides; 2]> 
         of(segments.rows, extents.rows)?,
         of(segments.keys, extents.keys)?,
     ])
-}
-
-/// What goes through labels: a row of them in registers.
-struct Own<'a, 'c> {
-    code: Code<'c>,
-    registers: &'a Registers,
-    i32: Type<'c>,
-}
-
-/// The labels of a tensor in memory.
-type Labels<'a, 'c> = (&'a Strides, Val<'c>);
-
-impl<'c> Own<'_, 'c> {
-    fn r#type(&self, kind: Kind) -> PassResult<'c, Type<'c>> {
-        self.registers.r#type(self.code, kind, self.i32)
-    }
-
-    /// Labels from one on, as i32.
-    fn load(
-        &self,
-        (strides, memref): Labels<'_, 'c>,
-        batch: Val<'c>,
-        first: Val<'c>,
-    ) -> PassResult<'c, Val<'c>> {
-        let (code, registers) = (self.code, self.registers);
-        let zero = code.index(0)?;
-        let view = strides.view(code, memref)?;
-        let from = view.boxed(code, batch, [zero, first], registers.shape)?;
-        let element = element_type(memref.r#type());
-        let value = code.load(from, registers.r#type(code, Kind::Column, element)?)?;
-        let wide = registers.r#type(code, Kind::Full, element)?;
-        let value = code.broadcast(value, 0, wide)?;
-        if types::bits(element) == Some(32) {
-            return Ok(value);
-        }
-        code.map(&[value], self.r#type(Kind::Full)?, |code, own| {
-            code.builder.value("arith.extsi", own, self.i32, &[])
-        })
-    }
-
-    /// The number of an element, counted from one on, as i32.
-    fn number(&self, code: Code<'c>, first: Val<'c>) -> PassResult<'c, Val<'c>> {
-        let own = super::score::place(code, 1)?;
-        let first = super::score::i32_of(code, first)?;
-        self.apply(code, "arith.addi", &[first, own])
-    }
-
-    fn apply(&self, code: Code<'c>, name: &str, own: &[Val<'c>]) -> PassResult<'c, Val<'c>> {
-        code.builder.value(name, own, self.i32, &[])
-    }
-
-    /// All elements of a row combined, in each of its columns.
-    fn reduced(&self, combiner: Combiner, value: Val<'c>) -> PassResult<'c, Val<'c>> {
-        self.code
-            .reduce(combiner, value, 1, self.r#type(Kind::Row)?)
-    }
-
-    fn wide(&self, value: Val<'c>) -> PassResult<'c, Val<'c>> {
-        self.code.broadcast(value, 1, self.r#type(Kind::Full)?)
-    }
-
-    /// The least and the greatest label of so many rows from one on.
-    fn ends(
-        &self,
-        labels: Labels<'_, 'c>,
-        batch: Val<'c>,
-        [first, rows]: [Val<'c>; 2],
-    ) -> PassResult<'c, [Val<'c>; 2]> {
-        let code = self.code;
-        let all = code.index(labels.0.columns())?;
-        let rows = code.min(rows, code.sub(all, first)?)?;
-        let rows = super::score::i32_of(code, rows)?;
-        let labels = self.load(labels, batch, first)?;
-        let zero = code.index(0)?;
-        let of = |combiner, none| {
-            let own = code.map(&[labels], self.r#type(Kind::Full)?, |code, own| {
-                let is = compare(code, 2, self.number(code, zero)?, rows)?;
-                let none = code.scalar(self.i32, none)?;
-                self.apply(code, "arith.select", &[is, own[0], none])
-            })?;
-            self.wide(self.reduced(combiner, own)?)
-        };
-        Ok([
-            of(Combiner::Min, Number::Greatest)?,
-            of(Combiner::Max, Number::Least)?,
-        ])
-    }
-
-    /// The keys whose labels are between two.
-    fn seen(
-        &self,
-        labels: Labels<'_, 'c>,
-        batch: Val<'c>,
-        [least, greatest]: [Val<'c>; 2],
-    ) -> PassResult<'c, Seen<'c>> {
-        let code = self.code;
-        let keys = labels.0.columns();
-        let full = self.r#type(Kind::Full)?;
-        let start = |value| code.fill(code.scalar(self.i32, Number::Of(value))?, full);
-        let starts = [start(keys)?, start(0)?, start(0)?];
-        let all = code.index(keys)?;
-        let found = code.for_each(all, STEP, &starts, |code, at, carried| {
-            let own = Self { code, ..*self };
-            let labels = own.load(labels, batch, at)?;
-            own.next(labels, [least, greatest], [at, all], carried)
-        })?;
-        let &[first, end, same] = found.as_slice() else {
-            return Err(layout_error(
-                code.builder.location,
-                "a loop carries three numbers",
-            ));
-        };
-        let first = self.reduced(Combiner::Min, first)?;
-        let end = self.reduced(Combiner::Max, end)?;
-        let same = self.reduced(Combiner::Add, same)?;
-        let ends = [least, greatest].map(|own| self.reduced(Combiner::Min, own));
-        let [least, greatest] = ends;
-        self.whole([first, end, same], [least?, greatest?])
-    }
-
-    /// The numbers of the first and the last key so far, and of those that have the least label.
-    fn next(
-        &self,
-        labels: Val<'c>,
-        [least, greatest]: [Val<'c>; 2],
-        [at, all]: [Val<'c>; 2],
-        carried: &[Val<'c>],
-    ) -> PassResult<'c, Vec<Val<'c>>> {
-        let code = self.code;
-        let all = super::score::i32_of(code, all)?;
-        let i1 = code
-            .builder
-            .r#type(|context| IntegerType::new(context, 1).into());
-        let mut next = Vec::new();
-        for (which, before) in carried.iter().enumerate() {
-            let inputs = [labels, least, greatest, *before];
-            let own = code.map(&inputs, before.r#type(), |code, own| {
-                let &[label, least, greatest, before] = own else {
-                    return Err(layout_error(code.builder.location, "four inputs"));
-                };
-                let builder = code.builder;
-                let number = self.number(code, at)?;
-                let both = |a, b| builder.value("arith.andi", &[a, b], i1, &[]);
-                let is = both(
-                    compare(code, 3, least, label)?,
-                    compare(code, 3, label, greatest)?,
-                )?;
-                let is = both(is, compare(code, 2, number, all)?)?;
-                let one = code.scalar(self.i32, Number::Of(1))?;
-                let value = match which {
-                    0 => self.apply(code, "arith.minsi", &[before, number])?,
-                    1 => self.apply(code, "arith.addi", &[number, one])?,
-                    _ => self.apply(code, "arith.addi", &[before, one])?,
-                };
-                let is = match which {
-                    2 => both(is, compare(code, 0, label, least)?)?,
-                    _ => is,
-                };
-                self.apply(code, "arith.select", &[is, value, before])
-            })?;
-            next.push(own);
-        }
-        Ok(next)
-    }
-
-    /// The keys that some rows see, and those that all do, of the number of keys with the least label.
-    fn whole(
-        &self,
-        [first, end, same]: [Val<'c>; 3],
-        [least, greatest]: [Val<'c>; 2],
-    ) -> PassResult<'c, Seen<'c>> {
-        let inputs = [first, end, same, least, greatest];
-        let of = |at: usize| {
-            self.code.map(&inputs, first.r#type(), |code, own| {
-                let &[first, end, same, least, greatest] = own else {
-                    return Err(layout_error(code.builder.location, "five inputs"));
-                };
-                let i1 = code
-                    .builder
-                    .r#type(|context| IntegerType::new(context, 1).into());
-                let keys = self.apply(code, "arith.subi", &[end, first])?;
-                let both = [
-                    compare(code, 0, least, greatest)?,
-                    compare(code, 0, keys, same)?,
-                ];
-                let is = code.builder.value("arith.andi", &both, i1, &[])?;
-                let zero = code.scalar(self.i32, Number::Of(0))?;
-                self.apply(code, "arith.select", &[is, [first, end][at], zero])
-            })
-        };
-        Ok([first, end, of(0)?, of(1)?])
-    }
-
-    /// The keys that are seen by two comparisons.
-    fn both(&self, a: Seen<'c>, b: Seen<'c>) -> PassResult<'c, Seen<'c>> {
-        let of = |at: usize| {
-            let name = ["arith.maxsi", "arith.minsi"][at % 2];
-            self.code.map(&[a[at], b[at]], a[at].r#type(), |code, own| {
-                self.apply(code, name, own)
-            })
-        };
-        Ok([of(0)?, of(1)?, of(2)?, of(3)?])
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::backward::padded;
 use axe_passes::PassResult;
 use axe_passes::build::layout_error;
 use axe_passes::fuse::attention::index::{Step, Var, access, whole};
-use axe_passes::fuse::attention::weights::LogSum;
+use axe_passes::fuse::attention::weights::{EmptyLog, LogSum};
 use axe_passes::fuse::attention::{Attention, Extents, Read, RowSums};
 use axe_passes::ir::{Builder, Val};
 use melior::ir::Type;
@@ -17,7 +17,11 @@ pub(super) fn beside<'c>(attention: &Attention<'c>, tensor: Val<'c>) -> Option<A
     let is = LogSum {
         scale: LOG2_E,
         offset: 0.0,
-        empty_is_infinite: true,
+        // Weights are then 0, or NaN.
+        empty: match attention.weights.empty_is_zero {
+            true => EmptyLog::Greatest,
+            false => EmptyLog::Nan,
+        },
     };
     let mut steps = access(&[whole(Var::Row, rows)], &[rows])?;
     let of_problem = access(&[whole(Var::Batch, batch)], &[batch])?.into_iter();

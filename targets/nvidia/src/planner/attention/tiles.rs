@@ -1,6 +1,7 @@
 //! What a CTA goes through: tiles of rows of each problem, and the blocks of keys of a tile.
 
 use super::config::Config;
+use super::crossed::some_see_none;
 use super::lengths::{self, Lengths, OfTile, are_even, with_length};
 use super::masked::{Known, known, known_of_any};
 use super::segments::{Seen, Table};
@@ -411,7 +412,6 @@ impl<'a, 'c> Tiles<'a, 'c> {
         if !self.visible.all_where_none {
             return Ok([first, end]);
         }
-        let ints = code.builder.ints();
         let (zero, keys) = (code.index(0)?, self.sizes.index(code, self.keys)?);
         let last = code.add(tile.row, code.index(self.config.rows() - 1)?)?;
         let rows = match self.sizes.int(self.rows) {
@@ -419,36 +419,12 @@ impl<'a, 'c> Tiles<'a, 'c> {
             Int::Value(rows) => code.sub(rows, code.index(1)?)?,
         };
         let last = code.min(last, rows)?;
-        let mut found = [first, end];
-        // Edges are straight lines: where they do not cross at both ends, they do not between.
-        for row in [tile.row, last] {
-            let own = Tile { row, ..tile };
-            let of = |edges: &[Edge], bound| {
-                let own = edges.iter().map(|edge| self.edge_at(code, own, *edge));
-                own.chain([Ok(bound)]).collect::<PassResult<'c, Vec<_>>>()
-            };
-            let (from, to) = (of(&self.visible.from, zero)?, of(&self.visible.to, keys)?);
-            let mut pairs = Vec::new();
-            for first in from {
-                pairs.extend(to.iter().map(|end| (first, *end)));
-            }
-            for edge in &self.visible.rows {
-                let own = self.edge_at(code, own, *edge)?;
-                pairs.push((zero, code.add(own, code.index(1)?)?));
-            }
-            for (first, end) in pairs {
-                let some = ints.less(Int::Value(first), Int::Value(end))?;
-                found[0] = code.choose(some, [found[0], zero])?;
-                found[1] = code.choose(some, [found[1], keys])?;
-            }
-        }
-        Ok(found)
-    }
-
-    /// An edge at the first row of a tile.
-    fn edge_at(&self, code: Code<'c>, tile: Tile<'c>, edge: Edge) -> PassResult<'c, Val<'c>> {
-        let own = code.add(code.times(tile.row, edge.per_row)?, code.index(edge.start)?)?;
-        with_length(code, own, edge.length, &tile.lengths)
+        let rows = ([tile.row, last], keys);
+        let none = some_see_none(code, self.visible, rows, &tile.lengths)?;
+        Ok([
+            code.choose(none, [zero, first])?,
+            code.choose(none, [keys, end])?,
+        ])
     }
 
     fn edge(

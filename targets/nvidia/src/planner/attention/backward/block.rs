@@ -1,16 +1,15 @@
 //! A block of queries in the kernel of gradients: what its consumers form of it.
 
-use super::super::score::{compare, i32_of, place};
-use super::config::{Problem, ROWS};
+use super::super::score::Block;
+use super::config::ROWS;
 use super::kernel::{Parts, Tile};
+use super::scored;
 use crate::planner::problem::count;
 use axe_passes::PassResult;
 use axe_passes::build::{Code, Number, layout_error};
-use axe_passes::fuse::attention::visible::Edge;
 use axe_passes::fuse::space::Kind;
 use axe_passes::ir::Val;
 use melior::ir::{Type, ValueLike};
-use std::f64::consts::LOG2_E;
 
 /// The keys and values of a tile as operands: in shared memory, or in registers.
 #[derive(Clone, Copy)]
@@ -37,9 +36,31 @@ pub(super) struct Behind<'c> {
     place: Val<'c>,
 }
 
+/// Where a block of queries is.
+#[derive(Clone, Copy)]
+pub(super) struct At<'c> {
+    pub tile: Tile<'c>,
+    pub own: scored::Own<'c>,
+    pub row: Val<'c>,
+    /// Whether some of its keys are hidden.
+    pub masked: bool,
+}
+
+impl<'c> At<'c> {
+    pub(super) fn block(self) -> Block<'c> {
+        Block {
+            batch: self.own.batch,
+            row: self.row,
+            key: self.tile.key,
+            lengths: self.own.lengths,
+            values: self.own.values,
+        }
+    }
+}
+
 /// A block of queries.
 struct Own<'c> {
-    tile: Tile<'c>,
+    batch: Val<'c>,
     row: Val<'c>,
     gradient: Val<'c>,
     queries: Val<'c>,
@@ -80,30 +101,51 @@ impl<'c> Parts<'_, 'c> {
     pub(super) fn step(
         &self,
         code: Code<'c>,
-        (tile, row, masked): (Tile<'c>, Val<'c>, bool),
+        at: At<'c>,
         owned: Owned<'c>,
         state: State<'c>,
     ) -> PassResult<'c, State<'c>> {
         let sums = self.scores.r#type(code, Kind::Full, self.f32)?;
-        let (slot, at) = code.wait_slot(self.queries.ring.pipeline)?;
-        let queries = self.queries.ring.stage(code, at)?;
+        let (slot, stage) = code.wait_slot(self.queries.ring.pipeline)?;
+        let queries = self.queries.ring.stage(code, stage)?;
         let issued = code.gemm_async([owned.keys, queries], None, sums, [false, true])?;
-        let (of_slot, of_at) = code.wait_slot(self.gradients.ring.pipeline)?;
-        let gradient = self.gradients.ring.stage(code, of_at)?;
+        let (of_slot, of_stage) = code.wait_slot(self.gradients.ring.pipeline)?;
+        let gradient = self.gradients.ring.stage(code, of_stage)?;
         let of_gradient = code.gemm_async([owned.values, gradient], None, sums, [false, true])?;
-        let logs = self.wide(code, self.queries.values(code, at)?)?;
-        let scores = code.wait_products(issued, 1)?;
-        let weights = self.weights(code, scores, logs)?;
-        let weights = self.seen(code, weights, (tile, row, masked))?;
-        let products = self.wide(code, self.gradients.values(code, of_at)?)?;
-        // Weights are rounded behind the wait: both forms at a time take more registers than there are.
-        let (of_gradient, weights) = code.wait_products_with(of_gradient, weights, 0)?;
-        let of_scores = self.of_scores(code, [weights, of_gradient, products])?;
+        let load = |code| -> PassResult<'c, _> {
+            let logs = self.wide(code, self.queries.values(code, stage)?)?;
+            Ok((logs, self.data.scores.load(code, at.block())?))
+        };
+        // What is loaded before the wait is at hand behind it, where there are registers for it meanwhile.
+        let is_early = self.config.has_room(self.problem);
+        let early = is_early.then(|| load(code)).transpose()?;
+        let products = code.wait_products(issued, 1)?;
+        let (logs, inputs) = early.map_or_else(|| load(code), Ok)?;
+        let weights = self.weights(code, at, [products, logs], &inputs)?;
+        let of_rows = |code| self.wide(code, self.gradients.values(code, of_stage)?);
         let narrow = self.narrow(code)?;
-        let (weights, of_scores) = (code.cast(weights, narrow)?, code.cast(of_scores, narrow)?);
+        let grown = self.grown(code, at, (weights, products, logs), &inputs)?;
+        let (weights, of_scores) = match grown {
+            // Weights are rounded behind the wait: both forms at a time take more registers than there are.
+            None if is_early => {
+                let of_rows = of_rows(code)?;
+                let (of_gradient, weights) = code.wait_products_with(of_gradient, weights, 0)?;
+                let of_scores = self.of_scores(code, [weights, of_gradient, of_rows])?;
+                (code.cast(weights, narrow)?, of_scores)
+            }
+            // Measured: what scores read in 16 bits has ptxas serialize products if weights are rounded behind it there.
+            own => {
+                let narrowed = code.cast(weights, narrow)?;
+                let own = own.unwrap_or(weights);
+                let (of_gradient, own) = code.wait_products_with(of_gradient, own, 0)?;
+                let of_scores = self.of_scores(code, [own, of_gradient, of_rows(code)?])?;
+                (narrowed, of_scores)
+            }
+        };
+        let of_scores = code.cast(of_scores, narrow)?;
         let own = Own {
-            tile,
-            row,
+            batch: at.own.batch,
+            row: at.row,
             gradient,
             queries,
             gradient_slot: of_slot,
@@ -159,7 +201,7 @@ impl<'c> Parts<'_, 'c> {
         };
         let of_keys = code.wait_products(issued_keys, 0)?;
         let behind = Behind {
-            batch: own.tile.batch,
+            batch: own.batch,
             row: own.row,
             place,
         };
@@ -177,7 +219,7 @@ impl<'c> Parts<'_, 'c> {
     pub(super) fn nothing_behind(
         &self,
         code: Code<'c>,
-        batch: Val<'c>,
+        tile: Tile<'c>,
         block: Val<'c>,
     ) -> PassResult<'c, Behind<'c>> {
         let last = code.index(count(self.problem.rows, ROWS) - 1)?;
@@ -188,7 +230,7 @@ impl<'c> Parts<'_, 'c> {
         code.barrier_async()?;
         code.store(zeros, self.place(code, place)?)?;
         Ok(Behind {
-            batch,
+            batch: tile.batch,
             row: code.times(code.min(block, last)?, ROWS)?,
             place,
         })
@@ -247,25 +289,6 @@ impl<'c> Parts<'_, 'c> {
         )
     }
 
-    /// `exp(S - L)`, of L for powers of two.
-    fn weights(&self, code: Code<'c>, scores: Val<'c>, logs: Val<'c>) -> PassResult<'c, Val<'c>> {
-        let slope = self.backward.forward.weights.slope * LOG2_E;
-        code.map(&[scores, logs], scores.r#type(), |code, own| {
-            let &[score, log] = own else {
-                return Err(layout_error(
-                    code.builder.location,
-                    "a weight has two arguments",
-                ));
-            };
-            let builder = code.builder;
-            let slope = builder.constant(builder.float(self.f32, slope))?;
-            let negated = builder.value("arith.negf", &[log], self.f32, &[])?;
-            let exponent = builder.value("math.fma", &[score, slope, negated], self.f32, &[])?;
-            let fast = [("fastmath", builder.parsed("#arith.fastmath<afn>")?)];
-            builder.value("math.exp2", &[exponent], self.f32, &fast)
-        })
-    }
-
     /// `P (dP - D)`.
     fn of_scores(&self, code: Code<'c>, all: [Val<'c>; 3]) -> PassResult<'c, Val<'c>> {
         code.map(&all, all[0].r#type(), |code, own| {
@@ -278,61 +301,6 @@ impl<'c> Parts<'_, 'c> {
             let builder = code.builder;
             let difference = builder.value("arith.subf", &[gradient, product], self.f32, &[])?;
             builder.value("arith.mulf", &[weight, difference], self.f32, &[])
-        })
-    }
-
-    /// The weights, 0 of keys that a query does not see, and of those behind the last one where queries see those.
-    fn seen(
-        &self,
-        code: Code<'c>,
-        weights: Val<'c>,
-        (tile, row, masked): (Tile<'c>, Val<'c>, bool),
-    ) -> PassResult<'c, Val<'c>> {
-        let Problem { rows, keys, .. } = *self.problem;
-        let visible = &self.backward.forward.visible;
-        let last = visible.all(rows - 1, 1, i64::MAX)[1];
-        let ends = keys % self.config.keys() != 0 && last > keys;
-        if !masked && !ends {
-            return Ok(weights);
-        }
-        // Places in the block: key <= query + limit, key >= query + limit, key < limit.
-        let limit = |of: Val<'c>, offset: i64| {
-            let offset = code.index(offset)?;
-            i32_of(code, code.sub(code.add(of, offset)?, tile.key)?)
-        };
-        let edges = |edges: &[_], offset: i64| {
-            let of = |edge: &Edge| limit(row, edge.start + offset);
-            let all = if masked { edges } else { &[] };
-            all.iter().map(of).collect::<PassResult<Vec<_>>>()
-        };
-        let (to, from) = (edges(&visible.to, -1)?, edges(&visible.from, 0)?);
-        let end = match ends {
-            true => Some(limit(code.index(keys)?, 0)?),
-            false => None,
-        };
-        code.map(&[weights], weights.r#type(), |code, own| {
-            let (key, query) = (place(code, 0)?, place(code, 1)?);
-            let mut all = Vec::new();
-            for (limits, predicate) in [(&to, 3), (&from, 5)] {
-                for limit in limits {
-                    let i32 = limit.r#type();
-                    let own = code
-                        .builder
-                        .value("arith.addi", &[query, *limit], i32, &[])?;
-                    all.push(compare(code, predicate, key, own)?);
-                }
-            }
-            if let Some(end) = end {
-                all.push(compare(code, 2, key, end)?);
-            }
-            let zero = code.scalar(self.f32, Number::Of(0))?;
-            let mut value = *own
-                .first()
-                .ok_or_else(|| layout_error(code.builder.location, "a weight"))?;
-            for seen in all {
-                value = code.choose(seen, [value, zero])?;
-            }
-            Ok(value)
         })
     }
 }

@@ -33,6 +33,8 @@ pub struct Problem {
     pub group: i64,
     /// Whether queries see some keys alone.
     pub masked: bool,
+    /// Registers of a consumer's thread that scores take beside sums, of 128 keys: what they read, and what their gradients are formed with.
+    pub more: i64,
 }
 
 /// What consumers have for themselves.
@@ -99,7 +101,9 @@ impl Problem {
             })
         });
         let fits = |own: &Config| {
-            own.sum_registers(self) <= SUM_REGISTERS && own.shared_bytes(self) <= chip.shared_bytes
+            own.sum_registers(self) <= SUM_REGISTERS
+                && (!own.held || own.has_room(self))
+                && own.shared_bytes(self) <= chip.shared_bytes
         };
         all.into_iter().find(fits).ok_or_else(|| {
             format!(
@@ -146,6 +150,11 @@ impl Config {
         }
     }
 
+    /// Whether what scores read has registers while products are under way.
+    pub const fn has_room(self, problem: &Problem) -> bool {
+        self.sum_registers(problem) + problem.more <= SUM_REGISTERS
+    }
+
     /// Bytes of shared memory: keys and values, rings of queries and of gradients, what goes through it of weights, and dQ.
     const fn shared_bytes(self, problem: &Problem) -> i64 {
         let [depth, columns] = self.padded(problem);
@@ -190,6 +199,7 @@ mod tests {
                 columns,
                 group: 1,
                 masked: false,
+                more: 0,
             };
             let own = problem.config(chip).expect("fits");
             (own.split, own.held, own.stages, own.gradient_stages)

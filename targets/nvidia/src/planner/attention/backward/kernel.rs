@@ -10,11 +10,13 @@
 
 use super::super::config::BYTES;
 use super::super::fragments::accumulators;
-use super::Tensors;
-use super::block::{Owned, State};
+use super::super::sizes::Sizes;
+use super::Operators;
+use super::block::{At, Owned, State};
 use super::config::{CONSUMERS, Config, Problem, ROWS, Split};
 use super::rows::scaled;
-use super::runs::{Run, runs};
+use super::runs::{Block, Cut, Run};
+use super::scored::{Data, Own, Scored};
 use super::storage::{Rows, Views, beside, span, views};
 use crate::planner::mainloop::operand::{in_pieces, swizzled};
 use crate::planner::problem::count;
@@ -35,8 +37,10 @@ pub(super) struct Parts<'a, 'c> {
     pub(super) backward: &'a Backward<'c>,
     pub(super) problem: &'a Problem,
     pub(super) config: Config,
+    pub(super) scored: &'a Scored<'c>,
+    pub(super) data: Data<'a, 'c>,
     /// Sums of the first two products, keys by queries; of dK and dV; of dQ.
-    pub(super) scores: Registers,
+    pub(super) scores: &'a Registers,
     pub(super) of_keys: Registers,
     pub(super) of_values: Registers,
     pub(super) of_queries: Registers,
@@ -55,10 +59,11 @@ pub(super) struct Parts<'a, 'c> {
     pub(super) f32: Type<'c>,
 }
 
-/// A block of keys: the first problem of the queries that have them, and the first key.
+/// A block of keys: the first problem of the queries that have them, its number, and the first key.
 #[derive(Clone, Copy)]
 pub(super) struct Tile<'c> {
     pub batch: Val<'c>,
+    pub number: Val<'c>,
     pub key: Val<'c>,
 }
 
@@ -68,11 +73,16 @@ pub(super) struct Tile<'c> {
 /// When MLIR does not build it.
 pub(super) fn emit<'c>(
     kernel: &Kernel<'c>,
-    backward: &Backward<'c>,
-    tensors: &Tensors,
-    (problem, config): (&Problem, Config),
+    operators: &Operators<'c>,
+    config: Config,
 ) -> PassResult<'c> {
     let code = kernel.code;
+    let Operators {
+        backward,
+        tensors,
+        problem,
+        scored,
+    } = operators;
     let (element, stages, keys) = (backward.forward.element, config.stages, config.keys());
     let [depth, columns] = config.padded(problem);
     let failed = |error| layout_error(code.builder.location, error);
@@ -97,11 +107,16 @@ pub(super) fn emit<'c>(
     let shape = [keys, ROWS];
     let all = swizzled(Some(stages), shape, BYTES).map_err(failed)?;
     let one = swizzled(None, shape, BYTES).map_err(failed)?;
+    let lost = || layout_error(code.builder.location, "a kernel has its arguments");
+    let (scores, sizes) = (by_keys(ROWS)?, Sizes::default());
+    let data = kernel.arguments.get(6..6 + scored.arguments());
     let parts = Parts {
-        backward,
+        backward: backward.as_ref(),
         problem,
         config,
-        scores: by_keys(ROWS)?,
+        scored,
+        data: scored.data(code, data.ok_or_else(lost)?, (&scores, &sizes))?,
+        scores: &scores,
         of_keys: by_keys(depth)?,
         of_values: by_keys(columns)?,
         of_queries: registers(code, [ROWS, depth], beside(depth).map_err(failed)?)?,
@@ -160,26 +175,46 @@ impl<'c> Parts<'_, 'c> {
             };
             let tile = Tile {
                 batch: code.times(number, group)?,
+                number: tile,
                 key: code.times(tile, self.config.keys())?,
             };
             body(code, tile)
         })
     }
 
-    fn runs(&self, code: Code<'c>, tile: Tile<'c>) -> PassResult<'c, Vec<Run<'c>>> {
-        let blocks = count(self.problem.rows, ROWS);
-        let keys = (tile.key, self.config.keys());
-        runs(code, &self.backward.forward.visible, keys, blocks)
+    /// What blocks of keys are cut by.
+    pub(super) fn cut(&self) -> Cut<'_> {
+        Cut {
+            visible: &self.backward.forward.visible,
+            rows: self.problem.rows,
+            keys: self.problem.keys,
+            block: self.config.keys(),
+            empty: self.backward.empty,
+            sees_some: self.scored.sees_some,
+            tail: self.scored.is_more(),
+        }
+    }
+
+    /// What is data of a problem that has a tile's keys.
+    fn own(&self, code: Code<'c>, tile: Tile<'c>, member: Val<'c>) -> PassResult<'c, Own<'c>> {
+        let batch = code.add(tile.batch, member)?;
+        self.data.of(code, [batch, tile.number])
+    }
+
+    /// The runs of a tile's problem.
+    fn runs(&self, code: Code<'c>, tile: Tile<'c>, own: &Own<'c>) -> PassResult<'c, Vec<Run<'c>>> {
+        let block = Block {
+            key: tile.key,
+            lengths: &own.lengths,
+            seen: own.seen,
+        };
+        self.cut().runs(code, block)
     }
 
     /// Brings the keys and values of a tile, then queries and gradients of each problem that has them, block by block.
     fn produce(&self, code: Code<'c>, tile: Tile<'c>) -> PassResult<'c> {
         let views = &self.views;
         let (zero, one) = (code.index(0)?, code.index(1)?);
-        let runs = self.runs(code, tile)?;
-        let lost = || layout_error(code.builder.location, "a tile has queries");
-        let (first, end) = runs.first().zip(runs.last()).ok_or_else(lost)?;
-        let (first, end) = (first.first, end.end);
         let (slot, _) = code.acquire(self.owned)?;
         let [depth, columns] = self.config.padded(self.problem);
         let keys = self.config.keys();
@@ -194,13 +229,16 @@ impl<'c> Parts<'_, 'c> {
         code.commit_slot(self.owned, slot)?;
         let group = code.index(self.problem.group)?;
         code.for_each(group, 1, &[], |code, member, _| {
-            let batch = code.add(tile.batch, member)?;
-            code.for_range([first, end, one], &[], |code, block, _| {
+            let own = self.own(code, tile, member)?;
+            let runs = self.runs(code, tile, &own)?;
+            let lost = || layout_error(code.builder.location, "a tile has queries");
+            let (first, last) = runs.first().zip(runs.last()).ok_or_else(lost)?;
+            code.for_range([first.first, last.end, one], &[], |code, block, _| {
                 let row = code.times(block, ROWS)?;
                 let of = [&views.queries, &views.sums];
-                self.queries.bring(code, of, batch, row)?;
+                self.queries.bring(code, of, own.batch, row)?;
                 let of = [&views.gradient, &views.products];
-                self.gradients.bring(code, of, batch, row)?;
+                self.gradients.bring(code, of, own.batch, row)?;
                 Ok(Vec::new())
             })
         })?;
@@ -211,21 +249,23 @@ impl<'c> Parts<'_, 'c> {
     fn consume(&self, code: Code<'c>, tile: Tile<'c>) -> PassResult<'c> {
         let lost = || layout_error(code.builder.location, "the loop carries its state");
         let one = code.index(1)?;
-        let runs = self.runs(code, tile)?;
-        let first = runs.first().ok_or_else(lost)?.first;
         let (slot, _) = code.wait_slot(self.owned)?;
-        let owned = self.own(code)?;
-        let start = self.start(code, tile, first)?;
+        let owned = self.operands(code)?;
+        let start = self.start(code, tile)?;
         let group = code.index(self.problem.group)?;
         let sums = code.for_each(group, 1, &start.values(), |code, member, carried| {
-            let batch = code.add(tile.batch, member)?;
+            let own = self.own(code, tile, member)?;
             let mut state = carried.to_vec();
-            for Run { first, end, masked } in runs {
+            for Run { first, end, masked } in self.runs(code, tile, &own)? {
                 state = code.for_range([first, end, one], &state, |code, block, carried| {
-                    let row = code.times(block, ROWS)?;
-                    let own = (Tile { batch, ..tile }, row, masked);
+                    let at = At {
+                        tile,
+                        own,
+                        row: code.times(block, ROWS)?,
+                        masked,
+                    };
                     let state = State::of(carried).ok_or_else(lost)?;
-                    Ok(self.step(code, own, owned, state)?.values().to_vec())
+                    Ok(self.step(code, at, owned, state)?.values().to_vec())
                 })?;
             }
             Ok(state)
@@ -237,7 +277,7 @@ impl<'c> Parts<'_, 'c> {
     }
 
     /// The keys and values of a tile as operands.
-    fn own(&self, code: Code<'c>) -> PassResult<'c, Owned<'c>> {
+    fn operands(&self, code: Code<'c>) -> PassResult<'c, Owned<'c>> {
         let held = |memory, registers: &Registers| match self.config.held {
             true => {
                 let element = self.backward.forward.element;
@@ -252,15 +292,26 @@ impl<'c> Parts<'_, 'c> {
     }
 
     /// What the loops over queries begin with.
-    fn start(&self, code: Code<'c>, tile: Tile<'c>, first: Val<'c>) -> PassResult<'c, State<'c>> {
+    fn start(&self, code: Code<'c>, tile: Tile<'c>) -> PassResult<'c, State<'c>> {
         let zero = code.scalar(self.f32, Number::Of(0))?;
         let none =
             |registers: &Registers| code.fill(zero, registers.r#type(code, Kind::Full, self.f32)?);
         Ok(State {
             of_keys: none(&self.of_keys)?,
             of_values: none(&self.of_values)?,
-            behind: self.nothing_behind(code, tile.batch, first)?,
+            behind: self.nothing_behind(code, tile, self.first(code, tile)?)?,
         })
+    }
+
+    /// The first block of queries of a tile, as far as it is known without data.
+    fn first(&self, code: Code<'c>, tile: Tile<'c>) -> PassResult<'c, Val<'c>> {
+        let zero = code.index(0)?;
+        if self.backward.forward.visible.is_data() {
+            return Ok(zero);
+        }
+        let own = self.own(code, tile, zero)?;
+        let runs = self.runs(code, tile, &own)?;
+        Ok(runs.first().map_or(zero, |run| run.first))
     }
 
     /// Stores dK and dV of a tile.

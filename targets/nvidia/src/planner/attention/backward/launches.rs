@@ -5,13 +5,14 @@ use super::super::sums;
 use super::super::{Attentions, Operators as Forward, Taken, taken};
 use super::config::{Config, Problem, THREADS};
 use super::rows::{Before, Rows};
+use super::scored::Scored;
 use super::{Operators, kernel, padded};
 use crate::planner::family::{Family, Launch};
 use crate::planner::knobs::Plan;
 use axe_passes::build::{Kernel, layout_error};
 use axe_passes::fuse::arguments::{argument_types, launched};
 use axe_passes::fuse::attention::index::{Var, access, whole};
-use axe_passes::fuse::attention::{Attention, Given, Logs, Read};
+use axe_passes::fuse::attention::{Attention, Empty, Given, Logs, Read};
 use axe_passes::fuse::frame::{Operand, Out, operand};
 use axe_passes::ir::Val;
 use axe_passes::ir::value::identity;
@@ -160,6 +161,7 @@ impl<'c> Operators<'c> {
             result: self.tensors.result.as_ref(),
             products: self.tensors.products.as_ref(),
             logs: None,
+            empty_is_zero: self.backward.empty == Empty::Zero,
         };
         let mut ins = Vec::new();
         for value in all {
@@ -207,6 +209,7 @@ impl<'c> Operators<'c> {
         for value in all {
             ins.push(read(launch, value)?);
         }
+        ins.extend(self.of_scores(launch)?);
         let [_, to_keys, to_values] = &self.backward.results;
         // dQ's sums are added to the zeros.
         let zeros = read(launch, between.of_queries)?;
@@ -216,10 +219,41 @@ impl<'c> Operators<'c> {
             filled(launch, to_values.read.tensor)?,
         ];
         let grid = (THREADS, config.tiles(&self.problem));
-        let of = (&self.problem, config);
         add(launch, "gradients", grid, (&ins, &outs), |own| {
-            kernel::emit(own, &self.backward, &self.tensors, of)
+            kernel::emit(own, self, config)
         })
+    }
+
+    /// What scores read: tensors, lengths, and the numbers of blocks of keys that a kernel forms of their labels.
+    fn of_scores(&self, launch: &mut Launch<'_, 'c>) -> PassResult<'c, Vec<Operand<'c>>> {
+        let Scored {
+            attention,
+            inputs,
+            table,
+            ..
+        } = &self.scored;
+        let in_blocks = inputs.iter().map(|own| own.has() != [false, false]);
+        let in_blocks = in_blocks.chain(attention.lengths.iter().map(|_| false));
+        let all = attention.inputs.iter().chain(&attention.lengths);
+        let mut found = Vec::new();
+        for (own, in_blocks) in all.zip(in_blocks) {
+            found.push(match in_blocks {
+                true => read(launch, own.tensor)?,
+                // A row of all: where a problem's lies is the kernel's to say.
+                false => {
+                    let shape = launch.builder.tensor_of(own.tensor)?.shape;
+                    let all = shape.iter().product();
+                    launch.frame.operand(launch.builder, own.tensor, &[all])?
+                }
+            });
+        }
+        if let Some((table, exchanged)) = table {
+            let labels = self.scored.labels();
+            let labels = labels.iter().filter_map(|at| found.get(*at).cloned());
+            let labels: Vec<_> = labels.collect();
+            found.extend(table.launch(exchanged, &labels, launch)?);
+        }
+        Ok(found)
     }
 
     /// Launches the kernel that rounds the sums of dQ.

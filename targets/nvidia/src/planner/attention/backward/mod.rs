@@ -11,11 +11,14 @@ mod kernel;
 mod launches;
 mod rows;
 mod runs;
+mod scored;
 mod storage;
+mod weights;
 
 use super::config::{BYTES, configure};
 use super::memory::Strides;
 use super::parts::step;
+use super::problem::checked;
 use super::{MOST, results, sums, taken};
 use crate::facts::chip::Chip;
 use crate::planner::choose::search::Candidate;
@@ -25,7 +28,6 @@ use crate::planner::knobs::Plan;
 use crate::planner::problem::count;
 use axe_passes::build::layout_error;
 use axe_passes::fuse::attention::index::Var;
-use axe_passes::fuse::attention::term::Term;
 use axe_passes::fuse::attention::visible::Visible;
 use axe_passes::fuse::attention::{Backward, Extents, Logs, Read};
 use axe_passes::fuse::group::Group;
@@ -33,11 +35,11 @@ use axe_passes::ir::{Builder, Val};
 use axe_passes::{PassError, PassResult};
 use config::{Config, Problem, ROWS};
 use launches::Between;
+use scored::Scored;
 use std::rc::Rc;
 
-/// Columns of queries, keys and values come in steps of `wgmma`'s depth, up to as many as two warpgroups hold as sums of dK and dV.
+/// Columns of queries, keys and values come in steps of `wgmma`'s depth.
 const STEP: i64 = 16;
-const MOST_COLUMNS: i64 = 256;
 /// What rows of one value are padded to, so that a tensor map takes them: 16 bytes.
 const PADDED: i64 = 4;
 /// CTAs that read the same queries at a time, so that memory need not bring them for each. Measured: causal, 32 problems of 8192 places
@@ -54,6 +56,7 @@ pub(in crate::planner) struct Operators<'c> {
     backward: Rc<Backward<'c>>,
     tensors: Tensors,
     problem: Problem,
+    scored: Scored<'c>,
 }
 
 /// How tensors lie in memory.
@@ -191,6 +194,7 @@ fn problem(backward: &Backward<'_>) -> Problem {
         columns,
         group: backward.group,
         masked: !backward.forward.visible.is_all(),
+        more: scored::registers(backward),
     }
 }
 
@@ -206,16 +210,7 @@ pub(in crate::planner) fn takes(backward: &Backward<'_>, chip: &Chip) -> Result<
             chip.name
         ));
     }
-    for (what, columns) in [
-        ("what scores are summed over", own.depth),
-        ("the values' columns", own.extents.columns),
-    ] {
-        if columns % STEP != 0 || !(STEP..=MOST_COLUMNS).contains(&columns) {
-            return Err(format!(
-                "expected {what} in multiples of {STEP} up to {MOST_COLUMNS}, got {columns}"
-            ));
-        }
-    }
+    checked(own)?;
     let Extents {
         batch, rows, keys, ..
     } = own.extents;
@@ -224,15 +219,10 @@ pub(in crate::planner) fn takes(backward: &Backward<'_>, chip: &Chip) -> Result<
             "expected 2 to {MOST} rows and keys, got {rows} and {keys}"
         ));
     }
-    if !own.inputs.is_empty() || !own.lengths.is_empty() || *own.terms.get(own.bare) != Term::Score
-    {
-        return Err("its scores are more than products that indices hide some of".to_owned());
-    }
-    if !runs::takes(&own.visible) {
-        return Err("its mask is no diagonal band of rows and keys".to_owned());
-    }
+    runs::checked(&own.visible)?;
     if backward.given.logs.is_none()
         && !own.weights.empty_is_zero
+        && !own.visible.is_data()
         && hides_rows(&own.visible, rows, keys)
     {
         return Err("its mask hides all keys of a row, whose weights are NaN".to_owned());
@@ -243,7 +233,8 @@ pub(in crate::planner) fn takes(backward: &Backward<'_>, chip: &Chip) -> Result<
         );
     }
     tensors(backward)?;
-    problem(backward).config(chip)?;
+    let config = problem(backward).config(chip)?;
+    Scored::new(backward, config.keys())?;
     forward(backward, chip)
 }
 
@@ -285,13 +276,17 @@ impl Family for Gradients {
         group: &Group<'c>,
         _: &[Val<'c>],
         builder: &Builder<'c>,
-        _: &Chip,
+        chip: &Chip,
     ) -> PassResult<'c, Operators<'c>> {
         let lost = || layout_error(builder.location, "a group without gradients");
         let backward = group.gradients.clone().ok_or_else(lost)?;
-        let tensors = tensors(&backward).map_err(|why| PassError::new(builder.location, why))?;
+        let failed = |why: String| PassError::new(builder.location, why);
+        let tensors = tensors(&backward).map_err(failed)?;
+        let problem = problem(&backward);
+        let config = problem.config(chip).map_err(failed)?;
         Ok(Operators {
-            problem: problem(&backward),
+            problem,
+            scored: Scored::new(&backward, config.keys()).map_err(failed)?,
             backward,
             tensors,
         })

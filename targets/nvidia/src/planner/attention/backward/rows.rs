@@ -10,6 +10,7 @@ use axe_passes::build::{Code, Kernel, Number, layout_error};
 use axe_passes::fuse::registers::{Registers, registers};
 use axe_passes::fuse::space::Kind;
 use axe_passes::ir::Val;
+use melior::ir::r#type::IntegerType;
 use melior::ir::{Type, ValueLike};
 
 /// Threads of a CTA.
@@ -36,6 +37,8 @@ pub(super) struct Before<'a> {
     pub products: Option<&'a Strides>,
     /// Logarithms of sums, and the factor and the offset of those for powers of two.
     pub logs: Option<(&'a Strides, [f64; 2])>,
+    /// Whether rows of weights of 0 have any logarithm: then they have one of which weights are 0.
+    pub empty_is_zero: bool,
 }
 
 impl Before<'_> {
@@ -117,7 +120,7 @@ impl Rows {
             (given.logs, ins.last(), logs.first())
         {
             let value = self.value(code, &own, (strides, *from))?;
-            let value = along(code, value, scale)?;
+            let value = along(code, value, scale, given.empty_is_zero)?;
             self.store_value(code, &own, (value, *to))?;
         }
         let f32 = code.builder.r#type(|context| Type::float32(context));
@@ -221,11 +224,13 @@ const fn across(columns: i64) -> i64 {
     THREADS / (1 << vectors.trailing_zeros())
 }
 
-/// `factor * value + offset` of a register tensor of f32.
+/// `factor * value + offset` of a register tensor of f32; infinity for what is no number, or minus infinity, where that is of a row whose
+/// weights are 0.
 fn along<'c>(
     code: Code<'c>,
     value: Val<'c>,
     [factor, offset]: [f64; 2],
+    empty_is_zero: bool,
 ) -> PassResult<'c, Val<'c>> {
     code.map(&[value], value.r#type(), |code, own| {
         let f32 = code.builder.r#type(|context| Type::float32(context));
@@ -233,7 +238,18 @@ fn along<'c>(
         for constant in [factor, offset] {
             operands.push(code.builder.constant(code.builder.float(f32, constant))?);
         }
-        code.builder.value("math.fma", &operands, f32, &[])
+        let builder = code.builder;
+        let own = builder.value("math.fma", &operands, f32, &[])?;
+        if !empty_is_zero {
+            return Ok(own);
+        }
+        let number = |value| builder.constant(builder.float(f32, value));
+        let [least, most] = [f64::NEG_INFINITY, f64::INFINITY].map(number);
+        // Ordered, so that NaN is not greater.
+        let predicate = [("predicate", builder.parsed("2 : i64")?)];
+        let bit = builder.r#type(|context| IntegerType::new(context, 1).into());
+        let is_number = builder.value("arith.cmpf", &[own, least?], bit, &predicate)?;
+        code.choose(is_number, [own, most?])
     })
 }
 

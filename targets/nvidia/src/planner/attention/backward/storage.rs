@@ -61,7 +61,7 @@ impl<'c> Rows<'c> {
     }
 }
 
-/// The kernel's arguments.
+/// The kernel's arguments, but for what scores read.
 pub(super) struct Views<'c> {
     pub queries: View<'c>,
     pub keys: View<'c>,
@@ -104,6 +104,7 @@ pub(super) fn views<'c>(
     problem: &Problem,
 ) -> PassResult<'c, Views<'c>> {
     let code = kernel.code;
+    let lost = || layout_error(code.builder.location, "nine arguments");
     let &[
         queries,
         keys,
@@ -111,12 +112,14 @@ pub(super) fn views<'c>(
         gradient,
         sums,
         products,
-        of_queries,
-        of_keys,
-        of_values,
+        ref rest @ ..,
     ] = kernel.arguments.as_slice()
     else {
-        return Err(layout_error(code.builder.location, "nine arguments"));
+        return Err(lost());
+    };
+    // What scores read stands between.
+    let &[.., of_queries, of_keys, of_values] = rest else {
+        return Err(lost());
     };
     let [_, to_keys, to_values] = &tensors.results;
     let of_rows = of_rows(problem);
