@@ -81,10 +81,22 @@ impl Graph<'_> {
         let [k, v] = [0; 2].map(|_| self.input_of(element, &[batch, keys, width], false));
         let most = 8.0;
         let scaled = self.scores(&q, &k, most);
-        let masked = match self.random.below(3) {
+        let cap = 4.0;
+        let (scaled, tanh) = match self.random.once_in(3) {
+            true => {
+                let tanh = self.tanh(&scaled, cap);
+                (self.times(&tanh, cap), Some(tanh))
+            }
+            false => (scaled, None),
+        };
+        let masked = match self.random.below(4) {
             0 => scaled,
             1 => self.masked(&scaled, Mask::Causal(0)),
-            _ => self.masked(&scaled, Mask::Window(7)),
+            2 => self.masked(&scaled, Mask::Window(7)),
+            _ => {
+                let mask = self.mask(&[batch, rows, keys]);
+                self.masked(&scaled, mask)
+            }
         };
         let weights = self.softmax(&masked);
         let inner = of.of([rows, keys, width]);
@@ -92,9 +104,18 @@ impl Graph<'_> {
         let d_s = self.behind_softmax(&weights, &d_p);
         let scale = scale_of(width as f64 * q.bound * k.bound, most);
         let made = self.like(&d_s, element);
-        let d_s = self.generic(3, &[Operand::plain(&d_s)], &made, |body, scalars, _, _| {
+        let all: Vec<_> = std::iter::once(&d_s).chain(&tanh).collect();
+        let all: Vec<_> = all.into_iter().map(Operand::plain).collect();
+        let d_s = self.generic(3, &all, &made, |body, scalars, _, _| {
             let scale = body.constant(scale, F32);
-            let x = body.mulf(&scalars[0], &scale);
+            let mut x = body.mulf(&scalars[0], &scale);
+            if let Some(tanh) = scalars.get(1).filter(|_| tanh.is_some()) {
+                // The cap's derivative.
+                let one = body.constant(1.0, F32);
+                let squared = body.mulf(tanh, tanh);
+                let slope = body.subf(&one, &squared);
+                x = body.mulf(&x, &slope);
+            }
             body.cast(&x, element)
         });
         let weights = self.cast(&weights, element);
@@ -158,6 +179,22 @@ impl Graph<'_> {
 
     /// `cap tanh(x / cap)`.
     fn capped(&mut self, value: &Value, cap: f64) -> Value {
+        let tanh = self.tanh(value, cap);
+        self.times(&tanh, cap)
+    }
+
+    /// A value times a number.
+    fn times(&mut self, value: &Value, by: f64) -> Value {
+        let (made, rank) = (self.like(value, F32), value.shape.len());
+        let own = [Operand::plain(value)];
+        self.generic(rank, &own, &made, |body, scalars, _, _| {
+            let by = body.constant(by, F32);
+            body.mulf(&scalars[0], &by)
+        })
+    }
+
+    /// `tanh(x / cap)`.
+    fn tanh(&mut self, value: &Value, cap: f64) -> Value {
         let made = self.like(value, F32);
         let rank = value.shape.len();
         self.generic(
@@ -165,11 +202,10 @@ impl Graph<'_> {
             &[Operand::plain(value)],
             &made,
             |body, scalars, _, _| {
-                let (by, cap) = (body.constant(1.0 / cap, F32), body.constant(cap, F32));
+                let by = body.constant(1.0 / cap, F32);
                 let x = body.mulf(&scalars[0], &by);
                 // Where the result is bf16, 2^-11 of it may be wrong.
-                let x = body.unary("math.tanh", &x, 1.0, x.error + 2f64.powi(-11));
-                body.mulf(&x, &cap)
+                body.unary("math.tanh", &x, 1.0, x.error + 2f64.powi(-11))
             },
         )
     }
