@@ -48,7 +48,7 @@ def options(arguments=None):
     parser.add_argument("--index", choices=["i32", "i64"], default="i32", help="the type of lengths")
     parser.add_argument("--ids", choices=["even", "documents", "random", "apart", "offsets"], default="even", help="segments: four of a size; documents one after the other; "
                         "in any order; such that most queries have no key; documents whose offsets are data, and numbers computed of those")
-    parser.add_argument("--id-type", choices=["i8", "i16", "i32"], default="i32")
+    parser.add_argument("--id-type", choices=["i8", "i16", "i32", "i64"], default="i32")
     parser.add_argument("--soft-cap", type=float, default=0, help="scores are cap * tanh(score / cap)")
     parser.add_argument("--cap-last", action="store_true", help="the mask comes first, as a program may write it too")
     parser.add_argument("--alibi", action="store_true", help="the distance of row and key times a number of the head is subtracted")
@@ -558,7 +558,9 @@ def inputs(a, arguments):
             given.append(own.astype(np.int32 if element == "i32" else np.int64))
             continue
         if a.mask in SEGMENTS and element == a.id_type:
-            given.append(segments(a, r, shape, number).astype(f"int{element[1:]}"))
+            own = segments(a, r, shape, number).astype(f"int{element[1:]}")
+            # Those of 64 bits differ above the lower half.
+            given.append(own * 2 ** 33 if element == "i64" and a.ids != "offsets" else own)
             continue
         if element == "i1":
             bits = r.random(shape) < (0.2 if a.mask == "padding" else 0.7)

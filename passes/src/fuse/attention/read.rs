@@ -257,7 +257,7 @@ impl<'c> Reader<'c> {
     fn input(&self, number: usize, scalar: Scalar) -> Term {
         let steps = |number: usize| self.inputs.get(number).map(|own| own.steps.as_slice());
         let var = steps(number).and_then(of_one);
-        let Some(var) = var.filter(|_| matches!(scalar, Scalar::Int(8 | 16 | 32))) else {
+        let Some(var) = var.filter(|_| matches!(scalar, Scalar::Int(8 | 16 | 32 | 64))) else {
             return Term::Input(number);
         };
         let tensor = |number: usize| self.inputs.get(number).map(|own| own.tensor);

@@ -201,6 +201,7 @@ fn problem(attention: &Attention<'_>, tensors: &Tensors) -> Problem {
             ([true, true], _) => 2,
             // One value for each two scores, and what is compared with them. Measured: with less, ptxas spills.
             ([false, true], 4) => 3,
+            ([false, true], 8) => 6,
             _ => 0,
         }
     });
@@ -298,14 +299,17 @@ pub(super) fn checked(attention: &Attention<'_>) -> Result<(), String> {
     lengths::checked(attention)?;
     pages::page_of(attention)?;
     by_column::checked(attention)?;
-    let wide = |read: &&Read<'_>| {
+    let labels = attention.visible.segments.iter();
+    let labels: Vec<_> = labels.flat_map(|own| [own.rows, own.keys]).collect();
+    let wide = |(at, read): &(usize, &Read<'_>)| {
         let tensor = TensorType::of_value(read.tensor);
         tensor.is_some_and(|tensor| {
             let bits = types::bits(tensor.element);
-            bits > Some(32) || types::is_float(tensor.element) && bits < Some(16)
+            let is_wide = bits > Some(32) && !labels.contains(at);
+            is_wide || types::is_float(tensor.element) && bits < Some(16)
         })
     };
-    if let Some(read) = attention.inputs.iter().find(wide) {
+    if let Some((_, read)) = attention.inputs.iter().enumerate().find(wide) {
         return Err(format!(
             "its scores read a tensor of type {}",
             melior::ir::ValueLike::r#type(&read.tensor)

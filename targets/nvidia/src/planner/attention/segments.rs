@@ -15,6 +15,7 @@ use super::sizes::Sizes;
 use crate::planner::family::Launch;
 use crate::planner::problem::count;
 use crate::planner::row_tile::RowTile;
+use axe_dialect::element_type;
 use axe_passes::PassResult;
 use axe_passes::build::{Code, Kernel, launch as launch_kernel, layout_error};
 use axe_passes::fuse::arguments::{argument_types, launched};
@@ -23,8 +24,9 @@ use axe_passes::fuse::attention::visible::Segments;
 use axe_passes::fuse::attention::{Attention, Read};
 use axe_passes::fuse::frame::{Operand, operand};
 use axe_passes::fuse::registers::registers;
-use axe_passes::ir::Val;
+use axe_passes::ir::{Val, types};
 use labels::Own;
+use melior::ir::ValueLike;
 use melior::ir::r#type::IntegerType;
 
 /// Numbers of a tile.
@@ -167,8 +169,10 @@ impl Table {
         };
         let layout = tile.layout();
         let layout = layout.map_err(|error| layout_error(code.builder.location, error))?;
+        let bits = |own: &Val<'c>| types::bits(element_type(own.r#type()));
         let own = Own {
             code,
+            saturates: labels.iter().any(|own| bits(own) > Some(32)),
             registers: &registers(code, [1, STEP], layout)?,
             i32: code
                 .builder

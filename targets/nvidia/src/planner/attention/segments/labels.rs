@@ -8,7 +8,7 @@ use axe_passes::PassResult;
 use axe_passes::build::{Code, Number, layout_error};
 use axe_passes::fuse::registers::Registers;
 use axe_passes::fuse::space::Kind;
-use axe_passes::ir::{Val, types};
+use axe_passes::ir::{Int, Ints, Val, types};
 use melior::ir::r#type::IntegerType;
 use melior::ir::{Type, ValueLike};
 
@@ -17,6 +17,8 @@ pub(super) struct Own<'a, 'c> {
     pub code: Code<'c>,
     pub registers: &'a Registers,
     pub i32: Type<'c>,
+    /// Whether labels are of more bits than i32, whose last numbers stand for those beyond them.
+    pub saturates: bool,
 }
 
 /// The labels of a tensor in memory.
@@ -42,11 +44,22 @@ impl<'c> Own<'_, 'c> {
         let value = code.load(from, registers.r#type(code, Kind::Column, element)?)?;
         let wide = registers.r#type(code, Kind::Full, element)?;
         let value = code.broadcast(value, 0, wide)?;
-        if types::bits(element) == Some(32) {
+        let bits = types::bits(element);
+        if bits == Some(32) {
             return Ok(value);
         }
         code.map(&[value], self.r#type(Kind::Full)?, |code, own| {
-            code.builder.value("arith.extsi", own, self.i32, &[])
+            let builder = code.builder;
+            if bits < Some(32) {
+                return builder.value("arith.extsi", own, self.i32, &[]);
+            }
+            // Labels of the same order: what is beyond i32 is its last number.
+            let ints = Ints::new(builder, 64);
+            let lost = || layout_error(builder.location, "a label");
+            let own = Int::Value(own.first().copied().ok_or_else(lost)?);
+            let own = ints.min(own, Int::Known(i32::MAX.into()))?;
+            let own = ints.value(ints.max(own, Int::Known(i32::MIN.into()))?)?;
+            builder.value("arith.trunci", &[own], self.i32, &[])
         })
     }
 
@@ -195,7 +208,13 @@ impl<'c> Own<'_, 'c> {
                     compare(code, 0, least, greatest)?,
                     compare(code, 0, keys, same)?,
                 ];
-                let is = code.builder.value("arith.andi", &both, i1, &[])?;
+                let mut is = code.builder.value("arith.andi", &both, i1, &[])?;
+                // The last numbers of i32 stand for several labels.
+                let last = [Number::Least, Number::Greatest].into_iter();
+                for last in last.filter(|_| self.saturates) {
+                    let own = compare(code, 1, least, code.scalar(self.i32, last)?)?;
+                    is = code.builder.value("arith.andi", &[is, own], i1, &[])?;
+                }
                 let zero = code.scalar(self.i32, Number::Of(0))?;
                 self.apply(code, "arith.select", &[is, [first, end][at], zero])
             })
