@@ -80,6 +80,13 @@ impl Visible {
         self.has_lengths() || !self.segments.is_empty()
     }
 
+    /// Whether keys that rows see are a band along the diagonal, whatever the data.
+    #[must_use]
+    pub fn is_band(&self) -> bool {
+        let follows = |edge: &Edge| edge.per_row == 1 && edge.length.is_none();
+        self.rows.is_empty() && self.segments.is_empty() && self.edges().all(follows)
+    }
+
     /// Whether each row sees a key by these however many there are; `square`, where there are as many keys as rows.
     fn leaves_any(&self, square: bool) -> bool {
         let follows = |edge: &Edge| edge.per_row == 1 && edge.start <= 0;

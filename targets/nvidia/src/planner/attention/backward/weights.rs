@@ -1,12 +1,13 @@
 //! The weights of a block in the kernel of gradients, and what the gradients of its scores are formed with.
 
-use super::super::score::Hidden;
+use super::super::score::{BY_KEY, Dims, Hidden, compare, i32_of, place};
 use super::block::At;
 use super::config::Problem;
 use super::kernel::Parts;
 use axe_passes::PassResult;
 use axe_passes::build::{Code, Number, layout_error};
 use axe_passes::fuse::attention::Empty;
+use axe_passes::fuse::attention::visible::Edge;
 use axe_passes::ir::Val;
 use melior::ir::ValueLike;
 use melior::ir::r#type::IntegerType;
@@ -14,6 +15,10 @@ use std::f64::consts::LOG2_E;
 
 /// Logarithms below are those of rows whose keys are all hidden by a low number (-1e30 and less), and of no others.
 const LOW: f64 = -1e20;
+/// Predicates of `arith.cmpi`: `slt`, `sle`, `sge`.
+const BELOW: i64 = 2;
+const AT_MOST: i64 = 3;
+const AT_LEAST: i64 = 5;
 
 impl<'c> Parts<'_, 'c> {
     /// Which elements of a block are hidden.
@@ -31,6 +36,12 @@ impl<'c> Parts<'_, 'c> {
         }
     }
 
+    /// Whether hidden weights are set to 0, which takes fewer registers than hiding their scores before they are exponentials.
+    fn hides_weights(&self) -> bool {
+        let is_mean = matches!(self.backward.empty, Empty::Mean { .. });
+        self.backward.forward.visible.is_band() && !is_mean
+    }
+
     /// `exp(S - L)`, of L for powers of two: 0 of keys that a query does not see. Behind the last query of which scores are more than
     /// products, and behind the last key, weights are 0.
     pub(super) fn weights(
@@ -41,9 +52,20 @@ impl<'c> Parts<'_, 'c> {
         inputs: &[Val<'c>],
     ) -> PassResult<'c, Val<'c>> {
         let own = &self.data.scores;
-        let scores = own.of(code, products, inputs, at.block(), self.hidden(at.masked))?;
+        let all = self.hidden(at.masked);
+        let (before, behind) = match self.hides_weights() {
+            true => (
+                Hidden {
+                    rows: all.rows,
+                    ..Hidden::NONE
+                },
+                Hidden { rows: false, ..all },
+            ),
+            false => (all, Hidden::NONE),
+        };
+        let scores = own.of(code, products, inputs, at.block(), before)?;
         let slope = self.backward.forward.weights.slope * LOG2_E;
-        code.map(&[scores, logs], scores.r#type(), |code, own| {
+        let weights = code.map(&[scores, logs], scores.r#type(), |code, own| {
             let &[score, log] = own else {
                 return Err(layout_error(
                     code.builder.location,
@@ -62,6 +84,59 @@ impl<'c> Parts<'_, 'c> {
             let mean = 1.0 / self.problem.keys as f64;
             let mean = builder.constant(builder.float(self.f32, mean))?;
             self.where_low(code, log, [mean, weight])
+        })?;
+        match behind == Hidden::NONE {
+            true => Ok(weights),
+            false => self.in_band(code, weights, at, behind),
+        }
+    }
+
+    /// The weights, 0 of keys outside of the band that queries see, and of those behind the last one.
+    fn in_band(
+        &self,
+        code: Code<'c>,
+        weights: Val<'c>,
+        at: At<'c>,
+        hidden: Hidden,
+    ) -> PassResult<'c, Val<'c>> {
+        let visible = &self.backward.forward.visible;
+        // Places in the block: key <= query + limit, key >= query + limit, key < limit.
+        let limit = |of: Val<'c>, offset: i64| {
+            let offset = code.index(offset)?;
+            i32_of(code, code.sub(code.add(of, offset)?, at.tile.key)?)
+        };
+        let edges = |edges: &[Edge], offset: i64| {
+            let of = |edge: &Edge| limit(at.row, edge.start + offset);
+            let all = if hidden.masked { edges } else { &[] };
+            all.iter().map(of).collect::<PassResult<Vec<_>>>()
+        };
+        let (to, from) = (edges(&visible.to, -1)?, edges(&visible.from, 0)?);
+        let end = match hidden.keys {
+            true => Some(limit(code.index(self.problem.keys)?, 0)?),
+            false => None,
+        };
+        let Dims { row, key } = BY_KEY;
+        code.map(&[weights], weights.r#type(), |code, own| {
+            let (key, query) = (place(code, key)?, place(code, row)?);
+            let mut all = Vec::new();
+            for (limits, predicate) in [(&to, AT_MOST), (&from, AT_LEAST)] {
+                for limit in limits {
+                    let own = [query, *limit];
+                    let own = code
+                        .builder
+                        .value("arith.addi", &own, limit.r#type(), &[])?;
+                    all.push(compare(code, predicate, key, own)?);
+                }
+            }
+            if let Some(end) = end {
+                all.push(compare(code, BELOW, key, end)?);
+            }
+            let zero = code.scalar(self.f32, Number::Of(0))?;
+            let lost = "a weight has one argument";
+            let own = own.first().copied();
+            let own = own.ok_or_else(|| layout_error(code.builder.location, lost))?;
+            all.into_iter()
+                .try_fold(own, |value, seen| code.choose(seen, [value, zero]))
         })
     }
 
