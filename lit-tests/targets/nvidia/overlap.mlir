@@ -24,15 +24,15 @@
 // PTX-SAME: griddepcontrol.launch_dependents
 // PTX-SAME: cp.async.bulk.tensor
 
-func.func @mm(%a: tensor<256x128xf16>, %b: tensor<128x64xf16>) -> tensor<256x64xf16> {
-  %0 = axe.gemm %a, %b : tensor<256x128xf16>, tensor<128x64xf16> -> tensor<256x64xf32>
-  %1 = axe.cast %0 : tensor<256x64xf32> -> tensor<256x64xf16>
-  return %1 : tensor<256x64xf16>
+func.func @mm(%a: tensor<256x1024xf16>, %b: tensor<1024x256xf16>) -> tensor<256x256xf16> {
+  %0 = axe.gemm %a, %b : tensor<256x1024xf16>, tensor<1024x256xf16> -> tensor<256x256xf32>
+  %1 = axe.cast %0 : tensor<256x256xf32> -> tensor<256x256xf16>
+  return %1 : tensor<256x256xf16>
 }
 
-func.func @widen(%a: tensor<256x64xf16>) -> tensor<256x64xf32> {
-  %0 = axe.cast %a : tensor<256x64xf16> -> tensor<256x64xf32>
-  return %0 : tensor<256x64xf32>
+func.func @widen(%a: tensor<256x256xf16>) -> tensor<256x256xf32> {
+  %0 = axe.cast %a : tensor<256x256xf16> -> tensor<256x256xf32>
+  return %0 : tensor<256x256xf32>
 }
 
 // More CTAs than half of the chip's multiprocessors do not let the next kernel start: its CTAs would find those first that are

@@ -28,10 +28,10 @@
 // CHIP: error: axe-nvidia: unknown chip 'sm_10': expected one of sm_80, sm_86, sm_89, sm_90a
 // LEVEL: error: axe-nvidia: unknown level 'metal': expected one of logical, scheduled, dispatched, target, nvvm, ptx
 
-func.func @mm(%a: tensor<256x128xf16>, %b: tensor<128x64xf16>) -> tensor<256x64xf32> {
+func.func @mm(%a: tensor<1024x512xf16>, %b: tensor<512x1024xf16>) -> tensor<1024x1024xf32> {
   %zero = arith.constant 0.0 : f32
-  %empty = tensor.empty() : tensor<256x64xf32>
-  %start = linalg.fill ins(%zero : f32) outs(%empty : tensor<256x64xf32>) -> tensor<256x64xf32>
-  %c = linalg.matmul ins(%a, %b : tensor<256x128xf16>, tensor<128x64xf16>) outs(%start : tensor<256x64xf32>) -> tensor<256x64xf32>
-  return %c : tensor<256x64xf32>
+  %empty = tensor.empty() : tensor<1024x1024xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%empty : tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
+  %c = linalg.matmul ins(%a, %b : tensor<1024x512xf16>, tensor<512x1024xf16>) outs(%start : tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
+  return %c : tensor<1024x1024xf32>
 }

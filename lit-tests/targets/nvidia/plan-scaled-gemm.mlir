@@ -91,7 +91,7 @@ func.func @short(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<8x256xf32>, %w: tenso
 }
 
 // Rows that no descriptor takes.
-// REMARK: remark: [Missed] {{.*}}Function=odd_0_gemm{{.*}}"not by wgmma: an operand's rows of 200 elements are no multiple of 16 bytes, which its descriptor needs, and the product is too small for a copy to pay"
+// REMARK: remark: [Missed] {{.*}}Function=odd_0_gemm{{.*}}"not by wgmma: an operand's rows of 200 elements are no multiple of 16 bytes, which its descriptor needs, and a copy would take longer than it saves"
 // CHECK-LABEL: axe.kernel @odd_0_gemm
 // CHECK-NOT: axe.pipeline
 func.func @odd(%a: tensor<256x200xf8E4M3FN>, %sa: tensor<256x2xf32>, %w: tensor<256x200xf8E4M3FN>, %sw: tensor<2x2xf32>) -> tensor<256x256xf32> {

@@ -112,7 +112,7 @@ func.func @warps(%a: tensor<512x512xf16>, %w: tensor<512x512xf16>) -> tensor<512
 // CHECK-NOT: axe.pipeline
 // EXPLAIN-LABEL: plan @unfit_0_gemm
 // EXPLAIN-NEXT: from: cost model
-// EXPLAIN-NEXT: not: tuned for 64 x 64 x 255, 5 us: an operand's rows of 255 elements are no multiple of 16 bytes
+// EXPLAIN-NEXT: not: tuned for 64 x 64 x 255, 5 us: expected tile = [rows, columns, depth] in axe.plan with 64 rows or a multiple
 func.func @unfit(%a: tensor<64x255xf16>, %w: tensor<64x255xf16>) -> tensor<64x64xf32> {
   %p = axe.gemm %a, %w {trans_b} : tensor<64x255xf16>, tensor<64x255xf16> -> tensor<64x64xf32>
   return %p : tensor<64x64xf32>

@@ -107,9 +107,9 @@ func.func @wide(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
 
 // -----
 
-func.func @rows(%x: tensor<512x255xf16>, %w: tensor<64x255xf16>) -> tensor<512x64xf32> {
-  // expected-error @below {{an operand's rows of 255 elements are no multiple of 16 bytes, which its descriptor needs}}
-  %y = axe.gemm %x, %w {trans_b, axe.plan = {mainloop = "wgmma"}} : tensor<512x255xf16>, tensor<64x255xf16> -> tensor<512x64xf32>
+func.func @rows(%x: tensor<512x255xf8E4M3FN>, %w: tensor<64x255xf8E4M3FN>) -> tensor<512x64xf32> {
+  // expected-error @below {{an operand's rows of 255 elements are no multiple of 16 bytes, which its descriptor needs, and a copy would take longer than it saves}}
+  %y = axe.gemm %x, %w {trans_b, axe.plan = {mainloop = "wgmma"}} : tensor<512x255xf8E4M3FN>, tensor<64x255xf8E4M3FN> -> tensor<512x64xf32>
   return %y : tensor<512x64xf32>
 }
 
@@ -279,9 +279,25 @@ func.func @stream_k_of_rows_at_run_time(%x: tensor<?x512xf16>, %w: tensor<512x51
 // -----
 
 func.func @stream_k_of_warps(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{expected entries of one mainloop in axe.plan, got 'decomposition' with mainloop = "mma"}}
+  // expected-error @below {{expected decomposition = "data_parallel" or "split_k" in axe.plan of a product by mma.sync, got "stream_k"}}
   %y = axe.gemm %x, %x {axe.plan = {mainloop = "mma", decomposition = "stream_k", splits = 2 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
+}
+
+// -----
+
+func.func @more_parts_than_steps(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected splits of 1 to 64 with decomposition = "split_k" in axe.plan, and a step along k for each, got 9 of {mainloop = "mma", tile = array<i64: 64, 64, 64>}}
+  %y = axe.gemm %x, %x {axe.plan = {mainloop = "mma", tile = array<i64: 64, 64, 64>, warps = array<i64: 2, 2>, stages = 3 : i64, decomposition = "split_k", splits = 9 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
+func.func @parts_of_a_batch_by_warps(%x: tensor<4x512x512xf16>) -> tensor<4x512x512xf32> {
+  // expected-error @below {{expected no depth shared through memory in axe.plan for a batch}}
+  %y = axe.gemm %x, %x {axe.plan = {mainloop = "mma", decomposition = "split_k", splits = 2 : i64}} : tensor<4x512x512xf16>, tensor<4x512x512xf16> -> tensor<4x512x512xf32>
+  return %y : tensor<4x512x512xf32>
 }
 
 // -----

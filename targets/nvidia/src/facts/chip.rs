@@ -37,6 +37,8 @@ pub struct Chip {
     /// Shared memory that one CTA may have, in bytes (CUDA C++ Programming Guide, "Technical
     /// Specifications per Compute Capability").
     pub shared_bytes: i64,
+    /// Threads of a multiprocessor at most (the same table).
+    pub multiprocessor_threads: i64,
     /// Whether it has `stmatrix` (PTX ISA 9.7.14.5.16: sm_90 and up).
     pub has_stmatrix: bool,
     /// Whether it has the tensor memory accelerator (PTX ISA 9.7.9.27: sm_90 and up).
@@ -75,6 +77,7 @@ pub const CHIPS: [Chip; 4] = [
         name: "sm_80",
         ptx_feature: "+ptx90",
         shared_bytes: 163 * 1024,
+        multiprocessor_threads: 2048,
         has_stmatrix: false,
         has_tma: false,
         converts_float8: false,
@@ -89,6 +92,7 @@ pub const CHIPS: [Chip; 4] = [
         name: "sm_86",
         ptx_feature: "+ptx90",
         shared_bytes: 99 * 1024,
+        multiprocessor_threads: 1536,
         has_stmatrix: false,
         has_tma: false,
         converts_float8: false,
@@ -103,6 +107,7 @@ pub const CHIPS: [Chip; 4] = [
         name: "sm_89",
         ptx_feature: "+ptx90",
         shared_bytes: 99 * 1024,
+        multiprocessor_threads: 1536,
         has_stmatrix: false,
         has_tma: false,
         converts_float8: true,
@@ -117,13 +122,14 @@ pub const CHIPS: [Chip; 4] = [
         name: "sm_90a",
         ptx_feature: "+ptx90",
         shared_bytes: 227 * 1024,
+        multiprocessor_threads: 2048,
         has_stmatrix: true,
         has_tma: true,
         converts_float8: true,
         has_wgmma: true,
         multiprocessors: 132,
         clustered: 120,
-        mma: MmaRates::USUAL,
+        mma: MmaRates::H200,
         wgmma: Some(WgmmaRates::H200),
         attention: Some(AttentionRates::H200),
     },

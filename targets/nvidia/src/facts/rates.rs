@@ -13,24 +13,77 @@ pub struct MmaRates {
     pub byte_products: f64,
     /// Scalar multiply-adds of a multiprocessor in a clock.
     pub scalar_products: f64,
-    /// Bytes that a multiprocessor reads from L2 in a clock.
+    /// Bytes that a multiprocessor reads from L2 in a clock, as other kernels than products are planned.
     pub l2_bytes: f64,
-    /// Bytes that a multiprocessor reads from shared memory in a clock.
+    /// The same of the tiles of products.
+    pub loaded_bytes: f64,
+    /// Bytes that a multiprocessor moves to and from shared memory in a clock.
     pub shared_bytes: f64,
-    /// Clocks for a CTA to start, fill its pipeline and store its results.
+    /// Clocks for a CTA to start, fill its pipeline and store its results, as other kernels than products are planned.
     pub overhead: f64,
+    /// Clocks of a product's kernel beside its tiles.
+    pub start: f64,
+    /// Clocks until a CTA's first stage is there, and its last sum.
+    pub fill: f64,
+    /// Clocks from the copies of a stage until it is there.
+    pub latency: f64,
+    /// Clocks of a step beside its products, and of the loads and products of 32 bytes of k that wait for each other.
+    pub barrier: f64,
+    /// See [`Self::barrier`].
+    pub chain: f64,
+    /// Clocks in which a thread has elements that it loads by themselves, and clocks of each: alone, and behind the step's products.
+    pub element_latency: f64,
+    /// See [`Self::element_latency`].
+    pub element: f64,
+    /// See [`Self::element_latency`].
+    pub hidden_element: f64,
+    /// Clocks by which a multiprocessor issues copies of a byte: by 16 bytes a thread, by 8, by 4, and by single elements.
+    pub copied: [f64; 4],
+    /// Clocks in which a multiprocessor stores an element of a result: in pairs, and one by one.
+    pub stored: [f64; 2],
+    /// Bytes that the chip reads from memory, or writes, in a clock.
+    pub memory_bytes: f64,
+    /// How much longer results take to write whose rows begin inside a sector.
+    pub within_sectors: f64,
+    /// Clocks by which a second kernel, which adds parts up, is later done than the first.
+    pub parts_start: f64,
+    /// Bytes of parts' sums that the chip moves in a clock.
+    pub sum_bytes: f64,
 }
 
 impl MmaRates {
-    /// Rates that all chips here are planned with.
-    pub const USUAL: Self = Self {
-        half_products: 1300.0,
-        tf32_products: 650.0,
+    /// Of an H200: fitted to timings of an H100, whose memory is slower (docs/performance.md).
+    pub const H200: Self = Self {
+        half_products: 983.0,
+        tf32_products: 490.0,
         byte_products: 2600.0,
         scalar_products: 100.0,
         l2_bytes: 40.0,
-        shared_bytes: 128.0,
+        loaded_bytes: 53.0,
+        shared_bytes: 110.0,
         overhead: 3000.0,
+        start: 352.0,
+        fill: 171.0,
+        latency: 1477.0,
+        barrier: 126.0,
+        chain: 53.4,
+        element_latency: 65.5,
+        element: 13.8,
+        hidden_element: 6.51,
+        copied: [0.0262, 0.0325, 0.0509, 0.0585],
+        stored: [0.26, 0.7],
+        memory_bytes: 2280.0,
+        within_sectors: 1.72,
+        parts_start: 2637.0,
+        sum_bytes: 5204.0,
+    };
+
+    /// Those that chips are planned with which were not measured: of an H200, with what is likely of the 1024 products
+    /// of an A100 (its white paper).
+    pub const USUAL: Self = Self {
+        half_products: 870.0,
+        tf32_products: 435.0,
+        ..Self::H200
     };
 }
 
@@ -108,6 +161,10 @@ pub struct WgmmaRates {
     pub start_of_cta: f64,
     /// Clocks between two kernels of which the second does not start while the first one runs.
     pub apart: f64,
+    /// Clocks by which a copy of an operand is done before the product, and bytes that it moves in a clock.
+    pub copy_start: f64,
+    /// See [`Self::copy_start`].
+    pub copied_bytes: f64,
     /// Clocks of the products of 64 x 128 x 128 in 8 bits, at the rate of the H100 white paper.
     pub block_products: f64,
     /// Clocks between them for a warpgroup whose blocks have scales: to notice that they are done, to add 64 x 128 sums,
@@ -147,6 +204,8 @@ impl WgmmaRates {
         sum_bytes: 2320.0,
         clustered: 1.11,
         cluster_start: [950.0, 1140.0],
+        copy_start: 1250.0,
+        copied_bytes: 1800.0,
         start: 1090.0,
         start_of_cta: 3.3,
         apart: 570.0,

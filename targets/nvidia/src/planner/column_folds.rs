@@ -2,10 +2,11 @@
 //! neighbouring columns, and go through the rows. What is reduced is formed in registers, and what follows on the results, where
 //! there is one a column, too.
 
-use super::choose::search::Candidate;
+use super::choose::search::{self, Candidate};
 use super::columns::Columns;
 use super::family::{Family, Launch};
 use super::knobs::Plan;
+use super::model;
 use super::problem::count;
 use super::row_tile::RowTile;
 use super::single::{Elements, reduced_tile};
@@ -133,14 +134,12 @@ impl Family for ColumnFolds {
     fn candidates(problem: Problem, chip: &Chip, limit: usize) -> Vec<Candidate<RowTile>> {
         let config = problem.tile();
         let clocks = Self::clocks(problem, config, chip);
-        let only = std::iter::once(Candidate { config, clocks });
-        only.take(limit).collect()
+        search::only(config, clocks, limit)
     }
 
     /// All multiprocessors read the bytes.
     fn clocks(problem: Problem, _: RowTile, chip: &Chip) -> f64 {
-        let bytes = problem.moved as f64 / chip.multiprocessors as f64;
-        bytes / chip.mma.l2_bytes + chip.mma.overhead
+        model::moving(problem.moved, chip)
     }
 
     fn tile(config: RowTile) -> [i64; 3] {

@@ -1,7 +1,7 @@
 //! Kernels of loops: what no operator says (`linalg.generic` with indices, gathers, windows, several results), and operators
 //! that no other family takes. Threads share out the points of the parallel loops, however many there are.
 
-use super::choose::search::Candidate;
+use super::choose::search::{self, Candidate};
 use super::family::{Family, Launch};
 use super::knobs::Plan;
 use crate::facts::chip::Chip;
@@ -92,8 +92,7 @@ impl Family for Loops {
     fn candidates(problem: Problem, chip: &Chip, limit: usize) -> Vec<Candidate<Config>> {
         let config = Config { threads: THREADS };
         let clocks = Self::clocks(problem, config, chip);
-        let only = std::iter::once(Candidate { config, clocks });
-        only.take(limit).collect()
+        search::only(config, clocks, limit)
     }
 
     /// All multiprocessors move the bytes, or their lanes take the turns, one at a time.

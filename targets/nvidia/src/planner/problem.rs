@@ -59,6 +59,24 @@ pub struct Problem {
 }
 
 impl Problem {
+    /// Elements of a row of A and of B, as they are stored.
+    pub(super) const fn rows(self, k_first: KFirst) -> [i64; 2] {
+        let a = if k_first.a { self.m } else { self.k };
+        let b = if k_first.b { self.n } else { self.k };
+        [a, b]
+    }
+
+    /// Bytes of which those before each row of A, B and the result are a multiple, at most [`ROW_ALIGNMENT`].
+    pub(super) fn row_alignments(self, k_first: KFirst) -> [i64; 3] {
+        let of = |elements: i64, bytes: i64| {
+            let bytes = elements.wrapping_mul(bytes);
+            1 << bytes.trailing_zeros().min(ROW_ALIGNMENT.trailing_zeros())
+        };
+        let [a, b] = self.rows(k_first);
+        let bytes = self.element_bytes;
+        [of(a, bytes), of(b, bytes), of(self.n, RESULT_BYTES)]
+    }
+
     /// Whether copies of operands whose rows no tensor map takes pay.
     pub(super) fn pays_for_copies(self) -> bool {
         if self.m.saturating_mul(self.batch) <= LEAST_ROWS && self.n >= MANY_COLUMNS {
@@ -88,6 +106,9 @@ pub struct Blocks {
     pub k: i64,
 }
 
+/// Bytes of which those between a tensor map's rows are a multiple (CUDA driver API, `cuTensorMapEncodeTiled`, globalStrides), and
+/// of a thread's widest access.
+pub(super) const ROW_ALIGNMENT: i64 = 16;
 /// Bytes of an element of a result, as most have.
 pub(super) const RESULT_BYTES: i64 = 2;
 /// Bytes of a scale.
@@ -150,11 +171,12 @@ impl Query {
             unit,
         };
         let takes = rows.into_iter().all(|row| takes_rows(row, bytes));
+        let copied = unit == Unit::Half || problem.pays_for_copies();
         Some(Self {
             problem,
             blocks,
             grouped,
-            wgmma: takes || grouped || problem.pays_for_copies(),
+            wgmma: takes || grouped || copied,
             k_first: KFirst {
                 a: trans_a,
                 b: !trans_b,
@@ -169,11 +191,10 @@ pub(super) const fn count(extent: i64, by: i64) -> i64 {
     extent / by + (extent % by != 0) as i64
 }
 
-/// Whether a descriptor takes rows of this many elements: strides are multiples of 16 bytes (CUDA driver API,
-/// `cuTensorMapEncodeTiled`, globalStrides).
+/// Whether a tensor map takes rows of this many elements.
 #[must_use]
 pub const fn takes_rows(elements: i64, bytes: i64) -> bool {
-    elements.wrapping_mul(bytes) % 16 == 0
+    elements.wrapping_mul(bytes) % ROW_ALIGNMENT == 0
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Elementwise operators and reductions of rows: tiles in registers, read once. The columns of rows that are reduced are what
 //! the kernel streams; its reductions are the folds, what is an element a row is outer, the rest inner.
 
-use super::choose::search::Candidate;
+use super::choose::search::{self, Candidate};
 use super::columns::Columns;
 use super::family::{Family, Launch};
 use super::knobs::Plan;
@@ -123,8 +123,7 @@ impl Family for Rows {
     fn candidates(problem: Problem, chip: &Chip, limit: usize) -> Vec<Candidate<RowWork>> {
         let config = problem.work(chip);
         let clocks = Self::clocks(problem, config, chip);
-        let only = std::iter::once(Candidate { config, clocks });
-        only.take(limit).collect()
+        search::only(config, clocks, limit)
     }
 
     /// Waves of tiles, each of which reads and writes its elements once.

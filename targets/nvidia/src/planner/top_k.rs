@@ -1,8 +1,9 @@
 //! The largest elements of rows: `axe.top_k`, a kernel of its own. Warps or CTAs share out the rows.
 
-use super::choose::search::Candidate;
+use super::choose::search::{self, Candidate};
 use super::family::{Family, Launch};
 use super::knobs::Plan;
+use super::model;
 use super::problem::count;
 use crate::emit::top_k::{self, THREADS, rows_of_cta};
 use crate::facts::chip::{Chip, MOST_BLOCKS};
@@ -110,17 +111,12 @@ impl Family for TopKs {
 
     fn candidates(problem: Problem, chip: &Chip, limit: usize) -> Vec<Candidate<Config>> {
         let clocks = Self::clocks(problem, Config, chip);
-        let only = std::iter::once(Candidate {
-            config: Config,
-            clocks,
-        });
-        only.take(limit).collect()
+        search::only(Config, clocks, limit)
     }
 
     /// All multiprocessors read the rows.
     fn clocks(problem: Problem, _: Config, chip: &Chip) -> f64 {
-        let bytes = problem.bytes as f64 / chip.multiprocessors as f64;
-        bytes / chip.mma.l2_bytes + chip.mma.overhead
+        model::moving(problem.bytes, chip)
     }
 
     fn tile(_: Config) -> [i64; 3] {

@@ -28,6 +28,12 @@ pub(in crate::planner) struct Tried<C> {
     pub number: usize,
 }
 
+/// The one configuration of a family that has no choice, where `limit` has room for it.
+pub(in crate::planner) fn only<C>(config: C, clocks: f64, limit: usize) -> Vec<Candidate<C>> {
+    let only = std::iter::once(Candidate { config, clocks });
+    only.take(limit).collect()
+}
+
 /// At most `limit` of the configurations, the cost model's own choice first. Clocks are compared within a `kind`; the best of
 /// each `way` to share the work come before others, for the model is surer within a way.
 pub(in crate::planner) fn ranked<C: Copy + PartialEq, K: PartialEq, W: Eq + Hash>(

@@ -1,9 +1,13 @@
 //! A configuration of `mma.sync` and of scalar multiply-adds: every warp copies and multiplies.
 
-use crate::planner::knobs::{Mainloop, Plan};
+use super::MOST_SPLITS;
+use crate::planner::knobs::{Mainloop, Plan, Sharing};
 use crate::planner::layouts::Grid;
-use crate::planner::problem::Unit;
+use crate::planner::problem::{Problem, Unit, count};
 use crate::vocabulary;
+
+/// Bytes of the narrowest `cp.async` (PTX ISA 9.7.9.25.3).
+const LEAST_COPY: i64 = 4;
 
 /// A tile and how it is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -14,17 +18,37 @@ pub struct Mma {
     pub warps: Grid,
     /// Tiles of A and B in flight.
     pub stages: i64,
+    /// CTAs that share the depth of each tile through memory.
+    pub splits: i64,
 }
 
 impl Mma {
+    /// The same with a depth, of so many elements, that so many CTAs share; `None` where one would have none of it.
+    #[must_use]
+    pub fn split_k(self, splits: i64, k: i64) -> Option<Self> {
+        let config = Self { splits, ..self };
+        let others = config.steps(k).saturating_mul(splits - 1);
+        let possible = (1..=MOST_SPLITS).contains(&splits) && others < count(k, self.tile[2]);
+        possible.then_some(config)
+    }
+
+    /// Tiles along k, of so many elements, that a CTA multiplies.
+    #[must_use]
+    pub const fn steps(self, k: i64) -> i64 {
+        count(count(k, self.tile[2]), self.splits)
+    }
+
     /// The plan that asks for all of it.
     #[must_use]
     pub fn plan(self) -> Plan {
+        let shared = self.splits > 1;
         Plan {
             mainloop: Some(Mainloop::Mma),
             tile: Some(self.tile),
             warps: Some([self.warps.rows, self.warps.columns]),
             stages: Some(self.stages),
+            decomposition: shared.then_some(Sharing::SplitK),
+            splits: shared.then_some(self.splits),
             ..Plan::default()
         }
     }
@@ -51,6 +75,18 @@ impl Mma {
                 m * n / lanes + 2 * (m + n) * atom.k * atom.element_bytes / (4 * lanes)
             }
         }
+    }
+
+    /// Elements of A and of B that each thread loads and stores of a stage where it copies single ones, as rows are aligned to fewer
+    /// bytes than `cp.async` copies (PTX ISA 9.7.9.25.3): registers that they take.
+    pub fn staged(self, problem: Problem, [a, b, _]: [i64; 3]) -> [i64; 2] {
+        let [m, n, k] = self.tile;
+        let threads = self.threads(problem.unit);
+        let of = |rows: i64, alignment: i64| match alignment < LEAST_COPY {
+            true => count(rows.saturating_mul(k), threads),
+            false => 0,
+        };
+        [of(m, a), of(n, b)]
     }
 
     /// Bytes of shared memory that the ring takes.

@@ -36,6 +36,15 @@ impl Config {
         }
     }
 
+    /// CTAs that share each tile's depth through memory.
+    #[must_use]
+    pub const fn splits(self) -> i64 {
+        match self {
+            Self::Wgmma(config) => config.splits(),
+            Self::Mma(config) => config.splits,
+        }
+    }
+
     /// The plan that asks for all of it.
     #[must_use]
     pub fn plan(self) -> Plan {

@@ -7,8 +7,7 @@ use crate::planner::config::{Cluster, Config, Decomposition, MOST_SPLITS, Mma, R
 use crate::planner::knobs::{Mainloop, Plan, Schedule, Sharing, Side, Value as _};
 use crate::planner::layouts::Grid;
 use crate::planner::mainloop::mma_scaled;
-use crate::planner::model;
-use crate::planner::problem::{Problem, Unit};
+use crate::planner::problem::Problem;
 use axe_dialect::{RasterOrder, ops};
 use axe_passes::fuse::reshape::element_bytes;
 use axe_passes::ir::DYNAMIC;
@@ -78,7 +77,7 @@ impl Gemm<'_> {
         let possible = self.admits_wgmma(chip);
         match (plan.mainloop(), possible) {
             (None, Err(_)) | (Some(Mainloop::Mma), _) => return Ok(None),
-            (None, _) if *plan == Plan::default() && self.is_short() => return Ok(None),
+            (None, _) if !plan.asks_for_tiles() && self.is_quicker_by_mma(chip) => return Ok(None),
             (Some(Mainloop::Wgmma), Err(reason)) => return Err(reason),
             (None | Some(Mainloop::Wgmma), Ok(())) => {}
         }
@@ -148,11 +147,12 @@ impl Gemm<'_> {
         })
     }
 
-    /// Whether warps alone are quicker; they multiply no bytes.
-    fn is_short(&self) -> bool {
-        let plain = self.scales.is_none() && self.groups.is_none();
-        let known = self.m != DYNAMIC && plain && self.unit != Unit::Byte;
-        known && offered::is_short(self.problem())
+    /// Whether `mma.sync` is predicted to be quicker, which reads operands whose rows no tensor map takes without copies of them.
+    fn is_quicker_by_mma(&self, chip: &Chip) -> bool {
+        let plain = self.scales.is_none() && self.groups.is_none() && self.reduced.is_none();
+        // Of rows that are not known there may be many.
+        let known = self.m != DYNAMIC || self.needs_no_copies().is_err();
+        plain && known && offered::is_quicker_by_mma(self.query_where(true), chip)
     }
 
     /// The configuration of a plan's tile, with its consumers and their schedule.
@@ -317,14 +317,42 @@ impl Gemm<'_> {
         if let Some(scales) = &self.scales {
             return Ok(mma_scaled::tile(scales));
         }
-        let mut config =
-            model::mma::choose(self.problem(), chip).ok_or("no tile fits in shared memory")?;
+        let shared = self.not_shared().is_none();
+        let chosen = offered::mma::choose_of(self.query_where(false), chip, |config| {
+            shared || config.splits == 1
+        });
+        let (mut config, _) = chosen.ok_or("no tile fits in shared memory")?;
         config.tile = plan.tile.unwrap_or(config.tile);
         config.stages = plan.stages.unwrap_or(config.stages);
         if let Some([rows, columns]) = plan.warps {
             config.warps = Grid { rows, columns };
         }
-        self.check_mma(config, chip).map(|()| config)
+        if plan.tile.is_some() || plan.decomposition.is_some() {
+            config.splits = 1;
+        }
+        self.check_mma(config, chip)?;
+        self.in_parts(plan, config)
+    }
+
+    /// The configuration of `mma.sync` with a plan's way to share depth.
+    fn in_parts(&self, plan: &Plan, config: Mma) -> Configured<Mma> {
+        let splits = plan.splits.unwrap_or(1);
+        match (plan.decomposition, self.not_shared()) {
+            (None | Some(Sharing::DataParallel), _) => Ok(config),
+            (Some(Sharing::SplitK), Some(reason)) if splits > 1 => Err(format!(
+                "expected no depth shared through memory in axe.plan for {reason}"
+            )),
+            (Some(Sharing::SplitK), _) => config.split_k(splits, self.k).ok_or_else(|| {
+                format!(
+                    "expected splits of 1 to {MOST_SPLITS} with decomposition = \"split_k\" in axe.plan, and a step along k for each, got {splits} of {config}",
+                    config = Config::Mma(config)
+                )
+            }),
+            (Some(other), _) => Err(format!(
+                "expected decomposition = \"data_parallel\" or \"split_k\" in axe.plan of a product by mma.sync, got {}",
+                other.entry()
+            )),
+        }
     }
 
     fn check_mma(&self, config: Mma, chip: &Chip) -> Configured<()> {

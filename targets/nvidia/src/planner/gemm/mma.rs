@@ -32,6 +32,14 @@ pub(super) struct MmaKernel<'a, 'c> {
     product: Product,
 }
 
+/// What a CTA computes.
+struct Work<'c> {
+    /// The tile.
+    origin: Origin<'c>,
+    /// The part of its depth, where several CTAs share it.
+    part: Option<Val<'c>>,
+}
+
 /// How a tile's products are formed.
 enum Mainloop<'c> {
     /// From a ring of tiles in shared memory.
@@ -92,13 +100,21 @@ impl<'c> MmaKernel<'_, 'c> {
         };
         let scales = BlockScales::take(&self.gemm.scales, &mut operands);
         let registers = registers(code, [bm, bn], self.product.d.clone())?;
-        let origin = self.origin(code, &a)?;
+        let work @ Work { part, .. } = self.work(code, &a)?;
         let mainloop = match scales {
             Some(scales) => Mainloop::Scaled(scales, [a, b]),
-            None => Mainloop::Ring(self.ring(code, [a, b], origin.clone())?),
+            None => Mainloop::Ring(self.ring(code, [a, b], &work)?),
         };
-        let mut evaluator = epilogue.evaluator(code, &registers, origin);
-        let start = self.start(&epilogue, &mut evaluator)?;
+        let mut evaluator = epilogue.evaluator(code, &registers, work.origin);
+        // What the sums of parts start from is the other kernel's to add.
+        let start = match part {
+            None => epilogue.start(&mut evaluator)?,
+            Some(_) => None,
+        };
+        let start = match start {
+            Some(start) => start,
+            None => self.zeros(&evaluator)?,
+        };
         let sum = match mainloop {
             Mainloop::Ring(ring) => ring.emit(code, start)?,
             Mainloop::Scaled(scales, operands) => {
@@ -113,11 +129,16 @@ impl<'c> MmaKernel<'_, 'c> {
                 plain.emit(code, &operands, start)?
             }
         };
-        epilogue.store(&mut evaluator, sum)
+        let Some(part) = part else {
+            return epilogue.store(&mut evaluator, sum);
+        };
+        let at = [part, evaluator.origin.row, evaluator.origin.column];
+        epilogue.keep(code, &registers.shape, at, sum)
     }
 
-    /// The tile of this CTA. Tiles are taken in groups of [`RASTER_ROWS`] rows, column by column in a group.
-    fn origin(&self, code: Code<'c>, a: &Argument<'c>) -> PassResult<'c, Origin<'c>> {
+    /// The work of this CTA. Tiles are taken in groups of [`RASTER_ROWS`] rows, column by column in a group; parts of their depth
+    /// along z.
+    fn work(&self, code: Code<'c>, a: &Argument<'c>) -> PassResult<'c, Work<'c>> {
         let [bm, bn, _] = self.config.tile;
         let m = self.gemm.m;
         let (block, batch) = self.place(code)?;
@@ -139,12 +160,17 @@ impl<'c> MmaKernel<'_, 'c> {
                 code.div(inside, high)?,
             )
         };
-        Ok(Origin {
+        let origin = Origin {
             batch,
             row: code.times(row, bm)?,
             column: code.times(column, bn)?,
             limit: [rows, code.index(self.gemm.n)?],
-        })
+        };
+        let part = match self.config.splits {
+            1 => None,
+            _ => Some(code.block("z")?),
+        };
+        Ok(Work { origin, part })
     }
 
     /// The number of the CTA's tile in its product, and that of the product in its batch.
@@ -165,7 +191,7 @@ impl<'c> MmaKernel<'_, 'c> {
         &self,
         code: Code<'c>,
         [a, b]: [Argument<'c>; 2],
-        origin: Origin<'c>,
+        work: &Work<'c>,
     ) -> PassResult<'c, Ring<'c>> {
         let (gemm, [bm, bn, depth]) = (self.gemm, self.config.tile);
         // How deep fragments are: what one instruction of the tensor cores contracts, or the tile.
@@ -175,28 +201,32 @@ impl<'c> MmaKernel<'_, 'c> {
             stages: self.config.stages,
             depth,
             step,
+            threads: self.config.threads(gemm.unit),
         };
-        let a = staged.path(code, a, gemm.trans_a, bm, &self.product.a)?;
-        let b = staged.path(code, b, !gemm.trans_b, bn, &self.product.b)?;
+        let problem = gemm.problem();
+        let alone = self
+            .config
+            .staged(problem, problem.row_alignments(gemm.k_first()));
+        // Scalar products wait for a tile before they load its fragments, and have nothing to form meanwhile.
+        let ahead = gemm.unit != Unit::Scalar;
+        let [of_a, of_b] = alone.map(|elements| ahead && elements > 0);
+        let a = staged.path(code, a, (gemm.trans_a, of_a), bm, &self.product.a)?;
+        let b = staged.path(code, b, (!gemm.trans_b, of_b), bn, &self.product.b)?;
+        let tiles = self.config.steps(gemm.k);
+        let first = work.part.map(|part| code.times(part, tiles));
         Ok(Ring {
             staged,
             paths: [a, b],
-            origin,
-            tiles: count(gemm.k, depth),
+            origin: work.origin.clone(),
+            tiles,
+            first: first.transpose()?,
             transposed: [gemm.trans_a, gemm.trans_b],
-            ahead: gemm.unit != Unit::Scalar,
+            ahead,
         })
     }
 
-    /// What the sums start from.
-    fn start(
-        &self,
-        epilogue: &Epilogue<'_, 'c>,
-        evaluator: &mut Evaluator<'_, 'c>,
-    ) -> PassResult<'c, Val<'c>> {
-        if let Some(start) = epilogue.start(evaluator)? {
-            return Ok(start);
-        }
+    /// What the sums start from where that is nothing.
+    fn zeros(&self, evaluator: &Evaluator<'_, 'c>) -> PassResult<'c, Val<'c>> {
         let (code, accumulator) = (evaluator.code, self.gemm.accumulator);
         let zero = code.scalar(accumulator, Number::Of(0))?;
         let r#type = evaluator.registers.r#type(code, Kind::Full, accumulator)?;

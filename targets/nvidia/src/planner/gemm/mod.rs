@@ -3,7 +3,7 @@
 //! * [`product`]: a product, read;
 //! * [`offered`], [`searched`]: the configurations to choose from, and to time;
 //! * [`configure`]: the one that a plan asks for;
-//! * [`wgmma`], [`mma`]: the kernel of a configuration;
+//! * [`kernel`]: the kernel of a configuration, by [`wgmma`] or by [`mma`];
 //! * [`workspace`]: the two kernels of split-K and of stream-K;
 //! * [`blocks`]: reductions of the result's rows, in blocks of columns that its epilogue reduces;
 //! * [`raster`]: the order of tiles where an epilogue reads much;
@@ -12,6 +12,7 @@
 pub(super) mod blocks;
 pub(super) mod configure;
 mod grid;
+mod kernel;
 mod mma;
 pub(super) mod offered;
 mod padded;
@@ -28,7 +29,6 @@ use super::family::{Family, Launch};
 use super::knobs::Plan;
 use super::model;
 use super::problem::Query;
-use super::scheduler::persistent;
 use super::scheduler::stream_k::LastWave;
 use crate::facts::chip::Chip;
 use axe_package::Key;
@@ -41,6 +41,7 @@ use axe_passes::fuse::group::{Group, Root};
 use axe_passes::fuse::operators::start_of;
 use axe_passes::fuse::space::Kind;
 use axe_passes::ir::{Builder, DYNAMIC, Val};
+use kernel::GemmKernel;
 use product::Gemm;
 
 /// The family.
@@ -122,9 +123,16 @@ impl Family for Gemms {
     }
 
     fn declined(operators: &Read<'_>, config: Config, chip: &Chip) -> Option<String> {
-        match (config, operators.gemm.admits_wgmma(chip)) {
-            (Config::Mma(_), Err(reason)) => Some(format!("not by wgmma: {reason}")),
-            _ => None,
+        let gemm = &operators.gemm;
+        let admitted = || {
+            gemm.admits_wgmma(chip)
+                .and_then(|()| gemm.needs_no_copies())
+        };
+        match config {
+            Config::Mma(_) => admitted()
+                .err()
+                .map(|reason| format!("not by wgmma: {reason}")),
+            Config::Wgmma(_) => None,
         }
     }
 
@@ -147,9 +155,7 @@ impl Family for Gemms {
         let Read { gemm, fusion } = operators;
         let product = Product { gemm, fusion };
         let mut ins = product.factors(config, launch)?;
-        if let Config::Wgmma(config) = config
-            && config.splits() > 1
-        {
+        if config.splits() > 1 {
             return workspace::split_k(&product, config, launch, &ins);
         }
         let outs = product.others(launch, &mut ins)?;
@@ -242,32 +248,15 @@ impl<'c> Product<'_, 'c> {
             Some(_) => "grouped_gemm",
         });
         let types = argument_types(ins, &fusion.scalars, outs);
-        let mut kernel = Kernel::new(builder.location, frame.module, &types);
-        let (threads, span) = match config {
-            Config::Wgmma(config) => {
-                let body = wgmma::WgmmaKernel {
-                    gemm,
-                    config,
-                    fusion,
-                    chip: launch.chip,
-                    last: None,
-                };
-                body.emit(&kernel, ins, outs)?;
-                kernel.cluster = config.ctas();
-                (config.threads(), config.span())
-            }
-            Config::Mma(config) => {
-                mma::MmaKernel::new(gemm, config, fusion)?.emit(&kernel, ins, outs)?;
-                let [m, n, _] = config.tile;
-                (config.threads(gemm.unit), [m, n])
-            }
+        let kernel = Kernel::new(builder.location, frame.module, &types);
+        let body = GemmKernel {
+            gemm,
+            config,
+            fusion,
+            chip: launch.chip,
         };
-        kernel.finish(frame.module, &name, threads)?;
-        let tiles = grid::grid(builder, gemm, span)?;
-        let grid = match config {
-            Config::Wgmma(config) => persistent(builder, tiles, config.ctas(), launch.chip)?,
-            Config::Mma(_) => tiles,
-        };
+        body.emit(kernel, (ins, outs), (frame.module, &name))?;
+        let grid = body.grid(builder)?;
         let ins = launched(ins, &fusion.scalars);
         frame.launch(builder, &name, grid, &ins, outs)?;
         Ok(name)

@@ -356,15 +356,23 @@ impl<'c> Gemm<'c> {
         if let Some(scales) = &self.scales {
             offered::admits_blocks(self.problem(), scales.blocks, chip)?;
         }
+        // Those of 16-bit floats are copied where the cost model says so.
+        let copied = self.groups.is_some() || self.unit == Unit::Half;
+        match copied || self.problem().pays_for_copies() {
+            true => Ok(()),
+            false => self.needs_no_copies(),
+        }
+    }
+
+    /// Whether a tensor map takes the rows of A and B; the reason not to multiply copies of them, where it does not.
+    pub(in crate::planner) fn needs_no_copies(&self) -> Result<(), String> {
         let operands = [self.extents_of_a(), self.extents_of_b()];
         let other = operands.iter().find(|extents| !self.takes_rows(extents));
         match other.and_then(|extents| extents.last()) {
-            Some(row) if self.groups.is_none() && !self.problem().pays_for_copies() => {
-                Err(format!(
-                    "an operand's rows of {row} elements are no multiple of 16 bytes, which its descriptor needs, and the product is too small for a copy to pay"
-                ))
-            }
-            _ => Ok(()),
+            None => Ok(()),
+            Some(row) => Err(format!(
+                "an operand's rows of {row} elements are no multiple of 16 bytes, which its descriptor needs, and a copy would take longer than it saves"
+            )),
         }
     }
 

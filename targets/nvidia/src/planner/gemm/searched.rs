@@ -39,20 +39,24 @@ pub(in crate::planner) fn candidates(
 ) -> Vec<Candidate<Config>> {
     let problem = query.problem;
     let wgmma = query.wgmma && chip.has_wgmma && chip.has_tma;
-    let short = query.blocks.is_none() && !query.grouped && offered::is_short(problem);
-    let own = (wgmma && !short)
+    let plain = query.blocks.is_none() && !query.grouped;
+    let quicker = wgmma && plain && offered::is_quicker_by_mma(query, chip);
+    let own = (wgmma && !quicker)
         .then(|| offered::choose(query, chip))
         .flatten()
         .map(Config::Wgmma);
-    let by_mma = || model::mma::choose(problem, chip).map(Config::Mma);
+    let by_mma = || {
+        let chosen = offered::mma::choose_of(query, chip, |_| true);
+        chosen.map(|(config, _)| Config::Mma(config))
+    };
     let own = own.or_else(|| (!query.grouped).then(by_mma).flatten());
     let mut all = Vec::new();
     if wgmma {
         all.extend(by_wgmma(query, chip));
     }
     // A descriptor's tile has 64 rows at least: few rows may be quicker without.
-    if !query.grouped && (!wgmma || problem.m <= 64) {
-        let mma = model::mma::candidates(problem, chip).into_iter();
+    if !query.grouped && (!wgmma || quicker || problem.m <= 64) {
+        let mma = offered::mma::all(query, chip).into_iter();
         all.extend(mma.map(|config| Tried {
             config: Config::Mma(config),
             number: 0,
@@ -247,6 +251,9 @@ mod tests {
     }
 
     proptest! {
+        // A case asks the model for thousands of configurations.
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
         fn bounded_distinct_and_the_models_choice_first(
             m in 1i64..20_000, n in 1i64..20_000, k in 1i64..20_000, k_first: bool, limit in 0usize..40
@@ -258,10 +265,10 @@ mod tests {
             prop_assert!(all.len() <= limit);
             prop_assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());
             if let Some(first) = all.first() {
-                let own = if query.wgmma && !offered::is_short(query.problem) {
+                let own = if query.wgmma && !offered::is_quicker_by_mma(query, chip) {
                     Config::Wgmma(offered::choose(query, chip).unwrap())
                 } else {
-                    Config::Mma(model::mma::choose(query.problem, chip).unwrap())
+                    Config::Mma(offered::mma::choose_of(query, chip, |_| true).unwrap().0)
                 };
                 prop_assert_eq!(*first, own);
             }

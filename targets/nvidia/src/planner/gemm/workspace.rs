@@ -5,10 +5,11 @@
 //! tile's depth without a second kernel, but between eight CTAs at most.
 
 use super::Product;
+use super::kernel::GemmKernel;
 use super::product::Gemm;
 use super::wgmma::WgmmaKernel;
 use crate::facts::chip::MOST_BLOCKS;
-use crate::planner::config::{Cluster, Raster, Wgmma};
+use crate::planner::config::{Cluster, Config, Raster, Wgmma};
 use crate::planner::epilogue::Epilogue;
 use crate::planner::epilogue::reduction::{SUM_BYTES, padded_row, sums_tile};
 use crate::planner::family::Launch;
@@ -31,7 +32,7 @@ use axe_passes::{PassError, PassResult};
 /// When an operation cannot be built, or rows are too long for a grid.
 pub(super) fn split_k<'c>(
     product: &Product<'_, 'c>,
-    config: Wgmma,
+    config: Config,
     launch: &mut Launch<'_, 'c>,
     factors: &[Operand<'c>],
 ) -> PassResult<'c, String> {
@@ -70,7 +71,7 @@ pub(super) fn split_k<'c>(
 /// The kernel that multiplies: the sums of each part, in rows that begin with a line.
 fn multiply_parts<'c>(
     product: &Product<'_, 'c>,
-    config: Wgmma,
+    config: Config,
     launch: &mut Launch<'_, 'c>,
     factors: &[Operand<'c>],
     name: &str,
@@ -80,26 +81,16 @@ fn multiply_parts<'c>(
     let sums = workspace(launch, gemm, [config.splits(), m, padded_row(n)])?;
     let outs = [(gemm.result, sums.clone())];
     let types = argument_types(factors, &[], &outs);
-    let mut kernel = Kernel::new(builder.location, module, &types);
+    let kernel = Kernel::new(builder.location, module, &types);
     let stored = vec![(gemm.result, Kind::Full)];
-    let body = WgmmaKernel {
+    let body = GemmKernel {
         gemm,
         config,
         fusion: &Fusion::storing(product.fusion.total, Some(n), stored),
         chip: launch.chip,
-        last: None,
     };
-    body.emit(&kernel, factors, &outs)?;
-    kernel.cluster = config.ctas();
-    kernel.finish(module, name, config.threads())?;
-    let [high, across] = config.span();
-    let tiles = count(m, high)
-        .saturating_mul(count(n, across))
-        .saturating_mul(config.splits());
-    let code = Code { builder: *builder };
-    let one = code.index(1)?;
-    let grid = [code.index(tiles)?, one, one];
-    let grid = persistent(builder, grid, config.ctas(), launch.chip)?;
+    body.emit(kernel, (factors, &outs), (module, name))?;
+    let grid = body.grid(builder)?;
     let results = launch_kernel(builder, name, grid, &launched(factors, &[]), &[sums.tensor])?;
     match results.as_slice() {
         &[tensor] => Ok(Operand { tensor, ..sums }),

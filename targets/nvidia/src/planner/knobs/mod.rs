@@ -115,9 +115,9 @@ knobs! {
         "rows and columns of CTAs that fetch an operand for each other: `[2, 1]` shares B's columns, `[1, 2]` A's rows; 2 or 4 of them";
     swap_ab: bool { of: WGMMA, with: Some("tile") }
         "the instruction's 64 rows are the result's columns, for results of few rows";
-    decomposition: Sharing { of: WGMMA }
-        "CTAs that share a tile's depth: none; those of a cluster, which exchange sums through shared memory; through memory, where a second kernel (`..._sum`) adds the sums of parts in order and forms the epilogue; the same for the tiles of the last wave alone, which leave multiprocessors idle; none, over the tiles of groups of rows (all of `axe.grouped_gemm`)";
-    splits: i64 { range: SPLITS, of: WGMMA, with: Some("decomposition") }
+    decomposition: Sharing {}
+        "CTAs that share a tile's depth: none; those of a cluster, which exchange sums through shared memory; through memory, where a second kernel (`..._sum`) adds the sums of parts in order and forms the epilogue (the mainloop `mma` has these two, `data_parallel` and `split_k`, alone); the same for the tiles of the last wave alone, which leave multiprocessors idle; none, over the tiles of groups of rows (all of `axe.grouped_gemm`)";
+    splits: i64 { range: SPLITS, with: Some("decomposition") }
         "how many of them: 2, 4 or 8 in a cluster, up to 64 through memory, up to 128 parts of the keys of attention";
     schedule: Schedule { of: WGMMA, with: Some("tile") }
         "whether the consumers multiply a tile together, or each a tile of its own";
@@ -213,6 +213,17 @@ impl Plan {
     #[must_use]
     pub fn mainloop(&self) -> Option<Mainloop> {
         self.mainloop.or(self.warps.map(|_| Mainloop::Mma))
+    }
+
+    /// Whether it says more of tiles than which mainloop computes them.
+    #[must_use]
+    pub fn asks_for_tiles(&self) -> bool {
+        let mainloop = Self {
+            mainloop: self.mainloop,
+            precision: self.precision,
+            ..Self::default()
+        };
+        *self != mainloop
     }
 
     /// Whether it says how a product is computed, rather than what it may round.

@@ -1,8 +1,13 @@
 //! `mma.sync` and scalar multiply-adds: a ring of tiles in shared memory, filled by `cp.async`, and fragments in registers.
+//!
+//! Elements that `cp.async` does not copy, as rows are not aligned to 4 bytes, go through registers: threads load those of a stage
+//! before the step's products, and store them behind its barrier. Without one between them, ptxas issues each load where its store
+//! waits for it.
 
 use crate::planner::layouts::{shared_box, shared_ring, shared_tile, transposed};
+use crate::planner::row_tile::RowTile;
 use axe_layout::Layout;
-use axe_passes::build::{Code, layout_error};
+use axe_passes::build::{Code, Number, layout_error};
 use axe_passes::fuse::arguments::Argument;
 use axe_passes::fuse::evaluate::Origin;
 use axe_passes::fuse::reshape::element_bytes;
@@ -21,6 +26,8 @@ pub(in crate::planner) struct Staged<'c> {
     pub depth: i64,
     /// The depth of the fragments along k, which divides that of the tile.
     pub step: i64,
+    /// Threads of the CTA.
+    pub threads: i64,
 }
 
 /// One operand's way from global memory to registers.
@@ -34,18 +41,20 @@ pub(in crate::planner) struct Path<'c> {
     /// The part of a stage that a step reads.
     part: Type<'c>,
     fragment: Type<'c>,
+    /// A stage in the registers of threads that load single elements of it, where they do.
+    elements: Option<Type<'c>>,
     /// Whether k is the first dimension.
     transposed: bool,
 }
 
 impl<'c> Staged<'c> {
     /// The way of an operand whose tile has `rows` rows of the result's extent; `swapped` says that memory has
-    /// k first; `fragment` is the layout of a step for the shape `[rows, step]`.
+    /// k first, `by_element` that threads load single elements; `fragment` is the layout of a step for the shape `[rows, step]`.
     pub(in crate::planner) fn path(
         self,
         code: Code<'c>,
         global: Argument<'c>,
-        swapped: bool,
+        (swapped, by_element): (bool, bool),
         rows: i64,
         fragment: &Layout,
     ) -> PassResult<'c, Path<'c>> {
@@ -60,6 +69,12 @@ impl<'c> Staged<'c> {
         let shared =
             |shape: &[i64; 2], layout: &Layout| code.memref(shape, element, layout, Some("shared"));
         let ring = shared_ring(self.stages, shape, bytes).map_err(failed)?;
+        // Threads that share a stage unevenly copy its elements.
+        let elements = elements(shape, self.threads).layout().ok();
+        let elements = elements
+            .filter(|_| by_element)
+            .map(|layout| code.fragment(&shape, element, &layout))
+            .transpose()?;
         Ok(Path {
             global: global.memref,
             extents: global.extents,
@@ -68,8 +83,21 @@ impl<'c> Staged<'c> {
             stage: shared(&shape, &shared_tile(shape, bytes).map_err(failed)?)?,
             part: shared(&part, &shared_box(shape, part, bytes).map_err(failed)?)?,
             fragment: code.fragment(&part, element, &fragment)?,
+            elements,
             transposed: swapped,
         })
+    }
+}
+
+/// A stage of this shape whose elements so many threads load one by one, neighbours beside each other.
+fn elements([rows, columns]: [i64; 2], threads: i64) -> RowTile {
+    let along = (1 << columns.trailing_zeros().min(10)).min(threads);
+    RowTile {
+        rows,
+        columns,
+        along,
+        vector: 1,
+        across: threads / along.max(1),
     }
 }
 
@@ -82,8 +110,10 @@ pub(in crate::planner) struct Ring<'c> {
     pub paths: [Path<'c>; 2],
     /// The tile of the result.
     pub origin: Origin<'c>,
-    /// Tiles along k.
+    /// Tiles along k, and the first of them where others have those before it.
     pub tiles: i64,
+    /// See [`Self::tiles`].
+    pub first: Option<Val<'c>>,
     /// Whether A and B are stored transposed: `trans_a` and `trans_b`.
     pub transposed: [bool; 2],
     /// Whether fragments are loaded a step before they are multiplied, which hides the latency of shared memory
@@ -139,6 +169,7 @@ impl<'c> Ring<'c> {
         let stage = code.rem(k, stages)?;
         let next = code.rem(code.add(k, code.index(1)?)?, stages)?;
         let steps = self.staged.depth / self.staged.step.max(1);
+        let elements = self.load_ahead(code, k)?;
         if steps == 1 {
             self.fetch_ahead(code, k)?;
         }
@@ -147,6 +178,7 @@ impl<'c> Ring<'c> {
                 self.load(code, stage, step)?
             } else {
                 code.wait(self.on_their_way() - 1)?;
+                self.store_ahead(code, k, &elements)?;
                 self.load(code, next, 0)?
             };
             if step == 1 && steps > 1 {
@@ -178,26 +210,104 @@ impl<'c> Ring<'c> {
 
     /// Starts the copies of the tile that is `stages - 1` after `k`.
     fn fetch_ahead(&self, code: Code<'c>, k: Val<'c>) -> PassResult<'c> {
+        let (next, stage) = self.ahead(code, k)?;
+        for path in self.paths.iter().zip(self.starts()) {
+            if !self.goes_through_registers(path.0) {
+                self.copy(code, path, next, stage)?;
+            }
+        }
+        code.commit()
+    }
+
+    /// The elements of that tile which go through registers, of A and B.
+    fn load_ahead(&self, code: Code<'c>, k: Val<'c>) -> PassResult<'c, [Option<Val<'c>>; 2]> {
+        let (next, _) = self.ahead(code, k)?;
+        let mut loaded = [None; 2];
+        for (path, loaded) in self.paths.iter().zip(self.starts()).zip(&mut loaded) {
+            let through = path
+                .0
+                .elements
+                .filter(|_| self.goes_through_registers(path.0));
+            if let Some(elements) = through {
+                let zero = code.scalar(self.staged.element, Number::Of(0))?;
+                let from = self.source(code, path, next)?;
+                *loaded = Some(code.load_padded(from, zero, elements)?);
+            }
+        }
+        Ok(loaded)
+    }
+
+    /// Stores what was loaded: the barrier before freed its stage, and the one behind the next tile hands it over.
+    fn store_ahead(
+        &self,
+        code: Code<'c>,
+        k: Val<'c>,
+        elements: &[Option<Val<'c>>; 2],
+    ) -> PassResult<'c> {
+        let (_, stage) = self.ahead(code, k)?;
+        for (path, elements) in self.paths.iter().zip(elements) {
+            if let Some(elements) = elements {
+                code.store(*elements, path.stage(code, stage)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an operand's elements are loaded a step before they are stored: they are handed over a tile later than copies, and
+    /// so need a stage more.
+    fn goes_through_registers(&self, path: &Path<'c>) -> bool {
+        path.elements.is_some() && self.staged.stages > 2
+    }
+
+    /// The tile that is `stages - 1` after `k`, and its stage.
+    fn ahead(&self, code: Code<'c>, k: Val<'c>) -> PassResult<'c, (Val<'c>, Val<'c>)> {
         let next = code.add(k, code.index(self.on_their_way())?)?;
-        let stage = code.rem(next, code.index(self.staged.stages)?)?;
-        self.fetch(code, next, stage)
+        Ok((next, code.rem(next, code.index(self.staged.stages)?)?))
     }
 
     /// Starts the copies of tile `k` of A and B, as one group. A tile beyond the end reads as zeros.
     fn fetch(&self, code: Code<'c>, k: Val<'c>, stage: Val<'c>) -> PassResult<'c> {
-        let depth = code.times(k, self.staged.depth)?;
-        let starts = [self.origin.row, self.origin.column];
-        for (path, start) in self.paths.iter().zip(starts) {
-            let at = if path.transposed {
-                [depth, start]
-            } else {
-                [start, depth]
-            };
-            let at: Vec<_> = self.origin.batch.into_iter().chain(at).collect();
-            let from = code.global_box(path.global, &path.extents, &at, &path.shape)?;
-            code.copy_async(from, path.stage(code, stage)?)?;
+        for path in self.paths.iter().zip(self.starts()) {
+            self.copy(code, path, k, stage)?;
         }
         code.commit()
+    }
+
+    /// Where the result's tile begins in the rows of A and B.
+    const fn starts(&self) -> [Val<'c>; 2] {
+        [self.origin.row, self.origin.column]
+    }
+
+    fn copy(
+        &self,
+        code: Code<'c>,
+        path: (&Path<'c>, Val<'c>),
+        k: Val<'c>,
+        stage: Val<'c>,
+    ) -> PassResult<'c> {
+        let from = self.source(code, path, k)?;
+        code.copy_async(from, path.0.stage(code, stage)?)
+    }
+
+    /// Tile `k` of an operand in global memory.
+    fn source(
+        &self,
+        code: Code<'c>,
+        (path, start): (&Path<'c>, Val<'c>),
+        k: Val<'c>,
+    ) -> PassResult<'c, Val<'c>> {
+        let k = match self.first {
+            Some(first) => code.add(first, k)?,
+            None => k,
+        };
+        let depth = code.times(k, self.staged.depth)?;
+        let at = if path.transposed {
+            [depth, start]
+        } else {
+            [start, depth]
+        };
+        let at: Vec<_> = self.origin.batch.into_iter().chain(at).collect();
+        code.global_box(path.global, &path.extents, &at, &path.shape)
     }
 
     /// The fragments of step `step` of the tile in `stage`.

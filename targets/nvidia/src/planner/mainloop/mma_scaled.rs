@@ -29,6 +29,7 @@ pub(in crate::planner) fn tile(scales: &Scales<'_>) -> Mma {
             columns: 1,
         },
         stages: 1,
+        splits: 1,
     }
 }
 

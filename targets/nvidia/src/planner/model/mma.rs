@@ -1,160 +1,234 @@
-//! How long a matrix product by `mma.sync` or scalar multiply-adds takes, and the tiles to choose from.
+//! How long a matrix product by `mma.sync` or scalar multiply-adds takes: a small model of the chip.
+//!
+//! A CTA computes a tile, or a part of its depth, and as many run on a multiprocessor as its registers, threads and shared memory
+//! allow. Their steps take as long as what all of them ask of the multiprocessor together, or as one of them waits, whichever is
+//! longer; all waves together take no less than memory needs for the operands and the result.
 
-use crate::facts::chip::Chip;
+use super::{MEMORY_SHARPNESS, SHARPNESS, SUM_BYTES, together};
+use crate::facts::chip::{
+    Chip, MULTIPROCESSOR_REGISTERS, RESERVED_BYTES, SECTOR_BYTES, THREAD_REGISTERS,
+};
+use crate::facts::rates::MmaRates;
 use crate::planner::config::Mma;
-use crate::planner::layouts::Grid;
-use crate::planner::problem::{Problem, Unit, count};
+use crate::planner::problem::{KFirst, Problem, RESULT_BYTES, ROW_ALIGNMENT, Unit, count};
+use crate::vocabulary::WARP;
 
-/// `(m, n, k, rows of warps, columns of warps, stages)`.
-type Row = (i64, i64, i64, i64, i64, i64);
+/// Registers of a thread beside its accumulators and fragments: addresses and predicates.
+const OTHER_REGISTERS: i64 = 48;
+/// Elements that a thread loads at once at the least.
+const LEAST_AT_ONCE: i64 = 8;
+/// Bytes of k that an instruction of the tensor cores contracts.
+const CHAINED_BYTES: f64 = 32.0;
+/// CTAs that a multiprocessor of every chip may have (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
+const MOST_RESIDENT: i64 = 16;
 
-/// What [`Mma::registers`] may be: 64 of the 255 registers of a thread (CUDA C++ Programming Guide, "Technical
-/// Specifications per Compute Capability") are left to addresses, and nothing spills.
-const REGISTERS: i64 = 192;
-
-/// Warp tiles of 64 x 64 read each element of shared memory for 64 products, and keep 128 accumulators a
-/// thread: the largest that leaves registers for the operands.
-const HALF: &[Row] = &[
-    (128, 256, 32, 2, 4, 4),
-    (128, 128, 64, 2, 2, 3),
-    (128, 128, 32, 2, 2, 4),
-    (128, 64, 32, 2, 2, 4),
-    (64, 128, 32, 2, 2, 4),
-    (64, 64, 32, 2, 2, 4),
-    (64, 32, 64, 2, 2, 4),
-    (32, 64, 64, 2, 2, 4),
-    (32, 32, 64, 2, 2, 4),
-    (16, 128, 64, 1, 4, 4),
-    (16, 64, 64, 1, 4, 4),
-    (16, 32, 64, 1, 4, 4),
-    (64, 16, 64, 4, 1, 4),
-];
-const TF32: &[Row] = &[
-    (128, 128, 32, 2, 2, 3),
-    (64, 64, 32, 2, 2, 3),
-    (32, 32, 32, 2, 2, 3),
-    (16, 64, 32, 1, 4, 3),
-];
-const SCALAR: &[Row] = &[
-    (128, 128, 8, 16, 16, 3),
-    (64, 64, 8, 16, 16, 3),
-    (32, 32, 8, 8, 8, 3),
-    (8, 128, 8, 2, 32, 3),
-];
-
-/// Products that a multiprocessor forms in a clock.
-const fn products_a_clock(unit: Unit, chip: &Chip) -> f64 {
-    match unit {
-        Unit::Half => chip.mma.half_products,
-        Unit::Tf32 => chip.mma.tf32_products,
-        Unit::Byte => chip.mma.byte_products,
-        Unit::Scalar => chip.mma.scalar_products,
-    }
-}
-
-/// Clocks that the product takes with this tile.
+/// Clocks that the product takes in this configuration.
 #[must_use]
-pub fn cost(problem: Problem, config: Mma, chip: &Chip) -> f64 {
-    let [m, n, k] = config.tile;
-    let tiles = problem.batch as f64 * count(problem.m, m) as f64 * count(problem.n, n) as f64;
-    let waves = (tiles / chip.multiprocessors as f64).ceil();
-    let depth = (count(problem.k, k) * k) as f64;
-    // A warp issues alone on its quarter of the multiprocessor.
-    let share = (config.threads(problem.unit) as f64 / 128.0).min(1.0);
-    let math = (m * n) as f64 * depth / (products_a_clock(problem.unit, chip) * share);
-    // Small warp tiles are bound by shared memory: 128 bytes a clock.
-    let (wm, wn) = (m / config.warps.rows, n / config.warps.columns);
-    let reads = (config.warps.count() * (wm + wn)) as f64 * depth * problem.element_bytes as f64;
-    let loads = (m + n) as f64 * depth * problem.element_bytes as f64 / chip.mma.l2_bytes;
-    waves * (math.max(loads).max(reads / chip.mma.shared_bytes) + chip.mma.overhead)
-}
-
-/// The tiles that fit in the chip's shared memory and registers.
-#[must_use]
-pub fn candidates(problem: Problem, chip: &Chip) -> Vec<Mma> {
-    let rows = match problem.unit {
-        Unit::Half => HALF,
-        Unit::Tf32 => TF32,
-        Unit::Byte => &[],
-        Unit::Scalar => SCALAR,
+pub fn cost(problem: Problem, k_first: KFirst, config: Mma, chip: &Chip) -> f64 {
+    let model = Model {
+        config,
+        problem,
+        alignments: problem.row_alignments(k_first),
+        chip,
+        rates: &chip.mma,
     };
-    let tile = |&(m, n, k, rows, columns, stages): &Row| Mma {
-        tile: [m, n, k],
-        warps: Grid { rows, columns },
-        stages,
-    };
-    rows.iter()
-        .map(tile)
-        .filter(|tile| tile.shared_bytes(problem.element_bytes) <= chip.shared_bytes)
-        .filter(|tile| tile.registers(problem.unit) <= REGISTERS)
-        .collect()
+    let busy = model.tiles();
+    let memory = model.memory();
+    model.rates.start + model.sums() + together([busy, memory], MEMORY_SHARPNESS)
 }
 
-/// The cheapest tile; `None` when none fits in the chip's shared memory.
-#[must_use]
-pub fn choose(problem: Problem, chip: &Chip) -> Option<Mma> {
-    candidates(problem, chip)
-        .into_iter()
-        .min_by(|a, b| cost(problem, *a, chip).total_cmp(&cost(problem, *b, chip)))
+/// A product, its configuration and the chip.
+struct Model<'a> {
+    config: Mma,
+    problem: Problem,
+    /// Bytes that every row of A, B and the result begins with a multiple of.
+    alignments: [i64; 3],
+    chip: &'a Chip,
+    rates: &'a MmaRates,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::facts::chip::chip;
-
-    fn chosen(m: i64, n: i64, k: i64) -> [i64; 3] {
-        let problem = Problem {
-            batch: 1,
+impl Model<'_> {
+    /// Clocks in which memory gives a product's operands and takes its result.
+    fn memory(&self) -> f64 {
+        let Problem {
+            batch,
             m,
             n,
             k,
-            element_bytes: 2,
-            unit: Unit::Half,
+            element_bytes,
+            ..
+        } = self.problem;
+        let [batch, m, n, k] = [batch, m, n, k].map(|extent| extent as f64);
+        let read = batch * (m + n) * k * element_bytes as f64;
+        let written = batch * m * n * RESULT_BYTES as f64;
+        let within = match self.problem.n.wrapping_mul(RESULT_BYTES) % SECTOR_BYTES {
+            0 => 1.0,
+            _ => self.rates.within_sectors,
         };
-        choose(problem, chip("sm_90a").unwrap()).unwrap().tile
+        (read + written * within) / self.rates.memory_bytes
     }
 
-    #[test]
-    fn large_products_take_large_tiles() {
-        assert_eq!(chosen(4096, 4096, 4096), [128, 256, 32]);
-        assert_eq!(chosen(8192, 8192, 4096), [128, 256, 32]);
+    /// Elements of A and of B that each thread loads and stores of a stage, where it copies single ones.
+    fn staged(&self) -> [i64; 2] {
+        self.config.staged(self.problem, self.alignments)
     }
 
-    #[test]
-    fn small_products_spread_over_the_chip() {
-        let [m, n, _] = chosen(256, 1024, 512);
-        assert!(m * n <= 64 * 64, "{m} x {n}");
-        assert!(chosen(16, 4096, 4096)[0] == 16);
-        assert!(chosen(1, 4096, 4096)[0] == 16);
+    /// CTAs that a multiprocessor has at once, at most.
+    fn resident(&self) -> i64 {
+        let (config, problem) = (self.config, self.problem);
+        let threads = config.threads(problem.unit).max(1);
+        let staged = self.staged().into_iter().max().unwrap_or(0);
+        let registers = config.registers(problem.unit) + staged + OTHER_REGISTERS;
+        let registers = count(registers.min(THREAD_REGISTERS), 8) * 8 * threads;
+        let shared = config.shared_bytes(problem.element_bytes) + RESERVED_BYTES;
+        let of = |all: i64, one: i64| all / one.max(1);
+        of(MULTIPROCESSOR_REGISTERS, registers)
+            .min(of(self.chip.multiprocessor_threads, threads))
+            .min(of(self.chip.shared_bytes + RESERVED_BYTES, shared))
+            .clamp(1, MOST_RESIDENT)
     }
 
-    #[test]
-    fn every_tile_fits_and_divides() {
-        use crate::planner::layouts::{matrix_product, scalar_product};
-        for (rows, unit, bytes) in [
-            (HALF, Unit::Half, 2),
-            (TF32, Unit::Tf32, 4),
-            (SCALAR, Unit::Scalar, 8),
-        ] {
-            for &(m, n, k, r, columns, stages) in rows {
-                let grid = Grid { rows: r, columns };
-                let tile = Mma {
-                    tile: [m, n, k],
-                    warps: grid,
-                    stages,
-                };
-                assert!(
-                    tile.shared_bytes(bytes) <= chip("sm_86").unwrap().shared_bytes,
-                    "{tile:?}"
-                );
-                assert!(tile.registers(unit) <= REGISTERS, "{tile:?}");
-                let product = match unit.atom() {
-                    Some(atom) => matrix_product(tile.tile, grid, atom),
-                    None => scalar_product(tile.tile, grid),
-                };
-                assert!(product.is_ok(), "{tile:?}: {product:?}");
+    /// Clocks of the multiprocessor that has most CTAs.
+    fn tiles(&self) -> f64 {
+        let [m, n, _] = self.config.tile;
+        let tiles = count(self.problem.m, m).saturating_mul(count(self.problem.n, n));
+        let ctas = tiles
+            .saturating_mul(self.problem.batch)
+            .saturating_mul(self.config.splits);
+        let of_one = count(ctas, self.chip.multiprocessors);
+        let resident = self.resident();
+        let waves = of_one / resident;
+        let whole = match waves {
+            0 => 0.0,
+            _ => waves as f64 * self.wave(resident),
+        };
+        match of_one % resident {
+            0 => whole,
+            rest => whole + self.wave(rest),
+        }
+    }
+
+    /// Clocks of so many CTAs that run at once on a multiprocessor.
+    fn wave(&self, resident: i64) -> f64 {
+        let [m, n, _] = self.config.tile;
+        let steps = self.config.steps(self.problem.k) as f64;
+        let resident = resident as f64;
+        let stored = resident * (m * n) as f64 * self.store();
+        // Stages that are copied before the first step.
+        let first = (self.config.stages - 1) as f64 * self.waits().max(resident * self.issued());
+        self.rates.fill + first + steps * self.step(resident) + stored
+    }
+
+    /// Clocks of an element of a result: in pairs, or one by one; of a part's sums in pairs.
+    fn store(&self) -> f64 {
+        let bytes = match self.config.splits {
+            1 => self.alignments[2],
+            _ => ROW_ALIGNMENT,
+        };
+        match bytes >= 2 * RESULT_BYTES {
+            true => self.rates.stored[0],
+            false => self.rates.stored[1],
+        }
+    }
+
+    /// Clocks of a step of so many CTAs: of all that they ask of the multiprocessor, or of one, which waits for what it asks for.
+    fn step(&self, resident: f64) -> f64 {
+        let (config, problem, rates) = (self.config, self.problem, self.rates);
+        let [m, n, k] = config.tile;
+        let bytes = (k * problem.element_bytes) as f64;
+        let warps = config.threads(problem.unit) as f64 / WARP as f64;
+        // A warp issues alone on its quarter of the multiprocessor.
+        let share = (resident * warps / 4.0).min(1.0);
+        let products = (m * n * k) as f64 / (self.products() * share);
+        let (wm, wn) = (m / config.warps.rows, n / config.warps.columns);
+        let moved = (config.warps.count() * (wm + wn) + m + n) as f64 * bytes;
+        let asked = [
+            products,
+            moved / rates.shared_bytes,
+            (m + n) as f64 * bytes / rates.loaded_bytes,
+            self.issued(),
+        ];
+        // A step waits for its copies, which are as far ahead as there are stages, and for its own loads and products.
+        let ahead = (config.stages - 1).max(1) as f64;
+        let chain = rates.barrier + bytes / CHAINED_BYTES * rates.chain;
+        let [products, moved, loaded, issued] = asked;
+        let alone = [
+            products,
+            moved,
+            loaded,
+            issued,
+            rates.latency / ahead,
+            chain,
+        ];
+        let alone = self.with_elements(together(alone, SHARPNESS));
+        let [products, moved, loaded, issued] = asked.map(|clocks| clocks * resident);
+        together([products, moved, loaded, issued, alone], SHARPNESS)
+    }
+
+    /// Clocks of a CTA's step with the single elements that it loads: before the step's products, or, where there are stages
+    /// enough, while they are formed.
+    fn with_elements(&self, step: f64) -> f64 {
+        match self.config.stages {
+            ..=2 => step + self.waits(),
+            _ => {
+                let elements: i64 = self.staged().into_iter().sum();
+                let moved = elements as f64 * self.rates.hidden_element;
+                together([step, self.batches()], SHARPNESS) + moved
             }
         }
+    }
+
+    /// Clocks in which a CTA loads and stores the single elements of a stage, where nothing else goes on.
+    fn waits(&self) -> f64 {
+        let elements: i64 = self.staged().into_iter().sum();
+        self.batches() + elements as f64 * self.rates.element
+    }
+
+    /// Clocks in which those elements come, as many at once as threads have registers for.
+    fn batches(&self) -> f64 {
+        let registers = self.config.registers(self.problem.unit) + OTHER_REGISTERS;
+        let spare = (THREAD_REGISTERS - registers).max(LEAST_AT_ONCE);
+        let of = |elements: i64| count(elements, spare) as f64 * self.rates.element_latency;
+        self.staged().into_iter().map(of).sum()
+    }
+
+    /// Clocks in which a CTA's copies of a stage are issued.
+    fn issued(&self) -> f64 {
+        let [m, n, k] = self.config.tile;
+        let bytes = (k * self.problem.element_bytes) as f64;
+        (self.copies(m, 0) + self.copies(n, 1)) * bytes
+    }
+
+    /// Clocks by which copies of a byte of an operand's rows are issued: of 16 bytes each, of 8, of 4, and of single elements.
+    fn copies(&self, rows: i64, operand: usize) -> f64 {
+        let alignment = self.alignments.get(operand).copied().unwrap_or(1);
+        let of = match alignment {
+            16.. => self.rates.copied[0],
+            8.. => self.rates.copied[1],
+            4.. => self.rates.copied[2],
+            _ => self.rates.copied[3],
+        };
+        rows as f64 * of
+    }
+
+    /// Products that a multiprocessor forms in a clock.
+    const fn products(&self) -> f64 {
+        match self.problem.unit {
+            Unit::Half => self.rates.half_products,
+            Unit::Tf32 => self.rates.tf32_products,
+            Unit::Byte => self.rates.byte_products,
+            Unit::Scalar => self.rates.scalar_products,
+        }
+    }
+
+    /// Clocks of the kernel that adds parts up.
+    fn sums(&self) -> f64 {
+        let splits = self.config.splits;
+        if splits == 1 {
+            return 0.0;
+        }
+        let sums = self.problem.m as f64 * self.problem.n as f64;
+        let moved = sums * (splits + 1) as f64 * SUM_BYTES;
+        self.rates.parts_start + moved / self.rates.sum_bytes
     }
 }

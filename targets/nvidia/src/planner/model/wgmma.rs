@@ -7,6 +7,7 @@
 
 mod reads;
 
+use super::{MEMORY_SHARPNESS, SHARPNESS, SUM_BYTES, together};
 use crate::emit::{SHORT_BYTES, is_large_cluster};
 use crate::facts::chip::{Chip, LINE_BYTES, SECTOR_BYTES};
 use crate::facts::rates::WgmmaRates;
@@ -15,23 +16,6 @@ use crate::planner::layouts::ROW_BYTES;
 use crate::planner::problem::{KFirst, Problem, RESULT_BYTES, count, takes_rows};
 use crate::planner::scheduler::stream_k::LastWave;
 use reads::Lines;
-
-/// Bytes of a sum.
-const SUM_BYTES: f64 = 4.0;
-/// How sharply the longest of what goes on at once decides: within a tile and between tiles, and between all tiles and memory.
-const SHARPNESS: f64 = 10.0;
-/// See [`SHARPNESS`].
-const MEMORY_SHARPNESS: f64 = 2.5;
-
-/// A little more than the largest.
-fn together<const N: usize>(clocks: [f64; N], sharpness: f64) -> f64 {
-    let most = clocks.into_iter().fold(f64::MIN_POSITIVE, f64::max);
-    let sum: f64 = clocks
-        .iter()
-        .map(|clocks| (clocks / most).powf(sharpness))
-        .sum();
-    most * sum.powf(1.0 / sharpness)
-}
 
 /// Clocks that a product takes; no number of them is enough on a chip without wgmma.
 #[must_use]

@@ -10,10 +10,11 @@ pub(super) use parts::{is_repeated, reduce_in_parts};
 pub(super) use reduce::{Elements, reduced_tile};
 pub(super) use split::split_reductions;
 
-use super::choose::search::Candidate;
+use super::choose::search::{self, Candidate};
 use super::columns::Columns;
 use super::family::{Family, Launch};
 use super::knobs::Plan;
+use super::model;
 use super::problem::count;
 use super::row_tile::RowTile;
 use crate::facts::chip::{Chip, MOST_BLOCKS};
@@ -137,14 +138,12 @@ impl Family for Singles {
     fn candidates(problem: Problem, chip: &Chip, limit: usize) -> Vec<Candidate<RowTile>> {
         let config = problem.tile;
         let clocks = Self::clocks(problem, config, chip);
-        let only = std::iter::once(Candidate { config, clocks });
-        only.take(limit).collect()
+        search::only(config, clocks, limit)
     }
 
     /// All multiprocessors move the bytes.
     fn clocks(problem: Problem, _: RowTile, chip: &Chip) -> f64 {
-        let bytes = problem.moved as f64 / chip.multiprocessors as f64;
-        bytes / chip.mma.l2_bytes + chip.mma.overhead
+        model::moving(problem.moved, chip)
     }
 
     fn tile(config: RowTile) -> [i64; 3] {

@@ -1,12 +1,13 @@
-//! The configurations of `wgmma` that the cost model chooses from, and its choice.
+//! The configurations of `wgmma` that the cost model chooses from, and its choice; [`mma`] has those of `mma.sync`.
 
 mod even;
+pub(in crate::planner) mod mma;
 
 use crate::facts::chip::{Chip, LINE_BYTES};
 use crate::planner::config::{Cluster, Config, SPLITS, Wgmma};
 use crate::planner::model;
 use crate::planner::problem::{
-    Blocks, KFirst, Problem, Query, RESULT_BYTES, SCALE_BYTES, count, takes_rows,
+    Blocks, KFirst, Problem, Query, RESULT_BYTES, SCALE_BYTES, Unit, count, takes_rows,
 };
 use crate::planner::scheduler::stream_k;
 use std::ops::RangeInclusive;
@@ -72,11 +73,34 @@ const SCALED_SHAPES: [(i64, i64, i64); 7] = [
 /// Rows up to which warps alone are quicker where sums are short, and the bytes of a row of A up to which they are: the ring
 /// of `wgmma` takes longer to fill (an H200: 2.65 us and 1.23 for 2 x 320 x 24, even at 8 x 1320 x 240).
 const SHORT: (i64, i64) = (64, 512);
+/// How much longer kernels of `mma.sync` take than predicted, in comparison with those of `wgmma`: the quickest prediction of many
+/// is a low one. Of 200 sizes on an H100 (docs/performance.md), those between 0.87 and 1 took 1.06 times as long as by `wgmma`, and
+/// those below it 0.88 times.
+const OPTIMISM: f64 = 1.15;
 
-/// Whether `mma.sync` is quicker, for sums too short for a ring of `wgmma`.
-pub(in crate::planner) const fn is_short(problem: Problem) -> bool {
+/// Whether `mma.sync` is quicker than `wgmma`, with the copies that this takes of operands whose rows no tensor map does: for sums
+/// too short for a ring, and as predicted. Of other elements than 16-bit floats its rates are not known well enough.
+pub(in crate::planner) fn is_quicker_by_mma(query: Query, chip: &Chip) -> bool {
+    let problem = query.problem;
     let rows = problem.m.saturating_mul(problem.batch);
-    rows <= SHORT.0 && problem.k.saturating_mul(problem.element_bytes) <= SHORT.1
+    let row_bytes = problem.k.saturating_mul(problem.element_bytes);
+    if problem.unit == Unit::Byte {
+        return false;
+    }
+    if rows <= SHORT.0 && row_bytes <= SHORT.1 {
+        return true;
+    }
+    if problem.unit != Unit::Half {
+        return false;
+    }
+    let by_mma = mma::choose_of(query, chip, |_| true);
+    let by_wgmma = choose(query, chip);
+    match (by_mma, by_wgmma) {
+        (Some((_, by_mma)), Some(config)) => {
+            by_mma * OPTIMISM < model::clocks(query, Config::Wgmma(config), chip)
+        }
+        (by_mma, _) => by_mma.is_some(),
+    }
 }
 
 /// The configurations to choose from.
