@@ -74,8 +74,8 @@ const SCALED_SHAPES: [(i64, i64, i64); 7] = [
 /// of `wgmma` takes longer to fill (an H200: 2.65 us and 1.23 for 2 x 320 x 24, even at 8 x 1320 x 240).
 const SHORT: (i64, i64) = (64, 512);
 /// How much longer kernels of `mma.sync` take than predicted, in comparison with those of `wgmma`: the quickest prediction of many
-/// is a low one. Of 200 sizes on an H100 (docs/performance.md), those between 0.87 and 1 took 1.06 times as long as by `wgmma`, and
-/// those below it 0.88 times.
+/// is a low one. Of 200 sizes on an H100 (docs/performance.md), those between 0.87 and 1 took 1.05 times as long as by `wgmma`, and
+/// those below it 0.89 times.
 const OPTIMISM: f64 = 1.15;
 
 /// Whether `mma.sync` is quicker than `wgmma`, with the copies that this takes of operands whose rows no tensor map does: for sums
