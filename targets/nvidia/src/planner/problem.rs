@@ -77,7 +77,8 @@ impl Problem {
         [of(a, bytes), of(b, bytes), of(self.n, RESULT_BYTES)]
     }
 
-    /// Whether copies of operands whose rows no tensor map takes pay.
+    /// Whether copies of operands whose rows no tensor map takes pay, of other elements than 16-bit floats, for which the cost model
+    /// says so.
     pub(super) fn pays_for_copies(self) -> bool {
         if self.m.saturating_mul(self.batch) <= LEAST_ROWS && self.n >= MANY_COLUMNS {
             return false;
