@@ -17,6 +17,13 @@ pub const MOST_BLOCKS: i64 = 65_535;
 pub const MOST_CLUSTER: i64 = 8;
 /// Bytes of the widest access of a thread (PTX ISA, "Vectors as Operands": `.v4.b32`).
 pub const ACCESS_BYTES: i64 = 16;
+/// Bytes of the narrowest `cp.async` (PTX ISA 9.7.9.25.3).
+pub const LEAST_ASYNC_BYTES: i64 = 4;
+/// Bytes of which those between a tensor map's rows are a multiple (CUDA driver API, `cuTensorMapEncodeTiled`, globalStrides).
+pub const ROW_ALIGNMENT: i64 = 16;
+/// CTAs that a multiprocessor of every chip here may have at once: sm_86 has that many, others more (the table of
+/// [`MULTIPROCESSOR_REGISTERS`]).
+pub const MULTIPROCESSOR_CTAS: i64 = 16;
 /// Bytes of a bank of shared memory (CUDA C++ Programming Guide, "Shared Memory" of each compute capability).
 pub const BANK_BYTES: i64 = 4;
 /// Bytes that all 32 banks of shared memory serve at a time (the same section).

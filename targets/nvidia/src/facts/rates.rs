@@ -4,8 +4,8 @@
 /// Rates of kernels whose warps all copy and multiply.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MmaRates {
-    /// Products of 16-bit floats that a multiprocessor forms in a clock, as `mma.sync` reaches them (a third less than the
-    /// peak that the architecture's white paper gives on sm_90, whose full rate needs wgmma).
+    /// Products of 16-bit floats that a multiprocessor forms in a clock, as the model's other terms leave them. On sm_90
+    /// large tiles reach 1270 of the 2048 that the architecture's white paper gives, whose full rate needs wgmma.
     pub half_products: f64,
     /// The same of tf32.
     pub tf32_products: f64,

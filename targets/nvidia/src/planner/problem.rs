@@ -1,5 +1,6 @@
 //! A matrix product as data: what the cost model, the search and the database of tuned plans see of it.
 
+use crate::facts::chip::ROW_ALIGNMENT;
 use crate::facts::matrix::{M16N8K8, M16N8K16, Mma};
 use axe_package::{DType, Key, OperandOrder, TunedOp};
 
@@ -107,9 +108,6 @@ pub struct Blocks {
     pub k: i64,
 }
 
-/// Bytes of which those between a tensor map's rows are a multiple (CUDA driver API, `cuTensorMapEncodeTiled`, globalStrides), and
-/// of a thread's widest access.
-pub(super) const ROW_ALIGNMENT: i64 = 16;
 /// Bytes of an element of a result, as most have.
 pub(super) const RESULT_BYTES: i64 = 2;
 /// Bytes of a scale.

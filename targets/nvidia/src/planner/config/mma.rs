@@ -1,13 +1,11 @@
 //! A configuration of `mma.sync` and of scalar multiply-adds: every warp copies and multiplies.
 
 use super::MOST_SPLITS;
+use crate::facts::chip::LEAST_ASYNC_BYTES;
 use crate::planner::knobs::{Mainloop, Plan, Sharing};
 use crate::planner::layouts::Grid;
 use crate::planner::problem::{Problem, Unit, count};
 use crate::vocabulary;
-
-/// Bytes of the narrowest `cp.async` (PTX ISA 9.7.9.25.3).
-const LEAST_COPY: i64 = 4;
 
 /// A tile and how it is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -82,7 +80,7 @@ impl Mma {
     pub fn staged(self, problem: Problem, [a, b, _]: [i64; 3]) -> [i64; 2] {
         let [m, n, k] = self.tile;
         let threads = self.threads(problem.unit);
-        let of = |rows: i64, alignment: i64| match alignment < LEAST_COPY {
+        let of = |rows: i64, alignment: i64| match alignment < LEAST_ASYNC_BYTES {
             true => count(rows.saturating_mul(k), threads),
             false => 0,
         };

@@ -135,16 +135,23 @@ impl Gemm<'_> {
 
     /// The cost model's choice.
     fn chosen(&self, chip: &Chip) -> Option<Wgmma> {
-        let query = self.query_where(true);
-        let whole = |config: &Wgmma| match config.decomposition() {
-            Decomposition::SplitK(..) | Decomposition::StreamK(..) => self.not_shared().is_none(),
-            Decomposition::DataParallel(_)
-            | Decomposition::ClusterSplitK(_)
-            | Decomposition::Grouped => true,
-        };
-        offered::choose_of(query, chip, |config| {
-            whole(config) && self.takes_blocks(config)
+        offered::choose_of(self.query_where(true), chip, |config| {
+            self.can_have(&Config::Wgmma(*config)) && self.takes_blocks(config)
         })
+    }
+
+    /// Whether depths that are shared through memory can be.
+    fn can_have(&self, config: &Config) -> bool {
+        let shares = match config {
+            Config::Wgmma(config) => match config.decomposition() {
+                Decomposition::SplitK(..) | Decomposition::StreamK(..) => true,
+                Decomposition::DataParallel(_)
+                | Decomposition::ClusterSplitK(_)
+                | Decomposition::Grouped => false,
+            },
+            Config::Mma(config) => config.splits > 1,
+        };
+        !shares || self.not_shared().is_none()
     }
 
     /// Whether `mma.sync` is predicted to be quicker, which reads operands whose rows no tensor map takes without copies of them.
@@ -152,7 +159,11 @@ impl Gemm<'_> {
         let plain = self.scales.is_none() && self.groups.is_none() && self.reduced.is_none();
         // Of rows that are not known there may be many.
         let known = self.m != DYNAMIC || self.needs_no_copies().is_err();
-        plain && known && offered::is_quicker_by_mma(self.query_where(true), chip)
+        plain
+            && known
+            && offered::is_quicker_by_mma(self.query_where(true), chip, |config| {
+                self.can_have(config)
+            })
     }
 
     /// The configuration of a plan's tile, with its consumers and their schedule.
@@ -317,9 +328,8 @@ impl Gemm<'_> {
         if let Some(scales) = &self.scales {
             return Ok(mma_scaled::tile(scales));
         }
-        let shared = self.not_shared().is_none();
         let chosen = offered::mma::choose_of(self.query_where(false), chip, |config| {
-            shared || config.splits == 1
+            self.can_have(&Config::Mma(*config))
         });
         let (mut config, _) = chosen.ok_or("no tile fits in shared memory")?;
         config.tile = plan.tile.unwrap_or(config.tile);

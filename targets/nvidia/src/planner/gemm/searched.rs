@@ -40,7 +40,7 @@ pub(in crate::planner) fn candidates(
     let problem = query.problem;
     let wgmma = query.wgmma && chip.has_wgmma && chip.has_tma;
     let plain = query.blocks.is_none() && !query.grouped;
-    let quicker = wgmma && plain && offered::is_quicker_by_mma(query, chip);
+    let quicker = wgmma && plain && offered::is_quicker_by_mma(query, chip, |_| true);
     let own = (wgmma && !quicker)
         .then(|| offered::choose(query, chip))
         .flatten()
@@ -265,7 +265,7 @@ mod tests {
             prop_assert!(all.len() <= limit);
             prop_assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());
             if let Some(first) = all.first() {
-                let own = if query.wgmma && !offered::is_quicker_by_mma(query, chip) {
+                let own = if query.wgmma && !offered::is_quicker_by_mma(query, chip, |_| true) {
                     Config::Wgmma(offered::choose(query, chip).unwrap())
                 } else {
                     Config::Mma(offered::mma::choose_of(query, chip, |_| true).unwrap().0)

@@ -29,3 +29,30 @@ pub fn cost(problem: Problem, k_first: KFirst, chip: &Chip) -> f64 {
         })
         .sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::chip::chip;
+    use crate::planner::problem::Unit;
+
+    #[test]
+    fn rows_that_no_tensor_map_takes_are_copied() {
+        let clocks = |k: i64, n: i64| {
+            let problem = Problem {
+                batch: 1,
+                m: 100,
+                n,
+                k,
+                element_bytes: 2,
+                unit: Unit::Half,
+            };
+            let k_first = KFirst { a: false, b: true };
+            cost(problem, k_first, chip("sm_90a").unwrap())
+        };
+        assert!(clocks(64, 72).abs() < f64::EPSILON);
+        // Of A, of B, and of both.
+        let (a, b, both) = (clocks(66, 72), clocks(64, 74), clocks(66, 74));
+        assert!(0.0 < a && 0.0 < b && both > a.max(b), "{a} {b} {both}");
+    }
+}

@@ -6,11 +6,12 @@
 
 use super::{MEMORY_SHARPNESS, SHARPNESS, SUM_BYTES, together};
 use crate::facts::chip::{
-    Chip, MULTIPROCESSOR_REGISTERS, RESERVED_BYTES, SECTOR_BYTES, THREAD_REGISTERS,
+    Chip, MULTIPROCESSOR_CTAS, MULTIPROCESSOR_REGISTERS, RESERVED_BYTES, ROW_ALIGNMENT,
+    SECTOR_BYTES, THREAD_REGISTERS,
 };
 use crate::facts::rates::MmaRates;
 use crate::planner::config::Mma;
-use crate::planner::problem::{KFirst, Problem, RESULT_BYTES, ROW_ALIGNMENT, Unit, count};
+use crate::planner::problem::{KFirst, Problem, RESULT_BYTES, Unit, count};
 use crate::vocabulary::WARP;
 
 /// Registers of a thread beside its accumulators and fragments: addresses and predicates.
@@ -19,8 +20,6 @@ const OTHER_REGISTERS: i64 = 48;
 const LEAST_AT_ONCE: i64 = 8;
 /// Bytes of k that an instruction of the tensor cores contracts.
 const CHAINED_BYTES: f64 = 32.0;
-/// CTAs that a multiprocessor of every chip may have (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
-const MOST_RESIDENT: i64 = 16;
 
 /// Clocks that the product takes in this configuration.
 #[must_use]
@@ -85,7 +84,7 @@ impl Model<'_> {
         of(MULTIPROCESSOR_REGISTERS, registers)
             .min(of(self.chip.multiprocessor_threads, threads))
             .min(of(self.chip.shared_bytes + RESERVED_BYTES, shared))
-            .clamp(1, MOST_RESIDENT)
+            .clamp(1, MULTIPROCESSOR_CTAS)
     }
 
     /// Clocks of the multiprocessor that has most CTAs.

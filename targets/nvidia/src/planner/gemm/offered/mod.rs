@@ -79,22 +79,24 @@ const SHORT: (i64, i64) = (64, 512);
 const OPTIMISM: f64 = 1.15;
 
 /// Whether `mma.sync` is quicker than `wgmma`, with the copies that this takes of operands whose rows no tensor map does: for sums
-/// too short for a ring, and as predicted. Of other elements than 16-bit floats its rates are not known well enough.
-pub(in crate::planner) fn is_quicker_by_mma(query: Query, chip: &Chip) -> bool {
+/// too short for a ring, and as predicted, of the configurations that the product can have. Of other elements than 16-bit floats
+/// its rates are not known well enough.
+pub(in crate::planner) fn is_quicker_by_mma(
+    query: Query,
+    chip: &Chip,
+    of: impl Fn(&Config) -> bool,
+) -> bool {
     let problem = query.problem;
     let rows = problem.m.saturating_mul(problem.batch);
     let row_bytes = problem.k.saturating_mul(problem.element_bytes);
-    if problem.unit == Unit::Byte {
+    if problem.unit != Unit::Half {
         return false;
     }
     if rows <= SHORT.0 && row_bytes <= SHORT.1 {
         return true;
     }
-    if problem.unit != Unit::Half {
-        return false;
-    }
-    let by_mma = mma::choose_of(query, chip, |_| true);
-    let by_wgmma = choose(query, chip);
+    let by_mma = mma::choose_of(query, chip, |config| of(&Config::Mma(*config)));
+    let by_wgmma = choose_of(query, chip, |config| of(&Config::Wgmma(*config)));
     match (by_mma, by_wgmma) {
         (Some((_, by_mma)), Some(config)) => {
             by_mma * OPTIMISM < model::clocks(query, Config::Wgmma(config), chip)
