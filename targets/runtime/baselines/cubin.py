@@ -6,7 +6,7 @@ def ok(r):
     if r: raise RuntimeError(f"CUDA driver error {r}")
 torch.zeros(1, device="cuda")
 # What cuTensorMapEncodeTiled calls a type, where tensor maps have it, and torch's.
-DT = {"f16": (6, torch.float16), "bf16": (9, torch.bfloat16), "f32": (7, torch.float32), "i64": (None, torch.int64), "i32": (None, torch.int32), "i8": (None, torch.int8), "bool": (None, torch.bool), "u8": (0, torch.uint8), "f8e4m3": (0, torch.float8_e4m3fn)}
+DT = {"f16": (6, torch.float16), "bf16": (9, torch.bfloat16), "f32": (7, torch.float32), "f64": (None, torch.float64), "i64": (None, torch.int64), "i32": (None, torch.int32), "i8": (None, torch.int8), "bool": (None, torch.bool), "u8": (0, torch.uint8), "f8e4m3": (0, torch.float8_e4m3fn)}
 SW = {"none": 0, "b32": 1, "b64": 2, "b128": 3}; L2 = {"none": 0, "b64": 1, "b128": 2, "b256": 3}
 class Config(C.Structure):
     """CUlaunchConfig."""
@@ -24,6 +24,9 @@ class Package:
             ok(cu.cuModuleLoadData(C.byref(mod), code)); ok(cu.cuModuleGetFunction(C.byref(f), mod, k["symbol"].encode()))
             ok(cu.cuFuncSetAttribute(f, 8, k["dynamic_shared_bytes"])); self.kernels[k["name"]] = k, f
         self.buffers = {b["name"]: torch.empty(b["shape"], device="cuda", dtype=DT[b["dtype"]][1]) for b in m.get("buffers", [])}
+        for b in m.get("buffers", []):
+            init, own = b.get("init"), self.buffers[b["name"]]
+            if isinstance(init, dict): own.copy_(torch.frombuffer(bytearray(open(f"{path}/{init['data']['file']}", "rb").read()), dtype=own.dtype).view(own.shape))
     def bind(self, tensors):
         """Arguments for tensors by the manifest's names."""
         tensors = {**tensors, **self.buffers}; s = C.c_void_p(torch.cuda.current_stream().cuda_stream); calls = []
