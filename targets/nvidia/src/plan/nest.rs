@@ -21,8 +21,7 @@ pub struct NestPlan {
     pub reductions: Vec<i64>,
     /// Bits that count points: 32 where their number is known to be small, else 64.
     pub bits: i64,
-    /// Neighbours along the last parallel loop that a thread has at once, so that its accesses of neighbours are one; they divide
-    /// the loop's extent.
+    /// Neighbours along the last parallel loops that a thread has at once, so that its accesses of neighbours are one ([`shares`]).
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub vector: i64,
 }
@@ -35,6 +34,31 @@ const fn one() -> i64 {
 #[allow(clippy::trivially_copy_pass_by_ref)]
 const fn is_one(vector: &i64) -> bool {
     *vector == 1
+}
+
+/// How many of so many neighbours there are along each of the parallel loops, of these extents, outermost first: as many along the last
+/// ones as divide them, others along those before; none where all loops together do not have room for them.
+#[must_use]
+pub fn shares(vector: i64, extents: &[Option<i64>]) -> Option<Vec<i64>> {
+    let mut shares = vec![1; extents.len()];
+    let mut left = vector;
+    for (share, extent) in shares.iter_mut().zip(extents).rev() {
+        *share = extent.map_or(1, |extent| common(extent, left));
+        left /= *share;
+    }
+    (left == 1).then_some(shares)
+}
+
+/// The greatest common divisor; 1 of an extent of 0.
+const fn common(extent: i64, of: i64) -> i64 {
+    let (mut a, mut b) = (of, extent);
+    if extent <= 0 {
+        return 1;
+    }
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }
 
 impl NestPlan {
@@ -86,8 +110,8 @@ impl NestPlan {
         if let Some(at) = seen.iter().position(|seen| !seen) {
             return Err(Decline::new(format!("loop {at} is missing")));
         }
-        // Neighbours are along the last parallel loop: with another one last, other numbers divide its extent.
-        let most = match self.parallel.last() == expected.parallel.last() {
+        // Neighbours are along the last parallel loops: in another order other numbers divide their extents.
+        let most = match self.parallel == expected.parallel {
             true => expected.vector,
             false => 1,
         };
@@ -150,6 +174,25 @@ mod tests {
         let vector = plan().by(4);
         assert!(super::super::written(&vector).contains("\"vector\":4"));
         assert!(vector.to_string().contains("4 neighbours at once"));
+    }
+
+    #[test]
+    fn neighbours_fill_the_last_loops() {
+        assert_eq!(shares(8, &[Some(3), Some(64)]), Some(vec![1, 8]));
+        assert_eq!(shares(8, &[Some(12), Some(2)]), Some(vec![4, 2]));
+        assert_eq!(shares(8, &[Some(2), Some(2), Some(2)]), Some(vec![2, 2, 2]));
+        assert_eq!(shares(8, &[Some(2), Some(2)]), None);
+        assert_eq!(shares(8, &[Some(64), Some(3)]), Some(vec![8, 1]));
+        assert_eq!(
+            shares(8, &[Some(64), Some(130), Some(130)]),
+            Some(vec![2, 2, 2])
+        );
+        assert_eq!(shares(4, &[Some(6), Some(2)]), Some(vec![2, 2]));
+        assert_eq!(shares(8, &[Some(6), Some(2)]), None);
+        assert_eq!(shares(2, &[None, Some(1)]), None);
+        assert_eq!(shares(4, &[None, Some(4)]), Some(vec![1, 4]));
+        assert_eq!(shares(2, &[Some(0)]), None);
+        assert_eq!(shares(1, &[None]), Some(vec![1]));
     }
 
     #[test]

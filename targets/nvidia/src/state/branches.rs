@@ -1,44 +1,25 @@
-//! Branches in the body of loops that neighbours along a loop take together: a concatenation's, where what is concatenated has whole vectors.
+//! Branches in the body of loops that neighbours take together: a concatenation's, where what is concatenated has whole vectors.
 
 use axe_passes::ir::value::{defining, name, operands};
-use axe_passes::ir::walk::{blocks, operations};
-use axe_passes::ir::{Op, Predicate, Val, attribute};
+use axe_passes::ir::{Predicate, Val, attribute};
 use melior::ir::operation::OperationLike;
-use melior::ir::{BlockRef, TypeLike, ValueLike};
+use melior::ir::{TypeLike, ValueLike};
 
-/// An index of the form `factor * i + offset`, where `i` is the index of the last parallel loop; other loops' may be in the offset,
-/// which is then not known.
+/// An index of the form `factor * i + offset`, where `i` is the index of one loop; other loops' may be in the offset, which is then
+/// not known.
 struct Linear {
     factor: i64,
     offset: Option<i64>,
 }
 
-/// Whether so many neighbours along a loop, the first of which is their multiple, go the same way through a body.
-pub(crate) fn are_uniform(body: BlockRef<'_, '_>, last: usize, vector: i64) -> bool {
-    let mut found = Vec::new();
-    let known = collect(body, &mut found);
-    let uniform = |op: &Op<'_>| {
-        let condition = operands(*op).first().copied();
-        condition.is_some_and(|condition| is_uniform(condition, last, vector))
-    };
-    known && found.iter().all(uniform)
+/// Whether neighbours go the same way at a condition; `shares` has loops and how many neighbours there are along each, the first of
+/// which is their multiple.
+pub(crate) fn are_together(condition: Val<'_>, shares: &[(usize, i64)]) -> bool {
+    let mut shares = shares.iter();
+    shares.all(|(at, share)| is_uniform(condition, *at, *share))
 }
 
-/// Adds the branches of a block and of those below it; false where something else has regions, or a branch one side.
-fn collect<'c>(block: BlockRef<'c, 'c>, found: &mut Vec<Op<'c>>) -> bool {
-    operations(block)
-        .into_iter()
-        .all(|op| match name(op).as_str() {
-            "scf.if" => {
-                found.push(op);
-                let sides = blocks(op);
-                sides.len() == 2 && sides.into_iter().all(|side| collect(side, found))
-            }
-            _ => op.region_count() == 0,
-        })
-}
-
-fn is_uniform(condition: Val<'_>, last: usize, vector: i64) -> bool {
+fn is_uniform(condition: Val<'_>, along: usize, share: i64) -> bool {
     let Some(op) = defining(condition) else {
         return false;
     };
@@ -48,15 +29,15 @@ fn is_uniform(condition: Val<'_>, last: usize, vector: i64) -> bool {
     };
     let number = |key| op.attribute(key).ok().and_then(attribute::integer);
     match name(op).as_str() {
-        "arith.andi" => is_uniform(a, last, vector) && is_uniform(b, last, vector),
+        "arith.andi" => is_uniform(a, along, share) && is_uniform(b, along, share),
         "arith.cmpi" => {
             let steps = [Predicate::Less as i64, Predicate::AtLeast as i64];
             let compared = number("predicate").is_some_and(|own| steps.contains(&own));
-            match (linear(a, last), linear(b, last)) {
+            match (linear(a, along), linear(b, along)) {
                 (Some(a), Some(b)) if a.factor == 0 && b.factor == 0 => true,
                 (Some(a), Some(b)) if a.factor == 1 && b.factor == 0 && compared => {
                     let apart = b.offset.zip(a.offset);
-                    apart.is_some_and(|(b, a)| b.wrapping_sub(a) % vector == 0)
+                    apart.is_some_and(|(b, a)| b.wrapping_sub(a) % share == 0)
                 }
                 _ => false,
             }
@@ -65,11 +46,11 @@ fn is_uniform(condition: Val<'_>, last: usize, vector: i64) -> bool {
     }
 }
 
-fn linear(value: Val<'_>, last: usize) -> Option<Linear> {
+fn linear(value: Val<'_>, along: usize) -> Option<Linear> {
     let op = defining(value).filter(|_| value.r#type().is_index())?;
     let number = |key| op.attribute(key).ok().and_then(attribute::integer);
     let all = operands(op);
-    let parts = || Some((linear(*all.first()?, last)?, linear(*all.get(1)?, last)?));
+    let parts = || Some((linear(*all.first()?, along)?, linear(*all.get(1)?, along)?));
     let sum = |a: Linear, b: Linear, sign: i64| {
         let offset = a.offset.zip(b.offset);
         Some(Linear {
@@ -79,7 +60,7 @@ fn linear(value: Val<'_>, last: usize) -> Option<Linear> {
     };
     match name(op).as_str() {
         "linalg.index" => {
-            let own = usize::try_from(number("dim")?).ok()? == last;
+            let own = usize::try_from(number("dim")?).ok()? == along;
             Some(Linear {
                 factor: i64::from(own),
                 offset: own.then_some(0),

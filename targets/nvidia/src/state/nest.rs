@@ -1,24 +1,23 @@
 //! A `linalg.generic` of a kernel: loops that the whole grid executes.
 
-use super::branches::are_uniform;
 use super::kernel::Kernel;
 use super::storage::is_row_major;
 use crate::facts::chip::ACCESS_BYTES;
 use crate::plan::Decline;
-use crate::plan::nest::NestPlan;
+use crate::plan::nest::{NestPlan, shares};
 use crate::state::types;
 use axe_passes::fuse::nest::{INITIAL, maps, parallel, reductions};
 use axe_passes::ir::value::{identity, name, operands};
 use axe_passes::ir::walk::{block_arguments, blocks, nested};
 use axe_passes::ir::{DYNAMIC, Op, Val, attribute};
 use melior::ir::operation::OperationLike;
-use melior::ir::{AffineExpr, AffineMap, Attribute, BlockRef, ValueLike};
+use melior::ir::{AffineExpr, AffineMap, Attribute, ValueLike};
 
 /// The operation.
 pub(crate) const NEST: &str = "linalg.generic";
 
-/// Operations of a body up to which it is repeated for neighbours.
-const MOST_OPERATIONS: usize = 64;
+/// Operations that a body repeated for neighbours has at most.
+const MOST_OPERATIONS: i64 = 1024;
 
 /// Loops, read.
 pub(crate) struct Nest<'c> {
@@ -35,8 +34,8 @@ pub(crate) struct Nest<'c> {
     /// For each result, the number that it starts from; none where that is in memory.
     pub initial: Vec<Option<Attribute<'c>>>,
     order: Vec<usize>,
-    /// The body where it is short enough to be repeated for neighbours.
-    repeated: Option<BlockRef<'c, 'c>>,
+    /// How many operations the body has; none where it cannot be repeated for neighbours.
+    operations: Option<i64>,
 }
 
 impl<'c> Nest<'c> {
@@ -70,7 +69,7 @@ impl<'c> Nest<'c> {
         initial.resize(operands.len().saturating_sub(segments), None);
         Ok(Self {
             order: parallel(op, &reductions),
-            repeated: repeated(op),
+            operations: repeated(op),
             inputs: segments,
             operands,
             maps,
@@ -87,26 +86,31 @@ impl<'c> Nest<'c> {
             shape.get(*dim).copied().filter(|extent| *extent != DYNAMIC)
         };
         let extents: Vec<_> = self.sources.iter().map(extent).collect();
-        let last = self.order.last().and_then(|last| *extents.get(*last)?);
-        NestPlan::new(&self.order, &extents).by(last.map_or(1, |last| self.vector(last)))
+        let along = self
+            .order
+            .iter()
+            .map(|at| extents.get(*at).copied().flatten());
+        let vector = self.vector(&along.collect::<Vec<_>>());
+        NestPlan::new(&self.order, &extents).by(vector)
     }
 
-    /// How many neighbours along the last parallel loop, of this extent, fill the widest access of a thread to the narrowest result.
-    fn vector(&self, extent: i64) -> i64 {
+    /// How many neighbours along the last parallel loops, of these extents, fill the widest access of a thread to the narrowest result.
+    fn vector(&self, extents: &[Option<i64>]) -> i64 {
         let outs = self.operands.get(self.inputs..).unwrap_or_default();
         let bytes = outs
             .iter()
             .filter_map(|out| types::bytes(axe_dialect::element_type(out.r#type())));
         let most = bytes.min().map_or(1, |bytes| ACCESS_BYTES / bytes);
-        let (Some(body), Some(last)) = (self.repeated, self.order.last()) else {
+        let Some(operations) = self.operations else {
             return 1;
         };
         if self.reductions.contains(&true) {
             return 1;
         }
-        // LLVM joins no accesses of several blocks: neighbours are on one side of each branch.
         let fits = |vector: &i64| {
-            *vector <= most && extent % vector == 0 && are_uniform(body, *last, *vector)
+            *vector <= most
+                && vector * operations <= MOST_OPERATIONS
+                && shares(*vector, extents).is_some()
         };
         [16, 8, 4, 2].into_iter().find(fits).unwrap_or(1)
     }
@@ -142,9 +146,16 @@ pub(crate) fn whole_arguments<'c>(kernel: &Kernel<'c>, values: &[Val<'c>]) -> Re
     Ok(())
 }
 
-fn repeated<'c>(op: Op<'c>) -> Option<BlockRef<'c, 'c>> {
-    let short = nested(op, &|_| true).len() <= MOST_OPERATIONS;
-    blocks(op).first().copied().filter(|_| short)
+/// The operations of a body that neighbours can have next to each other: no loops are in it.
+fn repeated(op: Op<'_>) -> Option<i64> {
+    let all = nested(op, &|_| true);
+    let plain = |op: &Op<'_>| op.region_count() == 0 || name(*op) == "scf.if";
+    let own = |inner: &Op<'_>| inner.to_raw().ptr != op.to_raw().ptr;
+    let inner: Vec<_> = all.into_iter().filter(own).collect();
+    inner
+        .iter()
+        .all(plain)
+        .then(|| i64::try_from(inner.len()).unwrap_or(i64::MAX))
 }
 
 /// The memrefs that a body takes elements of.

@@ -1,9 +1,11 @@
-//! Points of loops that a thread has at once, neighbours along the last parallel loop. Each operation of the body is there once a point,
-//! next to each other, and a branch once for all of them, as they take it together: LLVM makes vectors of neighbours' accesses.
+//! Points of loops that a thread has at once, neighbours along the last parallel loops. Each operation of the body is there once a point,
+//! next to each other, and a branch that all of them take together once for all: LLVM makes vectors of neighbours' accesses. Of branches
+//! that they take by themselves each has its own, and stores are one all the same.
 
 use super::nest::Loops;
 use crate::emit::emitter::Emitter;
 use crate::emit::value::Bound;
+use crate::state::branches::are_together;
 use axe_passes::PassResult;
 use axe_passes::ir::value::{defining, identity, name, operands, results};
 use axe_passes::ir::walk::{blocks, operations};
@@ -21,23 +23,27 @@ struct Lane<'c> {
 }
 
 impl<'c> Loops<'_, 'c> {
-    /// So many points from the one at an index on, whose last parallel index counts vectors. Results are stored together.
+    /// The points of a thread, of which there are these shares along the parallel loops; the index counts shares. Results are
+    /// stored together.
     pub(super) fn neighbours(
         &self,
         emitter: &mut Emitter<'c>,
         at: &[Int<'c>],
-        vector: i64,
+        shares: &[i64],
     ) -> PassResult<'c> {
         let body = blocks(self.op).first().copied();
         let body = body.ok_or_else(|| emitter.error("expected a body"))?;
-        let mut lanes = self.lanes(emitter, at, vector)?;
+        let along = self.plan.parallel.iter().zip(shares);
+        let along = along.filter_map(|(at, share)| Some((usize::try_from(*at).ok()?, *share)));
+        let along: Vec<_> = along.filter(|(_, share)| *share > 1).collect();
+        let mut lanes = self.lanes(emitter, at, &along)?;
         for lane in &mut lanes {
             emitter.exchange(&mut lane.values);
             let bound = self.bind(emitter, &lane.at);
             emitter.exchange(&mut lane.values);
             bound?;
         }
-        let values = together(emitter, body, &mut lanes)?;
+        let values = together(emitter, body, &mut lanes, &along)?;
         for number in 0..self.nest.initial.len() {
             for (lane, values) in lanes.iter().zip(&values) {
                 let value = values.get(number).copied();
@@ -48,21 +54,31 @@ impl<'c> Loops<'_, 'c> {
         Ok(())
     }
 
+    /// The points, the last loop's next to each other.
     fn lanes(
         &self,
         emitter: &mut Emitter<'c>,
         at: &[Int<'c>],
-        vector: i64,
+        along: &[(usize, i64)],
     ) -> PassResult<'c, Vec<Lane<'c>>> {
         let ints = Ints::index(emitter.builder);
-        let last = self.plan.parallel.last().copied();
-        let last = last.and_then(|last| usize::try_from(last).ok());
-        let last = last.filter(|last| *last < at.len());
-        let last = last.ok_or_else(|| emitter.error("neighbours without a parallel loop"))?;
-        let first = ints.times(at[last], Int::Known(vector))?;
-        let lane = |next: i64| {
-            let mut at = at.to_vec();
-            at[last] = ints.add(first, Int::Known(next))?;
+        let mut points = vec![at.to_vec()];
+        for &(dim, share) in along {
+            let place = at.get(dim).copied();
+            let place =
+                place.ok_or_else(|| emitter.error("neighbours along a loop that is not there"))?;
+            let first = ints.times(place, Int::Known(share))?;
+            let mut next = Vec::new();
+            for point in points {
+                for number in 0..share {
+                    let mut point = point.clone();
+                    point[dim] = ints.add(first, Int::Known(number))?;
+                    next.push(point);
+                }
+            }
+            points = next;
+        }
+        let lane = |at: Vec<Int<'c>>| {
             let indices = at.iter().map(|at| ints.value(*at));
             Ok(Lane {
                 indices: indices.collect::<PassResult<'c, _>>()?,
@@ -70,7 +86,7 @@ impl<'c> Loops<'_, 'c> {
                 values: emitter.known().clone(),
             })
         };
-        (0..vector).map(lane).collect()
+        points.into_iter().map(lane).collect()
     }
 
     /// Binds the body's arguments to what is at an index.
@@ -87,12 +103,13 @@ fn together<'c>(
     emitter: &mut Emitter<'c>,
     block: BlockRef<'c, 'c>,
     lanes: &mut [Lane<'c>],
+    along: &[(usize, i64)],
 ) -> PassResult<'c, Vec<Vec<Val<'c>>>> {
     let mut all = operations(block);
     let last = all.pop();
     for op in all {
         match name(op).as_str() {
-            "scf.if" => branch(emitter, op, lanes)?,
+            "scf.if" if is_common(op, along) => branch(emitter, op, lanes, along)?,
             _ => {
                 for lane in lanes.iter_mut() {
                     in_lane(emitter, lane, |emitter| emitter.operation(op))?;
@@ -124,8 +141,19 @@ fn in_lane<'c, T>(
     emitted
 }
 
+/// Whether all points go the same way at a branch.
+fn is_common<'c>(op: Op<'c>, along: &[(usize, i64)]) -> bool {
+    let condition = operands(op).first().copied();
+    condition.is_some_and(|condition| are_together(condition, along)) && blocks(op).len() == 2
+}
+
 /// A branch that all points take together, with what it gives at each.
-fn branch<'c>(emitter: &mut Emitter<'c>, op: Op<'c>, lanes: &mut [Lane<'c>]) -> PassResult<'c> {
+fn branch<'c>(
+    emitter: &mut Emitter<'c>,
+    op: Op<'c>,
+    lanes: &mut [Lane<'c>],
+    along: &[(usize, i64)],
+) -> PassResult<'c> {
     let condition = operands(op).first().copied();
     let condition = condition.ok_or_else(|| emitter.error("expected a condition"))?;
     let first = lanes.first().map(|lane| lane.indices.clone());
@@ -134,7 +162,7 @@ fn branch<'c>(emitter: &mut Emitter<'c>, op: Op<'c>, lanes: &mut [Lane<'c>]) -> 
     for side in blocks(op) {
         let (region, _, inner) = emitter.builder.region(&[]);
         let outside = std::mem::replace(&mut emitter.builder, inner);
-        let values = together(emitter, side, &mut lanes.to_vec())?.concat();
+        let values = together(emitter, side, &mut lanes.to_vec(), along)?.concat();
         let none = Vec::new();
         emitter
             .builder
@@ -146,14 +174,17 @@ fn branch<'c>(emitter: &mut Emitter<'c>, op: Op<'c>, lanes: &mut [Lane<'c>]) -> 
     let emitted = emitter
         .builder
         .operation("scf.if", &[condition], &types, &[], regions)?;
-    let own = results(op);
-    let emitted = results(emitted);
+    give(lanes, &results(op), &results(emitted));
+    Ok(())
+}
+
+/// Gives points the results of a branch.
+fn give<'c>(lanes: &mut [Lane<'c>], own: &[Val<'c>], emitted: &[Val<'c>]) {
     for (lane, values) in lanes.iter_mut().zip(emitted.chunks(own.len().max(1))) {
         for (result, value) in own.iter().zip(values) {
             lane.values.insert(identity(*result), Bound::Scalar(*value));
         }
     }
-    Ok(())
 }
 
 /// A branch's condition at an index of the loops: comparisons of sums of indices (`state/branches.rs`).

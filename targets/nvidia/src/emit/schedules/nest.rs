@@ -4,7 +4,7 @@ use crate::emit::emitter::Emitter;
 use crate::emit::schedule::Emit;
 use crate::emit::value::{Bound, Memory};
 use crate::plan::Decline;
-use crate::plan::nest::NestPlan;
+use crate::plan::nest::{NestPlan, shares};
 use crate::state::nest::Nest;
 use crate::state::site::Site;
 use axe_passes::PassResult;
@@ -73,13 +73,12 @@ impl<'c> Loops<'_, 'c> {
     /// The loop over the points of this thread.
     fn emit(&self, emitter: &mut Emitter<'c>) -> PassResult<'c> {
         let ints = Ints::new(emitter.builder, u32::try_from(self.plan.bits).unwrap_or(64));
+        let shares = self.shares(emitter)?;
         let mut counts = Vec::new();
         let mut total = Int::Known(1);
-        for (position, at) in self.plan.parallel.iter().enumerate() {
-            let mut count = ints.cast(self.extent(emitter, *at)?)?;
-            if position + 1 == self.plan.parallel.len() {
-                count = ints.divide(count, Int::Known(self.plan.vector))?;
-            }
+        for (at, share) in self.plan.parallel.iter().zip(&shares) {
+            let count = ints.cast(self.extent(emitter, *at)?)?;
+            let count = ints.divide(count, Int::Known(*share))?;
             total = ints.times(total, count)?;
             counts.push(count);
         }
@@ -111,11 +110,24 @@ impl<'c> Loops<'_, 'c> {
             }
             match self.plan.vector {
                 1 => self.point(emitter, &mut at)?,
-                vector => self.neighbours(emitter, &at, vector)?,
+                _ => self.neighbours(emitter, &at, &shares)?,
             }
             Ok(Vec::new())
         })?;
         Ok(())
+    }
+
+    /// How many neighbours there are along each parallel loop.
+    fn shares(&self, emitter: &Emitter<'c>) -> PassResult<'c, Vec<i64>> {
+        let mut extents = Vec::new();
+        for at in &self.plan.parallel {
+            extents.push(match self.extent(emitter, *at)? {
+                Int::Known(extent) => Some(extent),
+                Int::Value(_) => None,
+            });
+        }
+        shares(self.plan.vector, &extents)
+            .ok_or_else(|| emitter.error("neighbours that do not divide their loops"))
     }
 
     /// One point: its results are carried through the reductions, or are in memory throughout.
