@@ -14,11 +14,13 @@ mod merge;
 mod pointwise;
 mod ranges;
 mod split;
+mod windows;
 
 pub use inline::{inline_loops, is_inlined};
 pub use loops::{maps, parallel, reductions};
 pub use pointwise::{Pointwise, index_of_number};
 pub use split::split_long;
+pub use windows::unroll_windows;
 
 pub use hoist::to_rows;
 

@@ -54,6 +54,14 @@ fn range<'c>(extents: &[i64], at: Val<'c>, conditions: &[(Val<'c>, Range)]) -> O
             }
             [a[0].checked_mul(b[0])?, a[1].checked_mul(b[1])?]
         }
+        "arith.divui" | "arith.divsi" => {
+            let (a, by) = divided(parts()?)?;
+            a.map(|end| end / by)
+        }
+        "arith.remui" | "arith.remsi" => {
+            let (a, by) = divided(parts()?)?;
+            [0, a[1].min(by - 1)]
+        }
         _ => return None,
     };
     for (_, [from, to]) in conditions
@@ -63,6 +71,11 @@ fn range<'c>(extents: &[i64], at: Val<'c>, conditions: &[(Val<'c>, Range)]) -> O
         (least, most) = (least.max(*from), most.min(*to));
     }
     Some([least, most])
+}
+
+/// What is divided, not negative, and the number that it is divided by.
+fn divided((a, by): (Range, Range)) -> Option<(Range, i64)> {
+    (a[0] >= 0 && by[0] > 0 && by[0] == by[1]).then_some((a, by[0]))
 }
 
 /// What the branches that an operation lies in say of values.

@@ -98,6 +98,7 @@ impl<'c> Kernels<'c> for Planner {
         wide_sums::narrow(ops)?;
         peaks::mark(ops);
         let ops = nest::to_rows(ops, self.chip.multiprocessors)?;
+        let ops = nest::unroll_windows(&ops)?;
         // Each of these erases operators of its own.
         let of = |wanted: fn(Op<'c>) -> bool| -> Vec<_> {
             ops.iter().copied().filter(|op| wanted(*op)).collect()

@@ -1,0 +1,279 @@
+//! Loops together with what is computed element by element around them: slices, concatenations, flips and what they are added to are
+//! one kernel, in which nothing goes through memory.
+//!
+//! A group is made of loops without reductions, `axe.map`, `axe.cast`, `axe.broadcast` and transposes of whole rows, with reshapes
+//! between them. Each of its results that something else reads becomes one `linalg.generic`, whose body computes at an index what
+//! the others have there. Groups that end in a reduction along rows stay: their maps join its kernel.
+
+mod body;
+mod readers;
+
+use super::{Nest, Start, is_nest, maps};
+use crate::PassResult;
+use crate::fuse::operators::{is_operator, is_product, is_reshape, splat};
+use crate::fuse::space::source;
+use crate::generalize::generic::elementwise;
+use crate::ir::value::{defining, identity, name, only_result, operands, replace_all_uses, users};
+use crate::ir::{Builder, DYNAMIC, Op, TensorType, Val, types, walk};
+use axe_dialect::Typed;
+use axe_dialect::ops::{self, FillOp};
+use body::Body;
+pub(super) use body::{is_computed, mapped};
+use melior::ir::AffineMap;
+use melior::ir::operation::OperationLike;
+use readers::{keeps_rows, readers, repeats, reshaped};
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+/// Operations that the body of a group's loops has at most.
+const MOST_OPERATIONS: usize = 512;
+
+/// Makes loops of groups of a function's operations, of which [`is_inlined`] holds, where one would otherwise store for another.
+///
+/// # Errors
+/// When building fails.
+pub fn inline_loops<'c>(ops: &[Op<'c>]) -> PassResult<'c> {
+    for group in groups(ops) {
+        if group.is_worthwhile() {
+            group.replace()?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether an operation can be computed at an index: an element of its one result by itself.
+#[must_use]
+pub fn is_inlined(op: Op<'_>) -> bool {
+    let Some(tensor) = only_result(op).and_then(TensorType::of_value) else {
+        return false;
+    };
+    if tensor.encoded || tensor.shape.contains(&DYNAMIC) || tensor.shape.contains(&0) {
+        return false;
+    }
+    match name(op).as_str() {
+        ops::MAP | ops::BROADCAST => true,
+        ops::TRANSPOSE => keeps_rows(op),
+        ops::CAST => {
+            let narrow = |element| types::is_float(element) && types::bits(element) < Some(16);
+            let from = source(op).and_then(TensorType::of_value);
+            from.is_some_and(|from| !narrow(from.element) && !narrow(tensor.element))
+        }
+        _ => is_nest(op) && is_pointwise(op),
+    }
+}
+
+/// Whether loops write each element of their one result once, and read their inputs at sums and products of indices.
+fn is_pointwise(op: Op<'_>) -> bool {
+    let Ok(nest) = Nest::read(op) else {
+        return false;
+    };
+    let maps = maps(op).unwrap_or_default();
+    let Some((own, inputs)) = maps.split_last() else {
+        return false;
+    };
+    let known = |value: &Val<'_>| {
+        let tensor = TensorType::of_value(*value);
+        tensor.is_none_or(|tensor| !tensor.encoded && !tensor.shape.contains(&DYNAMIC))
+    };
+    matches!(nest.starts[..], [Start::Nothing])
+        && !nest.reductions.contains(&true)
+        && is_identity(*own, nest.reductions.len())
+        && inputs.iter().all(|map| is_computed(*map))
+        && operands(op).iter().all(known)
+}
+
+fn is_identity(map: AffineMap<'_>, rank: usize) -> bool {
+    let is_own = |at: usize| {
+        let index = map.result(at);
+        index.is_ok_and(|index| index.is_dim() && index.dim_position() == at)
+    };
+    map.result_count() == rank && (0..rank).all(is_own)
+}
+
+/// Operations that compute at each other's indices.
+struct Group<'c> {
+    members: Vec<Op<'c>>,
+    /// The values that are computed wherever they are read.
+    inlined: Rc<HashSet<usize>>,
+}
+
+/// Groups of operations, each in order.
+fn groups<'c>(members: &[Op<'c>]) -> Vec<Group<'c>> {
+    let mut number: HashMap<usize, usize> = HashMap::new();
+    for (at, op) in members.iter().enumerate() {
+        number.insert(op.to_raw().ptr as usize, at);
+    }
+    let numbered = |op: Op<'c>| number.get(&(op.to_raw().ptr as usize)).copied();
+    let mut of_group: Vec<usize> = (0..members.len()).collect();
+    let mut inlined = HashSet::new();
+    for (at, op) in members.iter().enumerate() {
+        let Some(result) = only_result(*op) else {
+            continue;
+        };
+        let found = readers(result).unwrap_or_default().into_iter();
+        let found =
+            found.map(|(reader, read)| numbered(reader).filter(|_| !repeats(reader, read, *op)));
+        let found: Option<Vec<_>> = found.collect();
+        let Some(readers) = found.filter(|readers| !readers.is_empty()) else {
+            continue;
+        };
+        inlined.insert(identity(result));
+        for reader in readers {
+            let (from, to) = (of_group[at], of_group[reader]);
+            for group in &mut of_group {
+                if *group == from {
+                    *group = to;
+                }
+            }
+        }
+    }
+    let inlined = Rc::new(inlined);
+    let mut found: Vec<Group<'c>> = Vec::new();
+    let mut place: HashMap<usize, usize> = HashMap::new();
+    for (op, group) in members.iter().zip(of_group) {
+        let at = *place.entry(group).or_insert_with(|| {
+            found.push(Group {
+                members: Vec::new(),
+                inlined: Rc::clone(&inlined),
+            });
+            found.len() - 1
+        });
+        found[at].members.push(*op);
+    }
+    found
+}
+
+impl<'c> Group<'c> {
+    /// Whether loops store for others or others for them, and nothing is lost by one kernel.
+    fn is_worthwhile(&self) -> bool {
+        let inlined = |op: &Op<'c>| {
+            only_result(*op).is_some_and(|result| self.inlined.contains(&identity(result)))
+        };
+        let (loops, others): (Vec<Op<'c>>, Vec<Op<'c>>) =
+            self.members.iter().partition(|op| is_nest(**op));
+        // Such loops may join the rows that the reduction is in.
+        let joins = loops.iter().any(|op| operands(*op).len() > 1);
+        if joins && self.members.iter().any(|op| reads_reduction(*op)) {
+            return false;
+        }
+        let mut maps = others.iter().filter(|op| name(**op) != ops::BROADCAST);
+        let stores = loops.iter().any(inlined) || !loops.is_empty() && maps.any(inlined);
+        let mut roots = self.members.iter().filter(|op| !inlined(op));
+        stores
+            && self.members.iter().all(|op| self.reads_memory(*op))
+            && roots.all(|op| {
+                let result = only_result(*op);
+                (is_nest(*op) || result.is_some_and(|result| !joins_rows(result)))
+                    && result.is_some_and(|result| self.size(result) <= MOST_OPERATIONS)
+            })
+    }
+
+    /// Whether a value, or what it is a reshape of, is computed wherever it is read.
+    fn computes(&self, value: Val<'c>) -> bool {
+        self.inlined.contains(&identity(reshaped(value)))
+    }
+
+    /// Whether what an operation reads is a group's, or in memory in any case.
+    fn reads_memory(&self, op: Op<'c>) -> bool {
+        let own = |value: &Val<'c>| self.computes(*value) && name(op) != ops::BROADCAST;
+        let mut all = read(op).into_iter();
+        all.all(|value| own(&value) || is_stored(value))
+    }
+
+    /// Operations that computing a value takes, each as often as it is read.
+    fn size(&self, value: Val<'c>) -> usize {
+        let Some(op) = defining(reshaped(value)).filter(|op| self.members.contains(op)) else {
+            return 1;
+        };
+        let inside = walk::nested(op, &|_| true);
+        let extracted = inside
+            .iter()
+            .filter(|inner| name(**inner) == "tensor.extract")
+            .filter_map(|inner| operands(*inner).first().copied());
+        let own = inside.len();
+        let inlined = operands(op)
+            .into_iter()
+            .chain(extracted)
+            .filter(|value| self.computes(*value));
+        inlined.fold(own, |sum, value| {
+            // Deep chains are over the bound before they are walked through.
+            match sum > MOST_OPERATIONS {
+                true => sum,
+                false => sum.saturating_add(self.size(value)),
+            }
+        })
+    }
+
+    /// Builds the loops of each result that something else reads, and drops the group.
+    fn replace(&self) -> PassResult<'c> {
+        for &op in &self.members {
+            let Some(result) = only_result(op) else {
+                continue;
+            };
+            if self.inlined.contains(&identity(result)) {
+                continue;
+            }
+            let builder = Builder::before(op);
+            let tensor = builder.tensor_of(result)?;
+            let made = elementwise(&builder, &tensor, &[], |inner, at| {
+                Body::new(self).formed(inner, op, at)
+            })?;
+            replace_all_uses(result, made);
+        }
+        for op in self.members.iter().rev() {
+            only_result(*op).into_iter().for_each(erase_reshapes);
+            walk::erase(*op);
+        }
+        Ok(())
+    }
+}
+
+/// Erases the reshapes of a value that nothing reads any more.
+fn erase_reshapes(value: Val<'_>) {
+    for user in users(value) {
+        only_result(user).into_iter().for_each(erase_reshapes);
+        walk::erase(user);
+    }
+}
+
+/// The tensors that an operation reads.
+fn read<'c>(op: Op<'c>) -> Vec<Val<'c>> {
+    match is_nest(op) {
+        true => Nest::read(op).map(|nest| nest.reads).unwrap_or_default(),
+        false => operands(op),
+    }
+}
+
+/// Whether an operation reads what a reduction gives.
+fn reads_reduction(op: Op<'_>) -> bool {
+    let reduced =
+        |value: Val<'_>| defining(reshaped(value)).is_some_and(|op| name(op) == ops::REDUCE);
+    read(op).into_iter().any(reduced)
+}
+
+/// Whether a value is in memory whatever becomes of its readers.
+fn is_stored(value: Val<'_>) -> bool {
+    let Some(op) = defining(value) else {
+        return true;
+    };
+    if is_reshape(op) {
+        return source(op).is_some_and(is_stored);
+    }
+    let lazy = [ops::MAP, ops::CAST, ops::BROADCAST];
+    FillOp::of(op).is_some()
+        || splat(op).is_some()
+        || is_nest(op)
+        || is_product(op)
+        || is_operator(op) && !lazy.contains(&name(op).as_str()) && name(op) != ops::INDEX
+}
+
+/// Whether what reads a value elementwise, or along rows, would be one kernel with what forms it.
+fn joins_rows(value: Val<'_>) -> bool {
+    users(value)
+        .into_iter()
+        .any(|user| match name(user).as_str() {
+            ops::REDUCE | ops::BROADCAST | ops::MAP | ops::CAST => true,
+            _ if is_reshape(user) => only_result(user).is_some_and(joins_rows),
+            _ => false,
+        })
+}
