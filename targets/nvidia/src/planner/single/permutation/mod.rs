@@ -1,6 +1,7 @@
 //! Permutations of dimensions: tiles that both sides read and write along rows.
 
 mod plan;
+mod vectors;
 
 use super::{Single, dynamic_leading};
 use crate::facts::chip::BANK_BYTES;
@@ -91,6 +92,18 @@ impl Permutation {
             .collect()
     }
 
+    /// The box in registers as it is loaded, and as it is stored where each thread stores what it loads.
+    fn layouts(&self) -> [Result<Layout>; 2] {
+        let Some(few) = &self.few else {
+            return [self.tile.layout(), self.tile.layout()];
+        };
+        let dims: Vec<_> = (0..self.to.len()).collect();
+        [
+            few.layout(&self.at_source(&dims), false),
+            few.layout(&dims, true),
+        ]
+    }
+
     /// The box's way from the source to the result.
     fn emit<'c>(
         &self,
@@ -104,11 +117,12 @@ impl Permutation {
         let at = self.origin(code)?;
         let read = code.global_box(source, &self.from, &self.at_source(&at), &from_box)?;
         let write = code.global_box(result, &self.to, &at, &self.boxes)?;
-        let rows = self.tile.layout();
-        let rows = rows.map_err(|error| layout_error(code.builder.location, error))?;
-        let piece = code.load(read, code.fragment(&from_box, element, &rows)?)?;
-        let moved = if self.keeps_rows() {
-            let moved = code.fragment(&self.boxes, element, &rows)?;
+        let [rows, moved] = self
+            .layouts()
+            .map(|layout| layout.map_err(|error| layout_error(code.builder.location, error)));
+        let piece = code.load(read, code.fragment(&from_box, element, &rows?)?)?;
+        let moved = if self.few.is_some() || self.keeps_rows() {
+            let moved = code.fragment(&self.boxes, element, &moved?)?;
             let order = [("permutation", code.builder.i64s(&self.order()))];
             code.builder
                 .value(ops::TRANSPOSE, &[piece], moved, &order)?

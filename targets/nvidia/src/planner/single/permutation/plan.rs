@@ -1,5 +1,6 @@
 //! A permutation as data: its dimensions, and the box of them that a CTA moves.
 
+use super::vectors::Few;
 use crate::facts::chip::ACCESS_BYTES;
 use crate::planner::problem::count;
 use crate::planner::row_tile::{RowTile, elementwise_tile, power_of_two};
@@ -31,6 +32,8 @@ pub(in crate::planner::single) struct Permutation {
     pub(super) strides: Vec<i64>,
     /// The box in registers: its elements in the order of either side, in rows of the innermost dimensions there.
     pub(in crate::planner::single) tile: RowTile,
+    /// Whether each thread permutes the elements that it has ([`super::vectors`]).
+    pub(super) few: Option<Few>,
 }
 
 impl Permutation {
@@ -76,10 +79,16 @@ impl Permutation {
             to,
             order,
             tile: elementwise_tile(SQUARE, bytes),
+            few: None,
         };
-        match plan.keeps_rows() {
-            true => plan.take_rows(bytes),
-            false => plan.take_square(bytes),
+        if plan.keeps_rows() {
+            plan.take_rows(bytes);
+        } else if let Some(few) = Few::of(&plan, bytes) {
+            plan.boxes = few.boxes(plan.to.len());
+            plan.tile = few.tile();
+            plan.few = Some(few);
+        } else {
+            plan.take_square(bytes);
         }
         Some(plan)
     }
@@ -115,14 +124,17 @@ impl Permutation {
         self.boxes[other] = self.tile.rows;
     }
 
+    /// The result's dimensions from the innermost one outwards, as the result has them and as the source has.
+    pub(super) fn inner_first(&self) -> [Vec<usize>; 2] {
+        let rank = self.to.len();
+        let in_result = |dim: usize| self.order.iter().position(|of| *of == dim);
+        let by_source = (0..rank).rev().filter_map(in_result);
+        [(0..rank).rev().collect(), by_source.collect()]
+    }
+
     /// As much of the dimensions that are innermost before and after as has rows of [`SQUARE`] on both sides.
     fn take_square(&mut self, bytes: i64) {
-        let rank = self.to.len();
-        let by_result: Vec<usize> = (0..rank).rev().collect();
-        let by_source: Vec<usize> = (0..rank)
-            .rev()
-            .filter_map(|dim| self.order.iter().position(|of| *of == dim))
-            .collect();
+        let [by_result, by_source] = self.inner_first();
         let read = by_source.first().copied().unwrap_or(0);
         let written = self.filled(&by_result, &[read]);
         let taken: Vec<usize> = written.iter().map(|(dim, _)| *dim).collect();
