@@ -1,10 +1,13 @@
 //! Operations whose results need not be as exact as their types: [`super::approximate`], as [`axe_passes::precision`] says.
 
-use super::approximate::{self, Arithmetic, Divisor, Function, Goal, Instruction};
+use super::approximate::{
+    self, Arithmetic, Divisor, EXPONENT, Function, Goal, Instruction, TAKEN_APART,
+};
 use super::emitter::Emitter;
 use super::math::{EX2, Floats, LG2};
 use super::schedules::convert;
 use super::value::Bound;
+use crate::state::types;
 use axe_passes::fuse::peaks::reaches_one;
 use axe_passes::ir::types::{bits, is_float};
 use axe_passes::ir::value::{operands, results};
@@ -12,6 +15,7 @@ use axe_passes::ir::{Op, Val};
 use axe_passes::precision::{constant, is_bf16};
 use axe_passes::{PassError, PassResult};
 use melior::ir::ValueLike;
+use melior::ir::attribute::IntegerAttribute;
 use melior::ir::operation::OperationLike;
 
 impl<'c> Emitter<'c> {
@@ -218,6 +222,24 @@ impl<'c> Arithmetic for Floats<'_, 'c> {
             (Instruction::Tanh, _) => return self.flagged("llvm.tanh.f32", &[x], "afn"),
         };
         self.intrinsic(name, &[x])
+    }
+
+    fn taken_apart(&self, x: Val<'c>) -> PassResult<'c, [Val<'c>; 2]> {
+        let builder = self.emitter.builder;
+        let int = types::integer(builder, 32);
+        let number =
+            |bits: u32| builder.constant(IntegerAttribute::new(int, i64::from(bits)).into());
+        let on_ints = |name: &str, a, b| builder.value(name, &[a, b], int, &[]);
+        let bits = builder.value("arith.bitcast", &[x], int, &[])?;
+        let [from, four] = TAKEN_APART.map(number);
+        let above = on_ints("arith.subi", bits, from?)?;
+        let exponent = on_ints("arith.andi", above, number(EXPONENT.0)?)?;
+        let power = on_ints("arith.shrsi", exponent, number(EXPONENT.1)?)?;
+        let scale = on_ints("arith.subi", four?, exponent)?;
+        Ok([
+            self.apply("arith.sitofp", &[power])?,
+            self.apply("arith.bitcast", &[scale])?,
+        ])
     }
 
     fn abs(&self, x: Val<'c>) -> PassResult<'c, Val<'c>> {

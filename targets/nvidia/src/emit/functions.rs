@@ -28,10 +28,11 @@ const INSTRUCTIONS: [(&str, &str); 9] = [
 ];
 
 /// What narrow floats have in f32 already (`math.rs`): enough for f32, and faster.
-const FAST: [&str; 7] = [
+const FAST: [&str; 8] = [
     "math.exp",
     "math.exp2",
     "math.log",
+    "math.log1p",
     "math.log2",
     "math.tanh",
     "math.erf",

@@ -6,6 +6,7 @@
 //! | exp | `ex2(r log2 e) ex2(n)`, `x = n ln 2 + r` | 2^-21 relative (ex2.approx: 2^-22) |
 //! | exp2 | `ex2.approx` | 2^-22 relative |
 //! | log | `lg2(x) ln 2` | 2^-21 absolute |
+//! | log1p | `k ln 2` and a polynomial ([`super::approximate`]) | 1.5 units in the last place |
 //! | tanh | odd series below 0.3, else `1 - 2 / (exp(2x) + 1)` | 2^-21 relative |
 //! | erf | series below 0.5, else Abramowitz and Stegun 7.1.26 | 2e-7 absolute |
 //! | remf | the remainder of quotients of 50 bits, in f64 | none |
@@ -13,6 +14,7 @@
 //! Results that are rounded to f16 or bf16 wherever they are used, and those that `fastmath<afn>` allows it for, come from the
 //! chip's approximations instead: [`super::approximate`].
 
+use super::approximate::log1p_of_f32;
 use super::emitter::Emitter;
 use crate::math;
 use crate::state::types;
@@ -80,6 +82,7 @@ impl<'c> Emitter<'c> {
         let value = match name {
             "math.exp" => f32.exp(x)?,
             "math.log" => f32.log(x)?,
+            "math.log1p" => log1p_of_f32(&f32, x)?,
             "math.tanh" => f32.tanh(x)?,
             "math.erf" => f32.erf(x)?,
             "math.fpowi" => f32.power(x, self.exponent(&operands)?)?,

@@ -8,7 +8,8 @@
 //! | erfc | 4 |
 //!
 //! as tests measure it against libm's, over all exponents and where functions bend; special cases are C's. Functions of
-//! narrower floats are those of f64, rounded once: half a unit in their last place, but for the rarest of ties.
+//! narrower floats are those of f64, rounded once: half a unit in their last place, but for the rarest of ties. Those that f32 has
+//! forms of its own for are in [`crate::emit`] (`emit/math.rs`).
 
 mod emitted;
 mod erf;

@@ -14,6 +14,7 @@
 //! | `div.full.f32` | 2 ulp |
 //! | `tanh.approx.f32` | 2^-11 relative |
 
+mod full;
 #[cfg(test)]
 mod tests;
 
@@ -64,6 +65,8 @@ pub(super) trait Arithmetic {
         x: Self::Value,
         flush: bool,
     ) -> Result<Self::Value, Self::Error>;
+    /// `k` and `2^(2 - k)` of a number `2^k m` with `m` from 3/4 to 3/2, by its bits.
+    fn taken_apart(&self, x: Self::Value) -> Result<[Self::Value; 2], Self::Error>;
     fn abs(&self, x: Self::Value) -> Result<Self::Value, Self::Error>;
     fn less(&self, a: Self::Value, b: f64) -> Result<Self::Bit, Self::Error>;
     fn choose(
@@ -73,6 +76,11 @@ pub(super) trait Arithmetic {
         no: Self::Value,
     ) -> Result<Self::Value, Self::Error>;
 }
+
+/// The bits of 3/4, and of 4.
+pub(super) const TAKEN_APART: [u32; 2] = [0x3f40_0000, 0x4080_0000];
+/// The bits of f32's sign and exponent, and how many are below them.
+pub(super) const EXPONENT: (u32, u32) = (0xff80_0000, 23);
 
 type Formed<A> = Result<<A as Arithmetic>::Value, <A as Arithmetic>::Error>;
 
@@ -155,6 +163,11 @@ impl Function {
             }
         }
     }
+}
+
+/// `log(1 + x)`, 1.5 units in the last place of f32 wrong at most.
+pub(super) fn log1p_of_f32<A: Arithmetic>(a: &A, x: A::Value) -> Formed<A> {
+    full::log1p(a, x)
 }
 
 fn scaled<A: Arithmetic>(a: &A, x: A::Value, by: f64) -> Formed<A> {

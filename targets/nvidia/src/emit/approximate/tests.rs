@@ -1,6 +1,8 @@
 //! Every function at every input of f16 and bf16, with every instruction as wrong as it may be.
 
-use super::{Arithmetic, Divisor, Function, Goal, Instruction, quotient};
+use super::{
+    Arithmetic, Divisor, EXPONENT, Function, Goal, Instruction, TAKEN_APART, log1p_of_f32, quotient,
+};
 use axe_sim::units::float::{Format, Round};
 use std::convert::Infallible;
 
@@ -71,6 +73,11 @@ impl Arithmetic for Host {
             Instruction::Tanh => self.wrong(x.tanh(), 2f64.powi(-11), 1),
         };
         Ok(flushed(y, flush))
+    }
+    fn taken_apart(&self, x: f32) -> Made<[f32; 2]> {
+        let exponent = x.to_bits().wrapping_sub(TAKEN_APART[0]) & EXPONENT.0;
+        let power = (exponent as i32 >> EXPONENT.1) as f32;
+        Ok([power, f32::from_bits(TAKEN_APART[1].wrapping_sub(exponent))])
     }
     fn abs(&self, x: f32) -> Made<f32> {
         Ok(x.abs())
@@ -346,5 +353,43 @@ fn quotients_are_within_an_ulp() {
                 assert!(most.0 <= 1, "{over} by {format:?}, {kind:?}: {most:?}");
             }
         }
+    }
+}
+
+/// Units in the last place of f32 between a value and a number of f64.
+fn units(value: f32, exact: f64) -> f64 {
+    let rounded = (exact as f32).abs().max(f32::MIN_POSITIVE);
+    let unit = f64::from(f32::from_bits(rounded.to_bits() + 1)) - f64::from(rounded);
+    (f64::from(value) - exact).abs() / unit
+}
+
+#[test]
+fn log1p_of_f32_is_one_and_a_half_units_wrong_at_most() {
+    for errors in MACHINES {
+        let host = Host { errors };
+        let of = |x: f32| value(log1p_of_f32(&host, x));
+        // Every bit pattern in so many, and all that are near where the form changes.
+        let far = (0..=u32::MAX).step_by(4099).map(f32::from_bits);
+        let near = [-0.75f32, -0.25, 0.5, 2.0, 2f32.powi(100)];
+        let near = near
+            .iter()
+            .flat_map(|x| (0..2000).map(move |by| f32::from_bits(x.to_bits() - 1000 + by)));
+        for x in far.chain(near) {
+            let (exact, got) = (f64::from(x).ln_1p(), of(x));
+            match exact.is_nan() {
+                true => assert!(got.is_nan(), "{x}"),
+                false if exact.is_infinite() => assert_eq!(f64::from(got), exact, "{x}"),
+                // Beyond 2^100 it is the chip's approximation, 2^-22 wrong.
+                false => {
+                    let most = if x > 1e30 { 4.0 } else { 1.5 };
+                    assert!(units(got, exact) <= most, "{x}: {got} for {exact}");
+                }
+            }
+        }
+        assert_eq!(of(0.0), 0.0);
+        assert!(of(-0.0).is_sign_negative());
+        assert_eq!(of(-1.0), f32::NEG_INFINITY);
+        assert_eq!(of(f32::INFINITY), f32::INFINITY);
+        assert!(of(-1.5).is_nan());
     }
 }

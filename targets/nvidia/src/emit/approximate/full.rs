@@ -1,0 +1,34 @@
+//! `log(1 + x)` of f32, in f32: 1.5 units in the last place.
+
+use super::{Arithmetic, Formed, Instruction, polynomial};
+use std::f64::consts::LN_2;
+
+/// `(log(1 + f) - f) / f^2` for f from -1/4 to 1/2: the logarithm is 2^-26 wrong.
+const LOG1P: [f64; 9] = [
+    -0.046_203_836_798_667_91,
+    0.105_920_620_262_622_83,
+    -0.131_928_309_798_240_66,
+    0.144_678_115_844_726_56,
+    -0.166_429_385_542_869_57,
+    0.199_909_925_460_815_43,
+    -0.250_002_294_778_823_85,
+    0.333_334_505_558_013_9,
+    -0.5,
+];
+
+/// `k ln 2 + log(1 + f)` with `1 + x = 2^k (1 + f)`, where f has what the sum loses of x. What has no logarithm, and what is
+/// infinite, has the chip's approximation.
+pub(super) fn log1p<A: Arithmetic>(a: &A, x: A::Value) -> Formed<A> {
+    let sum = a.add(x, a.number(1.0)?)?;
+    let [power, scale] = a.taken_apart(sum)?;
+    let four = a.fma(x, scale, a.add(scale, a.number(-4.0)?)?)?;
+    let f = a.mul(four, a.number(0.25)?)?;
+    let part = a.fma(a.mul(f, f)?, polynomial(a, f, &LOG1P)?, f)?;
+    let value = a.fma(power, a.number(LN_2)?, part)?;
+    let log = a.approximate(Instruction::Lg2, sum, false)?;
+    let log = a.mul(log, a.number(LN_2)?)?;
+    let value = a.choose(a.less(sum, 2f64.powi(100))?, value, log)?;
+    let value = a.choose(a.less(sum, 2f64.powi(-25))?, log, value)?;
+    // The sign of a zero.
+    a.choose(a.less(a.abs(x)?, 2f64.powi(-25))?, x, value)
+}
