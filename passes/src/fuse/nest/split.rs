@@ -16,6 +16,8 @@ use melior::ir::{AffineMap, Attribute, BlockRef, Region, ValueLike};
 
 /// Turns of a reduction below which it is not split.
 const FEW_TURNS: i64 = 256;
+/// Elements that a turn folds where it can.
+const STEP: i64 = 8;
 /// Parts of a reduction whose extent is known at run time only.
 const PARTS: i64 = 256;
 
@@ -46,6 +48,8 @@ struct Split<'c> {
     /// What each result starts from.
     starts: Vec<Attribute<'c>>,
     parts: i64,
+    /// Elements of a part that a turn of its loop folds: those of every part are a multiple.
+    step: i64,
 }
 
 impl<'c> Split<'c> {
@@ -73,9 +77,9 @@ impl<'c> Split<'c> {
         let inputs = operands(op).len().checked_sub(nest.inits.len())?;
         let (starts, data) = start_numbers(&nest.starts)?;
         let merge = Body::read(body, inputs, dim)?.merge(body, &data)?;
-        let parts = match turns {
-            DYNAMIC => PARTS,
-            turns => turns.isqrt(),
+        let (parts, step) = match turns {
+            DYNAMIC => (PARTS, 1),
+            turns => shares(turns),
         };
         Some(Self {
             nest,
@@ -85,6 +89,7 @@ impl<'c> Split<'c> {
             maps,
             starts,
             parts,
+            step,
         })
     }
 
@@ -115,12 +120,14 @@ impl<'c> Split<'c> {
             .saturating_sub(self.nest.inits.len())
     }
 
-    /// The map of a result with the parts behind its own dimensions.
+    /// The map of a result with the parts before its own dimensions: neighbouring lanes have neighbours along the last of those.
     fn map_of_parts(&self, result: usize) -> Option<String> {
         let map = self.maps.get(self.inputs() + result)?;
         let indices = (0..map.result_count()).filter_map(|at| map.result(at).ok());
         let indices = indices.map(|index| format!("d{}", index.dim_position()));
-        let all: Vec<_> = indices.chain([format!("d{}", self.dim)]).collect();
+        let all: Vec<_> = std::iter::once(format!("d{}", self.dim))
+            .chain(indices)
+            .collect();
         Some(self.affine(&all.join(", ")))
     }
 
@@ -131,7 +138,7 @@ impl<'c> Split<'c> {
         format!("affine_map<({}) -> ({indices})>", dims.join(", "))
     }
 
-    /// The states of the parts: for each result a tensor with the parts as its last dimension.
+    /// The states of the parts: for each result a tensor with the parts as its first dimension.
     fn states(
         &self,
         builder: &Builder<'c>,
@@ -146,7 +153,7 @@ impl<'c> Split<'c> {
                     sizes.push(extent_of(builder, *init, dim)?);
                 }
             }
-            let shape = [tensor.shape, vec![self.parts]].concat();
+            let shape = [vec![self.parts], tensor.shape].concat();
             let r#type = builder.tensor(&shape, tensor.element)?;
             empty.push(builder.value("tensor.empty", &sizes, r#type, &[])?);
         }
@@ -233,6 +240,16 @@ impl<'c> Split<'c> {
     }
 }
 
+/// Parts of a reduction of so many turns, about as many as each has turns, and how many turns are one: those of parts that are all
+/// as long.
+fn shares(turns: i64) -> (i64, i64) {
+    let most = turns.isqrt();
+    let even = (most / 2..=most)
+        .rev()
+        .find(|parts| *parts > 0 && turns % (parts * STEP) == 0);
+    even.map_or((most, 1), |parts| (parts, STEP))
+}
+
 /// Whether inputs are indexed with loops and numbers alone, and every result with each parallel loop, once.
 fn projected(maps: &[AffineMap<'_>], results: usize, parallel: &[usize]) -> bool {
     let indices = |map: &AffineMap<'_>| {
@@ -266,4 +283,18 @@ fn projected(maps: &[AffineMap<'_>], results: usize, parallel: &[usize]) -> bool
                 dims == wanted
             })
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_have_whole_turns_where_there_are_such() {
+        assert_eq!(shares(16_384), (128, STEP));
+        assert_eq!(shares(8192), (64, STEP));
+        assert_eq!(shares(1000), (25, STEP));
+        assert_eq!(shares(1001), (31, 1));
+        assert_eq!(shares(256), (16, STEP));
+    }
 }

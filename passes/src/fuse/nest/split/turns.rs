@@ -75,7 +75,7 @@ impl<'c> Split<'c> {
         self.turn(builder, &[inputs, before.to_vec()].concat(), at)
     }
 
-    /// The loop over the elements of a part.
+    /// The loop over the elements of a part, several a turn where the parts have whole turns: their loads do not wait for each other.
     pub(super) fn fold(
         &self,
         builder: &Builder<'c>,
@@ -95,15 +95,24 @@ impl<'c> Split<'c> {
             .into_iter()
             .zip(&self.maps)
             .take(self.inputs());
-        let mut values = Vec::new();
-        for (source, map) in all {
-            values.push(self.element(&inner, source, *map, (at, part))?);
+        let all: Vec<_> = all.collect();
+        let mut elements = Vec::new();
+        for next in 0..self.step {
+            let at = inner.value("arith.addi", &[at, inner.index(next)?], index, &[])?;
+            let mut values = Vec::new();
+            for (source, map) in &all {
+                values.push(self.element(&inner, *source, **map, (at, part))?);
+            }
+            elements.push((at, values));
         }
-        values.extend(states);
-        let yielded = self.turn(&inner, &values, at)?;
-        inner.operation("scf.yield", &yielded, &[], &[], Vec::new())?;
-        let one = builder.index(1)?;
-        let bounds = [&[part.low, part.high, one], starts].concat();
+        let mut states = states.to_vec();
+        for (at, mut values) in elements {
+            values.extend(states);
+            states = self.turn(&inner, &values, at)?;
+        }
+        inner.operation("scf.yield", &states, &[], &[], Vec::new())?;
+        let step = builder.index(self.step)?;
+        let bounds = [&[part.low, part.high, step], starts].concat();
         builder
             .operation("scf.for", &bounds, &types, &[], vec![region])
             .map(results)
