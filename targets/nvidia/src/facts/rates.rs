@@ -155,6 +155,9 @@ pub struct WgmmaRates {
     pub clustered: f64,
     /// Clocks by which clusters of two and of four start later.
     pub cluster_start: [f64; 2],
+    /// Clocks by which clusters of four start later still where they take no time otherwise, and the clocks of theirs of which each is
+    /// one of those less: what a kernel does hides the start of the next. Of an H100: products of 3 to 5 microseconds.
+    pub short_cluster: [f64; 2],
     /// Clocks of a kernel beside all of this, and of each CTA that it starts.
     pub start: f64,
     /// See [`Self::start`].
@@ -204,6 +207,7 @@ impl WgmmaRates {
         sum_bytes: 2320.0,
         clustered: 1.11,
         cluster_start: [950.0, 1140.0],
+        short_cluster: [1000.0, 8.0],
         copy_start: 1250.0,
         copied_bytes: 1800.0,
         start: 1090.0,

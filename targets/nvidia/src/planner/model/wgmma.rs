@@ -34,7 +34,8 @@ pub fn cost(config: Wgmma, problem: Problem, k_first: KFirst, chip: &Chip) -> f6
     };
     let busy = model.tiles();
     let memory = model.memory();
-    model.start() + model.sums() + together([busy, memory], MEMORY_SHARPNESS)
+    let moves = together([busy, memory], MEMORY_SHARPNESS);
+    model.start(moves) + model.sums() + moves
 }
 
 /// How many times as long a tile whose blocks have scales takes as its products: while one of several warpgroups adds, the
@@ -95,13 +96,16 @@ impl Model<'_> {
         high && self.store.row_bytes == ROW_BYTES
     }
 
-    /// Clocks by which the first tile starts late, or the last one ends late.
-    fn start(&self) -> f64 {
+    /// Clocks by which the first tile starts late, or the last one ends late, of a kernel that takes so many otherwise.
+    fn start(&self, moves: f64) -> f64 {
         let rates = self.rates;
         let cluster = match self.config.cluster().ctas() {
             1 => 0.0,
             2 => rates.cluster_start[0],
-            _ => rates.cluster_start[1],
+            _ => {
+                let [most, hidden] = rates.short_cluster;
+                rates.cluster_start[1] + (most - moves / hidden).max(0.0)
+            }
         };
         let exchange = match self.config.cluster_splits() {
             1 => 0.0,
