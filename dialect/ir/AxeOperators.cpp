@@ -63,6 +63,11 @@ LogicalResult CopyOp::verify() {
   if ((getSignal() || getMulticast()) && !getIsAsync())
     return emitOpError("(C5) expected an asynchronous copy with '")
            << (getSignal() ? "signal" : "multicast") << "'";
+  if (std::optional<ArrayRef<int64_t>> among = getAmong())
+    if (!getMulticast() || among->size() != 2 ||
+        llvm::any_of(*among, [](int64_t number) { return number < 1; }))
+      return emitOpError("(C8) expected 'among' to have a number of CTAs and how "
+                         "far apart they are, of 'multicast'");
   if (getAccumulate() && (!getDest() || getSignal()))
     return emitOpError("(C6) expected 'accumulate' in a copy into storage that "
                        "signals nothing");

@@ -17,7 +17,9 @@ def Axe_CopyOp : Axe_Operator<"copy", [Axe_Tileable, AttrSizedOperandSegments,
     group that the next `axe.commit` closes, and is complete after the wait for
     that group; with `signal`, it completes the pipeline's stage instead. With
     `multicast`, every CTA of the cluster asks for the same source, and each
-    fetches a part of it for all. With `accumulate`, the source's elements are
+    fetches a part of it for all; `multicast among [n, d]` is for the `n` CTAs
+    whose ranks in the cluster are `d` apart, of each set of `n d` neighbours.
+    With `accumulate`, the source's elements are
     added to the destination's; what several scopes add to an element arrives in
     any order, and nothing of it is lost.
 
@@ -33,7 +35,8 @@ def Axe_CopyOp : Axe_Operator<"copy", [Axe_Tileable, AttrSizedOperandSegments,
     * (C4) `pad` has the element type and belongs to a source that is a memref;
     * (C5) `signal` and `multicast` belong to asynchronous copies;
     * (C6) `accumulate` belongs to copies into storage that signal nothing;
-    * (C7) the option `l2` is one of its three.
+    * (C7) the option `l2` is one of its three;
+    * (C8) `among` belongs to `multicast`, and has two positive numbers.
 
     **Examples**
 
@@ -42,6 +45,7 @@ def Axe_CopyOp : Axe_Operator<"copy", [Axe_Tileable, AttrSizedOperandSegments,
     axe.copy async %tile to %stage : memref<...> to memref<..., #axe.space<shared>>
     %f = axe.copy %stage : memref<..., #axe.space<shared>> -> tensor<128x16xf16, #frag>
     axe.copy %part to %sums accumulate : tensor<128x64xf32, #acc> to memref<128x64xf32, ...>
+    axe.copy async %tile to %stage signal %slot multicast among [4, 2] : memref<...> to memref<..., #axe.space<shared>>
     axe.copy async %w to %stage signal %slot options = {l2 = "evict_last"} : memref<...> to memref<..., #axe.space<shared>>
     ```
 
@@ -55,6 +59,7 @@ def Axe_CopyOp : Axe_Operator<"copy", [Axe_Tileable, AttrSizedOperandSegments,
     axe.copy %a to %b multicast : memref<8xf16> to memref<8xf16>           // (C5) expected an asynchronous copy with 'multicast'
     %0 = axe.copy %a accumulate : memref<8xf16> -> tensor<8xf16>           // (C6) expected 'accumulate' in a copy into storage that signals nothing
     axe.copy %a to %b options = {l2 = "never"} : memref<8xf16> to memref<8xf16>  // (C7) expected "evict_first", "evict_normal" or "evict_last" for the option 'l2'
+    axe.copy async %a to %b multicast among [4] : memref<8xf16> to memref<8xf16>  // (C8) expected 'among' to have a number of CTAs and how far apart they are, of 'multicast'
     ```
   }];
   let arguments = !con((ins Axe_TensorOrMemory:$source,
@@ -62,11 +67,13 @@ def Axe_CopyOp : Axe_Operator<"copy", [Axe_Tileable, AttrSizedOperandSegments,
                             Optional<AnyType>:$pad,
                             Optional<Axe_SlotType>:$signal,
                             UnitAttr:$isAsync, UnitAttr:$multicast,
+                            OptionalAttr<DenseI64ArrayAttr>:$among,
                             UnitAttr:$accumulate), scheduling);
   let results = (outs Optional<AnyRankedTensor>:$result);
   let assemblyFormat = [{
     (`async` $isAsync^)? $source (`to` $dest^)? (`pad` $pad^ `:` type($pad))?
-    (`signal` $signal^)? (`multicast` $multicast^)? (`accumulate` $accumulate^)?
+    (`signal` $signal^)? (`multicast` $multicast^)? (`among` $among^)?
+    (`accumulate` $accumulate^)?
     (`schedule` `=` $schedule^)? (`options` `=` $options^)? attr-dict
     `:` type($source) (`to` type($dest)^)? (`->` type($result)^)?
   }];

@@ -16,6 +16,8 @@ axe.kernel @copies(%x: memref<8x8xf16>, %z: f16) threads(32) cluster(2, 1, 1) {
   %slot, %stage = axe.pipeline.acquire %ring : !axe.slot
   // CHECK: axe.copy async %{{.*}} to %{{.*}} signal %{{.*}} multicast : memref<8x8xf16>
   axe.copy async %x to %s signal %slot multicast : memref<8x8xf16> to memref<8x8xf16, #axe.space<shared>>
+  // CHECK: axe.copy async %{{.*}} to %{{.*}} signal %{{.*}} multicast among [4, 2] : memref<8x8xf16>
+  axe.copy async %x to %s signal %slot multicast among [4, 2] : memref<8x8xf16> to memref<8x8xf16, #axe.space<shared>>
   axe.pipeline.commit %ring, %slot
   // CHECK: axe.copy async %{{.*}} to %{{.*}} accumulate options = {l2 = "evict_first"} :
   axe.copy async %s to %x accumulate options = {l2 = "evict_first"} : memref<8x8xf16, #axe.space<shared>> to memref<8x8xf16>

@@ -40,6 +40,30 @@ axe.kernel @signal(%a: memref<8xf16>, %slot: memref<8xf16>) threads(128) {
 
 // -----
 
+axe.kernel @among(%a: memref<8xf16>, %b: memref<8xf16>) threads(128) {
+  // expected-error@+1 {{(C8) expected 'among' to have a number of CTAs and how far apart they are, of 'multicast'}}
+  axe.copy async %a to %b multicast among [4] : memref<8xf16> to memref<8xf16>
+  axe.return
+}
+
+// -----
+
+axe.kernel @among_none(%a: memref<8xf16>, %b: memref<8xf16>) threads(128) {
+  // expected-error@+1 {{(C8) expected 'among'}}
+  axe.copy async %a to %b multicast among [0, 2] : memref<8xf16> to memref<8xf16>
+  axe.return
+}
+
+// -----
+
+axe.kernel @among_alone(%a: memref<8xf16>, %b: memref<8xf16>) threads(128) {
+  // expected-error@+1 {{(C8) expected 'among'}}
+  axe.copy async %a to %b among [2, 4] : memref<8xf16> to memref<8xf16>
+  axe.return
+}
+
+// -----
+
 axe.kernel @sums(%a: memref<8xf16>) threads(128) {
   // expected-error@+1 {{(C6) expected 'accumulate' in a copy into storage that signals nothing}}
   %r = axe.copy %a accumulate : memref<8xf16> -> tensor<8xf16>

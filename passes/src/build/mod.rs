@@ -15,7 +15,7 @@ mod kernel;
 mod roles;
 
 pub use kernel::{Kernel, launch};
-pub use roles::Traffic;
+pub use roles::{Multicast, Traffic};
 
 use crate::ir::{Builder, DYNAMIC, Int, Val, types};
 use crate::{PassError, PassResult};

@@ -8,11 +8,35 @@ use axe_dialect::{Level, RasterOrder, element_type};
 use melior::ir::attribute::IntegerAttribute;
 use melior::ir::{Attribute, Type, ValueLike};
 
+/// CTAs of a cluster that a copy is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Multicast {
+    /// The one that executes it.
+    #[default]
+    No,
+    /// All.
+    All,
+    /// So many, whose ranks are so far apart.
+    Among([i64; 2]),
+}
+
+impl Multicast {
+    /// So many CTAs, whose ranks are so far apart, of a cluster of `all`.
+    #[must_use]
+    pub const fn among([ctas, apart]: [i64; 2], all: i64) -> Self {
+        match ctas {
+            1 => Self::No,
+            _ if ctas == all => Self::All,
+            _ => Self::Among([ctas, apart]),
+        }
+    }
+}
+
 /// For whom a copy is, and how long the L2 cache is to keep what it reads.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Traffic {
-    /// For all CTAs of the cluster, each of which fetches a part.
-    pub multicast: bool,
+    /// The CTAs that it is for, each of which fetches a part.
+    pub multicast: Multicast,
     /// The option `l2` of `axe.copy`.
     pub l2: Option<&'static str>,
 }
@@ -21,7 +45,10 @@ impl From<bool> for Traffic {
     /// With `multicast` or not.
     fn from(multicast: bool) -> Self {
         Self {
-            multicast,
+            multicast: match multicast {
+                true => Multicast::All,
+                false => Multicast::No,
+            },
             l2: None,
         }
     }
@@ -188,8 +215,11 @@ impl<'c> Code<'c> {
         let operands = CopyOp::operands(from, Some(to), None, Some(slot));
         let traffic = traffic.into();
         let mut attributes = vec![("isAsync", self.builder.unit())];
-        if traffic.multicast {
+        if traffic.multicast != Multicast::No {
             attributes.push(("multicast", self.builder.unit()));
+        }
+        if let Multicast::Among(ctas) = traffic.multicast {
+            attributes.push(("among", self.builder.i64s(&ctas)));
         }
         if let Some(hint) = traffic.l2 {
             let options = self.builder.parsed(&format!("{{l2 = \"{hint}\"}}"))?;

@@ -14,7 +14,8 @@ use axe_passes::PassResult;
 use axe_passes::dispatch::{Match, Schedule};
 use axe_passes::ir::value::operands;
 use axe_passes::ir::{Int, Ints};
-use axe_passes::ir::{Op, Val};
+use axe_passes::ir::{Op, Val, attribute};
+use melior::ir::operation::OperationLike;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -48,14 +49,24 @@ struct Share {
     rows: i64,
     /// Elements between the parts in shared memory.
     step: i64,
+    /// How many CTAs fetch parts for each other, and how far apart their ranks are, where not all of the cluster do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    among: Option<[i64; 2]>,
+}
+
+impl Share {
+    /// How many CTAs fetch parts for each other in a cluster of so many, and how far apart their ranks are.
+    fn ctas(self, cluster: i64) -> [i64; 2] {
+        self.among.unwrap_or([cluster, 1])
+    }
 }
 
 /// Where a load reports its bytes, and how it goes there.
 #[derive(Clone, Copy)]
 struct Arrival<'c> {
     barrier: Val<'c>,
-    /// Whether every CTA of the cluster gets the box.
-    multicast: bool,
+    /// The CTAs that get the box, where there are others.
+    multicast: Option<[i64; 2]>,
     /// The cache policy of L2.
     policy: Option<i64>,
 }
@@ -115,7 +126,7 @@ impl<'c> Ends<'c> {
                 share: None,
             });
         }
-        let (shared, share) = share(shared, cluster)?;
+        let (shared, share) = share(shared, among(site)?, cluster)?;
         let global = Storage {
             shape: shared.shape.clone(),
             ..global.clone()
@@ -151,8 +162,36 @@ fn origin<'a>(global: &'a Storage<'_>) -> Result<&'a Origin, Decline> {
     })
 }
 
-/// The first of so many parts of a shared tile, cut along its first dimension.
-fn share<'c>(shared: &Storage<'c>, parts: i64) -> Result<(Storage<'c>, Share), Decline> {
+/// The CTAs that a multicast is for, where not all of the cluster are.
+fn among(site: Site<'_, '_>) -> Result<Option<[i64; 2]>, Decline> {
+    let own = site
+        .op
+        .attribute("among")
+        .ok()
+        .and_then(attribute::read_i64s);
+    let Some(own) = own else {
+        return Ok(None);
+    };
+    let cluster = site.kernel.cluster_size();
+    let falls = |ctas: i64, apart: i64| {
+        let all = ctas.checked_mul(apart).filter(|_| ctas > 0 && apart > 0);
+        all.is_some_and(|all| cluster % all == 0)
+    };
+    match own.as_slice() {
+        &[ctas, apart] if falls(ctas, apart) => Ok(Some([ctas, apart])),
+        _ => Err(Decline::new(format!(
+            "expected CTAs that a cluster of {cluster} falls into, got {own:?}"
+        ))),
+    }
+}
+
+/// The first of the parts of a shared tile that so many CTAs fetch for each other, cut along its first dimension.
+fn share<'c>(
+    shared: &Storage<'c>,
+    among: Option<[i64; 2]>,
+    cluster: i64,
+) -> Result<(Storage<'c>, Share), Decline> {
+    let parts = among.map_or(cluster, |[ctas, _]| ctas);
     let (Some(&rows), Some(iters)) = (shared.shape.first(), shared.dims.first()) else {
         return Err(Decline::new("expected a tile of at least one dimension"));
     };
@@ -162,6 +201,7 @@ fn share<'c>(shared: &Storage<'c>, parts: i64) -> Result<(Storage<'c>, Share), D
     let share = Share {
         rows: rows / parts,
         step: rows / parts * iter.stride,
+        among,
     };
     let period = shared.swizzle.map_or(1, |swizzle| swizzle.period());
     if rows % parts != 0 || share.step % period != 0 {
@@ -276,7 +316,7 @@ impl<'c> Emit<'c> for Load {
         };
         let arrival = Arrival {
             barrier,
-            multicast: plan.multicast.is_some(),
+            multicast: plan.multicast.map(|share| share.ctas(emitter.cluster)),
             policy: Traffic::of(op).policy,
         };
         emitter.when(leads, &[], |emitter| {
@@ -359,7 +399,11 @@ impl<'c> Emitter<'c> {
         let rank = self
             .builder
             .value("nvvm.read.ptx.sreg.cluster.ctaid.x", &[], i32, &[])?;
-        let rank = Int::Value(rank);
+        let [ctas, apart] = share.ctas(self.cluster);
+        let rank = match share.among {
+            None => Int::Value(rank),
+            Some(_) => ints.rem(ints.div(Int::Value(rank), apart)?, ctas)?,
+        };
         to.base = self.offset_pointer(&to, to.base, ints.mul(rank, share.step)?)?;
         let kept = from.origin.as_ref().map(|origin| &origin.kept);
         if let Some(first) = kept.and_then(|kept| kept.first().copied())
@@ -368,6 +412,27 @@ impl<'c> Emitter<'c> {
             *at = ints.add(*at, ints.mul(rank, share.rows)?)?;
         }
         Ok((from, to))
+    }
+
+    /// The CTAs of the cluster that a box goes to: this one, and those that fetch parts for it.
+    fn mask_of(&self, [ctas, apart]: [i64; 2]) -> PassResult<'c, Val<'c>> {
+        let bits = (0..ctas).fold(0i64, |bits, at| bits | 1 << (at * apart));
+        let mask = Ints::new(self.builder, 16);
+        if ctas == self.cluster {
+            return mask.value(Int::Known(bits));
+        }
+        // The first of them is as far from the beginning of its neighbours as this one is from the one before it.
+        let i32 = crate::state::types::integer(self.builder, 32);
+        let rank = "nvvm.read.ptx.sreg.cluster.ctaid.x";
+        let rank = self.builder.value(rank, &[], i32, &[])?;
+        let ints = Ints::new(self.builder, 32);
+        let (rank, all) = (Int::Value(rank), ctas * apart);
+        let sets = ints.sub(rank, ints.rem(rank, all)?)?;
+        let first = ints.value(ints.add(sets, ints.rem(rank, apart)?)?)?;
+        let bits = ints.value(Int::Known(bits))?;
+        let shifted = self.builder.value("arith.shli", &[bits, first], i32, &[])?;
+        let i16 = crate::state::types::integer(self.builder, 16);
+        self.builder.value("arith.trunci", &[shifted], i16, &[])
     }
 
     fn load_box(
@@ -388,14 +453,13 @@ impl<'c> Emitter<'c> {
         let mut operands = vec![target, map];
         operands.extend(coordinates);
         operands.push(arrival.barrier);
-        if arrival.multicast {
-            let all = Ints::new(self.builder, 16);
-            operands.push(all.value(Int::Known((1 << self.cluster) - 1))?);
+        if let Some(ctas) = arrival.multicast {
+            operands.push(self.mask_of(ctas)?);
         }
         if let Some(policy) = arrival.policy {
             operands.push(Ints::new(self.builder, 64).value(Int::Known(policy))?);
         }
-        let (multicast, hint) = (arrival.multicast, arrival.policy.is_some());
+        let (multicast, hint) = (arrival.multicast.is_some(), arrival.policy.is_some());
         let segments = [1, 1, count, 1, 0, multicast.into(), hint.into(), 0];
         let segments = self.builder.segments(&segments);
         self.builder.operation(

@@ -157,16 +157,12 @@ impl Wgmma {
     #[must_use]
     pub fn in_clusters(self, cluster: Cluster, k_first: KFirst) -> Option<Self> {
         let [m, n, k] = self.tile;
-        let (rows, k_first) = match cluster {
-            Cluster::Alone => return self.with_cluster(cluster),
-            Cluster::Rows(_) => (n, k_first.b),
-            Cluster::Columns(_) => (m, k_first.a),
+        let [of_b, of_a] = cluster.shape();
+        let falls = |rows: i64, k_first: bool, ctas: i64| {
+            ctas == 1 || (if k_first { k } else { rows }) % (8 * ctas) == 0
         };
-        let rows = if k_first { k } else { rows };
-        match rows % (8 * cluster.ctas()) {
-            0 => self.with_cluster(cluster),
-            _ => None,
-        }
+        let fits = falls(m, k_first.a, of_a) && falls(n, k_first.b, of_b);
+        self.with_cluster(cluster).filter(|_| fits)
     }
 
     /// The same whatever the operands; `None` where the CTAs of a cluster share depth.

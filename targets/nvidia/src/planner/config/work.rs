@@ -12,17 +12,19 @@ pub enum Cluster {
     Rows(i64),
     /// So many CTAs, side by side: their tiles share A's rows.
     Columns(i64),
+    /// Rows and columns of CTAs, both several: those of a row share A's rows, those of a column B's columns.
+    Both([i64; 2]),
 }
 
 impl Cluster {
-    /// The cluster of a shape; `None` where it has both rows and columns.
+    /// The cluster of a shape.
     #[must_use]
-    pub const fn of(shape: [i64; 2]) -> Option<Self> {
+    pub const fn of(shape: [i64; 2]) -> Self {
         match shape {
-            [1, 1] => Some(Self::Alone),
-            [ctas, 1] => Some(Self::Rows(ctas)),
-            [1, ctas] => Some(Self::Columns(ctas)),
-            _ => None,
+            [1, 1] => Self::Alone,
+            [ctas, 1] => Self::Rows(ctas),
+            [1, ctas] => Self::Columns(ctas),
+            shape => Self::Both(shape),
         }
     }
 
@@ -33,16 +35,15 @@ impl Cluster {
             Self::Alone => [1, 1],
             Self::Rows(ctas) => [ctas, 1],
             Self::Columns(ctas) => [1, ctas],
+            Self::Both(shape) => shape,
         }
     }
 
     /// How many CTAs.
     #[must_use]
     pub const fn ctas(self) -> i64 {
-        match self {
-            Self::Alone => 1,
-            Self::Rows(ctas) | Self::Columns(ctas) => ctas,
-        }
+        let [rows, columns] = self.shape();
+        rows * columns
     }
 }
 

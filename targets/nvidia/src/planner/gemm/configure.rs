@@ -287,12 +287,12 @@ impl Gemm<'_> {
         let Some(shape) = plan.cluster else {
             return Ok(config);
         };
-        let cluster = Cluster::of(shape).filter(|cluster| [1, 2, 4].contains(&cluster.ctas()));
-        let cluster = cluster.ok_or_else(|| {
-            format!(
-                "expected a cluster of one row or one column of 1, 2 or 4 CTAs in axe.plan, got {shape:?}"
-            )
-        })?;
+        let cluster = Cluster::of(shape);
+        if shape.iter().any(|ctas| *ctas < 1) || ![1, 2, 4, 8].contains(&cluster.ctas()) {
+            return Err(format!(
+                "expected a cluster of 1, 2, 4 or 8 CTAs in axe.plan, got {shape:?}"
+            ));
+        }
         if config.cluster_splits() > 1 && cluster != Cluster::Alone {
             return Err(format!(
                 "expected no cluster with decomposition = \"cluster_split_k\" in axe.plan, got {shape:?}"
@@ -300,12 +300,15 @@ impl Gemm<'_> {
         }
         let [m, n, k] = config.tile();
         config.in_clusters(cluster, self.k_first()).ok_or_else(|| {
-            let (ctas, shared) = match cluster {
-                Cluster::Columns(ctas) => (ctas, "A"),
-                other => (other.ctas(), "B"),
+            let [of_b, of_a] = shape;
+            let parts = match (of_a, of_b) {
+                (1, _) => format!("part of B falls into {of_b} parts"),
+                (_, 1) => format!("part of A falls into {of_a} parts"),
+                _ => format!("parts of A and B fall into {of_a} and {of_b} parts"),
             };
+            let ctas = cluster.ctas();
             format!(
-                "expected a tile in axe.plan whose part of {shared} falls into {ctas} parts of whole periods of 8 rows for a cluster of {ctas}, got [{m}, {n}, {k}]"
+                "expected a tile in axe.plan whose {parts} of whole periods of 8 rows for a cluster of {ctas}, got [{m}, {n}, {k}]"
             )
         })
     }

@@ -142,7 +142,7 @@ fn orders(config: Wgmma, query: Query, chip: &Chip) -> Vec<Wgmma> {
     let first = all.len().min(1);
     let cost = |config: &Wgmma| model::wgmma::cost(*config, problem, query.k_first, chip);
     let shares = matches!(config.decomposition(), Decomposition::StreamK(..));
-    let clusters = offered::clusters(config, problem, query.k_first)
+    let clusters = offered::clusters(config, problem, query.k_first, chip)
         .filter(|cluster| !shares && cost(cluster) <= CLUSTERS_WORTH * cost(&config));
     all.splice(first..first, clusters);
     if let Some(fewer) = config

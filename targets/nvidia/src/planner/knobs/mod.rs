@@ -112,7 +112,7 @@ knobs! {
     swizzle: i64 { range: SWIZZLES, of: WGMMA }
         "rows of tiles in a group of the order (`groups`, `snake`)";
     cluster: [i64; 2] { of: WGMMA }
-        "rows and columns of CTAs that fetch an operand for each other: `[2, 1]` shares B's columns, `[1, 2]` A's rows; 2 or 4 of them";
+        "rows and columns of CTAs that fetch operands for each other: those of a column share B's columns, those of a row A's rows; 2, 4 or 8 of them";
     swap_ab: bool { of: WGMMA, with: Some("tile") }
         "the instruction's 64 rows are the result's columns, for results of few rows";
     decomposition: Sharing {}

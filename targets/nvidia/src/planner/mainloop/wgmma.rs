@@ -3,14 +3,14 @@
 use super::operand::OperandTile;
 use super::scales::BlockScales;
 use super::wgmma_scaled::{self, Scaled};
-use crate::planner::config::{Cluster, Wgmma};
+use crate::planner::config::Wgmma;
 use crate::planner::gemm::product::Gemm;
 use crate::planner::knobs::Side;
 use crate::planner::layouts::transposed;
 use crate::planner::scheduler::{Steps, WorkTile};
 use axe_layout::{Axis, Iter, Layout};
 use axe_passes::PassResult;
-use axe_passes::build::{Code, Traffic, layout_error};
+use axe_passes::build::{Code, Multicast, Traffic, layout_error};
 use axe_passes::fuse::evaluate::Origin;
 use axe_passes::fuse::registers::Registers;
 use axe_passes::fuse::space::Kind;
@@ -81,14 +81,15 @@ impl<'c> Mainloop<'_, 'c> {
         steps: Steps<'c>,
     ) -> PassResult<'c> {
         let batches = [origin.batch, matrix.or(origin.batch)];
-        let cluster = self.config.cluster();
-        let traffic = |operand, multicast| Traffic {
-            multicast,
+        let [rows, columns] = self.config.cluster().shape();
+        // CTAs of a row of the cluster follow each other.
+        let traffic = |operand, (ctas, apart): (i64, i64)| Traffic {
+            multicast: Multicast::among([ctas, apart], rows * columns),
             l2: (self.config.evicts_first() == Some(operand)).then_some("evict_first"),
         };
         let traffic = [
-            traffic(Side::A, matches!(cluster, Cluster::Columns(_))),
-            traffic(Side::B, matches!(cluster, Cluster::Rows(_))),
+            traffic(Side::A, (columns, 1)),
+            traffic(Side::B, (rows, columns)),
         ];
         code.for_each(steps.count, 1, &[], |code, step, _| {
             let step = match steps.first {

@@ -307,14 +307,19 @@ pub(super) fn corner<'c>(
     rank: Option<Val<'c>>,
 ) -> PassResult<'c, [Val<'c>; 2]> {
     let [m, n, _] = config.tile();
-    let in_cluster = |at, ctas| match rank {
-        None => Ok(at),
-        Some(rank) => code.add(code.times(at, ctas)?, rank),
-    };
-    let [row, column] = match config.cluster() {
-        Cluster::Alone => [row, column],
-        Cluster::Rows(ctas) => [in_cluster(row, ctas)?, column],
-        Cluster::Columns(ctas) => [row, in_cluster(column, ctas)?],
+    let [rows, columns] = config.cluster().shape();
+    let [row, column] = match rank {
+        None => [row, column],
+        Some(rank) => [
+            code.add(
+                code.times(row, rows)?,
+                code.div(rank, code.index(columns)?)?,
+            )?,
+            code.add(
+                code.times(column, columns)?,
+                code.rem(rank, code.index(columns)?)?,
+            )?,
+        ],
     };
     Ok([code.times(row, m)?, code.times(column, n)?])
 }

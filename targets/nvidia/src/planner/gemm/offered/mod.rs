@@ -39,9 +39,11 @@ const PINGPONG: [(i64, RangeInclusive<i64>, usize); 2] = [(128, 64..=192, 8), (6
 const PINGPONG_CONSUMERS: i64 = 2;
 /// Columns, in steps, of tiles of 64 rows where there are no more: fine steps let every multiprocessor read as much.
 const OF_FEW_ROWS: (RangeInclusive<i64>, usize) = (80..=240, 16);
-/// CTAs that share an operand: a portable cluster has up to 8, but the more there are, the more multiprocessors are left
-/// over ([`Chip::clustered`]).
-const CLUSTERS: [i64; 2] = [2, 4];
+/// Rows and columns of the CTAs that fetch operands for each other: a portable cluster has up to 8, but the more there are, the more
+/// multiprocessors are left over ([`Chip::clustered`]).
+const CLUSTERS: [[i64; 2]; 4] = [[2, 1], [4, 1], [1, 2], [1, 4]];
+/// Those that share both operands, where all tiles are visited at once: to tune with, as the model's rates are of none of them.
+const WIDE_CLUSTERS: [[i64; 2]; 3] = [[2, 2], [2, 4], [4, 2]];
 /// Rows that a swapped tile may have, in eights: the instruction's columns.
 const MOST_SWAPPED_ROWS: i64 = 256;
 /// What rows of swapped tiles are multiples of, where one has all: the instruction's eights, and those that two and four CTAs of a
@@ -131,6 +133,7 @@ pub(in crate::planner) fn choose_of(
     all(query, chip)
         .into_iter()
         .filter(|config| query.blocks.is_none() || config.cluster() == Cluster::Alone)
+        .filter(|config| !matches!(config.cluster(), Cluster::Both(_)))
         .filter(of)
         .map(|config| (config, cost(config)))
         .min_by(|(_, a), (_, b)| a.total_cmp(b))
@@ -166,7 +169,7 @@ fn usual(problem: Problem, k_first: KFirst, chip: &Chip) -> Vec<Wgmma> {
         .chain(fitted)
         .filter(|config| config.reads(k_first, bytes) && stores(*config, problem))
         .flat_map(|config| std::iter::once(config).chain(config.double_buffered(bytes, chip)))
-        .flat_map(|config| std::iter::once(config).chain(clusters(config, problem, k_first)))
+        .flat_map(|config| std::iter::once(config).chain(clusters(config, problem, k_first, chip)))
         .flat_map(|config| with_last_wave(config, problem, chip))
         .collect()
 }
@@ -291,19 +294,26 @@ pub(in crate::planner) fn clusters(
     config: Wgmma,
     problem: Problem,
     k_first: KFirst,
+    chip: &Chip,
 ) -> impl Iterator<Item = Wgmma> {
     let [m, n, _] = config.tile();
-    let ways = [
-        (Cluster::Rows as fn(i64) -> Cluster, problem.m, m),
-        (Cluster::Columns, problem.n, n),
-    ];
-    ways.into_iter().flat_map(move |(way, extent, own)| {
-        CLUSTERS.into_iter().filter_map(move |ctas| {
-            let enough = extent > own.saturating_mul(ctas - 1);
-            let config = config.in_clusters(way(ctas), k_first);
-            config.filter(|_| enough)
-        })
-    })
+    let enough = move |[rows, columns]: [i64; 2]| {
+        let has = |extent: i64, own: i64, ctas: i64| extent > own.saturating_mul(ctas - 1);
+        has(problem.m, m, rows) && has(problem.n, n, columns)
+    };
+    let at_once = move |[rows, columns]: [i64; 2]| {
+        let clusters = |extent: i64, own: i64, ctas: i64| count(extent, own.saturating_mul(ctas));
+        let all = clusters(problem.m, m, rows).saturating_mul(clusters(problem.n, n, columns));
+        all.saturating_mul(problem.batch) <= chip.clusters(rows * columns)
+    };
+    let wide = WIDE_CLUSTERS
+        .into_iter()
+        .filter(move |shape| at_once(*shape));
+    CLUSTERS
+        .into_iter()
+        .chain(wide)
+        .filter(move |shape| enough(*shape))
+        .filter_map(move |shape| config.in_clusters(Cluster::of(shape), k_first))
 }
 
 /// Swapped tiles of all rows, where they are few, whole and split: in eights, and in as many as the CTAs of a cluster share.
@@ -471,14 +481,20 @@ mod tests {
             element_bytes: 2,
             unit: Unit::Half,
         };
-        let of = |m, n| clusters(tile, problem(m, n), K_FIRST).collect::<Vec<_>>();
-        // One row of tiles: only side by side; 2 x 2 of them do not fill a cluster of four.
+        let of = |m, n| clusters(tile, problem(m, n), K_FIRST, chip).collect::<Vec<_>>();
+        // One row of tiles: only side by side; 2 x 2 of them fill no row or column of four.
         let one_row = of(64, 12288);
         let shapes: Vec<_> = one_row.iter().map(|tile| tile.cluster()).collect();
         assert_eq!(shapes, [Cluster::Columns(2), Cluster::Columns(4)]);
         let square = of(128, 192);
         let spans: Vec<_> = square.iter().map(|tile| tile.span()).collect();
-        assert_eq!(spans, [[128, 96], [64, 192]]);
+        assert_eq!(spans, [[128, 96], [64, 192], [128, 192]]);
+        // More tiles than there are multiprocessors are visited one after the other.
+        let many = of(8192, 12288);
+        assert!(
+            many.iter()
+                .all(|tile| !matches!(tile.cluster(), Cluster::Both(_)))
+        );
         assert!(square.iter().all(|cluster| cluster.alone() == tile));
     }
 

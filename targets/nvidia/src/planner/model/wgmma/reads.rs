@@ -7,7 +7,6 @@
 use super::{Model, together};
 use crate::facts::chip::{LINE_BYTES, SECTOR_BYTES};
 use crate::facts::rates::WgmmaRates;
-use crate::planner::config::Cluster;
 use crate::planner::problem::{count, takes_rows};
 
 /// How sharply the slower of asking for lines and taking them in decides.
@@ -75,11 +74,7 @@ impl Model<'_> {
 
     fn operands(&self) -> [Operand; 2] {
         let (problem, [m, n, _]) = (self.problem, self.config.tile());
-        let [of_a, of_b] = match self.config.cluster() {
-            Cluster::Alone => [1.0, 1.0],
-            Cluster::Rows(ctas) => [1.0, 1.0 / ctas as f64],
-            Cluster::Columns(ctas) => [1.0 / ctas as f64, 1.0],
-        };
+        let [of_b, of_a] = self.config.cluster().shape().map(|ctas| 1.0 / ctas as f64);
         // With k first, a box's lines are along the extent.
         let operand = |rows: i64, extent: i64, k_first: bool, share: f64| Operand {
             rows: rows as f64,
