@@ -98,7 +98,7 @@ func.func @dynamic(%x: tensor<?x?xf32>, %p: tensor<1xi32>) -> tensor<?x?xf32> {
 // CHECK: scf.if
 // CHECK: scf.for
 // PLAN-LABEL: func.func @most_of_few
-// PLAN: parallel = [0, 1], reductions = []
+// PLAN: parallel = [1, 0], reductions = []
 // PLAN: parallel = [0], reductions = [1]
 func.func @most_of_few(%x: tensor<3x30000xf32>) -> (tensor<3xf32>, tensor<3xi64>) {
   %low = arith.constant 0xFF800000 : f32
@@ -230,4 +230,31 @@ func.func @rows(%x: tensor<4x8xf32>) -> tensor<4xf32> {
   }
   %s = axe.reduce <add> %n dims [1] : tensor<4x4xf32> -> tensor<4xf32>
   return %s : tensor<4xf32>
+}
+
+// -----
+
+// Parts of a reduction along columns are outside of them: neighbouring lanes read neighbouring elements of a row.
+// CHECK-LABEL: func.func @most_of_columns
+// CHECK: axe.kernel @most_of_columns_0_loops(%{{.*}}: memref<4096x64xf32>, %{{.*}}: memref<64x64xf32>, %{{.*}}: memref<64x64xi64>)
+// CHECK: scf.for
+// CHECK-COUNT-8: memref.load
+// PLAN-LABEL: func.func @most_of_columns
+// PLAN: parallel = [0, 1], reductions = []
+// PLAN: parallel = [1], reductions = [0]
+func.func @most_of_columns(%x: tensor<4096x64xf32>) -> (tensor<64xf32>, tensor<64xi64>) {
+  %least = arith.constant 0xFF800000 : f32
+  %zero = arith.constant 0 : i64
+  %f = axe.fill %least : f32 -> tensor<64xf32>
+  %j = axe.fill %zero : i64 -> tensor<64xi64>
+  %r:2 = linalg.generic {indexing_maps = [affine_map<(k, n) -> (k, n)>, affine_map<(k, n) -> (n)>, affine_map<(k, n) -> (n)>], iterator_types = ["reduction", "parallel"]} ins(%x : tensor<4096x64xf32>) outs(%f, %j : tensor<64xf32>, tensor<64xi64>) {
+  ^bb0(%v: f32, %m: f32, %a: i64):
+    %k = linalg.index 0 : index
+    %at = arith.index_cast %k : index to i64
+    %most = arith.maximumf %v, %m : f32
+    %more = arith.cmpf ogt, %v, %m : f32
+    %where = arith.select %more, %at, %a : i64
+    linalg.yield %most, %where : f32, i64
+  } -> (tensor<64xf32>, tensor<64xi64>)
+  return %r#0, %r#1 : tensor<64xf32>, tensor<64xi64>
 }
