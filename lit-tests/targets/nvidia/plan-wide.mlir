@@ -5,10 +5,10 @@
 // CHECK: %[[TILES:.*]] = arith.constant 78125 : index
 // CHECK: %[[BLOCKS:.*]] = arith.muli %{{.*}}, %[[TILES]] : index
 // CHECK: axe.launch @transposed_0_transpose grid(%[[BLOCKS]], %{{.*}}, %{{.*}})
-func.func @transposed(%x: tensor<5000000x2xf32>) -> tensor<2x5000000xf32> {
-  %e = tensor.empty() : tensor<2x5000000xf32>
-  %t = linalg.transpose ins(%x : tensor<5000000x2xf32>) outs(%e : tensor<2x5000000xf32>) permutation = [1, 0]
-  return %t : tensor<2x5000000xf32>
+func.func @transposed(%x: tensor<5000000x16xf32>) -> tensor<16x5000000xf32> {
+  %e = tensor.empty() : tensor<16x5000000xf32>
+  %t = linalg.transpose ins(%x : tensor<5000000x16xf32>) outs(%e : tensor<16x5000000xf32>) permutation = [1, 0]
+  return %t : tensor<16x5000000xf32>
 }
 
 // CHECK-LABEL: axe.kernel @transposed_0_transpose

@@ -307,19 +307,18 @@ pub(super) fn corner<'c>(
     rank: Option<Val<'c>>,
 ) -> PassResult<'c, [Val<'c>; 2]> {
     let [m, n, _] = config.tile();
-    let [rows, columns] = config.cluster().shape();
-    let [row, column] = match rank {
-        None => [row, column],
-        Some(rank) => [
-            code.add(
-                code.times(row, rows)?,
-                code.div(rank, code.index(columns)?)?,
-            )?,
-            code.add(
-                code.times(column, columns)?,
-                code.rem(rank, code.index(columns)?)?,
-            )?,
-        ],
+    let in_cluster = |at, ctas, number| code.add(code.times(at, ctas)?, number);
+    let [row, column] = match (rank, config.cluster().shape()) {
+        (None, _) => [row, column],
+        (Some(rank), [ctas, 1]) => [in_cluster(row, ctas, rank)?, column],
+        (Some(rank), [1, ctas]) => [row, in_cluster(column, ctas, rank)?],
+        (Some(rank), [rows, columns]) => {
+            let wide = code.index(columns)?;
+            [
+                in_cluster(row, rows, code.div(rank, wide)?)?,
+                in_cluster(column, columns, code.rem(rank, wide)?)?,
+            ]
+        }
     };
     Ok([code.times(row, m)?, code.times(column, n)?])
 }
