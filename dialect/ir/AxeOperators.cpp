@@ -66,8 +66,9 @@ LogicalResult CopyOp::verify() {
   if (std::optional<ArrayRef<int64_t>> among = getAmong())
     if (!getMulticast() || among->size() != 2 ||
         llvm::any_of(*among, [](int64_t number) { return number < 1; }))
-      return emitOpError("(C8) expected 'among' to have a number of CTAs and how "
-                         "far apart they are, of 'multicast'");
+      return emitOpError(
+          "(C8) expected 'among' to have a number of CTAs and how "
+          "far apart they are, of 'multicast'");
   if (getAccumulate() && (!getDest() || getSignal()))
     return emitOpError("(C6) expected 'accumulate' in a copy into storage that "
                        "signals nothing");
