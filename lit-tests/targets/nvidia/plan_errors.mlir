@@ -446,6 +446,14 @@ func.func @cluster_split_k_in_pingpong(%x: tensor<512x512xf16>) -> tensor<512x51
 
 // -----
 
+func.func @cluster_of_too_many(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
+  // expected-error @below {{expected a cluster of 1, 2, 4 or 8 CTAs in axe.plan, got [2305843009213693953, 8]}}
+  %y = axe.gemm %x, %x {axe.plan = {cluster = array<i64: 2305843009213693953, 8>}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+
+// -----
+
 func.func @cluster_of_six(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
   // expected-error @below {{expected a cluster of 1, 2, 4 or 8 CTAs in axe.plan, got [3, 2]}}
   %y = axe.gemm %x, %x {axe.plan = {cluster = array<i64: 3, 2>}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>

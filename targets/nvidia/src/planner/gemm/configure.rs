@@ -287,12 +287,14 @@ impl Gemm<'_> {
         let Some(shape) = plan.cluster else {
             return Ok(config);
         };
-        let cluster = Cluster::of(shape);
-        if shape.iter().any(|ctas| *ctas < 1) || ![1, 2, 4, 8].contains(&cluster.ctas()) {
+        let [rows, columns] = shape;
+        let ctas = rows.checked_mul(columns).filter(|_| rows > 0);
+        if !ctas.is_some_and(|ctas| [1, 2, 4, 8].contains(&ctas)) {
             return Err(format!(
                 "expected a cluster of 1, 2, 4 or 8 CTAs in axe.plan, got {shape:?}"
             ));
         }
+        let cluster = Cluster::of(shape);
         if config.cluster_splits() > 1 && cluster != Cluster::Alone {
             return Err(format!(
                 "expected no cluster with decomposition = \"cluster_split_k\" in axe.plan, got {shape:?}"
