@@ -175,11 +175,9 @@ impl<'a, 'c> Body<'a, 'c> {
         let block = blocks(op).first().copied().ok_or_else(missing)?;
         let mut values = inline::Values::new();
         let maps = maps(op).ok_or_else(missing)?;
-        let inputs = operands(op)
-            .into_iter()
-            .zip(maps)
-            .zip(block_arguments(block));
-        for ((input, map), argument) in inputs.take(operands(op).len() - 1) {
+        let all = operands(op);
+        let (_, inputs) = all.split_last().ok_or_else(missing)?;
+        for ((&input, map), argument) in inputs.iter().zip(maps).zip(block_arguments(block)) {
             let element = match TensorType::of_value(input) {
                 Some(_) => self.element(inner, input, &mapped(inner, map, at)?)?,
                 None => input,

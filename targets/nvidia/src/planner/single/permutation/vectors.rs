@@ -118,7 +118,7 @@ impl Few {
     }
 
     /// The box in registers, in the order of the source and in that of the result: elements that are neighbours there are in
-    /// consecutive registers. The box's dimensions are those of the result, `outermost first`, or of the source.
+    /// consecutive registers. `dims` has the box's dimensions, by numbers of the result's, outermost first.
     pub(super) fn layout(&self, dims: &[usize], of_result: bool) -> Result<Layout> {
         let elements: i64 = self.short.iter().map(|(_, extent)| extent).product();
         // On one side the short dimensions are the innermost, on the other the wide one.
