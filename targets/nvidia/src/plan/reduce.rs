@@ -202,8 +202,8 @@ impl ReducePlan {
         self.across_warps.iter().map(|(_, extent)| extent).product()
     }
 
-    /// The parts of the results as they are stored, one more dimension for [`Self::slots`], and as they are
-    /// loaded, all parts of a result in one thread, consecutive.
+    /// The parts of the results as they are stored, one more dimension for [`Self::slots`] in front, so that neighbouring results
+    /// are in other banks; and as they are loaded, all parts of a thread's results in it, those of a slot consecutive.
     ///
     /// # Errors
     /// Never for a plan that was checked.
@@ -219,23 +219,20 @@ impl ReducePlan {
             .iter()
             .map(|&(divisor, extent)| Iter::new(extent, divisor, thread))
             .collect();
-        let mut shape: Vec<_> = self.shape.clone();
-        shape.push(slots);
+        let shape = [&[slots], &self.shape[..]].concat();
         // The lanes that a butterfly made equal, and the source's own copies.
         let butterfly = self
             .lane_masks
             .iter()
             .map(|&mask| Iter::new(2, mask, thread));
         let lanes: Vec<_> = butterfly.chain(source.replicas().iter().copied()).collect();
-        let stored = Layout::from_shard(self.result.shard().iter().chain(&across).copied())
+        let stored = Layout::from_shard(across.iter().chain(self.result.shard()).copied())
             .and_then(|layout| layout.with_replica(lanes))
             .map_err(failed)?;
-        let spread = |iter: &Iter| match iter.axis == register {
-            true => Iter::new(iter.extent, iter.stride * slots, register),
-            false => *iter,
-        };
-        let own = self.result.shard().iter().map(spread);
-        let loaded = Layout::from_shard(own.chain([Iter::new(slots, 1, register)]))
+        let results = i64::try_from(self.in_thread.len()).unwrap_or(1);
+        let own = self.result.shard().iter().copied();
+        let slots = Iter::new(slots, results, register);
+        let loaded = Layout::from_shard([slots].into_iter().chain(own))
             .and_then(|layout| layout.with_replica(self.result.replica().iter().copied()))
             .map_err(failed)?;
         Ok((

@@ -307,9 +307,12 @@ impl Butterfly {
         emitter.barrier()?;
         let all = take(emitter, &scratch, &loaded)?;
         emitter.barrier()?;
-        let slots = usize::try_from(self.combine.slots()).unwrap_or(1);
-        all.chunks(slots)
-            .map(|slots| combine_all(emitter, meeting.combiner, slots))
+        let results = parts.len();
+        (0..results)
+            .map(|result| {
+                let slots: Vec<_> = all.iter().skip(result).step_by(results).copied().collect();
+                combine_all(emitter, meeting.combiner, &slots)
+            })
             .collect()
     }
 }
