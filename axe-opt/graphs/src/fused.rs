@@ -23,14 +23,15 @@ pub enum Mask {
 impl Graph<'_> {
     /// The results of a program.
     pub fn fused(&mut self) -> Vec<Value> {
-        let kind = self.random.below(7);
+        let kind = self.random.below(8);
         // The others have extents that are known.
-        self.open &= [0, 3, 4].contains(&kind);
+        self.open &= [0, 3, 4, 7].contains(&kind);
         match kind {
             0 => self.attention(),
             1 => self.chain(),
             2 | 5 => self.masked_rows(kind == 5),
             6 => self.gradients(),
+            7 => self.strided_rows(),
             _ => self.product_and_rows(),
         }
     }
@@ -136,6 +137,30 @@ impl Graph<'_> {
         if picked {
             rows = self.picked(&rows);
         }
+        vec![self.cast(&rows, element)]
+    }
+
+    /// Softmax or a norm along a dimension that others follow, between elementwise operations.
+    fn strided_rows(&mut self) -> Vec<Value> {
+        let element = self.random.pick(&[F16, BF16, F32]);
+        let columns = self.random.pick(&[3, 21, 100, 301, 2000]);
+        let strides: &[i64] = if columns > 301 {
+            &[16, 24]
+        } else {
+            &[16, 33, 49, 200]
+        };
+        let shape = [2, columns, self.random.pick(strides)];
+        let mut value = self.input_of(element, &shape, self.open);
+        if self.random.once_in(2) {
+            value = self.elementwise(&value);
+        }
+        if !value.element.is_float() || value.shape.len() != 3 {
+            return vec![value];
+        }
+        let rows = match self.random.once_in(2) {
+            true => self.softmax_along(&value, 1),
+            false => self.norm_along(&value, 1),
+        };
         vec![self.cast(&rows, element)]
     }
 

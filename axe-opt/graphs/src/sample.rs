@@ -82,8 +82,15 @@ fn stage(graph: &mut Graph<'_>, values: &[Value]) -> Value {
         3..=5 => graph.reduction(&value),
         6 => graph.reshaped(&value),
         7 => graph.product(Some(&value)),
-        8 if float => graph.softmax(&value),
-        9 if float => graph.norm(&value),
+        kind @ 8..=9 if float => {
+            let last = value.shape.len() - 1;
+            let first = usize::from(value.open).min(last);
+            let dim = graph.random.pick(&[last, last, first]);
+            match kind {
+                8 => graph.softmax_along(&value, dim),
+                _ => graph.norm_along(&value, dim),
+            }
+        }
         10..=13 => graph.moved(&value),
         _ => graph.elementwise(&value),
     }

@@ -361,9 +361,14 @@ impl Graph<'_> {
 
     /// Softmax over the last dimension, as front ends write it.
     pub fn softmax(&mut self, value: &Value) -> Value {
+        self.softmax_along(value, value.shape.len() - 1)
+    }
+
+    /// Softmax over a dimension of known extent.
+    pub fn softmax_along(&mut self, value: &Value, dim: usize) -> Value {
         let value = &self.widened(value);
-        let most = self.rows_of(value, "arith.maximumf");
-        let powers = self.with_rows(value, &most, |body, x, most| {
+        let most = self.reduce(value, &[dim], "arith.maximumf");
+        let powers = self.with_reduced(value, (&most, dim), |body, x, most| {
             // What is subtracted is one of them.
             let less = body.subf(x, most);
             let bound = less.bound;
@@ -374,9 +379,9 @@ impl Graph<'_> {
                 less.error + x.element.approximation() * (1.0 + bound),
             )
         });
-        let sums = self.rows_of(&powers, "arith.addf");
-        let count = value.shape.last().copied().unwrap_or(1) as f64;
-        self.with_rows(&powers, &sums, |body, x, sum| {
+        let sums = self.reduce(&powers, &[dim], "arith.addf");
+        let count = value.shape[dim] as f64;
+        self.with_reduced(&powers, (&sums, dim), |body, x, sum| {
             let mut quotient = body.divf(x, sum, 1.0);
             quotient.bound = 1.0;
             // All terms are positive: the sum is as near as each of them, but for its roundings.
@@ -386,10 +391,10 @@ impl Graph<'_> {
         })
     }
 
-    /// The root-mean-square norm over the last dimension.
-    pub fn norm(&mut self, value: &Value) -> Value {
+    /// The root-mean-square norm over a dimension of known extent.
+    pub fn norm_along(&mut self, value: &Value, dim: usize) -> Value {
         let value = &self.widened(value);
-        let count = value.shape.last().copied().unwrap_or(1) as f64;
+        let count = value.shape[dim] as f64;
         let made = self.like(value, value.element);
         let rank = value.shape.len();
         let squares = self.generic(
@@ -401,8 +406,8 @@ impl Graph<'_> {
                 body.mulf(&x, &x.clone())
             },
         );
-        let sums = self.rows_of(&squares, "arith.addf");
-        self.with_rows(value, &sums, |body, x, sum| {
+        let sums = self.reduce(&squares, &[dim], "arith.addf");
+        self.with_reduced(value, (&sums, dim), |body, x, sum| {
             let x = body.tamed(x, 4.0);
             let factor = body.constant(2f64.powi(-(count.log2().round() as i32)), x.element);
             let mean = body.mulf(sum, &factor);
@@ -431,13 +436,22 @@ impl Graph<'_> {
         rows: &Value,
         work: impl FnOnce(&mut Body, &Scalar, &Scalar) -> Scalar,
     ) -> Value {
+        self.with_reduced(value, (rows, value.shape.len() - 1), work)
+    }
+
+    /// An elementwise operation on a value and what a reduction left of it along a dimension.
+    fn with_reduced(
+        &mut self,
+        value: &Value,
+        (reduced, dim): (&Value, usize),
+        work: impl FnOnce(&mut Body, &Scalar, &Scalar) -> Scalar,
+    ) -> Value {
         let rank = value.shape.len();
-        let mut map: Vec<_> = (0..rank - 1).map(Some).collect();
-        if rows.shape.len() == rank {
-            map.push(None);
-        }
+        let kept = reduced.shape.len() == rank;
+        let map = (0..rank).filter(|own| kept || *own != dim);
+        let map = map.map(|own| (own != dim).then_some(own)).collect();
         let rows = Operand {
-            value: rows.clone(),
+            value: reduced.clone(),
             map,
         };
         let made = self.like(value, value.element);

@@ -90,7 +90,7 @@ fn of_reduction(op: Op<'_>, group: &Group<'_>) -> String {
         return "the tiles of a product hold no whole rows to reduce".to_owned();
     }
     let place = source(op).map(|from| place_of(op, from));
-    match (place, group.columns) {
+    match (place, group.columns()) {
         (Some(Place::Inner(columns)), Some(known)) if columns != known => {
             format!("it reduces rows of {columns}, the rows of that one have {known}")
         }

@@ -7,12 +7,13 @@ use super::nest::{Pointwise, index_of_number};
 use super::online::Walk;
 use super::operators::{captured, is_reshape, splat};
 use super::registers::Registers;
-use super::space::{Kind, Place, place_of, product, source};
+use super::space::{Cut, Kind, Place, broadcast_of, place_of, product, source};
 use crate::build::{Code, Number, layout_error};
 use crate::ir::value::{defining, identity, name, operands};
-use crate::ir::{Builder, Int, Op, TensorType, Val, attribute, walk};
+use crate::ir::{Builder, Int, Ints, Op, TensorType, Val, attribute, walk};
 use crate::{PassError, PassResult};
 use axe_dialect::ops::{self, MaskOp};
+use axe_layout::Layout;
 use melior::ir::operation::OperationLike;
 use melior::ir::{Type, TypeLike, ValueLike};
 use mlir_sys as sys;
@@ -59,8 +60,8 @@ pub struct Evaluator<'a, 'c> {
     pub code: Code<'c>,
     /// The tile.
     pub registers: &'a Registers,
-    /// Columns of the space.
-    pub columns: i64,
+    /// The columns of the space.
+    pub cut: Cut,
     /// The kernel's inputs.
     pub arguments: &'a HashMap<(usize, Kind), Argument<'c>>,
     /// What bodies read from outside, as the kernel has it: scalars of the function, and tensors.
@@ -118,6 +119,9 @@ impl<'c> Evaluator<'_, 'c> {
 
     /// The tile's box of an argument.
     fn boxed(&self, argument: &Argument<'c>, kind: Kind) -> PassResult<'c, Val<'c>> {
+        if kind == Kind::Full && self.cut.is_strided() {
+            return self.strided_box(argument);
+        }
         let origin = &self.origin;
         let at = match kind {
             Kind::Full => vec![origin.row, origin.column],
@@ -142,6 +146,35 @@ impl<'c> Evaluator<'_, 'c> {
         }
         let at: Vec<_> = batch.into_iter().chain(at).collect();
         self.code.global_box(*memref, extents, &at, &shape)
+    }
+
+    /// The tile's box of an argument whose columns have a stride: cut as it lies in memory, where rows come last, and seen as rows.
+    fn strided_box(&self, argument: &Argument<'c>) -> PassResult<'c, Val<'c>> {
+        let (code, origin) = (self.code, &self.origin);
+        let [rows, columns] = self.registers.shape;
+        let Argument {
+            memref, extents, ..
+        } = argument;
+        let stride = extents.last().copied().unwrap_or(1);
+        let (own, space) = match argument.staged_at {
+            Some([row, column]) => {
+                let at = [code.sub(origin.column, column)?, code.sub(origin.row, row)?];
+                let own = code.shared_box(*memref, extents, &at, &[columns, rows])?;
+                (own, Some("shared"))
+            }
+            None => {
+                let at = [origin.column, origin.row];
+                let at: Vec<_> = origin.batch.into_iter().chain(at).collect();
+                (
+                    code.global_box(*memref, extents, &at, &[columns, rows])?,
+                    None,
+                )
+            }
+        };
+        let layout = Layout::strided(&[rows, columns], &[1, stride]);
+        let layout = layout.map_err(|error| layout_error(code.builder.location, error))?;
+        let element = axe_dialect::element_type(memref.r#type());
+        code.view(own, code.memref(&[rows, columns], element, &layout, space)?)
     }
 
     /// Stores a value to its place in an argument.
@@ -234,14 +267,16 @@ impl<'c> Evaluator<'_, 'c> {
         value: Val<'c>,
         kind: Kind,
     ) -> PassResult<'c, Val<'c>> {
-        if is_gathered(op, value, Some(self.columns)) {
+        if is_gathered(op, value, Some(self.cut)) {
             return self.gathered(op, from, value, kind);
         }
-        let (inner, dim) = match place_of(op, value) {
-            Place::Unit => return self.value(from, kind),
-            Place::Inner(_) => (Kind::Row, 1),
-            Place::Outer(_) => (Kind::Column, 0),
-            Place::Mixed => return Err(self.lost(value)),
+        if place_of(op, value) == Place::Unit {
+            return self.value(from, kind);
+        }
+        let (inner, dim) = match broadcast_of(op, value, Some(self.cut)) {
+            Some((Kind::Column, _)) => (Kind::Column, 0),
+            Some((row, _)) => (row, 1),
+            None => return Err(self.lost(value)),
         };
         let from = self.value(from, inner)?;
         let builder = self.code.builder;
@@ -265,7 +300,8 @@ impl<'c> Evaluator<'_, 'c> {
         let kept = |dim: usize| i64::try_from(dim).is_ok_and(|dim| !dims.contains(&dim));
         let last = (0..shape.len()).rev().find(|dim| kept(*dim));
         let (rows, columns) = shape.split_at(last.map_or(0, |last| last + 1));
-        let by_row = kind == Kind::Full && product(columns) == Some(self.columns);
+        let of_rows = product(columns).map(Cut::rows_of) == Some(self.cut);
+        let by_row = kind == Kind::Full && of_rows;
         let (own, shape) = match by_row {
             true => (Kind::Row, rows),
             false => (kind, &shape[..]),
@@ -387,7 +423,10 @@ impl<'c> Evaluator<'_, 'c> {
         };
         let Origin { row, column, .. } = &self.origin;
         let index = match kind {
-            Kind::Row => index_of_number(&ints, shape, along(0, *row)?)?,
+            Kind::Row => {
+                let row = self.in_batch(&ints, along(0, *row)?, self.cut.stride)?;
+                index_of_number(&ints, shape, row)?
+            }
             Kind::Column => index_of_number(&ints, shape, along(0, *column)?)?,
             Kind::Blocks(_) => {
                 let why = "no index of a block";
@@ -395,14 +434,20 @@ impl<'c> Evaluator<'_, 'c> {
             }
             Kind::Full => {
                 let (row, column) = (along(0, *row)?, along(1, *column)?);
-                match of_columns(shape, self.columns) {
+                let Cut { columns, stride } = self.cut;
+                match of_columns(shape, columns).filter(|_| !self.cut.is_strided()) {
                     Some((rows, columns)) => {
                         let mut index = index_of_number(&ints, rows, row)?;
                         index.extend(index_of_number(&ints, columns, column)?);
                         index
                     }
                     None => {
-                        let number = ints.add(ints.mul(row, self.columns)?, column)?;
+                        let of_rows = match self.cut.is_strided() {
+                            true => row,
+                            false => ints.mul(row, columns)?,
+                        };
+                        let number = ints.add(of_rows, ints.mul(column, stride)?)?;
+                        let number = self.in_batch(&ints, number, columns * stride)?;
                         index_of_number(&ints, shape, number)?
                     }
                 }
@@ -411,12 +456,20 @@ impl<'c> Evaluator<'_, 'c> {
         index.into_iter().map(|at| ints.value(at)).collect()
     }
 
+    /// The number among all elements of one among those of a matrix of the batch, each of which has so many.
+    fn in_batch(&self, ints: &Ints<'c>, number: Int<'c>, of: i64) -> PassResult<'c, Int<'c>> {
+        match self.origin.batch {
+            Some(batch) if self.cut.is_strided() => ints.add(ints.mul(Int::of(batch), of)?, number),
+            _ => Ok(number),
+        }
+    }
+
     /// The state of a reduction over the columns that there are here.
     pub(super) fn state(&mut self, value: Val<'c>, fold: Fold) -> PassResult<'c, Val<'c>> {
         let from = defining(value).and_then(source);
         let from = from.ok_or_else(|| self.lost(value))?;
         let r#type = self.r#type(value, Kind::Row)?;
-        let whole = if self.registers.shape[1] >= self.columns {
+        let whole = if self.registers.shape[1] >= self.cut.columns {
             self.masked(from, fold)?
         } else {
             self.reduce_in_a_loop(from, fold)?
@@ -427,7 +480,7 @@ impl<'c> Evaluator<'_, 'c> {
     /// A value whose columns beyond the space's change no reduction.
     fn masked(&mut self, from: Val<'c>, fold: Fold) -> PassResult<'c, Val<'c>> {
         let value = self.value(from, Kind::Full)?;
-        if self.inside || self.columns % self.registers.shape[1] == 0 {
+        if self.inside || self.cut.columns % self.registers.shape[1] == 0 {
             return Ok(value);
         }
         let builder = self.code.builder;
@@ -454,13 +507,13 @@ impl<'c> Evaluator<'_, 'c> {
             };
             Ok(vec![fold.merge(inner.code, element, sum, tile)?])
         };
-        let results = match self.columns % self.registers.shape[1] {
+        let results = match self.cut.columns % self.registers.shape[1] {
             0 => self.for_columns(&[start], merge)?,
             beyond => {
                 let [first, end, step] = self.range()?;
                 let code = self.code;
                 // The last tile of the row alone is masked. A CTA may have no columns: its first is then behind the end.
-                let edge = code.index(self.columns - beyond)?;
+                let edge = code.index(self.cut.columns - beyond)?;
                 let whole = [first, code.min(end, edge)?, step];
                 let results = self.for_columns_of(whole, &[start], |inner, carried| {
                     inner.inside = true;
@@ -518,7 +571,7 @@ impl<'c> Evaluator<'_, 'c> {
         Self {
             code,
             registers: self.registers,
-            columns: self.columns,
+            cut: self.cut,
             arguments: self.arguments,
             scalars: self.scalars,
             part: self.part,
@@ -554,7 +607,7 @@ impl<'c> Evaluator<'_, 'c> {
         let Some(op) = defining(value) else {
             return Ok(());
         };
-        for (operand, kind) in needs(op, (value, kind), Some(self.columns)) {
+        for (operand, kind) in needs(op, (value, kind), Some(self.cut)) {
             self.fetch(operand, kind)?;
         }
         Ok(())
@@ -575,7 +628,7 @@ impl<'c> Evaluator<'_, 'c> {
         let Some(op) = defining(value) else {
             return Ok(());
         };
-        for (operand, kind) in needs(op, (value, kind), Some(self.columns)) {
+        for (operand, kind) in needs(op, (value, kind), Some(self.cut)) {
             self.form_rows(operand, kind)?;
         }
         Ok(())

@@ -5,7 +5,7 @@ use super::group::Group;
 use super::nest::Pointwise;
 use super::operators::{captured, is_product};
 use super::reshape::{element_bytes, shape_in};
-use super::space::{Kind, Place, Size, place_of, source};
+use super::space::{Cut, Kind, Place, Size, broadcast_of, place_of, source};
 use crate::PassResult;
 use crate::ir::value::{defining, identity, name, operands};
 use crate::ir::{Op, TensorType, Val};
@@ -18,7 +18,7 @@ pub struct Fusion<'c> {
     /// Elements of the space.
     pub total: Size,
     /// Its columns; none where nothing ties elements to rows.
-    pub columns: Option<i64>,
+    pub cut: Option<Cut>,
     /// What is stored.
     pub outputs: Vec<(Val<'c>, Kind)>,
     /// Tensors of the space that are read.
@@ -50,7 +50,10 @@ impl<'c> Fusion<'c> {
             Some((*value, kinds.map(|(_, kind)| *kind).min()?))
         };
         let outputs: Vec<_> = outputs.iter().filter_map(kind_of).collect();
-        let mut fusion = Self::storing(group.total, group.columns, outputs.clone());
+        let mut fusion = Self {
+            cut: group.cut,
+            ..Self::storing(group.total, None, outputs.clone())
+        };
         let start = start.map(|start| (start, Kind::Full));
         for (value, kind) in outputs.into_iter().chain(start) {
             fusion.add(group, value, kind)?;
@@ -63,7 +66,7 @@ impl<'c> Fusion<'c> {
     pub fn storing(total: Size, columns: Option<i64>, outputs: Vec<(Val<'c>, Kind)>) -> Self {
         Self {
             total,
-            columns,
+            cut: columns.map(Cut::rows_of),
             outputs,
             inputs: Vec::new(),
             tables: Vec::new(),
@@ -72,6 +75,12 @@ impl<'c> Fusion<'c> {
             widest: 0,
             seen: HashSet::new(),
         }
+    }
+
+    /// Its columns, as a number.
+    #[must_use]
+    pub fn columns(&self) -> Option<i64> {
+        self.cut.map(|cut| cut.columns)
     }
 
     /// The dimension that the kernel streams: that of its folds. A product's comes first, for no reduction joins it.
@@ -120,11 +129,11 @@ impl<'c> Fusion<'c> {
                 }
             }
         }
-        if is_gathered(op, value, self.columns) {
+        if is_gathered(op, value, self.cut) {
             self.tables
                 .extend(source(op).filter(|from| !self.tables.contains(from)));
         }
-        for (operand, kind) in needs(op, (value, kind), self.columns) {
+        for (operand, kind) in needs(op, (value, kind), self.cut) {
             self.add(group, operand, kind)?;
         }
         Ok(())
@@ -132,21 +141,17 @@ impl<'c> Fusion<'c> {
 }
 
 /// Whether a broadcast's elements are taken from memory, each at its index: the dimensions that it adds are neither all rows nor
-/// all columns of a space of so many columns.
-pub(super) fn is_gathered(op: Op<'_>, value: Val<'_>, columns: Option<i64>) -> bool {
-    name(op) == ops::BROADCAST
-        && match place_of(op, value) {
-            Place::Unit => false,
-            Place::Inner(own) | Place::Outer(own) => columns != Some(own),
-            Place::Mixed => true,
-        }
+/// all columns of a space with these columns.
+pub(super) fn is_gathered(op: Op<'_>, value: Val<'_>, cut: Option<Cut>) -> bool {
+    let lies = || cut.and_then(|cut| broadcast_of(op, value, Some(cut)));
+    name(op) == ops::BROADCAST && place_of(op, value) != Place::Unit && lies().is_none()
 }
 
-/// What forming a value needs, in the tile, of a space of so many columns.
+/// What forming a value needs, in the tile, of a space with these columns.
 pub(super) fn needs<'c>(
     op: Op<'c>,
     (value, kind): (Val<'c>, Kind),
-    columns: Option<i64>,
+    cut: Option<Cut>,
 ) -> Vec<(Val<'c>, Kind)> {
     let of_kind = |values: Vec<Val<'c>>| values.into_iter().map(|value| (value, kind)).collect();
     if let Some(nest) = Pointwise::of(op) {
@@ -157,12 +162,11 @@ pub(super) fn needs<'c>(
     };
     match name(op).as_str() {
         ops::FILL => Vec::new(),
-        ops::BROADCAST if is_gathered(op, value, columns) => Vec::new(),
-        ops::BROADCAST => match place_of(op, value) {
-            Place::Inner(_) => vec![(from, Kind::Row)],
-            Place::Outer(_) => vec![(from, Kind::Column)],
-            _ => vec![(from, kind)],
-        },
+        ops::BROADCAST if is_gathered(op, value, cut) => Vec::new(),
+        ops::BROADCAST if place_of(op, value) != Place::Unit => {
+            let of = broadcast_of(op, value, cut);
+            vec![(from, of.map_or(kind, |(of, _)| of))]
+        }
         ops::REDUCE => vec![(from, Kind::Full)],
         ops::MAP => of_kind(operands(op)),
         _ => vec![(from, kind)],

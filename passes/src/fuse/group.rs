@@ -5,7 +5,8 @@ use super::attention::{Attention, Backward};
 use super::nest::Pointwise;
 use super::operators::{bases, is_reshape, is_widening, splat};
 use super::reshape::element_bytes;
-use super::space::{Kind, Place, Size, place_of, product, source};
+use super::space::{Cut, Kind, Place, Size, broadcast_of, place_of, product, source};
+use super::strided;
 use crate::ir::value::{defining, identity, name, operands, results, users};
 use crate::ir::{DYNAMIC, Op, TensorType, Val, attribute};
 use axe_dialect::ops;
@@ -40,8 +41,8 @@ pub struct Group<'c> {
     pub root: Root<'c>,
     /// Elements of the space.
     pub total: Size,
-    /// Columns of the space, once something depends on them.
-    pub columns: Option<i64>,
+    /// The columns of the space, once something depends on them.
+    pub cut: Option<Cut>,
     /// What the kernel reads.
     pub inputs: Vec<(Val<'c>, Kind)>,
     /// Tensors of which bodies read elements anywhere.
@@ -72,7 +73,7 @@ impl<'c> Group<'c> {
         Self {
             root,
             total,
-            columns,
+            cut: columns.map(Cut::rows_of),
             inputs: Vec::new(),
             tables: Vec::new(),
             formed: HashSet::new(),
@@ -90,7 +91,7 @@ impl<'c> Group<'c> {
 
     /// Whether tensors of a size are elements, rows or columns of the space.
     pub(super) fn has_size(&self, size: Size) -> bool {
-        let columns = self.columns;
+        let columns = self.columns();
         size == self.total
             || columns.and_then(|columns| self.total.rows(columns)) == Some(size)
             || (!size.dynamic && Some(size.known) == columns)
@@ -109,14 +110,20 @@ impl<'c> Group<'c> {
             .any(|result| result == value)
     }
 
-    /// Takes `columns` as the space's, unless it has other ones.
-    fn set_columns(&mut self, columns: i64) -> bool {
-        self.columns.get_or_insert(columns) == &columns && self.total.rows(columns).is_some()
+    /// Columns of the space, once something depends on them.
+    #[must_use]
+    pub fn columns(&self) -> Option<i64> {
+        self.cut.map(|cut| cut.columns)
+    }
+
+    /// Takes columns as the space's, unless it has other ones.
+    fn set_cut(&mut self, cut: Cut) -> bool {
+        self.cut.get_or_insert(cut) == &cut && self.total.rows(cut.columns).is_some()
     }
 
     /// Whether rows are made of several blocks of so many columns; which a kernel reduces is the target's to say.
     fn has_blocks(&self, of: i64) -> bool {
-        self.columns
+        self.columns()
             .is_some_and(|columns| of > 0 && columns > of && columns % of == 0)
     }
 
@@ -126,8 +133,8 @@ impl<'c> Group<'c> {
         };
         match kind {
             Kind::Full => size == self.total,
-            Kind::Row => self.columns.and_then(|columns| self.total.rows(columns)) == Some(size),
-            Kind::Column => !size.dynamic && Some(size.known) == self.columns,
+            Kind::Row => self.columns().and_then(|columns| self.total.rows(columns)) == Some(size),
+            Kind::Column => !size.dynamic && Some(size.known) == self.columns(),
             Kind::Blocks(of) => self.total.rows(of) == Some(size),
         }
     }
@@ -182,17 +189,15 @@ impl<'c> Group<'c> {
         if name(op) != ops::BROADCAST {
             return None;
         }
-        match (place_of(op, value), kind) {
-            (Place::Unit, _) => Some(self.pull(from, kind)),
-            (Place::Inner(columns), Kind::Full) if self.set_columns(columns) => {
-                Some(self.pull(from, Kind::Row))
-            }
-            (Place::Outer(columns), Kind::Full) if self.set_columns(columns) => {
-                Some(self.pull(from, Kind::Column))
-            }
-            (_, Kind::Full) if self.takes_loops && is_static(from) && is_static(value) => {
+        if place_of(op, value) == Place::Unit {
+            return Some(self.pull(from, kind));
+        }
+        match broadcast_of(op, value, self.cut) {
+            Some((of, cut)) if kind == Kind::Full && self.set_cut(cut) => Some(self.pull(from, of)),
+            _ if kind == Kind::Full && self.takes_loops && is_static(from) && is_static(value) => {
                 // The innermost added dimensions are rows of their own, where nothing else says what rows are.
-                self.columns = self.columns.or_else(|| repeated_along(op, value));
+                let own = || repeated_along(op, value).map(Cut::rows_of);
+                self.cut = self.cut.or_else(own);
                 Some(self.reads(vec![from]))
             }
             _ => None,
@@ -250,21 +255,20 @@ impl<'c> Group<'c> {
 
     /// The same operators and a reduction of rows of other columns than those that the group has so far.
     pub(super) fn cut_otherwise(&self, op: Op<'c>) -> Option<Self> {
-        let Place::Inner(columns) = place_of(op, source(op)?) else {
-            return None;
-        };
+        let cut = strided::rows_of(op)?;
         let tiles = matches!(self.root, Root::Tiles) && self.takes_loops;
-        if name(op) != ops::REDUCE || !tiles || self.columns.is_none_or(|own| own == columns) {
+        if !tiles || self.cut.is_none_or(|own| own == cut) {
             return None;
         }
-        let mut cut = Self {
+        let mut otherwise = Self {
             position: self.position,
             apart: self.apart.clone(),
             takes_loops: true,
-            ..Self::new(self.root, self.total, Some(columns))
+            cut: Some(cut),
+            ..Self::new(self.root, self.total, None)
         };
         let mut all = self.owned.iter().chain([&op]);
-        all.all(|own| cut.join(*own)).then_some(cut)
+        all.all(|own| otherwise.join(*own)).then_some(otherwise)
     }
 
     /// The product and the columns of its blocks, where an operator would be a reduction of those.
@@ -297,12 +301,13 @@ impl<'c> Group<'c> {
             return false;
         };
         let kind = if name(op) == ops::REDUCE {
-            let Place::Inner(columns) = place_of(op, from) else {
+            let Some(cut) = strided::rows_of(op) else {
                 return false;
             };
+            let blocks = || !cut.is_strided() && self.has_blocks(cut.columns);
             let kind = match self.root {
-                Root::Tiles => self.set_columns(columns).then_some(Kind::Row),
-                Root::Gemm(_) => self.has_blocks(columns).then_some(Kind::Blocks(columns)),
+                Root::Gemm(_) => blocks().then_some(Kind::Blocks(cut.columns)),
+                Root::Tiles => self.set_cut(cut).then_some(Kind::Row),
                 _ => None,
             };
             kind.filter(|_| self.pull(from, Kind::Full))
@@ -360,24 +365,13 @@ impl ColumnFold {
     }
 
     fn along(shape: &[i64], dims: &[i64]) -> Option<Self> {
-        let reduced: Vec<bool> = (0i64..)
-            .zip(shape)
-            .map(|(dim, extent)| *extent != 1 && dims.contains(&dim))
-            .collect();
-        let first = reduced.iter().position(|reduced| *reduced)?;
-        let last = reduced.iter().rposition(|reduced| *reduced)?;
-        let between = reduced.iter().zip(shape).take(last).skip(first);
-        let (outer, rest) = shape.split_at(first);
-        let (rows, columns) = rest.split_at(last + 1 - first);
+        let cut = Cut::along(shape, dims)?;
         let fold = Self {
-            outer: product(outer)?,
-            rows: product(rows)?,
-            columns: product(columns)?,
+            outer: product(shape)? / cut.columns / cut.stride,
+            rows: cut.columns,
+            columns: cut.stride,
         };
-        let neighbours = between
-            .into_iter()
-            .all(|(reduced, extent)| *reduced || *extent == 1);
-        (neighbours && fold.columns > 1 && fold.rows > 1 && fold.outer > 0).then_some(fold)
+        (fold.columns > 1 && fold.rows > 1 && fold.outer > 0).then_some(fold)
     }
 }
 

@@ -12,6 +12,7 @@ use super::group::{Group, Root};
 use super::nest::{Nest, Pointwise, Start, is_nest};
 use super::operators::{bases, has, is_lazy, is_operator, is_product, is_reshape, start_of};
 use super::space::{Kind, Size, source};
+use super::strided;
 use crate::ir::value::{defining, identity, name, operands, results};
 use crate::ir::{Op, TensorType, Val};
 use axe_dialect::ops::{self, Trait};
@@ -117,7 +118,7 @@ impl<'c> Groups<'c> {
     fn elementwise(&mut self, op: Op<'c>, number: usize, choices: &Choices<'_, 'c>) {
         let values = operands(op);
         if self.join(op, &values, number, choices)
-            || choices.columns && self.column_fold(op, number)
+            || choices.columns && !strided::is_marked(op) && self.column_fold(op, number)
         {
             return;
         }

@@ -12,6 +12,7 @@
 //! * [`nest`]: what no operator says, as loops;
 //! * [`registers`], [`arguments`], [`evaluate`]: the operators of a group on one tile;
 //! * [`peaks`]: exponentials that reach one in each row;
+//! * [`strided`]: reductions whose rows have other dimensions behind them;
 //! * [`wide_sums`]: variances in f64 of 16-bit floats, in f32;
 //! * [`frame`], [`reshape`], [`function`]: the function around the kernels.
 //!
@@ -37,5 +38,6 @@ pub mod registers;
 pub mod reshape;
 pub mod rounds;
 pub mod space;
+pub mod strided;
 pub mod symbolic;
 pub mod wide_sums;

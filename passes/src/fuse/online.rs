@@ -240,7 +240,7 @@ impl<'c> Evaluator<'_, 'c> {
             match (self.arguments.get(&key), defining(value)) {
                 (Some(argument), _) => found.push((key, argument.clone())),
                 (None, Some(op)) => {
-                    next.extend(needs(op, (value, kind), Some(self.columns)));
+                    next.extend(needs(op, (value, kind), Some(self.cut)));
                 }
                 (None, None) => {}
             }

@@ -193,7 +193,7 @@ impl<'c> Fusion<'c> {
 
     fn needed(&self, value: Val<'c>, kind: Kind) -> Vec<(Val<'c>, Kind)> {
         match defining(value).filter(|_| !self.inputs.contains(&(value, kind))) {
-            Some(op) => needs(op, (value, kind), self.columns),
+            Some(op) => needs(op, (value, kind), self.cut),
             None => Vec::new(),
         }
     }

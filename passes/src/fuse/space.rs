@@ -2,10 +2,12 @@
 //!
 //! A group of operators works on one matrix `[rows, columns]`, the row-major elements of its tensors cut at
 //! one place. A tensor is all of it, one element a row, or one element a column; reshapes, and dimensions
-//! of extent 1, change nothing of that.
+//! of extent 1, change nothing of that. The columns are the last dimensions, or others follow them: then they
+//! have a stride, and as many rows lie next to each other.
 
-use crate::ir::value::operands;
+use crate::ir::value::{name, operands};
 use crate::ir::{DYNAMIC, Op, TensorType, Val, attribute};
+use axe_dialect::ops;
 use melior::ir::operation::OperationLike;
 
 /// How a tensor lies in the space.
@@ -55,6 +57,75 @@ impl Size {
             known: self.known / columns,
         })
     }
+}
+
+/// Which dimensions of a space are its columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cut {
+    /// How many columns there are.
+    pub columns: i64,
+    /// Elements from one of them to the next: those of the dimensions that follow.
+    pub stride: i64,
+}
+
+impl Cut {
+    /// Columns that nothing follows.
+    #[must_use]
+    pub const fn rows_of(columns: i64) -> Self {
+        Self { columns, stride: 1 }
+    }
+
+    /// Rows along dimensions `dims` of `shape`, which are neighbours but for extents of 1.
+    #[must_use]
+    pub fn along(shape: &[i64], dims: &[i64]) -> Option<Self> {
+        Self::of(shape, |dim| dims.contains(&dim))
+    }
+
+    /// Rows along the other dimensions.
+    #[must_use]
+    pub fn across(shape: &[i64], dims: &[i64]) -> Option<Self> {
+        Self::of(shape, |dim| !dims.contains(&dim))
+    }
+
+    fn of(shape: &[i64], is_column: impl Fn(i64) -> bool) -> Option<Self> {
+        let own: Vec<_> = (0i64..).zip(shape).map(|(dim, _)| is_column(dim)).collect();
+        let counts = |at: &usize| own.get(*at) == Some(&true) && shape.get(*at) != Some(&1);
+        let first = (0..shape.len()).find(counts)?;
+        let last = (0..shape.len()).rfind(counts)?;
+        let (between, behind) = shape.get(first..)?.split_at_checked(last + 1 - first)?;
+        let mut columns = own.iter().skip(first).zip(between);
+        let neighbours = columns.all(|(own, extent)| *own || *extent == 1);
+        let cut = Self {
+            columns: product(between)?,
+            stride: product(behind)?,
+        };
+        (neighbours && cut.columns > 0 && cut.stride > 0).then_some(cut)
+    }
+
+    /// Whether dimensions follow the columns.
+    #[must_use]
+    pub const fn is_strided(self) -> bool {
+        self.stride > 1
+    }
+
+    /// The rows that a reduction goes along.
+    #[must_use]
+    pub fn of_reduction(op: Op<'_>) -> Option<Self> {
+        let tensor = TensorType::of_value(source(op)?)?;
+        let dims = op.attribute("dims").ok().and_then(attribute::read_i64s)?;
+        (name(op) == ops::REDUCE).then(|| Self::along(&tensor.shape, &dims))?
+    }
+}
+
+/// What the source of a broadcast to all of a space is there, and the columns that the space has, or has to have for it; none where
+/// its elements lie otherwise. A space without columns gets such as nothing follows.
+pub fn broadcast_of(op: Op<'_>, whole: Val<'_>, have: Option<Cut>) -> Option<(Kind, Cut)> {
+    let tensor = TensorType::of_value(whole)?;
+    let dims = op.attribute("dims").ok().and_then(attribute::read_i64s)?;
+    let fits = |cut: &Cut| have.map_or(!cut.is_strided(), |have| have == *cut);
+    let of = |kind: Kind, cut: Option<Cut>| Some((kind, cut.filter(fits)?));
+    of(Kind::Row, Cut::along(&tensor.shape, &dims))
+        .or_else(|| of(Kind::Column, Cut::across(&tensor.shape, &dims)))
 }
 
 /// The product of static extents; `None` when one is dynamic or it overflows.
@@ -133,6 +204,27 @@ mod tests {
         assert_eq!(place(&[1, 3, 1, 4], &[0, 3]), Place::Inner(4));
         assert_eq!(place(&[8], &[0]), Place::Inner(8));
         assert_eq!(place(&[DYNAMIC], &[0]), Place::Mixed);
+    }
+
+    #[test]
+    fn columns_are_neighbours_and_have_a_stride() {
+        let along = |shape: &[i64], dims: &[i64]| {
+            Cut::along(shape, dims).map(|cut| (cut.columns, cut.stride))
+        };
+        assert_eq!(along(&[6, 7], &[0]), Some((6, 7)));
+        assert_eq!(along(&[6, 7], &[1]), Some((7, 1)));
+        assert_eq!(along(&[DYNAMIC, 3, 4, 5], &[1]), Some((3, 20)));
+        assert_eq!(along(&[2, 3, 1, 4, 5], &[1, 3]), Some((12, 5)));
+        assert_eq!(along(&[2, 3, 4], &[0, 2]), None);
+        assert_eq!(along(&[DYNAMIC, 3], &[0]), None);
+        assert_eq!(along(&[1, 3], &[0]), None);
+        let across = |shape: &[i64], dims: &[i64]| {
+            Cut::across(shape, dims).map(|cut| (cut.columns, cut.stride))
+        };
+        assert_eq!(across(&[DYNAMIC, 3, 4, 5], &[0, 2, 3]), Some((3, 20)));
+        assert_eq!(across(&[DYNAMIC, 4, 8], &[0, 1]), Some((8, 1)));
+        assert_eq!(across(&[8, 4], &[1]), Some((8, 4)));
+        assert_eq!(across(&[8, 4], &[0, 1]), None);
     }
 
     #[test]

@@ -49,6 +49,11 @@ def normalizations():
     case("group_norm", lambda x, g, b: F.group_norm(x, 8, g, b), (IMAGE,), ((64,),), ((64,),)); case("instance_norm", lambda x: F.instance_norm(x), (IMAGE,))
     case("layer_norm_2", lambda x, g, b: F.layer_norm(x, (64, 64), g, b), ((16384, 64, 64),), ((64, 64),), ((64, 64),)); case("layer_norm_odd", lambda x, g, b: F.layer_norm(x, (1000,), g, b), ((65536, 1000),), ((1000,),), ((1000,),))
     case("layer_norm_32768", lambda x, g, b: F.layer_norm(x, (32768,), g, b), ((2048, 32768),), ((32768,),), ((32768,),)); case("layer_norm_silu", lambda x, g, b: F.silu(F.layer_norm(x, (4096,), g, b)), (A,), ((4096,),), ((4096,),))
+    case("log_softmax_channels", lambda x: F.log_softmax(x, 1), (IMAGE,)); case("normalize_channels", lambda x: F.normalize(x, dim=1), (IMAGE,))
+    case("layer_norm_channels", lambda x, g, b: (x - x.mean(1, True)) * (x.var(1, unbiased=False, keepdim=True) + 1e-6).rsqrt() * g + b, (IMAGE,), ((64, 1, 1),), ((64, 1, 1),))
+    case("layer_norm_permuted", lambda x, g, b: F.layer_norm(x.permute(0, 2, 3, 1), (64,), g, b).permute(0, 3, 1, 2), (IMAGE,), ((64,),), ((64,),))
+    case("cross_entropy_channels", lambda x, t: F.cross_entropy(x, t, reduction="none"), ((1024, 64, 32, 32),), ((1024, 32, 32), i64), kinds=(f16,))
+    case("softmax_classes", lambda x: F.softmax(x, 1), ((16, 21, 512, 512),))
     case("rms_norm_4096", lambda x, g: F.rms_norm(x, (4096,), g), (A,), ((4096,),))
 def permutations():
     case("cat_0", lambda x, y: torch.cat((x, y)), ((8192, 4096),), ((8192, 4096),)); case("cat_1", lambda x, y: torch.cat((x, y), 1), ((16384, 2048),), ((16384, 2048),)); case("stack", lambda x, y: torch.stack((x, y), 2), ((16384, 2048),), ((16384, 2048),))

@@ -22,7 +22,7 @@ use axe_passes::fuse::fusion::Fusion;
 use axe_passes::fuse::group::{ColumnFold, Group, Root};
 use axe_passes::fuse::registers::{Registers, part, registers};
 use axe_passes::fuse::reshape::element_bytes;
-use axe_passes::fuse::space::{Kind, source};
+use axe_passes::fuse::space::{Cut, Kind, source};
 use axe_passes::ir::types::is_float;
 use axe_passes::ir::value::{identity, only_result};
 use axe_passes::ir::{Builder, Op, Val};
@@ -296,7 +296,7 @@ impl<'c> ColumnKernel<'_, 'c> {
         Evaluator {
             code,
             registers,
-            columns: self.fold().columns,
+            cut: Cut::rows_of(self.fold().columns),
             arguments: &tiles.arguments.inputs,
             scalars: &tiles.arguments.scalars,
             origin: Origin {

@@ -8,11 +8,11 @@
 //!
 //! * [`problem`]: a matrix product as data;
 //! * [`knobs`]: what a plan can ask for, in one table; [`config`]: one way to compute a product;
-//! * [`layouts`], [`row_tile`], `long_rows`: register tensors, shared memory, tiles, without any IR;
+//! * [`layouts`], [`row_tile`], `strided_tile`, `long_rows`: register tensors, shared memory, tiles, without any IR;
 //! * [`model`]: how long a configuration takes on a chip;
 //! * [`scheduler`], [`mainloop`], [`epilogue`]: the three parts of a product's kernel;
 //! * [`family`]: what a kind of kernel gives; [`choose`]: plans, the database, the search and explanations, for all of them;
-//! * [`attention`], [`gemm`], [`rows`], [`column_folds`], [`single`], [`top_k`], [`loops`]: the families.
+//! * [`attention`], [`gemm`], [`rows`], [`strided_rows`], [`column_folds`], [`single`], [`top_k`], [`loops`]: the families.
 
 mod attention;
 mod choose;
@@ -36,6 +36,8 @@ mod row_window;
 mod rows;
 mod scheduler;
 mod single;
+mod strided_rows;
+mod strided_tile;
 mod top_k;
 
 use crate::facts::chip::Chip;
@@ -50,7 +52,8 @@ use axe_passes::fuse::function::{self, Kernels};
 use axe_passes::fuse::group::{Group, Root};
 use axe_passes::fuse::nest::{self, is_nest};
 use axe_passes::fuse::operators::is_product;
-use axe_passes::fuse::{peaks, wide_sums};
+use axe_passes::fuse::space::Cut;
+use axe_passes::fuse::{peaks, strided, wide_sums};
 use axe_passes::ir::value::name;
 use axe_passes::ir::{Builder, Op, Val, walk};
 use axe_passes::registry::PassContext;
@@ -65,6 +68,7 @@ use melior::ir::operation::OperationLike;
 use rows::Rows;
 use single::Singles;
 use std::sync::Arc;
+use strided_rows::StridedRows;
 use top_k::TopKs;
 
 /// What kernels are planned for.
@@ -72,6 +76,17 @@ struct Planner {
     chip: &'static Chip,
     plans: Arc<TunedDb>,
     explain: bool,
+}
+
+impl Planner {
+    /// Marks the reductions of a block whose rows CTAs hold though other dimensions follow them; some of the block are given.
+    fn mark_strided<'c>(&self, reductions: &[Op<'c>]) {
+        let all = reductions.first().and_then(|op| op.block());
+        let all = all.map_or_else(Vec::new, walk::operations);
+        strided::mark(&all, |value, cut| {
+            strided_rows::holds(value, cut, self.chip)
+        });
+    }
 }
 
 /// Plans the kernels of a module.
@@ -108,6 +123,7 @@ impl<'c> Kernels<'c> for Planner {
         let nests = of(|op| is_nest(op) && op.result_count() > 1);
         nest::inline_loops(&of(nest::is_inlined))?;
         let reductions = single::split_reductions(&reductions)?;
+        self.mark_strided(&reductions);
         let reductions = gemm::blocks::reduce_in_blocks(&reductions, self.chip, &self.plans)?;
         single::reduce_in_parts(&reductions, self.chip)?;
         gemm::widen::widen(&products, self.chip)?;
@@ -154,6 +170,9 @@ impl<'c> Kernels<'c> for Planner {
             Root::Gemm(_) => plan::<Gemms>(&choosing, frame, builder, group, outputs),
             Root::Attention(_) => plan::<Attentions>(&choosing, frame, builder, group, outputs),
             Root::Gradients(_) => plan::<Gradients>(&choosing, frame, builder, group, outputs),
+            Root::Tiles if group.cut.is_some_and(Cut::is_strided) => {
+                plan::<StridedRows>(&choosing, frame, builder, group, outputs)
+            }
             Root::Tiles => plan::<Rows>(&choosing, frame, builder, group, outputs),
             Root::Columns(_) => plan::<ColumnFolds>(&choosing, frame, builder, group, outputs),
             Root::Single(op) if is_nest(op) => {

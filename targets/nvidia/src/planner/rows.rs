@@ -21,7 +21,7 @@ use axe_passes::fuse::group::Group;
 use axe_passes::fuse::registers::registers;
 use axe_passes::fuse::reshape::{element_bytes, leading_of};
 use axe_passes::fuse::rounds::Round;
-use axe_passes::fuse::space::{Kind, Size};
+use axe_passes::fuse::space::{Cut, Kind, Size};
 use axe_passes::ir::value::identity;
 use axe_passes::ir::{Builder, DYNAMIC, Val};
 use axe_passes::{PassError, PassResult};
@@ -100,7 +100,9 @@ impl Family for Rows {
         let streams = fusion.stream() == Some(Stream::Columns);
         let problem = Problem {
             total: fusion.total,
-            columns: fusion.columns.unwrap_or_else(|| free_columns(fusion.total)),
+            columns: fusion
+                .columns()
+                .unwrap_or_else(|| free_columns(fusion.total)),
             bytes: bytes().min().unwrap_or(4),
             words: fusion.widest.max(4) / 4,
             moved: bytes().sum(),
@@ -167,7 +169,7 @@ fn is_read_once(fusion: &Fusion<'_>) -> bool {
     let is_online = matches!(&rounds[..], [round] if round.is_online());
     let is_aligned = || {
         fusion
-            .columns
+            .columns()
             .is_some_and(|columns| columns % ACCESS_BYTES == 0)
     };
     let is_column = |(_, kind): &(Val<'_>, Kind)| *kind == Kind::Column;
@@ -303,7 +305,7 @@ impl<'c> RowKernel<'_, 'c> {
             let mut evaluator = Evaluator {
                 code,
                 registers: &registers,
-                columns: self.columns,
+                cut: Cut::rows_of(self.columns),
                 arguments: &arguments.inputs,
                 scalars: &arguments.scalars,
                 origin,

@@ -107,14 +107,13 @@ impl Cut {
     }
 }
 
-/// For each dimension of a view of guarded storage, the guarded one of the source that it is: each has one, with the same
-/// extent and iters; the others are the view's own. `None` when a guarded one has none.
+/// For each dimension of a view of guarded storage, the guarded one of the source that it is, in whatever order: each has one, with
+/// the same extent and iters; the others are the view's own. `None` when a guarded one has none.
 pub(crate) fn guards_of_view(
     source: &Storage<'_>,
     view: &Storage<'_>,
 ) -> Option<Vec<Option<usize>>> {
     let mut kept = vec![None; view.shape.len()];
-    let mut from = 0;
     for (dim, guard) in source.guards.iter().enumerate() {
         if guard.is_none() {
             continue;
@@ -122,10 +121,10 @@ pub(crate) fn guards_of_view(
         let same = |at: &usize| {
             view.shape.get(*at) == source.shape.get(dim)
                 && view.dims.get(*at) == source.dims.get(dim)
+                && kept.get(*at) == Some(&None)
         };
-        let at = (from..view.shape.len()).find(same)?;
+        let at = (0..view.shape.len()).find(same)?;
         *kept.get_mut(at)? = Some(dim);
-        from = at + 1;
     }
     Some(kept)
 }

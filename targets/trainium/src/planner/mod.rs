@@ -131,7 +131,9 @@ impl Planner {
         let user = owner(group, builder)?;
         let fusion = Fusion::read(group, outputs, None)?;
         refuse_scalars(&fusion, user)?;
-        let columns = fusion.columns.unwrap_or_else(|| free_columns(fusion.total));
+        let columns = fusion
+            .columns()
+            .unwrap_or_else(|| free_columns(fusion.total));
         let reader = Reader::read(&fusion, user, columns)?;
         let what = if reader.graph.folds().is_empty() {
             "map"

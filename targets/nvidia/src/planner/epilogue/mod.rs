@@ -19,7 +19,7 @@ use axe_passes::fuse::fusion::Fusion;
 use axe_passes::fuse::operators::is_reshape;
 use axe_passes::fuse::registers::Registers;
 use axe_passes::fuse::reshape::element_bytes;
-use axe_passes::fuse::space::{Kind, source};
+use axe_passes::fuse::space::{Cut, Kind, source};
 use axe_passes::ir::Val;
 use axe_passes::ir::value::{defining, identity, name};
 use melior::ir::{Type, ValueLike};
@@ -94,7 +94,7 @@ impl<'c> Epilogue<'_, 'c> {
         Evaluator {
             code,
             registers,
-            columns: self.gemm.n,
+            cut: Cut::rows_of(self.gemm.n),
             arguments: &self.inputs,
             scalars: &self.scalars,
             origin,

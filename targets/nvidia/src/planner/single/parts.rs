@@ -10,6 +10,7 @@ use axe_passes::PassResult;
 use axe_passes::build::layout_error;
 use axe_passes::fuse::reshape::reshape;
 use axe_passes::fuse::space::source;
+use axe_passes::fuse::strided;
 use axe_passes::ir::value::{defining, name, only_result, replace_all_uses, results, users};
 use axe_passes::ir::{Builder, DYNAMIC, Op, Val, attribute, walk};
 use melior::ir::operation::OperationLike;
@@ -94,7 +95,8 @@ impl Shape {
 /// # Errors
 /// When an operation cannot be built.
 pub(in crate::planner) fn reduce_in_parts<'c>(ops: &[Op<'c>], chip: &Chip) -> PassResult<'c> {
-    for &op in ops.iter().filter(|op| name(**op) == ops::REDUCE) {
+    let is_cut = |op: &&Op<'c>| name(**op) == ops::REDUCE && !strided::is_marked(**op);
+    for &op in ops.iter().filter(is_cut) {
         let mut next = Some(op);
         while let Some(op) = next {
             next = cut(op, chip)?;
