@@ -140,7 +140,7 @@ impl Graph<'_> {
         vec![self.cast(&rows, element)]
     }
 
-    /// Softmax or a norm along a dimension that others follow, between elementwise operations.
+    /// Softmax or a norm along a dimension that others follow, or a variance of others than the last, behind elementwise operations.
     fn strided_rows(&mut self) -> Vec<Value> {
         let element = self.random.pick(&[F16, BF16, F32]);
         let columns = self.random.pick(&[3, 21, 100, 301, 2000]);
@@ -157,9 +157,12 @@ impl Graph<'_> {
         if !value.element.is_float() || value.shape.len() != 3 {
             return vec![value];
         }
-        let rows = match self.random.once_in(2) {
-            true => self.softmax_along(&value, 1),
-            false => self.norm_along(&value, 1),
+        let first = usize::from(value.open);
+        let rows = match self.random.below(4) {
+            0 => self.softmax_along(&value, 1),
+            1 => self.norm_along(&value, 1),
+            2 => self.variance_along(&value, &[1]),
+            _ => self.variance_along(&value, &[first, 2]),
         };
         vec![self.cast(&rows, element)]
     }

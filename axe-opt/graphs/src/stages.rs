@@ -368,7 +368,7 @@ impl Graph<'_> {
     pub fn softmax_along(&mut self, value: &Value, dim: usize) -> Value {
         let value = &self.widened(value);
         let most = self.reduce(value, &[dim], "arith.maximumf");
-        let powers = self.with_reduced(value, (&most, dim), |body, x, most| {
+        let powers = self.with_reduced(value, (&most, &[dim]), |body, x, most| {
             // What is subtracted is one of them.
             let less = body.subf(x, most);
             let bound = less.bound;
@@ -381,7 +381,7 @@ impl Graph<'_> {
         });
         let sums = self.reduce(&powers, &[dim], "arith.addf");
         let count = value.shape[dim] as f64;
-        self.with_reduced(&powers, (&sums, dim), |body, x, sum| {
+        self.with_reduced(&powers, (&sums, &[dim]), |body, x, sum| {
             let mut quotient = body.divf(x, sum, 1.0);
             quotient.bound = 1.0;
             // All terms are positive: the sum is as near as each of them, but for its roundings.
@@ -407,7 +407,7 @@ impl Graph<'_> {
             },
         );
         let sums = self.reduce(&squares, &[dim], "arith.addf");
-        self.with_reduced(value, (&sums, dim), |body, x, sum| {
+        self.with_reduced(value, (&sums, &[dim]), |body, x, sum| {
             let x = body.tamed(x, 4.0);
             let factor = body.constant(2f64.powi(-(count.log2().round() as i32)), x.element);
             let mean = body.mulf(sum, &factor);
@@ -436,20 +436,43 @@ impl Graph<'_> {
         rows: &Value,
         work: impl FnOnce(&mut Body, &Scalar, &Scalar) -> Scalar,
     ) -> Value {
-        self.with_reduced(value, (rows, value.shape.len() - 1), work)
+        self.with_reduced(value, (rows, &[value.shape.len() - 1]), work)
     }
 
-    /// An elementwise operation on a value and what a reduction left of it along a dimension.
+    /// Sums of squares about the mean over dimensions of known extents.
+    pub fn variance_along(&mut self, value: &Value, dims: &[usize]) -> Value {
+        let value = &self.widened(value);
+        let count: i64 = dims.iter().map(|dim| value.shape[*dim]).product();
+        let (rank, made) = (value.shape.len(), self.like(value, value.element));
+        let tame = self.generic(rank, &[Operand::plain(value)], &made, |body, own, _, _| {
+            body.tamed(&own[0], 4.0)
+        });
+        let sums = self.reduce(&tame, dims, "arith.addf");
+        let (rank, made) = (sums.shape.len(), self.like(&sums, sums.element));
+        let mean = self.generic(rank, &[Operand::plain(&sums)], &made, |body, own, _, _| {
+            let count = body.constant(count as f64, own[0].element);
+            body.divf(&own[0], &count, count.bound)
+        });
+        let apart = self.with_reduced(&tame, (&mean, dims), |body, x, mean| body.subf(x, mean));
+        let (rank, made) = (apart.shape.len(), self.like(&apart, apart.element));
+        let squares = self.generic(rank, &[Operand::plain(&apart)], &made, |body, own, _, _| {
+            body.mulf(&own[0], &own[0].clone())
+        });
+        self.reduce(&squares, dims, "arith.addf")
+    }
+
+    /// An elementwise operation on a value and what a reduction left of it along dimensions.
     fn with_reduced(
         &mut self,
         value: &Value,
-        (reduced, dim): (&Value, usize),
+        (reduced, dims): (&Value, &[usize]),
         work: impl FnOnce(&mut Body, &Scalar, &Scalar) -> Scalar,
     ) -> Value {
         let rank = value.shape.len();
         let kept = reduced.shape.len() == rank;
-        let map = (0..rank).filter(|own| kept || *own != dim);
-        let map = map.map(|own| (own != dim).then_some(own)).collect();
+        let map = (0..rank).filter(|own| kept || !dims.contains(own));
+        let map = map.map(|own| (!dims.contains(&own)).then_some(own));
+        let map = map.collect();
         let rows = Operand {
             value: reduced.clone(),
             map,

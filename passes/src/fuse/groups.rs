@@ -11,6 +11,7 @@ use super::attention::{Attention, Backward, Found};
 use super::group::{Group, Root};
 use super::nest::{Nest, Pointwise, Start, is_nest};
 use super::operators::{bases, has, is_lazy, is_operator, is_product, is_reshape, start_of};
+use super::siblings::stored;
 use super::space::{Kind, Size, source};
 use super::strided;
 use crate::ir::value::{defining, identity, name, operands, results};
@@ -161,6 +162,7 @@ impl<'c> Groups<'c> {
             .filter_map(|base| self.owner.get(&identity(base)).copied())
             .filter(|at| self.groups.get(*at).is_some_and(|group| !group.sealed))
             .collect();
+        candidates.extend(self.beside(op));
         // A product first: its epilogue costs no pass over memory. Then the latest.
         candidates.sort_unstable_by_key(|at| (self.is_product(*at), *at));
         candidates.dedup();
@@ -190,6 +192,24 @@ impl<'c> Groups<'c> {
             }
         }
         false
+    }
+
+    /// Open groups that reduce the rows of a tensor which a reduction reduces along too: they read it once for both.
+    fn beside(&self, op: Op<'c>) -> Vec<usize> {
+        let Some((from, cut)) = source(op).zip(strided::rows_of(op)) else {
+            return Vec::new();
+        };
+        let reads = |group: &Group<'c>| {
+            let is_read = group.inputs.contains(&(stored(from), Kind::Full));
+            let reduces = group.owned.iter().any(|own| name(*own) == ops::REDUCE);
+            let tiles = matches!(group.root, Root::Tiles) && group.cut == Some(cut);
+            !group.sealed && tiles && reduces && is_read
+        };
+        let groups = self.groups.iter().enumerate();
+        groups
+            .filter(|(_, group)| reads(group))
+            .map(|(at, _)| at)
+            .collect()
     }
 
     /// Makes one group of several open ones that an operator reads, where the one of most elements can have the operators of all

@@ -11,7 +11,9 @@
 //! * [`online`]: folds of rows that are read once, all of a round in one walk;
 //! * [`nest`]: what no operator says, as loops;
 //! * [`registers`], [`arguments`], [`evaluate`]: the operators of a group on one tile;
+//! * [`part_moments`]: variances of those of parts;
 //! * [`peaks`]: exponentials that reach one in each row;
+//! * [`siblings`]: reductions of the rows of one tensor;
 //! * [`strided`]: reductions whose rows have other dimensions behind them;
 //! * [`wide_sums`]: variances in f64 of 16-bit floats, in f32;
 //! * [`frame`], [`reshape`], [`function`]: the function around the kernels.
@@ -33,10 +35,12 @@ mod moments;
 pub mod nest;
 pub mod online;
 pub mod operators;
+pub mod part_moments;
 pub mod peaks;
 pub mod registers;
 pub mod reshape;
 pub mod rounds;
+pub mod siblings;
 pub mod space;
 pub mod strided;
 pub mod symbolic;

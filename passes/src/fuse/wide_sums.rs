@@ -12,7 +12,8 @@
 //! a tree over threads: under 600 for rows of 262,144): 2^-14. A result of 16 bits rounds that away; one of f32 has the error of
 //! a sum in f32, as torch's own kernels form it. Of bfloat16, sums and squares beyond f32's range are infinite.
 
-use super::space::{Place, place_of, source};
+use super::space::source;
+use super::strided;
 use crate::PassResult;
 use crate::build::Code;
 use crate::ir::value::{
@@ -37,7 +38,7 @@ pub fn narrow<'c>(ops: &[Op<'c>]) -> PassResult<'c> {
         let Some(sum) = Sum::of(op) else {
             continue;
         };
-        let Some(terms) = Terms::of(sum.from) else {
+        let Some(terms) = Terms::of(sum.from, &sum.dims) else {
             continue;
         };
         sum.replace(terms, ops)?;
@@ -55,7 +56,7 @@ enum Terms<'c> {
 }
 
 impl<'c> Terms<'c> {
-    fn of(value: Val<'c>) -> Option<Self> {
+    fn of(value: Val<'c>, dims: &[i64]) -> Option<Self> {
         if let Some(own) = element(value) {
             return Some(Self::Elements(own));
         }
@@ -67,7 +68,8 @@ impl<'c> Terms<'c> {
             return None;
         };
         let repeated = defining(mean).filter(|op| name(*op) == ops::BROADCAST)?;
-        let of_rows = matches!(place_of(repeated, mean), Place::Inner(_));
+        let along = repeated.attribute("dims").ok();
+        let of_rows = along.and_then(attribute::read_i64s).as_deref() == Some(dims);
         let row = source(repeated).filter(|_| of_rows)?;
         Some(Self::Squares(element(own)?, row))
     }
@@ -88,9 +90,7 @@ impl<'c> Sum<'c> {
         let (from, result) = source(op).zip(only_result(op))?;
         let tensor = TensorType::of_value(from)?;
         let combiner = op.attribute("combiner").ok().and_then(Combiner::cast)?;
-        let Place::Inner(columns) = place_of(op, from) else {
-            return None;
-        };
+        let columns = strided::rows_of(op)?.columns;
         let wide = types::is_float(tensor.element) && types::bits(tensor.element) == Some(64);
         let inner_is_dynamic = tensor.shape.iter().skip(1).any(|extent| *extent == DYNAMIC);
         let sums = combiner == Combiner::Add && wide && !inner_is_dynamic;

@@ -54,6 +54,8 @@ def normalizations():
     case("layer_norm_permuted", lambda x, g, b: F.layer_norm(x.permute(0, 2, 3, 1), (64,), g, b).permute(0, 3, 1, 2), (IMAGE,), ((64,),), ((64,),))
     case("cross_entropy_channels", lambda x, t: F.cross_entropy(x, t, reduction="none"), ((1024, 64, 32, 32),), ((1024, 32, 32), i64), kinds=(f16,))
     case("softmax_classes", lambda x: F.softmax(x, 1), ((16, 21, 512, 512),))
+    case("batch_norm_training", lambda x, g, b: F.batch_norm(x, None, None, g, b, training=True), (IMAGE,), ((64,),), ((64,),))
+    case("aminmax", lambda x: (x.amin(-1), x.amax(-1)), (A,)); case("standardize", lambda x: (x - x.mean(-1, True)) / x.std(-1, keepdim=True), (A,))
     case("rms_norm_4096", lambda x, g: F.rms_norm(x, (4096,), g), (A,), ((4096,),))
 def permutations():
     case("cat_0", lambda x, y: torch.cat((x, y)), ((8192, 4096),), ((8192, 4096),)); case("cat_1", lambda x, y: torch.cat((x, y), 1), ((16384, 2048),), ((16384, 2048),)); case("stack", lambda x, y: torch.stack((x, y), 2), ((16384, 2048),), ((16384, 2048),))

@@ -53,7 +53,7 @@ use axe_passes::fuse::group::{Group, Root};
 use axe_passes::fuse::nest::{self, is_nest};
 use axe_passes::fuse::operators::is_product;
 use axe_passes::fuse::space::Cut;
-use axe_passes::fuse::{peaks, strided, wide_sums};
+use axe_passes::fuse::{part_moments, peaks, siblings, strided, wide_sums};
 use axe_passes::ir::value::name;
 use axe_passes::ir::{Builder, Op, Val, walk};
 use axe_passes::registry::PassContext;
@@ -110,9 +110,12 @@ pub(crate) fn run<'c>(
 
 impl<'c> Kernels<'c> for Planner {
     fn prepare(&self, ops: &[Op<'c>]) -> PassResult<'c> {
-        wide_sums::narrow(ops)?;
-        peaks::mark(ops);
-        let ops = nest::to_rows(ops, self.chip.multiprocessors)?;
+        let parts = |value, dims: &[i64]| single::parts_of_moments(value, dims, self.chip);
+        let ops = part_moments::split(ops, parts)?;
+        self.mark_strided(&ops);
+        wide_sums::narrow(&ops)?;
+        peaks::mark(&ops);
+        let ops = nest::to_rows(&ops, self.chip.multiprocessors)?;
         let ops = nest::unroll_windows(&ops)?;
         // Each of these erases operators of its own.
         let of = |wanted: fn(Op<'c>) -> bool| -> Vec<_> {
@@ -125,6 +128,7 @@ impl<'c> Kernels<'c> for Planner {
         let reductions = single::split_reductions(&reductions)?;
         self.mark_strided(&reductions);
         let reductions = gemm::blocks::reduce_in_blocks(&reductions, self.chip, &self.plans)?;
+        siblings::gather(&reductions);
         single::reduce_in_parts(&reductions, self.chip)?;
         gemm::widen::widen(&products, self.chip)?;
         nest::split_long(&nests, loops::lanes(self.chip))

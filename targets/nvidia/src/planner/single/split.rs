@@ -51,24 +51,7 @@ fn split_reduction<'c>(op: Op<'c>, left: &mut Vec<Op<'c>>) -> PassResult<'c, Opt
         left.push(op);
         return Ok(None);
     }
-    // The first dimension of the last run: everything reduced from there on goes first.
-    let extent = |dim: i64| {
-        usize::try_from(dim)
-            .ok()
-            .and_then(|dim| tensor.shape.get(dim))
-    };
-    let mut start = i64::MAX;
-    let rank = i64::try_from(tensor.shape.len()).unwrap_or(i64::MAX);
-    for dim in (0..rank).rev() {
-        let unit = extent(dim) == Some(&1);
-        if !unit && !dims.contains(&dim) && start < i64::MAX {
-            break;
-        }
-        if !unit && dims.contains(&dim) {
-            start = dim;
-        }
-    }
-    let (outer, inner): (Vec<i64>, Vec<i64>) = dims.iter().partition(|dim| **dim < start);
+    let (outer, inner) = last_run(&tensor.shape, &dims);
     let kept: Vec<i64> = (0i64..)
         .zip(&tensor.shape)
         .filter(|(dim, _)| !inner.contains(dim))
@@ -87,4 +70,18 @@ fn split_reduction<'c>(op: Op<'c>, left: &mut Vec<Op<'c>>) -> PassResult<'c, Opt
     replace_all_uses(result, last);
     walk::erase(op);
     Ok(defining(last))
+}
+
+/// Dimensions of several runs of neighbours: those before the last run, and its own.
+pub(super) fn last_run(shape: &[i64], dims: &[i64]) -> (Vec<i64>, Vec<i64>) {
+    let mut start = i64::MAX;
+    let all: Vec<_> = (0i64..).zip(shape).collect();
+    for (dim, extent) in all.into_iter().rev() {
+        match (*extent == 1, dims.contains(&dim)) {
+            (false, false) if start < i64::MAX => break,
+            (false, true) => start = dim,
+            _ => {}
+        }
+    }
+    dims.iter().partition(|dim| **dim < start)
 }

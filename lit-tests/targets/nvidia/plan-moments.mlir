@@ -1,0 +1,93 @@
+// RUN: axe-opt %s --axe-plan-kernels=target=sm_90a --split-input-file | FileCheck %s
+
+// The variance of batch normalisation is formed of those of images: a kernel of rows gives sums, means and squares of each, reading x once,
+// and what is left are sums of 32 x 64 values.
+// CHECK-LABEL: func.func @images
+// CHECK: axe.launch @images_0_rows {{.*}} ins(%{{.*}} : tensor<2048x4096xf32>) outs(%{{.*}}, %{{.*}}, %{{.*}} :
+// CHECK: axe.launch @images_1_strided_rows {{.*}}tensor<1x32x64xf32>
+// CHECK-NOT: axe.launch
+// CHECK: return
+func.func @images(%x: tensor<32x64x64x64xf32>) -> tensor<64xf32> {
+  %n = arith.constant 131072.0 : f32
+  %sum = axe.reduce <add> %x dims [0, 2, 3] : tensor<32x64x64x64xf32> -> tensor<64xf32>
+  %mean = axe.map ins(%sum : tensor<64xf32>) -> tensor<64xf32> {
+  ^bb0(%u: f32):
+    %q = arith.divf %u, %n : f32
+    axe.yield %q : f32
+  }
+  %means = axe.broadcast %mean dims [0, 2, 3] : tensor<64xf32> -> tensor<32x64x64x64xf32>
+  %apart = axe.map ins(%x, %means : tensor<32x64x64x64xf32>, tensor<32x64x64x64xf32>) -> tensor<32x64x64x64xf32> {
+  ^bb0(%u: f32, %v: f32):
+    %d = arith.subf %u, %v : f32
+    %q = arith.mulf %d, %d : f32
+    axe.yield %q : f32
+  }
+  %squares = axe.reduce <add> %apart dims [0, 2, 3] : tensor<32x64x64x64xf32> -> tensor<64xf32>
+  return %squares : tensor<64xf32>
+}
+
+// -----
+
+// Columns that no CTA holds are cut into parts which CTAs do.
+// CHECK-LABEL: func.func @columns
+// CHECK: axe.launch @columns_0_strided_rows {{.*}} ins(%{{.*}} : tensor<80x250x64xf32>)
+// CHECK: axe.launch @columns_1_strided_rows {{.*}}tensor<1x80x64xf32>
+// CHECK-NOT: axe.launch
+// CHECK: return
+func.func @columns(%x: tensor<20000x64xf32>) -> tensor<64xf32> {
+  %n = arith.constant 0.00005 : f32
+  %sum = axe.reduce <add> %x dims [0] : tensor<20000x64xf32> -> tensor<64xf32>
+  %mean = axe.map ins(%sum : tensor<64xf32>) -> tensor<64xf32> {
+  ^bb0(%u: f32):
+    %q = arith.mulf %u, %n : f32
+    axe.yield %q : f32
+  }
+  %means = axe.broadcast %mean dims [0] : tensor<64xf32> -> tensor<20000x64xf32>
+  %apart = axe.map ins(%x, %means : tensor<20000x64xf32>, tensor<20000x64xf32>) -> tensor<20000x64xf32> {
+  ^bb0(%u: f32, %v: f32):
+    %d = arith.subf %u, %v : f32
+    axe.yield %d : f32
+  }
+  %square = axe.map ins(%apart, %apart : tensor<20000x64xf32>, tensor<20000x64xf32>) -> tensor<20000x64xf32> {
+  ^bb0(%u: f32, %v: f32):
+    %q = arith.mulf %u, %v : f32
+    axe.yield %q : f32
+  }
+  %squares = axe.reduce <add> %square dims [0] : tensor<20000x64xf32> -> tensor<64xf32>
+  return %squares : tensor<64xf32>
+}
+
+// -----
+
+// Squares about something else than the mean are no variance.
+// CHECK-LABEL: func.func @about
+// CHECK-NOT: tensor<80x250x64xf32>
+// CHECK: axe.kernel
+func.func @about(%x: tensor<20000x64xf32>, %c: tensor<64xf32>) -> tensor<64xf32> {
+  %means = axe.broadcast %c dims [0] : tensor<64xf32> -> tensor<20000x64xf32>
+  %apart = axe.map ins(%x, %means : tensor<20000x64xf32>, tensor<20000x64xf32>) -> tensor<20000x64xf32> {
+  ^bb0(%u: f32, %v: f32):
+    %d = arith.subf %u, %v : f32
+    %q = arith.mulf %d, %d : f32
+    axe.yield %q : f32
+  }
+  %squares = axe.reduce <add> %apart dims [0] : tensor<20000x64xf32> -> tensor<64xf32>
+  return %squares : tensor<64xf32>
+}
+
+// -----
+
+// Reductions of the rows of one tensor are one kernel, though others are between them.
+// CHECK-LABEL: func.func @extremes
+// CHECK: axe.launch @extremes_0_rows {{.*}} -> tensor<64xf32>, tensor<64xf32>
+// CHECK: axe.launch @extremes_1_map
+// CHECK: axe.launch @extremes_2_transpose
+// CHECK-NOT: axe.launch
+// CHECK: return
+func.func @extremes(%x: tensor<64x4096xf32>) -> (tensor<64xf32>, tensor<64x4096xf32>, tensor<64xf32>) {
+  %least = axe.reduce <min> %x dims [1] : tensor<64x4096xf32> -> tensor<64xf32>
+  %both = axe.broadcast %least dims [0] : tensor<64xf32> -> tensor<4096x64xf32>
+  %y = axe.transpose %both [1, 0] : tensor<4096x64xf32> -> tensor<64x4096xf32>
+  %most = axe.reduce <max> %x dims [1] : tensor<64x4096xf32> -> tensor<64xf32>
+  return %least, %y, %most : tensor<64xf32>, tensor<64x4096xf32>, tensor<64xf32>
+}

@@ -1,0 +1,204 @@
+//! Variances whose elements no kernel goes through in one row: of dimensions that are not neighbours (batch normalisation), or of so
+//! many that they are reduced in parts. Both sums, that of the elements and that of the squares about their mean, are formed of
+//! those of parts, which a kernel reads once: with the sum `s'` and the squares `q'` about the mean `c' = s' / n'` of each part,
+//! `sum((x - c)^2) = sum over parts of (q' + n' (c' - c)^2)` (Chan, Golub, LeVeque). What is left to add up are differences between means.
+
+use super::element::Element;
+use super::operators::{has, is_reshape};
+use super::reshape::reshape;
+use super::space::source;
+use crate::PassResult;
+use crate::build::Code;
+use crate::ir::value::{defining, name, only_result, operands, replace_all_uses, results, users};
+use crate::ir::{Builder, DYNAMIC, Op, TensorType, Val, attribute, walk};
+use axe_dialect::Combiner;
+use axe_dialect::ops::{self, Trait};
+use melior::ir::operation::OperationLike;
+
+/// How a reduction's elements are cut into parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// The elements' shape, with a dimension more where one is cut.
+    pub shape: Vec<i64>,
+    /// The dimensions of it that are a part.
+    pub inner: Vec<i64>,
+    /// Those that the parts are, in the shape that is left without the others.
+    pub outer: Vec<i64>,
+}
+
+/// A sum of elements, and that of the squares of what they are from a mean of it.
+struct Variance<'c> {
+    sum: Op<'c>,
+    squares: Op<'c>,
+    /// What is summed up, and the mean.
+    from: Val<'c>,
+    mean: Val<'c>,
+}
+
+/// Forms variances of those of parts, where `parts` says so of what is reduced along which dimensions. `ops` are operations of a
+/// block in order; they are given with those that are new, and without those that nothing reads any more.
+///
+/// # Errors
+/// When an operation cannot be built.
+pub fn split<'c>(
+    ops: &[Op<'c>],
+    parts: impl Fn(Val<'c>, &[i64]) -> Option<Parts>,
+) -> PassResult<'c, Vec<Op<'c>>> {
+    let Some(block) = ops.first().and_then(|op| op.block()) else {
+        return Ok(ops.to_vec());
+    };
+    let others: Vec<_> = walk::operations(block);
+    let others: Vec<_> = others.into_iter().filter(|op| !ops.contains(op)).collect();
+    let mut replaced = Vec::new();
+    for &op in ops.iter().filter(|op| adds(**op).is_some()) {
+        let found = Variance::of(op);
+        let dims = dims_of(op).unwrap_or_default();
+        let cut = found.and_then(|found| parts(found.from, &dims).map(|parts| (found, parts)));
+        if let Some((found, parts)) = cut {
+            found.split(&parts)?;
+            replaced.extend([found.sum, found.squares]);
+        }
+    }
+    let mut left = walk::operations(block);
+    left.retain(|op| !others.contains(op));
+    while let Some(op) = replaced.pop() {
+        // What is erased already is not in there.
+        let is_dead =
+            left.contains(&op) && results(op).into_iter().all(|own| users(own).is_empty());
+        if is_dead {
+            let read = operands(op).into_iter().filter_map(defining);
+            replaced.extend(read.filter(|op| has(*op, Trait::Logical) || is_reshape(*op)));
+            left.retain(|own| *own != op);
+            walk::erase(op);
+        }
+    }
+    Ok(left)
+}
+
+fn dims_of(op: Op<'_>) -> Option<Vec<i64>> {
+    op.attribute("dims").ok().and_then(attribute::read_i64s)
+}
+
+/// The dimensions along which an operator adds up.
+fn adds(op: Op<'_>) -> Option<Vec<i64>> {
+    let combiner = op.attribute("combiner").ok().and_then(Combiner::cast);
+    let adds = name(op) == ops::REDUCE && combiner == Some(Combiner::Add);
+    dims_of(op).filter(|_| adds)
+}
+
+impl<'c> Variance<'c> {
+    /// The variance of which an operator is the sum of squares.
+    fn of(squares: Op<'c>) -> Option<Self> {
+        let dims = adds(squares)?;
+        let square = Element::of(source(squares)?).resolved();
+        let &[one, other] = &square.operands_of("arith.mulf")?[..] else {
+            return None;
+        };
+        let &[x, repeated] = &one.operands_of("arith.subf")?[..] else {
+            return None;
+        };
+        let broadcast = defining(repeated.narrow().value)?;
+        let along = name(broadcast) == ops::BROADCAST && dims_of(broadcast) == Some(dims.clone());
+        let mean = source(broadcast).filter(|_| along)?;
+        let of_mean = Element::of(mean).narrow();
+        let of_mean = of_mean
+            .operands_of("arith.divf")
+            .or_else(|| of_mean.operands_of("arith.mulf"))?;
+        let sum = defining(of_mean.first()?.narrow().value)?;
+        let from = source(sum).filter(|_| adds(sum) == Some(dims))?;
+        let alike = one.is(other) && x.is(Element::of(from));
+        let element = |value| TensorType::of_value(value).map(|own| own.element);
+        let same = element(from) == element(source(squares)?) && element(mean) == element(from);
+        let is_static = !TensorType::of_value(from)?.shape.contains(&DYNAMIC);
+        (alike && same && is_static).then_some(Self {
+            sum,
+            squares,
+            from,
+            mean,
+        })
+    }
+
+    fn split(&self, parts: &Parts) -> PassResult<'c> {
+        let before = Builder::before(self.sum);
+        let code = Code { builder: before };
+        let element = before.tensor_of(self.from)?.element;
+        let extents = parts.shape.iter();
+        let elements = (0i64..).zip(extents.clone());
+        let elements = elements.filter(|(dim, _)| parts.inner.contains(dim));
+        let elements = elements.map(|(_, extent)| *extent as f64).product();
+        let count = |builder: &Builder<'c>| builder.constant(builder.float(element, elements));
+        let of_parts = (0i64..)
+            .zip(extents)
+            .filter(|(dim, _)| !parts.inner.contains(dim));
+        let of_parts: Vec<_> = of_parts.map(|(_, extent)| *extent).collect();
+        let all = before.tensor(&parts.shape, element)?;
+        let each = before.tensor(&of_parts, element)?;
+        // Of the parts: the sum, the mean, the squares.
+        let from = reshape(&before, self.from, &parts.shape, None)?;
+        let sum = added(&before, from, &parts.inner)?;
+        let own_mean = code.map(&[sum], each, |inner, of| {
+            let builder = inner.builder;
+            builder.value("arith.divf", &[of[0], count(&builder)?], element, &[])
+        })?;
+        let repeated = repeated(&before, own_mean, (&parts.shape, &parts.inner))?;
+        let apart = code.map(&[from, repeated], all, |inner, of| {
+            inner.builder.value("arith.subf", of, element, &[])
+        })?;
+        let squares = code.map(&[apart], all, |inner, of| {
+            inner
+                .builder
+                .value("arith.mulf", &[of[0], of[0]], element, &[])
+        })?;
+        let squares = added(&before, squares, &parts.inner)?;
+        Self::replace(self.sum, &before, added(&before, sum, &parts.outer)?)?;
+        // Of all.
+        let after = Builder::before(self.squares);
+        let code = Code { builder: after };
+        let kept = (0i64..).zip(&of_parts);
+        let kept = kept.filter(|(dim, _)| !parts.outer.contains(dim));
+        let kept: Vec<_> = kept.map(|(_, extent)| *extent).collect();
+        let mean = reshape(&after, self.mean, &kept, None)?;
+        let mean = self::repeated(&after, mean, (&of_parts, &parts.outer))?;
+        let about = code.map(&[squares, own_mean, mean], each, |inner, of| {
+            let builder = inner.builder;
+            let value = |name, operands: &[Val<'c>]| builder.value(name, operands, element, &[]);
+            let apart = value("arith.subf", &[of[1], of[2]])?;
+            let square = value("arith.mulf", &[apart, apart])?;
+            let of_all = value("arith.mulf", &[square, count(&builder)?])?;
+            value("arith.addf", &[of[0], of_all])
+        })?;
+        Self::replace(self.squares, &after, added(&after, about, &parts.outer)?)
+    }
+
+    /// Lets a value be what an operator gives.
+    fn replace(op: Op<'c>, builder: &Builder<'c>, value: Val<'c>) -> PassResult<'c> {
+        if let Some(result) = only_result(op) {
+            let shape = builder.tensor_of(result)?.shape;
+            replace_all_uses(result, reshape(builder, value, &shape, None)?);
+        }
+        Ok(())
+    }
+}
+
+/// The sum along dimensions.
+fn added<'c>(builder: &Builder<'c>, of: Val<'c>, dims: &[i64]) -> PassResult<'c, Val<'c>> {
+    let tensor = builder.tensor_of(of)?;
+    let kept = (0i64..).zip(&tensor.shape);
+    let kept = kept.filter(|(dim, _)| !dims.contains(dim));
+    let kept: Vec<_> = kept.map(|(_, extent)| *extent).collect();
+    let combiner = builder.attribute(|context| Combiner::Add.attribute(context));
+    let attributes = [("combiner", combiner), ("dims", builder.i64s(dims))];
+    let result = builder.tensor(&kept, tensor.element)?;
+    builder.value(ops::REDUCE, &[of], result, &attributes)
+}
+
+/// A value repeated along dimensions of a shape.
+fn repeated<'c>(
+    builder: &Builder<'c>,
+    of: Val<'c>,
+    (shape, dims): (&[i64], &[i64]),
+) -> PassResult<'c, Val<'c>> {
+    let whole = builder.tensor(shape, builder.tensor_of(of)?.element)?;
+    let dims = [("dims", builder.i64s(dims))];
+    builder.value(ops::BROADCAST, &[of], whole, &dims)
+}
