@@ -145,6 +145,23 @@ def argmin_with_nan():
     return arg("5x", 3000, "pr", least=True), [x], list(most(x, least=True))
 
 
+def argmax_of_columns():
+    """A thread has four columns, whose parts it goes through together; one column has a NaN."""
+    x = integers(-900, 900, 1024, 72, dtype=np.int32).astype(np.float32)
+    x[700, 5] = np.nan
+    body = """^bb0(%v: f32, %n: f32, %p: i64):
+  %i = linalg.index 0 : index
+  %j = arith.index_cast %i : index to i64
+  %m = arith.maximumf %v, %n : f32
+  %c = arith.cmpf ogt, %v, %n : f32
+  %s = arith.select %c, %j, %p : i64
+  linalg.yield %m, %s : f32, i64"""
+    kinds = "tensor<72xf32>, tensor<72xi64>"
+    ops = filled("a", "0xFF800000", "tensor<72xf32>") + filled("b", 0, "tensor<72xi64>") + "%y:2 = "
+    ops += generic(["(i, j) -> (i, j)"] + ["(i, j) -> (j)"] * 2, "rp", "%x : tensor<1024x72xf32>", f"%a, %b : {kinds}", body, f"({kinds})")
+    return one("%x: tensor<1024x72xf32>", kinds, ops, "%y#0, %y#1"), [x], list(most(x.T))
+
+
 def argmax_dynamic():
     """An extent that is known at run time only, and that parts do not divide."""
     x = integers(-40, 40, 3, 777, dtype=np.int32).astype(np.float32)
@@ -511,7 +528,7 @@ def batches():
 
 
 CASES = [
-    causal, embedding, outside, argmax, argmax_of_all, argmin_with_nan, argmax_dynamic, argmax_of_pairs, empty_table, unsigned, on_tensors, cumulative, triangle, slices, dynamic_slices, assembled, dynamic_pieces, inner_dynamic,
+    causal, embedding, outside, argmax, argmax_of_all, argmin_with_nan, argmax_of_columns, argmax_dynamic, argmax_of_pairs, empty_table, unsigned, on_tensors, cumulative, triangle, slices, dynamic_slices, assembled, dynamic_pieces, inner_dynamic,
     rope, convolutions, channels_last, pooling, unfold, accumulated, empty, calls, control, batches,
 ]
 # What reads outside of its tensors: kernels do not, and the CPU target does what the program says.

@@ -258,3 +258,34 @@ func.func @most_of_columns(%x: tensor<4096x64xf32>) -> (tensor<64xf32>, tensor<6
   } -> (tensor<64xf32>, tensor<64xi64>)
   return %r#0, %r#1 : tensor<64xf32>, tensor<64xi64>
 }
+
+// -----
+
+// Parts of a long reduction are of whole turns, which lie inside: no index is brought into the tensor. Neighbouring points go through
+// their parts together.
+// CHECK-LABEL: func.func @places
+// CHECK: axe.launch @places_0_loops
+// CHECK: axe.launch @places_1_loops
+// CHECK: axe.kernel @places_0_loops
+// CHECK: scf.for
+// CHECK-NOT: arith.minsi
+// CHECK: scf.yield
+// PLAN-LABEL: func.func @places
+// PLAN: plan = {bits = 32 : i64, parallel = [0, 1], reductions = [], vector = 4 : i64}
+func.func @places(%x: tensor<1024x72xf32>) -> tensor<72xi64> {
+  %least = arith.constant 0xFF800000 : f32
+  %zero = arith.constant 0 : i64
+  %c = axe.fill %least : f32 -> tensor<72xf32>
+  %d = axe.fill %zero : i64 -> tensor<72xi64>
+  %y:2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (j)>], iterator_types = ["reduction", "parallel"]}
+      ins(%x : tensor<1024x72xf32>) outs(%c, %d : tensor<72xf32>, tensor<72xi64>) {
+  ^bb0(%v: f32, %n: f32, %p: i64):
+    %i = linalg.index 0 : index
+    %j = arith.index_cast %i : index to i64
+    %m = arith.maximumf %v, %n : f32
+    %g = arith.cmpf ogt, %v, %n : f32
+    %s = arith.select %g, %j, %p : i64
+    linalg.yield %m, %s : f32, i64
+  } -> (tensor<72xf32>, tensor<72xi64>)
+  return %y#1 : tensor<72xi64>
+}

@@ -1,6 +1,6 @@
 //! Between which numbers an index of a body lies: sums of loops' indices and numbers, under the conditions around their reader.
 
-use crate::ir::value::{defining, identity, name, operands};
+use crate::ir::value::{defining, identity, name, operands, parent};
 use crate::ir::{DYNAMIC, Op, Predicate, Val, attribute, walk};
 use melior::ir::operation::OperationLike;
 
@@ -19,7 +19,9 @@ pub(super) fn is_below(extents: &[i64], at: Val<'_>, reader: Op<'_>, extent: i64
 
 /// The range of an index; none where nothing is known.
 fn range<'c>(extents: &[i64], at: Val<'c>, conditions: &[(Val<'c>, Range)]) -> Option<Range> {
-    let op = defining(at)?;
+    let Some(op) = defining(at) else {
+        return turns(at, |bound| range(extents, bound, conditions));
+    };
     let number = |key| op.attribute(key).ok().and_then(attribute::integer);
     let parts = || {
         let all = operands(op);
@@ -58,6 +60,17 @@ fn range<'c>(extents: &[i64], at: Val<'c>, conditions: &[(Val<'c>, Range)]) -> O
             let (a, by) = divided(parts()?)?;
             a.map(|end| end / by)
         }
+        "arith.ceildivui" => {
+            let (a, by) = divided(parts()?)?;
+            a.map(|end| end / by + i64::from(end % by != 0))
+        }
+        "arith.minsi" | "arith.minui" => {
+            let (a, b) = parts()?;
+            if a[0] < 0 || b[0] < 0 {
+                return None;
+            }
+            [a[0].min(b[0]), a[1].min(b[1])]
+        }
         "arith.remui" | "arith.remsi" => {
             let (a, by) = divided(parts()?)?;
             [0, a[1].min(by - 1)]
@@ -71,6 +84,45 @@ fn range<'c>(extents: &[i64], at: Val<'c>, conditions: &[(Val<'c>, Range)]) -> O
         (least, most) = (least.max(*from), most.min(*to));
     }
     Some([least, most])
+}
+
+/// The range of the index of an `scf.for`, of the ranges of its bounds: where it begins at a multiple of its step, it is one.
+fn turns<'c>(index: Val<'c>, range: impl Fn(Val<'c>) -> Option<Range>) -> Option<Range> {
+    let op = parent(index).filter(|op| name(*op) == "scf.for")?;
+    let own = walk::blocks(op).first().copied()?;
+    if walk::block_arguments(own).first() != Some(&index) {
+        return None;
+    }
+    let &[low, high, step] = operands(op).get(..3)? else {
+        return None;
+    };
+    let (least, most) = (range(low)?[0], range(high)?[1].checked_sub(1)?);
+    let whole = range(step).filter(|step| step[0] == step[1] && step[0] > 0);
+    let whole = whole
+        .map(|step| step[0])
+        .filter(|step| factor(low) % step == 0);
+    let most = whole.map_or(most, |step| most.div_euclid(step).saturating_mul(step));
+    Some([least, most])
+}
+
+/// A number that an index is a multiple of.
+fn factor(at: Val<'_>) -> i64 {
+    let Some(op) = defining(at) else { return 1 };
+    let all = operands(op);
+    let of = |at: usize| all.get(at).map_or(1, |value| factor(*value));
+    match name(op).as_str() {
+        "arith.constant" => {
+            let value = op.attribute("value").ok().and_then(attribute::integer);
+            value.and_then(i64::checked_abs).unwrap_or(1)
+        }
+        "arith.muli" => of(0).checked_mul(of(1)).unwrap_or(1),
+        "arith.ceildivui" => match all.iter().map(|value| constant(*value)).collect::<Vec<_>>()[..]
+        {
+            [Some(a), Some(by)] if a >= 0 && by > 0 => a / by + i64::from(a % by != 0),
+            _ => 1,
+        },
+        _ => 1,
+    }
 }
 
 /// What is divided, not negative, and the number that it is divided by.
@@ -98,6 +150,11 @@ fn conditions<'c>(reader: Op<'c>) -> Vec<(Val<'c>, Range)> {
     found
 }
 
+fn constant(value: Val<'_>) -> Option<i64> {
+    let op = defining(value).filter(|op| name(*op) == "arith.constant")?;
+    attribute::integer(op.attribute("value").ok()?)
+}
+
 /// Adds what a condition that holds, or does not, says.
 fn add<'c>(condition: Val<'c>, holds: bool, found: &mut Vec<(Val<'c>, Range)>) {
     let Some(op) = defining(condition) else {
@@ -112,8 +169,7 @@ fn add<'c>(condition: Val<'c>, holds: bool, found: &mut Vec<(Val<'c>, Range)>) {
     let (true, &[value, bound]) = (name(op) == "arith.cmpi", all.as_slice()) else {
         return;
     };
-    let bound = defining(bound).filter(|op| name(*op) == "arith.constant");
-    let bound = bound.and_then(|op| attribute::integer(op.attribute("value").ok()?));
+    let bound = constant(bound);
     let predicate = op.attribute("predicate").ok().and_then(attribute::integer);
     let (Some(bound), Some(predicate)) = (bound, predicate) else {
         return;

@@ -1,4 +1,5 @@
-//! Branches in the body of loops that neighbours take together: a concatenation's, where what is concatenated has whole vectors.
+//! Branches in the body of loops that neighbours take together: a concatenation's, where what is concatenated has whole vectors; and
+//! loops that they run together, for their bounds are the same.
 
 use axe_passes::ir::value::{defining, name, operands};
 use axe_passes::ir::{Predicate, Val, attribute};
@@ -17,6 +18,24 @@ struct Linear {
 pub(crate) fn are_together(condition: Val<'_>, shares: &[(usize, i64)]) -> bool {
     let mut shares = shares.iter();
     shares.all(|(at, share)| is_uniform(condition, *at, *share))
+}
+
+/// Whether neighbours along these loops have the same value of numbers and indices of loops.
+pub(crate) fn is_same(value: Val<'_>, shares: &[(usize, i64)]) -> bool {
+    let Some(op) = defining(value) else {
+        return false;
+    };
+    let number = |key| op.attribute(key).ok().and_then(attribute::integer);
+    match name(op).as_str() {
+        "arith.constant" => true,
+        "linalg.index" => {
+            let dim = number("dim").and_then(|dim| usize::try_from(dim).ok());
+            dim.is_some_and(|dim| shares.iter().all(|(at, _)| *at != dim))
+        }
+        "arith.addi" | "arith.subi" | "arith.muli" | "arith.minui" | "arith.minsi"
+        | "arith.ceildivui" => operands(op).into_iter().all(|value| is_same(value, shares)),
+        _ => false,
+    }
 }
 
 fn is_uniform(condition: Val<'_>, along: usize, share: i64) -> bool {

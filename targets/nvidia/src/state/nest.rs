@@ -1,5 +1,6 @@
 //! A `linalg.generic` of a kernel: loops that the whole grid executes.
 
+use super::branches::is_same;
 use super::kernel::Kernel;
 use super::storage::is_row_major;
 use crate::facts::chip::ACCESS_BYTES;
@@ -16,8 +17,10 @@ use melior::ir::{AffineExpr, AffineMap, Attribute, ValueLike};
 /// The operation.
 pub(crate) const NEST: &str = "linalg.generic";
 
-/// Operations that a body repeated for neighbours has at most.
+/// Operations that a body repeated for neighbours or turns has at most.
 const MOST_OPERATIONS: i64 = 1024;
+/// Neighbours at once where their body has loops, whose elements are on their way several at a time.
+const MOST_IN_LOOPS: i64 = 4;
 
 /// Loops, read.
 pub(crate) struct Nest<'c> {
@@ -36,6 +39,8 @@ pub(crate) struct Nest<'c> {
     order: Vec<usize>,
     /// How many operations the body has; none where it cannot be repeated for neighbours.
     operations: Option<i64>,
+    /// The bounds of the loops in the body, which neighbours run together.
+    bounds: Vec<Val<'c>>,
 }
 
 impl<'c> Nest<'c> {
@@ -70,6 +75,7 @@ impl<'c> Nest<'c> {
         Ok(Self {
             order: parallel(op, &reductions),
             operations: repeated(op),
+            bounds: bounds(op),
             inputs: segments,
             operands,
             maps,
@@ -107,12 +113,34 @@ impl<'c> Nest<'c> {
         if self.reductions.contains(&true) {
             return 1;
         }
+        let together = |shares: Vec<i64>| {
+            let along = self.order.iter().copied().zip(shares);
+            let along: Vec<_> = along.filter(|(_, share)| *share > 1).collect();
+            self.bounds.iter().all(|bound| is_same(*bound, &along))
+        };
+        let loads = if self.bounds.is_empty() {
+            most
+        } else {
+            most.min(MOST_IN_LOOPS)
+        };
         let fits = |vector: &i64| {
-            *vector <= most
+            *vector <= loads
                 && vector * operations <= MOST_OPERATIONS
-                && shares(*vector, extents).is_some()
+                && shares(*vector, extents).is_some_and(together)
         };
         [16, 8, 4, 2].into_iter().find(fits).unwrap_or(1)
+    }
+
+    /// How many turns of the last reduction, of this extent, have their elements on their way together.
+    pub(crate) fn turns_at_once(&self, extent: Option<i64>) -> i64 {
+        let (Some(extent), Some(operations)) = (extent, self.operations) else {
+            return 1;
+        };
+        let fits = |turns: &i64| {
+            extent > *turns && extent % turns == 0 && turns * operations <= MOST_OPERATIONS
+        };
+        let turns = [8, 4, 2].into_iter().find(fits);
+        turns.filter(|_| self.carries()).unwrap_or(1)
     }
 
     /// Whether the results are carried in registers: none of them is indexed by a reduction.
@@ -146,10 +174,20 @@ pub(crate) fn whole_arguments<'c>(kernel: &Kernel<'c>, values: &[Val<'c>]) -> Re
     Ok(())
 }
 
-/// The operations of a body that neighbours can have next to each other: no loops are in it.
+/// The bounds of the loops in a body.
+fn bounds(op: Op<'_>) -> Vec<Val<'_>> {
+    let all = nested(op, &|_| true).into_iter();
+    let loops = all.filter(|inner| name(*inner) == "scf.for");
+    loops
+        .flat_map(|inner| operands(inner).into_iter().take(3))
+        .collect()
+}
+
+/// The operations of a body that neighbours can have next to each other: branches and loops are all that has others in it.
 fn repeated(op: Op<'_>) -> Option<i64> {
     let all = nested(op, &|_| true);
-    let plain = |op: &Op<'_>| op.region_count() == 0 || name(*op) == "scf.if";
+    let plain =
+        |op: &Op<'_>| op.region_count() == 0 || ["scf.if", "scf.for"].contains(&name(*op).as_str());
     let own = |inner: &Op<'_>| inner.to_raw().ptr != op.to_raw().ptr;
     let inner: Vec<_> = all.into_iter().filter(own).collect();
     inner

@@ -8,7 +8,7 @@ use crate::emit::value::Bound;
 use crate::state::branches::are_together;
 use axe_passes::PassResult;
 use axe_passes::ir::value::{defining, identity, name, operands, results};
-use axe_passes::ir::walk::{blocks, operations};
+use axe_passes::ir::walk::{block_arguments, blocks, operations};
 use axe_passes::ir::{Int, Ints, Op, Val, attribute};
 use melior::ir::operation::OperationLike;
 use melior::ir::{BlockRef, ValueLike};
@@ -110,6 +110,7 @@ fn together<'c>(
     for op in all {
         match name(op).as_str() {
             "scf.if" if is_common(op, along) => branch(emitter, op, lanes, along)?,
+            "scf.for" => turns(emitter, op, lanes, along)?,
             _ => {
                 for lane in lanes.iter_mut() {
                     in_lane(emitter, lane, |emitter| emitter.operation(op))?;
@@ -178,7 +179,55 @@ fn branch<'c>(
     Ok(())
 }
 
-/// Gives points the results of a branch.
+/// A loop that all points run together: its bounds are the same (`state/nest.rs`), and it carries what each of them does.
+fn turns<'c>(
+    emitter: &mut Emitter<'c>,
+    op: Op<'c>,
+    lanes: &mut [Lane<'c>],
+    along: &[(usize, i64)],
+) -> PassResult<'c> {
+    let values = operands(op);
+    let parts = values.split_at_checked(3).zip(blocks(op).first().copied());
+    let ((bounds, starts), body) = parts.ok_or_else(|| emitter.error("expected a loop"))?;
+    let mut operands = Vec::new();
+    for (number, lane) in lanes.iter_mut().enumerate() {
+        let own = if number == 0 { &values[..] } else { starts };
+        operands.extend(in_lane(emitter, lane, |emitter| {
+            let own = own.iter().map(|value| emitter.scalar(*value));
+            own.collect::<PassResult<'c, Vec<_>>>()
+        })?);
+    }
+    let types: Vec<_> = operands
+        .iter()
+        .skip(bounds.len())
+        .map(Val::r#type)
+        .collect();
+    let index = emitter.builder.index_type();
+    let (region, arguments, inner) = emitter.builder.region(&[&[index], &types[..]].concat());
+    let outside = std::mem::replace(&mut emitter.builder, inner);
+    let mut inside = lanes.to_vec();
+    let own = block_arguments(body);
+    for (number, lane) in inside.iter_mut().enumerate() {
+        let carried = arguments.iter().skip(1 + number * starts.len());
+        for (argument, value) in own.iter().zip(arguments.first().into_iter().chain(carried)) {
+            lane.values
+                .insert(identity(*argument), Bound::Scalar(*value));
+        }
+    }
+    let yielded = together(emitter, body, &mut inside, along)?.concat();
+    let none = Vec::new();
+    emitter
+        .builder
+        .operation("scf.yield", &yielded, &[], &[], none)?;
+    emitter.builder = outside;
+    let emitted = emitter
+        .builder
+        .operation("scf.for", &operands, &types, &[], vec![region])?;
+    give(lanes, &results(op), &results(emitted));
+    Ok(())
+}
+
+/// Gives points the results of a branch or a loop.
 fn give<'c>(lanes: &mut [Lane<'c>], own: &[Val<'c>], emitted: &[Val<'c>]) {
     for (lane, values) in lanes.iter_mut().zip(emitted.chunks(own.len().max(1))) {
         for (result, value) in own.iter().zip(values) {

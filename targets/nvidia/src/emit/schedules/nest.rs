@@ -174,18 +174,55 @@ impl<'c> Loops<'_, 'c> {
         carried: &[Val<'c>],
     ) -> PassResult<'c, Vec<Val<'c>>> {
         let Some(dim) = self.plan.reductions.get(depth) else {
-            return self.body(emitter, at, carried);
+            self.bind_arguments(emitter, at, carried)?;
+            return self.body(emitter, at);
         };
         let ints = Ints::index(emitter.builder);
-        let count = ints.value(ints.cast(self.extent(emitter, *dim)?)?)?;
-        let bounds = [emitter.builder.index(0)?, count, emitter.builder.index(1)?];
+        let extent = self.extent(emitter, *dim)?;
+        let step = match depth + 1 == self.plan.reductions.len() {
+            true => self.nest.turns_at_once(extent.known()),
+            false => 1,
+        };
+        let count = ints.value(ints.cast(extent)?)?;
+        let bounds = [
+            emitter.builder.index(0)?,
+            count,
+            emitter.builder.index(step)?,
+        ];
         let dim = usize::try_from(*dim).unwrap_or(usize::MAX);
         emitter.for_each(bounds, carried, |emitter, turn, carried| {
+            if step > 1 {
+                return self.turns(emitter, at, (dim, turn, step), carried);
+            }
             if let Some(slot) = at.get_mut(dim) {
                 *slot = Int::Value(turn);
             }
             self.reduce(emitter, depth + 1, at, carried)
         })
+    }
+
+    /// Several turns of the last reduction, whose elements are on their way together.
+    fn turns(
+        &self,
+        emitter: &mut Emitter<'c>,
+        at: &mut [Int<'c>],
+        (dim, first, count): (usize, Val<'c>, i64),
+        carried: &[Val<'c>],
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        let ints = Ints::index(emitter.builder);
+        let mut turns = Vec::new();
+        for number in 0..count {
+            if let Some(slot) = at.get_mut(dim) {
+                *slot = ints.add(Int::Value(first), Int::Known(number))?;
+            }
+            turns.push((at.to_vec(), self.elements(emitter, at, carried.len())?));
+        }
+        let mut carried = carried.to_vec();
+        for (at, elements) in turns {
+            self.bind_elements(emitter, &elements, &carried);
+            carried = self.body(emitter, &at)?;
+        }
+        Ok(carried)
     }
 
     /// Binds the body's arguments: to what results are carried as, and to what is in memory at an index.
@@ -195,32 +232,48 @@ impl<'c> Loops<'_, 'c> {
         at: &[Int<'c>],
         carried: &[Val<'c>],
     ) -> PassResult<'c> {
-        let body = blocks(self.op).first().copied();
-        let body = body.ok_or_else(|| emitter.error("expected a body"))?;
-        for (number, argument) in block_arguments(body).into_iter().enumerate() {
-            if !axe_passes::ir::value::is_used(argument) {
-                continue;
-            }
-            let carried = number
-                .checked_sub(self.nest.inputs)
-                .and_then(|number| carried.get(number));
-            let value = match carried {
-                Some(carried) => *carried,
-                None => self.load(emitter, number, at)?,
-            };
-            emitter.bind(argument, Bound::Scalar(value));
-        }
+        let elements = self.elements(emitter, at, carried.len())?;
+        self.bind_elements(emitter, &elements, carried);
         Ok(())
     }
 
-    /// The body at an index; what it yields.
-    fn body(
+    /// What is in memory at an index, for the body's arguments that are used: all but so many results, which are carried.
+    fn elements(
+        &self,
+        emitter: &Emitter<'c>,
+        at: &[Int<'c>],
+        carried: usize,
+    ) -> PassResult<'c, Vec<(Val<'c>, Val<'c>)>> {
+        let read =
+            |number: &usize| *number < self.nest.inputs || *number >= self.nest.inputs + carried;
+        let arguments = self.arguments(emitter)?.into_iter().enumerate();
+        let used = arguments.filter(|(_, argument)| axe_passes::ir::value::is_used(*argument));
+        used.filter(|(number, _)| read(number))
+            .map(|(number, argument)| Ok((argument, self.load(emitter, number, at)?)))
+            .collect()
+    }
+
+    fn arguments(&self, emitter: &Emitter<'c>) -> PassResult<'c, Vec<Val<'c>>> {
+        let body = blocks(self.op).first().copied();
+        let body = body.ok_or_else(|| emitter.error("expected a body"))?;
+        Ok(block_arguments(body))
+    }
+
+    fn bind_elements(
         &self,
         emitter: &mut Emitter<'c>,
-        at: &[Int<'c>],
+        elements: &[(Val<'c>, Val<'c>)],
         carried: &[Val<'c>],
-    ) -> PassResult<'c, Vec<Val<'c>>> {
-        self.bind_arguments(emitter, at, carried)?;
+    ) {
+        let results = self.arguments(emitter).unwrap_or_default().into_iter();
+        let results = results.skip(self.nest.inputs).zip(carried.iter().copied());
+        for (argument, value) in elements.iter().copied().chain(results) {
+            emitter.bind(argument, Bound::Scalar(value));
+        }
+    }
+
+    /// The body at an index, whose arguments are bound; what it yields.
+    fn body(&self, emitter: &mut Emitter<'c>, at: &[Int<'c>]) -> PassResult<'c, Vec<Val<'c>>> {
         let body = blocks(self.op).first().copied();
         let body = body.ok_or_else(|| emitter.error("expected a body"))?;
         let ints = Ints::index(emitter.builder);
