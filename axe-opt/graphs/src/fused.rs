@@ -158,6 +158,16 @@ impl Graph<'_> {
             return vec![value];
         }
         let first = usize::from(value.open);
+        if !value.open && self.random.once_in(3) {
+            // The same rows, written as the last dimension.
+            let turned = self.transposed_to(&value, &[0, 2, 1]);
+            let rows = match self.random.once_in(2) {
+                true => self.softmax_along(&turned, 2),
+                false => self.norm_along(&turned, 2),
+            };
+            let back = self.transposed_to(&rows, &[0, 2, 1]);
+            return vec![self.cast(&back, element)];
+        }
         let rows = match self.random.below(4) {
             0 => self.softmax_along(&value, 1),
             1 => self.norm_along(&value, 1),

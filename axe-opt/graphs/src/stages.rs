@@ -307,6 +307,23 @@ impl Graph<'_> {
         self.value(name, &made, value.bound, value.error)
     }
 
+    /// `linalg.transpose` to an order of dimensions, of a value whose extents are known.
+    pub fn transposed_to(&mut self, value: &Value, order: &[usize]) -> Value {
+        let mut made = self.like(value, value.element);
+        made.shape = order.iter().map(|dim| value.shape[*dim]).collect();
+        made.map.clear();
+        let (start, name) = (self.start(&made), self.fresh());
+        let (from, to) = (
+            value.r#type(),
+            crate::graph::type_of(&made.shape, false, made.element),
+        );
+        self.line(&format!(
+            "{name} = linalg.transpose ins({} : {from}) outs({start} : {to}) permutation = {order:?}",
+            value.name,
+        ));
+        self.value(name, &made, value.bound, value.error)
+    }
+
     fn transposed(&mut self, value: &Value) -> (Made, String) {
         let mut made = self.like(value, value.element);
         let mut order: Vec<usize> = (0..value.shape.len()).collect();

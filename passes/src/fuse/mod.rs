@@ -15,6 +15,7 @@
 //! * [`peaks`]: exponentials that reach one in each row;
 //! * [`siblings`]: reductions of the rows of one tensor;
 //! * [`strided`]: reductions whose rows have other dimensions behind them;
+//! * [`transposed`]: operators between a transpose and its inverse;
 //! * [`wide_sums`]: variances in f64 of 16-bit floats, in f32;
 //! * [`frame`], [`reshape`], [`function`]: the function around the kernels.
 //!
@@ -39,9 +40,11 @@ pub mod part_moments;
 pub mod peaks;
 pub mod registers;
 pub mod reshape;
+mod rewritten;
 pub mod rounds;
 pub mod siblings;
 pub mod space;
 pub mod strided;
 pub mod symbolic;
+pub mod transposed;
 pub mod wide_sums;

@@ -4,15 +4,15 @@
 //! `sum((x - c)^2) = sum over parts of (q' + n' (c' - c)^2)` (Chan, Golub, LeVeque). What is left to add up are differences between means.
 
 use super::element::Element;
-use super::operators::{has, is_reshape};
 use super::reshape::reshape;
+use super::rewritten::Rewritten;
 use super::space::source;
 use crate::PassResult;
 use crate::build::Code;
-use crate::ir::value::{defining, name, only_result, operands, replace_all_uses, results, users};
-use crate::ir::{Builder, DYNAMIC, Op, TensorType, Val, attribute, walk};
+use crate::ir::value::{defining, name, only_result, replace_all_uses};
+use crate::ir::{Builder, DYNAMIC, Op, TensorType, Val, attribute};
 use axe_dialect::Combiner;
-use axe_dialect::ops::{self, Trait};
+use axe_dialect::ops;
 use melior::ir::operation::OperationLike;
 
 /// How a reduction's elements are cut into parts.
@@ -44,11 +44,7 @@ pub fn split<'c>(
     ops: &[Op<'c>],
     parts: impl Fn(Val<'c>, &[i64]) -> Option<Parts>,
 ) -> PassResult<'c, Vec<Op<'c>>> {
-    let Some(block) = ops.first().and_then(|op| op.block()) else {
-        return Ok(ops.to_vec());
-    };
-    let others: Vec<_> = walk::operations(block);
-    let others: Vec<_> = others.into_iter().filter(|op| !ops.contains(op)).collect();
+    let rewritten = Rewritten::of(ops);
     let mut replaced = Vec::new();
     for &op in ops.iter().filter(|op| adds(**op).is_some()) {
         let found = Variance::of(op);
@@ -59,20 +55,7 @@ pub fn split<'c>(
             replaced.extend([found.sum, found.squares]);
         }
     }
-    let mut left = walk::operations(block);
-    left.retain(|op| !others.contains(op));
-    while let Some(op) = replaced.pop() {
-        // What is erased already is not in there.
-        let is_dead =
-            left.contains(&op) && results(op).into_iter().all(|own| users(own).is_empty());
-        if is_dead {
-            let read = operands(op).into_iter().filter_map(defining);
-            replaced.extend(read.filter(|op| has(*op, Trait::Logical) || is_reshape(*op)));
-            left.retain(|own| *own != op);
-            walk::erase(op);
-        }
-    }
-    Ok(left)
+    Ok(rewritten.without(replaced))
 }
 
 fn dims_of(op: Op<'_>) -> Option<Vec<i64>> {

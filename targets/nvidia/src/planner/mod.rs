@@ -53,7 +53,7 @@ use axe_passes::fuse::group::{Group, Root};
 use axe_passes::fuse::nest::{self, is_nest};
 use axe_passes::fuse::operators::is_product;
 use axe_passes::fuse::space::Cut;
-use axe_passes::fuse::{part_moments, peaks, siblings, strided, wide_sums};
+use axe_passes::fuse::{part_moments, peaks, siblings, strided, transposed, wide_sums};
 use axe_passes::ir::value::name;
 use axe_passes::ir::{Builder, Op, Val, walk};
 use axe_passes::registry::PassContext;
@@ -63,8 +63,8 @@ use family::{Choosing, Family, plan};
 use gemm::Gemms;
 use gemm::product::Gemm;
 use loops::Loops;
-use melior::ir::OperationRef;
 use melior::ir::operation::OperationLike;
+use melior::ir::{BlockRef, OperationRef};
 use rows::Rows;
 use single::Singles;
 use std::sync::Arc;
@@ -79,10 +79,9 @@ struct Planner {
 }
 
 impl Planner {
-    /// Marks the reductions of a block whose rows CTAs hold though other dimensions follow them; some of the block are given.
-    fn mark_strided<'c>(&self, reductions: &[Op<'c>]) {
-        let all = reductions.first().and_then(|op| op.block());
-        let all = all.map_or_else(Vec::new, walk::operations);
+    /// Marks the reductions of a block whose rows CTAs hold though other dimensions follow them.
+    fn mark_strided<'c>(&self, block: Option<BlockRef<'c, 'c>>) {
+        let all = block.map_or_else(Vec::new, walk::operations);
         strided::mark(&all, |value, cut| {
             strided_rows::holds(value, cut, self.chip)
         });
@@ -111,8 +110,10 @@ pub(crate) fn run<'c>(
 impl<'c> Kernels<'c> for Planner {
     fn prepare(&self, ops: &[Op<'c>]) -> PassResult<'c> {
         let parts = |value, dims: &[i64]| single::parts_of_moments(value, dims, self.chip);
-        let ops = part_moments::split(ops, parts)?;
-        self.mark_strided(&ops);
+        let block = ops.first().and_then(|op| op.block());
+        let ops = transposed::remove(ops)?;
+        let ops = part_moments::split(&ops, parts)?;
+        self.mark_strided(block);
         wide_sums::narrow(&ops)?;
         peaks::mark(&ops);
         let ops = nest::to_rows(&ops, self.chip.multiprocessors)?;
@@ -126,7 +127,7 @@ impl<'c> Kernels<'c> for Planner {
         let nests = of(|op| is_nest(op) && op.result_count() > 1);
         nest::inline_loops(&of(nest::is_inlined))?;
         let reductions = single::split_reductions(&reductions)?;
-        self.mark_strided(&reductions);
+        self.mark_strided(block);
         let reductions = gemm::blocks::reduce_in_blocks(&reductions, self.chip, &self.plans)?;
         siblings::gather(&reductions);
         single::reduce_in_parts(&reductions, self.chip)?;
