@@ -71,6 +71,19 @@ def embedding():
     return one("%t: tensor<?x?xf16>, %at: tensor<?xi64>", "tensor<?x?xf16>", ops, "%y"), [table, at], [table[at]]
 
 
+def reused():
+    """Rows of a table that half of a small L2 does not hold are read twice each: in slices of columns."""
+    t, at = floats(800, 1024), integers(0, 800, 1600)
+    body = """^bb0(%n: i64, %o: f32):
+  %i = arith.index_cast %n : i64 to index
+  %j = linalg.index 1 : index
+  %v = tensor.extract %t[%i, %j] : tensor<800x1024xf32>
+  linalg.yield %v : f32"""
+    ops = "%e = tensor.empty() : tensor<1600x1024xf32>\n  %y = "
+    ops += generic(["(i, j) -> (i)", "(i, j) -> (i, j)"], "pp", "%at : tensor<1600xi64>", "%e : tensor<1600x1024xf32>", body, "tensor<1600x1024xf32>")
+    return one("%t: tensor<800x1024xf32>, %at: tensor<1600xi64>", "tensor<1600x1024xf32>", ops, "%y"), [t, at], [t[at]]
+
+
 def outside():
     """Indices of which some are outside the table, where the element is not asked for."""
     table, at = floats(17), integers(-40, 60, 33)
@@ -528,7 +541,7 @@ def batches():
 
 
 CASES = [
-    causal, embedding, outside, argmax, argmax_of_all, argmin_with_nan, argmax_of_columns, argmax_dynamic, argmax_of_pairs, empty_table, unsigned, on_tensors, cumulative, triangle, slices, dynamic_slices, assembled, dynamic_pieces, inner_dynamic,
+    causal, embedding, reused, outside, argmax, argmax_of_all, argmin_with_nan, argmax_of_columns, argmax_dynamic, argmax_of_pairs, empty_table, unsigned, on_tensors, cumulative, triangle, slices, dynamic_slices, assembled, dynamic_pieces, inner_dynamic,
     rope, convolutions, channels_last, pooling, unfold, accumulated, empty, calls, control, batches,
 ]
 # What reads outside of its tensors: kernels do not, and the CPU target does what the program says.

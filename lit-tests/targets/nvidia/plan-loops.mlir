@@ -289,3 +289,25 @@ func.func @places(%x: tensor<1024x72xf32>) -> tensor<72xi64> {
   } -> (tensor<72xf32>, tensor<72xi64>)
   return %y#1 : tensor<72xi64>
 }
+
+// -----
+
+// Rows of a table that half of L2 does not hold, each read four times over: every thread has its points once, and all rows' first slice is
+// gone through before the next.
+// CHECK-LABEL: func.func @reused
+// CHECK: %[[CTAS:.*]] = arith.constant 65536 : index
+// CHECK: axe.launch @reused_0_loops grid(%[[CTAS]],
+// PLAN-LABEL: func.func @reused
+// PLAN: plan = {bits = 32 : i64, parallel = [0, 1], reductions = [], slices = 8 : i64, vector = 4 : i64}
+func.func @reused(%t: tensor<4096x4096xf32>, %at: tensor<16384xi64>) -> tensor<16384x4096xf32> {
+  %e = tensor.empty() : tensor<16384x4096xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%at : tensor<16384xi64>) outs(%e : tensor<16384x4096xf32>) {
+  ^bb0(%a: i64, %o: f32):
+    %i = arith.index_cast %a : i64 to index
+    %j = linalg.index 1 : index
+    %v = tensor.extract %t[%i, %j] : tensor<4096x4096xf32>
+    linalg.yield %v : f32
+  } -> tensor<16384x4096xf32>
+  return %y : tensor<16384x4096xf32>
+}

@@ -7,6 +7,7 @@
 
 mod close;
 mod extremes;
+mod gathered;
 mod hoist;
 mod inline;
 mod loops;
@@ -16,6 +17,7 @@ mod ranges;
 mod split;
 mod windows;
 
+pub use gathered::reused_table;
 pub use inline::{inline_loops, is_inlined};
 pub use loops::{maps, parallel, reductions};
 pub use pointwise::{Pointwise, index_of_number};

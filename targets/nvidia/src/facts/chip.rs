@@ -46,6 +46,8 @@ pub struct Chip {
     pub shared_bytes: i64,
     /// Threads of a multiprocessor at most (the same table).
     pub multiprocessor_threads: i64,
+    /// Bytes of its L2 (NVIDIA's architecture white papers: A100, GA102, L40S, H100).
+    pub cache_bytes: i64,
     /// Whether it has `stmatrix` (PTX ISA 9.7.14.5.16: sm_90 and up).
     pub has_stmatrix: bool,
     /// Whether it has the tensor memory accelerator (PTX ISA 9.7.9.27: sm_90 and up).
@@ -85,6 +87,7 @@ pub const CHIPS: [Chip; 4] = [
         ptx_feature: "+ptx90",
         shared_bytes: 163 * 1024,
         multiprocessor_threads: 2048,
+        cache_bytes: 40 * 1024 * 1024,
         has_stmatrix: false,
         has_tma: false,
         converts_float8: false,
@@ -100,6 +103,7 @@ pub const CHIPS: [Chip; 4] = [
         ptx_feature: "+ptx90",
         shared_bytes: 99 * 1024,
         multiprocessor_threads: 1536,
+        cache_bytes: 6 * 1024 * 1024,
         has_stmatrix: false,
         has_tma: false,
         converts_float8: false,
@@ -115,6 +119,7 @@ pub const CHIPS: [Chip; 4] = [
         ptx_feature: "+ptx90",
         shared_bytes: 99 * 1024,
         multiprocessor_threads: 1536,
+        cache_bytes: 96 * 1024 * 1024,
         has_stmatrix: false,
         has_tma: false,
         converts_float8: true,
@@ -130,6 +135,7 @@ pub const CHIPS: [Chip; 4] = [
         ptx_feature: "+ptx90",
         shared_bytes: 227 * 1024,
         multiprocessor_threads: 2048,
+        cache_bytes: 50 * 1024 * 1024,
         has_stmatrix: true,
         has_tma: true,
         converts_float8: true,

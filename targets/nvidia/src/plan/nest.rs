@@ -8,6 +8,9 @@ use std::fmt;
 /// Points up to which 32 bits count them, and the turns of a thread beyond the last: a grid has fewer threads than that.
 const MOST_OF_32_BITS: i64 = 1 << 30;
 
+/// Bytes of a row that are a slice at the least: a warp's accesses of 16 bytes.
+const LEAST_SLICE: i64 = 512;
+
 /// How a nest of loops is executed. The number of a point counts the parallel loops with the last one fastest, so that
 /// neighbouring lanes have neighbouring elements; a thread has every so many points as the grid has threads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +27,10 @@ pub struct NestPlan {
     /// Neighbours along the last parallel loops that a thread has at once, so that its accesses of neighbours are one ([`shares`]).
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub vector: i64,
+    /// Slices that the last parallel loop is cut into, each of which all points of the others go through before the next: what they read of
+    /// a table again stays in L2.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub slices: i64,
 }
 
 const fn one() -> i64 {
@@ -47,6 +54,23 @@ pub fn shares(vector: i64, extents: &[Option<i64>]) -> Option<Vec<i64>> {
         left /= *share;
     }
     (left == 1).then_some(shares)
+}
+
+/// Slices of so many bytes of a row, in accesses of `access` bytes, by which a table takes at most a sixth of a cache each: two thirds of
+/// an H100's L2 are other things that pass through. One where half the cache holds it.
+#[must_use]
+pub const fn slices([table, cache]: [i64; 2], row: i64, access: i64) -> i64 {
+    let mut slices = 1;
+    if table <= cache / 2 {
+        return 1;
+    }
+    while table / slices > cache / 6
+        && row % (2 * slices * access) == 0
+        && row / (2 * slices) >= LEAST_SLICE
+    {
+        slices *= 2;
+    }
+    slices
 }
 
 /// The greatest common divisor; 1 of an extent of 0.
@@ -76,7 +100,14 @@ impl NestPlan {
             reductions: reductions.map(number).collect(),
             bits: if small { 32 } else { 64 },
             vector: 1,
+            slices: 1,
         }
+    }
+
+    /// The same in so many slices.
+    #[must_use]
+    pub fn in_slices(self, slices: i64) -> Self {
+        Self { slices, ..self }
     }
 
     /// The same with so many neighbours at once.
@@ -121,6 +152,16 @@ impl NestPlan {
                 self.vector
             )));
         }
+        let most = match self.parallel == expected.parallel && self.vector == expected.vector {
+            true => expected.slices,
+            false => 1,
+        };
+        if ![1, most].contains(&self.slices) {
+            return Err(Decline::new(format!(
+                "{} slices, where a table is reused in {most}",
+                self.slices
+            )));
+        }
         match self.bits == 64 || self.bits == expected.bits {
             true => Ok(()),
             false => Err(Decline::new(format!(
@@ -142,10 +183,13 @@ impl fmt::Display for NestPlan {
             "for point of [{}] by the threads of the grid",
             names(&self.parallel)
         )?;
-        match self.vector {
-            1 => writeln!(f)?,
-            vector => writeln!(f, ", {vector} neighbours at once")?,
+        if self.vector > 1 {
+            write!(f, ", {} neighbours at once", self.vector)?;
         }
+        if self.slices > 1 {
+            write!(f, ", in {} slices", self.slices)?;
+        }
+        writeln!(f)?;
         if !self.reductions.is_empty() {
             writeln!(f, "  for [{}]", names(&self.reductions))?;
         }
@@ -174,6 +218,17 @@ mod tests {
         let vector = plan().by(4);
         assert!(super::super::written(&vector).contains("\"vector\":4"));
         assert!(vector.to_string().contains("4 neighbours at once"));
+    }
+
+    #[test]
+    fn slices_leave_a_cache_to_what_passes_through() {
+        let mib = 1 << 20;
+        assert_eq!(slices([64 * mib, 50 * mib], 16_384, 16), 8);
+        assert_eq!(slices([64 * mib, 50 * mib], 8192, 16), 8);
+        assert_eq!(slices([20 * mib, 50 * mib], 16_384, 16), 1);
+        assert_eq!(slices([640 * mib, 50 * mib], 4096, 16), 8);
+        assert_eq!(slices([64 * mib, 50 * mib], 1000, 4), 1);
+        assert!(plan().in_slices(4).to_string().contains("in 4 slices"));
     }
 
     #[test]
@@ -207,11 +262,15 @@ mod tests {
         turned.parallel.reverse();
         assert!(turned.check(&kinds, &expected.clone().by(8)).is_err());
         assert!(plan().check(&kinds, &expected.clone().by(8)).is_ok());
+        let sliced = expected.clone().in_slices(4);
+        assert!(plan().in_slices(2).check(&kinds, &sliced).is_err());
+        assert!(plan().in_slices(4).check(&kinds, &sliced).is_ok());
         let with = |parallel: &[i64], reductions: &[i64]| NestPlan {
             parallel: parallel.to_vec(),
             reductions: reductions.to_vec(),
             bits: 64,
             vector: 1,
+            slices: 1,
         };
         assert!(reason(with(&[0, 2], &[])).contains("loop 1 is missing"));
         assert!(reason(with(&[0, 1, 2], &[])).contains("loop 1 is a reduction"));

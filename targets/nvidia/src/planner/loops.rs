@@ -4,12 +4,13 @@
 use super::choose::search::{self, Candidate};
 use super::family::{Family, Launch};
 use super::knobs::Plan;
-use crate::facts::chip::Chip;
+use super::problem::count;
+use crate::facts::chip::{ACCESS_BYTES, Chip};
 use axe_passes::build::{Kernel, launch};
 use axe_passes::fuse::arguments::{argument_types, launched};
 use axe_passes::fuse::frame::{Operand, Out, operand};
 use axe_passes::fuse::group::{Group, Root};
-use axe_passes::fuse::nest::{Nest, Start};
+use axe_passes::fuse::nest::{Nest, Start, reused_table};
 use axe_passes::fuse::reshape::{element_bytes, extent_of};
 use axe_passes::ir::value::{identity, name, results};
 use axe_passes::ir::{Builder, DYNAMIC, TensorType, Val};
@@ -200,8 +201,11 @@ fn grid<'c>(
     }
     let one = builder.index(1)?;
     if unknown.is_empty() {
-        let blocks = known / config.threads + i64::from(known % config.threads != 0);
-        return Ok([builder.index(blocks.min(most))?, one, one]);
+        let blocks = match in_order(nest, known, launch.chip) {
+            Some(at_once) => count(known, config.threads.saturating_mul(at_once)),
+            None => count(known, config.threads).min(most),
+        };
+        return Ok([builder.index(blocks.min(i64::from(i32::MAX)))?, one, one]);
     }
     let mut points = builder.index(known)?;
     for extent in unknown {
@@ -211,6 +215,18 @@ fn grid<'c>(
     let blocks = builder.value("arith.ceildivui", &[points, threads], index, &[])?;
     let blocks = builder.value("arith.minui", &[blocks, builder.index(most)?], index, &[])?;
     Ok([blocks, one, one])
+}
+
+/// Where points read rows of a table several times that half of L2 does not hold, they are gone through in order, so that what was read
+/// is there (`slices` in `plan/nest.rs`): each thread has its points once, so many neighbours at most.
+fn in_order(nest: &Nest<'_>, points: i64, chip: &Chip) -> Option<i64> {
+    let last = nest.parallel().last().copied()?;
+    let table = reused_table(nest.op, last, points)?;
+    let results = results(nest.op)
+        .into_iter()
+        .filter_map(TensorType::of_value);
+    let bytes = results.map(|result| element_bytes(result.element)).min()?;
+    (table > chip.cache_bytes / 2).then(|| (ACCESS_BYTES / bytes).max(1))
 }
 
 /// Launches the kernel, whose results take the place of the operation's.

@@ -3,7 +3,7 @@
 
 use super::layouts::layout;
 use super::problem::count;
-use crate::facts::chip::{ACCESS_BYTES, Chip};
+use crate::facts::chip::{ACCESS_BYTES, Chip, SECTOR_BYTES};
 use crate::vocabulary::WARP;
 use axe_layout::{Layout, Result};
 use axe_passes::fuse::space::Cut;
@@ -20,8 +20,6 @@ const PASSING_WARPS: [i64; 2] = [1, 8];
 const LEAST_ELEMENTS: i64 = 1024;
 /// CTAs of a multiprocessor that have rows in shared memory: one's loads overlap with another's reductions and stores.
 const RESIDENT: i64 = 2;
-/// Bytes of neighbouring rows that a warp accesses at the least: a sector.
-const LEAST_SEGMENT_BYTES: i64 = 32;
 /// The least that `cp.async` copies (PTX ISA 9.7.9.25.3).
 const LEAST_COPIED_BYTES: i64 = 4;
 /// Shared memory that reductions take beside rows, in bytes.
@@ -32,15 +30,13 @@ const OPERATIONS_A_CLOCK: f64 = 128.0;
 // Fitted to 210 kernels of softmax of ten shapes on an H100.
 /// Bytes that take as long as beginning to access memory elsewhere, at the boundary of a sector and inside of one.
 const BEGINNING_BYTES: [f64; 2] = [6.0, 13.0];
-const SECTOR_BYTES: i64 = 32;
 /// Operations that an access takes, an element of another lane's or warp's state, and an element's way through shared memory.
 const ACCESS: f64 = 6.0;
 const EXCHANGE: f64 = 9.0;
 const STAGED: f64 = 4.0;
 /// What part of the shorter of both, moving and computing, does not overlap with the longer.
 const APART: f64 = 0.4;
-/// Threads of a multiprocessor, and how many keep it busy.
-const RESIDENT_THREADS: i64 = 2048;
+/// Threads that keep a multiprocessor busy.
 const BUSY_THREADS: i64 = 1024;
 /// Registers of a multiprocessor, of a thread beside elements, and of two of these.
 const REGISTERS: i64 = 65_536;
@@ -127,7 +123,7 @@ impl StridedTile {
         let all = count(row.cut.columns, self.columns);
         let stride = row.cut.stride;
         let of_warp = self.lanes * self.vector;
-        let is_short = of_warp.saturating_mul(row.bytes) < LEAST_SEGMENT_BYTES;
+        let is_short = of_warp.saturating_mul(row.bytes) < SECTOR_BYTES;
         if is_short && of_warp < stride || self.rows >= 2 * stride.max(2) {
             return None;
         }
@@ -186,7 +182,7 @@ impl StridedTile {
         let registers = OTHER_REGISTERS + kept * REGISTERS_OF_TWO / 2;
         let staged = self.staged.unwrap_or(0).saturating_mul(self.rows);
         let bytes = staged.saturating_mul(row.read).max(1);
-        let ctas = (RESIDENT_THREADS / threads)
+        let ctas = (chip.multiprocessor_threads / threads)
             .min(REGISTERS / registers / threads)
             .min(chip.shared_bytes / bytes);
         ctas.max(1) * threads

@@ -5,9 +5,9 @@ use super::kernel::Kernel;
 use super::storage::is_row_major;
 use crate::facts::chip::ACCESS_BYTES;
 use crate::plan::Decline;
-use crate::plan::nest::{NestPlan, shares};
+use crate::plan::nest::{NestPlan, shares, slices};
 use crate::state::types;
-use axe_passes::fuse::nest::{INITIAL, maps, parallel, reductions};
+use axe_passes::fuse::nest::{INITIAL, maps, parallel, reductions, reused_table};
 use axe_passes::ir::value::{identity, name, operands};
 use axe_passes::ir::walk::{block_arguments, blocks, nested};
 use axe_passes::ir::{DYNAMIC, Op, Val, attribute};
@@ -41,6 +41,8 @@ pub(crate) struct Nest<'c> {
     operations: Option<i64>,
     /// The bounds of the loops in the body, which neighbours run together.
     bounds: Vec<Val<'c>>,
+    op: Op<'c>,
+    cache_bytes: i64,
 }
 
 impl<'c> Nest<'c> {
@@ -76,6 +78,8 @@ impl<'c> Nest<'c> {
             order: parallel(op, &reductions),
             operations: repeated(op),
             bounds: bounds(op),
+            op,
+            cache_bytes: kernel.chip.cache_bytes,
             inputs: segments,
             operands,
             maps,
@@ -96,8 +100,39 @@ impl<'c> Nest<'c> {
             .order
             .iter()
             .map(|at| extents.get(*at).copied().flatten());
-        let vector = self.vector(&along.collect::<Vec<_>>());
-        NestPlan::new(&self.order, &extents).by(vector)
+        let along: Vec<_> = along.collect();
+        let vector = self.vector(&along);
+        let slices = self.slices(&along, vector);
+        NestPlan::new(&self.order, &extents)
+            .by(vector)
+            .in_slices(slices)
+    }
+
+    /// In how many slices of the last parallel loop, of these extents, rows of a table that is read again stay in L2.
+    fn slices(&self, extents: &[Option<i64>], vector: i64) -> i64 {
+        let known = extents.iter().copied().collect::<Option<Vec<_>>>();
+        let Some((own, last)) = known.as_ref().and_then(|own| Some((own, *own.last()?))) else {
+            return 1;
+        };
+        let all = shares(vector, extents);
+        let share = all.and_then(|all| all.last().copied()).unwrap_or(1);
+        let points = own
+            .iter()
+            .try_fold(1i64, |all, extent| all.checked_mul(*extent));
+        let table = self.order.last().zip(points);
+        let table = table.and_then(|(at, points)| reused_table(self.op, *at, points));
+        let outs = self.operands.get(self.inputs..).unwrap_or_default().iter();
+        let bytes = outs.filter_map(|out| types::bytes(axe_dialect::element_type(out.r#type())));
+        match (table, bytes.min()) {
+            (Some(table), Some(bytes)) if own.len() > 1 && !self.reductions.contains(&true) => {
+                slices(
+                    [table, self.cache_bytes],
+                    last.saturating_mul(bytes),
+                    share * bytes,
+                )
+            }
+            _ => 1,
+        }
     }
 
     /// How many neighbours along the last parallel loops, of these extents, fill the widest access of a thread to the narrowest result.

@@ -82,6 +82,11 @@ impl<'c> Loops<'_, 'c> {
             total = ints.times(total, count)?;
             counts.push(count);
         }
+        // Slices of the last loop are outermost.
+        let slices = self.plan.slices;
+        if let Some(count) = counts.last_mut().filter(|_| slices > 1) {
+            *count = ints.divide(*count, Int::Known(slices))?;
+        }
         let threads = emitter.kernel.threads;
         let block = ints.cast(emitter.along_x("gpu.block_id")?)?;
         let blocks = ints.cast(emitter.along_x("gpu.grid_dim")?)?;
@@ -96,17 +101,25 @@ impl<'c> Loops<'_, 'c> {
             let mut rest = Int::Value(point);
             for (position, (dim, count)) in self.plan.parallel.iter().zip(&counts).enumerate().rev()
             {
-                let place = match position {
-                    0 => rest,
-                    _ => ints.modulo(rest, *count)?,
+                let is_outermost = position == 0 && slices == 1;
+                let place = match is_outermost {
+                    true => rest,
+                    false => ints.modulo(rest, *count)?,
                 };
-                rest = match position {
-                    0 => rest,
-                    _ => ints.divide(rest, *count)?,
+                rest = match is_outermost {
+                    true => rest,
+                    false => ints.divide(rest, *count)?,
                 };
                 if let Some(slot) = usize::try_from(*dim).ok().and_then(|dim| at.get_mut(dim)) {
                     *slot = index(emitter, place)?;
                 }
+            }
+            if let (Some(dim), Some(count)) = (self.plan.parallel.last(), counts.last())
+                && slices > 1
+                && let Some(slot) = usize::try_from(*dim).ok().and_then(|dim| at.get_mut(dim))
+            {
+                let first = index(emitter, ints.times(rest, *count)?)?;
+                *slot = Ints::index(emitter.builder).add(first, *slot)?;
             }
             match self.plan.vector {
                 1 => self.point(emitter, &mut at)?,
