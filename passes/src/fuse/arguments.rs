@@ -1,11 +1,12 @@
 //! The arguments of a kernel: what it reads, scalars, what it writes.
 
-use super::frame::{Operand, Out};
+use super::frame::{Frame, Operand, Out};
 use super::fusion::Fusion;
 use super::space::Kind;
+use crate::PassResult;
 use crate::build::Kernel;
-use crate::ir::Val;
 use crate::ir::value::identity;
+use crate::ir::{Builder, Val};
 use melior::ir::{Type, ValueLike};
 use std::collections::HashMap;
 
@@ -78,6 +79,30 @@ impl<'c> Arguments<'c> {
                 .collect(),
         }
     }
+}
+
+/// The tensors of a kernel: its tables and inputs, and new ones for its outputs, of the shapes that their kinds have.
+///
+/// # Errors
+/// As for [`Frame::operand`].
+pub fn tensors<'c>(
+    frame: &mut Frame<'c>,
+    builder: &Builder<'c>,
+    fusion: &Fusion<'c>,
+    shape: impl Fn(Val<'c>, Kind) -> Vec<i64>,
+) -> PassResult<'c, (Vec<Operand<'c>>, Vec<Out<'c>>)> {
+    let (mut ins, mut outs) = (Vec::new(), Vec::new());
+    for table in &fusion.tables {
+        let shape = builder.tensor_of(*table)?.shape;
+        ins.push(frame.operand(builder, *table, &shape)?);
+    }
+    for (value, kind) in &fusion.inputs {
+        ins.push(frame.operand(builder, *value, &shape(*value, *kind))?);
+    }
+    for (value, kind) in &fusion.outputs {
+        outs.push((*value, frame.out(builder, *value, &shape(*value, *kind))?));
+    }
+    Ok((ins, outs))
 }
 
 /// The types of a kernel's arguments: tensors read, scalars, tensors written.

@@ -83,6 +83,14 @@ impl<'c> Fusion<'c> {
         self.cut.map(|cut| cut.columns)
     }
 
+    /// Bytes of an element of each of these tensors that have one for each of the space.
+    #[must_use]
+    pub fn full_bytes(tensors: &[(Val<'c>, Kind)]) -> Vec<i64> {
+        let full = tensors.iter().filter(|(_, kind)| *kind == Kind::Full);
+        let types = full.filter_map(|(value, _)| TensorType::of_value(*value));
+        types.map(|own| element_bytes(own.element)).collect()
+    }
+
     /// The dimension that the kernel streams: that of its folds. A product's comes first, for no reduction joins it.
     #[must_use]
     pub fn stream(&self) -> Option<Stream> {

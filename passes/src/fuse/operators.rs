@@ -68,6 +68,11 @@ pub(super) fn is_widening(op: Op<'_>) -> bool {
     name(op) == ops::CAST && bits(operands(op).first()) <= bits(results(op).first())
 }
 
+/// The dimensions that a broadcast adds or a reduction drops.
+pub(super) fn dims_of(op: Op<'_>) -> Option<Vec<i64>> {
+    op.attribute("dims").ok().and_then(attribute::read_i64s)
+}
+
 /// The values that a value is formed from through operators that are formed again.
 pub(super) fn bases<'c>(value: Val<'c>) -> Vec<Val<'c>> {
     match defining(value) {

@@ -4,13 +4,14 @@
 //! `sum((x - c)^2) = sum over parts of (q' + n' (c' - c)^2)` (Chan, Golub, LeVeque). What is left to add up are differences between means.
 
 use super::element::Element;
+use super::operators::dims_of;
 use super::reshape::reshape;
 use super::rewritten::Rewritten;
 use super::space::source;
 use crate::PassResult;
 use crate::build::Code;
 use crate::ir::value::{defining, name, only_result, replace_all_uses};
-use crate::ir::{Builder, DYNAMIC, Op, TensorType, Val, attribute};
+use crate::ir::{Builder, DYNAMIC, Op, TensorType, Val};
 use axe_dialect::Combiner;
 use axe_dialect::ops;
 use melior::ir::operation::OperationLike;
@@ -56,10 +57,6 @@ pub fn split<'c>(
         }
     }
     Ok(rewritten.without(replaced))
-}
-
-fn dims_of(op: Op<'_>) -> Option<Vec<i64>> {
-    op.attribute("dims").ok().and_then(attribute::read_i64s)
 }
 
 /// The dimensions along which an operator adds up.

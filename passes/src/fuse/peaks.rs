@@ -1,11 +1,11 @@
 //! Exponentials of a row less its maximum, which only their sum reads: one of them is 1, so that the sum is 1 or more, and
 //! numbers below 2^-126 change nothing in it. The logarithm of another sum shows them.
 
-use super::operators::is_reshape;
+use super::operators::{dims_of, is_reshape};
 use super::space::source;
 use super::wide_sums::mapped;
 use crate::ir::value::{defining, name, only_result, users};
-use crate::ir::{Builder, Op, Val, attribute, walk};
+use crate::ir::{Builder, Op, Val, walk};
 use axe_dialect::{Combiner, ops};
 use melior::ir::operation::{OperationLike, OperationMutLike, OperationRefMut};
 
@@ -63,8 +63,4 @@ fn peak_dims<'c>(x: Val<'c>, repeated: Val<'c>) -> Option<Vec<i64>> {
 fn is_reduction(op: Op<'_>, wanted: Combiner) -> bool {
     let own = op.attribute("combiner").ok().and_then(Combiner::cast);
     name(op) == ops::REDUCE && own == Some(wanted)
-}
-
-fn dims_of(op: Op<'_>) -> Option<Vec<i64>> {
-    op.attribute("dims").ok().and_then(attribute::read_i64s)
 }

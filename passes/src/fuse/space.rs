@@ -5,10 +5,10 @@
 //! of extent 1, change nothing of that. The columns are the last dimensions, or others follow them: then they
 //! have a stride, and as many rows lie next to each other.
 
+use super::operators::dims_of;
 use crate::ir::value::{name, operands};
-use crate::ir::{DYNAMIC, Op, TensorType, Val, attribute};
+use crate::ir::{DYNAMIC, Op, TensorType, Val};
 use axe_dialect::ops;
-use melior::ir::operation::OperationLike;
 
 /// How a tensor lies in the space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -112,7 +112,7 @@ impl Cut {
     #[must_use]
     pub fn of_reduction(op: Op<'_>) -> Option<Self> {
         let tensor = TensorType::of_value(source(op)?)?;
-        let dims = op.attribute("dims").ok().and_then(attribute::read_i64s)?;
+        let dims = dims_of(op)?;
         (name(op) == ops::REDUCE).then(|| Self::along(&tensor.shape, &dims))?
     }
 }
@@ -121,7 +121,7 @@ impl Cut {
 /// its elements lie otherwise. A space without columns gets such as nothing follows.
 pub fn broadcast_of(op: Op<'_>, whole: Val<'_>, have: Option<Cut>) -> Option<(Kind, Cut)> {
     let tensor = TensorType::of_value(whole)?;
-    let dims = op.attribute("dims").ok().and_then(attribute::read_i64s)?;
+    let dims = dims_of(op)?;
     let fits = |cut: &Cut| have.map_or(!cut.is_strided(), |have| have == *cut);
     let of = |kind: Kind, cut: Option<Cut>| Some((kind, cut.filter(fits)?));
     of(Kind::Row, Cut::along(&tensor.shape, &dims))
@@ -177,7 +177,7 @@ pub fn place(shape: &[i64], dims: &[i64]) -> Place {
 
 /// The place of the dimensions that a broadcast adds or a reduction drops.
 pub fn place_of(op: Op<'_>, whole: Val<'_>) -> Place {
-    let dims = op.attribute("dims").ok().and_then(attribute::read_i64s);
+    let dims = dims_of(op);
     match (TensorType::of_value(whole), dims) {
         (Some(tensor), Some(dims)) => place(&tensor.shape, &dims),
         _ => Place::Mixed,

@@ -2,7 +2,7 @@
 //! operators of what is transposed, along other dimensions. Layer normalisation of channels, which come first in memory and last in
 //! the program, is one kernel so and not three.
 
-use super::operators::splat;
+use super::operators::{dims_of, splat};
 use super::rewritten::Rewritten;
 use super::space::source;
 use crate::PassResult;
@@ -216,10 +216,6 @@ impl<'c> Between<'c> {
         // SAFETY: the operation is live, and nothing else refers to its attributes.
         unsafe { OperationRefMut::from_raw(op.to_raw()) }.set_attribute("dims", dims);
     }
-}
-
-fn dims_of(op: Op<'_>) -> Option<Vec<i64>> {
-    op.attribute("dims").ok().and_then(attribute::read_i64s)
 }
 
 fn set_type<'c>(value: Val<'c>, r#type: Type<'c>) {

@@ -14,7 +14,7 @@ use crate::facts::chip::Chip;
 use axe_dialect::ops::MaskOp;
 use axe_passes::PassResult;
 use axe_passes::build::{Code, Kernel, layout_error};
-use axe_passes::fuse::arguments::{Arguments, argument_types, launched};
+use axe_passes::fuse::arguments::{Arguments, argument_types, launched, tensors};
 use axe_passes::fuse::evaluate::{Evaluator, Origin};
 use axe_passes::fuse::fold::Fold;
 use axe_passes::fuse::frame::{Operand, Out};
@@ -203,21 +203,8 @@ impl<'c> ColumnKernel<'_, 'c> {
     fn launch(&self, launch: &mut Launch<'_, 'c>) -> PassResult<'c, String> {
         let Launch { frame, builder, .. } = launch;
         let (fusion, builder) = (&self.operators.fusion, *builder);
-        let mut ins = Vec::new();
-        for table in &fusion.tables {
-            let shape = builder.tensor_of(*table)?.shape;
-            ins.push(frame.operand(builder, *table, &shape)?);
-        }
-        for (value, kind) in &fusion.inputs {
-            ins.push(frame.operand(builder, *value, &self.shape(*value, *kind))?);
-        }
-        let mut outs = Vec::new();
-        for (value, kind) in &fusion.outputs {
-            outs.push((
-                *value,
-                frame.out(builder, *value, &self.shape(*value, *kind))?,
-            ));
-        }
+        let shape = |value, kind| self.shape(value, kind);
+        let (ins, outs) = tensors(frame, builder, fusion, shape)?;
         let name = frame.name("columns");
         let types = argument_types(&ins, &fusion.scalars, &outs);
         let kernel = Kernel::new(self.operators.op.location(), frame.module, &types);

@@ -12,14 +12,14 @@ use super::row_walk::Walked;
 use crate::facts::chip::{ACCESS_BYTES, Chip};
 use axe_dialect::Level;
 use axe_passes::build::{Code, Kernel, layout_error};
-use axe_passes::fuse::arguments::{Argument, Arguments, argument_types, launched};
+use axe_passes::fuse::arguments::{Argument, Arguments, argument_types, launched, tensors};
 use axe_passes::fuse::evaluate::{Evaluator, Origin, RowPart};
 use axe_passes::fuse::fold::{Part, Stream};
 use axe_passes::fuse::frame::{Operand, Out};
 use axe_passes::fuse::fusion::Fusion;
 use axe_passes::fuse::group::Group;
 use axe_passes::fuse::registers::registers;
-use axe_passes::fuse::reshape::{element_bytes, leading_of};
+use axe_passes::fuse::reshape::leading_of;
 use axe_passes::fuse::rounds::Round;
 use axe_passes::fuse::space::{Cut, Kind, Size};
 use axe_passes::ir::value::identity;
@@ -86,16 +86,11 @@ impl Family for Rows {
     fn read<'c>(
         group: &Group<'c>,
         outputs: &[Val<'c>],
-        builder: &Builder<'c>,
+        _: &Builder<'c>,
         _: &Chip,
     ) -> PassResult<'c, Read<'c>> {
         let fusion = Fusion::read(group, outputs, None)?;
-        let full = |tensors: &[(Val<'c>, Kind)]| {
-            let full = tensors.iter().filter(|(_, kind)| *kind == Kind::Full);
-            full.map(|(value, _)| Ok(element_bytes(builder.tensor_of(*value)?.element)))
-                .collect::<PassResult<Vec<_>>>()
-        };
-        let (read, written) = (full(&fusion.inputs)?, full(&fusion.outputs)?);
+        let [read, written] = [&fusion.inputs, &fusion.outputs].map(|own| Fusion::full_bytes(own));
         let bytes = || read.iter().chain(&written).copied();
         let streams = fusion.stream() == Some(Stream::Columns);
         let problem = Problem {
@@ -215,18 +210,7 @@ impl<'c> RowKernel<'_, 'c> {
         let Launch { frame, builder, .. } = launch;
         let (fusion, builder) = (self.fusion, *builder);
         let shape = |kind| fusion.shape(self.columns, None, kind);
-        let mut ins = Vec::new();
-        for table in &fusion.tables {
-            let shape = builder.tensor_of(*table)?.shape;
-            ins.push(frame.operand(builder, *table, &shape)?);
-        }
-        for (value, kind) in &fusion.inputs {
-            ins.push(frame.operand(builder, *value, &shape(*kind))?);
-        }
-        let mut outs = Vec::new();
-        for (value, kind) in &fusion.outputs {
-            outs.push((*value, frame.out(builder, *value, &shape(*kind))?));
-        }
+        let (ins, outs) = tensors(frame, builder, fusion, |_, kind| shape(kind))?;
         let name = frame.name(if self.streams { "rows" } else { "map" });
         let types = argument_types(&ins, &fusion.scalars, &outs);
         let mut kernel = Kernel::new(builder.location, frame.module, &types);

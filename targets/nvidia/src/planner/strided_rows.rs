@@ -11,7 +11,7 @@ use crate::facts::chip::Chip;
 use axe_dialect::ops;
 use axe_layout::Layout;
 use axe_passes::build::{Code, Kernel, layout_error};
-use axe_passes::fuse::arguments::{Argument, Arguments, argument_types, launched};
+use axe_passes::fuse::arguments::{Argument, Arguments, argument_types, launched, tensors};
 use axe_passes::fuse::evaluate::{Evaluator, Origin};
 use axe_passes::fuse::fold::{Part, Stream};
 use axe_passes::fuse::frame::{Operand, Out};
@@ -110,12 +110,7 @@ impl Family for StridedRows {
         let cut = fusion
             .cut
             .ok_or_else(|| PassError::new(builder.location, "expected rows"))?;
-        let full = |tensors: &[(Val<'c>, Kind)]| {
-            let full = tensors.iter().filter(|(_, kind)| *kind == Kind::Full);
-            full.map(|(value, _)| Ok(element_bytes(builder.tensor_of(*value)?.element)))
-                .collect::<PassResult<Vec<_>>>()
-        };
-        let (read, written) = (full(&fusion.inputs)?, full(&fusion.outputs)?);
+        let [read, written] = [&fusion.inputs, &fusion.outputs].map(|own| Fusion::full_bytes(own));
         let row = StridedRow {
             cut,
             outer: outer(fusion.total, cut),
@@ -197,18 +192,7 @@ impl<'c> RowKernel<'_, 'c> {
     fn launch(&self, launch: &mut Launch<'_, 'c>) -> PassResult<'c, String> {
         let Launch { frame, builder, .. } = launch;
         let (fusion, builder) = (self.fusion, *builder);
-        let mut ins = Vec::new();
-        for table in &fusion.tables {
-            let shape = builder.tensor_of(*table)?.shape;
-            ins.push(frame.operand(builder, *table, &shape)?);
-        }
-        for (value, kind) in &fusion.inputs {
-            ins.push(frame.operand(builder, *value, &self.shape(*kind))?);
-        }
-        let mut outs = Vec::new();
-        for (value, kind) in &fusion.outputs {
-            outs.push((*value, frame.out(builder, *value, &self.shape(*kind))?));
-        }
+        let (ins, outs) = tensors(frame, builder, fusion, |_, kind| self.shape(kind))?;
         let name = frame.name("strided_rows");
         let types = argument_types(&ins, &fusion.scalars, &outs);
         let kernel = Kernel::new(builder.location, frame.module, &types);
