@@ -25,17 +25,18 @@ const MOST_FOLLOWED: usize = 256;
 /// When an operation cannot be built.
 pub fn remove<'c>(ops: &[Op<'c>]) -> PassResult<'c, Vec<Op<'c>>> {
     let rewritten = Rewritten::of(ops);
+    let all = ops.iter().map(key).collect();
     let (mut replaced, mut done) = (Vec::new(), HashSet::new());
     for &op in ops.iter().filter(|op| name(**op) == ops::TRANSPOSE) {
-        let between = permutation(op).and_then(|own| Between::of(op, &own, ops));
+        let between = permutation(op).and_then(|own| Between::of(op, &own, &all));
         let is_new = |between: &Between<'c>| {
             let mut all = between.transposes.iter().chain(&between.inverses);
-            all.all(|op| !done.contains(&op.to_raw().ptr))
+            all.all(|op| !done.contains(&key(op)))
         };
         if let Some(between) = between.filter(is_new) {
             between.rewrite()?;
             let gone = between.transposes.iter().chain(&between.inverses);
-            done.extend(gone.clone().map(|op| op.to_raw().ptr));
+            done.extend(gone.clone().map(key));
             replaced.extend(gone.copied());
         }
     }
@@ -49,6 +50,11 @@ fn permutation(op: Op<'_>) -> Option<Vec<usize>> {
     own.into_iter()
         .map(|dim| usize::try_from(dim).ok())
         .collect()
+}
+
+/// What tells operations apart.
+fn key(op: &Op<'_>) -> usize {
+    op.to_raw().ptr as usize
 }
 
 fn inverse(permutation: &[usize]) -> Vec<usize> {
@@ -76,7 +82,7 @@ struct Between<'c> {
 
 impl<'c> Between<'c> {
     /// What is behind a transpose; none where something else reads it, or it would not be the same otherwise.
-    fn of(first: Op<'c>, permutation: &[usize], all: &[Op<'c>]) -> Option<Self> {
+    fn of(first: Op<'c>, permutation: &[usize], all: &HashSet<usize>) -> Option<Self> {
         let mut found = Self {
             permutation: permutation.to_vec(),
             transposes: Vec::new(),
@@ -87,12 +93,12 @@ impl<'c> Between<'c> {
         };
         let (mut next, mut seen) = (vec![first], HashSet::new());
         while let Some(op) = next.pop() {
-            if !seen.insert(op.to_raw().ptr) {
+            if !seen.insert(key(&op)) {
                 continue;
             }
             let result = only_result(op)?;
             let tensor = TensorType::of_value(result)?;
-            if seen.len() > MOST_FOLLOWED || tensor.encoded || !all.contains(&op) {
+            if seen.len() > MOST_FOLLOWED || tensor.encoded || !all.contains(&key(&op)) {
                 return None;
             }
             match name(op).as_str() {
@@ -113,7 +119,7 @@ impl<'c> Between<'c> {
                 _ => return None,
             }
             for user in users(result) {
-                if !all.contains(&user) {
+                if !all.contains(&key(&user)) {
                     return None;
                 }
                 match name(user).as_str() {
