@@ -91,3 +91,53 @@ func.func @extremes(%x: tensor<64x4096xf32>) -> (tensor<64xf32>, tensor<64x4096x
   %most = axe.reduce <max> %x dims [1] : tensor<64x4096xf32> -> tensor<64xf32>
   return %least, %y, %most : tensor<64xf32>, tensor<64x4096xf32>, tensor<64xf32>
 }
+
+// -----
+
+// Sums in 16 bits stay as they are: how many elements a part has may be no number of theirs.
+// CHECK-LABEL: func.func @narrow
+// CHECK-NOT: -> tensor<6xf16>, tensor<6xf16>
+// CHECK: return
+func.func @narrow(%x: tensor<2x3x70000xf16>) -> tensor<3xf16> {
+  %n = arith.constant 7.1e-6 : f16
+  %sum = axe.reduce <add> %x dims [0, 2] : tensor<2x3x70000xf16> -> tensor<3xf16>
+  %mean = axe.map ins(%sum : tensor<3xf16>) -> tensor<3xf16> {
+  ^bb0(%u: f16):
+    %q = arith.mulf %u, %n : f16
+    axe.yield %q : f16
+  }
+  %means = axe.broadcast %mean dims [0, 2] : tensor<3xf16> -> tensor<2x3x70000xf16>
+  %square = axe.map ins(%x, %means : tensor<2x3x70000xf16>, tensor<2x3x70000xf16>) -> tensor<2x3x70000xf16> {
+  ^bb0(%u: f16, %v: f16):
+    %d = arith.subf %u, %v : f16
+    %q = arith.mulf %d, %d : f16
+    axe.yield %q : f16
+  }
+  %squares = axe.reduce <add> %square dims [0, 2] : tensor<2x3x70000xf16> -> tensor<3xf16>
+  return %squares : tensor<3xf16>
+}
+
+// -----
+
+// Rows that are so few that they are reduced in parts themselves stay: nothing of their size is stored.
+// CHECK-LABEL: func.func @few
+// CHECK-NOT: -> {{.*}}tensor<6x70000xf32>
+// CHECK: return
+func.func @few(%x: tensor<2x3x70000xf32>) -> tensor<3xf32> {
+  %n = arith.constant 7.1e-6 : f32
+  %sum = axe.reduce <add> %x dims [0, 2] : tensor<2x3x70000xf32> -> tensor<3xf32>
+  %mean = axe.map ins(%sum : tensor<3xf32>) -> tensor<3xf32> {
+  ^bb0(%u: f32):
+    %q = arith.mulf %u, %n : f32
+    axe.yield %q : f32
+  }
+  %means = axe.broadcast %mean dims [0, 2] : tensor<3xf32> -> tensor<2x3x70000xf32>
+  %square = axe.map ins(%x, %means : tensor<2x3x70000xf32>, tensor<2x3x70000xf32>) -> tensor<2x3x70000xf32> {
+  ^bb0(%u: f32, %v: f32):
+    %d = arith.subf %u, %v : f32
+    %q = arith.mulf %d, %d : f32
+    axe.yield %q : f32
+  }
+  %squares = axe.reduce <add> %square dims [0, 2] : tensor<2x3x70000xf32> -> tensor<3xf32>
+  return %squares : tensor<3xf32>
+}

@@ -2,6 +2,7 @@
 //! many that they are reduced in parts. Both sums, that of the elements and that of the squares about their mean, are formed of
 //! those of parts, which a kernel reads once: with the sum `s'` and the squares `q'` about the mean `c' = s' / n'` of each part,
 //! `sum((x - c)^2) = sum over parts of (q' + n' (c' - c)^2)` (Chan, Golub, LeVeque). What is left to add up are differences between means.
+//! Sums of f32 and f64 alone are cut: a part may have more elements than 16-bit floats count.
 
 use super::element::Element;
 use super::operators::dims_of;
@@ -11,7 +12,7 @@ use super::space::source;
 use crate::PassResult;
 use crate::build::Code;
 use crate::ir::value::{defining, name, only_result, replace_all_uses};
-use crate::ir::{Builder, DYNAMIC, Op, TensorType, Val};
+use crate::ir::{Builder, DYNAMIC, Op, TensorType, Val, types};
 use axe_dialect::Combiner;
 use axe_dialect::ops;
 use melior::ir::operation::OperationLike;
@@ -89,8 +90,9 @@ impl<'c> Variance<'c> {
         let alike = one.is(other) && x.is(Element::of(from));
         let element = |value| TensorType::of_value(value).map(|own| own.element);
         let same = element(from) == element(source(squares)?) && element(mean) == element(from);
+        let is_wide = types::bits(TensorType::of_value(from)?.element) >= Some(32);
         let is_static = !TensorType::of_value(from)?.shape.contains(&DYNAMIC);
-        (alike && same && is_static).then_some(Self {
+        (alike && same && is_wide && is_static).then_some(Self {
             sum,
             squares,
             from,

@@ -1,10 +1,12 @@
 //! Which variances are formed of those of parts, so that their elements are read once.
 
+use super::parts::are_cut;
 use super::runs;
 use super::split::last_run;
 use crate::facts::chip::Chip;
 use crate::planner::strided_rows::holds;
 use axe_passes::fuse::part_moments::Parts;
+use axe_passes::fuse::reshape::element_bytes;
 use axe_passes::fuse::space::{Cut, product};
 use axe_passes::ir::{TensorType, Val};
 
@@ -19,13 +21,17 @@ pub(in crate::planner) fn parts_of_moments(
     dims: &[i64],
     chip: &Chip,
 ) -> Option<Parts> {
-    let shape = TensorType::of_value(value)?.shape;
+    let tensor = TensorType::of_value(value)?;
+    let shape = tensor.shape;
     let runs = runs(&shape, |dim| dims.contains(&dim));
     if runs.iter().filter(|(_, reduced)| *reduced).count() > 1 {
         let (outer, inner) = last_run(&shape, dims);
         let cut = Cut::along(&shape, &inner)?;
-        let is_held = !cut.is_strided() || holds(value, cut, chip);
-        return is_held.then_some(Parts {
+        let is_one_kernel = match cut.is_strided() {
+            true => holds(value, cut, chip),
+            false => !are_cut(&shape, &inner, element_bytes(tensor.element), chip),
+        };
+        return is_one_kernel.then_some(Parts {
             shape,
             inner,
             outer,

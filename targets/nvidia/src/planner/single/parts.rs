@@ -89,6 +89,12 @@ impl Shape {
     }
 }
 
+/// Whether rows along these dimensions of a shape are cut, of elements of so many bytes.
+pub(super) fn are_cut(shape: &[i64], dims: &[i64], bytes: i64, chip: &Chip) -> bool {
+    let shape = Shape::of(shape, dims).filter(|shape| shape.columns == 1);
+    shape.is_some_and(|shape| shape.parts_of_rows(bytes, chip).is_some())
+}
+
 /// Cuts reductions whose results are too few for a chip's multiprocessors. What follows a row's result back along the row, as
 /// in softmax, stays one kernel.
 ///
