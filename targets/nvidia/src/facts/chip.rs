@@ -1,6 +1,6 @@
 //! Chips: limits of a CTA, what instructions there are, and how fast they are.
 
-use super::rates::{AttentionRates, MmaRates, WgmmaRates};
+use super::rates::{AttentionRates, MmaRates, StridedRates, WgmmaRates};
 
 /// Registers of a multiprocessor of every chip here (CUDA C++ Programming Guide, "Technical Specifications per Compute
 /// Capability"). A thread's are counted in eights.
@@ -65,6 +65,8 @@ pub struct Chip {
     pub mma: MmaRates,
     /// How fast those by wgmma are, where it has that.
     pub wgmma: Option<WgmmaRates>,
+    /// How fast kernels of rows whose columns have a stride are.
+    pub strided: StridedRates,
     /// How fast attention in one kernel is, where it has wgmma.
     pub attention: Option<AttentionRates>,
 }
@@ -96,6 +98,7 @@ pub const CHIPS: [Chip; 4] = [
         clustered: 0,
         mma: MmaRates::USUAL,
         wgmma: None,
+        strided: StridedRates::H100,
         attention: None,
     },
     Chip {
@@ -112,6 +115,7 @@ pub const CHIPS: [Chip; 4] = [
         clustered: 0,
         mma: MmaRates::USUAL,
         wgmma: None,
+        strided: StridedRates::H100,
         attention: None,
     },
     Chip {
@@ -128,6 +132,7 @@ pub const CHIPS: [Chip; 4] = [
         clustered: 0,
         mma: MmaRates::USUAL,
         wgmma: None,
+        strided: StridedRates::H100,
         attention: None,
     },
     Chip {
@@ -144,6 +149,7 @@ pub const CHIPS: [Chip; 4] = [
         clustered: 120,
         mma: MmaRates::H200,
         wgmma: Some(WgmmaRates::H200),
+        strided: StridedRates::H100,
         attention: Some(AttentionRates::H200),
     },
 ];

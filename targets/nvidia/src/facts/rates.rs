@@ -289,3 +289,38 @@ impl AttentionRates {
         merged: 40.0,
     };
 }
+
+/// Rates of kernels of rows whose columns have a stride, in operations of lanes: fitted to 210 kernels of softmax of ten shapes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StridedRates {
+    /// Bytes that a multiprocessor moves from and to memory in a clock.
+    pub moved_bytes: f64,
+    /// Operations of lanes that it does in a clock (four schedulers of a warp each).
+    pub operations: f64,
+    /// Bytes that take as long as beginning to access memory elsewhere, at the boundary of a sector and inside of one.
+    pub beginning_bytes: [f64; 2],
+    /// Operations of an access.
+    pub access: f64,
+    /// Operations on an element of another lane's or warp's state.
+    pub exchange: f64,
+    /// Operations of an element's way through shared memory.
+    pub staged: f64,
+    /// What part of the shorter of both, moving and computing, does not overlap with the longer.
+    pub apart: f64,
+    /// Threads that keep a multiprocessor busy.
+    pub busy_threads: f64,
+}
+
+impl StridedRates {
+    /// Of an H100, for all chips.
+    pub const H100: Self = Self {
+        moved_bytes: 15.0,
+        operations: 128.0,
+        beginning_bytes: [6.0, 13.0],
+        access: 6.0,
+        exchange: 9.0,
+        staged: 4.0,
+        apart: 0.4,
+        busy_threads: 1024.0,
+    };
+}

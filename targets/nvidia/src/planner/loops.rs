@@ -6,6 +6,7 @@ use super::family::{Family, Launch};
 use super::knobs::Plan;
 use super::problem::count;
 use crate::facts::chip::{ACCESS_BYTES, Chip};
+use crate::plan::nest::is_cached;
 use axe_passes::build::{Kernel, launch};
 use axe_passes::fuse::arguments::{argument_types, launched};
 use axe_passes::fuse::frame::{Operand, Out, operand};
@@ -226,7 +227,7 @@ fn in_order(nest: &Nest<'_>, points: i64, chip: &Chip) -> Option<i64> {
         .into_iter()
         .filter_map(TensorType::of_value);
     let bytes = results.map(|result| element_bytes(result.element)).min()?;
-    (table > chip.cache_bytes / 2).then(|| (ACCESS_BYTES / bytes).max(1))
+    (!is_cached(table, chip.cache_bytes)).then(|| (ACCESS_BYTES / bytes).max(1))
 }
 
 /// Launches the kernel, whose results take the place of the operation's.

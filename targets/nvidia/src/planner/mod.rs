@@ -127,6 +127,7 @@ impl<'c> Kernels<'c> for Planner {
         let nests = of(|op| is_nest(op) && op.result_count() > 1);
         nest::inline_loops(&of(nest::is_inlined))?;
         let reductions = single::split_reductions(&reductions)?;
+        // Those that are new since.
         self.mark_strided(block);
         let reductions = gemm::blocks::reduce_in_blocks(&reductions, self.chip, &self.plans)?;
         siblings::gather(&reductions);

@@ -17,11 +17,12 @@ use axe_passes::fuse::fold::{Part, Stream};
 use axe_passes::fuse::frame::{Operand, Out};
 use axe_passes::fuse::fusion::Fusion;
 use axe_passes::fuse::group::Group;
+use axe_passes::fuse::operators::is_reshape;
 use axe_passes::fuse::registers::registers;
 use axe_passes::fuse::reshape::{element_bytes, leading_of};
 use axe_passes::fuse::space::{Cut, Kind, Size};
 use axe_passes::ir::value::{defining, identity, name, operands};
-use axe_passes::ir::{Builder, DYNAMIC, TensorType, Val};
+use axe_passes::ir::{Builder, DYNAMIC, Op, TensorType, Val};
 use axe_passes::{PassError, PassResult};
 use melior::ir::ValueLike;
 use std::collections::HashMap;
@@ -45,6 +46,12 @@ pub(super) struct Problem {
     row: StridedRow,
     /// Bytes that are moved for an element of the space.
     moved: i64,
+}
+
+impl Problem {
+    fn tile(self, chip: &Chip) -> Option<StridedTile> {
+        StridedTile::of(self.row, chip).or_else(|| StridedTile::passing(self.row))
+    }
 }
 
 /// Whether a CTA holds rows of such a value, as far as that can be said before it is known what is computed with them.
@@ -76,7 +83,9 @@ fn formed_of(value: Val<'_>, total: Size) -> Vec<Val<'_>> {
         }
         seen.push(value);
         let op = defining(value);
-        match op.filter(|op| [ops::MAP, ops::CAST].contains(&name(*op).as_str())) {
+        let by_element =
+            |op: &Op<'_>| [ops::MAP, ops::CAST].contains(&name(*op).as_str()) || is_reshape(*op);
+        match op.filter(by_element) {
             Some(op) => next.extend(operands(op)),
             None if op.is_none_or(|op| name(op) != ops::BROADCAST) => {
                 found.extend(Some(value).filter(|own| Size::of(*own) == Some(total)));
@@ -131,15 +140,12 @@ impl Family for StridedRows {
     }
 
     fn configure(operators: &Read<'_>, _: &Plan, chip: &Chip) -> Result<StridedTile, String> {
-        let row = operators.problem.row;
-        let tile = StridedTile::of(row, chip).or_else(|| StridedTile::passing(row));
+        let tile = operators.problem.tile(chip);
         tile.ok_or_else(|| "the rows have no columns".to_owned())
     }
 
     fn candidates(problem: Problem, chip: &Chip, limit: usize) -> Vec<Candidate<StridedTile>> {
-        let config = StridedTile::of(problem.row, chip);
-        let config = config.or_else(|| StridedTile::passing(problem.row));
-        config.map_or_else(Vec::new, |config| {
+        problem.tile(chip).map_or_else(Vec::new, |config| {
             let clocks = Self::clocks(problem, config, chip);
             search::only(config, clocks, limit)
         })

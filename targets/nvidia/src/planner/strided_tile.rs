@@ -3,7 +3,7 @@
 
 use super::layouts::layout;
 use super::problem::count;
-use crate::facts::chip::{ACCESS_BYTES, Chip, SECTOR_BYTES};
+use crate::facts::chip::{ACCESS_BYTES, Chip, MULTIPROCESSOR_REGISTERS, SECTOR_BYTES};
 use crate::vocabulary::WARP;
 use axe_layout::{Layout, Result};
 use axe_passes::fuse::space::Cut;
@@ -24,22 +24,7 @@ const RESIDENT: i64 = 2;
 const LEAST_COPIED_BYTES: i64 = 4;
 /// Shared memory that reductions take beside rows, in bytes.
 const STATES_BYTES: i64 = 4096;
-/// Bytes that a multiprocessor moves in a clock, and operations of lanes that it does.
-const BYTES_A_CLOCK: f64 = 15.0;
-const OPERATIONS_A_CLOCK: f64 = 128.0;
-// Fitted to 210 kernels of softmax of ten shapes on an H100.
-/// Bytes that take as long as beginning to access memory elsewhere, at the boundary of a sector and inside of one.
-const BEGINNING_BYTES: [f64; 2] = [6.0, 13.0];
-/// Operations that an access takes, an element of another lane's or warp's state, and an element's way through shared memory.
-const ACCESS: f64 = 6.0;
-const EXCHANGE: f64 = 9.0;
-const STAGED: f64 = 4.0;
-/// What part of the shorter of both, moving and computing, does not overlap with the longer.
-const APART: f64 = 0.4;
-/// Threads that keep a multiprocessor busy.
-const BUSY_THREADS: i64 = 1024;
-/// Registers of a multiprocessor, of a thread beside elements, and of two of these.
-const REGISTERS: i64 = 65_536;
+/// Registers of a thread beside elements, and of two of these.
 const OTHER_REGISTERS: i64 = 32;
 const REGISTERS_OF_TWO: i64 = 3;
 
@@ -183,7 +168,7 @@ impl StridedTile {
         let staged = self.staged.unwrap_or(0).saturating_mul(self.rows);
         let bytes = staged.saturating_mul(row.read).max(1);
         let ctas = (chip.multiprocessor_threads / threads)
-            .min(REGISTERS / registers / threads)
+            .min(MULTIPROCESSOR_REGISTERS / registers / threads)
             .min(chip.shared_bytes / bytes);
         ctas.max(1) * threads
     }
@@ -191,32 +176,36 @@ impl StridedTile {
     /// Clocks of a multiprocessor that an element takes, which is read and written.
     fn time(self, row: StridedRow, chip: &Chip) -> f64 {
         let Cut { columns, stride } = row.cut;
+        let rates = chip.strided;
         let tiles = count(stride, self.rows);
         let segment = self.rows.min(stride).saturating_mul(row.bytes);
-        let [at_boundary, inside] = BEGINNING_BYTES;
+        let [at_boundary, inside] = rates.beginning_bytes;
         let beginning = match stride.saturating_mul(row.bytes) % SECTOR_BYTES {
             _ if self.rows >= stride => 0.0,
             0 => at_boundary,
             _ => inside,
         };
-        let moved = (2 * row.bytes) as f64 / BYTES_A_CLOCK * (1.0 + beginning / segment as f64);
+        let moved = (2 * row.bytes) as f64 / rates.moved_bytes * (1.0 + beginning / segment as f64);
         let held = self.staged.unwrap_or(self.columns);
         let own = self.chunks() * (held / self.columns);
         let [_, across] = self.warps;
         let warps = if across > 1 { across } else { 0 };
         let others = f64::from((WARP / self.lanes).ilog2()) + warps as f64;
         let copied = self.copied(row) / row.bytes;
-        let staged = self.staged.map_or(0.0, |_| STAGED + ACCESS / copied as f64);
-        let each = EXCHANGE * others / own as f64 + ACCESS / self.vector as f64 + staged;
+        let staged = self
+            .staged
+            .map_or(0.0, |_| rates.staged + rates.access / copied as f64);
+        let each =
+            rates.exchange * others / own as f64 + rates.access / self.vector as f64 + staged;
         let idle = (tiles * self.rows) as f64 / stride as f64 * held as f64 / columns as f64;
         let resident = self.resident(row, chip);
         let ctas = row
             .outer
             .map_or(i64::MAX, |outer| outer.saturating_mul(tiles));
         let all = ctas.saturating_mul(self.threads()) / chip.multiprocessors;
-        let busy = (BUSY_THREADS as f64 / resident.min(all).max(1) as f64).max(1.0);
-        let computed = each * idle * busy / OPERATIONS_A_CLOCK;
-        moved.max(computed) + APART * moved.min(computed)
+        let busy = (rates.busy_threads / resident.min(all).max(1) as f64).max(1.0);
+        let computed = each * idle * busy / rates.operations;
+        moved.max(computed) + rates.apart * moved.min(computed)
     }
 
     /// The register tensor's layout for the shape `[rows, columns]`.

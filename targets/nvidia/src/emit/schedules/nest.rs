@@ -232,7 +232,7 @@ impl<'c> Loops<'_, 'c> {
         }
         let mut carried = carried.to_vec();
         for (at, elements) in turns {
-            self.bind_elements(emitter, &elements, &carried);
+            self.bind_elements(emitter, &elements, &carried)?;
             carried = self.body(emitter, &at)?;
         }
         Ok(carried)
@@ -246,8 +246,7 @@ impl<'c> Loops<'_, 'c> {
         carried: &[Val<'c>],
     ) -> PassResult<'c> {
         let elements = self.elements(emitter, at, carried.len())?;
-        self.bind_elements(emitter, &elements, carried);
-        Ok(())
+        self.bind_elements(emitter, &elements, carried)
     }
 
     /// What is in memory at an index, for the body's arguments that are used: all but so many results, which are carried.
@@ -277,12 +276,13 @@ impl<'c> Loops<'_, 'c> {
         emitter: &mut Emitter<'c>,
         elements: &[(Val<'c>, Val<'c>)],
         carried: &[Val<'c>],
-    ) {
-        let results = self.arguments(emitter).unwrap_or_default().into_iter();
+    ) -> PassResult<'c> {
+        let results = self.arguments(emitter)?.into_iter();
         let results = results.skip(self.nest.inputs).zip(carried.iter().copied());
         for (argument, value) in elements.iter().copied().chain(results) {
             emitter.bind(argument, Bound::Scalar(value));
         }
+        Ok(())
     }
 
     /// The body at an index, whose arguments are bound; what it yields.
