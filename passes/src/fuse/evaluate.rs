@@ -2,18 +2,17 @@
 
 use super::arguments::Argument;
 use super::fold::{Fold, Part, Stream};
-use super::fusion::{is_gathered, needs};
-use super::nest::{Pointwise, index_of_number};
+use super::fusion::{kind_of_source, needs};
+use super::nest::Pointwise;
 use super::online::Walk;
 use super::operators::{captured, is_reshape, splat};
 use super::registers::Registers;
-use super::space::{Cut, Kind, Place, broadcast_of, place_of, product, source};
+use super::space::{Cut, Kind, product, source};
 use crate::build::{Code, Number, layout_error};
 use crate::ir::value::{defining, identity, name, operands};
-use crate::ir::{Builder, Int, Ints, Op, TensorType, Val, attribute, walk};
+use crate::ir::{Op, TensorType, Val, attribute, walk};
 use crate::{PassError, PassResult};
 use axe_dialect::ops::{self, MaskOp};
-use axe_layout::Layout;
 use melior::ir::operation::OperationLike;
 use melior::ir::{Type, TypeLike, ValueLike};
 use mlir_sys as sys;
@@ -117,66 +116,6 @@ impl<'c> Evaluator<'_, 'c> {
         PassError::new(location, format!("the kernel has no way to form {value}"))
     }
 
-    /// The tile's box of an argument.
-    fn boxed(&self, argument: &Argument<'c>, kind: Kind) -> PassResult<'c, Val<'c>> {
-        if kind == Kind::Full && self.cut.is_strided() {
-            return self.strided_box(argument);
-        }
-        let origin = &self.origin;
-        let at = match kind {
-            Kind::Full => vec![origin.row, origin.column],
-            Kind::Row => vec![origin.row],
-            Kind::Column => vec![origin.column],
-            Kind::Blocks(of) => vec![
-                origin.row,
-                self.code.div(origin.column, self.code.index(of)?)?,
-            ],
-        };
-        let batch = origin.batch.filter(|_| kind != Kind::Column);
-        let (shape, _) = self.registers.of(kind);
-        let Argument {
-            memref, extents, ..
-        } = argument;
-        if let Some([row, column]) = argument.staged_at {
-            let row = self.code.sub(origin.row, row)?;
-            let column = self.code.sub(origin.column, column)?;
-            return self
-                .code
-                .shared_box(*memref, extents, &[row, column], &shape);
-        }
-        let at: Vec<_> = batch.into_iter().chain(at).collect();
-        self.code.global_box(*memref, extents, &at, &shape)
-    }
-
-    /// The tile's box of an argument whose columns have a stride: cut as it lies in memory, where rows come last, and seen as rows.
-    fn strided_box(&self, argument: &Argument<'c>) -> PassResult<'c, Val<'c>> {
-        let (code, origin) = (self.code, &self.origin);
-        let [rows, columns] = self.registers.shape;
-        let Argument {
-            memref, extents, ..
-        } = argument;
-        let stride = extents.last().copied().unwrap_or(1);
-        let (own, space) = match argument.staged_at {
-            Some([row, column]) => {
-                let at = [code.sub(origin.column, column)?, code.sub(origin.row, row)?];
-                let own = code.shared_box(*memref, extents, &at, &[columns, rows])?;
-                (own, Some("shared"))
-            }
-            None => {
-                let at = [origin.column, origin.row];
-                let at: Vec<_> = origin.batch.into_iter().chain(at).collect();
-                (
-                    code.global_box(*memref, extents, &at, &[columns, rows])?,
-                    None,
-                )
-            }
-        };
-        let layout = Layout::strided(&[rows, columns], &[1, stride]);
-        let layout = layout.map_err(|error| layout_error(code.builder.location, error))?;
-        let element = axe_dialect::element_type(memref.r#type());
-        code.view(own, code.memref(&[rows, columns], element, &layout, space)?)
-    }
-
     /// Stores a value to its place in an argument.
     ///
     /// # Errors
@@ -267,18 +206,15 @@ impl<'c> Evaluator<'_, 'c> {
         value: Val<'c>,
         kind: Kind,
     ) -> PassResult<'c, Val<'c>> {
-        if is_gathered(op, value, Some(self.cut)) {
+        let Some(of) = kind_of_source(op, (value, kind), Some(self.cut)) else {
             return self.gathered(op, from, value, kind);
-        }
-        if place_of(op, value) == Place::Unit {
-            return self.value(from, kind);
-        }
-        let (inner, dim) = match broadcast_of(op, value, Some(self.cut)) {
-            Some((Kind::Column, _)) => (Kind::Column, 0),
-            Some((row, _)) => (row, 1),
-            None => return Err(self.lost(value)),
         };
-        let from = self.value(from, inner)?;
+        let from = self.value(from, of)?;
+        let dim = match of {
+            _ if of == kind => return Ok(from),
+            Kind::Column => 0,
+            _ => 1,
+        };
         let builder = self.code.builder;
         let dims = [("dims", builder.i64s(&[dim]))];
         builder.value(ops::BROADCAST, &[from], self.r#type(value, kind)?, &dims)
@@ -406,62 +342,6 @@ impl<'c> Evaluator<'_, 'c> {
             let at = self.index(&inner.builder, &nest.shape, kind)?;
             nest.element(&inner.builder, elements, &at, &outside)
         })
-    }
-
-    /// The index in a tensor of this shape of the element that a map's body computes.
-    fn index(
-        &self,
-        builder: &Builder<'c>,
-        shape: &[i64],
-        kind: Kind,
-    ) -> PassResult<'c, Vec<Val<'c>>> {
-        let ints = builder.ints();
-        let along = |dim: i64, origin: Val<'c>| {
-            let dim = [("dim", builder.parsed(&format!("{dim} : i64"))?)];
-            let at = builder.value(ops::INDEX, &[], builder.index_type(), &dim)?;
-            ints.add(Int::of(origin), Int::Value(at))
-        };
-        let Origin { row, column, .. } = &self.origin;
-        let index = match kind {
-            Kind::Row => {
-                let row = self.in_batch(&ints, along(0, *row)?, self.cut.stride)?;
-                index_of_number(&ints, shape, row)?
-            }
-            Kind::Column => index_of_number(&ints, shape, along(0, *column)?)?,
-            Kind::Blocks(_) => {
-                let why = "no index of a block";
-                return Err(PassError::new(self.code.builder.location, why));
-            }
-            Kind::Full => {
-                let (row, column) = (along(0, *row)?, along(1, *column)?);
-                let Cut { columns, stride } = self.cut;
-                match of_columns(shape, columns).filter(|_| !self.cut.is_strided()) {
-                    Some((rows, columns)) => {
-                        let mut index = index_of_number(&ints, rows, row)?;
-                        index.extend(index_of_number(&ints, columns, column)?);
-                        index
-                    }
-                    None => {
-                        let of_rows = match self.cut.is_strided() {
-                            true => row,
-                            false => ints.mul(row, columns)?,
-                        };
-                        let number = ints.add(of_rows, ints.mul(column, stride)?)?;
-                        let number = self.in_batch(&ints, number, columns * stride)?;
-                        index_of_number(&ints, shape, number)?
-                    }
-                }
-            }
-        };
-        index.into_iter().map(|at| ints.value(at)).collect()
-    }
-
-    /// The number among all elements of one among those of a matrix of the batch, each of which has so many.
-    fn in_batch(&self, ints: &Ints<'c>, number: Int<'c>, of: i64) -> PassResult<'c, Int<'c>> {
-        match self.origin.batch {
-            Some(batch) if self.cut.is_strided() => ints.add(ints.mul(Int::of(batch), of)?, number),
-            _ => Ok(number),
-        }
     }
 
     /// The state of a reduction over the columns that there are here.
@@ -632,37 +512,5 @@ impl<'c> Evaluator<'_, 'c> {
             self.form_rows(operand, kind)?;
         }
         Ok(())
-    }
-}
-
-/// The dimensions of a shape that are so many columns, and those in front of them.
-fn of_columns(shape: &[i64], columns: i64) -> Option<(&[i64], &[i64])> {
-    let mut product = 1i64;
-    for at in (0..shape.len()).rev() {
-        product = product.checked_mul(*shape.get(at)?)?;
-        if product == columns {
-            return shape.split_at_checked(at);
-        }
-    }
-    None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn columns_are_the_last_dimensions() {
-        assert_eq!(
-            of_columns(&[2, 5, 100], 100),
-            Some((&[2, 5][..], &[100][..]))
-        );
-        assert_eq!(
-            of_columns(&[2, 5, 4, 25], 100),
-            Some((&[2, 5][..], &[4, 25][..]))
-        );
-        assert_eq!(of_columns(&[7, 1, 1], 1), Some((&[7, 1][..], &[1][..])));
-        assert_eq!(of_columns(&[6, 10], 15), None);
-        assert_eq!(of_columns(&[i64::MAX, i64::MAX], 3), None);
     }
 }

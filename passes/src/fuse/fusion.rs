@@ -137,7 +137,8 @@ impl<'c> Fusion<'c> {
                 }
             }
         }
-        if is_gathered(op, value, self.cut) {
+        let of = kind_of_source(op, (value, kind), self.cut);
+        if name(op) == ops::BROADCAST && of.is_none() {
             self.tables
                 .extend(source(op).filter(|from| !self.tables.contains(from)));
         }
@@ -148,11 +149,17 @@ impl<'c> Fusion<'c> {
     }
 }
 
-/// Whether a broadcast's elements are taken from memory, each at its index: the dimensions that it adds are neither all rows nor
-/// all columns of a space with these columns.
-pub(super) fn is_gathered(op: Op<'_>, value: Val<'_>, cut: Option<Cut>) -> bool {
-    let lies = || cut.and_then(|cut| broadcast_of(op, value, Some(cut)));
-    name(op) == ops::BROADCAST && place_of(op, value) != Place::Unit && lies().is_none()
+/// What the source of a broadcast to a value of a kind is in a space with these columns. None where its elements are taken from memory,
+/// each at its index: the dimensions that it adds are neither all rows nor all columns.
+pub(super) fn kind_of_source(
+    op: Op<'_>,
+    (value, kind): (Val<'_>, Kind),
+    cut: Option<Cut>,
+) -> Option<Kind> {
+    match place_of(op, value) {
+        Place::Unit => Some(kind),
+        _ => broadcast_of(op, value, Some(cut?)).map(|(of, _)| of),
+    }
 }
 
 /// What forming a value needs, in the tile, of a space with these columns.
@@ -170,10 +177,9 @@ pub(super) fn needs<'c>(
     };
     match name(op).as_str() {
         ops::FILL => Vec::new(),
-        ops::BROADCAST if is_gathered(op, value, cut) => Vec::new(),
-        ops::BROADCAST if place_of(op, value) != Place::Unit => {
-            let of = broadcast_of(op, value, cut);
-            vec![(from, of.map_or(kind, |(of, _)| of))]
+        ops::BROADCAST => {
+            let of = kind_of_source(op, (value, kind), cut);
+            of.into_iter().map(|of| (from, of)).collect()
         }
         ops::REDUCE => vec![(from, Kind::Full)],
         ops::MAP => of_kind(operands(op)),

@@ -10,7 +10,7 @@
 //! * [`rounds`]: folds of rows that thread groups have parts of, and exchange states of;
 //! * [`online`]: folds of rows that are read once, all of a round in one walk;
 //! * [`nest`]: what no operator says, as loops;
-//! * [`registers`], [`arguments`], [`evaluate`]: the operators of a group on one tile;
+//! * [`registers`], [`arguments`], [`evaluate`], `places`: the operators of a group on one tile;
 //! * [`part_moments`]: variances of those of parts;
 //! * [`peaks`]: exponentials that reach one in each row;
 //! * [`siblings`]: reductions of the rows of one tensor;
@@ -38,6 +38,7 @@ pub mod online;
 pub mod operators;
 pub mod part_moments;
 pub mod peaks;
+mod places;
 pub mod registers;
 pub mod reshape;
 mod rewritten;
