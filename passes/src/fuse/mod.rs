@@ -11,7 +11,7 @@
 //! * [`online`]: folds of rows that are read once, all of a round in one walk;
 //! * [`nest`]: what no operator says, as loops;
 //! * [`registers`], [`arguments`], [`evaluate`], `places`: the operators of a group on one tile;
-//! * [`part_moments`]: variances of those of parts;
+//! * [`parts`], [`part_moments`], [`part_exponentials`]: variances, and sums of exponentials below a maximum, of those of parts;
 //! * [`peaks`]: exponentials that reach one in each row;
 //! * [`siblings`]: reductions of the rows of one tensor;
 //! * [`strided`]: reductions whose rows have other dimensions behind them;
@@ -24,6 +24,7 @@
 pub mod apart;
 pub mod arguments;
 pub mod attention;
+mod below;
 mod element;
 pub mod evaluate;
 pub mod fold;
@@ -36,7 +37,9 @@ mod moments;
 pub mod nest;
 pub mod online;
 pub mod operators;
+pub mod part_exponentials;
 pub mod part_moments;
+pub mod parts;
 pub mod peaks;
 mod places;
 pub mod registers;

@@ -10,11 +10,12 @@
 //! boundary of a tensor is read element by element.
 
 use super::arguments::Argument;
+use super::below::{Peak, converted};
 use super::evaluate::Evaluator;
 use super::fold::Fold;
 use super::fusion::needs;
 use super::registers::Registers;
-use super::rounds::{Peak, Round, converted};
+use super::rounds::Round;
 use super::space::{Kind, source};
 use crate::PassResult;
 use crate::build::Code;

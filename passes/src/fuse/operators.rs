@@ -3,8 +3,8 @@
 use super::space::source;
 use crate::ir::value::{defining, identity, name, operands, results};
 use crate::ir::{Op, TensorType, Val, attribute, types, walk};
-use axe_dialect::Typed;
 use axe_dialect::ops::{self, GemmOp, Trait};
+use axe_dialect::{Combiner, Typed};
 use melior::ir::operation::OperationLike;
 use melior::ir::{BlockLike, ValueLike};
 use std::collections::HashSet;
@@ -71,6 +71,12 @@ pub(super) fn is_widening(op: Op<'_>) -> bool {
 /// The dimensions that a broadcast adds or a reduction drops.
 pub(super) fn dims_of(op: Op<'_>) -> Option<Vec<i64>> {
     op.attribute("dims").ok().and_then(attribute::read_i64s)
+}
+
+/// The dimensions along which an operator reduces by a combiner.
+pub(super) fn reduces(op: Op<'_>, wanted: Combiner) -> Option<Vec<i64>> {
+    let combiner = op.attribute("combiner").ok().and_then(Combiner::cast);
+    dims_of(op).filter(|_| name(op) == ops::REDUCE && combiner == Some(wanted))
 }
 
 /// The values that a value is formed from through operators that are formed again.

@@ -5,28 +5,17 @@
 //! Sums of f32 and f64 alone are cut: a part may have more elements than 16-bit floats count.
 
 use super::element::Element;
-use super::operators::dims_of;
+use super::operators::{dims_of, reduces};
+use super::parts::{Parts, Reduced, reduced, repeated, replace};
 use super::reshape::reshape;
 use super::rewritten::Rewritten;
 use super::space::source;
 use crate::PassResult;
 use crate::build::Code;
-use crate::ir::value::{defining, name, only_result, replace_all_uses};
+use crate::ir::value::{defining, name, only_result};
 use crate::ir::{Builder, DYNAMIC, Op, TensorType, Val, types};
 use axe_dialect::Combiner;
 use axe_dialect::ops;
-use melior::ir::operation::OperationLike;
-
-/// How a reduction's elements are cut into parts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parts {
-    /// The elements' shape, with a dimension more where one is cut.
-    pub shape: Vec<i64>,
-    /// The dimensions of it that are a part.
-    pub inner: Vec<i64>,
-    /// Those that the parts are, in the shape that is left without the others.
-    pub outer: Vec<i64>,
-}
 
 /// A sum of elements, and that of the squares of what they are from a mean of it.
 struct Variance<'c> {
@@ -44,15 +33,15 @@ struct Variance<'c> {
 /// When an operation cannot be built.
 pub fn split<'c>(
     ops: &[Op<'c>],
-    parts: impl Fn(Val<'c>, &[i64]) -> Option<Parts>,
+    parts: impl Fn(&Reduced<'c>) -> Option<Parts>,
 ) -> PassResult<'c, Vec<Op<'c>>> {
     let rewritten = Rewritten::of(ops);
     let mut replaced = Vec::new();
-    for &op in ops.iter().filter(|op| adds(**op).is_some()) {
-        let found = Variance::of(op);
-        let dims = dims_of(op).unwrap_or_default();
-        let cut = found.and_then(|found| parts(found.from, &dims).map(|parts| (found, parts)));
-        if let Some((found, parts)) = cut {
+    for &op in ops {
+        let Some(found) = Variance::of(op) else {
+            continue;
+        };
+        if let Some(parts) = found.reduced().as_ref().and_then(&parts) {
             found.split(&parts)?;
             replaced.extend([found.sum, found.squares]);
         }
@@ -60,17 +49,10 @@ pub fn split<'c>(
     Ok(rewritten.without(replaced))
 }
 
-/// The dimensions along which an operator adds up.
-fn adds(op: Op<'_>) -> Option<Vec<i64>> {
-    let combiner = op.attribute("combiner").ok().and_then(Combiner::cast);
-    let adds = name(op) == ops::REDUCE && combiner == Some(Combiner::Add);
-    dims_of(op).filter(|_| adds)
-}
-
 impl<'c> Variance<'c> {
     /// The variance of which an operator is the sum of squares.
     fn of(squares: Op<'c>) -> Option<Self> {
-        let dims = adds(squares)?;
+        let dims = reduces(squares, Combiner::Add)?;
         let square = Element::of(source(squares)?).resolved();
         let &[one, other] = &square.operands_of("arith.mulf")?[..] else {
             return None;
@@ -86,7 +68,7 @@ impl<'c> Variance<'c> {
             .operands_of("arith.divf")
             .or_else(|| of_mean.operands_of("arith.mulf"))?;
         let sum = defining(of_mean.first()?.narrow().value)?;
-        let from = source(sum).filter(|_| adds(sum) == Some(dims))?;
+        let from = source(sum).filter(|_| reduces(sum, Combiner::Add) == Some(dims))?;
         let alike = one.is(other) && x.is(Element::of(from));
         let element = |value| TensorType::of_value(value).map(|own| own.element);
         let same = element(from) == element(source(squares)?) && element(mean) == element(from);
@@ -100,21 +82,25 @@ impl<'c> Variance<'c> {
         })
     }
 
+    /// The squares' reduction, which stands for both.
+    fn reduced(&self) -> Option<Reduced<'c>> {
+        Some(Reduced {
+            from: self.from,
+            dims: dims_of(self.squares)?,
+            result: only_result(self.squares)?,
+        })
+    }
+
     fn split(&self, parts: &Parts) -> PassResult<'c> {
         let before = Builder::before(self.sum);
         let code = Code { builder: before };
         let element = before.tensor_of(self.from)?.element;
-        let extents = parts.shape.iter();
-        let elements = (0i64..).zip(extents.clone());
-        let elements = elements.filter(|(dim, _)| parts.inner.contains(dim));
-        let elements = elements.map(|(_, extent)| *extent as f64).product();
+        let elements = parts.elements();
         let count = |builder: &Builder<'c>| builder.constant(builder.float(element, elements));
-        let of_parts = (0i64..)
-            .zip(extents)
-            .filter(|(dim, _)| !parts.inner.contains(dim));
-        let of_parts: Vec<_> = of_parts.map(|(_, extent)| *extent).collect();
+        let of_parts = parts.of_parts();
         let all = before.tensor(&parts.shape, element)?;
         let each = before.tensor(&of_parts, element)?;
+        let added = |builder, of, dims: &[i64]| reduced(builder, Combiner::Add, of, dims);
         // Of the parts: the sum, the mean, the squares.
         let from = reshape(&before, self.from, &parts.shape, None)?;
         let sum = added(&before, from, &parts.inner)?;
@@ -122,8 +108,8 @@ impl<'c> Variance<'c> {
             let builder = inner.builder;
             builder.value("arith.divf", &[of[0], count(&builder)?], element, &[])
         })?;
-        let repeated = repeated(&before, own_mean, (&parts.shape, &parts.inner))?;
-        let apart = code.map(&[from, repeated], all, |inner, of| {
+        let means = repeated(&before, own_mean, (&parts.shape, &parts.inner))?;
+        let apart = code.map(&[from, means], all, |inner, of| {
             inner.builder.value("arith.subf", of, element, &[])
         })?;
         let squares = code.map(&[apart], all, |inner, of| {
@@ -132,15 +118,12 @@ impl<'c> Variance<'c> {
                 .value("arith.mulf", &[of[0], of[0]], element, &[])
         })?;
         let squares = added(&before, squares, &parts.inner)?;
-        Self::replace(self.sum, &before, added(&before, sum, &parts.outer)?)?;
+        replace(self.sum, &before, added(&before, sum, &parts.outer)?)?;
         // Of all.
         let after = Builder::before(self.squares);
         let code = Code { builder: after };
-        let kept = (0i64..).zip(&of_parts);
-        let kept = kept.filter(|(dim, _)| !parts.outer.contains(dim));
-        let kept: Vec<_> = kept.map(|(_, extent)| *extent).collect();
-        let mean = reshape(&after, self.mean, &kept, None)?;
-        let mean = self::repeated(&after, mean, (&of_parts, &parts.outer))?;
+        let mean = reshape(&after, self.mean, &parts.of_all(), None)?;
+        let mean = repeated(&after, mean, (&of_parts, &parts.outer))?;
         let about = code.map(&[squares, own_mean, mean], each, |inner, of| {
             let builder = inner.builder;
             let value = |name, operands: &[Val<'c>]| builder.value(name, operands, element, &[]);
@@ -149,38 +132,6 @@ impl<'c> Variance<'c> {
             let of_all = value("arith.mulf", &[square, count(&builder)?])?;
             value("arith.addf", &[of[0], of_all])
         })?;
-        Self::replace(self.squares, &after, added(&after, about, &parts.outer)?)
+        replace(self.squares, &after, added(&after, about, &parts.outer)?)
     }
-
-    /// Lets a value be what an operator gives.
-    fn replace(op: Op<'c>, builder: &Builder<'c>, value: Val<'c>) -> PassResult<'c> {
-        if let Some(result) = only_result(op) {
-            let shape = builder.tensor_of(result)?.shape;
-            replace_all_uses(result, reshape(builder, value, &shape, None)?);
-        }
-        Ok(())
-    }
-}
-
-/// The sum along dimensions.
-fn added<'c>(builder: &Builder<'c>, of: Val<'c>, dims: &[i64]) -> PassResult<'c, Val<'c>> {
-    let tensor = builder.tensor_of(of)?;
-    let kept = (0i64..).zip(&tensor.shape);
-    let kept = kept.filter(|(dim, _)| !dims.contains(dim));
-    let kept: Vec<_> = kept.map(|(_, extent)| *extent).collect();
-    let combiner = builder.attribute(|context| Combiner::Add.attribute(context));
-    let attributes = [("combiner", combiner), ("dims", builder.i64s(dims))];
-    let result = builder.tensor(&kept, tensor.element)?;
-    builder.value(ops::REDUCE, &[of], result, &attributes)
-}
-
-/// A value repeated along dimensions of a shape.
-fn repeated<'c>(
-    builder: &Builder<'c>,
-    of: Val<'c>,
-    (shape, dims): (&[i64], &[i64]),
-) -> PassResult<'c, Val<'c>> {
-    let whole = builder.tensor(shape, builder.tensor_of(of)?.element)?;
-    let dims = [("dims", builder.i64s(dims))];
-    builder.value(ops::BROADCAST, &[of], whole, &dims)
 }

@@ -1,7 +1,7 @@
 //! Exponentials of a row less its maximum, which only their sum reads: one of them is 1, so that the sum is 1 or more, and
 //! numbers below 2^-126 change nothing in it. The logarithm of another sum shows them.
 
-use super::operators::{dims_of, is_reshape};
+use super::operators::{dims_of, is_reshape, reduces};
 use super::space::source;
 use super::wide_sums::mapped;
 use crate::ir::value::{defining, name, only_result, users};
@@ -42,8 +42,7 @@ fn reads_its_peak(op: Op<'_>) -> bool {
         peak_dims(x, peak).map(|dims| (result, dims))
     });
     dims.is_some_and(|(result, dims)| {
-        let sums =
-            |user: Op<'_>| is_reduction(user, Combiner::Add) && dims_of(user) == Some(dims.clone());
+        let sums = |user: Op<'_>| reduces(user, Combiner::Add).as_ref() == Some(&dims);
         let users = users(result);
         !users.is_empty() && users.into_iter().all(sums)
     })
@@ -56,11 +55,6 @@ fn peak_dims<'c>(x: Val<'c>, repeated: Val<'c>) -> Option<Vec<i64>> {
     while is_reshape(from) {
         from = defining(source(from)?)?;
     }
-    let peak = is_reduction(from, Combiner::Max) && source(from) == Some(x);
-    dims_of(from).filter(|dims| peak && dims_of(broadcast).as_ref() == Some(dims))
-}
-
-fn is_reduction(op: Op<'_>, wanted: Combiner) -> bool {
-    let own = op.attribute("combiner").ok().and_then(Combiner::cast);
-    name(op) == ops::REDUCE && own == Some(wanted)
+    let dims = reduces(from, Combiner::Max).filter(|_| source(from) == Some(x));
+    dims.filter(|dims| dims_of(broadcast).as_ref() == Some(dims))
 }

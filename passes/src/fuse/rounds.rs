@@ -5,25 +5,19 @@
 //! `x`: of a part of a row it is formed below the part's own maximum, `s' = sum exp(x - m')`. States `(m', s')` are merged by
 //! `m = max m'`, `s = sum s' exp(m' - m)`, as an online softmax does. So are moments ([`super::moments`]).
 
+use super::below::{Exponentials, Peak};
 use super::element::Element;
 use super::evaluate::Evaluator;
 use super::fold::Fold;
 use super::fusion::{Fusion, needs};
 use super::moments::{Moments, States, count};
-use super::peaks::REACHES_ONE;
 use super::space::{Kind, Place, place_of, source};
 use crate::PassResult;
-use crate::build::{Code, Number};
-use crate::ir::value::{defining, identity, name};
-use crate::ir::{Builder, Val, attribute, types};
-use crate::precision::constant;
-use axe_dialect::{Combiner, element_type, ops};
-use melior::ir::operation::OperationLike;
-use melior::ir::r#type::IntegerType;
+use crate::build::Code;
+use crate::ir::Val;
+use crate::ir::value::{defining, identity};
+use axe_dialect::{Combiner, element_type};
 use melior::ir::{Type, ValueLike};
-
-/// `oeq` of `arith.cmpf`.
-const ORDERED_EQUAL: i64 = 1;
 
 /// Folds whose states are exchanged at once.
 #[derive(Clone, Debug)]
@@ -45,15 +39,6 @@ pub(super) struct Below<'c> {
     pub of: usize,
     /// How the maximum stands for itself.
     pub peak: Peak,
-}
-
-/// The maximum that exponentials are below.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Peak {
-    /// As it is.
-    Plain,
-    /// Zero in its place where it is infinite, as torch's logsumexp has it.
-    Finite,
 }
 
 impl<'c> Round<'c> {
@@ -204,44 +189,11 @@ fn below<'c>(sum: Val<'c>, fold: Fold, (peak, of_peak): (Val<'c>, Fold)) -> Opti
     if (fold.combiner, of_peak.combiner) != (Combiner::Add, Combiner::Max) {
         return None;
     }
-    let term = Element::of(source(defining(sum)?)?).resolved();
-    let &[difference] = &term.operands_of("math.exp")?[..] else {
-        return None;
-    };
-    let &[x, m] = &difference.operands_of("arith.subf")?[..] else {
-        return None;
-    };
-    let repeated = m.narrow();
-    let broadcast = defining(repeated.value).filter(|op| name(*op) == ops::BROADCAST)?;
-    let along = place_of(broadcast, repeated.value);
-    let of = Element::of(source(defining(peak)?)?);
-    let own = Element::of(source(broadcast)?).narrow();
-    let (own, stands) = match finite(own) {
-        Some(own) => (own, Peak::Finite),
-        None => (own, Peak::Plain),
-    };
+    let terms = Exponentials::of(source(defining(sum)?)?)?;
+    let along = place_of(terms.broadcast, terms.repeated);
     let along_rows = matches!(along, Place::Inner(_) | Place::Unit);
-    (along_rows && own.value == peak && x.is(of)).then_some(stands)
-}
-
-/// What an element is where that is finite, of one that is zero elsewhere: `select(|m| == inf, 0, m)`.
-fn finite(element: Element<'_>) -> Option<Element<'_>> {
-    let &[is_infinite, zero, own] = &element.operands_of("arith.select")?[..] else {
-        return None;
-    };
-    let compare = defining(is_infinite.value)?;
-    let &[size, infinity] = &is_infinite.operands_of("arith.cmpf")?[..] else {
-        return None;
-    };
-    let &[of] = &size.narrow().operands_of("math.absf")?[..] else {
-        return None;
-    };
-    let equal = compare.attribute("predicate").ok();
-    let equal = equal.and_then(attribute::integer) == Some(ORDERED_EQUAL);
-    let constants = [zero, infinity].map(|own| constant(own.value));
-    let own = own.narrow();
-    let same = equal && of.narrow().value == own.value;
-    (same && constants == [Some(0.0), Some(f64::INFINITY)]).then_some(own)
+    let of = Element::of(source(defining(peak)?)?);
+    (along_rows && terms.peak == peak && terms.x.is(of)).then_some(terms.stands)
 }
 
 impl<'c> Evaluator<'_, 'c> {
@@ -331,50 +283,6 @@ impl<'c> Evaluator<'_, 'c> {
     }
 }
 
-impl Peak {
-    /// `exp` of how far a maximum is below that of more elements, or what stands for it; that of the largest is one.
-    pub(super) fn factor<'c>(
-        self,
-        code: &Code<'c>,
-        [own, of_more]: [Val<'c>; 2],
-    ) -> PassResult<'c, Val<'c>> {
-        let (builder, r#type) = (&code.builder, own.r#type());
-        let mut apart = builder.value("arith.subf", &[own, of_more], r#type, &[])?;
-        if self == Self::Finite {
-            // Of infinity, whose sums are infinite: sums that are zero stay that.
-            let zero = code.scalar(r#type, Number::Of(0))?;
-            apart = builder.value("arith.minimumf", &[apart, zero], r#type, &[])?;
-        }
-        let reaches_one = [(REACHES_ONE, builder.unit())];
-        builder.value("math.exp", &[apart], r#type, &reaches_one)
-    }
-
-    /// A part's maximum, from which all that it is the maximum of has a distance. Minus infinity has none, and all that it is the
-    /// maximum of is as far from zero; nor has infinity, which is left where the program leaves it.
-    pub(super) fn shift<'c>(self, code: Code<'c>, peak: Val<'c>) -> PassResult<'c, Val<'c>> {
-        let element = element_type(peak.r#type());
-        code.map(&[peak], peak.r#type(), |inner, of| {
-            let zero = inner.scalar(element, Number::Of(0))?;
-            let builder = &inner.builder;
-            let (size, far) = match self {
-                Self::Plain => (of[0], Number::Least),
-                Self::Finite => {
-                    let size = builder.value("math.absf", &[of[0]], element, &[])?;
-                    (size, Number::Greatest)
-                }
-            };
-            let far = inner.scalar(element, far)?;
-            let bit = builder.r#type(|context| IntegerType::new(context, 1).into());
-            let equal = [(
-                "predicate",
-                builder.parsed(&format!("{ORDERED_EQUAL} : i64"))?,
-            )];
-            let is_far = builder.value("arith.cmpf", &[size, far], bit, &equal)?;
-            inner.choose(is_far, [zero, of[0]])
-        })
-    }
-}
-
 /// `s exp(m' - m)` of sums below maxima `m'`, which a row's maximum `m` is not below.
 fn scaled<'c>(
     code: Code<'c>,
@@ -383,31 +291,7 @@ fn scaled<'c>(
     [peaks, peak]: [Val<'c>; 2],
 ) -> PassResult<'c, Val<'c>> {
     let peak = code.broadcast(peak, 1, peaks.r#type())?;
-    let element = element_type(sums.r#type());
     code.map(&[sums, peaks, peak], sums.r#type(), |inner, of| {
-        let builder = &inner.builder;
-        let types = [element, element_type(peaks.r#type())];
-        let is_wide = types.iter().any(|own| types::bits(*own) == Some(64));
-        let wide = builder.r#type(|context| match is_wide {
-            true => Type::float64(context),
-            false => Type::float32(context),
-        });
-        let [sum, own, peak] = [of[0], of[1], of[2]].map(|value| converted(builder, value, wide));
-        let factor = stands.factor(&inner, [own?, peak?])?;
-        let scaled = builder.value("arith.mulf", &[sum?, factor], wide, &[])?;
-        converted(builder, scaled, element)
+        stands.scaled(&inner, of[0], [of[1], of[2]])
     })
-}
-
-/// A float of another width.
-pub(super) fn converted<'c>(
-    builder: &Builder<'c>,
-    value: Val<'c>,
-    to: Type<'c>,
-) -> PassResult<'c, Val<'c>> {
-    match types::bits(value.r#type()).cmp(&types::bits(to)) {
-        std::cmp::Ordering::Less => builder.value("arith.extf", &[value], to, &[]),
-        std::cmp::Ordering::Equal => Ok(value),
-        std::cmp::Ordering::Greater => builder.value("arith.truncf", &[value], to, &[]),
-    }
 }

@@ -52,8 +52,11 @@ use axe_passes::fuse::function::{self, Kernels};
 use axe_passes::fuse::group::{Group, Root};
 use axe_passes::fuse::nest::{self, is_nest};
 use axe_passes::fuse::operators::is_product;
+use axe_passes::fuse::parts::Reduced;
 use axe_passes::fuse::space::Cut;
-use axe_passes::fuse::{part_moments, peaks, siblings, strided, transposed, wide_sums};
+use axe_passes::fuse::{
+    part_exponentials, part_moments, peaks, siblings, strided, transposed, wide_sums,
+};
 use axe_passes::ir::value::name;
 use axe_passes::ir::{Builder, Op, Val, walk};
 use axe_passes::registry::PassContext;
@@ -109,10 +112,11 @@ pub(crate) fn run<'c>(
 
 impl<'c> Kernels<'c> for Planner {
     fn prepare(&self, ops: &[Op<'c>]) -> PassResult<'c> {
-        let parts = |value, dims: &[i64]| single::parts_of_moments(value, dims, self.chip);
+        let parts = |of: &Reduced<'c>| single::parts_of_states(of, self.chip);
         let block = ops.first().and_then(|op| op.block());
         let ops = transposed::remove(ops)?;
         let ops = part_moments::split(&ops, parts)?;
+        let ops = part_exponentials::split(&ops, parts)?;
         self.mark_strided(block);
         wide_sums::narrow(&ops)?;
         peaks::mark(&ops);

@@ -1,16 +1,16 @@
 //! Operators that get a kernel of their own: transposes, and broadcasts and reductions in the middle.
 
 mod broadcast;
-mod moments;
 mod parts;
 mod permutation;
 mod reduce;
 mod split;
+mod states;
 
-pub(super) use moments::parts_of_moments;
 pub(super) use parts::{is_repeated, reduce_in_parts};
 pub(super) use reduce::{Elements, reduced_tile};
 pub(super) use split::split_reductions;
+pub(super) use states::parts_of_states;
 
 use super::choose::search::{self, Candidate};
 use super::columns::Columns;

@@ -89,10 +89,10 @@ impl Shape {
     }
 }
 
-/// Whether rows along these dimensions of a shape are cut, of elements of so many bytes.
-pub(super) fn are_cut(shape: &[i64], dims: &[i64], bytes: i64, chip: &Chip) -> bool {
+/// Into how many parts rows along these dimensions of a shape are cut, of elements of so many bytes; none where they are not.
+pub(super) fn parts_of_rows(shape: &[i64], dims: &[i64], bytes: i64, chip: &Chip) -> Option<i64> {
     let shape = Shape::of(shape, dims).filter(|shape| shape.columns == 1);
-    shape.is_some_and(|shape| shape.parts_of_rows(bytes, chip).is_some())
+    shape.and_then(|shape| shape.parts_of_rows(bytes, chip))
 }
 
 /// Cuts reductions whose results are too few for a chip's multiprocessors. What follows a row's result back along the row, as
