@@ -141,3 +141,62 @@ func.func @few(%x: tensor<2x3x70000xf32>) -> tensor<3xf32> {
   %squares = axe.reduce <add> %square dims [0, 2] : tensor<2x3x70000xf32> -> tensor<3xf32>
   return %squares : tensor<3xf32>
 }
+
+// -----
+
+// Few long rows are cut into parts, and x is read once. Where values go back along the rows they stay whole.
+// CHECK-LABEL: func.func @long
+// CHECK: axe.launch @long_0_rows {{.*}} ins(%{{.*}} : tensor<{{[0-9]+}}x{{[0-9]+}}xf32>) outs(%{{.*}}, %{{.*}}, %{{.*}} :
+// CHECK: axe.launch @long_1_rows {{.*}} -> tensor<8xf32>
+// CHECK-NOT: axe.launch
+// CHECK: return
+func.func @long(%x: tensor<8x100000xf32>) -> tensor<8xf32> {
+  %n = arith.constant 0.00001 : f32
+  %sum = axe.reduce <add> %x dims [1] : tensor<8x100000xf32> -> tensor<8xf32>
+  %mean = axe.map ins(%sum : tensor<8xf32>) -> tensor<8xf32> {
+  ^bb0(%u: f32):
+    %q = arith.mulf %u, %n : f32
+    axe.yield %q : f32
+  }
+  %means = axe.broadcast %mean dims [1] : tensor<8xf32> -> tensor<8x100000xf32>
+  %square = axe.map ins(%x, %means : tensor<8x100000xf32>, tensor<8x100000xf32>) -> tensor<8x100000xf32> {
+  ^bb0(%u: f32, %v: f32):
+    %d = arith.subf %u, %v : f32
+    %q = arith.mulf %d, %d : f32
+    axe.yield %q : f32
+  }
+  %squares = axe.reduce <add> %square dims [1] : tensor<8x100000xf32> -> tensor<8xf32>
+  return %squares : tensor<8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @back
+// CHECK: axe.launch @back_0_rows {{.*}} ins(%{{.*}} : tensor<8x100000xf32>) {{.*}} -> tensor<8x100000xf32>
+// CHECK-NOT: axe.launch
+// CHECK: return
+func.func @back(%x: tensor<8x100000xf32>) -> tensor<8x100000xf32> {
+  %n = arith.constant 0.00001 : f32
+  %sum = axe.reduce <add> %x dims [1] : tensor<8x100000xf32> -> tensor<8xf32>
+  %mean = axe.map ins(%sum : tensor<8xf32>) -> tensor<8xf32> {
+  ^bb0(%u: f32):
+    %q = arith.mulf %u, %n : f32
+    axe.yield %q : f32
+  }
+  %means = axe.broadcast %mean dims [1] : tensor<8xf32> -> tensor<8x100000xf32>
+  %square = axe.map ins(%x, %means : tensor<8x100000xf32>, tensor<8x100000xf32>) -> tensor<8x100000xf32> {
+  ^bb0(%u: f32, %v: f32):
+    %d = arith.subf %u, %v : f32
+    %q = arith.mulf %d, %d : f32
+    axe.yield %q : f32
+  }
+  %squares = axe.reduce <add> %square dims [1] : tensor<8x100000xf32> -> tensor<8xf32>
+  %all = axe.broadcast %squares dims [1] : tensor<8xf32> -> tensor<8x100000xf32>
+  %y = axe.map ins(%x, %means, %all : tensor<8x100000xf32>, tensor<8x100000xf32>, tensor<8x100000xf32>) -> tensor<8x100000xf32> {
+  ^bb0(%u: f32, %v: f32, %w: f32):
+    %d = arith.subf %u, %v : f32
+    %q = arith.divf %d, %w : f32
+    axe.yield %q : f32
+  }
+  return %y : tensor<8x100000xf32>
+}

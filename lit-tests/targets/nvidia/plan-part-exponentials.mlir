@@ -94,6 +94,42 @@ func.func @held(%x: tensor<1024x65536xf32>) -> tensor<65536xf32> {
 
 // -----
 
+// Few long rows are cut.
+// CHECK-LABEL: func.func @rows
+// CHECK: axe.launch @rows_0_rows {{.*}} -> tensor<{{[0-9]+}}xf32>, tensor<{{[0-9]+}}xf32>
+// CHECK: axe.launch @rows_1_rows {{.*}} -> tensor<8xf32>
+// CHECK-NOT: axe.launch
+// CHECK: return
+func.func @rows(%x: tensor<8x100000xf32>) -> tensor<8xf32> {
+  %z = arith.constant 0.0 : f32
+  %inf = arith.constant 0x7F800000 : f32
+  %m = axe.reduce <max> %x dims [1] : tensor<8x100000xf32> -> tensor<8xf32>
+  %f = axe.map ins(%m : tensor<8xf32>) -> tensor<8xf32> {
+  ^bb0(%u: f32):
+    %s = math.absf %u : f32
+    %i = arith.cmpf oeq, %s, %inf : f32
+    %o = arith.select %i, %z, %u : f32
+    axe.yield %o : f32
+  }
+  %ms = axe.broadcast %f dims [1] : tensor<8xf32> -> tensor<8x100000xf32>
+  %e = axe.map ins(%x, %ms : tensor<8x100000xf32>, tensor<8x100000xf32>) -> tensor<8x100000xf32> {
+  ^bb0(%u: f32, %v: f32):
+    %d = arith.subf %u, %v : f32
+    %o = math.exp %d : f32
+    axe.yield %o : f32
+  }
+  %s = axe.reduce <add> %e dims [1] : tensor<8x100000xf32> -> tensor<8xf32>
+  %r = axe.map ins(%s, %f : tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32> {
+  ^bb0(%u: f32, %v: f32):
+    %l = math.log %u : f32
+    %o = arith.addf %l, %v : f32
+    axe.yield %o : f32
+  }
+  return %r : tensor<8xf32>
+}
+
+// -----
+
 // Exponentials less something else than their maximum are no such sum.
 // CHECK-LABEL: func.func @other
 // CHECK-NOT: tensor<64x256x4096xf32>

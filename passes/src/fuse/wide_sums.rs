@@ -226,6 +226,12 @@ fn floats<'c>(builder: &Builder<'c>) -> [Type<'c>; 2] {
     ]
 }
 
+/// Whether a value in f64 is one of 16-bit floats: sums of it are formed in f32.
+#[must_use]
+pub fn is_narrow(value: Val<'_>) -> bool {
+    element(value).is_some()
+}
+
 /// The f32 value of which an f64 value is the conversion, where that is one of 16-bit floats.
 fn element(value: Val<'_>) -> Option<Val<'_>> {
     let from = |value| {
