@@ -246,6 +246,11 @@ impl<'c> Arithmetic for Floats<'_, 'c> {
         self.intrinsic("llvm.fabs.f32", &[x])
     }
 
+    fn clamp(&self, x: Val<'c>, [least, most]: [f64; 2]) -> PassResult<'c, Val<'c>> {
+        let above = self.apply("arith.maximumf", &[x, Floats::number(self, least)?])?;
+        self.apply("arith.minimumf", &[above, Floats::number(self, most)?])
+    }
+
     fn less(&self, a: Val<'c>, b: f64) -> PassResult<'c, Val<'c>> {
         Floats::less(self, a, b)
     }

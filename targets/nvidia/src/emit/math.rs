@@ -3,7 +3,7 @@
 //!
 //! | function | form | error in f32 |
 //! | --- | --- | --- |
-//! | exp | `ex2(r log2 e) ex2(n)`, `x = n ln 2 + r` | 2^-21 relative (ex2.approx: 2^-22) |
+//! | exp | `ex2(t) (1 + r)`, `x = t ln 2 + r` ([`super::approximate`]) | 2^-21 relative (ex2.approx: 2^-22) |
 //! | exp2 | `ex2.approx` | 2^-22 relative |
 //! | log | `lg2(x) ln 2` | 2^-21 absolute |
 //! | log1p | `k ln 2` and a polynomial ([`super::approximate`]) | 1.5 units in the last place |
@@ -14,11 +14,12 @@
 //! Results that are rounded to f16 or bf16 wherever they are used, and those that `fastmath<afn>` allows it for, come from the
 //! chip's approximations instead: [`super::approximate`].
 
-use super::approximate::log1p_of_f32;
+use super::approximate::{exp_of_f32, log1p_of_f32};
 use super::emitter::Emitter;
 use crate::math;
 use crate::state::types;
 use axe_passes::PassResult;
+use axe_passes::fuse::peaks::reaches_one;
 use axe_passes::ir::types::{bits, is_float};
 use axe_passes::ir::value::{operands, results};
 use axe_passes::ir::{Op, Val, attribute};
@@ -80,7 +81,7 @@ impl<'c> Emitter<'c> {
         let f32 = Floats::new(self);
         let x = convert(self, self.scalar(operand)?, f32.r#type)?;
         let value = match name {
-            "math.exp" => f32.exp(x)?,
+            "math.exp" => exp_of_f32(&f32, x, reaches_one(op))?,
             "math.log" => f32.log(x)?,
             "math.log1p" => log1p_of_f32(&f32, x)?,
             "math.tanh" => f32.tanh(x)?,
@@ -216,24 +217,6 @@ impl<'a, 'c> Floats<'a, 'c> {
         )
     }
 
-    fn exp(&self, x: Val<'c>) -> PassResult<'c, Val<'c>> {
-        // Beyond these ends the result is 0 or infinite in f32; NaN stays.
-        let clamped = self.apply("arith.maximumf", &[x, self.number(-150.0)?])?;
-        let clamped = self.apply("arith.minimumf", &[clamped, self.number(150.0)?])?;
-        let turns = self.times(clamped, std::f64::consts::LOG2_E)?;
-        let whole = self.intrinsic("llvm.rint.f32", &[turns])?;
-        // ln 2 in two parts, the first exact in 15 bits, so that its products with whole numbers are exact.
-        let (high, low) = (
-            self.number(-0.693_145_751_953_125)?,
-            self.number(-1.428_606_820_309_417e-6)?,
-        );
-        let rest = self.fma(whole, high, clamped)?;
-        let rest = self.fma(whole, low, rest)?;
-        let fraction = self.intrinsic(EX2, &[self.times(rest, std::f64::consts::LOG2_E)?])?;
-        let scale = self.intrinsic(EX2, &[whole])?;
-        self.apply("arith.mulf", &[fraction, scale])
-    }
-
     fn log(&self, x: Val<'c>) -> PassResult<'c, Val<'c>> {
         let logarithm = self.intrinsic(LG2, &[x])?;
         self.times(logarithm, std::f64::consts::LN_2)
@@ -243,7 +226,7 @@ impl<'a, 'c> Floats<'a, 'c> {
         let square = self.apply("arith.mulf", &[x, x])?;
         let series = [62.0 / 2835.0, -17.0 / 315.0, 2.0 / 15.0, -1.0 / 3.0, 1.0];
         let small = self.apply("arith.mulf", &[x, self.polynomial(square, &series)?])?;
-        let power = self.exp(self.times(x, 2.0)?)?;
+        let power = exp_of_f32(self, self.times(x, 2.0)?, true)?;
         let below = self.apply("arith.addf", &[power, self.number(1.0)?])?;
         let quotient = self.apply("arith.divf", &[self.number(-2.0)?, below])?;
         let large = self.apply("arith.addf", &[quotient, self.number(1.0)?])?;
@@ -275,7 +258,7 @@ impl<'a, 'c> Floats<'a, 'c> {
             0.0,
         ];
         let tail = self.polynomial(t, &tail)?;
-        let decay = self.exp(self.times(square, -1.0)?)?;
+        let decay = exp_of_f32(self, self.times(square, -1.0)?, true)?;
         let product = self.apply("arith.mulf", &[tail, decay])?;
         let large = self.apply("arith.subf", &[self.number(1.0)?, product])?;
         let large = self.intrinsic("llvm.copysign.f32", &[large, x])?;

@@ -1,7 +1,7 @@
-//! `log(1 + x)` of f32, in f32: 1.5 units in the last place.
+//! Functions of f32, in f32: `log(1 + x)`, 1.5 units in the last place, and `e^x`, 2^-21 relative.
 
 use super::{Arithmetic, Formed, Instruction, polynomial};
-use std::f64::consts::LN_2;
+use std::f64::consts::{LN_2, LOG2_E};
 
 /// `(log(1 + f) - f) / f^2` for f from -1/4 to 1/2: the logarithm is 2^-26 wrong.
 const LOG1P: [f64; 9] = [
@@ -15,6 +15,22 @@ const LOG1P: [f64; 9] = [
     0.333_334_505_558_013_9,
     -0.5,
 ];
+
+/// Beyond these ends `e^x` is 0 or infinite in f32.
+const EXP_ENDS: [f64; 2] = [-150.0, 150.0];
+
+/// `2^t (1 + r)` with `t` of `x log2 e`, rounded, and `r = x - t ln 2`, which is below 2^-17. With `flush` results below 2^-126 may
+/// be zero. NaN stays.
+pub(super) fn exp<A: Arithmetic>(a: &A, x: A::Value, flush: bool) -> Formed<A> {
+    let x = a.clamp(x, EXP_ENDS)?;
+    let turns = a.mul(x, a.number(LOG2_E)?)?;
+    // ln 2 in two parts of f32.
+    let high = f64::from(LN_2 as f32);
+    let rest = a.fma(turns, a.number(-high)?, x)?;
+    let rest = a.fma(turns, a.number(high - LN_2)?, rest)?;
+    let power = a.approximate(Instruction::Ex2, turns, flush)?;
+    a.mul(power, a.add(rest, a.number(1.0)?)?)
+}
 
 /// `k ln 2 + log(1 + f)` with `1 + x = 2^k (1 + f)`, where f has what the sum loses of x. What has no logarithm, and what is
 /// infinite, has the chip's approximation.

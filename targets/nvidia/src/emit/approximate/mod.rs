@@ -68,6 +68,8 @@ pub(super) trait Arithmetic {
     /// `k` and `2^(2 - k)` of a number `2^k m` with `m` from 3/4 to 3/2, by its bits.
     fn taken_apart(&self, x: Self::Value) -> Result<[Self::Value; 2], Self::Error>;
     fn abs(&self, x: Self::Value) -> Result<Self::Value, Self::Error>;
+    /// A number between two ends; NaN stays.
+    fn clamp(&self, x: Self::Value, ends: [f64; 2]) -> Result<Self::Value, Self::Error>;
     fn less(&self, a: Self::Value, b: f64) -> Result<Self::Bit, Self::Error>;
     fn choose(
         &self,
@@ -163,6 +165,11 @@ impl Function {
             }
         }
     }
+}
+
+/// `e^x`, 2^-21 of it wrong at most; with `flush` what is below 2^-126 may be zero.
+pub(super) fn exp_of_f32<A: Arithmetic>(a: &A, x: A::Value, flush: bool) -> Formed<A> {
+    full::exp(a, x, flush)
 }
 
 /// `log(1 + x)`, 1.5 units in the last place of f32 wrong at most.

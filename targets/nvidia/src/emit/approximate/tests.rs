@@ -1,7 +1,8 @@
 //! Every function at every input of f16 and bf16, with every instruction as wrong as it may be.
 
 use super::{
-    Arithmetic, Divisor, EXPONENT, Function, Goal, Instruction, TAKEN_APART, log1p_of_f32, quotient,
+    Arithmetic, Divisor, EXPONENT, Function, Goal, Instruction, TAKEN_APART, exp_of_f32,
+    log1p_of_f32, quotient,
 };
 use axe_sim::units::float::{Format, Round};
 use std::convert::Infallible;
@@ -81,6 +82,9 @@ impl Arithmetic for Host {
     }
     fn abs(&self, x: f32) -> Made<f32> {
         Ok(x.abs())
+    }
+    fn clamp(&self, x: f32, [least, most]: [f64; 2]) -> Made<f32> {
+        Ok(x.clamp(least as f32, most as f32))
     }
     fn less(&self, a: f32, b: f64) -> Made<bool> {
         Ok(a < b as f32)
@@ -391,5 +395,38 @@ fn log1p_of_f32_is_one_and_a_half_units_wrong_at_most() {
         assert_eq!(of(-1.0), f32::NEG_INFINITY);
         assert_eq!(of(f32::INFINITY), f32::INFINITY);
         assert!(of(-1.5).is_nan());
+    }
+}
+
+#[test]
+fn exp_of_f32_is_as_exact_as_said() {
+    let least = f64::from(f32::MIN_POSITIVE);
+    let most = f64::from(f32::MAX);
+    let bound = 2f64.powi(-21);
+    for errors in MACHINES {
+        let host = Host { errors };
+        for flush in [false, true] {
+            let of = |x: f32| value(exp_of_f32(&host, x, flush));
+            // Every bit pattern in so many, and all near where results end.
+            let far = (0..=u32::MAX).step_by(4099).map(f32::from_bits);
+            let near = [-150.0f32, -104.0, -103.3, -87.4, 88.7, 89.0, 150.0];
+            let near = near
+                .iter()
+                .flat_map(|x| (0..20_000).map(move |by| f32::from_bits(x.to_bits() - 10_000 + by)));
+            for x in far.chain(near) {
+                let (exact, got) = (f64::from(x).exp(), f64::from(of(x)));
+                let apart = (got - exact).abs();
+                let right = match exact {
+                    _ if exact.is_nan() => got.is_nan(),
+                    _ if exact > most * (1.0 + bound) => got == f64::INFINITY,
+                    _ if exact > most * (1.0 - bound) => got > most * (1.0 - 2.0 * bound),
+                    _ if exact >= least * (1.0 + bound) => apart <= bound * exact,
+                    _ if flush => (0.0..least * (1.0 + 2.0 * bound)).contains(&got),
+                    // Two roundings to multiples of 2^-149.
+                    _ => apart <= bound * exact + 2f64.powi(-149),
+                };
+                assert!(right, "{x}: {got} for {exact}");
+            }
+        }
     }
 }
