@@ -22,6 +22,19 @@ impl<'c> Element<'c> {
         Self { value, map: None }
     }
 
+    /// A value in the body of a map.
+    pub(super) const fn inside(value: Val<'c>, map: Op<'c>) -> Self {
+        Self {
+            value,
+            map: Some(map),
+        }
+    }
+
+    /// Whether it is one in this map's body.
+    pub(super) fn is_inside(self, map: Op<'c>) -> bool {
+        self.map == Some(map)
+    }
+
     /// What is computed, past the maps and reshapes around it.
     pub(super) fn resolved(mut self) -> Self {
         loop {

@@ -14,6 +14,7 @@
 //! * [`parts`], [`part_moments`], [`part_exponentials`]: variances, and sums of exponentials below a maximum, of those of parts;
 //! * [`peaks`]: exponentials that reach one in each row;
 //! * [`siblings`]: reductions of the rows of one tensor;
+//! * [`softplus`]: hyperbolic tangents of a softplus, as quotients;
 //! * [`strided`]: reductions whose rows have other dimensions behind them;
 //! * [`transposed`]: operators between a transpose and its inverse;
 //! * [`wide_sums`]: variances in f64 of 16-bit floats, in f32;
@@ -47,6 +48,7 @@ pub mod reshape;
 mod rewritten;
 pub mod rounds;
 pub mod siblings;
+pub mod softplus;
 pub mod space;
 pub mod strided;
 pub mod symbolic;
