@@ -32,6 +32,7 @@ mod threads;
 mod tiles;
 mod value;
 mod walk;
+mod wanted;
 
 pub(crate) use decide::{dispatch, verify};
 pub(crate) use module::lower;

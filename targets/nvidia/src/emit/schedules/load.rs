@@ -71,8 +71,46 @@ impl<'c> Emit<'c> for VectorLoad {
         let memory = emitter.memory(source)?;
         let fragment = emitter.result_fragment(op)?;
         let pad = padding(emitter, op, memory.element)?;
-        load(emitter, &fragment, plan, &memory, pad)
+        match emitter.wanted(op, &fragment)? {
+            None => load(emitter, &fragment, plan, &memory, pad),
+            Some(wanted) => load_wanted(emitter, &fragment, plan, &memory, (pad, &wanted)),
+        }
     }
+}
+
+/// Loads those vectors of a plan of which registers are wanted. The others are `pad`.
+fn load_wanted<'c>(
+    emitter: &mut Emitter<'c>,
+    fragment: &Fragment,
+    plan: &CopyPlan,
+    memory: &Memory<'c>,
+    (pad, wanted): (Val<'c>, &[Val<'c>]),
+) -> PassResult<'c, Vec<Val<'c>>> {
+    let pointers = emitter.pointers(plan, memory)?;
+    let width = usize::try_from(plan.width).unwrap_or(1);
+    let pads = vec![pad; width];
+    let registers = plan.accesses.iter().map(|access| access.register);
+    let groups = emitter.groups(fragment, memory, registers);
+    let mut exist = vec![None; pointers.len()];
+    for (key, members) in &groups {
+        let condition = emitter.exist(fragment, memory, key)?;
+        for &member in members {
+            exist[member] = condition;
+        }
+    }
+    let mut values = Vec::new();
+    for ((pointer, exists), wanted) in pointers.iter().zip(exist).zip(wanted.chunks(width)) {
+        let any = emitter.any(wanted)?;
+        let condition = match (exists, any) {
+            (exists, Some(any)) => emitter.both(exists, any)?,
+            (_, None) => return Err(emitter.error("a load without registers")),
+        };
+        let vector = emitter.when(condition, &pads, |emitter| {
+            emitter.load(memory, *pointer, plan.width)
+        })?;
+        values.extend(vector);
+    }
+    Ok(values)
 }
 
 /// Loads the registers of a plan; those of elements that do not exist are `pad`.
