@@ -5,8 +5,8 @@
 //! 1. Every contender is timed once. The hopeless leave.
 //! 2. The others run for a while, so that the chip is as warm as in use: large products are bound by its power then, and
 //!    others are fastest than on a cold chip.
-//! 3. Rounds: every contender left takes one sample; the slower ones leave, until each side has one
-//!    or half of the budget is spent.
+//! 3. Rounds: every contender left takes one sample; those leave whose best sample is the slower one, until each side has one
+//!    or half of the budget is spent. Nobody leaves for one sample that something else has disturbed.
 //! 4. The winners take turns, in every order, until the budget is spent. What counts is the median of
 //!    the ratios of times that are of the same turn.
 
@@ -77,6 +77,15 @@ impl Standing {
     pub fn time(&self) -> Option<f64> {
         median(&self.samples)
     }
+
+    /// The least of its samples, which what else happens on the machine has no part in; the first one is of a cold chip.
+    fn least(&self) -> Option<f64> {
+        let warm = self.samples.get(1..).filter(|warm| !warm.is_empty());
+        warm.unwrap_or(&self.samples)
+            .iter()
+            .copied()
+            .reduce(f64::min)
+    }
 }
 
 /// What came of a side.
@@ -100,12 +109,12 @@ impl Side {
         timed.min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
+    /// Drops those whose best sample is slower than the best of all by more than the factor.
     fn drop_slower_than(&mut self, factor: f64) {
-        let Some((_, best)) = self.fastest() else {
-            return;
-        };
+        let all = self.left().filter_map(|(_, standing)| standing.least());
+        let best = all.fold(f64::INFINITY, f64::min);
         for standing in &mut self.standings {
-            let slow = standing.time().is_none_or(|t| t > best * factor);
+            let slow = standing.least().is_none_or(|t| t > best * factor);
             standing.out |= slow;
         }
     }
@@ -196,9 +205,10 @@ pub fn hold<E>(
             contest.sample(*who, count, &mut time)?;
         }
         contest.drop_slower_than(match round {
-            0 => 1.25,
-            1 => 1.08,
-            2..=4 => 1.04,
+            0 => 2.0,
+            1 => 1.25,
+            2 => 1.08,
+            3..=5 => 1.04,
             _ => 1.015,
         });
     }
@@ -364,6 +374,25 @@ mod tests {
         outcome.disqualify(2);
         assert_eq!((outcome.winner(2), outcome.ratios(2, OURS)), (None, vec![]));
         assert_eq!(outcome.ratios(LIBRARY, OURS).len(), 21);
+    }
+
+    #[test]
+    fn a_sample_that_was_disturbed_drops_nobody() {
+        let standing = |samples: &[f64]| Standing {
+            samples: samples.to_vec(),
+            ..Standing::default()
+        };
+        let mut side = Side {
+            standings: vec![
+                standing(&[130.0, 370.0, 100.0]),
+                standing(&[100.0, 120.0, 120.0]),
+                standing(&[100.0, 190.0, 180.0]),
+            ],
+            winner: None,
+        };
+        side.drop_slower_than(1.25);
+        let out: Vec<_> = side.standings.iter().map(|it| it.out).collect();
+        assert_eq!(out, [false, false, true]);
     }
 
     #[test]
