@@ -42,7 +42,7 @@ const OF_FEW_ROWS: (RangeInclusive<i64>, usize) = (80..=240, 16);
 /// Rows and columns of the CTAs that fetch operands for each other: a portable cluster has up to 8, but the more there are, the more
 /// multiprocessors are left over ([`Chip::clustered`]).
 const CLUSTERS: [[i64; 2]; 4] = [[2, 1], [4, 1], [1, 2], [1, 4]];
-/// Those that share both operands, where all tiles are visited at once: to tune with, as the model's rates are of none of them.
+/// Those that share both operands, where all tiles are visited at once.
 const WIDE_CLUSTERS: [[i64; 2]; 3] = [[2, 2], [2, 4], [4, 2]];
 /// Rows that a swapped tile may have, in eights: the instruction's columns.
 const MOST_SWAPPED_ROWS: i64 = 256;
@@ -133,7 +133,6 @@ pub(in crate::planner) fn choose_of(
     all(query, chip)
         .into_iter()
         .filter(|config| query.blocks.is_none() || config.cluster() == Cluster::Alone)
-        .filter(|config| !matches!(config.cluster(), Cluster::Both(_)))
         .filter(of)
         .map(|config| (config, cost(config)))
         .min_by(|(_, a), (_, b)| a.total_cmp(b))
