@@ -5,10 +5,9 @@
 use super::below::{Exponentials, Peak, converted};
 use super::element::Element;
 use super::operators::{dims_of, reduces};
-use super::parts::{Parts, Reduced, reduced, repeated, replace};
+use super::parts::{InParts, Parts, Reduced, reduced, repeated, replace};
 use super::peaks::REACHES_ONE;
 use super::reshape::reshape;
-use super::rewritten::Rewritten;
 use super::space::source;
 use crate::PassResult;
 use crate::build::Code;
@@ -35,21 +34,10 @@ pub fn split<'c>(
     ops: &[Op<'c>],
     parts: impl Fn(&Reduced<'c>) -> Option<Parts>,
 ) -> PassResult<'c, Vec<Op<'c>>> {
-    let rewritten = Rewritten::of(ops);
-    let mut replaced = Vec::new();
-    for &op in ops {
-        let Some(found) = Sum::of(op) else {
-            continue;
-        };
-        if let Some(parts) = found.reduced().as_ref().and_then(&parts) {
-            found.split(&parts)?;
-            replaced.extend([found.sum, found.peak]);
-        }
-    }
-    Ok(rewritten.without(replaced))
+    super::parts::split::<Sum<'c>>(ops, parts)
 }
 
-impl<'c> Sum<'c> {
+impl<'c> InParts<'c> for Sum<'c> {
     /// What an operator is the sum of.
     fn of(sum: Op<'c>) -> Option<Self> {
         let dims = reduces(sum, Combiner::Add)?;
@@ -81,7 +69,7 @@ impl<'c> Sum<'c> {
         })
     }
 
-    fn split(&self, parts: &Parts) -> PassResult<'c> {
+    fn split(self, parts: &Parts) -> PassResult<'c, [Op<'c>; 2]> {
         let before = Builder::before(self.peak);
         let code = Code { builder: before };
         let terms = source(self.sum).unwrap_or(self.from);
@@ -125,6 +113,7 @@ impl<'c> Sum<'c> {
             self.sum,
             &after,
             reduced(&after, Combiner::Add, scaled, &parts.outer)?,
-        )
+        )?;
+        Ok([self.sum, self.peak])
     }
 }

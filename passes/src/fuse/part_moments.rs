@@ -6,9 +6,8 @@
 
 use super::element::Element;
 use super::operators::{dims_of, reduces};
-use super::parts::{Parts, Reduced, reduced, repeated, replace};
+use super::parts::{InParts, Parts, Reduced, reduced, repeated, replace};
 use super::reshape::reshape;
-use super::rewritten::Rewritten;
 use super::space::source;
 use crate::PassResult;
 use crate::build::Code;
@@ -35,21 +34,10 @@ pub fn split<'c>(
     ops: &[Op<'c>],
     parts: impl Fn(&Reduced<'c>) -> Option<Parts>,
 ) -> PassResult<'c, Vec<Op<'c>>> {
-    let rewritten = Rewritten::of(ops);
-    let mut replaced = Vec::new();
-    for &op in ops {
-        let Some(found) = Variance::of(op) else {
-            continue;
-        };
-        if let Some(parts) = found.reduced().as_ref().and_then(&parts) {
-            found.split(&parts)?;
-            replaced.extend([found.sum, found.squares]);
-        }
-    }
-    Ok(rewritten.without(replaced))
+    super::parts::split::<Variance<'c>>(ops, parts)
 }
 
-impl<'c> Variance<'c> {
+impl<'c> InParts<'c> for Variance<'c> {
     /// The variance of which an operator is the sum of squares.
     fn of(squares: Op<'c>) -> Option<Self> {
         let dims = reduces(squares, Combiner::Add)?;
@@ -91,7 +79,7 @@ impl<'c> Variance<'c> {
         })
     }
 
-    fn split(&self, parts: &Parts) -> PassResult<'c> {
+    fn split(self, parts: &Parts) -> PassResult<'c, [Op<'c>; 2]> {
         let before = Builder::before(self.sum);
         let code = Code { builder: before };
         let element = before.tensor_of(self.from)?.element;
@@ -132,6 +120,7 @@ impl<'c> Variance<'c> {
             let of_all = value("arith.mulf", &[square, count(&builder)?])?;
             value("arith.addf", &[of[0], of_all])
         })?;
-        replace(self.squares, &after, added(&after, about, &parts.outer)?)
+        replace(self.squares, &after, added(&after, about, &parts.outer)?)?;
+        Ok([self.sum, self.squares])
     }
 }

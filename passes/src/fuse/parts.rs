@@ -1,6 +1,7 @@
 //! Reductions that are formed of those of parts: how their elements are cut, and the operators of a part and of all parts.
 
 use super::reshape::reshape;
+use super::rewritten::Rewritten;
 use crate::PassResult;
 use crate::ir::value::{only_result, replace_all_uses};
 use crate::ir::{Builder, Op, Val};
@@ -26,6 +27,34 @@ pub struct Reduced<'c> {
     pub dims: Vec<i64>,
     /// What comes of it.
     pub result: Val<'c>,
+}
+
+/// Reductions of a program, of which one reads what is formed of the other's result, that can be formed of those of parts.
+pub(super) trait InParts<'c>: Sized {
+    /// The reductions of which an operator is the last.
+    fn of(last: Op<'c>) -> Option<Self>;
+
+    /// The one that stands for both.
+    fn reduced(&self) -> Option<Reduced<'c>>;
+
+    /// Forms both of those of parts, and lets what reads them read that; gives what nothing reads any more.
+    fn split(self, parts: &Parts) -> PassResult<'c, [Op<'c>; 2]>;
+}
+
+/// Forms such reductions of those of parts, where `parts` says so of what is reduced along which dimensions. `ops` are operations of
+/// a block in order; they are given with those that are new, and without those that nothing reads any more.
+pub(super) fn split<'c, T: InParts<'c>>(
+    ops: &[Op<'c>],
+    parts: impl Fn(&Reduced<'c>) -> Option<Parts>,
+) -> PassResult<'c, Vec<Op<'c>>> {
+    let rewritten = Rewritten::of(ops);
+    let mut replaced = Vec::new();
+    for found in ops.iter().filter_map(|op| T::of(*op)) {
+        if let Some(parts) = found.reduced().as_ref().and_then(&parts) {
+            replaced.extend(found.split(&parts)?);
+        }
+    }
+    Ok(rewritten.without(replaced))
 }
 
 impl Parts {
