@@ -176,8 +176,8 @@ pub struct WgmmaRates {
 }
 
 impl WgmmaRates {
-    /// Of an H200: fitted to timings of an H100 from where fits to an H200's had come to, and memory's rates raised by the ratio of
-    /// their bandwidths (docs/performance.md).
+    /// Of an H200: fitted to its timings, and once more, from there, to those of an H100, whose rates of memory are raised by the ratio
+    /// of the bandwidths (docs/performance.md).
     pub const H200: Self = Self {
         products: 3490.0,
         alone: 1.05,
