@@ -71,6 +71,12 @@ def permutations():
     case("embedding", lambda t, i: F.embedding(i, t), ((8192, 4096),), ((16384,), i64)); case("index_select", lambda t, i: t.index_select(0, i), ((8192, 4096),), ((16384,), i64)); case("gather", lambda x, i: torch.gather(x, 1, i), ((4096, 4096),), ((4096, 4096), i64))
     case("rope_interleaved", lambda x, c, s: torch.stack((x[..., 0::2] * c - x[..., 1::2] * s, x[..., 0::2] * s + x[..., 1::2] * c), -1).flatten(-2), ((256, 2048, 128),), ((2048, 64),), ((2048, 64),))
     case("qkv_split", lambda x: [t.contiguous() for t in x.view(4, 4096, 3, 16, 128).permute(2, 0, 3, 1, 4).unbind(0)], ((16384, 6144),), kinds=(f16,))
-for part in (maps, reductions, normalizations, permutations): part()
+def parts():
+    """What is reduced in parts: columns that no CTA holds, and few long rows."""
+    rows.case("softmax_columns_16384_f16", lambda x: x.softmax(0), ((16384, 4096), f16)); rows.case("log_softmax_columns_16384_f32", lambda x: x.log_softmax(0), ((16384, 2048), f32))
+    rows.case("logsumexp_8x8388608_f16", lambda x: torch.logsumexp(x, -1), ((8, 8388608), f16)); rows.case("logsumexp_8x100000_f32", lambda x: torch.logsumexp(x, -1), ((8, 100000), f32))
+    for kind, tag in ((f16, "f16"), (f32, "f32")): rows.case(f"var_few_rows_{tag}", lambda x: x.var(-1), ((8, 8388608), kind))
+    rows.case("var_64x128000_f16", lambda x: x.var(-1), ((64, 128000), f16)); rows.case("var_8x100000_f32", lambda x: x.var(-1), ((8, 100000), f32))
+for part in (maps, reductions, normalizations, permutations, parts): part()
 if __name__ == "__main__":
     rows.export(sys.argv[2]) if sys.argv[1] == "export" else rows.time(sys.argv[2], sys.argv[3:], compiles=False)

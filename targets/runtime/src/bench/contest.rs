@@ -5,7 +5,7 @@
 //! 1. Every contender is timed once. The hopeless leave.
 //! 2. The others run for a while, so that the chip is as warm as in use: large products are bound by its power then, and
 //!    others are fastest than on a cold chip.
-//! 3. Rounds: every contender left takes one sample; those leave whose best sample is the slower one, until each side has one
+//! 3. Rounds: every contender left takes one sample; those whose best sample is slower leave, until each side has one
 //!    or half of the budget is spent. Nobody leaves for one sample that something else has disturbed.
 //! 4. The winners take turns, in every order, until the budget is spent. What counts is the median of
 //!    the ratios of times that are of the same turn.
