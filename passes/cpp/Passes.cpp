@@ -31,6 +31,7 @@ namespace axe {
 
 #define GEN_PASS_DEF_CONVERTLINALGTOAXEPASS
 #define GEN_PASS_DEF_AXEGENERALIZEPASS
+#define GEN_PASS_DEF_AXESIMPLIFYGATHERSPASS
 #define GEN_PASS_DEF_AXESIMPLIFYPOWERSPASS
 #define GEN_PASS_DEF_AXECANONICALIZELAYOUTSPASS
 #define GEN_PASS_DEF_AXESLICEPASS
@@ -118,6 +119,11 @@ struct AxeSimplifyPowersPass
   using RustPass::RustPass;
 };
 
+struct AxeSimplifyGathersPass
+    : RustPass<impl::AxeSimplifyGathersPassBase<AxeSimplifyGathersPass>> {
+  using RustPass::RustPass;
+};
+
 struct AxeCanonicalizeLayoutsPass
     : RustPass<
           impl::AxeCanonicalizeLayoutsPassBase<AxeCanonicalizeLayoutsPass>> {
@@ -198,6 +204,7 @@ void registerPasses() {
   registerOne<ConvertLinalgToAxePass>();
   registerOne<AxeGeneralizePass>();
   registerOne<AxeSimplifyPowersPass>();
+  registerOne<AxeSimplifyGathersPass>();
   registerOne<AxeCanonicalizeLayoutsPass>();
   registerOne<AxeSlicePass>();
   registerOne<AxeTilePass>();

@@ -100,6 +100,39 @@ def AxeSimplifyPowersPass : Pass<"axe-simplify-powers", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
+def AxeSimplifyGathersPass : Pass<"axe-simplify-gathers", "::mlir::ModuleOp"> {
+  let summary = "Give gathers by constants and by floats of loops' indices their indices as digits";
+  let description = [{
+    A `linalg.generic` of parallel loops of known extents whose body takes one element
+    of a tensor (`tensor.extract`), at indices that are computed of the loops' indices
+    and of constants alone: by floats, as nearest upsampling is exported, or by tensors
+    of integers, as group normalisation is. Each index is evaluated at all of its points
+    (2^16 at most), each operation in its type. Where it is a sum of digits
+    `stride * (i / block mod extent)` of the loops' indices, which is the shard of a
+    layout, the gather has that in its place; where elements are taken in the order in
+    which they lie, it is a reshape. Indices that are something else, may be outside of
+    the tensor, or depend on anything that is not known stay.
+
+    **Example**
+
+    ```mlir
+    %f = arith.sitofp %i : i64 to f32
+    %h = arith.divf %f, %two : f32
+    %w = math.floor %h : f32
+    %n = arith.fptosi %w : f32 to i64
+    %j = arith.index_cast %n : i64 to index
+    %e = tensor.extract %x[%j] : tensor<64xf16>
+    // becomes
+    %j = arith.divui %i, %c2 : index
+    %e = tensor.extract %x[%j] : tensor<64xf16>
+    ```
+  }];
+  let statistics = [
+    Statistic<"simplified", "num-simplified", "Number of gathers that became something else">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def AxeCanonicalizeLayoutsPass : Pass<"axe-canonicalize-layouts"> {
   let summary = "Replace every layout by its canonical representative";
   let description = [{

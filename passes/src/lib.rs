@@ -12,6 +12,7 @@ mod convert;
 pub mod dispatch;
 pub mod error;
 pub mod fuse;
+mod gathers;
 mod generalize;
 mod host;
 pub mod ir;
@@ -35,6 +36,7 @@ pub fn register() {
     registry::register("convert-linalg-to-axe", convert::run);
     registry::register("axe-generalize", generalize::run);
     registry::register("axe-simplify-powers", powers::run);
+    registry::register("axe-simplify-gathers", gathers::run);
     registry::register("axe-canonicalize-layouts", layouts::canonicalize::run);
     registry::register("axe-print-layouts", layouts::print::run);
     registry::register("axe-slice", slice::run);

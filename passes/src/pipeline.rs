@@ -87,7 +87,7 @@ pub fn register(pipeline: &Pipeline) {
 pub fn logical(options: &str) -> String {
     format!(
         "inline,resolve-ranked-shaped-type-result-dims,func.func(convert-elementwise-to-linalg),\
-         convert-linalg-to-axe{{for-kernels=true{options}}},\
+         axe-simplify-gathers,convert-linalg-to-axe{{for-kernels=true{options}}},\
          func.func(linalg-generalize-named-ops),axe-generalize,axe-simplify-powers,canonicalize,cse"
     )
 }

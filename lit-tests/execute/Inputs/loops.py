@@ -144,6 +144,46 @@ def arg(rows, length, kind, least=False):
     return one(f"%x: {source}", f"{values}, {places}", ops, "%y#0, %y#1")
 
 
+def upsampled():
+    """Nearest upsampling by two and by three, whose indices torch computes in f32, of rows that no vector divides."""
+    x = floats(3, 5, 7, dtype=np.float16)
+    body = """^bb0(%o: f16):
+  %z = linalg.index 0 : index
+"""
+    for dim, by in ((1, 2), (2, 3)):
+        body += f"""  %i{dim} = linalg.index {dim} : index
+  %n{dim} = arith.index_cast %i{dim} : index to i64
+  %f{dim} = arith.sitofp %n{dim} : i64 to f32
+  %h{dim} = arith.divf %f{dim}, %by{dim} : f32
+  %w{dim} = math.floor %h{dim} : f32
+  %s{dim} = arith.fptosi %w{dim} : f32 to i64
+  %t{dim} = arith.index_cast %s{dim} : i64 to index
+"""
+    body += "  %v = tensor.extract %x[%z, %t1, %t2] : tensor<3x5x7xf16>\n  linalg.yield %v : f16"
+    ops = "%by1 = arith.constant 2.0 : f32\n%by2 = arith.constant 3.0 : f32\n%e = tensor.empty() : tensor<3x10x21xf16>\n%y = "
+    ops += generic(["(i, j, k) -> (i, j, k)"], "ppp", "", "%e : tensor<3x10x21xf16>", body, "tensor<3x10x21xf16>")
+    return one("%x: tensor<3x5x7xf16>", "tensor<3x10x21xf16>", ops, "%y"), [x], [x.repeat(2, 1).repeat(3, 2)]
+
+
+def by_constants():
+    """Elements that constants name: in order, by digits, and in no order that digits have."""
+    x = floats(6, 4)
+    ops, wanted = "", []
+    for at, (rows, columns) in enumerate((([0, 0, 1, 1, 2, 2], [0, 1, 2, 3]), ([5, 5, 5, 2, 2, 2], [3, 1]), ([0, 4, 1, 3], [2, 0, 3]))):
+        shape = f"{len(rows)}x{len(columns)}xf32"
+        body = f"""^bb0(%p: i64, %q: i64, %o: f32):
+  %i = arith.index_cast %p : i64 to index
+  %j = arith.index_cast %q : i64 to index
+  %v = tensor.extract %x[%i, %j] : tensor<6x4xf32>
+  linalg.yield %v : f32"""
+        ops += f"%r{at} = arith.constant dense<{rows}> : tensor<{len(rows)}xi64>\n%c{at} = arith.constant dense<{columns}> : tensor<{len(columns)}xi64>\n"
+        ops += f"%e{at} = tensor.empty() : tensor<{shape}>\n%y{at} = "
+        ops += generic(["(i, j) -> (i)", "(i, j) -> (j)", "(i, j) -> (i, j)"], "pp", f"%r{at}, %c{at} : tensor<{len(rows)}xi64>, tensor<{len(columns)}xi64>", f"%e{at} : tensor<{shape}>", body, f"tensor<{shape}>") + "\n"
+        wanted.append(x[np.ix_(rows, columns)])
+    kinds = ", ".join(f"tensor<{w.shape[0]}x{w.shape[1]}xf32>" for w in wanted)
+    return one("%x: tensor<6x4xf32>", kinds, ops, "%y0, %y1, %y2"), [x], wanted
+
+
 def argmax_of_all():
     """One point: parts of the reduction are folded by threads, and the first of equal places is kept across them."""
     x = integers(-40, 40, 5003, dtype=np.int32).astype(np.float32)
@@ -541,7 +581,7 @@ def batches():
 
 
 CASES = [
-    causal, embedding, reused, outside, argmax, argmax_of_all, argmin_with_nan, argmax_of_columns, argmax_dynamic, argmax_of_pairs, empty_table, unsigned, on_tensors, cumulative, triangle, slices, dynamic_slices, assembled, dynamic_pieces, inner_dynamic,
+    causal, embedding, reused, outside, argmax, upsampled, by_constants, argmax_of_all, argmin_with_nan, argmax_of_columns, argmax_dynamic, argmax_of_pairs, empty_table, unsigned, on_tensors, cumulative, triangle, slices, dynamic_slices, assembled, dynamic_pieces, inner_dynamic,
     rope, convolutions, channels_last, pooling, unfold, accumulated, empty, calls, control, batches,
 ]
 # What reads outside of its tensors: kernels do not, and the CPU target does what the program says.

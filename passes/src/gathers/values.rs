@@ -1,0 +1,373 @@
+//! The values of an index of a body at all points of its loops: scalars as they are computed, each in its type.
+
+use super::digits::Points;
+use crate::ir::value::{argument_number, defining, identity, name, only_result, operands};
+use crate::ir::{Op, Val, attribute, types, walk};
+use axe_dialect::element_type;
+use melior::ir::operation::OperationLike;
+use melior::ir::{AffineMap, AttributeLike, ValueLike};
+use mlir_sys as sys;
+use std::cmp::Ordering;
+use std::collections::{BTreeSet, HashMap};
+
+/// Points at which an index is evaluated at most.
+const MOST_POINTS: usize = 1 << 16;
+/// Operations that form an index at most.
+const MOST_OPERATIONS: usize = 64;
+/// What a comparison says of an order.
+type Says = fn(Ordering) -> bool;
+/// `arith.cmpi`'s predicates of signed integers, from `eq` on (ArithBase.td of MLIR 22.1).
+const INTEGERS: [Says; 6] = [
+    Ordering::is_eq,
+    Ordering::is_ne,
+    Ordering::is_lt,
+    Ordering::is_le,
+    Ordering::is_gt,
+    Ordering::is_ge,
+];
+/// `arith.cmpf`'s predicates of numbers: from `oeq`, the first, and from `ueq`, the eighth.
+const FLOATS: [Says; 6] = [
+    Ordering::is_eq,
+    Ordering::is_gt,
+    Ordering::is_ge,
+    Ordering::is_lt,
+    Ordering::is_le,
+    Ordering::is_ne,
+];
+
+/// A scalar of a point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Scalar {
+    Int(i64),
+    Float(f64),
+}
+
+/// The body of loops.
+pub(super) struct Body<'c> {
+    inputs: Vec<Input<'c>>,
+    shape: Vec<usize>,
+}
+
+/// A tensor of integers that the body reads, where it is a constant.
+struct Input<'c> {
+    argument: Val<'c>,
+    map: AffineMap<'c>,
+    shape: Vec<usize>,
+    values: Vec<i64>,
+}
+
+impl<'c> Body<'c> {
+    /// Of loops of these extents, whose inputs have these maps.
+    pub(super) fn new(op: Op<'c>, maps: &[AffineMap<'c>], extents: &[i64]) -> Self {
+        let block = walk::blocks(op).first().copied();
+        let arguments = block.map(walk::block_arguments).unwrap_or_default();
+        let all = arguments.into_iter().zip(operands(op)).zip(maps);
+        let inputs = all.filter_map(|((argument, from), map)| Input::of(argument, from, *map));
+        let sizes = extents.iter().filter_map(|own| usize::try_from(*own).ok());
+        Self {
+            inputs: inputs.collect(),
+            shape: sizes.collect(),
+        }
+    }
+
+    /// Whether an index is computed by floats, or of elements of tensors.
+    pub(super) fn is_roundabout(&self, index: Val<'c>) -> bool {
+        let Some(op) = defining(index) else {
+            return true;
+        };
+        let float = operands(op).iter().any(|own| types::is_float(own.r#type()));
+        float || operands(op).into_iter().any(|own| self.is_roundabout(own))
+    }
+
+    /// An index at all points; none where it depends on something else than loops and constants, or on too many of them.
+    pub(super) fn values(&self, index: Val<'c>) -> Option<Points> {
+        let (mut order, mut loops) = (Vec::new(), BTreeSet::new());
+        self.read(index, &mut order, &mut loops)?;
+        let of = |(at, extent): (usize, &usize)| if loops.contains(&at) { *extent } else { 1 };
+        let extents: Vec<_> = self.shape.iter().enumerate().map(of).collect();
+        let count = extents
+            .iter()
+            .try_fold(1usize, |all, own| all.checked_mul(*own));
+        let count = count.filter(|count| *count <= MOST_POINTS)?;
+        let mut values = Vec::with_capacity(count);
+        for number in 0..count {
+            match self.value(&order, index, &point(&extents, number))? {
+                Scalar::Int(value) => values.push(value),
+                Scalar::Float(_) => return None,
+            }
+        }
+        Some(Points { extents, values })
+    }
+
+    /// The operations that form a value, in order, and the loops that it depends on.
+    fn read(
+        &self,
+        value: Val<'c>,
+        order: &mut Vec<Op<'c>>,
+        loops: &mut BTreeSet<usize>,
+    ) -> Option<()> {
+        let Some(op) = defining(value) else {
+            let input = self.input(value)?;
+            for index in (0..input.map.result_count()).filter_map(|at| input.map.result(at).ok()) {
+                if index.is_dim() {
+                    loops.insert(index.dim_position());
+                }
+            }
+            return Some(());
+        };
+        if order.contains(&op) {
+            return Some(());
+        }
+        if name(op) == "linalg.index" {
+            loops.insert(dim_of(op)?);
+        }
+        for operand in operands(op) {
+            self.read(operand, order, loops)?;
+        }
+        order.push(op);
+        (order.len() <= MOST_OPERATIONS && op.region_count() == 0).then_some(())
+    }
+
+    fn input(&self, argument: Val<'c>) -> Option<&Input<'c>> {
+        self.inputs.iter().find(|own| own.argument == argument)
+    }
+
+    /// The value at a point.
+    fn value(&self, order: &[Op<'c>], value: Val<'c>, point: &[usize]) -> Option<Scalar> {
+        let mut known: HashMap<usize, Scalar> = HashMap::new();
+        let of = |value: Val<'c>, known: &HashMap<usize, Scalar>| match defining(value) {
+            Some(_) => known.get(&identity(value)).copied(),
+            None => self.input(value)?.element(point).map(Scalar::Int),
+        };
+        for op in order {
+            let all: Option<Vec<_>> = operands(*op)
+                .into_iter()
+                .map(|own| of(own, &known))
+                .collect();
+            let result = only_result(*op)?;
+            known.insert(identity(result), computed(*op, &all?, point)?);
+        }
+        of(value, &known)
+    }
+}
+
+impl<'c> Input<'c> {
+    fn of(argument: Val<'c>, from: Val<'c>, map: AffineMap<'c>) -> Option<Self> {
+        argument_number(argument)?;
+        let shape = types::shape(from.r#type())?;
+        let shape: Option<Vec<_>> = shape.iter().map(|own| usize::try_from(*own).ok()).collect();
+        let shape = shape?;
+        let count = shape
+            .iter()
+            .try_fold(1usize, |all, own| all.checked_mul(*own));
+        let count = count.filter(|count| *count <= MOST_POINTS)?;
+        let constant = defining(from).filter(|op| name(*op) == "arith.constant")?;
+        let values = integers(constant, types::bits(element_type(from.r#type()))?, count)?;
+        Some(Self {
+            argument,
+            map,
+            shape,
+            values,
+        })
+    }
+
+    fn element(&self, point: &[usize]) -> Option<i64> {
+        let mut number = 0usize;
+        for (at, extent) in self.shape.iter().enumerate() {
+            let index = self.map.result(at).ok()?;
+            let own = match index.is_dim() {
+                true => *point.get(index.dim_position())?,
+                false if index.is_constant() => usize::try_from(index.constant_value()).ok()?,
+                false => return None,
+            };
+            number = number.checked_mul(*extent)?.checked_add(own)?;
+            if own >= *extent {
+                return None;
+            }
+        }
+        self.values.get(number).copied()
+    }
+}
+
+/// The elements of a constant tensor of integers of 32 or 64 bits.
+fn integers(constant: Op<'_>, bits: u32, count: usize) -> Option<Vec<i64>> {
+    let value = constant.attribute("value").ok()?;
+    if let Some(bytes) = attribute::resource(value) {
+        let size = usize::try_from(bits / 8)
+            .ok()
+            .filter(|size| bytes.len() == size * count)?;
+        let of = |own: &[u8]| match size {
+            4 => Some(i64::from(i32::from_le_bytes(own.try_into().ok()?))),
+            8 => Some(i64::from_le_bytes(own.try_into().ok()?)),
+            _ => None,
+        };
+        return bytes.chunks(size.max(1)).map(of).collect();
+    }
+    if let Some(splat) = attribute::splat(value) {
+        return Some(vec![attribute::integer(splat)?; count]);
+    }
+    let raw = value.to_raw();
+    // SAFETY: the attribute is one of so many elements, of the width that is asked for.
+    unsafe {
+        let dense = sys::mlirAttributeIsADenseElements(raw);
+        let of = |at: usize| {
+            let at = isize::try_from(at).ok()?;
+            match bits {
+                32 => Some(i64::from(sys::mlirDenseElementsAttrGetInt32Value(raw, at))),
+                64 => Some(sys::mlirDenseElementsAttrGetInt64Value(raw, at)),
+                _ => None,
+            }
+        };
+        dense.then(|| (0..count).map(of).collect()).flatten()
+    }
+}
+
+/// The indices of the point of this number.
+fn point(extents: &[usize], number: usize) -> Vec<usize> {
+    let mut rest = number;
+    let mut point: Vec<_> = extents
+        .iter()
+        .rev()
+        .map(|extent| {
+            let own = rest % extent;
+            rest /= extent;
+            own
+        })
+        .collect();
+    point.reverse();
+    point
+}
+
+fn dim_of(op: Op<'_>) -> Option<usize> {
+    let dim = op.attribute("dim").ok().and_then(attribute::integer)?;
+    usize::try_from(dim).ok()
+}
+
+/// What an operation computes of these; none where that is not known, not defined, or not exact.
+fn computed(op: Op<'_>, all: &[Scalar], point: &[usize]) -> Option<Scalar> {
+    let own = name(op);
+    let result = only_result(op)?.r#type();
+    let bits = types::bits(result).unwrap_or(64);
+    // A condition has no one value as a number.
+    let is_condition = |value: &Val<'_>| types::bits(value.r#type()) == Some(1);
+    if own != "arith.select" && operands(op).iter().any(is_condition) {
+        return None;
+    }
+    match (own.as_str(), all) {
+        ("linalg.index", _) => {
+            let index = point.get(dim_of(op)?)?;
+            i64::try_from(*index).ok().map(Scalar::Int)
+        }
+        ("arith.constant", _) => {
+            let value = op.attribute("value").ok()?;
+            let int = attribute::integer(value).map(Scalar::Int);
+            int.or_else(|| attribute::float(value).map(Scalar::Float))
+        }
+        ("arith.select", &[Scalar::Int(condition), yes, no]) => {
+            Some(if condition == 0 { no } else { yes })
+        }
+        ("arith.sitofp", &[Scalar::Int(value)]) => rounded(value as f64, bits),
+        ("arith.fptosi", &[Scalar::Float(value)]) => {
+            let whole = value.trunc();
+            // Beyond this f64 has no bits for ones.
+            (whole.abs() < 2f64.powi(52))
+                .then_some(Scalar::Int(whole as i64))
+                .and_then(|own| fitting(own, bits))
+        }
+        ("arith.extf" | "arith.truncf", &[Scalar::Float(value)]) => rounded(value, bits),
+        (_, &[Scalar::Float(value)]) => rounded(of_float(&own, value)?, bits),
+        ("arith.cmpf", &[Scalar::Float(a), Scalar::Float(b)]) => {
+            compared_floats(op, a.partial_cmp(&b)?)
+        }
+        (_, &[Scalar::Float(a), Scalar::Float(b)]) => rounded(of_floats(&own, a, b)?, bits),
+        ("arith.index_cast" | "arith.extsi" | "arith.trunci", &[Scalar::Int(value)]) => {
+            fitting(Scalar::Int(value), bits)
+        }
+        ("arith.cmpi", &[Scalar::Int(a), Scalar::Int(b)]) => compared(op, a.cmp(&b)),
+        (_, &[Scalar::Int(a), Scalar::Int(b)]) => {
+            fitting(Scalar::Int(of_integers(&own, a, b)?), bits)
+        }
+        _ => None,
+    }
+}
+
+/// An integer in a type of so many bits, where it is the same there.
+fn fitting(value: Scalar, bits: u32) -> Option<Scalar> {
+    let Scalar::Int(own) = value else { return None };
+    let half = 1i64.checked_shl(bits.checked_sub(1)?)?;
+    (bits == 64 || bits > 1 && (-half..half).contains(&own)).then_some(value)
+}
+
+/// A number in f32 or f64. Sums, products and quotients of f32 that are formed in f64 are rounded to f32 as if they were exact.
+fn rounded(value: f64, bits: u32) -> Option<Scalar> {
+    match bits {
+        32 => Some(Scalar::Float(f64::from(value as f32))),
+        64 => Some(Scalar::Float(value)),
+        _ => None,
+    }
+}
+
+fn of_float(name: &str, value: f64) -> Option<f64> {
+    match name {
+        "math.floor" => Some(value.floor()),
+        "math.ceil" => Some(value.ceil()),
+        "math.trunc" => Some(value.trunc()),
+        "math.round" => Some(value.round()),
+        "math.roundeven" => Some(value.round_ties_even()),
+        "math.absf" => Some(value.abs()),
+        "arith.negf" => Some(-value),
+        _ => None,
+    }
+}
+
+fn of_floats(name: &str, a: f64, b: f64) -> Option<f64> {
+    let ordered = !a.is_nan() && !b.is_nan();
+    match name {
+        "arith.addf" => Some(a + b),
+        "arith.subf" => Some(a - b),
+        "arith.mulf" => Some(a * b),
+        "arith.divf" => Some(a / b),
+        "arith.maximumf" | "arith.maxnumf" if ordered => Some(a.max(b)),
+        "arith.minimumf" | "arith.minnumf" if ordered => Some(a.min(b)),
+        _ => None,
+    }
+}
+
+fn of_integers(name: &str, a: i64, b: i64) -> Option<i64> {
+    let positive = a >= 0 && b > 0;
+    match name {
+        "arith.addi" => a.checked_add(b),
+        "arith.subi" => a.checked_sub(b),
+        "arith.muli" => a.checked_mul(b),
+        "arith.divsi" => a.checked_div(b),
+        "arith.remsi" => a.checked_rem(b),
+        "arith.divui" if positive => a.checked_div(b),
+        "arith.remui" if positive => a.checked_rem(b),
+        "arith.floordivsi" if b > 0 => a.checked_div_euclid(b),
+        "arith.maxsi" => Some(a.max(b)),
+        "arith.minsi" => Some(a.min(b)),
+        _ => None,
+    }
+}
+
+/// Whether a comparison of integers holds.
+fn compared(op: Op<'_>, order: Ordering) -> Option<Scalar> {
+    let says = INTEGERS.get(predicate_of(op)?)?;
+    Some(Scalar::Int(i64::from(says(order))))
+}
+
+/// Whether a comparison of numbers, none of them a NaN, holds.
+fn compared_floats(op: Op<'_>, order: Ordering) -> Option<Scalar> {
+    let predicate = predicate_of(op)?;
+    let from = if predicate < 8 { 1 } else { 8 };
+    let says = FLOATS.get(predicate.checked_sub(from)?)?;
+    Some(Scalar::Int(i64::from(says(order))))
+}
+
+fn predicate_of(op: Op<'_>) -> Option<usize> {
+    let predicate = op
+        .attribute("predicate")
+        .ok()
+        .and_then(attribute::integer)?;
+    usize::try_from(predicate).ok()
+}
