@@ -8,8 +8,10 @@
 //! what it did.
 
 use crate::error::{PassError, PassResult};
-use crate::ir::value::{defined_by, name, operands};
-use crate::ir::{Builder, Op, Val, attribute, types};
+use crate::ir::value::{defined_by, defining, name, operands, parent};
+use crate::ir::{Builder, Op, Val, attribute, types, walk};
+use axe_dialect::Typed;
+use axe_dialect::ops::IndexOp;
 use melior::ir::attribute::IntegerAttribute;
 use melior::ir::operation::{OperationLike, OperationMutLike, OperationRefMut};
 use melior::ir::r#type::IntegerType;
@@ -54,6 +56,33 @@ const UNDEFINED: [(&str, Undefined); 19] = [
     ("llvm.srem", Undefined::Signed),
     ("math.ipowi", Undefined::Power),
 ];
+
+/// Integer operations that are poison of poison alone, whatever else their operands are.
+const DEFINED: [&str; 12] = [
+    "arith.andi",
+    "arith.extsi",
+    "arith.extui",
+    "arith.index_cast",
+    "arith.index_castui",
+    "arith.maxsi",
+    "arith.maxui",
+    "arith.minsi",
+    "arith.minui",
+    "arith.ori",
+    "arith.trunci",
+    "arith.xori",
+];
+
+/// Operations that say where an element or a thread is.
+const PLACES: [&str; 4] = [
+    IndexOp::NAME,
+    "gpu.block_id",
+    "gpu.cluster_block_id",
+    "gpu.thread_id",
+];
+
+/// Operations that are looked at behind each other for whether an integer may be poison.
+const DEEPEST: usize = 12;
 
 /// The operations that branch, and by how many operands, their first: they are undefined for poison.
 const BRANCHES: [(&str, usize); 3] = [("scf.if", 1), ("scf.for", 3), ("scf.condition", 1)];
@@ -158,6 +187,44 @@ pub fn freeze<'c>(builder: &Builder<'c>, value: Val<'c>) -> PassResult<'c, Val<'
     let cast = builder.value("arith.index_cast", &[value], i64, &[])?;
     let frozen = builder.value("llvm.freeze", &[cast], i64, &[])?;
     builder.value("arith.index_cast", &[frozen], own, &[])
+}
+
+/// Whether an integer of a kernel is not poison, whatever tensors hold: it is formed of places of elements and threads, and turns of
+/// loops. To freeze it would hide from LLVM what it knows of its bits.
+#[must_use]
+pub fn is_defined(value: Val<'_>) -> bool {
+    is_defined_within(value, DEEPEST)
+}
+
+fn is_defined_within(value: Val<'_>, depth: usize) -> bool {
+    let all_defined = |values: &[Val<'_>]| {
+        let mut values = values.iter();
+        depth > 0 && values.all(|value| is_defined_within(*value, depth - 1))
+    };
+    let Some(op) = defining(value) else {
+        let Some(turns) = parent(value).filter(|op| name(*op) == "scf.for") else {
+            return false;
+        };
+        let own = walk::blocks(turns).first().copied();
+        let first = own.and_then(|block| walk::block_arguments(block).first().copied());
+        let bounds = operands(turns);
+        return first == Some(value) && all_defined(bounds.get(..3).unwrap_or_default());
+    };
+    let own = name(op);
+    match own.as_str() {
+        "arith.constant" => true,
+        "arith.divui" | "arith.remui" => {
+            let divisor = operands(op).last().copied().and_then(known);
+            divisor.is_some_and(|divisor| divisor > 0) && all_defined(&operands(op))
+        }
+        "arith.addi" | "arith.subi" | "arith.muli" => {
+            let flags = op.attribute("overflowFlags").ok();
+            let wraps = flags.is_none_or(|flags| flags.to_string() == "#arith.overflow<none>");
+            wraps && all_defined(&operands(op))
+        }
+        _ if DEFINED.contains(&own.as_str()) => all_defined(&operands(op)),
+        _ => PLACES.contains(&own.as_str()),
+    }
 }
 
 /// The integer that a constant is.

@@ -235,18 +235,19 @@ impl<'c> Evaluator<'_, 'c> {
         let dims = dims.ok_or_else(|| self.lost(value))?;
         let kept = |dim: usize| i64::try_from(dim).is_ok_and(|dim| !dims.contains(&dim));
         let last = (0..shape.len()).rev().find(|dim| kept(*dim));
-        let (rows, columns) = shape.split_at(last.map_or(0, |last| last + 1));
-        let of_rows = product(columns).map(Cut::rows_of) == Some(self.cut);
-        let by_row = kind == Kind::Full && of_rows;
-        let (own, shape) = match by_row {
-            true => (Kind::Row, rows),
-            false => (kind, &shape[..]),
+        let (named, behind) = shape.split_at(last.map_or(0, |last| last + 1));
+        let repeated = product(behind).filter(|repeated| *repeated > 0);
+        let repeated = repeated.ok_or_else(|| self.lost(value))?;
+        let by_row = kind == Kind::Full && Cut::rows_of(repeated) == self.cut;
+        let (own, repeated) = match by_row {
+            true => (Kind::Row, 1),
+            false => (kind, repeated),
         };
         let memref = self.scalars.get(&identity(from)).copied();
         let memref = memref.ok_or_else(|| self.lost(from))?;
         let element = self.element(value)?;
         let loaded = self.indexed(element, own, |this, inner| {
-            let at = this.index(&inner.builder, shape, own)?;
+            let at = this.index(&inner.builder, (named, repeated), own)?;
             let at = at.into_iter().enumerate().filter(|(dim, _)| kept(*dim));
             let operands: Vec<_> = [memref].into_iter().chain(at.map(|(_, at)| at)).collect();
             inner.builder.value("memref.load", &operands, element, &[])
@@ -339,7 +340,7 @@ impl<'c> Evaluator<'_, 'c> {
             inputs.push(self.code.fill(zero, r#type)?);
         }
         self.code.map(&inputs, r#type, |inner, elements| {
-            let at = self.index(&inner.builder, &nest.shape, kind)?;
+            let at = self.index(&inner.builder, (&nest.shape, 1), kind)?;
             nest.element(&inner.builder, elements, &at, &outside)
         })
     }

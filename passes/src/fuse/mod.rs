@@ -13,6 +13,7 @@
 //! * [`registers`], [`arguments`], [`evaluate`], `places`: the operators of a group on one tile;
 //! * [`parts`], [`part_moments`], [`part_exponentials`]: variances, and sums of exponentials below a maximum, of those of parts;
 //! * [`peaks`]: exponentials that reach one in each row;
+//! * [`rematerialize`]: maps of few elements between reductions of rows and broadcasts;
 //! * [`siblings`]: reductions of the rows of one tensor;
 //! * [`softplus`]: hyperbolic tangents of a softplus, as quotients;
 //! * [`strided`]: reductions whose rows have other dimensions behind them;
@@ -44,6 +45,7 @@ pub mod parts;
 pub mod peaks;
 mod places;
 pub mod registers;
+pub mod rematerialize;
 pub mod reshape;
 mod rewritten;
 pub mod rounds;

@@ -72,11 +72,11 @@ impl<'c> Evaluator<'_, 'c> {
         code.view(own, code.memref(&[rows, columns], element, &layout, space)?)
     }
 
-    /// The index in a tensor of this shape of the element that a map's body computes.
+    /// The index, in a tensor of this shape each of whose elements is repeated so many times, of the element that a map's body computes.
     pub(super) fn index(
         &self,
         builder: &Builder<'c>,
-        shape: &[i64],
+        (shape, repeated): (&[i64], i64),
         kind: Kind,
     ) -> PassResult<'c, Vec<Val<'c>>> {
         let ints = builder.ints();
@@ -89,9 +89,12 @@ impl<'c> Evaluator<'_, 'c> {
         let index = match kind {
             Kind::Row => {
                 let row = self.in_batch(&ints, along(0, *row)?, self.cut.stride)?;
-                index_of_number(&ints, shape, row)?
+                index_of_number(&ints, shape, block_of(&ints, row, repeated)?)?
             }
-            Kind::Column => index_of_number(&ints, shape, along(0, *column)?)?,
+            Kind::Column => {
+                let column = block_of(&ints, along(0, *column)?, repeated)?;
+                index_of_number(&ints, shape, column)?
+            }
             Kind::Blocks(_) => {
                 let why = "no index of a block";
                 return Err(PassError::new(self.code.builder.location, why));
@@ -99,9 +102,12 @@ impl<'c> Evaluator<'_, 'c> {
             Kind::Full => {
                 let (row, column) = (along(0, *row)?, along(1, *column)?);
                 let Cut { columns, stride } = self.cut;
-                match of_columns(shape, columns).filter(|_| !self.cut.is_strided()) {
+                let own = (columns % repeated == 0).then_some(columns / repeated);
+                let own = own.and_then(|own| of_columns(shape, own));
+                match own.filter(|_| !self.cut.is_strided()) {
                     Some((rows, columns)) => {
                         let mut index = index_of_number(&ints, rows, row)?;
+                        let column = block_of(&ints, column, repeated)?;
                         index.extend(index_of_number(&ints, columns, column)?);
                         index
                     }
@@ -112,7 +118,7 @@ impl<'c> Evaluator<'_, 'c> {
                         };
                         let number = ints.add(of_rows, ints.mul(column, stride)?)?;
                         let number = self.in_batch(&ints, number, columns * stride)?;
-                        index_of_number(&ints, shape, number)?
+                        index_of_number(&ints, shape, block_of(&ints, number, repeated)?)?
                     }
                 }
             }
@@ -127,6 +133,13 @@ impl<'c> Evaluator<'_, 'c> {
             _ => Ok(number),
         }
     }
+}
+
+/// The number of the block of `elements` that one lies in. It is divided by a power of two first, so that neighbours, which differ in
+/// the last bits, have one quotient and not each their own.
+fn block_of<'c>(ints: &Ints<'c>, number: Int<'c>, elements: i64) -> PassResult<'c, Int<'c>> {
+    let aligned = 1 << elements.trailing_zeros();
+    ints.div(ints.div(number, aligned)?, elements / aligned)
 }
 
 /// The dimensions of a shape that are so many columns, and those in front of them.

@@ -241,8 +241,14 @@ fn element(value: Val<'_>) -> Option<Val<'_>> {
         types::is_float(tensor.element).then_some((from, types::bits(tensor.element)?))
     };
     let (own, bits) = from(value)?;
-    let (_, narrow) = from(own)?;
+    let (_, narrow) = from(beneath(own))?;
     (bits == 32 && narrow == 16).then_some(own)
+}
+
+/// What a value is a reshape of, or the value.
+fn beneath(value: Val<'_>) -> Val<'_> {
+    let reshape = defining(value).filter(|op| super::operators::is_reshape(*op));
+    reshape.and_then(source).map_or(value, beneath)
 }
 
 /// The operands of a map whose body is one operation of this name on its arguments in order.

@@ -108,11 +108,11 @@ impl<'c> Emitter<'c> {
         };
         let memory = self.memory(source)?;
         let mut at = Vec::new();
-        for (dim, index) in index.iter().enumerate() {
-            let index = self.int(*index)?;
+        for (dim, &own) in index.iter().enumerate() {
+            let index = self.int(own)?;
             let index = match memory.shape.get(dim) {
                 Some(&extent) if self.speculative && extent != DYNAMIC => {
-                    self.within(index, extent)?
+                    self.within(index, speculation::is_defined(own), extent)?
                 }
                 _ => index,
             };
@@ -124,11 +124,12 @@ impl<'c> Emitter<'c> {
         Ok(())
     }
 
-    /// An index brought into an extent: the body of a map runs beyond the edge of its tensor as well, where one may be anything.
-    fn within(&self, index: Int<'c>, extent: i64) -> PassResult<'c, Int<'c>> {
+    /// An index brought into an extent: the body of a map runs beyond the edge of its tensor as well, where one may be anything, poison
+    /// too where it is not known to be `defined`.
+    fn within(&self, index: Int<'c>, defined: bool, extent: i64) -> PassResult<'c, Int<'c>> {
         let index = match index {
-            Int::Known(_) => index,
-            Int::Value(value) => Int::Value(speculation::freeze(&self.builder, value)?),
+            Int::Value(value) if !defined => Int::Value(speculation::freeze(&self.builder, value)?),
+            _ => index,
         };
         let wide = Ints::new(self.builder, 64);
         let most = Int::Known(extent.saturating_sub(1));

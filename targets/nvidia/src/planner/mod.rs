@@ -55,7 +55,8 @@ use axe_passes::fuse::operators::is_product;
 use axe_passes::fuse::parts::Reduced;
 use axe_passes::fuse::space::Cut;
 use axe_passes::fuse::{
-    part_exponentials, part_moments, peaks, siblings, softplus, strided, transposed, wide_sums,
+    part_exponentials, part_moments, peaks, rematerialize, siblings, softplus, strided, transposed,
+    wide_sums,
 };
 use axe_passes::ir::value::name;
 use axe_passes::ir::{Builder, Op, Val, walk};
@@ -116,6 +117,7 @@ impl<'c> Kernels<'c> for Planner {
         let block = ops.first().and_then(|op| op.block());
         let ops = transposed::remove(ops)?;
         let ops = softplus::rewrite(&ops)?;
+        let ops = rematerialize::rewrite(&ops)?;
         let ops = part_moments::split(&ops, parts)?;
         let ops = part_exponentials::split(&ops, parts)?;
         self.mark_strided(block);

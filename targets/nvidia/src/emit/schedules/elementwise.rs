@@ -204,7 +204,7 @@ fn on_registers<'c>(
 /// Where the elements of a map's result are that this thread holds.
 struct Places<'c> {
     fragment: Rc<Fragment>,
-    /// The thread's part of the index along each dimension; of none where the body does not ask.
+    /// The thread's part of the index along each dimension, as an index; of none where the body does not ask.
     thread: Vec<Int<'c>>,
 }
 
@@ -215,8 +215,9 @@ impl<'c> Places<'c> {
             .into_iter()
             .any(|op| name(op) == IndexOp::NAME);
         let dims = fragment.dims().iter().filter(|_| asks);
+        let index = Ints::index(emitter.builder);
         let thread = dims
-            .map(|dim| emitter.thread_index(dim))
+            .map(|dim| index.cast(emitter.thread_index(dim)?))
             .collect::<PassResult<'c, _>>()?;
         Ok(Self { fragment, thread })
     }
@@ -224,9 +225,10 @@ impl<'c> Places<'c> {
     /// The index, along each dimension, of the element in a register.
     fn of_register(&self, emitter: &Emitter<'c>, register: usize) -> PassResult<'c, Vec<Int<'c>>> {
         let register = i64::try_from(register).map_err(|_| emitter.error("too many registers"))?;
+        // Registers that differ in the last bits alone are equal above them only where the sum is that of the whole index.
+        let index = Ints::index(emitter.builder);
         let along = |(dim, thread): (&Vec<Digit>, &Int<'c>)| {
-            let part = Int::Known(register_index(dim, register));
-            emitter.ints().add(*thread, part)
+            index.add(*thread, Int::Known(register_index(dim, register)))
         };
         let dims = self.fragment.dims().iter();
         dims.zip(&self.thread).map(along).collect()
@@ -241,8 +243,7 @@ impl<'c> Emitter<'c> {
         let (Some(at), Some(result)) = (at, only_result(op)) else {
             return Err(self.error("expected a dimension of the map's result"));
         };
-        let index = Ints::index(self.builder);
-        let value = index.value(index.cast(at)?)?;
+        let value = Ints::index(self.builder).value(at)?;
         self.bind(result, Bound::Scalar(value));
         Ok(())
     }
