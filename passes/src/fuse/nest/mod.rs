@@ -14,6 +14,7 @@ mod loops;
 mod merge;
 mod pointwise;
 mod ranges;
+mod repeats;
 mod split;
 mod windows;
 
@@ -21,6 +22,7 @@ pub use gathered::reused_table;
 pub use inline::{inline_loops, is_inlined};
 pub use loops::{maps, parallel, reductions};
 pub use pointwise::{Pointwise, index_of_number};
+pub use repeats::repeats_to_loops;
 pub use split::split_long;
 pub use windows::unroll_windows;
 

@@ -125,6 +125,7 @@ impl<'c> Kernels<'c> for Planner {
         peaks::mark(&ops);
         let ops = nest::to_rows(&ops, self.chip.multiprocessors)?;
         let ops = nest::unroll_windows(&ops)?;
+        let ops = nest::repeats_to_loops(&ops)?;
         // Each of these erases operators of its own.
         let of = |wanted: fn(Op<'c>) -> bool| -> Vec<_> {
             ops.iter().copied().filter(|op| wanted(*op)).collect()

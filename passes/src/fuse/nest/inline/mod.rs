@@ -21,6 +21,7 @@ use body::Body;
 pub(super) use body::{is_computed, mapped};
 use melior::ir::AffineMap;
 use melior::ir::operation::OperationLike;
+pub(super) use readers::source_index;
 use readers::{keeps_rows, readers, repeats, reshaped};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;

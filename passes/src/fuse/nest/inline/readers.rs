@@ -134,7 +134,7 @@ fn is_plain(name: &str) -> bool {
 }
 
 /// The index in the source of a reshape of what it has at an index: dimensions whose products are the same belong together.
-pub(super) fn source_index<'c>(
+pub(in crate::fuse::nest) fn source_index<'c>(
     builder: &Builder<'c>,
     result: Val<'c>,
     source: Val<'c>,
