@@ -120,6 +120,36 @@ func.func @most_of_few(%x: tensor<3x30000xf32>) -> (tensor<3xf32>, tensor<3xi64>
 
 // -----
 
+// As many parts as a turn merges, or a multiple: the states of all of them are loaded before one is looked at, and a NaN is asked for
+// once.
+// CHECK-LABEL: func.func @together
+// CHECK: %[[S:.*]]:2 = axe.launch @together_0_loops{{.*}}tensor<48x3xf32>, tensor<48x3xi64>
+// CHECK: %[[G:.*]] = tensor.expand_shape %[[S]]#0 {{.*}} into tensor<6x8x3xf32>
+// CHECK: axe.launch @together_1_loops
+// CHECK: axe.kernel @together_1_loops
+// CHECK: iterator_types = ["reduction", "parallel"]
+// CHECK-COUNT-8: arith.maximumf
+// CHECK: scf.if
+func.func @together(%x: tensor<3072x3xf32>) -> (tensor<3xf32>, tensor<3xi64>) {
+  %low = arith.constant 0xFF800000 : f32
+  %c0 = arith.constant 0 : i64
+  %a = axe.fill %low : f32 -> tensor<3xf32>
+  %b = axe.fill %c0 : i64 -> tensor<3xi64>
+  %y:2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (j)>], iterator_types = ["reduction", "parallel"]}
+      ins(%x : tensor<3072x3xf32>) outs(%a, %b : tensor<3xf32>, tensor<3xi64>) {
+  ^bb0(%v: f32, %m: f32, %p: i64):
+    %j = linalg.index 0 : index
+    %k = arith.index_cast %j : index to i64
+    %n = arith.maximumf %v, %m : f32
+    %c = arith.cmpf ogt, %v, %m : f32
+    %q = arith.select %c, %k, %p : i64
+    linalg.yield %n, %q : f32, i64
+  } -> (tensor<3xf32>, tensor<3xi64>)
+  return %y#0, %y#1 : tensor<3xf32>, tensor<3xi64>
+}
+
+// -----
+
 // What does more than compare stays as it is, and so does a comparison that merging would change: the place of the element before.
 // CHECK-LABEL: func.func @other
 // CHECK-COUNT-2: iterator_types = ["parallel", "reduction"]

@@ -13,6 +13,7 @@ use crate::ir::value::{operands, replace_all_uses, results};
 use crate::ir::{Builder, DYNAMIC, Op, Val, walk};
 use melior::ir::operation::OperationLike;
 use melior::ir::{AffineMap, Attribute, BlockRef, Region, ValueLike};
+use turns::Part;
 
 /// Turns of a reduction below which it is not split.
 const FEW_TURNS: i64 = 256;
@@ -20,6 +21,10 @@ const FEW_TURNS: i64 = 256;
 const STEP: i64 = 8;
 /// Parts of a reduction whose extent is known at run time only.
 const PARTS: i64 = 256;
+/// Parts that a turn merges where it can: their states are loaded before the first is looked at.
+const MERGED: i64 = 8;
+/// Threads' worth of parts, of all that compute at once: more only lengthen the merge.
+const WAVES: i64 = 32;
 
 /// Splits reductions whose points are fewer than `threads`.
 ///
@@ -79,7 +84,7 @@ impl<'c> Split<'c> {
         let merge = Body::read(body, inputs, dim)?.merge(body, &data)?;
         let (parts, step) = match turns {
             DYNAMIC => (PARTS, 1),
-            turns => shares(turns),
+            turns => shares(turns, threads.saturating_mul(WAVES) / points),
         };
         Some(Self {
             nest,
@@ -120,12 +125,14 @@ impl<'c> Split<'c> {
             .saturating_sub(self.nest.inits.len())
     }
 
-    /// The map of a result with the parts before its own dimensions: neighbouring lanes have neighbours along the last of those.
-    fn map_of_parts(&self, result: usize) -> Option<String> {
+    /// The map of a result with the parts before its own dimensions, or with groups of parts and a place in them: neighbouring lanes have
+    /// neighbours along the last of those.
+    fn map_of_parts(&self, result: usize, place: Option<i64>) -> Option<String> {
         let map = self.maps.get(self.inputs() + result)?;
         let indices = (0..map.result_count()).filter_map(|at| map.result(at).ok());
         let indices = indices.map(|index| format!("d{}", index.dim_position()));
         let all: Vec<_> = std::iter::once(format!("d{}", self.dim))
+            .chain(place.map(|place| place.to_string()))
             .chain(indices)
             .collect();
         Some(self.affine(&all.join(", ")))
@@ -159,7 +166,7 @@ impl<'c> Split<'c> {
         }
         let elements: Vec<_> = self.arguments().into_iter().skip(self.inputs()).collect();
         let (region, _, inner) = builder.region(&elements);
-        let part = self.part(&inner, (turns, length))?;
+        let part = self.part(&inner, (0, 1), (turns, length))?;
         let mut starts = Vec::new();
         for start in &self.starts {
             starts.push(inner.constant(*start)?);
@@ -167,37 +174,112 @@ impl<'c> Split<'c> {
         let yielded = self.fold(&inner, &part, &starts)?;
         inner.operation("linalg.yield", &yielded, &[], &[], Vec::new())?;
         let maps = (0..empty.len())
-            .filter_map(|result| self.map_of_parts(result))
+            .filter_map(|result| self.map_of_parts(result, None))
             .collect();
         self.generic(builder, (&[], &empty), maps, false, region)
     }
 
-    /// The reduction of the states of parts.
+    /// The reduction of the states of parts, several a turn.
     fn merged(
         &self,
         builder: &Builder<'c>,
         states: &[Val<'c>],
         (turns, length): (Val<'c>, Val<'c>),
     ) -> PassResult<'c, Vec<Val<'c>>> {
-        let elements: Vec<_> = self.arguments().into_iter().skip(self.inputs()).collect();
-        let (region, arguments, inner) = builder.region(&[elements.clone(), elements].concat());
-        let (own, before) = arguments.split_at(states.len());
-        let once = |builder: &Builder<'c>| self.merge_once(builder, own, before);
-        let values = match self.again(&inner, own, before)? {
-            None => once(&inner)?,
-            Some(again) => {
-                let part = self.part(&inner, (turns, length))?;
-                let fold = |builder: &Builder<'c>| self.fold(builder, &part, before);
-                inner.choose_all(again, fold, once)?
-            }
-        };
+        let own: Vec<_> = self.arguments().into_iter().skip(self.inputs()).collect();
+        let together = self.together();
+        let parts = usize::try_from(together).unwrap_or(1);
+        let (region, arguments, inner) = builder.region(&own.repeat(parts + 1));
+        let (elements, before) = arguments.split_at(states.len() * parts);
+        let values = self.merge_parts(&inner, (elements, before), (turns, length))?;
         inner.operation("linalg.yield", &values, &[], &[], Vec::new())?;
-        let own = (0..states.len()).filter_map(|result| self.map_of_parts(result));
+        let mut grouped = Vec::new();
+        for state in states {
+            grouped.push(self.in_groups(builder, *state)?);
+        }
+        let (mut maps, mut ins) = (Vec::new(), Vec::new());
+        for at in 0..together {
+            for (result, state) in grouped.iter().enumerate() {
+                let place = (together > 1).then_some(at);
+                maps.extend(self.map_of_parts(result, place));
+                ins.push(*state);
+            }
+        }
         let outs = self.maps.iter().skip(self.inputs());
-        let maps = own
-            .chain(outs.map(|map| format!("affine_map<{map}>")))
+        maps.extend(outs.map(|map| format!("affine_map<{map}>")));
+        self.generic(builder, (&ins, &self.nest.inits), maps, true, region)
+    }
+
+    /// Parts that a turn merges.
+    fn together(&self) -> i64 {
+        if self.parts % MERGED == 0 { MERGED } else { 1 }
+    }
+
+    /// The states of parts with those of a turn, where it has several, in a dimension of their own.
+    fn in_groups(&self, builder: &Builder<'c>, states: Val<'c>) -> PassResult<'c, Val<'c>> {
+        let mut shape = builder.tensor_of(states)?.shape;
+        let together = self.together();
+        if together == 1 {
+            return Ok(states);
+        }
+        let rank = i64::try_from(shape.len()).unwrap_or(0);
+        shape.splice(..1, [self.parts / together, together]);
+        let groups: Vec<_> = std::iter::once(vec![0, 1])
+            .chain((1..rank).map(|dim| vec![dim + 1]))
             .collect();
-        self.generic(builder, (states, &self.nest.inits), maps, true, region)
+        let mut sizes = Vec::new();
+        for dim in (1..)
+            .zip(shape.iter().skip(2))
+            .filter(|(_, extent)| **extent == DYNAMIC)
+        {
+            sizes.push(extent_of(builder, states, dim.0)?);
+        }
+        builder.expand(states, &shape, &groups, &sizes)
+    }
+
+    /// What the parts of a turn make of the values before them. Whether any has to be folded again is asked once, so that nothing
+    /// waits for an answer but where one has.
+    fn merge_parts(
+        &self,
+        inner: &Builder<'c>,
+        (own, before): (&[Val<'c>], &[Val<'c>]),
+        extents: (Val<'c>, Val<'c>),
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        let each = || (0..).zip(own.chunks(before.len().max(1)));
+        let mut once = before.to_vec();
+        for (_, own) in each() {
+            once = self.merge_once(inner, own, &once)?;
+        }
+        let Some(again) = self.again(inner, own, before)? else {
+            return Ok(once);
+        };
+        let mut parts = Vec::new();
+        for (at, own) in each() {
+            parts.push((self.part(inner, (at, self.together()), extents)?, own));
+        }
+        let one_by_one = |builder: &Builder<'c>| {
+            let mut values = before.to_vec();
+            for (part, own) in &parts {
+                values = self.merge_part(builder, part, (own, &values))?;
+            }
+            Ok(values)
+        };
+        inner.choose_all(again, one_by_one, |_| Ok(once))
+    }
+
+    /// What a part makes of the values before it.
+    fn merge_part(
+        &self,
+        builder: &Builder<'c>,
+        part: &Part<'c>,
+        (own, before): (&[Val<'c>], &[Val<'c>]),
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        let once = |builder: &Builder<'c>| self.merge_once(builder, own, before);
+        let Some(again) = self.again(builder, own, before)? else {
+            return once(builder);
+        };
+        let fold = |builder: &Builder<'c>| self.fold(builder, part, before);
+        builder.choose_all(again, fold, once)
     }
 
     /// A `linalg.generic` of the reduction's loops, of which that over parts reduces or does not.
@@ -240,13 +322,16 @@ impl<'c> Split<'c> {
     }
 }
 
-/// Parts of a reduction of so many turns, about as many as each has turns, and how many turns are one: those of parts that are all
-/// as long.
-fn shares(turns: i64) -> (i64, i64) {
-    let most = turns.isqrt();
-    let even = (most / 2..=most)
-        .rev()
-        .find(|parts| *parts > 0 && turns % (parts * STEP) == 0);
+/// Parts of a reduction of so many turns, about as many as each has turns but `most` at the most, and how many turns are one. Best are
+/// parts that are all as long, and as many as are merged together.
+fn shares(turns: i64, most: i64) -> (i64, i64) {
+    let most = turns.isqrt().min(most.max(MERGED));
+    let of = |wanted: i64| {
+        let parts = (most / 2..=most).rev();
+        let mut even = parts.filter(|parts| *parts > 0 && turns % (parts * STEP) == 0);
+        even.find(|parts| parts % wanted == 0)
+    };
+    let even = of(MERGED).or_else(|| of(1));
     even.map_or((most, 1), |parts| (parts, STEP))
 }
 
@@ -291,10 +376,13 @@ mod tests {
 
     #[test]
     fn parts_have_whole_turns_where_there_are_such() {
-        assert_eq!(shares(16_384), (128, STEP));
-        assert_eq!(shares(8192), (64, STEP));
-        assert_eq!(shares(1000), (25, STEP));
-        assert_eq!(shares(1001), (31, 1));
-        assert_eq!(shares(256), (16, STEP));
+        let shares_of = |turns| shares(turns, i64::MAX);
+        assert_eq!(shares_of(16_384), (128, STEP));
+        assert_eq!(shares_of(8192), (64, STEP));
+        assert_eq!(shares_of(1000), (25, STEP));
+        assert_eq!(shares_of(1001), (31, 1));
+        assert_eq!(shares_of(256), (16, STEP));
+        assert_eq!(shares(16_384, 66), (64, STEP));
+        assert_eq!(shares(16_384, 1), (8, STEP));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Split;
 use crate::ir::value::{identity, name, operands, results};
-use crate::ir::{Builder, TensorType, Val, inline, types, walk};
+use crate::ir::{Builder, Int, TensorType, Val, inline, types, walk};
 use crate::{PassError, PassResult};
 use melior::ir::r#type::IntegerType;
 use melior::ir::{AffineMap, Type, ValueLike};
@@ -171,10 +171,12 @@ impl<'c> Split<'c> {
         all.map(|argument| argument.r#type()).collect()
     }
 
-    /// The part whose number is the index of the reduction's loop; parts have `length` of its `turns`.
+    /// The part at a place in a group of so many, whose number is the index of the reduction's loop; parts have `length` of its
+    /// `turns`.
     pub(super) fn part(
         &self,
         builder: &Builder<'c>,
+        (place, together): (i64, i64),
         (turns, length): (Val<'c>, Val<'c>),
     ) -> PassResult<'c, Part<'c>> {
         let index = builder.index_type();
@@ -186,7 +188,9 @@ impl<'c> Split<'c> {
         let number = indices.get(self.dim).copied();
         let number =
             number.ok_or_else(|| PassError::new(builder.location, "expected a reduction"))?;
-        let low = builder.value("arith.muli", &[number, length], index, &[])?;
+        let ints = builder.ints();
+        let number = ints.add(ints.mul(Int::Value(number), together)?, Int::Known(place))?;
+        let low = ints.value(ints.times(number, Int::Value(length))?)?;
         let high = builder.value("arith.addi", &[low, length], index, &[])?;
         let high = builder.value("arith.minui", &[high, turns], index, &[])?;
         Ok(Part { low, high, indices })
