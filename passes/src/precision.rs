@@ -1,7 +1,7 @@
 //! How exact the values of a kernel need be: a backward analysis.
 //!
 //! A value whose uses are all rounded to a narrow type need not be more exact than that type shows. Products, quotients,
-//! roots, maxima and sums of what is not negative keep a relative error: need flows through them, through maps, casts,
+//! roots, maxima, sums of what is not negative and differences of what has other signs keep a relative error: need flows through them, through maps, casts,
 //! reductions and loops. Sums and differences in general do not (`1 + tanh(x)` has no right digit where tanh is near -1 and
 //! has 11 of them), nor do comparisons and other functions: their operands need all that their own type holds.
 //!
@@ -15,11 +15,12 @@
 //! the logarithms whose operand is a sum with one; [`Precision::passed`] names the sums.
 
 mod memory;
+mod signs;
 
-use crate::ir::value::{
-    argument_number, defined_by, defining, identity, name, operands, parent, results, users,
-};
-use crate::ir::walk::{block_arguments, blocks, nested, operations};
+pub use signs::is_not_negative;
+
+use crate::ir::value::{defined_by, identity, name, operands, results, users};
+use crate::ir::walk::{block_arguments, blocks, nested};
 use crate::ir::{Op, TensorType, Val, attribute, types};
 use axe_dialect::{Combiner, ops};
 use melior::ir::operation::OperationLike;
@@ -258,6 +259,7 @@ impl Precision {
             "arith.select" => at > 0,
             "math.log" => return self.need(result).of_logarithm(),
             "arith.addf" if operands(op).into_iter().all(is_not_negative) => true,
+            "arith.subf" if signs::is_away_from_zero(op) => true,
             "arith.addf" | "arith.subf" => return self.need(result).of_summand(),
             ops::REDUCE => match combiner(op) {
                 Some(Combiner::Add) if operands(op).into_iter().all(is_not_negative) => true,
@@ -492,101 +494,4 @@ fn positions<'c>(user: Op<'c>, value: Val<'c>) -> Vec<usize> {
     let all = operands(user).into_iter().enumerate();
     let own = all.filter(|(_, operand)| identity(*operand) == identity(value));
     own.map(|(at, _)| at).collect()
-}
-
-/// Whether no element of a value is below zero, as far as the operations that form it say.
-#[must_use]
-pub fn is_not_negative(value: Val<'_>) -> bool {
-    holds(value, &mut HashSet::new())
-}
-
-/// All of what a value is formed of has to hold: what is being looked at, in a loop, holds as far as that is concerned.
-fn holds<'c>(value: Val<'c>, seen: &mut HashSet<usize>) -> bool {
-    if !seen.insert(identity(value)) {
-        return true;
-    }
-    if let Some(number) = constant(value) {
-        return number >= 0.0;
-    }
-    let Some(op) = defining(value) else {
-        return argument_holds(value, seen);
-    };
-    let all = operands(op);
-    let mut every = |values: &[Val<'c>]| values.iter().all(|value| holds(*value, seen));
-    match name(op).as_str() {
-        "math.exp" | "math.exp2" | "math.sqrt" | "math.rsqrt" | "math.absf" | "arith.uitofp" => {
-            true
-        }
-        "arith.mulf" if all.first() == all.get(1) => true,
-        "math.fpowi"
-            if all
-                .get(1)
-                .copied()
-                .and_then(constant_integer)
-                .is_some_and(|n| n % 2 == 0) =>
-        {
-            true
-        }
-        "arith.mulf" | "arith.divf" | "arith.addf" | "arith.maximumf" | "arith.minimumf"
-        | "arith.extf" | "arith.truncf" => every(&all),
-        "arith.select" => every(all.get(1..).unwrap_or(&[])),
-        ops::BROADCAST | ops::EXTRACT_SLICE | ops::TRANSPOSE | ops::FILL => {
-            every(all.get(..1).unwrap_or(&[]))
-        }
-        ops::COPY => all.first().is_some_and(|from| memory::holds(*from, seen)),
-        ops::CAST => {
-            let from = all.first().copied();
-            from.is_some_and(|from| element(from).is_some_and(types::is_float) && holds(from, seen))
-        }
-        ops::ALL_GATHER => {
-            let at = results(op).iter().position(|result| *result == value);
-            at.and_then(|at| all.get(at))
-                .is_some_and(|from| holds(*from, seen))
-        }
-        ops::MASK => match (all.first(), all.last()) {
-            (Some(&source), Some(&other)) => every(&[source, other]),
-            _ => false,
-        },
-        ops::REDUCE => {
-            let keeps = [Combiner::Add, Combiner::Mul, Combiner::Max, Combiner::Min];
-            combiner(op).is_some_and(|own| keeps.contains(&own)) && every(&all)
-        }
-        ops::MAP => {
-            let last = blocks(op).first().and_then(|body| operations(*body).pop());
-            last.is_some_and(|last| operands(last).iter().all(|value| holds(*value, seen)))
-        }
-        "scf.for" => {
-            let at = results(op).iter().position(|result| *result == value);
-            at.is_some_and(|at| carried_holds(op, at, seen))
-        }
-        _ => false,
-    }
-}
-
-/// The same for the argument of a map's or a loop's body.
-fn argument_holds<'c>(argument: Val<'c>, seen: &mut HashSet<usize>) -> bool {
-    let (Some(around), Some(at)) = (parent(argument), argument_number(argument)) else {
-        return false;
-    };
-    match name(around).as_str() {
-        ops::MAP => operands(around)
-            .get(at)
-            .is_some_and(|from| holds(*from, seen)),
-        "scf.for" => at
-            .checked_sub(1)
-            .is_some_and(|at| carried_holds(around, at, seen)),
-        _ => false,
-    }
-}
-
-fn carried_holds(around: Op<'_>, at: usize, seen: &mut HashSet<usize>) -> bool {
-    let start = operands(around).get(LOOP_BOUNDS + at).copied();
-    let last = blocks(around)
-        .first()
-        .and_then(|body| operations(*body).pop());
-    let next = last.and_then(|last| operands(last).get(at).copied());
-    match (start, next) {
-        (Some(start), Some(next)) => holds(start, seen) && holds(next, seen),
-        _ => false,
-    }
 }

@@ -129,3 +129,55 @@ func.func @cluster(%x: tensor<8x131072xf16>) -> tensor<8x131072xf16> {
   %y = axe.cast %p : tensor<8x131072xf32> -> tensor<8x131072xf16>
   return %y : tensor<8x131072xf16>
 }
+
+// -----
+
+// A number that is at most zero less one that is not negative, as the logarithm of a sigmoid is, has no larger relative error than both:
+// the logarithm is as exact as f16.
+// CHECK-LABEL: llvm.func @log_sigmoid_0_map
+// CHECK-NOT: constant(-0.250002
+// CHECK: llvm.nvvm.lg2.approx.ftz.f
+// CHECK: llvm.return
+func.func @log_sigmoid(%x: tensor<64x256xf16>) -> tensor<64x256xf16> {
+  %zero = arith.constant 0.0 : f32
+  %w = axe.cast %x : tensor<64x256xf16> -> tensor<64x256xf32>
+  %z = axe.fill %zero : f32 -> tensor<64x256xf32>
+  %p = axe.map ins(%w, %z : tensor<64x256xf32>, tensor<64x256xf32>) -> tensor<64x256xf32> {
+  ^bb0(%u: f32, %o: f32):
+    %c = arith.cmpf olt, %o, %u : f32
+    %m = arith.select %c, %o, %u : f32
+    %a = math.absf %u : f32
+    %n = arith.negf %a : f32
+    %e = math.exp %n : f32
+    %l = math.log1p %e : f32
+    %r = arith.subf %m, %l : f32
+    axe.yield %r : f32
+  }
+  %y = axe.cast %p : tensor<64x256xf32> -> tensor<64x256xf16>
+  return %y : tensor<64x256xf16>
+}
+
+// -----
+
+// Where the larger of both is taken, little may be left of the difference.
+// CHECK-LABEL: llvm.func @apart_0_map
+// CHECK: constant(-0.250002
+// CHECK: llvm.return
+func.func @apart(%x: tensor<64x256xf16>) -> tensor<64x256xf16> {
+  %zero = arith.constant 0.0 : f32
+  %w = axe.cast %x : tensor<64x256xf16> -> tensor<64x256xf32>
+  %z = axe.fill %zero : f32 -> tensor<64x256xf32>
+  %p = axe.map ins(%w, %z : tensor<64x256xf32>, tensor<64x256xf32>) -> tensor<64x256xf32> {
+  ^bb0(%u: f32, %o: f32):
+    %c = arith.cmpf olt, %o, %u : f32
+    %m = arith.select %c, %u, %o : f32
+    %a = math.absf %u : f32
+    %n = arith.negf %a : f32
+    %e = math.exp %n : f32
+    %l = math.log1p %e : f32
+    %r = arith.subf %m, %l : f32
+    axe.yield %r : f32
+  }
+  %y = axe.cast %p : tensor<64x256xf32> -> tensor<64x256xf16>
+  return %y : tensor<64x256xf16>
+}

@@ -51,7 +51,7 @@ fn stores_hold<'c>(memref: Val<'c>, seen: &mut HashSet<usize>) -> bool {
             (ops::SLICE | ops::PEER, Some(view)) => stores_hold(*view, seen),
             (ops::COPY, Some(_)) => true,
             (ops::COPY, None) => all.first().is_some_and(|from| {
-                element(*from).is_some_and(types::is_float) && super::holds(*from, seen)
+                element(*from).is_some_and(types::is_float) && super::signs::holds(*from, seen)
             }),
             _ => false,
         }
