@@ -3,6 +3,7 @@
 // RUN: split-file %s %t
 // RUN: axe-opt %t/decode.mlir --axe-plan-kernels=target=sm_90a | FileCheck %s --check-prefix=DECODE
 // RUN: axe-opt %t/decode.mlir --axe-plan-kernels="target=sm_90a explain" -o /dev/null 2>&1 | FileCheck %s --check-prefix=EXPLAIN
+// RUN: axe-opt %t/masked.mlir --axe-plan-kernels="target=sm_90a explain" 2>&1 | FileCheck %s --check-prefix=MASKED
 // RUN: axe-opt %t/sums.mlir --axe-plan-kernels=target=sm_90a | FileCheck %s --check-prefix=SUMS
 // RUN: axe-opt %t/early.mlir --axe-plan-kernels=target=sm_90a | FileCheck %s --check-prefix=EARLY
 // RUN: not axe-opt %t/wrong.mlir --axe-plan-kernels=target=sm_90a 2>&1 | FileCheck %s --check-prefix=WRONG
@@ -26,6 +27,10 @@
 // EXPLAIN: plan @decode_0_attention: attention of 16 x 1 queries to 5000 keys of 64, values of 64, of f16, with logarithms of sums, 4 problems packed
 // EXPLAIN-NEXT: from: axe.plan
 // EXPLAIN-NEXT: clocks predicted {tile = array<i64: 64, 128, 64>, consumers = 1 : i64, stages = 3 : i64, decomposition = "split_k", splits = 5 : i64}
+
+// Heads that are packed have the mask in common: its four rows, for each of them.
+// MASKED: attention of 16 x 4 queries to 5000 keys of 64, values of 64, of f16, masked by a tensor, 4 problems packed
+// MASKED: axe.view %{{.*}} : memref<2x1x4x5000xf16> to memref<{{.*}}16x5000xf16, #axe.layout<S[{{.*}}4, 4, 5000) : ({{.*}}0, 5000, 1)]>>
 
 // SUMS-LABEL: func.func @sums
 // SUMS: %[[BOTH:.*]]:2 = axe.launch @sums_0_attention {{.*}} outs({{.*}} : tensor<4x300x64xf16>, tensor<4x300xf32>)
@@ -78,6 +83,45 @@ func.func @decode(%q: tensor<2x8x1x64xf16>, %k: tensor<2x2x5000x64xf16>, %v: ten
   %n = axe.cast %o : tensor<16x1x64xf32> -> tensor<16x1x64xf16>
   %r = tensor.expand_shape %n [[0, 1], [2], [3]] output_shape [2, 8, 1, 64] : tensor<16x1x64xf16> into tensor<2x8x1x64xf16>
   return %r, %sums : tensor<2x8x1x64xf16>, tensor<2x8x1xf32>
+}
+
+//--- masked.mlir
+func.func @masked(%q: tensor<2x8x4x64xf16>, %k: tensor<2x2x5000x64xf16>, %v: tensor<2x2x5000x64xf16>, %mask: tensor<2x1x4x5000xf16>) -> tensor<2x8x4x64xf16> {
+  %kb = axe.broadcast %k dims [2] : tensor<2x2x5000x64xf16> -> tensor<2x2x4x5000x64xf16>
+  %vb = axe.broadcast %v dims [2] : tensor<2x2x5000x64xf16> -> tensor<2x2x4x5000x64xf16>
+  %q3 = tensor.collapse_shape %q [[0, 1], [2], [3]] : tensor<2x8x4x64xf16> into tensor<16x4x64xf16>
+  %k3 = tensor.collapse_shape %kb [[0, 1, 2], [3], [4]] : tensor<2x2x4x5000x64xf16> into tensor<16x5000x64xf16>
+  %v3 = tensor.collapse_shape %vb [[0, 1, 2], [3], [4]] : tensor<2x2x4x5000x64xf16> into tensor<16x5000x64xf16>
+  %t = tensor.collapse_shape %mask [[0, 1], [2], [3]] : tensor<2x1x4x5000xf16> into tensor<2x4x5000xf16>
+  %b = axe.broadcast %t dims [1] : tensor<2x4x5000xf16> -> tensor<2x8x4x5000xf16>
+  %b3 = tensor.collapse_shape %b [[0, 1], [2], [3]] : tensor<2x8x4x5000xf16> into tensor<16x4x5000xf16>
+  %x = axe.gemm %q3, %k3 {trans_b} : tensor<16x4x64xf16>, tensor<16x5000x64xf16> -> tensor<16x4x5000xf32>
+  %s = axe.map ins(%x, %b3 : tensor<16x4x5000xf32>, tensor<16x4x5000xf16>) -> tensor<16x4x5000xf32> {
+  ^bb0(%a: f32, %c: f16):
+    %0 = arith.extf %c : f16 to f32
+    %1 = arith.addf %a, %0 : f32
+    axe.yield %1 : f32
+  }
+  %m = axe.reduce <max> %s dims [2] : tensor<16x4x5000xf32> -> tensor<16x4xf32>
+  %mb = axe.broadcast %m dims [2] : tensor<16x4xf32> -> tensor<16x4x5000xf32>
+  %e = axe.map ins(%s, %mb : tensor<16x4x5000xf32>, tensor<16x4x5000xf32>) -> tensor<16x4x5000xf32> {
+  ^bb0(%a: f32, %c: f32):
+    %0 = arith.subf %a, %c : f32
+    %1 = math.exp %0 : f32
+    axe.yield %1 : f32
+  }
+  %l = axe.reduce <add> %e dims [2] : tensor<16x4x5000xf32> -> tensor<16x4xf32>
+  %lb = axe.broadcast %l dims [2] : tensor<16x4xf32> -> tensor<16x4x5000xf32>
+  %p = axe.map ins(%e, %lb : tensor<16x4x5000xf32>, tensor<16x4x5000xf32>) -> tensor<16x4x5000xf32> {
+  ^bb0(%a: f32, %c: f32):
+    %0 = arith.divf %a, %c : f32
+    axe.yield %0 : f32
+  }
+  %w = axe.cast %p : tensor<16x4x5000xf32> -> tensor<16x4x5000xf16>
+  %o = axe.gemm %w, %v3 : tensor<16x4x5000xf16>, tensor<16x5000x64xf16> -> tensor<16x4x64xf32>
+  %n = axe.cast %o : tensor<16x4x64xf32> -> tensor<16x4x64xf16>
+  %r = tensor.expand_shape %n [[0, 1], [2], [3]] output_shape [2, 8, 4, 64] : tensor<16x4x64xf16> into tensor<2x8x4x64xf16>
+  return %r : tensor<2x8x4x64xf16>
 }
 
 //--- sums.mlir

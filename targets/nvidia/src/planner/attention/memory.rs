@@ -62,26 +62,54 @@ impl Strides {
         vars: [(Var, i64); 2],
         rows: i64,
     ) -> Option<Self> {
-        let is_row = |step: &Step| step.digit.var == vars[0].0;
-        let all = || read.steps.iter().copied();
-        let &[outer, inner] = all().filter(is_row).collect::<Vec<_>>().as_slice() else {
+        let &[outer, inner] = &steps_of(read, vars[0].0)[..] else {
             return Self::of(read, problems, vars);
         };
         let run = inner.digit.extent;
         let whole = inner.digit.stride == 1
             && outer.digit.stride == run
             && outer.digit.extent.checked_mul(run) == Some(vars[0].1);
-        if !whole || rows % run != 0 {
-            return None;
-        }
+        let strides = [inner.elements, outer.elements];
+        (whole && rows % run == 0).then(|| Self::in_runs(read, problems, vars, (run, strides)))?
+    }
+
+    /// The same of a tensor that packed problems have in common: each of its rows is one of several of the pack, or all of its rows are
+    /// those of each problem, in runs that divide `rows` of a box.
+    pub(super) fn of_shared(
+        read: &Read<'_>,
+        problems: i64,
+        vars: [(Var, i64); 2],
+        rows: i64,
+    ) -> Option<Self> {
+        let all = vars[0].1;
+        let &[own] = &steps_of(read, vars[0].0)[..] else {
+            return Self::of(read, problems, vars);
+        };
+        let Digit { extent, stride, .. } = own.digit;
+        let (run, strides) = match stride {
+            1 if extent < all && all % extent == 0 => (extent, [own.elements, 0]),
+            2.. if stride.checked_mul(extent) == Some(all) => (stride, [0, own.elements]),
+            _ => return Self::of(read, problems, vars),
+        };
+        (rows % run == 0).then(|| Self::in_runs(read, problems, vars, (run, strides)))?
+    }
+
+    /// The same of a tensor whose rows have these strides inside of a run, and from one to the next.
+    fn in_runs(
+        read: &Read<'_>,
+        problems: i64,
+        vars: [(Var, i64); 2],
+        (run, [inner, outer]): (i64, [i64; 2]),
+    ) -> Option<Self> {
+        let others = read.steps.iter().copied();
         let others = Read {
             tensor: read.tensor,
-            steps: all().filter(|step| !is_row(step)).collect(),
+            steps: others.filter(|step| step.digit.var != vars[0].0).collect(),
         };
         let own = Self::of(&others, problems, vars)?;
         Some(Self {
-            strides: [inner.elements, own.strides[1]],
-            runs: Some([run, outer.elements]),
+            strides: [inner, own.strides[1]],
+            runs: Some([run, outer]),
             ..own
         })
     }
@@ -190,7 +218,8 @@ impl Strides {
 
     /// Whether each row, and each column, has an element of its own.
     pub(super) fn has(&self) -> [bool; 2] {
-        [0, 1].map(|at| self.strides[at] != 0)
+        let [row, column] = [0, 1].map(|at| self.strides[at] != 0);
+        [row || self.runs.is_some(), column]
     }
 
     /// Columns of a row.
@@ -232,9 +261,10 @@ impl Strides {
         memref: Val<'c>,
         sizes: &Sizes<'c>,
     ) -> PassResult<'c, View<'c>> {
+        let has = self.has();
         let kept = [0, 1]
             .into_iter()
-            .filter(|at| self.strides[*at] != 0 || self.extents[*at] == 1);
+            .filter(|at| has[*at] || self.extents[*at] == 1);
         let kept: Vec<_> = kept.collect();
         let shape = self.batch.iter().map(|step| step.digit.extent);
         let pages = self.pages.into_iter();
@@ -277,7 +307,7 @@ impl Strides {
     /// The extents and strides of so many elements of a dimension.
     fn iters(&self, at: usize, extent: i64) -> Vec<[i64; 2]> {
         match (self.runs, at) {
-            (Some([run, stride]), 0) => vec![[extent / run, stride], [run, self.stride(at)]],
+            (Some([run, stride]), 0) => vec![[extent / run, stride], [run, self.strides[at]]],
             _ => vec![[extent, self.stride(at)]],
         }
     }
@@ -352,6 +382,12 @@ impl<'c> View<'c> {
         let r#type = code.memref(&own, element, &layout, None)?;
         code.slice(self.memref, &origin, r#type)
     }
+}
+
+/// The digits of a variable that a tensor's place depends on.
+fn steps_of(read: &Read<'_>, var: Var) -> Vec<Step> {
+    let steps = read.steps.iter().filter(|step| step.digit.var == var);
+    steps.copied().collect()
 }
 
 /// The layout of these extents and strides.

@@ -100,7 +100,6 @@ fn tensors(attention: &Attention<'_>) -> Result<Tensors, String> {
     };
     let queries = Strides::of_runs(&attention.queries, extents.batch, [row, depth], ROWS);
     let queries = queries.map(|own| own.with_rows_of_problems().ok_or("there is one query"));
-    let of = |read, vars| Strides::of(read, extents.batch, vars);
     let in_pages = |at: usize, read: &Read<'_>, columns| {
         let pages = attention.pages[at].as_ref();
         let keys = pages.map_or(extents.keys, |own| own.size);
@@ -111,9 +110,14 @@ fn tensors(attention: &Attention<'_>) -> Result<Tensors, String> {
     };
     // One row has no stride of its own.
     let rows = (Var::Row, extents.rows.max(2));
-    let inputs = attention.inputs.iter().map(|read| {
+    let labels = labels(attention);
+    let inputs = attention.inputs.iter().enumerate().map(|(at, read)| {
         let why = "no one stride leads from row to row, or from key to key, of a mask";
-        let strides = of(read, [rows, key]).ok_or(why)?;
+        let strides = match labels.contains(&at) {
+            true => Strides::of(read, extents.batch, [rows, key]),
+            false => Strides::of_shared(read, extents.batch, [rows, key], ROWS),
+        };
+        let strides = strides.ok_or(why)?;
         match strides.irregular(&sizes) {
             Some(why) => Err(format!("a mask {why}")),
             None => Ok(strides),
@@ -257,6 +261,12 @@ pub(in crate::planner) fn takes(attention: &Attention<'_>, chip: &Chip) -> Resul
     Ok(())
 }
 
+/// The numbers of the tensors that are labels of segments.
+fn labels(attention: &Attention<'_>) -> Vec<usize> {
+    let segments = attention.visible.segments.iter();
+    segments.flat_map(|own| [own.rows, own.keys]).collect()
+}
+
 /// Whether a kernel has its extents, and takes what its scores read.
 pub(super) fn checked(attention: &Attention<'_>) -> Result<(), String> {
     let extents = attention.extents;
@@ -299,8 +309,7 @@ pub(super) fn checked(attention: &Attention<'_>) -> Result<(), String> {
     lengths::checked(attention)?;
     pages::page_of(attention)?;
     by_column::checked(attention)?;
-    let labels = attention.visible.segments.iter();
-    let labels: Vec<_> = labels.flat_map(|own| [own.rows, own.keys]).collect();
+    let labels = labels(attention);
     let wide = |(at, read): &(usize, &Read<'_>)| {
         let tensor = TensorType::of_value(read.tensor);
         tensor.is_some_and(|tensor| {
