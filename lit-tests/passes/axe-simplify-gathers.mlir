@@ -92,3 +92,31 @@ func.func @digits(%x: tensor<12xf32>) -> tensor<8xf32> {
   } -> tensor<8xf32>
   return %y : tensor<8xf32>
 }
+
+// -----
+
+// Integers of which f32 has no exact form are rounded once, not by way of f64: 2^54 + 2^30 + 1 is 2^54 + 2^31 in f32.
+// CHECK-LABEL: func.func @rounded_once
+// CHECK-NOT: arith.sitofp
+// CHECK: %[[I:.*]] = linalg.index 0
+// CHECK: tensor.extract %{{.*}}[%[[I]]]
+func.func @rounded_once(%x: tensor<4xf32>) -> tensor<2xf32> {
+  %far = arith.constant 18014399583223808 : i64
+  %first = arith.constant 1.8014398509481984e16 : f32
+  %by = arith.constant 2147483648.0 : f32
+  %e = tensor.empty() : tensor<2xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>], iterator_types = ["parallel"]} outs(%e : tensor<2xf32>) {
+  ^bb0(%o: f32):
+    %i = linalg.index 0 : index
+    %n = arith.index_cast %i : index to i64
+    %s = arith.addi %n, %far : i64
+    %f = arith.sitofp %s : i64 to f32
+    %d = arith.subf %f, %first : f32
+    %q = arith.divf %d, %by : f32
+    %p = arith.fptosi %q : f32 to i64
+    %t = arith.index_cast %p : i64 to index
+    %v = tensor.extract %x[%t] : tensor<4xf32>
+    linalg.yield %v : f32
+  } -> tensor<2xf32>
+  return %y : tensor<2xf32>
+}

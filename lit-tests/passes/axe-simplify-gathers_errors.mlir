@@ -225,3 +225,22 @@ func.func @plain(%x: tensor<16xf32>) -> tensor<8xf32> {
   } -> tensor<8xf32>
   return %y : tensor<8xf32>
 }
+
+// -----
+
+// Constants that are no integers of a known width are no indices.
+// CHECK-LABEL: func.func @floats
+// CHECK: ins(%{{.*}} : tensor<2xf32>)
+// CHECK: tensor.extract
+func.func @floats(%x: tensor<4xf32>) -> tensor<2xf32> {
+  %c = arith.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %e = tensor.empty() : tensor<2xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%c : tensor<2xf32>) outs(%e : tensor<2xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %p = arith.fptosi %a : f32 to i64
+    %t = arith.index_cast %p : i64 to index
+    %v = tensor.extract %x[%t] : tensor<4xf32>
+    linalg.yield %v : f32
+  } -> tensor<2xf32>
+  return %y : tensor<2xf32>
+}

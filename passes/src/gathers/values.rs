@@ -5,7 +5,7 @@ use crate::ir::value::{argument_number, defining, identity, name, only_result, o
 use crate::ir::{Op, Val, attribute, types, walk};
 use axe_dialect::element_type;
 use melior::ir::operation::OperationLike;
-use melior::ir::{AffineMap, AttributeLike, ValueLike};
+use melior::ir::{AffineMap, AttributeLike, TypeLike, ValueLike};
 use mlir_sys as sys;
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
@@ -72,17 +72,18 @@ impl<'c> Body<'c> {
 
     /// Whether an index is computed by floats, or of elements of tensors.
     pub(super) fn is_roundabout(&self, index: Val<'c>) -> bool {
-        let Some(op) = defining(index) else {
-            return true;
-        };
-        let float = operands(op).iter().any(|own| types::is_float(own.r#type()));
-        float || operands(op).into_iter().any(|own| self.is_roundabout(own))
+        let mut order = Vec::new();
+        let known = self.read(index, (&mut order, &mut BTreeSet::new()), 0);
+        let mut read = order.into_iter().flat_map(operands).chain([index]);
+        let is_other =
+            |value: Val<'c>| defining(value).is_none() || types::is_float(value.r#type());
+        known.is_some() && read.any(is_other)
     }
 
     /// An index at all points; none where it depends on something else than loops and constants, or on too many of them.
     pub(super) fn values(&self, index: Val<'c>) -> Option<Points> {
         let (mut order, mut loops) = (Vec::new(), BTreeSet::new());
-        self.read(index, &mut order, &mut loops)?;
+        self.read(index, (&mut order, &mut loops), 0)?;
         let of = |(at, extent): (usize, &usize)| if loops.contains(&at) { *extent } else { 1 };
         let extents: Vec<_> = self.shape.iter().enumerate().map(of).collect();
         let count = extents
@@ -103,9 +104,12 @@ impl<'c> Body<'c> {
     fn read(
         &self,
         value: Val<'c>,
-        order: &mut Vec<Op<'c>>,
-        loops: &mut BTreeSet<usize>,
+        (order, loops): (&mut Vec<Op<'c>>, &mut BTreeSet<usize>),
+        depth: usize,
     ) -> Option<()> {
+        if depth > MOST_OPERATIONS {
+            return None;
+        }
         let Some(op) = defining(value) else {
             let input = self.input(value)?;
             for index in (0..input.map.result_count()).filter_map(|at| input.map.result(at).ok()) {
@@ -122,7 +126,7 @@ impl<'c> Body<'c> {
             loops.insert(dim_of(op)?);
         }
         for operand in operands(op) {
-            self.read(operand, order, loops)?;
+            self.read(operand, (&mut *order, &mut *loops), depth + 1)?;
         }
         order.push(op);
         (order.len() <= MOST_OPERATIONS && op.region_count() == 0).then_some(())
@@ -161,8 +165,13 @@ impl<'c> Input<'c> {
             .iter()
             .try_fold(1usize, |all, own| all.checked_mul(*own));
         let count = count.filter(|count| *count <= MOST_POINTS)?;
+        let element = element_type(from.r#type());
         let constant = defining(from).filter(|op| name(*op) == "arith.constant")?;
-        let values = integers(constant, types::bits(element_type(from.r#type()))?, count)?;
+        // SAFETY: the type is an integer where it is asked for its sign.
+        let is_signless = types::is_integer(element)
+            && unsafe { sys::mlirIntegerTypeIsSignless(element.to_raw()) };
+        let constant = Some(constant).filter(|_| is_signless)?;
+        let values = integers(constant, types::bits(element)?, count)?;
         Some(Self {
             argument,
             map,
@@ -265,6 +274,10 @@ fn computed(op: Op<'_>, all: &[Scalar], point: &[usize]) -> Option<Scalar> {
         }
         ("arith.select", &[Scalar::Int(condition), yes, no]) => {
             Some(if condition == 0 { no } else { yes })
+        }
+        // f64 in between would round twice.
+        ("arith.sitofp", &[Scalar::Int(value)]) if bits == 32 => {
+            Some(Scalar::Float(f64::from(value as f32)))
         }
         ("arith.sitofp", &[Scalar::Int(value)]) => rounded(value as f64, bits),
         ("arith.fptosi", &[Scalar::Float(value)]) => {
