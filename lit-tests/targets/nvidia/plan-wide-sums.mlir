@@ -72,3 +72,36 @@ func.func @products(%x: tensor<300x512xf16>, %z: tensor<300x512xf16>) -> tensor<
   %y = axe.cast %s : tensor<300xf64> -> tensor<300xf32>
   return %y : tensor<300xf32>
 }
+
+// -----
+
+// torch converts 16-bit floats to f64 at once: f32 takes the place of that.
+// CHECK-LABEL: func.func @direct
+// CHECK: axe.kernel @direct_0_rows
+// CHECK-NOT: x4096xf64
+// CHECK: axe.reduce <add>
+// CHECK: arith.divf {{.*}} : f32
+// CHECK-NOT: x4096xf64
+// CHECK: axe.return
+func.func @direct(%x: tensor<300x4096xf16>) -> tensor<300xf16> {
+  %d = axe.cast %x : tensor<300x4096xf16> -> tensor<300x4096xf64>
+  %s = axe.reduce <add> %d dims [1] : tensor<300x4096xf64> -> tensor<300xf64>
+  %y = axe.cast %s : tensor<300xf64> -> tensor<300xf16>
+  return %y : tensor<300xf16>
+}
+
+// -----
+
+// So are those of a reshape of f32.
+// CHECK-LABEL: func.func @reshaped
+// CHECK: axe.kernel @reshaped_0_rows
+// CHECK-NOT: x4096xf64
+// CHECK: axe.return
+func.func @reshaped(%x: tensor<300x64x64xf16>) -> tensor<300xf16> {
+  %w = axe.cast %x : tensor<300x64x64xf16> -> tensor<300x64x64xf32>
+  %f = tensor.collapse_shape %w [[0], [1, 2]] : tensor<300x64x64xf32> into tensor<300x4096xf32>
+  %d = axe.cast %f : tensor<300x4096xf32> -> tensor<300x4096xf64>
+  %s = axe.reduce <add> %d dims [1] : tensor<300x4096xf64> -> tensor<300xf64>
+  %y = axe.cast %s : tensor<300xf64> -> tensor<300xf16>
+  return %y : tensor<300xf16>
+}

@@ -46,10 +46,10 @@ pub fn narrow<'c>(ops: &[Op<'c>]) -> PassResult<'c> {
     Ok(())
 }
 
-/// What is summed up.
+/// What is summed up: of 16-bit floats, or of f32 that those are.
 #[derive(Clone, Copy, Debug)]
 enum Terms<'c> {
-    /// f32 values that 16-bit floats are.
+    /// The values themselves.
     Elements(Val<'c>),
     /// The squares of such, less a value of their row in f64.
     Squares(Val<'c>, Val<'c>),
@@ -107,11 +107,41 @@ impl<'c> Sum<'c> {
     fn replace(&self, terms: Terms<'c>, ops: &[Op<'c>]) -> PassResult<'c> {
         let builder = Builder::before(self.op);
         let made = match terms {
-            Terms::Elements(own) => self.of_elements(&builder, own, ops)?,
-            Terms::Squares(own, mean) => self.of_squares(&builder, own, mean)?,
+            Terms::Elements(own) => {
+                let own = self.widened(&builder, own, ops)?;
+                self.of_elements(&builder, own, ops)?
+            }
+            Terms::Squares(own, mean) => {
+                let own = self.widened(&builder, own, ops)?;
+                self.of_squares(&builder, own, mean)?
+            }
         };
         replace_all_uses(self.result, made);
         Ok(())
+    }
+
+    /// Elements in f32: as the program has them in front of this, or converted.
+    fn widened(
+        &self,
+        builder: &Builder<'c>,
+        own: Val<'c>,
+        ops: &[Op<'c>],
+    ) -> PassResult<'c, Val<'c>> {
+        let [narrow, _] = floats(builder);
+        let element = |value: Val<'c>| TensorType::of_value(value).map(|own| own.element);
+        if element(own) == Some(narrow) {
+            return Ok(own);
+        }
+        let before = ops.iter().take_while(|op| **op != self.op);
+        let casts: Vec<_> = before.filter(|op| name(**op) == ops::CAST).collect();
+        let users = users(own).into_iter().filter(|op| casts.contains(&op));
+        let known = users
+            .filter_map(only_result)
+            .find(|cast| element(*cast) == Some(narrow));
+        match known {
+            Some(known) => Ok(known),
+            None => Code { builder: *builder }.cast(own, builder.tensor(&self.shape, narrow)?),
+        }
     }
 
     /// `n c + sum(x - c)`.
@@ -226,13 +256,7 @@ fn floats<'c>(builder: &Builder<'c>) -> [Type<'c>; 2] {
     ]
 }
 
-/// Whether a value in f64 is one of 16-bit floats: sums of it are formed in f32.
-#[must_use]
-pub fn is_narrow(value: Val<'_>) -> bool {
-    element(value).is_some()
-}
-
-/// The f32 value of which an f64 value is the conversion, where that is one of 16-bit floats.
+/// What an f64 value is the conversion of: 16-bit floats, or f32 that such are converted to.
 fn element(value: Val<'_>) -> Option<Val<'_>> {
     let from = |value| {
         let op = defining(value).filter(|op| name(*op) == ops::CAST)?;
@@ -241,8 +265,11 @@ fn element(value: Val<'_>) -> Option<Val<'_>> {
         types::is_float(tensor.element).then_some((from, types::bits(tensor.element)?))
     };
     let (own, bits) = from(value)?;
-    let (_, narrow) = from(beneath(own))?;
-    (bits == 32 && narrow == 16).then_some(own)
+    let narrow = match bits {
+        32 => from(beneath(own))?.1,
+        bits => bits,
+    };
+    (narrow == 16).then_some(own)
 }
 
 /// What a value is a reshape of, or the value.

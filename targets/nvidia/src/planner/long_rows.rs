@@ -67,20 +67,6 @@ pub(super) struct RowWork {
     pub ahead: i64,
 }
 
-/// Whether the shared memory of a CTA, or that of a cluster, holds rows of a tensor whose elements have so many bytes.
-pub(super) fn holds(columns: i64, bytes: i64, chip: &Chip) -> bool {
-    let row = Row {
-        columns,
-        bytes,
-        words: 1,
-        read: bytes,
-        passes: 2,
-        dynamic: false,
-        is_read_once: false,
-    };
-    RowWork::staged(row, chip).is_some()
-}
-
 impl RowWork {
     /// Tiles that are read from global memory.
     pub(super) const fn of(tile: RowTile) -> Self {

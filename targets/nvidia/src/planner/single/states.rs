@@ -4,21 +4,16 @@ use super::parts::{is_repeated, parts_of_rows};
 use super::runs;
 use super::split::last_run;
 use crate::facts::chip::Chip;
-use crate::planner::long_rows;
 use crate::planner::strided_rows::holds;
 use axe_passes::fuse::parts::{Parts, Reduced};
 use axe_passes::fuse::reshape::element_bytes;
 use axe_passes::fuse::space::{Cut, product};
-use axe_passes::fuse::wide_sums::is_narrow;
 use axe_passes::ir::{TensorType, Val};
 
 /// Rows of a part at the least and at the most: of fewer, what is left to add up is much, of more, CTAs hold few neighbours.
 const ROWS: [i64; 2] = [64, 1024];
 /// Rows of which CTAs hold enough neighbours and the rest is little.
 const GOOD_ROWS: i64 = 256;
-
-/// Bytes of the floats whose sums in f64 are formed in f32.
-const NARROW_BYTES: i64 = 2;
 
 /// The parts of what is reduced, where it and what is formed of its result and reduced again are not formed in one kernel anyway.
 pub(in crate::planner) fn parts_of_states(of: &Reduced<'_>, chip: &Chip) -> Option<Parts> {
@@ -46,8 +41,6 @@ pub(in crate::planner) fn parts_of_states(of: &Reduced<'_>, chip: &Chip) -> Opti
         true => parts_of_columns(from, cut, chip)?,
         // What comes of all of a row and goes back along it is formed where the row is.
         false if is_repeated(result) => return None,
-        // Warps exchange the moments of such rows once, in f32.
-        false if is_narrow(from) && long_rows::holds(columns, NARROW_BYTES, chip) => return None,
         false => parts_of_rows(&shape, dims, bytes, chip)?,
     };
     Some(Parts {
