@@ -47,6 +47,7 @@ def normalizations():
     case("softmax_middle", lambda x: F.softmax(x, 1), ((64, 1024, 1024),)); case("softmax_first", lambda x: F.softmax(x, 0), ((1024, 65536),)); case("softmax_channels", lambda x: F.softmax(x, 1), (IMAGE,))
     case("softmax_odd", lambda x: F.softmax(x, -1), ((1335, 50257),)); case("softmax_scaled_masked", lambda x, m: F.softmax(x * 0.125 + m, -1), ((16, 16, 512, 512),), ((512, 512),))
     case("group_norm", lambda x, g, b: F.group_norm(x, 8, g, b), (IMAGE,), ((64,),), ((64,),)); case("instance_norm", lambda x: F.instance_norm(x), (IMAGE,))
+    case("group_norm_written", lambda x, g, b: (lambda y, w, c: ((y - y.mean((2, 3), True)) * (y.var((2, 3), unbiased=False, keepdim=True) + 1e-5).rsqrt() * w + c).reshape(x.shape))(x.reshape(x.shape[0], 8, 8, -1), g.reshape(8, 8, 1), b.reshape(8, 8, 1)), (IMAGE,), ((64,),), ((64,),))
     case("layer_norm_2", lambda x, g, b: F.layer_norm(x, (64, 64), g, b), ((16384, 64, 64),), ((64, 64),), ((64, 64),)); case("layer_norm_odd", lambda x, g, b: F.layer_norm(x, (1000,), g, b), ((65536, 1000),), ((1000,),), ((1000,),))
     case("layer_norm_32768", lambda x, g, b: F.layer_norm(x, (32768,), g, b), ((2048, 32768),), ((32768,),), ((32768,),)); case("layer_norm_silu", lambda x, g, b: F.silu(F.layer_norm(x, (4096,), g, b)), (A,), ((4096,),), ((4096,),))
     case("log_softmax_channels", lambda x: F.log_softmax(x, 1), (IMAGE,)); case("normalize_channels", lambda x: F.normalize(x, dim=1), (IMAGE,))
@@ -67,6 +68,7 @@ def permutations():
     case("avg_pool", lambda x: F.avg_pool2d(x, 2), (IMAGE,)); case("max_pool", lambda x: F.max_pool2d(x, 3, 2, 1), (IMAGE,)); case("adaptive_pool", lambda x: F.adaptive_avg_pool2d(x, (1, 1)), (IMAGE,))
     case("depthwise", lambda x, w: F.conv2d(x, w, padding=1, groups=64), (IMAGE,), ((64, 1, 3, 3),))
     case("upsample", lambda x: F.interpolate(x, scale_factor=2, mode="nearest"), ((64, 64, 64, 64),)); case("unfold", lambda x: x.unfold(1, 16, 8).contiguous(), ((8192, 4096),))
+    case("upsample_expand", lambda x: x[:, :, :, None, :, None].expand(*x.shape[:3], 2, x.shape[3], 2).reshape(*x.shape[:2], 128, 128), ((64, 64, 64, 64),))
     # Indices are below the last extent of the first input (rows.py): the table has as many rows in f32 too.
     case("embedding", lambda t, i: F.embedding(i, t), ((8192, 4096),), ((16384,), i64)); case("index_select", lambda t, i: t.index_select(0, i), ((8192, 4096),), ((16384,), i64)); case("gather", lambda x, i: torch.gather(x, 1, i), ((4096, 4096),), ((4096, 4096), i64))
     case("rope_interleaved", lambda x, c, s: torch.stack((x[..., 0::2] * c - x[..., 1::2] * s, x[..., 0::2] * s + x[..., 1::2] * c), -1).flatten(-2), ((256, 2048, 128),), ((2048, 64),), ((2048, 64),))
