@@ -59,6 +59,24 @@ mapa.shared::cluster.u32 %r9, %r7, %r2; ld.shared::cluster.u32 %r10, [%r9]; st.g
     );
 }
 
+#[test]
+fn who_arrives_and_ends_is_not_waited_for_and_stands_for_no_other() {
+    let body = format!(
+        "setp.ge.u32 %p3, %r0, 32; @%p3 bra early;
+add.u32 %r8, %r4, 500; st.shared.u32 [%r7], %r8; {SYNC}
+mapa.shared::cluster.u32 %r9, %r7, %r2; ld.shared::cluster.u32 %r10, [%r9]; st.global.u32 [%d2], %r10; {SYNC}
+ret;
+early: barrier.cluster.arrive.aligned;"
+    );
+    let launch = Launch {
+        block: [96, 1, 1],
+        ..pair(0)
+    };
+    let out = clean(&kernel(&body), &launch, given);
+    let want: Vec<u32> = (0..128).map(|i| 500 + (i ^ 32)).collect();
+    assert_eq!(to_words(&out[1]), want);
+}
+
 const MULTICAST: &str = "@%p0 mbarrier.init.shared::cta.b64 [bar], 1; fence.mbarrier_init.release.cluster;
 @%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 128;
 barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;

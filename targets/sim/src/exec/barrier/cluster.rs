@@ -6,25 +6,32 @@ use crate::exec::step::{Ctx, Flow, lanes_of};
 use crate::exec::warp::{Wait, Warp};
 use crate::report::FindingKind;
 
-fn live_threads(cluster: &Cluster, current: &Warp, cta: usize) -> u32 {
-    let mut all = 0;
-    for (c, block) in cluster.ctas.iter().enumerate() {
-        for (w, warp) in block.warps.iter().enumerate() {
-            let live = if c == cta && w == current.index {
-                current.live
-            } else {
-                warp.live
+/// Whether every thread that has not ended has arrived for the generation that is under way: those that arrived and ended do not count,
+/// PTX ISA 9.7.13.2 (`barrier.cluster`).
+fn all_arrived(cluster: &Cluster, current: &Warp, cta: usize) -> bool {
+    let next = cluster.generation + 1;
+    let mut blocks = cluster.ctas.iter().enumerate();
+    blocks.all(|(c, block)| {
+        block.warps.iter().enumerate().all(|(w, warp)| {
+            let warp = match c == cta && w == current.index {
+                true => current,
+                false => warp,
             };
-            all += live.count_ones();
-        }
-    }
-    all
+            lanes_of(warp.live).all(|lane| warp.cluster_generation[lane] == next)
+        })
+    })
 }
 
 pub(super) fn cluster_arrive(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, release: bool) -> Flow {
-    if release && let Some(clocks) = &mut warp.clocks {
-        let view = clocks.release(ctx.mask);
-        join(&mut ctx.cluster.arrive_view, &view);
+    if let Some(clocks) = &mut warp.clocks {
+        match release {
+            true => join(&mut ctx.cluster.arrive_view, &clocks.release(ctx.mask)),
+            // What a fence before it released, as `fence.mbarrier_init` does of barriers (PTX ISA 9.7.13.4).
+            false => {
+                let fenced = lanes_of(ctx.mask).filter_map(|lane| clocks.fenced(lane));
+                fenced.for_each(|view| join(&mut ctx.cluster.arrive_view, view));
+            }
+        }
     }
     ctx.cluster.arrived += ctx.mask.count_ones();
     for lane in lanes_of(ctx.mask) {
@@ -36,9 +43,9 @@ pub(super) fn cluster_arrive(ctx: &mut Ctx<'_, '_>, warp: &mut Warp, release: bo
 }
 
 fn cluster_complete(ctx: &mut Ctx<'_, '_>, warp: &Warp) {
-    let live = live_threads(ctx.cluster, warp, ctx.cta);
+    let complete = all_arrived(ctx.cluster, warp, ctx.cta);
     let cluster = &mut *ctx.cluster;
-    if cluster.arrived > 0 && cluster.arrived >= live {
+    if cluster.arrived > 0 && complete {
         cluster.arrived = 0;
         cluster.generation += 1;
         cluster.done_view = cluster.arrive_view.take();
