@@ -33,8 +33,8 @@
 // CHECK: scf.if %[[PRODUCES]]
 // CHECK: nvvm.setmaxregister decrease 40
 // A producer waits for the phase before the one it is in; all lanes have stored when one arrives.
-// CHECK: %[[PARITY:.*]] = arith.xori
 // CHECK: nvvm.bar.warp.sync
+// CHECK: %[[PARITY:.*]] = arith.xori
 // CHECK: llvm.inline_asm has_side_effects {{.*}}mbarrier.try_wait.parity{{.*}} %{{.*}}, %[[PARITY]] :
 // CHECK-NOT: nvvm.mbarrier.arrive.expect_tx
 // CHECK: nvvm.bar.warp.sync

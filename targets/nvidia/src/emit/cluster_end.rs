@@ -1,18 +1,28 @@
 //! When a CTA of a cluster may end: its shared memory and barriers are there for others until then.
+//!
+//! Of a ring whose stages copies of all CTAs fill, the warps that fill it stay until all of its stages are empty again: every copy to this
+//! CTA is done then, its own copies to others are, and nobody signals its barriers any more. Consumers store and end meanwhile. CUTLASS
+//! does so in a producer's `load_tail`. Other accesses of other CTAs end with a barrier of all of them.
 
+use super::emitter::Emitter;
+use crate::state::rings::{Side, is_multicast};
+use crate::state::threads::parents;
 use axe_dialect::{memory_space, ops};
-use axe_passes::ir::Op;
-use axe_passes::ir::value::{name, operands, results};
+use axe_passes::PassResult;
+use axe_passes::ir::value::{identity, name, operands, results, users};
 use axe_passes::ir::walk::{blocks, nested, operations};
+use axe_passes::ir::{Op, Val};
 use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
 
-/// Whether CTAs reach each other's memory behind the last barrier of all of them, by an access or by the signals of a pipeline:
-/// they then wait for each other at the end. Such a barrier orders the stores of a result before it, and waits for them.
-/// Who has gathered the values of all with `axe.all_gather` is written to no more.
-pub(super) fn reaches_others(kernel: Op<'_>) -> bool {
-    let mut all = nested(kernel, &|_| true).into_iter();
-    if all.any(|op| name(op) == ops::PIPELINE_CREATE) {
+/// Whether the CTAs of a cluster have to wait for each other at a kernel's end: where they reach each other's memory behind the last
+/// barrier of all of them, by an access or by the signals of a pipeline that no role of its own fills. Such a barrier orders the stores
+/// of a result before it, and waits for them. Who has gathered the values of all with `axe.all_gather` is written to no more.
+pub(super) fn ends_together(kernel: Op<'_>) -> bool {
+    let all = nested(kernel, &|_| true).into_iter();
+    let rings = all.filter(|op| name(*op) == ops::PIPELINE_CREATE);
+    let mut rings = rings.filter_map(|create| results(create).first().copied());
+    if rings.any(|ring| is_multicast(ring) && filling_scope(ring).is_none()) {
         return true;
     }
     let Some(body) = blocks(kernel).first().copied() else {
@@ -20,13 +30,47 @@ pub(super) fn reaches_others(kernel: Op<'_>) -> bool {
     };
     let body = operations(body);
     let meets = |op: &Op<'_>| name(*op) == ops::BARRIER && op.attribute("acrossCluster").is_ok();
-    let Some(last) = body.iter().rposition(meets) else {
-        return true;
-    };
+    let behind = body.iter().rposition(meets).map_or(0, |last| last + 1);
     body.iter()
-        .skip(last + 1)
+        .skip(behind)
         .flat_map(|op| std::iter::once(*op).chain(nested(*op, &|_| true)))
         .any(touches_another)
+}
+
+/// The scope that alone fills a ring, and that every one of its threads enters once; `None` where there is none.
+fn filling_scope<'c>(ring: Val<'c>) -> Option<Op<'c>> {
+    let acquires = users(ring).into_iter();
+    let acquires = acquires.filter(|op| name(*op) == ops::PIPELINE_ACQUIRE);
+    let mut scopes = acquires.map(scope_around);
+    let first = scopes.next()??;
+    let same = scopes.all(|scope| scope.is_some_and(|scope| scope == first));
+    let once = parents(first).find(|op| name(*op) != ops::SCOPE);
+    (same && once.is_some_and(|op| name(op) == ops::KERNEL)).then_some(first)
+}
+
+fn scope_around<'c>(op: Op<'c>) -> Option<Op<'c>> {
+    parents(op).find(|op| name(*op) == ops::SCOPE)
+}
+
+impl<'c> Emitter<'c> {
+    /// At the end of a scope: waits until the rings that it fills for the cluster are empty.
+    ///
+    /// # Errors
+    /// When an operation cannot be built.
+    pub(super) fn wait_until_empty(&mut self, scope: Op<'c>) -> PassResult<'c> {
+        let acquires = nested(scope, &|_| true).into_iter();
+        let acquires = acquires.filter(|op| name(*op) == ops::PIPELINE_ACQUIRE);
+        let mut rings: Vec<Val<'c>> = Vec::new();
+        for ring in acquires.filter_map(|acquire| operands(acquire).first().copied()) {
+            if !rings.contains(&ring) && is_multicast(ring) && filling_scope(ring) == Some(scope) {
+                rings.push(ring);
+            }
+        }
+        for ring in rings {
+            self.wait_for_releases((identity(ring), Side::Producer))?;
+        }
+        Ok(())
+    }
 }
 
 fn touches_another(op: Op<'_>) -> bool {

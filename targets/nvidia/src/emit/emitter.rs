@@ -2,6 +2,7 @@
 
 use super::progress::{Cursor, Ring, StorePipeline};
 use super::schedule::Planned;
+use super::start::Start;
 use super::value::{Bound, Memory, Registers, TensorMapParameter};
 use crate::facts::chip::Chip;
 use crate::fragment::Fragment;
@@ -87,6 +88,8 @@ pub(crate) struct Emitter<'c> {
     pub waits: bool,
     /// Whether it then lets the next one start.
     pub lets_next_start: bool,
+    /// What is to be waited for before threads reach beyond the CTA.
+    pub start: Start,
     /// The first block of the function, whose arguments are its parameters.
     pub entry: Option<BlockRef<'c, 'c>>,
     /// The start of the CTA's shared memory.
@@ -128,6 +131,7 @@ impl<'c> Emitter<'c> {
             tensor_maps: Vec::new(),
             waits: false,
             lets_next_start: false,
+            start: Start::default(),
             entry: None,
             shared,
             values: HashMap::new(),

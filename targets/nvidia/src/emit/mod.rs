@@ -26,6 +26,7 @@ mod pipeline;
 mod progress;
 mod schedule;
 mod schedules;
+mod start;
 mod store_pipeline;
 mod tensor_map;
 mod threads;

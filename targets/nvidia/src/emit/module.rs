@@ -1,6 +1,6 @@
 //! Modules: kernels out of `axe.kernel`s, and launches that name them.
 
-use super::cluster_end::reaches_others;
+use super::cluster_end::ends_together;
 use super::decide;
 use super::emitter::{Decided, Emitter};
 use super::overlap;
@@ -210,10 +210,11 @@ fn emit<'c>(
     if is_warp_specialized {
         emitter.find_warp()?;
     }
-    emitter.kernel_body(body)?;
+    let meets_again = emitter.cluster > 1 && ends_together(kernel);
+    emitter.kernel_body(body, meets_again)?;
     emitter.builder.location = location;
     emitter.drain()?;
-    if emitter.cluster > 1 && reaches_others(kernel) {
+    if meets_again {
         // A CTA's memory and barriers are there until no other of the cluster writes to them.
         emitter.cluster_barrier()?;
     }

@@ -78,7 +78,7 @@ impl<'c> Emitter<'c> {
             Ok(Vec::new())
         })?;
         if ring.shared_by > 1 {
-            self.cluster_barrier()?;
+            self.meet_cluster()?;
         } else {
             self.barrier()?;
         }
@@ -100,19 +100,13 @@ impl<'c> Emitter<'c> {
         };
         let cursor = self.cursor((key, side));
         let ints = self.ints();
-        // Before the first release a stage's empty barrier is in phase 0: the phase before it is complete.
-        let parity = match side {
-            Side::Consumer => cursor.phase,
-            Side::Producer => ints.xor(cursor.phase, Int::Known(1))?,
-        };
         let barrier = self.stage_barrier(&ring, cursor.stage, other(side))?;
-        let parity = ints.value(parity)?;
         if side == Side::Producer {
             // The lane that copies does not wait for the others: apart from it, they could still wait for a phase when
             // the barrier is two phases on, and wait for ever. Consumers meet at each release.
             self.warp_barrier()?;
         }
-        self.assembly(&wait_loop(), &[barrier, parity], &[])?;
+        self.wait_for_phase(barrier, cursor, side)?;
         let held = ints.value(cursor.stage)?;
         self.bind(slot, Bound::Scalar(held));
         let index = self.builder.index_type();
@@ -126,6 +120,40 @@ impl<'c> Emitter<'c> {
             Side::Consumer => Ok(()),
             Side::Producer => self.expect(&ring, slot, held),
         }
+    }
+
+    /// Waits until every stage is empty that this side of a ring would fill next.
+    ///
+    /// # Errors
+    /// At a ring of another kernel, and when an operation cannot be built.
+    pub(crate) fn wait_for_releases(&mut self, key: RingKey) -> PassResult<'c> {
+        let missing = || self.error("expected a pipeline of this kernel");
+        let ring = self.rings.get(&key.0).cloned().ok_or_else(missing)?;
+        self.warp_barrier()?;
+        let from = self.cursor_values(&[key])?;
+        let ended = self.repeat(ring.stages, &from, |emitter, _, at| {
+            emitter.set_cursors(&[key], at);
+            let cursor = emitter.cursor(key);
+            let barrier = emitter.stage_barrier(&ring, cursor.stage, Side::Consumer)?;
+            emitter.wait_for_phase(barrier, cursor, key.1)?;
+            let next = emitter.advance(&ring, cursor, 1)?;
+            emitter.cursors.insert(key, next);
+            emitter.cursor_values(&[key])
+        })?;
+        self.set_cursors(&[key], &ended);
+        Ok(())
+    }
+
+    /// Waits at a stage's barrier for what a side needs of it. Before the first release a stage's empty barrier is in phase 0: the phase
+    /// before it is complete.
+    fn wait_for_phase(&self, barrier: Val<'c>, cursor: Cursor<'c>, side: Side) -> PassResult<'c> {
+        let ints = self.ints();
+        let parity = match side {
+            Side::Consumer => cursor.phase,
+            Side::Producer => ints.xor(cursor.phase, Int::Known(1))?,
+        };
+        self.assembly(&wait_loop(), &[barrier, ints.value(parity)?], &[])?;
+        Ok(())
     }
 
     /// Tells a stage's barrier how many bytes are to come.

@@ -36,6 +36,7 @@ impl<'c> Emitter<'c> {
             }
             emitter.begin_orders(op)?;
             emitter.block(body)?;
+            emitter.wait_until_empty(op)?;
             emitter.end_orders(op)?;
             emitter.drain()?;
             emitter.leave(outside);
@@ -43,7 +44,13 @@ impl<'c> Emitter<'c> {
         };
         let after = match condition {
             None => role(self)?,
-            Some(condition) => self.when(condition, &before, role)?,
+            Some(condition) => {
+                // Threads outside have not waited for what those inside have.
+                let start = self.start;
+                let after = self.when(condition, &before, role)?;
+                self.start = start;
+                after
+            }
         };
         self.set_cursors(&keys, &after);
         Ok(())
@@ -65,7 +72,7 @@ impl<'c> Emitter<'c> {
             self.scope(first)?;
             return self.roles(others);
         };
-        let cursors = self.cursors.clone();
+        let (cursors, start) = (self.cursors.clone(), self.start);
         let mut regions = Vec::new();
         for role in [&scopes[..1], others] {
             let (region, _, inner) = self.builder.region(&[]);
@@ -74,6 +81,7 @@ impl<'c> Emitter<'c> {
             let ended = std::mem::replace(&mut self.builder, outside);
             ended.operation("scf.yield", &[], &[], &[], Vec::new())?;
             self.cursors.clone_from(&cursors);
+            self.start = start;
             regions.push(region);
         }
         self.builder

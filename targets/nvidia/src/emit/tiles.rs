@@ -2,7 +2,7 @@
 
 use super::emitter::Emitter;
 use super::value::Bound;
-use crate::state::rings::{RingKey, rings_below};
+use crate::state::rings::{RingKey, Side, rings_below};
 use crate::state::site::pending;
 use crate::state::threads::parents;
 use crate::state::types;
@@ -76,12 +76,34 @@ impl<'c> Emitter<'c> {
         self.pass_tiles(op, &rings, turns.number)?;
         let subtiles = self.carries_subtiles(op)?;
         let stride = ints.mul(step, turns.count)?;
-        self.loop_over([own, total, stride], (&rings, subtiles), |emitter, tile| {
-            emitter.bind_tile(op, raster, &counts, tile)?;
+        let places = |emitter: &Self, tile| emitter.places(op, raster, &counts, tile);
+        // Who fills stages knows the first tile before it waits, and each next one at the end of the one before.
+        let fills = rings.iter().any(|(_, side)| *side == Side::Producer);
+        let ahead = match fills && turns.count == 1 && self.start.in_roles {
+            true => self.before_start(places(self, own)?)?,
+            false => Vec::new(),
+        };
+        self.finish_start()?;
+        let carried = (rings.as_slice(), subtiles, ahead);
+        self.loop_over([own, total, stride], carried, |emitter, tile, ahead| {
+            let tile = Int::Value(tile);
+            let here = match ahead {
+                [] => places(emitter, tile)?,
+                ahead => ahead.iter().copied().map(Int::Value).collect(),
+            };
+            emitter.bind_tile(op, &here)?;
             emitter.loops += 1;
             emitter.tile(body, turns)?;
             emitter.loops -= 1;
-            emitter.pass_tiles(op, &rings, Int::Known(turns.count - 1))
+            emitter.pass_tiles(op, &rings, Int::Known(turns.count - 1))?;
+            match ahead {
+                [] => Ok(Vec::new()),
+                _ => {
+                    let ints = emitter.ints();
+                    let last = ints.sub(total, Int::Known(1))?;
+                    places(emitter, ints.min(ints.add(tile, stride)?, last)?)
+                }
+            }
         })?;
         if turns.count == 1 {
             return Ok(());
@@ -96,14 +118,35 @@ impl<'c> Emitter<'c> {
         self.pass_tiles(op, &rings, tiles)
     }
 
-    /// A loop over numbers of tiles, which carries the state of rings, and that of subtiles where `subtiles` says so.
+    /// Numbers that are computed before what waits at the start: LLVM moves them to where they are used.
+    fn before_start(&self, numbers: Vec<Int<'c>>) -> PassResult<'c, Vec<Int<'c>>> {
+        let pin = |number| match number {
+            Int::Value(value) => {
+                let pinned = self.after("", &[value])?;
+                Ok(pinned.first().map_or(number, |value| Int::Value(*value)))
+            }
+            Int::Known(_) => Ok(number),
+        };
+        numbers.into_iter().map(pin).collect()
+    }
+
+    /// A loop over numbers of tiles, which carries the state of rings, that of subtiles where `subtiles` says so, and the places of the
+    /// next tile where they are found `ahead`: `body` gives those of the next turn.
     fn loop_over(
         &mut self,
         bounds: [Int<'c>; 3],
-        (rings, subtiles): (&[RingKey], bool),
-        body: impl FnOnce(&mut Self, Val<'c>) -> PassResult<'c>,
+        (rings, subtiles, ahead): (&[RingKey], bool, Vec<Int<'c>>),
+        body: impl FnOnce(&mut Self, Val<'c>, &[Val<'c>]) -> PassResult<'c, Vec<Int<'c>>>,
     ) -> PassResult<'c> {
-        let mut carried = self.cursor_values(rings)?;
+        let values = |emitter: &Self, numbers: Vec<Int<'c>>| {
+            let values = numbers
+                .into_iter()
+                .map(|number| emitter.ints().value(number));
+            values.collect::<PassResult<'c, Vec<_>>>()
+        };
+        let mut carried = values(self, ahead)?;
+        let own = carried.len();
+        carried.extend(self.cursor_values(rings)?);
         carried.extend(self.subtile_values(subtiles)?);
         let bounds = bounds.map(|bound| self.ints().value(bound));
         let mut start = bounds.into_iter().collect::<PassResult<'c, Vec<_>>>()?;
@@ -111,12 +154,16 @@ impl<'c> Emitter<'c> {
         let i32 = types::integer(self.builder, 32);
         let (region, arguments, inner) = self.builder.region(&vec![i32; 1 + carried.len()]);
         let outside = std::mem::replace(&mut self.builder, inner);
-        let Some((&tile, cursors)) = arguments.split_first() else {
+        let Some((&tile, (ahead, cursors))) = arguments
+            .split_first()
+            .and_then(|(tile, carried)| Some((tile, carried.split_at_checked(own)?)))
+        else {
             return Err(self.error("a loop without its variable"));
         };
         self.set_carried(rings, cursors);
-        body(self, tile)?;
-        let mut yielded = self.cursor_values(rings)?;
+        let next = body(self, tile, ahead)?;
+        let mut yielded = values(self, next)?;
+        yielded.extend(self.cursor_values(rings)?);
         yielded.extend(self.subtile_values(subtiles)?);
         self.builder
             .operation("scf.yield", &yielded, &[], &[], Vec::new())?;
@@ -125,7 +172,7 @@ impl<'c> Emitter<'c> {
         let emitted = self
             .builder
             .operation("scf.for", &start, &types, &[], vec![region])?;
-        self.set_carried(rings, &results(emitted));
+        self.set_carried(rings, results(emitted).get(own..).unwrap_or_default());
         Ok(())
     }
 
@@ -149,6 +196,33 @@ impl<'c> Emitter<'c> {
         Ok(())
     }
 
+    /// This CTA's number in its cluster. Where CTAs follow each other along `x` it comes of the block's: the hardware would divide by
+    /// extents that it has at run time.
+    pub(crate) fn rank_in_cluster(&self) -> PassResult<'c, Int<'c>> {
+        if let &[ctas, 1, 1] = self.kernel.cluster.as_slice() {
+            return self.ints().rem(self.grid("gpu.block_id")?, ctas);
+        }
+        let rank = "nvvm.read.ptx.sreg.cluster.ctarank";
+        let i32 = types::integer(self.builder, 32);
+        Ok(Int::Value(self.builder.value(rank, &[], i32, &[])?))
+    }
+
+    /// `gpu.cluster_block_id` along the dimension that alone has several CTAs; whether it is that.
+    pub(crate) fn block_in_cluster(&mut self, op: Op<'c>) -> PassResult<'c, bool> {
+        let along_x = self.builder.parsed("#gpu<dim x>")?;
+        let is_along_x = op.attribute("dimension") == Ok(along_x);
+        let is_rank = matches!(self.kernel.cluster.as_slice(), [_, 1, 1]);
+        if name(op) != "gpu.cluster_block_id" || !is_along_x || !is_rank {
+            return Ok(false);
+        }
+        let index = Ints::index(self.builder);
+        let rank = index.value(index.cast(self.rank_in_cluster()?)?)?;
+        if let Some(&result) = results(op).first() {
+            self.bind(result, Bound::Scalar(rank));
+        }
+        Ok(true)
+    }
+
     /// `gpu.block_id` or `gpu.grid_dim` along `x`.
     fn grid(&self, name: &str) -> PassResult<'c, Int<'c>> {
         let dimension = self.builder.parsed("#gpu<dim x>")?;
@@ -159,19 +233,19 @@ impl<'c> Emitter<'c> {
         self.ints().cast(Int::Value(value))
     }
 
-    /// Binds the body's arguments to the place of a tile.
-    fn bind_tile(
-        &mut self,
+    /// The place of a tile, along each dimension that is counted.
+    fn places(
+        &self,
         op: Op<'c>,
         raster: Raster,
         counts: &[Int<'c>],
-        tile: Val<'c>,
-    ) -> PassResult<'c> {
+        tile: Int<'c>,
+    ) -> PassResult<'c, Vec<Int<'c>>> {
         let ints = self.ints();
         let &[ref outer @ .., rows, columns] = counts else {
             return Err(self.error("expected at least two counts of tiles"));
         };
-        let mut rest = Int::Value(tile);
+        let mut rest = tile;
         let mut places = Vec::new();
         if !outer.is_empty() {
             let area = ints.times(rows, columns)?;
@@ -189,9 +263,14 @@ impl<'c> Emitter<'c> {
         }
         let (row, column) = self.place(raster, rest, rows, columns)?;
         places.extend([self.here(op, row)?, self.here(op, column)?]);
+        Ok(places)
+    }
+
+    /// Binds the body's arguments to the place of a tile.
+    fn bind_tile(&mut self, op: Op<'c>, places: &[Int<'c>]) -> PassResult<'c> {
         let index = Ints::index(self.builder);
         let arguments = blocks(op).into_iter().flat_map(block_arguments);
-        for (argument, place) in arguments.zip(places) {
+        for (argument, &place) in arguments.zip(places) {
             let value = index.value(index.cast(place)?)?;
             self.bind(argument, Bound::Scalar(value));
         }
@@ -247,12 +326,14 @@ impl<'c> Emitter<'c> {
         }
         let ints = self.ints();
         let area = ints.mul(columns, swizzle)?;
-        let number = ints.divide(tile, area)?;
-        let within = ints.modulo(tile, area)?;
+        // One group, whose number is 0.
+        let (number, within) = match rows.known() {
+            Some(rows) if rows <= swizzle => (Int::ZERO, tile),
+            _ => (ints.divide(tile, area)?, ints.modulo(tile, area)?),
+        };
         let first = ints.mul(number, swizzle)?;
-        let height = ints.min(ints.sub(rows, first)?, Int::Known(swizzle))?;
-        let row = ints.add(first, ints.modulo(within, height)?)?;
-        let column = ints.divide(within, height)?;
+        let (row, column) = self.in_group(number, within, rows, swizzle)?;
+        let row = ints.add(first, row)?;
         if !snake {
             return Ok((row, column));
         }
@@ -260,6 +341,36 @@ impl<'c> Emitter<'c> {
         let odd = ints.compare(Predicate::Equal, ints.and(number, 1)?, Int::Known(1))?;
         let back = ints.sub(last, column)?;
         Ok((row, ints.select(odd, back, column)?))
+    }
+
+    /// The row and the column of a tile `within` the group of this `number`. A warp's first copy waits for this: where the height of the
+    /// last group is known, both heights are divided by, which are constants, and not by the one that holds.
+    fn in_group(
+        &self,
+        number: Int<'c>,
+        within: Int<'c>,
+        rows: Int<'c>,
+        swizzle: i64,
+    ) -> PassResult<'c, Place<'c>> {
+        let ints = self.ints();
+        let split = |height: Int<'c>| -> PassResult<'c, Place<'c>> {
+            Ok((ints.modulo(within, height)?, ints.divide(within, height)?))
+        };
+        let Some(rows) = rows.known() else {
+            let left = ints.sub(rows, ints.mul(number, swizzle)?)?;
+            return split(ints.min(left, Int::Known(swizzle))?);
+        };
+        let (groups, last) = (rows / swizzle, rows % swizzle);
+        match (groups, last) {
+            (_, 0) => split(Int::Known(swizzle)),
+            (0, _) => split(Int::Known(last)),
+            _ => {
+                let whole = ints.less(number, Int::Known(groups))?;
+                let (many, few) = (split(Int::Known(swizzle))?, split(Int::Known(last))?);
+                let choose = |a, b| ints.select(whole, a, b);
+                Ok((choose(many.0, few.0)?, choose(many.1, few.1)?))
+            }
+        }
     }
 
     /// Hilbert's curve over the smallest square of a power of two that covers the grid, without the places

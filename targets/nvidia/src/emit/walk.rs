@@ -1,8 +1,8 @@
 //! Walks a kernel and emits its operators: values, control flow, and what is no operator of axe.
 
 use super::emitter::Emitter;
-use super::overlap;
 use super::value::Bound;
+use super::{overlap, start};
 use crate::state::kernel::is_operator;
 use crate::state::rings::Side;
 use axe_dialect::ops;
@@ -27,11 +27,15 @@ impl<'c> Emitter<'c> {
         Ok(terminator)
     }
 
-    /// Emits the body of a kernel, without its terminator.
+    /// Emits the body of a kernel, without its terminator; with `meets_again` the CTAs of its cluster meet at the end.
     ///
     /// # Errors
     /// As [`Emitter::block`].
-    pub(crate) fn kernel_body(&mut self, body: BlockRef<'c, 'c>) -> PassResult<'c> {
+    pub(crate) fn kernel_body(
+        &mut self,
+        body: BlockRef<'c, 'c>,
+        meets_again: bool,
+    ) -> PassResult<'c> {
         let mut operations = operations(body);
         operations.pop();
         let is_role = |op: &Op<'c>| name(*op) == ops::SCOPE && op.attribute("registers").is_ok();
@@ -39,10 +43,15 @@ impl<'c> Emitter<'c> {
         let roles = operations.split_off(others.map_or(0, |last| last + 1));
         let setup = operations.iter().take_while(|op| overlap::is_setup(**op));
         let rest = operations.split_off(setup.count());
+        let behind: Vec<_> = rest.iter().chain(&roles).copied().collect();
+        self.start.in_roles = start::is_in_roles(&behind, meets_again);
         for op in operations {
             self.operation(op)?;
         }
-        self.wait_for_previous()?;
+        self.start.previous = true;
+        if !self.start.in_roles {
+            self.finish_start()?;
+        }
         for op in rest {
             self.operation(op)?;
         }
@@ -52,6 +61,7 @@ impl<'c> Emitter<'c> {
     /// Emits an operation of the kernel.
     pub(crate) fn operation(&mut self, op: Op<'c>) -> PassResult<'c> {
         self.builder.location = op.location();
+        self.start_before(op)?;
         if self.speculative {
             speculation::check(op)?;
         }
@@ -163,7 +173,7 @@ impl<'c> Emitter<'c> {
 
     /// An operation of another dialect on scalars: cloned.
     fn scalar_operation(&mut self, op: Op<'c>) -> PassResult<'c> {
-        if self.math(op, &name(op))? || self.float8_conversion(op)? {
+        if self.block_in_cluster(op)? || self.math(op, &name(op))? || self.float8_conversion(op)? {
             return Ok(());
         }
         self.clone_scalars(op)

@@ -74,7 +74,7 @@ impl RingCounts {
 }
 
 /// Whether copies of the whole cluster fill the stages.
-fn is_multicast(ring: Val<'_>) -> bool {
+pub(crate) fn is_multicast(ring: Val<'_>) -> bool {
     let acquires = users(ring)
         .into_iter()
         .filter(|op| name(*op) == ops::PIPELINE_ACQUIRE);

@@ -202,11 +202,8 @@ impl<'c> Emit<'c> for Cluster {
         let through = emitter.memory(op.through)?;
         let words = plan.row(emitter, &op)?;
         let full = emitter.gathered_barrier(&through)?;
-        let i32 = types::integer(emitter.builder, 32);
-        let rank = "nvvm.read.ptx.sreg.cluster.ctarank";
-        let rank = emitter.builder.value(rank, &[], i32, &[])?;
         let ints = emitter.ints();
-        let row = ints.mul(Int::Value(rank), plan.groups)?;
+        let row = ints.mul(emitter.rank_in_cluster()?, plan.groups)?;
         let to = plan.row_pointer(emitter, &through, ints.add(row, emitter.group_number()?)?)?;
         let lane = ints.rem(Int::Value(emitter.thread), WARP_THREADS)?;
         let first = ints.less(Int::Value(emitter.thread), Int::Known(plan.ctas))?;

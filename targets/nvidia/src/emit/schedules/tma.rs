@@ -395,14 +395,11 @@ impl<'c> Emitter<'c> {
         mut to: Memory<'c>,
     ) -> PassResult<'c, (Memory<'c>, Memory<'c>)> {
         let ints = self.ints();
-        let i32 = crate::state::types::integer(self.builder, 32);
-        let rank = self
-            .builder
-            .value("nvvm.read.ptx.sreg.cluster.ctaid.x", &[], i32, &[])?;
+        let rank = self.rank_in_cluster()?;
         let [ctas, apart] = share.ctas(self.cluster);
         let rank = match share.among {
-            None => Int::Value(rank),
-            Some(_) => ints.rem(ints.div(Int::Value(rank), apart)?, ctas)?,
+            None => rank,
+            Some(_) => ints.rem(ints.div(rank, apart)?, ctas)?,
         };
         to.base = self.offset_pointer(&to, to.base, ints.mul(rank, share.step)?)?;
         let kept = from.origin.as_ref().map(|origin| &origin.kept);
@@ -423,10 +420,8 @@ impl<'c> Emitter<'c> {
         }
         // The first of them is as far from the beginning of its neighbours as this one is from the one before it.
         let i32 = crate::state::types::integer(self.builder, 32);
-        let rank = "nvvm.read.ptx.sreg.cluster.ctaid.x";
-        let rank = self.builder.value(rank, &[], i32, &[])?;
         let ints = Ints::new(self.builder, 32);
-        let (rank, all) = (Int::Value(rank), ctas * apart);
+        let (rank, all) = (self.rank_in_cluster()?, ctas * apart);
         let sets = ints.sub(rank, ints.rem(rank, all)?)?;
         let first = ints.value(ints.add(sets, ints.rem(rank, apart)?)?)?;
         let bits = ints.value(Int::Known(bits))?;
