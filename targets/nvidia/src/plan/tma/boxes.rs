@@ -107,9 +107,9 @@ pub(super) fn check_limits(boxes: &[TmaBox], map: &TensorMap, bytes: i64) -> Res
     }
     let row = map.r#box.first().copied().unwrap_or(1) * bytes;
     let span = map.swizzle.span().unwrap_or(row);
-    if row % GRANULE != 0 || row != span {
+    if row % GRANULE != 0 || row > span {
         return Err(Decline::new(format!(
-            "the inner box is {row} bytes: expected a multiple of {GRANULE}, the rows of its swizzle"
+            "the inner box is {row} bytes: expected a multiple of {GRANULE}, at most the rows of its swizzle"
         )));
     }
     let first = boxes.iter().filter_map(|each| each.coordinates.first());
@@ -162,7 +162,7 @@ pub(super) fn largest(
     })?;
     let first = digits.remove(contiguous);
     let row = inner_extent(&first, swizzle, bytes)?;
-    let mut dense = row;
+    let mut dense = swizzle.pitch(row, bytes);
     let mut whole = first.innermost().is_none_or(|iter| iter.extent == row);
     let (mut ordered, mut extents) = (vec![first], vec![row]);
     while whole {
@@ -184,7 +184,7 @@ pub(super) fn largest(
     Ok((ordered, extents))
 }
 
-/// Elements of the box's innermost dimension.
+/// Elements of the box's innermost dimension: those of the swizzle's rows, or all that the tile has of one.
 fn inner_extent(first: &Digit, swizzle: TmaSwizzle, bytes: i64) -> Result<i64, Decline> {
     let iter = first.innermost().filter(|iter| iter.stride == 1);
     let contiguous = iter.map_or(1, |iter| iter.extent);
@@ -194,7 +194,7 @@ fn inner_extent(first: &Digit, swizzle: TmaSwizzle, bytes: i64) -> Result<i64, D
         .rev()
         .find(|part| contiguous % part == 0)
         .unwrap_or(1);
-    if wanted.is_some_and(|wanted| wanted != extent) {
+    if wanted.is_some_and(|wanted| wanted != extent && contiguous != extent) {
         return Err(Decline::new(format!(
             "the inner box is {} bytes, and the {swizzle} swizzle moves chunks of rows of that many",
             extent * bytes

@@ -42,13 +42,16 @@ impl TmaPlan {
     fn placed(&self, shared: &Layout, bytes: i64) -> Result<Vec<Element<'_>>, Decline> {
         let mut tile = inverse(shared)?;
         let count: i64 = self.map.r#box.iter().product();
+        let row = self.map.r#box.first().copied().unwrap_or(1).max(1);
+        let pitch = self.map.swizzle.pitch(row, bytes);
         let mut elements = Vec::new();
         for each in &self.boxes {
             if each.coordinates.len() != self.map.r#box.len() {
                 return Err(Decline::new("a box with other dimensions than the map's"));
             }
             for at in 0..count {
-                let place = self.map.swizzle.apply((each.shared + at) * bytes);
+                let from_start = at / row * pitch + at % row;
+                let place = self.map.swizzle.apply((each.shared + from_start) * bytes);
                 let slot = usize::try_from(place / bytes).ok();
                 let flat = slot
                     .and_then(|slot| tile.get_mut(slot))

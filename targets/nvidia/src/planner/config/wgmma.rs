@@ -437,6 +437,7 @@ impl fmt::Display for Wgmma {
 
 mod sharing;
 mod store;
+mod tail;
 pub use store::Store;
 #[cfg(test)]
 mod tests;

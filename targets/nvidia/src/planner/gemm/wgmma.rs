@@ -12,7 +12,8 @@ use crate::planner::epilogue::cluster::Partial;
 use crate::planner::epilogue::subtile::{RowBytes, Subtile};
 use crate::planner::mainloop::operand::OperandTile;
 use crate::planner::mainloop::scales::BlockScales;
-use crate::planner::mainloop::wgmma::{Mainloop, sums};
+use crate::planner::mainloop::wgmma::{LastStep, Mainloop, sums};
+use crate::planner::problem::KFirst;
 use crate::planner::scheduler::grouped::GroupTile;
 use crate::planner::scheduler::stream_k::LastWave;
 use crate::planner::scheduler::{Scheduler, WorkTile};
@@ -84,6 +85,7 @@ impl<'c> WgmmaKernel<'_, 'c> {
             gemm,
             config,
             registers: &registers,
+            last: self.last_step(code, &operands, &scales)?,
             operands,
             ring: code.pipeline(stages)?,
             scales,
@@ -109,6 +111,30 @@ impl<'c> WgmmaKernel<'_, 'c> {
             1 => parts.alone(code),
             _ => parts.in_clusters(code),
         }
+    }
+
+    /// The last step along k, where it is not as deep as the others.
+    fn last_step(
+        &self,
+        code: Code<'c>,
+        [a, b]: &[OperandTile<'c>; 2],
+        scales: &Option<BlockScales<'c>>,
+    ) -> PassResult<'c, Option<LastStep<'c>>> {
+        let (gemm, [_, _, depth]) = (self.gemm, self.config.tile());
+        let k_first = KFirst {
+            a: gemm.trans_a,
+            b: !gemm.trans_b,
+        };
+        let last = self
+            .config
+            .last_depth(gemm.k, element_bytes(gemm.element), k_first);
+        if last == depth || scales.is_some() {
+            return Ok(None);
+        }
+        Ok(Some(LastStep {
+            operands: [a.with_depth(code, last)?, b.with_depth(code, last)?],
+            before: gemm.k / depth,
+        }))
     }
 }
 

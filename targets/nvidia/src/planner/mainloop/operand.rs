@@ -98,6 +98,35 @@ impl<'c> OperandTile<'c> {
         })
     }
 
+    /// The same stages, of whose depth only so much is filled and read.
+    ///
+    /// # Errors
+    /// When it has no layout.
+    pub(in crate::planner) fn with_depth(
+        &self,
+        code: Code<'c>,
+        depth: i64,
+    ) -> PassResult<'c, Self> {
+        let [outer, inner] = self.shape;
+        let shape = match self.k_first {
+            true => [depth, inner],
+            false => [outer, depth],
+        };
+        let element = element_type(self.global.memref.r#type());
+        let failed = |error| layout_error(code.builder.location, error);
+        let stage = swizzled(None, self.shape, element_bytes(element)).map_err(failed)?;
+        let stage = stage
+            .slice(&self.shape, &shape.map(|extent| 0..extent))
+            .map_err(failed)?;
+        Ok(Self {
+            global: self.global.clone(),
+            ring: self.ring,
+            shape,
+            stage: code.memref(&shape, element, &stage, Some("shared"))?,
+            k_first: self.k_first,
+        })
+    }
+
     /// Copies the box that begins at this row and this k, of a matrix of the batch, to a stage, and signals its slot.
     ///
     /// # Errors

@@ -53,10 +53,20 @@ pub(in crate::planner) struct Mainloop<'a, 'c> {
     pub registers: &'a Registers,
     /// Those of A and B.
     pub operands: [OperandTile<'c>; 2],
+    /// The last step along k, where it is not as deep as the others.
+    pub last: Option<LastStep<'c>>,
     /// The pipeline between the warp that copies and those that multiply.
     pub ring: Val<'c>,
     /// The scales of blocks, where they have some.
     pub scales: Option<BlockScales<'c>>,
+}
+
+/// A last step that is not as deep as the others.
+pub(in crate::planner) struct LastStep<'c> {
+    /// Operands of its depth.
+    pub operands: [OperandTile<'c>; 2],
+    /// Steps before it.
+    pub before: i64,
 }
 
 impl<'c> Mainloop<'_, 'c> {
@@ -91,25 +101,37 @@ impl<'c> Mainloop<'_, 'c> {
             traffic(Side::A, (columns, 1)),
             traffic(Side::B, (rows, columns)),
         ];
-        code.for_each(steps.count, 1, &[], |code, step, _| {
-            let step = match steps.first {
-                Some(first) => code.add(first, step)?,
-                None => step,
-            };
+        let fill = |code: Code<'c>, operands: &[OperandTile<'c>; 2], step| {
             let k = code.times(step, self.config.tile()[2])?;
             let (slot, stage) = code.acquire(self.ring)?;
             let starts = [origin.row, origin.column];
             let boxes = batches.into_iter().zip(starts).zip(traffic);
-            for (operand, ((batch, start), traffic)) in self.operands.iter().zip(boxes) {
+            for (operand, ((batch, start), traffic)) in operands.iter().zip(boxes) {
                 operand.copy(code, batch, [start, k], [slot, stage], traffic)?;
             }
             if let Some(scales) = &self.scales {
                 scales.copy(code, [origin.row, step], [slot, stage])?;
             }
-            code.commit_slot(self.ring, slot)?;
-            Ok(Vec::new())
-        })?;
-        Ok(())
+            code.commit_slot(self.ring, slot)
+        };
+        let count = match &self.last {
+            Some(LastStep { before: 0, .. }) => None,
+            Some(last) => Some(code.index(last.before)?),
+            None => Some(steps.count),
+        };
+        if let Some(count) = count {
+            code.for_each(count, 1, &[], |code, step, _| {
+                let step = match steps.first {
+                    Some(first) => code.add(first, step)?,
+                    None => step,
+                };
+                fill(code, &self.operands, step).map(|()| Vec::new())
+            })?;
+        }
+        match &self.last {
+            Some(last) => fill(code, &last.operands, code.index(last.before)?),
+            None => Ok(()),
+        }
     }
 
     /// The sums of a work tile, of so many steps where those are known; plain products are added to `start`.
@@ -153,19 +175,39 @@ impl<'c> Mainloop<'_, 'c> {
             Some(start) if self.config.swaps_ab() => Some(code.transpose(start, sums)?),
             start => start,
         };
-        // The first step starts the sums, so that no register is set to zero while a product is under way.
-        let first = self.step(code, start, sums)?;
         let lost = || layout_error(code.builder.location, "the loop carries a sum and a slot");
-        let last = code.for_each(more.count, 1, &first, |code, _, carried| {
+        let next = |code: Code<'c>, operands: &[OperandTile<'c>; 2], carried: &[Val<'c>]| {
             let &[sum, held] = carried else {
                 return Err(lost());
             };
-            let [sum, slot] = self.step(code, Some(sum), sums)?;
+            let [sum, slot] = self.step(code, operands, Some(sum), sums)?;
             let sum = code.wait_products(sum, 1)?;
             code.release_slot(self.ring, held)?;
             Ok(vec![sum, slot])
-        })?;
-        let &[sum, held] = last.as_slice() else {
+        };
+        // The first step starts the sums, so that no register is set to zero while a product is under way.
+        let (first, count, last) = match &self.last {
+            Some(LastStep {
+                operands,
+                before: 0,
+            }) => (operands, None, None),
+            Some(LastStep { operands, before }) => (
+                &self.operands,
+                Some(code.index(before - 1)?),
+                Some(operands),
+            ),
+            None => (&self.operands, Some(more.count), None),
+        };
+        let mut carried = self.step(code, first, start, sums)?.to_vec();
+        if let Some(count) = count {
+            carried = code.for_each(count, 1, &carried, |code, _, carried| {
+                next(code, &self.operands, carried)
+            })?;
+        }
+        if let Some(operands) = last {
+            carried = next(code, operands, &carried)?;
+        }
+        let &[sum, held] = carried.as_slice() else {
             return Err(lost());
         };
         let sum = code.wait_products(sum, 0)?;
@@ -192,11 +234,11 @@ impl<'c> Mainloop<'_, 'c> {
     fn step(
         &self,
         code: Code<'c>,
+        [a, b]: &[OperandTile<'c>; 2],
         acc: Option<Val<'c>>,
         sums: Type<'c>,
     ) -> PassResult<'c, [Val<'c>; 2]> {
         let (slot, stage) = code.wait_slot(self.ring)?;
-        let [a, b] = &self.operands;
         let operands = [a.stage(code, stage)?, b.stage(code, stage)?];
         let gemm = self.gemm;
         let sum = match self.config.swaps_ab() {
