@@ -276,6 +276,27 @@ axe.kernel @exchange(%x: memref<128xf32>, %y: memref<128xf32>) threads(32) clust
   axe.return
 }
 
+// A warp that releases what it fills cannot stay until others have: all threads of the cluster meet at the end.
+// CHECK-LABEL: llvm.func @fills_and_releases
+// CHECK: nvvm.cluster.arrive.relaxed
+// CHECK: nvvm.cluster.wait
+// CHECK: multicast_mask
+// CHECK: nvvm.cluster.arrive{{$}}
+// CHECK: nvvm.cluster.wait
+// CHECK: llvm.return
+axe.kernel @fills_and_releases(%x: memref<16x32xf32>) threads(128) cluster(2, 1, 1) {
+  %s = axe.alloc : memref<16x32xf32, #axe.layout<S[512 : 1]>, #axe.space<shared>>
+  %ring = axe.pipeline.create stages(1) : !axe.pipeline
+  axe.scope warp [0, 1) {
+    %slot, %stage = axe.pipeline.acquire %ring : !axe.slot
+    axe.copy async %x to %s signal %slot multicast : memref<16x32xf32> to memref<16x32xf32, #axe.layout<S[512 : 1]>, #axe.space<shared>>
+    axe.pipeline.commit %ring, %slot
+  }
+  %slot, %stage = axe.pipeline.wait %ring : !axe.slot
+  axe.pipeline.release %ring, %slot
+  axe.return
+}
+
 // Teams that take turns at tiles: the second begins a tile later, and both skip a tile at a time. A stage is given back by the warps of one
 // team. A team takes its tile's stages between a barrier that the team before arrives at and one at which it lets the next go on; the last
 // one begins, and whose turn it would be at the end waits.

@@ -6,7 +6,7 @@
 
 use super::emitter::Emitter;
 use crate::state::rings::{Side, is_multicast};
-use crate::state::threads::parents;
+use crate::state::threads::{Selection, ThreadGroup, parents};
 use axe_dialect::{memory_space, ops};
 use axe_passes::PassResult;
 use axe_passes::ir::value::{identity, name, operands, results, users};
@@ -18,11 +18,11 @@ use melior::ir::operation::OperationLike;
 /// Whether the CTAs of a cluster have to wait for each other at a kernel's end: where they reach each other's memory behind the last
 /// barrier of all of them, by an access or by the signals of a pipeline that no role of its own fills. Such a barrier orders the stores
 /// of a result before it, and waits for them. Who has gathered the values of all with `axe.all_gather` is written to no more.
-pub(super) fn ends_together(kernel: Op<'_>) -> bool {
+pub(super) fn ends_together(kernel: Op<'_>, threads: i64) -> bool {
     let all = nested(kernel, &|_| true).into_iter();
     let rings = all.filter(|op| name(*op) == ops::PIPELINE_CREATE);
     let mut rings = rings.filter_map(|create| results(create).first().copied());
-    if rings.any(|ring| is_multicast(ring) && filling_scope(ring).is_none()) {
+    if rings.any(|ring| is_multicast(ring) && filling_scope(ring, threads).is_none()) {
         return true;
     }
     let Some(body) = blocks(kernel).first().copied() else {
@@ -37,15 +37,23 @@ pub(super) fn ends_together(kernel: Op<'_>) -> bool {
         .any(touches_another)
 }
 
-/// The scope that alone fills a ring, and that every one of its threads enters once; `None` where there is none.
-fn filling_scope<'c>(ring: Val<'c>) -> Option<Op<'c>> {
-    let acquires = users(ring).into_iter();
-    let acquires = acquires.filter(|op| name(*op) == ops::PIPELINE_ACQUIRE);
-    let mut scopes = acquires.map(scope_around);
+/// The scope that alone fills a ring, and that every one of its threads enters once, in a kernel of so many; `None` where there is none,
+/// or where its warps release stages behind it, for which they would wait.
+fn filling_scope<'c>(ring: Val<'c>, threads: i64) -> Option<Op<'c>> {
+    let those = |wanted: &'static str| {
+        let users = users(ring).into_iter();
+        users.filter(move |op| name(*op) == wanted)
+    };
+    let mut scopes = those(ops::PIPELINE_ACQUIRE).map(scope_around);
     let first = scopes.next()??;
     let same = scopes.all(|scope| scope.is_some_and(|scope| scope == first));
     let once = parents(first).find(|op| name(*op) != ops::SCOPE);
-    (same && once.is_some_and(|op| name(op) == ops::KERNEL)).then_some(first)
+    let own = ThreadGroup::around(first, threads).select(&Selection::of(first)?);
+    let outside = |op: &Op<'c>| parents(*op).all(|parent| parent != first);
+    let mut releases = those(ops::PIPELINE_RELEASE).filter(outside);
+    let releases = releases.any(|op| ThreadGroup::around(op, threads).meets(&own));
+    let alone = same && !releases && once.is_some_and(|op| name(op) == ops::KERNEL);
+    alone.then_some(first)
 }
 
 fn scope_around<'c>(op: Op<'c>) -> Option<Op<'c>> {
@@ -62,7 +70,8 @@ impl<'c> Emitter<'c> {
         let acquires = acquires.filter(|op| name(*op) == ops::PIPELINE_ACQUIRE);
         let mut rings: Vec<Val<'c>> = Vec::new();
         for ring in acquires.filter_map(|acquire| operands(acquire).first().copied()) {
-            if !rings.contains(&ring) && is_multicast(ring) && filling_scope(ring) == Some(scope) {
+            let fills = || filling_scope(ring, self.kernel.threads) == Some(scope);
+            if !rings.contains(&ring) && is_multicast(ring) && fills() {
                 rings.push(ring);
             }
         }

@@ -210,7 +210,7 @@ fn emit<'c>(
     if is_warp_specialized {
         emitter.find_warp()?;
     }
-    let meets_again = emitter.cluster > 1 && ends_together(kernel);
+    let meets_again = emitter.cluster > 1 && ends_together(kernel, threads);
     emitter.kernel_body(body, meets_again)?;
     emitter.builder.location = location;
     emitter.drain()?;

@@ -2,7 +2,7 @@
 //! and the kernels before.
 //!
 //! Where a kernel is nothing but roles, each of them waits by itself, and as late as it can: what its first tile is, and the code that
-//! finds it, are there by then. On an H200 that is 500 clocks of a kernel in clusters, for which a CTA waits as long.
+//! finds it, are there by then (docs/performance.md, "Where the clocks of a kernel go").
 
 use super::emitter::Emitter;
 use super::overlap::is_setup;
@@ -26,7 +26,8 @@ pub(crate) struct Start {
 }
 
 /// Whether a kernel whose operations behind its set-up these are waits in its roles: they are scopes that have no thread in common, so
-/// that each thread waits once. Threads without a role do not wait for the cluster, and must not arrive at its barrier again.
+/// that each thread waits once at most. Threads without a role, and those of a role that its last scope leaves out, do not wait for the
+/// cluster, and must not arrive at its barrier again.
 pub(super) fn is_in_roles(behind: &[Op<'_>], meets_again: bool) -> bool {
     let mut taken: Vec<(i64, i64)> = Vec::new();
     !meets_again

@@ -77,9 +77,11 @@ impl<'c> Emitter<'c> {
         let subtiles = self.carries_subtiles(op)?;
         let stride = ints.mul(step, turns.count)?;
         let places = |emitter: &Self, tile| emitter.places(op, raster, &counts, tile);
-        // Who fills stages knows the first tile before it waits, and each next one at the end of the one before.
+        // Who fills stages knows the first tile before it waits, and each next one at the end of the one before. Of counts that come at
+        // run time there may be none, and a place is a quotient by them.
         let fills = rings.iter().any(|(_, side)| *side == Side::Producer);
-        let ahead = match fills && turns.count == 1 && self.start.in_roles {
+        let known = counts.iter().all(|count| count.known().is_some());
+        let ahead = match fills && known && turns.count == 1 && self.start.in_roles {
             true => self.before_start(places(self, own)?)?,
             false => Vec::new(),
         };
@@ -145,7 +147,7 @@ impl<'c> Emitter<'c> {
             values.collect::<PassResult<'c, Vec<_>>>()
         };
         let mut carried = values(self, ahead)?;
-        let own = carried.len();
+        let places = carried.len();
         carried.extend(self.cursor_values(rings)?);
         carried.extend(self.subtile_values(subtiles)?);
         let bounds = bounds.map(|bound| self.ints().value(bound));
@@ -156,7 +158,7 @@ impl<'c> Emitter<'c> {
         let outside = std::mem::replace(&mut self.builder, inner);
         let Some((&tile, (ahead, cursors))) = arguments
             .split_first()
-            .and_then(|(tile, carried)| Some((tile, carried.split_at_checked(own)?)))
+            .and_then(|(tile, carried)| Some((tile, carried.split_at_checked(places)?)))
         else {
             return Err(self.error("a loop without its variable"));
         };
@@ -172,7 +174,7 @@ impl<'c> Emitter<'c> {
         let emitted = self
             .builder
             .operation("scf.for", &start, &types, &[], vec![region])?;
-        self.set_carried(rings, results(emitted).get(own..).unwrap_or_default());
+        self.set_carried(rings, results(emitted).get(places..).unwrap_or_default());
         Ok(())
     }
 

@@ -84,6 +84,14 @@ impl ThreadGroup {
         i64::try_from(self.firsts.len()).unwrap_or(1)
     }
 
+    /// Whether a warp is in both.
+    pub(crate) fn meets(&self, other: &Self) -> bool {
+        self.firsts.iter().any(|first| {
+            let mut others = other.firsts.iter();
+            others.any(|from| *first < from + other.warps && *from < first + self.warps)
+        })
+    }
+
     /// What a scope selects of it.
     pub(crate) fn select(&self, selection: &Selection) -> Self {
         match (selection.unit, selection.range) {

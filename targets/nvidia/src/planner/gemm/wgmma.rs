@@ -85,7 +85,7 @@ impl<'c> WgmmaKernel<'_, 'c> {
             gemm,
             config,
             registers: &registers,
-            last: self.last_step(code, &operands, &scales)?,
+            last_step: self.last_step(code, &operands, &scales)?,
             operands,
             ring: code.pipeline(stages)?,
             scales,

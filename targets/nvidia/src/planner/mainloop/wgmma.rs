@@ -54,7 +54,7 @@ pub(in crate::planner) struct Mainloop<'a, 'c> {
     /// Those of A and B.
     pub operands: [OperandTile<'c>; 2],
     /// The last step along k, where it is not as deep as the others.
-    pub last: Option<LastStep<'c>>,
+    pub last_step: Option<LastStep<'c>>,
     /// The pipeline between the warp that copies and those that multiply.
     pub ring: Val<'c>,
     /// The scales of blocks, where they have some.
@@ -114,7 +114,8 @@ impl<'c> Mainloop<'_, 'c> {
             }
             code.commit_slot(self.ring, slot)
         };
-        let count = match &self.last {
+        debug_assert!(self.last_step.is_none() || steps.first.is_none());
+        let count = match &self.last_step {
             Some(LastStep { before: 0, .. }) => None,
             Some(last) => Some(code.index(last.before)?),
             None => Some(steps.count),
@@ -128,7 +129,7 @@ impl<'c> Mainloop<'_, 'c> {
                 fill(code, &self.operands, step).map(|()| Vec::new())
             })?;
         }
-        match &self.last {
+        match &self.last_step {
             Some(last) => fill(code, &last.operands, code.index(last.before)?),
             None => Ok(()),
         }
@@ -186,7 +187,7 @@ impl<'c> Mainloop<'_, 'c> {
             Ok(vec![sum, slot])
         };
         // The first step starts the sums, so that no register is set to zero while a product is under way.
-        let (first, count, last) = match &self.last {
+        let (first, count, last) = match &self.last_step {
             Some(LastStep {
                 operands,
                 before: 0,

@@ -26,6 +26,7 @@ impl Wgmma {
             shared(k_first.a, of_a),
             shared(k_first.b, of_b),
         ];
+        // Each is a power of two that divides a row of 16 bits, or less: the largest is a multiple of all.
         let step = step.into_iter().max().unwrap_or(depth);
         let (row, rounded) = (ROW_BYTES / bytes, count(rest, step) * step);
         match rounded {
