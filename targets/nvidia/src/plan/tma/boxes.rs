@@ -163,6 +163,11 @@ pub(super) fn largest(
     let first = digits.remove(contiguous);
     let row = inner_extent(&first, swizzle, bytes)?;
     let mut dense = swizzle.pitch(row, bytes);
+    let rows = || digits.iter().filter_map(Digit::innermost);
+    let is_apart = rows().all(|iter| iter.extent == 1) || rows().any(|iter| iter.stride == dense);
+    if dense > row && !is_apart {
+        return Err(narrow(row, swizzle, bytes));
+    }
     let mut whole = first.innermost().is_none_or(|iter| iter.extent == row);
     let (mut ordered, mut extents) = (vec![first], vec![row]);
     while whole {
@@ -195,10 +200,7 @@ fn inner_extent(first: &Digit, swizzle: TmaSwizzle, bytes: i64) -> Result<i64, D
         .find(|part| contiguous % part == 0)
         .unwrap_or(1);
     if wanted.is_some_and(|wanted| wanted != extent && contiguous != extent) {
-        return Err(Decline::new(format!(
-            "the inner box is {} bytes, and the {swizzle} swizzle moves chunks of rows of that many",
-            extent * bytes
-        )));
+        return Err(narrow(extent, swizzle, bytes));
     }
     if extent * bytes % GRANULE != 0 {
         return Err(Decline::new(format!(
@@ -207,6 +209,13 @@ fn inner_extent(first: &Digit, swizzle: TmaSwizzle, bytes: i64) -> Result<i64, D
         )));
     }
     Ok(extent)
+}
+
+fn narrow(row: i64, swizzle: TmaSwizzle, bytes: i64) -> Decline {
+    Decline::new(format!(
+        "the inner box is {} bytes, and the {swizzle} swizzle moves chunks of rows of that many: expected such rows, or narrower ones as far apart",
+        row * bytes
+    ))
 }
 
 /// All boxes of a tile.

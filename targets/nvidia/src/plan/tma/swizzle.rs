@@ -53,7 +53,7 @@ impl TmaSwizzle {
     /// Elements from one row of a box of so many to the next: a narrower one leaves the rest of a swizzle's row as it is (CUDA C++
     /// Programming Guide, "Swizzle Modes").
     pub(super) fn pitch(self, row: i64, bytes: i64) -> i64 {
-        self.span().map_or(row, |span| span / bytes)
+        self.span().map_or(row, |span| row.max(span / bytes))
     }
 
     /// The address that a byte of a box has, by PTX ISA 9.7.9.27.1.2 ("Swizzling Modes").

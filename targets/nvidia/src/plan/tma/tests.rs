@@ -56,6 +56,16 @@ fn panels_and_long_tiles_are_loops_of_boxes() {
 }
 
 #[test]
+fn a_narrow_box_lies_in_the_rows_of_its_swizzle() {
+    let memory = global(&[4096, 200], &[200, 1]);
+    let narrow = plan(&memory, &[64, 16], "Sw<3,3,3> o S[(64, 16) : (64, 1)]").unwrap();
+    assert_eq!((narrow.map.r#box, narrow.boxes.len()), (vec![16, 64], 1));
+    assert_eq!(narrow.map.swizzle, TmaSwizzle::B128);
+    // Rows without what the accelerator leaves out are another layout.
+    assert!(plan(&memory, &[64, 16], "Sw<3,3,3> o S[(64, 16) : (16, 1)]").is_err());
+}
+
+#[test]
 fn dimensions_in_another_order_and_dropped_ones() {
     let turned = global(&[4096, 512], &[1, 4096]);
     let tile = plan(&turned, &[64, 32], "Sw<3,3,3> o S[(64, 32) : (1, 64)]").unwrap();
