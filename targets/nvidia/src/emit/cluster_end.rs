@@ -29,12 +29,17 @@ pub(super) fn ends_together(kernel: Op<'_>, threads: i64) -> bool {
         return true;
     };
     let body = operations(body);
-    let meets = |op: &Op<'_>| name(*op) == ops::BARRIER && op.attribute("acrossCluster").is_ok();
-    let behind = body.iter().rposition(meets).map_or(0, |last| last + 1);
+    let behind = body.iter().rposition(|op| meets(*op));
+    let behind = behind.map_or(0, |last| last + 1);
     body.iter()
         .skip(behind)
         .flat_map(|op| std::iter::once(*op).chain(nested(*op, &|_| true)))
         .any(touches_another)
+}
+
+/// Whether an operation is a barrier of all threads of a cluster.
+pub(super) fn meets(op: Op<'_>) -> bool {
+    name(op) == ops::BARRIER && op.attribute("acrossCluster").is_ok()
 }
 
 /// The scope that alone fills a ring, and that every one of its threads enters once, in a kernel of so many; `None` where there is none,

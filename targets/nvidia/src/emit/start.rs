@@ -4,9 +4,10 @@
 //! Where a kernel is nothing but roles, each of them waits by itself, and as late as it can: what its first tile is, and the code that
 //! finds it, are there by then (docs/performance.md, "Where the clocks of a kernel go").
 
+use super::cluster_end::meets;
 use super::emitter::Emitter;
 use super::overlap::is_setup;
-use crate::state::threads::{Selection, parents};
+use crate::state::threads::{Selection, ThreadGroup, parents};
 use axe_dialect::ops;
 use axe_passes::PassResult;
 use axe_passes::ir::Op;
@@ -28,25 +29,21 @@ pub(crate) struct Start {
 /// Whether a kernel whose operations behind its set-up these are waits in its roles: they are scopes that have no thread in common, so
 /// that each thread waits once at most. Threads without a role, and those of a role that its last scope leaves out, do not wait for the
 /// cluster, and must not arrive at its barrier again.
-pub(super) fn is_in_roles(behind: &[Op<'_>], meets_again: bool) -> bool {
-    let mut taken: Vec<(i64, i64)> = Vec::new();
-    !meets_again
-        && behind.iter().all(|op| {
-            let meets =
-                |op: &Op<'_>| name(*op) == ops::BARRIER && op.attribute("acrossCluster").is_ok();
-            let own = nested(*op, &|_| true);
-            let selection = Selection::of(*op).filter(|_| name(*op) == ops::SCOPE);
-            let warps = selection.and_then(|selection| {
-                let (begin, end) = selection.range.filter(|_| selection.unit > 0)?;
-                Some((begin * selection.unit, end * selection.unit))
-            });
-            let Some((begin, end)) = warps.filter(|_| !own.iter().any(meets)) else {
-                return false;
-            };
-            let apart = taken.iter().all(|(from, to)| end <= *from || begin >= *to);
-            taken.push((begin, end));
-            apart
-        })
+pub(super) fn is_in_roles(behind: &[Op<'_>], threads: i64, meets_again: bool) -> bool {
+    let mut taken: Vec<ThreadGroup> = Vec::new();
+    let mut is_apart = |op: &Op<'_>| {
+        let own = nested(*op, &|_| true);
+        let selection = Selection::of(*op).filter(|_| name(*op) == ops::SCOPE);
+        let some = selection.filter(|selection| selection.unit > 0 && selection.range.is_some());
+        let Some(selection) = some.filter(|_| !own.into_iter().any(meets)) else {
+            return false;
+        };
+        let group = ThreadGroup::cta(threads).select(&selection);
+        let apart = !taken.iter().any(|other| other.meets(&group));
+        taken.push(group);
+        apart
+    };
+    !meets_again && behind.iter().all(&mut is_apart)
 }
 
 impl<'c> Emitter<'c> {

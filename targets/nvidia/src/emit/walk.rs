@@ -44,7 +44,7 @@ impl<'c> Emitter<'c> {
         let setup = operations.iter().take_while(|op| overlap::is_setup(**op));
         let rest = operations.split_off(setup.count());
         let behind: Vec<_> = rest.iter().chain(&roles).copied().collect();
-        self.start.in_roles = start::is_in_roles(&behind, meets_again);
+        self.start.in_roles = start::is_in_roles(&behind, self.kernel.threads, meets_again);
         for op in operations {
             self.operation(op)?;
         }

@@ -13,7 +13,6 @@ use crate::planner::epilogue::subtile::{RowBytes, Subtile};
 use crate::planner::mainloop::operand::OperandTile;
 use crate::planner::mainloop::scales::BlockScales;
 use crate::planner::mainloop::wgmma::{LastStep, Mainloop, sums};
-use crate::planner::problem::KFirst;
 use crate::planner::scheduler::grouped::GroupTile;
 use crate::planner::scheduler::stream_k::LastWave;
 use crate::planner::scheduler::{Scheduler, WorkTile};
@@ -121,13 +120,8 @@ impl<'c> WgmmaKernel<'_, 'c> {
         scales: &Option<BlockScales<'c>>,
     ) -> PassResult<'c, Option<LastStep<'c>>> {
         let (gemm, [_, _, depth]) = (self.gemm, self.config.tile());
-        let k_first = KFirst {
-            a: gemm.trans_a,
-            b: !gemm.trans_b,
-        };
-        let last = self
-            .config
-            .last_depth(gemm.k, element_bytes(gemm.element), k_first);
+        let bytes = element_bytes(gemm.element);
+        let last = self.config.last_depth(gemm.k, bytes, gemm.k_first());
         if last == depth || scales.is_some() {
             return Ok(None);
         }
