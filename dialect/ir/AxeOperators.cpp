@@ -259,16 +259,22 @@ static LogicalResult verifyDropped(Operation *op, StringRef dimsConstraint,
   return success();
 }
 
+/// Combiners of bits, and unsigned ones, are for integers.
+static LogicalResult verifyCombiner(Operation *op, StringRef constraint,
+                                    Combiner combiner, Type type) {
+  Type element = elementType(type);
+  if (combiner >= Combiner::And && !element.isInteger())
+    return op->emitOpError("(")
+           << constraint << ") expected integer elements for '"
+           << stringifyCombiner(combiner) << "', got " << element;
+  return success();
+}
+
 LogicalResult ReduceOp::verify() {
   if (failed(verifyDropped(*this, "R1", "R2", getDims(), getSource().getType(),
                            getResult().getType())))
     return failure();
-  Combiner combiner = getCombiner();
-  Type element = elementType(getResult().getType());
-  if (combiner >= Combiner::And && !element.isInteger())
-    return emitOpError("(R3) expected integer elements for '")
-           << stringifyCombiner(combiner) << "', got " << element;
-  return success();
+  return verifyCombiner(*this, "R3", getCombiner(), getResult().getType());
 }
 
 /// The words of a row that has elements of these types, as vectors are stored.
@@ -305,6 +311,32 @@ LogicalResult AllGatherOp::verify() {
     return emitOpError("(AG3) expected rows of ")
            << words << " words, got " << through;
   return success();
+}
+
+LogicalResult ReduceScatterOp::verify() {
+  Type source = getSource().getType(), result = getResult().getType();
+  ArrayRef<int64_t> whole = shapeOf(source), part = shapeOf(result);
+  int64_t rank = whole.size(), dim = getDim();
+  if (dim < 0 || dim >= rank)
+    return emitOpError("(SR1) expected a dim below ") << rank << ", got " << dim;
+  bool isPart = part.size() == whole.size() && part[dim] > 0 &&
+                whole[dim] > part[dim] && whole[dim] % part[dim] == 0;
+  for (int64_t other = 0; isPart && other < rank; ++other)
+    isPart = other == dim || whole[other] == part[other];
+  if (!isPart || elementType(source) != elementType(result))
+    return emitOpError("(SR2) expected a part of ")
+           << source << " along dim " << dim << ", got " << result;
+  SmallVector<int64_t> room{whole[dim] / part[dim] - 1};
+  llvm::append_range(room, part);
+  auto through = cast<MemRefType>(getThrough().getType());
+  if (!getThrough().getDefiningOp<ReduceScatterCreateOp>() ||
+      through.getShape() != ArrayRef(room) ||
+      through.getElementType() != elementType(source))
+    return emitOpError("(SR3) expected storage of an "
+                       "axe.reduce_scatter.create of the shape [")
+           << room << "] and elements of " << elementType(source) << ", got "
+           << through;
+  return verifyCombiner(*this, "SR4", getCombiner(), result);
 }
 
 LogicalResult BroadcastOp::verify() {

@@ -416,6 +416,52 @@ def Axe_AllGatherOp : Axe_Operator<"all_gather", [MemoryEffects<[MemRead, MemWri
   }];
 }
 
+def Axe_ReduceScatterOp : Axe_Operator<"reduce_scatter", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Combines tensors of the CTAs of a cluster, of which each has a part";
+  let description = [{
+    Each CTA of the cluster gives a tensor, which falls into as many parts along `dim` as
+    there are CTAs. In the result a CTA has the part of its rank, combined over the tensors of all. The order in which
+    elements are combined depends on the rank alone, so that results are the same each time.
+
+    It waits for the others' parts and orders no other memory. The same threads of all CTAs execute it, as often as each other.
+
+    **Constraints**
+
+    * (SR1) `dim` is one of the source's dimensions;
+    * (SR2) the result has the source's element type and its shape, but a whole part of it along `dim`;
+    * (SR3) `through` is of an `axe.reduce_scatter.create`, for parts like the result of all CTAs but one;
+    * (SR4) `and`, `or`, `xor`, and the unsigned `maxui` and `minui` take integers.
+
+    **Example**
+
+    ```mlir
+    %parts = axe.reduce_scatter.create : memref<1x128x64xf32, #axe.space<shared>>
+    axe.scope warpgroup {
+      ...
+      %s = axe.reduce_scatter <add> %x dim 1 through %parts : tensor<128x128xf32, #all>
+          through memref<1x128x64xf32, #axe.space<shared>> -> tensor<128x64xf32, #part>
+    }
+    ```
+
+    **Errors**
+
+    ```mlir
+    %s = axe.reduce_scatter <add> %x dim 2 through %parts : tensor<128x128xf32> ...                        // (SR1) expected a dim below 2, got 2
+    %s = axe.reduce_scatter <add> %x dim 1 through %parts : tensor<128x128xf32> ... -> tensor<128x48xf32>  // (SR2) expected a part of 'tensor<128x128xf32>' along dim 1, got 'tensor<128x48xf32>'
+    %s = axe.reduce_scatter <add> %x dim 1 through %parts : ... through memref<3x128x64xf32, ...> -> tensor<128x64xf32> // (SR3) expected storage of an axe.reduce_scatter.create of the shape [1, 128, 64] and elements of 'f32', got 'memref<3x128x64xf32, ...>'
+    %s = axe.reduce_scatter <and> %x dim 1 through %parts : tensor<128x128xf32> ...                        // (SR4) expected integer elements for 'and', got 'f32'
+    ```
+  }];
+  let arguments = !con((ins Axe_CombinerAttr:$combiner, AnyRankedTensor:$source, I64Attr:$dim,
+                            Axe_Memory:$through), scheduling);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $combiner $source `dim` $dim `through` $through
+    (`schedule` `=` $schedule^)? (`options` `=` $options^)? attr-dict
+    `:` type($source) `through` type($through) `->` type($result)
+  }];
+}
+
 def Axe_BroadcastOp : Axe_Operator<"broadcast", [Axe_Logical, Axe_Lazy, Axe_Relayout, Axe_Tileable, Pure]> {
   let summary = "Repeats a tensor along new dimensions";
   let description = [{

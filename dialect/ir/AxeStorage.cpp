@@ -94,3 +94,23 @@ LogicalResult AllGatherCreateOp::verify() {
            << gathers;
   return success();
 }
+
+LogicalResult ReduceScatterCreateOp::verify() {
+  auto type = cast<MemRefType>(getResult().getType());
+  Type element = type.getElementType();
+  if (!type.hasStaticShape() || type.getRank() < 2 ||
+      !element.isIntOrFloat() || element.getIntOrFloatBitWidth() != 32 ||
+      !type.getLayout().isIdentity() || spaceOf(type) != "shared")
+    return emitOpError("(SC1) expected elements of 32 bits in "
+                       "#axe.space<shared>, of static shape and without a "
+                       "layout, got ")
+           << type;
+  if (!isa_and_nonnull<KernelOp>((*this)->getParentOp()))
+    return emitOpError("(SC2) expected to stand in the body of a kernel");
+  auto scatters =
+      llvm::count_if(getResult().getUsers(), llvm::IsaPred<ReduceScatterOp>);
+  if (scatters > 1)
+    return emitOpError("(SC3) expected one axe.reduce_scatter through it, got ")
+           << scatters;
+  return success();
+}

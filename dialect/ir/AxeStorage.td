@@ -156,4 +156,33 @@ def Axe_AllGatherCreateOp : Axe_Op<"all_gather.create", [MemoryEffects<[MemAlloc
   let hasVerifier = 1;
 }
 
+def Axe_ReduceScatterCreateOp : Axe_Op<"reduce_scatter.create", [MemoryEffects<[MemAlloc, MemWrite]>]> {
+  let summary = "Storage through which CTAs of a cluster combine parts of tensors";
+  let description = [{
+    Room for a part of each other CTA's tensor, and what says that all parts
+    are there, and that they were read. Every CTA of the cluster has its own, which the others
+    write once they have arrived here.
+
+    **Constraints**
+
+    * (SC1) the result has elements of 32 bits in shared memory, without a layout, of static shape: first the other
+      CTAs, then the shape of a part;
+    * (SC2) it stands in the kernel's body, outside any scope;
+    * (SC3) at most one `axe.reduce_scatter` uses it: a second one would overwrite what is still read.
+
+    **Example**: `%parts = axe.reduce_scatter.create : memref<1x128x64xf32, #axe.space<shared>>`
+
+    **Errors**
+
+    ```mlir
+    %parts = axe.reduce_scatter.create : memref<1x128x64xf16, #axe.space<shared>>                  // (SC1) expected elements of 32 bits in #axe.space<shared>, of static shape and without a layout
+    axe.scope warp { %parts = axe.reduce_scatter.create : memref<1x8xf32, #axe.space<shared>> }    // (SC2) expected to stand in the body of a kernel
+    axe.reduce_scatter <add> %a dim 1 through %parts ... axe.reduce_scatter <add> %b dim 1 through %parts ... // (SC3) expected one axe.reduce_scatter through it, got 2
+    ```
+  }];
+  let results = (outs Axe_Memory:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
 #endif // AXE_STORAGE_TD

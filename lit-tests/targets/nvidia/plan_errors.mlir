@@ -151,7 +151,7 @@ func.func @empty(%x: tensor<0x8xf32>) -> tensor<0x8xf32> {
 // -----
 
 func.func @split(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{expected splits of 2, 4 or 8 with decomposition = "cluster_split_k" in axe.plan, a step along k and columns for the threads of each, and all consumers at one tile, got 3 of {mainloop}}
+  // expected-error @below {{expected splits of 2, 4 or 8 with decomposition = "cluster_split_k" in axe.plan, a step along k and eight columns for each, or rows where A and B are swapped, and all consumers at one tile, got 3 of {mainloop}}
   %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 64, 64, 64>, decomposition = "cluster_split_k", splits = 3 : i64}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }
@@ -439,7 +439,7 @@ func.func @many_rows_of_tiles(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
 // -----
 
 func.func @cluster_split_k_in_pingpong(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{with decomposition = "cluster_split_k" in axe.plan, a step along k and columns for the threads of each, and all consumers at one tile, got 2 of}}
+  // expected-error @below {{with decomposition = "cluster_split_k" in axe.plan, a step along k and eight columns for each, or rows where A and B are swapped, and all consumers at one tile, got 2 of}}
   %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, decomposition = "cluster_split_k", splits = 2 : i64, schedule = "pingpong"}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }
@@ -472,7 +472,7 @@ func.func @old_key(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
 // -----
 
 func.func @registers(%x: tensor<512x512xf16>) -> tensor<512x512xf32> {
-  // expected-error @below {{expected registers in eights in axe.plan, of all warpgroups no more than 64 K, and not with decomposition = "cluster_split_k", got [40, 240] beside 2 consumers}}
+  // expected-error @below {{expected registers in eights in axe.plan, and of all warpgroups no more than 64 K, got [40, 240] beside 2 consumers}}
   %y = axe.gemm %x, %x {axe.plan = {tile = array<i64: 128, 128, 64>, registers = array<i64: 40, 240>}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf32>
   return %y : tensor<512x512xf32>
 }

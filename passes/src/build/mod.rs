@@ -13,6 +13,7 @@ mod gather;
 mod index;
 mod kernel;
 mod roles;
+mod scatter;
 
 pub use kernel::{Kernel, launch};
 pub use roles::{Multicast, Traffic};
@@ -20,7 +21,7 @@ pub use roles::{Multicast, Traffic};
 use crate::ir::{Builder, DYNAMIC, Int, Val, types};
 use crate::{PassError, PassResult};
 use axe_dialect::ops::{
-    self, CopyOp, ExtractSliceOp, FillOp, GemmOp, PeerOp, SliceOp, TransposeOp, ViewOp,
+    self, CopyOp, ExtractSliceOp, FillOp, GemmOp, SliceOp, TransposeOp, ViewOp,
 };
 use axe_dialect::{Combiner, LayoutAttribute, SpaceAttribute, element_type, memref_type};
 use axe_layout::Layout;
@@ -176,17 +177,6 @@ impl<'c> Code<'c> {
     ) -> PassResult<'c, Val<'c>> {
         self.builder
             .operator_value(&SliceOp::operands(memref, origin), r#type, &[])
-    }
-
-    /// `axe.peer`: shared storage of the CTA `rank` of the cluster.
-    pub fn peer(
-        &self,
-        memref: Val<'c>,
-        rank: Val<'c>,
-        r#type: Type<'c>,
-    ) -> PassResult<'c, Val<'c>> {
-        self.builder
-            .operator_value(&PeerOp::operands(memref, rank), r#type, &[])
     }
 
     /// `axe.view`: the same storage as another type.

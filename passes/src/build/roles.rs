@@ -55,7 +55,7 @@ impl From<bool> for Traffic {
 }
 
 impl<'c> Code<'c> {
-    fn i64(&self, value: i64) -> Attribute<'c> {
+    pub(super) fn i64(&self, value: i64) -> Attribute<'c> {
         self.builder.attribute(|context| {
             let i64 = melior::ir::r#type::IntegerType::new(context, 64).into();
             IntegerAttribute::new(i64, value).into()

@@ -24,6 +24,7 @@ mod overlap;
 mod pingpong;
 mod pipeline;
 mod progress;
+mod scattering;
 mod schedule;
 mod schedules;
 mod start;

@@ -81,6 +81,7 @@ pub(super) fn is_setup(op: Op<'_>) -> bool {
     let names = [
         ops::ALLOC,
         ops::PIPELINE_CREATE,
+        ops::REDUCE_SCATTER_CREATE,
         ops::SLICE,
         ops::VIEW,
         "memref.dim",

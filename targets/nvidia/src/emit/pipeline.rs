@@ -19,7 +19,7 @@ use axe_passes::ir::value::{defined_by, identity, operands, results};
 use axe_passes::ir::{Op, Val};
 
 impl<'c> Emitter<'c> {
-    fn cursor(&self, key: RingKey) -> Cursor<'c> {
+    pub(crate) fn cursor(&self, key: RingKey) -> Cursor<'c> {
         self.cursors.get(&key).copied().unwrap_or(Cursor::START)
     }
 

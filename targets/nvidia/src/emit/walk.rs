@@ -88,6 +88,7 @@ impl<'c> Emitter<'c> {
             "memref.reinterpret_cast" => self.reinterpreted(op)?,
             ops::ALLOC => self.alloc(op)?,
             ops::ALL_GATHER_CREATE => self.create_gather(op)?,
+            ops::REDUCE_SCATTER_CREATE => self.create_scatter(op)?,
             "memref.dim" => return self.extent(op),
             "memref.load" if self.nest.is_some() => return self.element_of_nest(op),
             "memref.load" => return self.element(op),

@@ -55,6 +55,7 @@ pub(crate) fn is_operator(name: &str) -> bool {
         ops::PEER,
         ops::ALLOC,
         ops::ALL_GATHER_CREATE,
+        ops::REDUCE_SCATTER_CREATE,
         ops::INDEX,
         ops::ORDERED_BEGIN,
         ops::ORDERED_END,
@@ -189,6 +190,8 @@ fn is_warp_specialized(kernel: Op<'_>) -> bool {
     let all = nested(kernel, &|_| true);
     all.into_iter().any(|op| match name(op).as_str() {
         ops::SCOPE | ops::PIPELINE_CREATE => true,
+        // One thread sets up what counts the bytes of others.
+        ops::ALL_GATHER_CREATE | ops::REDUCE_SCATTER_CREATE => true,
         ops::GEMM => op.attribute("isAsync").is_ok(),
         // One thread issues what goes out of shared memory.
         ops::COPY => op.attribute("isAsync").is_ok() && !is_into_shared(op),
@@ -245,7 +248,9 @@ impl<'c> Reader<'_, 'c> {
             "memref.subview" => self.memory(op, Self::first_rows),
             "memref.reinterpret_cast" => self.memory(op, Self::reinterpreted),
             ops::ALLOC => self.memory(op, |_, op| alloc(op, SHARED_ALIGNMENT)),
-            ops::ALL_GATHER_CREATE => self.memory(op, |_, op| alloc(op, SCRATCH_ALIGNMENT)),
+            ops::ALL_GATHER_CREATE | ops::REDUCE_SCATTER_CREATE => {
+                self.memory(op, |_, op| alloc(op, SCRATCH_ALIGNMENT))
+            }
             ops::MAP => {
                 self.scalars(op);
                 self.registers(op);

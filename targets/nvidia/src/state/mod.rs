@@ -14,6 +14,7 @@ pub(crate) mod nest;
 pub(crate) mod places;
 pub(crate) mod protocol;
 pub(crate) mod rings;
+pub(crate) mod scattering;
 pub(crate) mod site;
 pub(crate) mod slots;
 pub(crate) mod storage;

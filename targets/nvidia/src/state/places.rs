@@ -1,9 +1,9 @@
 //! The places of a kernel's storage in shared memory; when it is in use says [`axe_passes::check::times`].
 
 use super::cursor::aligned;
-use super::gathering::bytes_of;
 use super::rings::ring_bytes;
 use super::storage::{SHARED_ALIGNMENT, storage_bytes};
+use super::{gathering, scattering};
 use axe_dialect::ops;
 use axe_passes::check::lifetime::{Places, Request};
 use axe_passes::check::times::Times;
@@ -89,7 +89,11 @@ impl<'c> Wanted<'c> {
             rings.push((op, ring_bytes(op).ok_or_else(|| unknown(op, result))?));
         }
         for (op, result) in of(ops::ALL_GATHER_CREATE) {
-            let bytes = bytes_of(result.r#type());
+            let bytes = gathering::bytes_of(result.r#type());
+            rings.push((op, bytes.ok_or_else(|| unknown(op, result))?));
+        }
+        for (op, result) in of(ops::REDUCE_SCATTER_CREATE) {
+            let bytes = scattering::bytes_of(result.r#type());
             rings.push((op, bytes.ok_or_else(|| unknown(op, result))?));
         }
         Ok(Self {

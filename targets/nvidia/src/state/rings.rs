@@ -156,19 +156,20 @@ fn arrivals<'c>(ring: Val<'c>, threads: i64, create: Op<'c>) -> PassResult<'c, (
     Ok((full, empty))
 }
 
-/// The sides of rings that operators below `op` move along, in the order in which they first do: that of identities differs from
+/// The sides of rings that operators below `op` move along, and the storage of those that CTAs exchange parts through, in the order in which they first do: that of identities differs from
 /// run to run, and so would the code.
 pub(crate) fn rings_below(op: Op<'_>) -> Vec<RingKey> {
     let mut seen = HashSet::new();
     nested(op, &|_| true)
         .into_iter()
         .filter_map(|op| {
-            let side = match name(op).as_str() {
-                ops::PIPELINE_ACQUIRE => Side::Producer,
-                ops::PIPELINE_WAIT => Side::Consumer,
+            let (side, ring) = match name(op).as_str() {
+                ops::PIPELINE_ACQUIRE => (Side::Producer, operands(op).first().copied()),
+                ops::PIPELINE_WAIT => (Side::Consumer, operands(op).first().copied()),
+                ops::REDUCE_SCATTER => (Side::Consumer, operands(op).last().copied()),
                 _ => return None,
             };
-            Some((identity(*operands(op).first()?), side))
+            Some((identity(ring?), side))
         })
         .filter(|key| seen.insert(*key))
         .collect()

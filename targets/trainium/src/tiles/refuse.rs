@@ -21,9 +21,11 @@ pub(super) fn reason(operation: &str) -> &'static str {
         ops::COMMIT | ops::WAIT => {
             "copies and products are waited for by what reads them: expected none"
         }
-        ops::PEER | ops::ALL_GATHER | ops::ALL_GATHER_CREATE => {
-            "a NeuronCore has no cluster around it"
-        }
+        ops::PEER
+        | ops::ALL_GATHER
+        | ops::ALL_GATHER_CREATE
+        | ops::REDUCE_SCATTER
+        | ops::REDUCE_SCATTER_CREATE => "a NeuronCore has no cluster around it",
         ops::GATHER => "rows that data names have no instruction here",
         ops::SCALED_GEMM => {
             "the tensor engine takes no scales: expected axe.gemm, and axe.map for the scales"

@@ -148,6 +148,7 @@ fn is_first(barrier: Op<'_>) -> bool {
         let set_up = [
             ops::ALLOC,
             ops::ALL_GATHER_CREATE,
+            ops::REDUCE_SCATTER_CREATE,
             ops::SLICE,
             ops::COMMIT,
             "memref.reinterpret_cast",

@@ -18,6 +18,7 @@ mod neighbours;
 mod nest;
 mod packed;
 mod reduce;
+mod reduce_scatter;
 mod rescale;
 mod rings;
 mod rows;
@@ -60,6 +61,7 @@ pub(super) fn of<'c>(site: Site<'_, 'c>) -> Candidates<'c> {
         ops::MASK => vec![Box::new(elementwise::Mask)],
         ops::REDUCE => vec![Box::new(reduce::Shuffle), Box::new(reduce::Shared)],
         ops::ALL_GATHER => vec![Box::new(all_gather::Cluster), Box::new(all_gather::Cta)],
+        ops::REDUCE_SCATTER => vec![Box::new(reduce_scatter::Cluster)],
         ops::GEMM => vec![
             Box::new(wgmma::Wgmma),
             Box::new(mma::MmaSync),

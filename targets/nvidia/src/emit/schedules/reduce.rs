@@ -72,13 +72,13 @@ impl fmt::Display for Serial {
     }
 }
 
-fn combiner(op: Op<'_>) -> Result<Combiner, Decline> {
+pub(super) fn combiner(op: Op<'_>) -> Result<Combiner, Decline> {
     let combiner = op.attribute("combiner").ok().and_then(Combiner::cast);
     combiner.ok_or_else(|| Decline::new("expected a combiner"))
 }
 
 /// The combiner of an operator that has a plan.
-fn combiner_of<'c>(emitter: &Emitter<'c>, op: Op<'c>) -> PassResult<'c, Combiner> {
+pub(super) fn combiner_of<'c>(emitter: &Emitter<'c>, op: Op<'c>) -> PassResult<'c, Combiner> {
     combiner(op).map_err(|decline| emitter.error(decline.to_string()))
 }
 
@@ -178,7 +178,7 @@ fn wide<'c>(element: Type<'c>, combiner: Combiner) -> Type<'c> {
     }
 }
 
-fn combine<'c>(
+pub(super) fn combine<'c>(
     emitter: &Emitter<'c>,
     combiner: Combiner,
     a: Val<'c>,

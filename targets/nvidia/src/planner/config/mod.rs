@@ -10,7 +10,7 @@ mod work;
 
 pub(super) use budgets::shared_out;
 pub use mma::Mma;
-pub(super) use wgmma::{MOST_SPLITS, PARTIAL_PADDING, SPLITS};
+pub(super) use wgmma::{MOST_SPLITS, SPLITS};
 pub use wgmma::{Store, Wgmma};
 pub use work::{Cluster, Decomposition, Raster};
 

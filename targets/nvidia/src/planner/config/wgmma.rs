@@ -4,7 +4,6 @@ use super::budgets;
 use super::work::{Cluster, Decomposition, Raster};
 use crate::facts::chip::{Chip, MULTIPROCESSOR_REGISTERS, THREAD_REGISTERS};
 use crate::planner::knobs::{Mainloop, Plan, Schedule, Sharing, Side};
-use crate::planner::layouts::ROW_BYTES;
 use crate::planner::problem::KFirst;
 use crate::state::slots::STORE_PIPELINE_BYTES;
 use crate::vocabulary::WARPGROUP;
@@ -39,6 +38,8 @@ const BESIDE: i64 = 28;
 const MOST_STAGES: i64 = 8;
 /// Bytes of the ring's barriers and of alignment.
 const RESERVED: i64 = 2048;
+/// Bytes of a sum.
+const SUM_BYTES: i64 = 4;
 /// Rows of a tile: more of 8 columns fill no registers that three warpgroups have.
 const MOST_ROWS: i64 = THREAD_REGISTERS * 3 * WARPGROUP / 8;
 /// Rows of tiles in a group, unless a tuner knows better.
@@ -48,10 +49,6 @@ const GROUP: i64 = 8;
 pub(in crate::planner) const SPLITS: [i64; 4] = [1, 2, 4, 8];
 /// CTAs that may share a tile's depth through memory.
 pub(in crate::planner) const MOST_SPLITS: i64 = 64;
-/// Elements between the rows of a tile of partial sums beside the tile's own: threads that hold eight columns of
-/// four pairs of rows then store to 32 banks.
-pub(in crate::planner) const PARTIAL_PADDING: i64 = 4;
-
 /// Bytes that a stage should have, so that the one thread that copies keeps memory busy.
 const STAGE_BYTES: i64 = 24 * 1024;
 
@@ -193,13 +190,13 @@ impl Wgmma {
     }
 
     /// The same with so many registers for a thread that copies and for one that multiplies; `None` where they are not
-    /// whole eights, or more than a multiprocessor has, or where the CTAs of a cluster share depth.
+    /// whole eights, or more than a multiprocessor has.
     #[must_use]
     pub fn with_registers(self, registers: [i64; 2]) -> Option<Self> {
         let [copies, multiplies] = registers;
         let all = (copies + self.consumers * multiplies) * WARPGROUP;
         let eights = registers.iter().all(|count| count % 8 == 0);
-        let fits = eights && all <= MULTIPROCESSOR_REGISTERS && self.cluster_splits() == 1;
+        let fits = eights && all <= MULTIPROCESSOR_REGISTERS;
         fits.then_some(Self {
             registers: Some(registers),
             ..self
@@ -372,12 +369,8 @@ impl Wgmma {
     fn stages_beside(self, subtiles: i64, more: i64, bytes: i64, chip: &Chip) -> i64 {
         let [m, n, depth] = self.tile;
         let most = subtiles * self.consumers.max(2);
-        // The threads of a tile that is split hold parts of all rows: a subtile has all of them.
-        let (partial, most) = match self.cluster_splits() {
-            1 => (0, most),
-            _ => (m * (n + PARTIAL_PADDING) * 4, most.max(m * ROW_BYTES)),
-        };
-        let pipelined = partial + most.min(m * n / self.cluster_splits() * 4);
+        let pipelined =
+            self.exchanged_bytes() + most.min(m * n / self.cluster_splits() * SUM_BYTES);
         let stage = (m + n) * depth * bytes + more;
         ((chip.shared_bytes - pipelined - RESERVED) / stage).min(MOST_STAGES)
     }
@@ -421,7 +414,7 @@ impl Wgmma {
     #[must_use]
     pub const fn budgets(self) -> (Option<i64>, Option<i64>) {
         // With fewer accumulators an even share of the registers is enough, and ptxas gives less.
-        let wide = self.accumulators() >= WIDE && self.cluster_splits() == 1;
+        let wide = self.accumulators() >= WIDE;
         match (wide, self.consumers) {
             (true, 2) => budgets::shared_out(2),
             _ => (None, None),

@@ -28,7 +28,7 @@ fn with_registers(plan: &Plan, config: Wgmma) -> Configured<Wgmma> {
     };
     config.with_registers(registers).ok_or_else(|| {
         format!(
-            "expected registers in eights in axe.plan, of all warpgroups no more than 64 K, and not with decomposition = \"cluster_split_k\", got {registers:?} beside {} consumers",
+            "expected registers in eights in axe.plan, and of all warpgroups no more than 64 K, got {registers:?} beside {} consumers",
             config.consumers()
         )
     })
@@ -45,7 +45,7 @@ impl Gemm<'_> {
             Some(config) => {
                 let of = self.reduced.unwrap_or_default();
                 return Err(format!(
-                    "expected tiles of whole blocks of the {of} columns that the epilogue reduces, not swapped and without decomposition = \"cluster_split_k\", got {config}"
+                    "expected tiles, or their parts with decomposition = \"cluster_split_k\", of whole blocks of the {of} columns that the epilogue reduces, not swapped, got {config}"
                 ));
             }
             None if self.reduced.is_some() => {
@@ -56,11 +56,12 @@ impl Gemm<'_> {
         })
     }
 
-    /// Whether tiles are made of whole blocks that the epilogue reduces, each of which few lanes hold.
+    /// Whether what a CTA stores of a tile is made of whole blocks that the epilogue reduces, each of which few lanes hold.
     fn takes_blocks(&self, config: &Wgmma) -> bool {
-        let whole = !config.swaps_ab() && config.cluster_splits() == 1;
+        let columns = config.part().map(|part| part.tile()[1]);
+        let columns = columns.filter(|_| !config.swaps_ab());
         self.reduced
-            .is_none_or(|of| whole && config.tile()[1] % of == 0)
+            .is_none_or(|of| columns.is_some_and(|columns| columns % of == 0))
     }
 
     /// Why there is no kernel of a product of groups of rows.
@@ -222,7 +223,7 @@ impl Gemm<'_> {
         }
         .ok_or_else(|| {
             let expected = match sharing {
-                Sharing::ClusterSplitK => "splits of 2, 4 or 8 with decomposition = \"cluster_split_k\" in axe.plan, a step along k and columns for the threads of each, and all consumers at one tile".to_owned(),
+                Sharing::ClusterSplitK => "splits of 2, 4 or 8 with decomposition = \"cluster_split_k\" in axe.plan, a step along k and eight columns for each, or rows where A and B are swapped, and all consumers at one tile".to_owned(),
                 Sharing::SplitK => format!("splits of 1 to {MOST_SPLITS} with decomposition = \"split_k\" in axe.plan, a step along k for each, and all consumers at one tile"),
                 _ => format!("splits of 1 to {MOST_SPLITS} with decomposition = \"stream_k\" in axe.plan, and A and B not swapped"),
             };

@@ -8,7 +8,7 @@ use super::product::Gemm;
 use crate::facts::chip::Chip;
 use crate::planner::config::Wgmma;
 use crate::planner::epilogue::Epilogue;
-use crate::planner::epilogue::cluster::Partial;
+use crate::planner::epilogue::cluster::ClusterSum;
 use crate::planner::epilogue::subtile::{RowBytes, Subtile};
 use crate::planner::mainloop::operand::OperandTile;
 use crate::planner::mainloop::scales::BlockScales;
@@ -21,6 +21,7 @@ use axe_passes::PassResult;
 use axe_passes::build::{Code, Kernel, Number, layout_error};
 use axe_passes::fuse::arguments::Arguments;
 use axe_passes::fuse::evaluate::{Evaluator, Origin};
+use axe_passes::fuse::fold::Fold;
 use axe_passes::fuse::frame::{Operand, Out};
 use axe_passes::fuse::fusion::Fusion;
 use axe_passes::fuse::registers::registers;
@@ -43,6 +44,8 @@ struct Parts<'a, 'c> {
     config: Wgmma,
     scheduler: Scheduler<'c>,
     mainloop: Mainloop<'a, 'c>,
+    /// Where the CTAs of a cluster add up a tile's sums, when they share its depth.
+    shared: Option<ClusterSum<'c>>,
     epilogue: Epilogue<'a, 'c>,
     /// The subtiles that are stored one after the other; none where a tile is stored at once.
     subtiles: Vec<Subtile>,
@@ -89,27 +92,28 @@ impl<'c> WgmmaKernel<'_, 'c> {
             ring: code.pipeline(stages)?,
             scales,
         };
+        let shared = ClusterSum::new(code, config, gemm.accumulator)?;
         // Where the instruction's rows are columns, a thread does not hold a part of each subtile.
-        let subtiles = match config.swaps_ab() || config.cluster_splits() > 1 {
+        let subtiles = match config.swaps_ab() {
             true => Vec::new(),
             false => {
                 let store = config.store(element_bytes(gemm.element), self.chip);
                 let row_bytes = RowBytes::of(m / config.warpgroups(), store.row_bytes);
-                let subtiles = epilogue.subtiles(&registers, row_bytes);
-                subtiles.map_err(failed)?
+                let stored = shared
+                    .as_ref()
+                    .map_or(&registers, |shared| &shared.registers);
+                epilogue.subtiles(stored, row_bytes).map_err(failed)?
             }
         };
         let parts = Parts {
             config,
             scheduler,
             mainloop,
+            shared,
             epilogue,
             subtiles,
         };
-        match config.cluster_splits() {
-            1 => parts.alone(code),
-            _ => parts.in_clusters(code),
-        }
+        parts.warps(code)
     }
 
     /// The last step along k, where it is not as deep as the others.
@@ -133,8 +137,8 @@ impl<'c> WgmmaKernel<'_, 'c> {
 }
 
 impl<'c> Parts<'_, 'c> {
-    /// Each CTA computes work tiles on its own, and fills the ring for the next while it stores one.
-    fn alone(&self, code: Code<'c>) -> PassResult<'c> {
+    /// Each CTA computes work tiles, and fills the ring for the next while it stores one.
+    fn warps(&self, code: Code<'c>) -> PassResult<'c> {
         let (own, others) = self.mainloop.budgets();
         code.scope(Level::Warpgroup, [0, 1], own, |code| {
             code.scope(Level::Warp, [0, 1], None, |code| {
@@ -163,6 +167,9 @@ impl<'c> Parts<'_, 'c> {
 
     /// Multiplies, and stores the results, or the sums of a part.
     fn consume(&self, code: Code<'c>, work: WorkTile<'c>) -> PassResult<'c> {
+        if let Some(shared) = &self.shared {
+            return self.consume_share(code, work, shared);
+        }
         let (mainloop, epilogue) = (&self.mainloop, &self.epilogue);
         let registers = mainloop.registers;
         let mut evaluator = epilogue.evaluator(code, registers, work.origin.clone());
@@ -181,6 +188,26 @@ impl<'c> Parts<'_, 'c> {
             (None, None) => self.store(epilogue, &mut evaluator, sum),
             (None, Some(group)) => self.store_group(code, &work.origin, group, sum),
         }
+    }
+
+    /// Multiplies a share of a tile's depth, and stores the part of the tile that this CTA adds up over the cluster.
+    fn consume_share(
+        &self,
+        code: Code<'c>,
+        work: WorkTile<'c>,
+        shared: &ClusterSum<'c>,
+    ) -> PassResult<'c> {
+        let (mainloop, epilogue) = (&self.mainloop, &self.epilogue);
+        let sum = mainloop.multiply(code, None, work.steps.rest(code)?)?;
+        let origin = shared.origin(code, work.origin)?;
+        let mut evaluator = epilogue.evaluator(code, &shared.registers, origin);
+        let start = epilogue.start(&mut evaluator)?;
+        let sum = shared.add_up(code, sum)?;
+        let sum = match start {
+            None => sum,
+            Some(start) => Fold::PRODUCT.merge(code, mainloop.gemm.accumulator, start, sum)?,
+        };
+        self.store(epilogue, &mut evaluator, sum)
     }
 
     /// The sums of a tile of a group, or zeros where it has no matrix. The number of steps is one that is known: ptxas
@@ -239,33 +266,6 @@ impl<'c> Parts<'_, 'c> {
             |code| store(code, &self.epilogue),
             |code| store(code, &self.epilogue.up_to(code, group.end)?),
         )
-    }
-
-    /// Clusters compute tiles: each CTA sums a part of the depth, and then a part of the columns over all.
-    fn in_clusters(&self, code: Code<'c>) -> PassResult<'c> {
-        let (mainloop, splits) = (&self.mainloop, self.config.cluster_splits());
-        let partial = Partial::new(code, self.config, mainloop.gemm.accumulator)?;
-        self.scheduler.visit(code, false, |code, work| {
-            let WorkTile { origin, .. } = work;
-            let rank = code.rank_in_cluster()?;
-            code.scope(Level::Warpgroup, [0, 1], None, |code| {
-                code.scope(Level::Warp, [0, 1], None, |code| {
-                    let steps = self.scheduler.share(code, rank, splits)?;
-                    mainloop.produce(code, &origin, None, steps)
-                })
-            })?;
-            code.scope(Level::Warpgroup, self.consumers(), None, |code| {
-                let steps = self.scheduler.share(code, rank, splits)?;
-                let sum = mainloop.multiply(code, None, steps.rest(code)?)?;
-                code.store(sum, partial.storage)
-            })?;
-            code.cluster_barrier()?;
-            code.scope(Level::Warpgroup, self.consumers(), None, |code| {
-                self.epilogue.add_cluster(code, &partial, rank, origin)
-            })?;
-            // The next tile's sums take the place of these.
-            code.cluster_barrier()
-        })
     }
 
     /// The range of warpgroups that multiply.

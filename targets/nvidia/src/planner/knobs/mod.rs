@@ -116,7 +116,7 @@ knobs! {
     swap_ab: bool { of: WGMMA, with: Some("tile") }
         "the instruction's 64 rows are the result's columns, for results of few rows";
     decomposition: Sharing {}
-        "CTAs that share a tile's depth: none; those of a cluster, which exchange sums through shared memory; through memory, where a second kernel (`..._sum`) adds the sums of parts in order and forms the epilogue (the mainloop `mma` has these two, `data_parallel` and `split_k`, alone); the same for the tiles of the last wave alone, which leave multiprocessors idle; none, over the tiles of groups of rows (all of `axe.grouped_gemm`)";
+        "CTAs that share a tile's depth: none; those of a cluster, each of which adds up a part of the tile; through memory, where a second kernel (`..._sum`) adds the sums of parts in order and forms the epilogue (the mainloop `mma` has these two, `data_parallel` and `split_k`, alone); the same for the tiles of the last wave alone, which leave multiprocessors idle; none, over the tiles of groups of rows (all of `axe.grouped_gemm`)";
     splits: i64 { range: SPLITS, with: Some("decomposition") }
         "how many of them: 2, 4 or 8 in a cluster, up to 64 through memory, up to 128 parts of the keys of attention";
     schedule: Schedule { of: WGMMA, with: Some("tile") }

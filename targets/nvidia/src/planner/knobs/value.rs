@@ -138,7 +138,7 @@ choice!(Schedule { "cooperative" => Self::Cooperative, "pingpong" => Self::Pingp
 pub enum Sharing {
     /// Not: a tile is one CTA's.
     DataParallel,
-    /// The CTAs of a cluster, which exchange sums through distributed shared memory.
+    /// The CTAs of a cluster, each of which adds up a part of the tile.
     ClusterSplitK,
     /// Through memory: a second kernel adds the sums of parts.
     SplitK,

@@ -143,7 +143,10 @@ impl<'c> Scheduler<'c> {
                     origin,
                 },
                 (_, batch) => WorkTile {
-                    steps: self.all_steps(code)?,
+                    steps: match self.config.cluster_splits() {
+                        1 => self.all_steps(code)?,
+                        splits => self.share(code, code.rank_in_cluster()?, splits)?,
+                    },
                     sums: None,
                     group: None,
                     origin: Origin { batch, ..origin },

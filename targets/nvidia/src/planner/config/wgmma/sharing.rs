@@ -1,14 +1,12 @@
 //! How CTAs share the tiles of a configuration, and the depth of each.
 
-use super::{MOST_SPLITS, SPLITS, Wgmma};
+use super::{MOST_SPLITS, SPLITS, SUM_BYTES, Wgmma};
 use crate::facts::chip::Chip;
 use crate::planner::config::work::{Cluster, Decomposition};
-use crate::planner::row_tile::RowTile;
-use crate::vocabulary::WARPGROUP;
 
 impl Wgmma {
-    /// The tile whose depth so many CTAs of a cluster share; `None` when their parts of the result have no threads each,
-    /// nothing fits, or it is in a cluster that fetches operands.
+    /// The tile whose depth so many CTAs of a cluster share; `None` where the instruction's columns do not fall into eights for each, nothing
+    /// fits, or it is in a cluster that fetches operands.
     #[must_use]
     pub fn cluster_split_k(mut self, splits: i64, bytes: i64, chip: &Chip) -> Option<Self> {
         match splits {
@@ -29,27 +27,27 @@ impl Wgmma {
         self
     }
 
-    /// A CTA's columns of a tile that is split, as the consumers' threads hold them after summing the parts.
+    /// What a CTA stores of a tile whose depth a cluster shares: part of the instruction's columns, which each thread has some of. `None`
+    /// where those do not fall into eights.
     #[must_use]
-    pub fn part(self) -> Option<RowTile> {
-        let [rows, n, _] = self.tile;
-        let (columns, threads) = (n / self.cluster_splits(), self.consumers * WARPGROUP);
-        let tile = |vector: i64| RowTile {
-            rows,
-            columns,
-            along: columns / vector,
-            vector,
-            across: threads / (columns / vector).max(1),
+    pub const fn part(self) -> Option<Self> {
+        let ([m, n, k], splits) = (self.tile, self.cluster_splits());
+        let [_, columns] = self.instruction();
+        let tile = match self.swap_ab {
+            true => [m / splits, n, k],
+            false => [m, n / splits, k],
         };
-        let fits = |tile: &RowTile| {
-            let along = u64::try_from(tile.along).unwrap_or(0);
-            columns * self.cluster_splits() == n
-                && columns % tile.vector == 0
-                && along.is_power_of_two()
-                && tile.threads() == threads
-                && rows % tile.across == 0
-        };
-        [4, 2, 1].into_iter().map(tile).find(fits)
+        if columns % (8 * splits) == 0 {
+            Some(Self { tile, ..self })
+        } else {
+            None
+        }
+    }
+
+    /// Bytes in which a CTA has the sums of the other CTAs that share a tile's depth.
+    pub(super) const fn exchanged_bytes(self) -> i64 {
+        let ([m, n, _], splits) = (self.tile, self.cluster_splits());
+        m * n / splits * (splits - 1) * SUM_BYTES
     }
 
     /// Whether each CTA of a tile has a part of this depth.

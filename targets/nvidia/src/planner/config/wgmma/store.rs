@@ -23,8 +23,9 @@ impl Wgmma {
     /// be through one slot.
     #[must_use]
     pub fn store(self, bytes: i64, chip: &Chip) -> Store {
-        let ([_, n, _], left) = (self.tile, self.beside_stages(bytes, chip));
-        let each = |row_bytes: i64| self.slot_bytes(row_bytes);
+        let part = self.part().unwrap_or(self);
+        let ([_, n, _], left) = (part.tile, self.beside_stages(bytes, chip));
+        let each = |row_bytes: i64| part.slot_bytes(row_bytes);
         let slots = |row_bytes: i64| ring_slots(self.consumers, each(row_bytes), left);
         let whole = n * RESULT_BYTES % ROW_BYTES == 0;
         let row_bytes = [ROW_BYTES, ROW_BYTES / 2]
@@ -67,6 +68,9 @@ impl Wgmma {
 
     /// Bytes of shared memory beside the stages.
     const fn beside_stages(self, bytes: i64, chip: &Chip) -> i64 {
-        chip.shared_bytes - RESERVED - self.stages * self.stage_bytes(bytes)
+        chip.shared_bytes
+            - RESERVED
+            - self.exchanged_bytes()
+            - self.stages * self.stage_bytes(bytes)
     }
 }
