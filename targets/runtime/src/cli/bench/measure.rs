@@ -1,6 +1,6 @@
 //! Measuring all cases: the options, the table as it grows, and what is written.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -36,7 +36,8 @@ pub struct MeasureArgs {
     /// Seconds that one run of a candidate may take before it is said to hang
     #[arg(long, default_value_t = 20.0, value_name = "SECONDS")]
     patience: f64,
-    /// Write everything that was measured as JSON; `-` is standard output, without the table
+    /// Write everything that was measured as JSON, every ten seconds and in the end; `-` is standard output, in the
+    /// end and without the table
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Draw the ratios as SVG
@@ -55,6 +56,9 @@ fn svg(name: &str) -> Result<PathBuf, String> {
         false => Err("expected a name that ends with .svg".to_owned()),
     }
 }
+
+/// After so long what was measured is written anew, for a run that somebody ends.
+const SAVED_EACH: Duration = Duration::from_secs(10);
 
 /// What came of all cases.
 pub(crate) struct Measured {
@@ -98,6 +102,7 @@ impl MeasureArgs {
             announce(selected, &document);
         }
         let mut fatal = None;
+        let mut saved = Instant::now();
         for (i, case) in selected.cases.iter().enumerate() {
             let options = self.options(selected.cases.len() - i, start)?;
             match bench.measure(case, &options) {
@@ -108,6 +113,11 @@ impl MeasureArgs {
                     }
                     done(&row)?;
                     document.rows.push(row);
+                    if saved.elapsed() >= SAVED_EACH {
+                        document.summarise();
+                        self.save(&document)?;
+                        saved = Instant::now();
+                    }
                 }
                 Err(error) => {
                     let failure = format!("{}: {error}", case.gemm);
@@ -143,6 +153,21 @@ impl MeasureArgs {
         }
     }
 
+    /// Writes the document to its file, whole or not at all; to a pipe or a device as it is.
+    fn save(&self, document: &Document) -> Result<(), RuntimeError> {
+        let Some(path) = self.json.as_ref().filter(|_| !self.to_stdout()) else {
+            return Ok(());
+        };
+        let text = serde_json::to_string_pretty(document)
+            .map_err(|e| RuntimeError::Usage(e.to_string()))?;
+        if path.exists() && !path.is_file() {
+            return write(path, text.as_bytes());
+        }
+        let unfinished = path.with_added_extension("unfinished");
+        write(&unfinished, text.as_bytes())?;
+        std::fs::rename(&unfinished, path).map_err(|error| at(path, error))
+    }
+
     fn to_stdout(&self) -> bool {
         self.json.as_ref().is_some_and(|p| p.as_os_str() == "-")
     }
@@ -154,12 +179,8 @@ impl MeasureArgs {
             print_json(document);
         } else {
             footer(document).into_iter().for_each(say);
-            if let Some(path) = &self.json {
-                let text = serde_json::to_string_pretty(document)
-                    .map_err(|e| RuntimeError::Usage(e.to_string()))?;
-                write(path, text.as_bytes())?;
-            }
         }
+        self.save(document)?;
         if let Some(path) = &self.plot {
             write(path, plot::of(document).svg().as_bytes())?;
         }
@@ -190,8 +211,12 @@ fn advise(error: &RuntimeError) {
 }
 
 fn write(path: &PathBuf, bytes: &[u8]) -> Result<(), RuntimeError> {
-    std::fs::write(path, bytes).map_err(|error| RuntimeError::File {
+    std::fs::write(path, bytes).map_err(|error| at(path, error))
+}
+
+fn at(path: &Path, error: std::io::Error) -> RuntimeError {
+    RuntimeError::File {
         path: path.display().to_string(),
         error,
-    })
+    }
 }
