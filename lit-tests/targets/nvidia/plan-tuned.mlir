@@ -64,7 +64,7 @@ func.func @named(%a: tensor<8192x4096xbf16>, %w: tensor<4096x4096xbf16>) -> tens
 
 // Nearly as many rows take the entry of others, where the model agrees with it.
 // CHECK-LABEL: axe.kernel @near_0_gemm
-// CHECK: axe.pipeline.create stages(4)
+// CHECK: axe.pipeline.create stages(6)
 // CHECK: raster(hilbert)
 // EXPLAIN-LABEL: plan @near_0_gemm
 // EXPLAIN-NEXT: from: tuned for 4096 x 4096 x 4096, 200.5 us

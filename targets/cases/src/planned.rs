@@ -89,10 +89,11 @@ fn wgmma(elements: &Elements, k: i64, outermost: [bool; 2], random: &mut Random)
                 ", decomposition = \"split_k\", splits = {splits} : i64"
             );
         }
-        // Each CTA stores columns that threads share evenly.
-        4 if steps > 1 && columns.count_ones() == 1 => {
+        // Each CTA stores columns of the instruction in eights.
+        4 if steps > 1 && columns % 16 == 0 => {
             cluster = "1, 1";
-            let splits = if steps < 4 { 2 } else { random.pick(&[2, 4]) };
+            let four = steps >= 4 && columns % 32 == 0;
+            let splits = if four { 4 } else { 2 };
             let _ = write!(
                 plan,
                 ", decomposition = \"cluster_split_k\", splits = {splits} : i64"

@@ -31,11 +31,16 @@ pub fn clocks(query: Query, config: Config, chip: &Chip) -> f64 {
     match config {
         Config::Wgmma(config) => {
             let adding = query.blocks.map_or(1.0, |_| wgmma::adding(config, chip));
-            let copies = copies::cost(query.problem, query.k_first, chip);
-            wgmma::cost(config, query.problem, query.k_first, chip) * adding + copies
+            wgmma::cost(config, query.problem, query.k_first, chip) * adding + copies(query, chip)
         }
         Config::Mma(config) => mma::cost(query.problem, query.k_first, config, chip),
     }
+}
+
+/// Clocks of the copies of operands whose rows no tensor map takes, before a product by `wgmma`.
+#[must_use]
+pub fn copies(query: Query, chip: &Chip) -> f64 {
+    copies::cost(query.problem, query.k_first, chip)
 }
 
 /// Clocks of a kernel whose work is to move so many bytes, by all multiprocessors.

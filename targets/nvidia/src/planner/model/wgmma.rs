@@ -164,10 +164,7 @@ impl Model<'_> {
             // While one warpgroup stores another multiplies.
             true => [tile.busy(), (tile.busy() + after) / 2.0],
             // Only reads go on while results are stored.
-            false => [
-                tile.reads.max(tile.ring) * tile.waits,
-                tile.products + stored,
-            ],
+            false => [tile.reads.max(tile.ring), tile.products + stored],
         };
         let whole = tile.first(config.stages() as f64, rates.ramp)
             + stored
@@ -186,18 +183,23 @@ impl Model<'_> {
         let [_, _, k] = config.tile();
         let lines: Lines = self.lines();
         let deep = k.saturating_mul(bytes) as f64 / LINE_BYTES as f64;
-        let reads = lines.clocks(steps * deep);
+        let last = self.last_bytes();
+        let reads = lines.clocks((steps - 1.0) * deep + count(last, LINE_BYTES) as f64);
+        let depth = (steps - 1.0) * (k * bytes) as f64 + last as f64;
         Tile {
             steps,
-            products: steps * (self.products((k * bytes) as f64) + rates.step),
+            products: self.products(depth) + steps * rates.step,
             reads,
             stage: lines.clocks(deep),
             ring: (steps * rates.latency + reads) / config.stages() as f64,
-            waits: match config.cluster().ctas() {
-                1 => 1.0,
-                _ => rates.clustered,
-            },
         }
+    }
+
+    /// Bytes of k in the last step.
+    fn last_bytes(&self) -> i64 {
+        let (problem, bytes) = (self.problem, self.problem.element_bytes);
+        let last = self.config.last_depth(problem.k, bytes, self.k_first);
+        last.saturating_mul(bytes)
     }
 
     /// Clocks in which the CTAs of a cluster exchange their sums of a tile.
@@ -261,7 +263,11 @@ impl Model<'_> {
             2.. if blocks > 1 => rates.several,
             _ => 1.0,
         };
-        (m * n) as f64 * depth / (rates.products * share)
+        let together = match config.cluster().ctas() {
+            1 => 1.0,
+            _ => rates.clustered,
+        };
+        (m * n) as f64 * depth / (rates.products * share * together)
     }
 }
 
@@ -274,22 +280,19 @@ struct Tile {
     stage: f64,
     /// Of the stages' way around the ring.
     ring: f64,
-    /// How much longer they take where CTAs wait for each other.
-    waits: f64,
 }
 
 impl Tile {
     /// Where its stages are on their way already.
     fn busy(&self) -> f64 {
-        together([self.products, self.reads, self.ring], SHARPNESS) * self.waits
+        together([self.products, self.reads, self.ring], SHARPNESS)
     }
 
     /// Of a CTA's first: nothing is multiplied before the first stage is there, and as many steps as there are stages wait for no
     /// other's products.
     fn first(&self, stages: f64, ramp: f64) -> f64 {
         let ring = self.ring * (1.0 - stages / self.steps).max(0.0);
-        let reads = (self.reads - self.stage).max(0.0) * self.waits;
-        self.stage * ramp * self.waits
-            + together([self.products, reads, ring * self.waits], SHARPNESS)
+        let reads = (self.reads - self.stage).max(0.0);
+        self.stage * ramp + together([self.products, reads, ring], SHARPNESS)
     }
 }

@@ -72,16 +72,16 @@ const SCALED_SHAPES: [(i64, i64, i64); 7] = [
     (64, 16, 1),
 ];
 
-/// Rows up to which warps alone are quicker where sums are short, and the bytes of a row of A up to which they are: the ring
-/// of `wgmma` takes longer to fill (an H200: 2.65 us and 1.23 for 2 x 320 x 24, even at 8 x 1320 x 240).
+/// Rows up to which warps alone are quicker where sums are short and operands would be copied first, and the bytes of a row of A up to
+/// which they are: the model knows no better of copies of a microsecond.
 const SHORT: (i64, i64) = (64, 512);
 /// How much longer kernels of `mma.sync` take than predicted, in comparison with those of `wgmma`: the quickest prediction of many
 /// is a low one. Of 200 sizes on an H100 (docs/performance.md), those between 0.87 and 1 took 1.05 times as long as by `wgmma`, and
 /// those below it 0.89 times.
 const OPTIMISM: f64 = 1.15;
 
-/// Whether `mma.sync` is quicker than `wgmma`, with the copies that this takes of operands whose rows no tensor map does: for sums
-/// too short for a ring, and as predicted, of the configurations that the product can have. Of other elements than 16-bit floats
+/// Whether `mma.sync` is quicker than `wgmma`, with the copies that this takes of operands whose rows no tensor map does: for short sums
+/// with such copies, and as predicted, of the configurations that the product can have. Of other elements than 16-bit floats
 /// its rates are not known well enough.
 pub(in crate::planner) fn is_quicker_by_mma(
     query: Query,
@@ -94,7 +94,7 @@ pub(in crate::planner) fn is_quicker_by_mma(
     if problem.unit != Unit::Half {
         return false;
     }
-    if rows <= SHORT.0 && row_bytes <= SHORT.1 {
+    if rows <= SHORT.0 && row_bytes <= SHORT.1 && model::copies(query, chip) > 0.0 {
         return true;
     }
     let by_mma = mma::choose_of(query, chip, |config| of(&Config::Mma(*config)));

@@ -64,9 +64,14 @@ impl Model<'_> {
             true => (bytes / LINE_BYTES) as f64,
             false => all,
         };
+        // Of the last line, where its box has less.
+        let boxed = match self.last_bytes() % LINE_BYTES {
+            0 => LINE_BYTES,
+            part => part,
+        };
         Lines {
             whole: together([asked * asking, taken * rates.line], SHARPNESS) + gone,
-            partial: sum(&|operand| operand.partial(bytes, asking, rates)) + gone,
+            partial: sum(&|operand| operand.partial([bytes, boxed], asking, rates)) + gone,
             absent: sum(&|operand| operand.rows * operand.share * rates.absent_line),
             there: [whole, all],
         }
@@ -103,13 +108,19 @@ impl Model<'_> {
 }
 
 impl Operand {
-    /// Clocks of the lines that end k, of so many bytes. With k first some of them are there, and the others are zeros in every CTA.
-    fn partial(&self, bytes: i64, asking: f64, rates: &WgmmaRates) -> f64 {
-        let [in_sectors, within] = rates.partial_line;
+    /// Clocks of the lines that end k, of so many bytes, in boxes that are so wide. With k first some of them are there, and the others are
+    /// zeros in every CTA.
+    fn partial(&self, [bytes, boxed]: [i64; 2], asking: f64, rates: &WgmmaRates) -> f64 {
+        let [in_sectors, within] = match boxed {
+            LINE_BYTES => rates.partial_line,
+            _ => rates.narrow_line,
+        };
         match self.k_first {
             true => {
-                let part = (bytes % LINE_BYTES) as f64 / LINE_BYTES as f64;
-                self.there * (part * asking * self.share + (1.0 - part) * rates.absent_line)
+                let of_line = |bytes: i64| bytes as f64 / LINE_BYTES as f64;
+                let part = of_line(bytes % LINE_BYTES);
+                let absent = (of_line(boxed) - part).max(0.0);
+                self.there * (part * asking * self.share + absent * rates.absent_line)
             }
             false if bytes % SECTOR_BYTES == 0 => self.there * self.share * in_sectors,
             false => self.there * self.share * within,
