@@ -2,7 +2,8 @@
 //!
 //! The clock and the device are behind a function, so that the rules can be tested without either.
 //!
-//! 1. Every contender is timed once. The hopeless leave.
+//! 1. Every contender is timed once, on a cold chip and as the host launches it. The hopeless leave: not those that may be slower for
+//!    their launches alone, of which a product with copies before it, or sums behind it, has several.
 //! 2. The others run for a while, so that the chip is as warm as in use: large products are bound by its power then, and
 //!    others are fastest than on a cold chip.
 //! 3. Rounds: every contender left takes one sample; those whose best sample is slower leave, until each side has one
@@ -47,6 +48,9 @@ const MOST_LAUNCHES: usize = 500;
 /// Rounds at most.
 const ROUNDS: usize = 9;
 
+/// What the launches of a contender may cost it in its first sample, in microseconds; later samples of short ones come from a graph.
+const LAUNCHING_US: f64 = 25.0;
+
 /// Device time for which the chip is warmed, in microseconds.
 const WARMING_US: f64 = 300_000.0;
 
@@ -72,19 +76,21 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// The median of its samples.
-    #[must_use]
-    pub fn time(&self) -> Option<f64> {
-        median(&self.samples)
-    }
-
-    /// The least of its samples, which what else happens on the machine has no part in; the first one is of a cold chip.
-    fn least(&self) -> Option<f64> {
+    /// The samples behind the first one, which is of a cold chip and of one launch; that one where there is no other.
+    fn warm(&self) -> &[f64] {
         let warm = self.samples.get(1..).filter(|warm| !warm.is_empty());
         warm.unwrap_or(&self.samples)
-            .iter()
-            .copied()
-            .reduce(f64::min)
+    }
+
+    /// The median of its warm samples.
+    #[must_use]
+    pub fn time(&self) -> Option<f64> {
+        median(self.warm())
+    }
+
+    /// The least of its warm samples, which what else happens on the machine has no part in.
+    fn least(&self) -> Option<f64> {
+        self.warm().iter().copied().reduce(f64::min)
     }
 }
 
@@ -109,12 +115,14 @@ impl Side {
         timed.min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// Drops those whose best sample is slower than the best of all by more than the factor.
-    fn drop_slower_than(&mut self, factor: f64) {
+    /// Drops those whose best sample is slower than the best of all by more than the factor, and so many microseconds.
+    fn drop_slower_than(&mut self, factor: f64, beside_us: f64) {
         let all = self.left().filter_map(|(_, standing)| standing.least());
         let best = all.fold(f64::INFINITY, f64::min);
         for standing in &mut self.standings {
-            let slow = standing.least().is_none_or(|t| t > best * factor);
+            let slow = standing
+                .least()
+                .is_none_or(|t| t > best * factor + beside_us);
             standing.out |= slow;
         }
     }
@@ -189,7 +197,7 @@ pub fn hold<E>(
     for who in contest.left() {
         contest.sample(who, 1, &mut time)?;
     }
-    contest.drop_slower_than(2.0);
+    contest.drop_slower_than(2.0, LAUNCHING_US);
     contest.warm(&mut time)?;
     for round in 0..ROUNDS {
         let left = contest.left();
@@ -204,13 +212,14 @@ pub fn hold<E>(
             let count = limits.launches(known.unwrap_or(limits.sample_us));
             contest.sample(*who, count, &mut time)?;
         }
-        contest.drop_slower_than(match round {
+        let factor = match round {
             0 => 2.0,
             1 => 1.25,
             2 => 1.08,
             3..=5 => 1.04,
             _ => 1.015,
-        });
+        };
+        contest.drop_slower_than(factor, 0.0);
     }
     contest.finish(&mut time)
 }
@@ -284,9 +293,9 @@ impl Contest {
         Ok(())
     }
 
-    fn drop_slower_than(&mut self, factor: f64) {
+    fn drop_slower_than(&mut self, factor: f64, beside_us: f64) {
         for side in &mut self.outcome.sides {
-            side.drop_slower_than(factor);
+            side.drop_slower_than(factor, beside_us);
         }
     }
 
@@ -351,6 +360,24 @@ mod tests {
     }
 
     #[test]
+    fn nobody_leaves_for_what_the_launches_of_one_sample_take() {
+        // Three kernels that take 3 us: launched one by one they take 11 us, where one that takes 4 takes 5.
+        let time = |who: Who, count: usize| -> Result<Option<f64>, ()> {
+            Ok(Some(match (who.side, who.number, count) {
+                (LIBRARY, ..) => 4.0,
+                (_, 0, 1) => 5.0,
+                (_, 0, _) => 4.0,
+                (_, _, 1) => 11.0,
+                _ => 3.0,
+            }))
+        };
+        let outcome = hold(&[1, 2], &LIMITS, time).unwrap();
+        assert_eq!(winners(&outcome), [Some(0), Some(1)]);
+        let slower = &outcome.sides[OURS].standings[0];
+        assert_eq!(slower.time(), Some(4.0));
+    }
+
+    #[test]
     fn the_fastest_of_each_side_meet() {
         let (mut outcome, _) = contest(
             &[
@@ -390,7 +417,7 @@ mod tests {
             ],
             winner: None,
         };
-        side.drop_slower_than(1.25);
+        side.drop_slower_than(1.25, 0.0);
         let out: Vec<_> = side.standings.iter().map(|it| it.out).collect();
         assert_eq!(out, [false, false, true]);
     }
