@@ -318,7 +318,8 @@ LogicalResult ReduceScatterOp::verify() {
   ArrayRef<int64_t> whole = shapeOf(source), part = shapeOf(result);
   int64_t rank = whole.size(), dim = getDim();
   if (dim < 0 || dim >= rank)
-    return emitOpError("(SR1) expected a dim below ") << rank << ", got " << dim;
+    return emitOpError("(SR1) expected a dim below ")
+           << rank << ", got " << dim;
   bool isPart = part.size() == whole.size() && part[dim] > 0 &&
                 whole[dim] > part[dim] && whole[dim] % part[dim] == 0;
   for (int64_t other = 0; isPart && other < rank; ++other)

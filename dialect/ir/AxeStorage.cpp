@@ -98,9 +98,9 @@ LogicalResult AllGatherCreateOp::verify() {
 LogicalResult ReduceScatterCreateOp::verify() {
   auto type = cast<MemRefType>(getResult().getType());
   Type element = type.getElementType();
-  if (!type.hasStaticShape() || type.getRank() < 2 ||
-      !element.isIntOrFloat() || element.getIntOrFloatBitWidth() != 32 ||
-      !type.getLayout().isIdentity() || spaceOf(type) != "shared")
+  if (!type.hasStaticShape() || type.getRank() < 2 || !element.isIntOrFloat() ||
+      element.getIntOrFloatBitWidth() != 32 || !type.getLayout().isIdentity() ||
+      spaceOf(type) != "shared")
     return emitOpError("(SC1) expected elements of 32 bits in "
                        "#axe.space<shared>, of static shape and without a "
                        "layout, got ")

@@ -49,6 +49,7 @@ const GROUP: i64 = 8;
 pub(in crate::planner) const SPLITS: [i64; 4] = [1, 2, 4, 8];
 /// CTAs that may share a tile's depth through memory.
 pub(in crate::planner) const MOST_SPLITS: i64 = 64;
+
 /// Bytes that a stage should have, so that the one thread that copies keeps memory busy.
 const STAGE_BYTES: i64 = 24 * 1024;
 
