@@ -195,24 +195,31 @@ impl<'c> Emitter<'c> {
         let barrier = self.stage_barrier(&ring, Int::Value(held), side)?;
         self.warp_barrier()?;
         if side == Side::Consumer && ring.shared_by > 1 {
-            return self.release_cluster(&ring, barrier);
+            // What the consumers read they read through the async proxy and waited for: a release for the cluster's scope instead of the
+            // CTA's, which is the default, would cost a fence of all memory.
+            return self.arrive_in_cluster(barrier, ring.shared_by, "");
         }
         let elected = self.elect()?;
         self.assembly(&arrival(), &[barrier, elected], &[])?;
         Ok(())
     }
 
-    /// Arrives at a barrier of every CTA of the cluster, a lane each. What the consumers read they read through
-    /// the async proxy and waited for: a release for the cluster's scope instead of the CTA's, which is the default,
-    /// would cost a fence of all memory.
-    fn release_cluster(&mut self, ring: &Ring<'c>, barrier: Val<'c>) -> PassResult<'c> {
+    /// Arrives at a barrier of every one of so many CTAs of the cluster, a lane each, with what says how the arrival orders memory.
+    pub(crate) fn arrive_in_cluster(
+        &self,
+        barrier: Val<'c>,
+        ctas: i64,
+        order: &str,
+    ) -> PassResult<'c> {
         let ints = self.ints();
         let lane = ints.rem(Int::Value(self.thread), WARP_THREADS)?;
-        let own = ints.less(lane, Int::Known(ring.shared_by))?;
+        let own = ints.less(lane, Int::Known(ctas))?;
         let lane = ints.value(lane)?;
-        let text = "{\n.reg .b32 there;\n@$2 mapa.shared::cluster.u32 there, $0, $1;\n@$2 mbarrier.arrive.shared::cluster.b64 _, [there];\n}";
+        let text = format!(
+            "{{\n.reg .b32 there;\n@$2 mapa.shared::cluster.u32 there, $0, $1;\n@$2 mbarrier.arrive{order}.shared::cluster.b64 _, [there];\n}}"
+        );
         let arrive = Assembly {
-            text: text.to_owned(),
+            text,
             constraints: "r,r,b,~{memory}".to_owned(),
         };
         self.assembly(&arrive, &[barrier, lane, own], &[])?;
@@ -334,9 +341,16 @@ impl<'c> Emitter<'c> {
 /// Waits until the phase of a parity is complete (PTX ISA 9.7.13.15.16, `mbarrier.try_wait`). NVVM's operation asks for a
 /// time to sleep, which costs the thread that wakes a detour; without one it sleeps as the hardware sees fit.
 pub(crate) fn wait_loop() -> Assembly {
-    let text = "{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [$0], $1;\n@!done bra again;\n}";
+    ordered_wait_loop("")
+}
+
+/// The same, with what says how the wait orders memory.
+pub(crate) fn ordered_wait_loop(order: &str) -> Assembly {
+    let text = format!(
+        "{{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity{order}.shared::cta.b64 done, [$0], $1;\n@!done bra again;\n}}"
+    );
     Assembly {
-        text: text.to_owned(),
+        text,
         constraints: "r,r,~{memory}".to_owned(),
     }
 }

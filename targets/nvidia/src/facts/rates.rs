@@ -100,6 +100,8 @@ pub struct WgmmaRates {
     pub several: f64,
     /// What warpgroups reach at tiles of their own.
     pub pingpong: f64,
+    /// What warpgroups reach in clusters, whose CTAs wait for each other.
+    pub clustered: f64,
     /// Clocks of a step beside its products.
     pub step: f64,
     /// Clocks in which a multiprocessor takes in a line.
@@ -153,8 +155,6 @@ pub struct WgmmaRates {
     pub parts_start: f64,
     /// Bytes of parts' sums that the chip moves in a clock.
     pub sum_bytes: f64,
-    /// What warpgroups reach of that in clusters, whose CTAs wait for each other.
-    pub clustered: f64,
     /// Clocks by which clusters of two and of four start later.
     pub cluster_start: [f64; 2],
     /// Clocks by which clusters of four start later still where they take no time otherwise, and the clocks of theirs of which each is
@@ -178,13 +178,13 @@ pub struct WgmmaRates {
 }
 
 impl WgmmaRates {
-    /// Of an H200: fitted to its timings, and once more, from there, to those of an H100, whose rates of memory are raised by the ratio
-    /// of the bandwidths (docs/performance.md).
+    /// Of an H200: fitted to its timings (docs/performance.md, "Rates of clusters without fences, and of last steps").
     pub const H200: Self = Self {
         products: 3400.0,
         alone: 0.98,
         several: 0.863,
         pingpong: 1.22,
+        clustered: 0.95,
         step: 17.4,
         line: 1.63,
         asked_line: [1.19, 1.86],
@@ -209,7 +209,6 @@ impl WgmmaRates {
         exchange_start: 1070.0,
         parts_start: 1930.0,
         sum_bytes: 1830.0,
-        clustered: 0.95,
         cluster_start: [1300.0, 1050.0],
         short_cluster: [1040.0, 8.62],
         copy_start: 1250.0,

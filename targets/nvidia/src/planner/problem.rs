@@ -110,6 +110,8 @@ pub struct Blocks {
 
 /// Bytes of an element of a result, as most have.
 pub(super) const RESULT_BYTES: i64 = 2;
+/// Bytes of a sum.
+pub(in crate::planner) const SUM_BYTES: i64 = 4;
 /// Bytes of a scale.
 pub(super) const SCALE_BYTES: i64 = 4;
 

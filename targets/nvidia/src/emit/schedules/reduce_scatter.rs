@@ -9,7 +9,7 @@ use super::reduce::{combine, combiner, combiner_of};
 use super::text::expect;
 use crate::emit::assembly::{Assembly, constraint};
 use crate::emit::emitter::Emitter;
-use crate::emit::pipeline::wait_loop;
+use crate::emit::pipeline::{ordered_wait_loop, wait_loop};
 use crate::emit::progress::Cursor;
 use crate::emit::schedule::Emit;
 use crate::emit::value::{Memory, Registers};
@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Elements that a thread sends at once.
-const VECTOR: usize = 4;
+const VECTOR: i64 = 4;
 
 /// From each CTA of a cluster to each.
 #[derive(Clone, Copy)]
@@ -50,8 +50,9 @@ pub(super) struct Parts {
 
 impl Parts {
     /// Result registers of a thread.
-    fn registers(&self) -> usize {
-        self.of.first().map_or(0, |part| part.from.len())
+    fn registers(&self) -> i64 {
+        let first = self.of.first().map_or(0, |part| part.from.len());
+        i64::try_from(first).unwrap_or(0)
     }
 }
 
@@ -220,16 +221,16 @@ impl<'c> Exchange<'_, 'c> {
 
     /// Where this thread's elements are of the part of a sender, who are in the order of ranks behind this one.
     fn place(&self, emitter: &Emitter<'c>, sender: Int<'c>) -> PassResult<'c, Val<'c>> {
-        let (ints, vector) = (emitter.ints(), i64::try_from(VECTOR).unwrap_or(1));
-        let elements = self.plan.threads * i64::try_from(self.plan.registers()).unwrap_or(0);
-        let own = ints.mul(Int::Value(emitter.thread), vector)?;
+        let ints = emitter.ints();
+        let elements = self.plan.threads * self.plan.registers();
+        let own = ints.mul(Int::Value(emitter.thread), VECTOR)?;
         let at = ints.add(ints.mul(sender, elements)?, own)?;
         emitter.offset_pointer(&self.through, self.through.base, at)
     }
 
     /// Elements from a vector of this thread to its next one.
     fn stride(&self) -> i64 {
-        self.plan.threads * i64::try_from(VECTOR).unwrap_or(1)
+        self.plan.threads * VECTOR
     }
 
     /// Whether this CTA has a rank.
@@ -254,7 +255,7 @@ impl<'c> Exchange<'_, 'c> {
             let (to, full) = (there(here)?, there(full)?);
             let is_own = self.has_rank(emitter, rank)?;
             let values = picked(emitter, source, part)?;
-            for (at, vector) in (0..).zip(values.chunks(VECTOR)) {
+            for (at, vector) in (0..).zip(values.chunks(VECTOR as usize)) {
                 let byte = at * self.stride() * self.through.bytes;
                 let operands: Vec<_> = to
                     .iter()
@@ -299,9 +300,9 @@ impl<'c> Exchange<'_, 'c> {
         let first = self.place(emitter, Int::Known(sender))?;
         let mut values = Vec::new();
         for at in 0..self.plan.registers() / VECTOR {
-            let vector = Int::Known(i64::try_from(at).unwrap_or(0) * self.stride());
+            let vector = Int::Known(at * self.stride());
             let from = emitter.offset_pointer(&self.through, first, vector)?;
-            values.extend(emitter.load(&self.through, from, i64::try_from(VECTOR).unwrap_or(1))?);
+            values.extend(emitter.load(&self.through, from, VECTOR)?);
         }
         Ok(values)
     }
@@ -344,14 +345,11 @@ impl<'c> Exchange<'_, 'c> {
     /// Says, to all CTAs of the cluster, that this one has read its parts, and waits for them to say so.
     fn meet_readers(&self, emitter: &Emitter<'c>, cursor: Cursor<'c>) -> PassResult<'c> {
         let [_, read] = emitter.scattered_barriers(&self.through)?;
-        let ints = emitter.ints();
         emitter.warp_barrier()?;
-        let lane = ints.rem(Int::Value(emitter.thread), WARP_THREADS)?;
-        let has_peer = ints.less(lane, Int::Known(self.others() + 1))?;
-        let lane = ints.value(lane)?;
-        emitter.assembly(&arrive_at_peer(), &[read, lane, has_peer], &[])?;
-        let before = ints.xor(cursor.phase, Int::Known(1))?;
-        emitter.assembly(&wait_for_cluster(), &[read, ints.value(before)?], &[])?;
+        emitter.arrive_in_cluster(read, self.others() + 1, ".release.cluster")?;
+        let ints = emitter.ints();
+        let before = ints.value(ints.xor(cursor.phase, Int::Known(1))?)?;
+        emitter.assembly(&ordered_wait_loop(".acquire.cluster"), &[read, before], &[])?;
         Ok(())
     }
 }
@@ -399,25 +397,6 @@ fn expect_bytes() -> Assembly {
     Assembly {
         text: "@$2 mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;".to_owned(),
         constraints: "r,r,b,~{memory}".to_owned(),
-    }
-}
-
-/// A lane's arrival at the mbarrier of the CTA of its number: what it has read it has read.
-fn arrive_at_peer() -> Assembly {
-    Assembly {
-        text: "{\n.reg .b32 there;\n@$2 mapa.shared::cluster.u32 there, $0, $1;\n\
-               @$2 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n}"
-            .to_owned(),
-        constraints: "r,r,b,~{memory}".to_owned(),
-    }
-}
-
-/// Waits until the phase of a parity is complete, at which other CTAs arrive.
-fn wait_for_cluster() -> Assembly {
-    let text = "{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [$0], $1;\n@!done bra again;\n}";
-    Assembly {
-        text: text.to_owned(),
-        constraints: "r,r,~{memory}".to_owned(),
     }
 }
 

@@ -4,7 +4,7 @@ use super::budgets;
 use super::work::{Cluster, Decomposition, Raster};
 use crate::facts::chip::{Chip, MULTIPROCESSOR_REGISTERS, THREAD_REGISTERS};
 use crate::planner::knobs::{Mainloop, Plan, Schedule, Sharing, Side};
-use crate::planner::problem::KFirst;
+use crate::planner::problem::{KFirst, SUM_BYTES};
 use crate::state::slots::STORE_PIPELINE_BYTES;
 use crate::vocabulary::WARPGROUP;
 use axe_dialect::RasterOrder;
@@ -38,8 +38,6 @@ const BESIDE: i64 = 28;
 const MOST_STAGES: i64 = 8;
 /// Bytes of the ring's barriers and of alignment.
 const RESERVED: i64 = 2048;
-/// Bytes of a sum.
-const SUM_BYTES: i64 = 4;
 /// Rows of a tile: more of 8 columns fill no registers that three warpgroups have.
 const MOST_ROWS: i64 = THREAD_REGISTERS * 3 * WARPGROUP / 8;
 /// Rows of tiles in a group, unless a tuner knows better.

@@ -2,7 +2,7 @@
 
 use super::Epilogue;
 use crate::facts::chip::LINE_BYTES;
-use crate::planner::problem::count;
+use crate::planner::problem::{SUM_BYTES, count};
 use crate::planner::row_tile::RowTile;
 use axe_passes::PassResult;
 use axe_passes::build::{Code, layout_error};
@@ -13,8 +13,6 @@ use axe_passes::fuse::registers::{Registers, registers};
 use axe_passes::fuse::space::Kind;
 use axe_passes::ir::Val;
 
-/// Bytes of a sum.
-pub(in crate::planner) const SUM_BYTES: i64 = 4;
 /// Threads of a CTA that adds parts up.
 const THREADS: i64 = 256;
 /// Rows of its tile at most: a warpgroup's, which divide every tile's.

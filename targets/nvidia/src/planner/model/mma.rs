@@ -4,14 +4,14 @@
 //! allow. Their steps take as long as what all of them ask of the multiprocessor together, or as one of them waits, whichever is
 //! longer; all waves together take no less than memory needs for the operands and the result.
 
-use super::{MEMORY_SHARPNESS, SHARPNESS, SUM_BYTES, together};
+use super::{MEMORY_SHARPNESS, SHARPNESS, together};
 use crate::facts::chip::{
     Chip, MULTIPROCESSOR_CTAS, MULTIPROCESSOR_REGISTERS, RESERVED_BYTES, ROW_ALIGNMENT,
     SECTOR_BYTES, THREAD_REGISTERS,
 };
 use crate::facts::rates::MmaRates;
 use crate::planner::config::Mma;
-use crate::planner::problem::{KFirst, Problem, RESULT_BYTES, Unit, count};
+use crate::planner::problem::{KFirst, Problem, RESULT_BYTES, SUM_BYTES, Unit, count};
 use crate::vocabulary::WARP;
 
 /// Registers of a thread beside its accumulators and fragments: addresses and predicates.
@@ -227,7 +227,7 @@ impl Model<'_> {
             return 0.0;
         }
         let sums = self.problem.m as f64 * self.problem.n as f64;
-        let moved = sums * (splits + 1) as f64 * SUM_BYTES;
+        let moved = sums * ((splits + 1) * SUM_BYTES) as f64;
         self.rates.parts_start + moved / self.rates.sum_bytes
     }
 }

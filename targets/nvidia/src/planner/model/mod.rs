@@ -8,8 +8,6 @@ use super::config::Config;
 use super::problem::Query;
 use crate::facts::chip::Chip;
 
-/// Bytes of a sum.
-const SUM_BYTES: f64 = 4.0;
 /// How sharply the longest of what goes on at once decides: within a tile and between tiles, and between all tiles and memory.
 const SHARPNESS: f64 = 10.0;
 /// See [`SHARPNESS`].

@@ -7,13 +7,13 @@
 
 mod reads;
 
-use super::{MEMORY_SHARPNESS, SHARPNESS, SUM_BYTES, together};
+use super::{MEMORY_SHARPNESS, SHARPNESS, together};
 use crate::emit::{SHORT_BYTES, is_large_cluster};
 use crate::facts::chip::{Chip, LINE_BYTES, SECTOR_BYTES};
 use crate::facts::rates::WgmmaRates;
 use crate::planner::config::{Decomposition, Store, Wgmma};
 use crate::planner::layouts::ROW_BYTES;
-use crate::planner::problem::{KFirst, Problem, RESULT_BYTES, count, takes_rows};
+use crate::planner::problem::{KFirst, Problem, RESULT_BYTES, SUM_BYTES, count, takes_rows};
 use crate::planner::scheduler::stream_k::LastWave;
 use reads::Lines;
 
@@ -127,7 +127,7 @@ impl Model<'_> {
         };
         let followed = parts > 0 || self.last.is_some();
         let [read, written] = self.bytes();
-        let moved = read + written * (1.0 + parts as f64 * SUM_BYTES / RESULT_BYTES as f64);
+        let moved = read + written * (1.0 + (parts * SUM_BYTES) as f64 / RESULT_BYTES as f64);
         is_large_cluster(self.config.ctas()) || few || followed && moved <= SHORT_BYTES as f64
     }
 
@@ -249,7 +249,7 @@ impl Model<'_> {
             }
             _ => return 0.0,
         };
-        self.rates.parts_start + sums * (splits + 1) as f64 * SUM_BYTES / self.rates.sum_bytes
+        self.rates.parts_start + sums * ((splits + 1) * SUM_BYTES) as f64 / self.rates.sum_bytes
     }
 
     /// Clocks of a tile's products, of so many bytes of k.

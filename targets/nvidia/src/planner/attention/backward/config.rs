@@ -4,7 +4,7 @@ use super::super::config::BYTES;
 use super::{SHARED, STEP};
 use crate::facts::chip::Chip;
 use crate::planner::knobs::Plan;
-use crate::planner::problem::count;
+use crate::planner::problem::{SUM_BYTES, count};
 use std::fmt;
 
 /// Queries of a block: as many as leave the consumers registers for the sums of dK and dV.
@@ -13,8 +13,6 @@ pub const ROWS: i64 = 64;
 pub const CONSUMERS: i64 = 2;
 /// Threads of a CTA: a warpgroup of a producer, and the consumers.
 pub const THREADS: i64 = 128 * (1 + CONSUMERS);
-/// Bytes of a sum, or of a value of a row.
-const SUM_BYTES: i64 = 4;
 /// Subtiles through which dQ leaves: two for each consumer, of 64 rows of 128 bytes.
 const STORED: i64 = CONSUMERS * 2 * 64 * 128;
 /// Bytes of shared memory that barriers and alignment take.

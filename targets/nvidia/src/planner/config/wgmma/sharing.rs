@@ -1,8 +1,9 @@
 //! How CTAs share the tiles of a configuration, and the depth of each.
 
-use super::{MOST_SPLITS, SPLITS, SUM_BYTES, Wgmma};
+use super::{MOST_SPLITS, SPLITS, Wgmma};
 use crate::facts::chip::Chip;
 use crate::planner::config::work::{Cluster, Decomposition};
+use crate::planner::problem::SUM_BYTES;
 
 impl Wgmma {
     /// The tile whose depth so many CTAs of a cluster share; `None` where the instruction's columns do not fall into eights for each, nothing
