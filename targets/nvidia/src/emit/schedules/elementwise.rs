@@ -118,6 +118,10 @@ impl<'c> Emit<'c> for Cast {
         if types::is_float8(to) && emitter.kernel.chip.converts_float8 {
             return emitter.narrow_float8s(&source.values, to);
         }
+        let sizes = [bits(source.element), bits(to)];
+        if sizes == [Some(32), Some(16)] && is_float(source.element) && is_float(to) {
+            return narrow_pairs(emitter, &source.values, to);
+        }
         source
             .values
             .iter()
@@ -309,6 +313,33 @@ fn select<'c>(
                 .value("arith.select", &[inside, value, other], value.r#type(), &[])
         }
     }
+}
+
+/// Numbers of f32 as 16-bit ones, in pairs. Sums of products are: where a branch stands between conversions and the stores that pair
+/// them, ptxas takes single conversions for reads of accumulators whose products are under way (C7514).
+fn narrow_pairs<'c>(
+    emitter: &Emitter<'c>,
+    values: &[Val<'c>],
+    to: Type<'c>,
+) -> PassResult<'c, Vec<Val<'c>>> {
+    let mut narrow = Vec::new();
+    for pair in values.chunks(2) {
+        let [first, _] = pair else {
+            narrow.extend(
+                pair.iter()
+                    .map(|value| convert(emitter, *value, to))
+                    .collect::<PassResult<Vec<_>>>()?,
+            );
+            continue;
+        };
+        let wide = emitter.pack(pair, first.r#type())?;
+        let vector = types::vector(2, to);
+        let both = emitter
+            .builder
+            .value("arith.truncf", &[wide], vector, &[])?;
+        narrow.extend(emitter.unpack(both, 2, to)?);
+    }
+    Ok(narrow)
 }
 
 /// A scalar in another element type, as `axe.cast` defines it.

@@ -1,0 +1,15 @@
+// Sums are converted two at a time, before the branch in front of the stores that pair them: of single conversions ptxas thought that they read sums
+// whose products were under way, and gave up (C7514).
+// REQUIRES: axe-driver, ptxas
+// RUN: axe compile %s --target sm_90a -o %t.axe
+// RUN: tar xf %t.axe -O kernels.ptx | FileCheck %s
+
+// CHECK: wgmma.wait_group.sync.aligned 0;
+// CHECK-COUNT-76: cvt.rn.f16x2.f32
+// CHECK-NOT: cvt.rn.f16.f32
+func.func @gemm(%a: tensor<1456x512xf16>, %w: tensor<4816x512xf16>) -> tensor<1456x4816xf16> {
+  %sums = axe.gemm %a, %w {trans_b, axe.plan = {mainloop = "wgmma", tile = array<i64: 152, 128, 64>, consumers = 1 : i64, stages = 5 : i64,
+    cluster = array<i64: 2, 1>, swap_ab = true}} : tensor<1456x512xf16>, tensor<4816x512xf16> -> tensor<1456x4816xf32>
+  %c = axe.cast %sums : tensor<1456x4816xf32> -> tensor<1456x4816xf16>
+  return %c : tensor<1456x4816xf16>
+}
