@@ -99,7 +99,7 @@ func.func @statistics(%x: tensor<16384x512xf16>) -> tensor<512xf16> {
 
 // CHECK-LABEL: axe.kernel @long_0_rows
 // CHECK-SAME: threads(512) cluster(8, 1, 1)
-// CHECK: axe.copy async %{{.*}} to %{{.*}} : memref<1x16384xf32, {{.*}}> to memref<1x16384xf32, {{.*}}, #axe.space<shared>>
+// CHECK: axe.copy async %{{.*}} to %{{.*}} : memref<1x14336xf32, {{.*}}> to memref<1x14336xf32, {{.*}}, #axe.space<shared>>
 // CHECK: axe.all_gather.create : memref<128x1xi32
 // CHECK: axe.barrier cluster
 // CHECK: axe.wait

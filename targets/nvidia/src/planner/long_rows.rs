@@ -121,9 +121,14 @@ impl RowWork {
             across: 1,
         };
         let most = if chip.clustered > 0 { MOST_CLUSTER } else { 1 };
-        let own = tile(THREADS, VECTORS);
-        let columns = own.columns;
-        let part = |ctas: i64| count(count(row.columns, ctas), columns).saturating_mul(columns);
+        let (own, of_warp) = (tile(THREADS, VECTORS), tile(WARP, PART_VECTORS));
+        let part = |ctas: i64| {
+            let columns = match ctas {
+                1 => own.columns,
+                _ => of_warp.columns * WARPS,
+            };
+            count(count(row.columns, ctas), columns).saturating_mul(columns)
+        };
         let fits = |resident: i64, most: i64| {
             let bytes = resident_bytes(resident, chip);
             let mut sizes = [1, 2, 4, 8].into_iter().filter(|ctas| *ctas <= most);
@@ -137,7 +142,7 @@ impl RowWork {
             .or_else(|| fits(1, most))?;
         let (tile, warps) = match ctas {
             1 => (own, 1),
-            _ => (tile(WARP, PART_VECTORS), WARPS),
+            _ => (of_warp, WARPS),
         };
         Some(Self {
             tile,
@@ -346,6 +351,12 @@ mod tests {
                 staged.is_none_or(|part| (ctas - 1) * part < columns && ctas * part >= columns)
             );
         }
+    }
+
+    #[test]
+    fn ctas_of_a_cluster_have_about_as_many_columns_each() {
+        let work = work(50_257, 4, "sm_90a");
+        assert_eq!((work.ctas, work.staged), (4, Some(14_336)));
     }
 
     #[test]
