@@ -23,6 +23,8 @@ pub struct MmaRates {
     pub overhead: f64,
     /// Clocks of a product's kernel beside its tiles.
     pub start: f64,
+    /// Clocks by which each CTA is started.
+    pub start_of_cta: f64,
     /// Clocks until a CTA's first stage is there, and its last sum.
     pub fill: f64,
     /// Clocks from the copies of a stage until it is there.
@@ -54,28 +56,29 @@ pub struct MmaRates {
 impl MmaRates {
     /// Of an H200: fitted to its timings, where there were none to those of an H100, whose memory is slower (docs/performance.md).
     pub const H200: Self = Self {
-        half_products: 1280.0,
+        half_products: 1130.0,
         tf32_products: 490.0,
         byte_products: 2600.0,
         scalar_products: 100.0,
         l2_bytes: 40.0,
-        loaded_bytes: 58.8,
-        shared_bytes: 163.0,
+        loaded_bytes: 59.3,
+        shared_bytes: 165.0,
         overhead: 3000.0,
-        start: 352.0,
-        fill: 169.0,
-        latency: 1580.0,
-        barrier: 115.0,
-        chain: 47.5,
-        element_latency: 49.1,
-        element: 13.9,
-        hidden_element: 14.3,
-        copied: [0.023, 0.0384, 0.0344, 0.0477],
-        stored: [0.471, 0.584],
-        memory_bytes: 2760.0,
-        within_sectors: 1.94,
-        parts_start: 2180.0,
-        sum_bytes: 3600.0,
+        start: 239.0,
+        start_of_cta: 5.15,
+        fill: 135.0,
+        latency: 1200.0,
+        barrier: 152.0,
+        chain: 41.6,
+        element_latency: 32.8,
+        element: 12.7,
+        hidden_element: 15.6,
+        copied: [0.0235, 0.0412, 0.0361, 0.0345],
+        stored: [0.383, 0.443],
+        memory_bytes: 2090.0,
+        within_sectors: 2.1,
+        parts_start: 2540.0,
+        sum_bytes: 3340.0,
     };
 
     /// Those that chips are planned with which were not measured: of an H200, with what is likely of the 1024 products
@@ -100,8 +103,6 @@ pub struct WgmmaRates {
     pub several: f64,
     /// What warpgroups reach at tiles of their own.
     pub pingpong: f64,
-    /// What warpgroups reach in clusters, whose CTAs wait for each other.
-    pub clustered: f64,
     /// Clocks of a step beside its products.
     pub step: f64,
     /// Clocks in which a multiprocessor takes in a line.
@@ -135,10 +136,13 @@ pub struct WgmmaRates {
     pub cached_bytes: f64,
     /// See [`Self::cached_bytes`].
     pub cached: f64,
-    /// Clocks of a tile beside its products, reads and rows of results.
-    pub overhead: f64,
+    /// Clocks of a tile beside its products, reads and rows of results: of all consumers together, and of one in a ping-pong
+    /// schedule.
+    pub overhead: [f64; 2],
     /// Clocks in which a row of an epilogue subtile is formed and stored.
     pub subtile_row: f64,
+    /// How much longer that takes where consumers of a ping-pong schedule store all the time.
+    pub pingpong_stores: f64,
     /// How much longer that takes through one slot, which is written once the subtile before it is read.
     pub slot_waits: f64,
     /// Further clocks of a row of a tile that ends inside a pair of sectors, and inside a sector: what is left of a row leaves in
@@ -147,10 +151,11 @@ pub struct WgmmaRates {
     /// Further clocks of a row of a subtile where the result's rows begin inside a line, inside a sector, and where threads store
     /// them.
     pub shifted: [f64; 3],
-    /// Clocks in which two, four and eight CTAs exchange their sums of a tile.
+    /// Clocks for which two, four and eight CTAs that exchange their sums of a tile wait for each other, and bytes that each sends in a
+    /// clock.
     pub exchange: [f64; 3],
-    /// Clocks by which kernels whose CTAs exchange sums take longer.
-    pub exchange_start: f64,
+    /// See [`Self::exchange`].
+    pub exchanged_bytes: f64,
     /// Clocks by which a second kernel, which adds parts up, is later done than the first.
     pub parts_start: f64,
     /// Bytes of parts' sums that the chip moves in a clock.
@@ -178,44 +183,44 @@ pub struct WgmmaRates {
 }
 
 impl WgmmaRates {
-    /// Of an H200: fitted to its timings (docs/performance.md, "Rates of clusters without fences, and of last steps").
+    /// Of an H200: fitted to its timings (docs/performance.md, "Exchanged bytes, CTAs of `mma.sync`, and narrow boxes").
     pub const H200: Self = Self {
-        products: 3400.0,
-        alone: 0.98,
-        several: 0.863,
-        pingpong: 1.22,
-        clustered: 0.95,
-        step: 17.4,
-        line: 1.63,
-        asked_line: [1.19, 1.86],
-        crossing: [1.48, 2.37],
-        partial_line: [3.38, 4.72],
-        narrow_line: [1.01, 2.19],
-        absent_line: 3.67,
-        latency: 3220.0,
-        ramp: 2.02,
-        memory_bytes: 2680.0,
-        written_bytes: 2800.0,
-        within_sectors: 1.77,
-        high_subtiles: 1.2,
+        products: 3260.0,
+        alone: 1.03,
+        several: 0.92,
+        pingpong: 1.04,
+        step: 17.6,
+        line: 1.75,
+        asked_line: [1.21, 1.71],
+        crossing: [1.67, 2.37],
+        partial_line: [3.13, 3.02],
+        narrow_line: [2.0, 5.0],
+        absent_line: 3.23,
+        latency: 2840.0,
+        ramp: 2.22,
+        memory_bytes: 2650.0,
+        written_bytes: 4050.0,
+        within_sectors: 1.67,
+        high_subtiles: 1.34,
         cached_bytes: 0.78e6,
-        cached: 0.49,
-        overhead: 559.0,
-        subtile_row: 5.33,
-        slot_waits: 1.31,
-        uneven: [1.1, 5.5],
-        shifted: [0.487, 1.95, 6.87],
-        exchange: [1400.0, 2200.0, 3400.0],
-        exchange_start: 1070.0,
-        parts_start: 1930.0,
-        sum_bytes: 1830.0,
-        cluster_start: [1300.0, 1050.0],
-        short_cluster: [1040.0, 8.62],
-        copy_start: 1250.0,
-        copied_bytes: 1800.0,
-        start: 977.0,
-        start_of_cta: 4.02,
-        apart: 688.0,
+        cached: 0.492,
+        overhead: [414.0, 579.0],
+        subtile_row: 4.6,
+        pingpong_stores: 1.54,
+        slot_waits: 1.28,
+        uneven: [0.93, 6.39],
+        shifted: [0.418, 2.48, 5.46],
+        exchange: [385.0, 484.0, 1340.0],
+        exchanged_bytes: 37.4,
+        parts_start: 2100.0,
+        sum_bytes: 1940.0,
+        cluster_start: [895.0, 474.0],
+        short_cluster: [518.0, 5.73],
+        copy_start: 1590.0,
+        copied_bytes: 2520.0,
+        start: 1070.0,
+        start_of_cta: 5.24,
+        apart: 796.0,
         block_products: 256.0,
         block_added: 130.0,
     };

@@ -33,7 +33,10 @@ pub fn cost(problem: Problem, k_first: KFirst, config: Mma, chip: &Chip) -> f64 
     };
     let busy = model.tiles();
     let memory = model.memory();
-    model.rates.start + model.sums() + together([busy, memory], MEMORY_SHARPNESS)
+    model.rates.start
+        + model.ctas() as f64 * model.rates.start_of_cta
+        + model.sums()
+        + together([busy, memory], MEMORY_SHARPNESS)
 }
 
 /// A product, its configuration and the chip.
@@ -87,14 +90,18 @@ impl Model<'_> {
             .clamp(1, MULTIPROCESSOR_CTAS)
     }
 
-    /// Clocks of the multiprocessor that has most CTAs.
-    fn tiles(&self) -> f64 {
+    /// CTAs of the kernel.
+    fn ctas(&self) -> i64 {
         let [m, n, _] = self.config.tile;
         let tiles = count(self.problem.m, m).saturating_mul(count(self.problem.n, n));
-        let ctas = tiles
+        tiles
             .saturating_mul(self.problem.batch)
-            .saturating_mul(self.config.splits);
-        let of_one = count(ctas, self.chip.multiprocessors);
+            .saturating_mul(self.config.splits)
+    }
+
+    /// Clocks of the multiprocessor that has most CTAs.
+    fn tiles(&self) -> f64 {
+        let of_one = count(self.ctas(), self.chip.multiprocessors);
         let resident = self.resident();
         let waves = of_one / resident;
         let whole = match waves {

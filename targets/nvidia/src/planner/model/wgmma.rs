@@ -17,6 +17,9 @@ use crate::planner::problem::{KFirst, Problem, RESULT_BYTES, SUM_BYTES, count, t
 use crate::planner::scheduler::stream_k::LastWave;
 use reads::Lines;
 
+/// How sharply the longest of products, reads and waits decides that go on at once in a tile.
+const STEP_SHARPNESS: f64 = 7.5;
+
 /// Clocks that a product takes; no number of them is enough on a chip without wgmma.
 #[must_use]
 pub fn cost(config: Wgmma, problem: Problem, k_first: KFirst, chip: &Chip) -> f64 {
@@ -107,15 +110,11 @@ impl Model<'_> {
                 rates.cluster_start[1] + (most - moves / hidden).max(0.0)
             }
         };
-        let exchange = match self.config.cluster_splits() {
-            1 => 0.0,
-            _ => rates.exchange_start,
-        };
         let apart = match self.lets_next_start() {
             true => 0.0,
             false => rates.apart,
         };
-        rates.start + cluster + exchange + apart + rates.start_of_cta * self.active()
+        rates.start + cluster + apart + rates.start_of_cta * self.active()
     }
 
     /// Whether the next kernel starts while this one runs, as emission decides.
@@ -158,11 +157,15 @@ impl Model<'_> {
         let more = count(self.units(), at_once).saturating_sub(1) as f64;
         let shared = config.cluster_splits() * config.splits();
         let tile = self.tile(count(count(self.problem.k, k), shared) as f64);
-        let after = rates.overhead + self.stores();
+        let stores = self.stores();
+        let after = stores + rates.overhead[usize::from(config.is_pingpong())];
         let stored = self.exchange() + after;
         let next = match config.is_pingpong() {
-            // While one warpgroup stores another multiplies.
-            true => [tile.busy(), (tile.busy() + after) / 2.0],
+            // While one warpgroup stores another multiplies, or stores as well.
+            true => [
+                tile.busy().max(stores * rates.pingpong_stores),
+                (tile.busy() + after) / 2.0,
+            ],
             // Only reads go on while results are stored.
             false => [tile.reads.max(tile.ring), tile.products + stored],
         };
@@ -172,7 +175,7 @@ impl Model<'_> {
         let last = self.last.map_or(0.0, |last| {
             let parts = last.rest.saturating_mul(last.splits);
             let busy = self.tile(last.steps as f64).busy();
-            count(parts, at_once) as f64 * (busy + rates.overhead)
+            count(parts, at_once) as f64 * (busy + rates.overhead[0])
         });
         whole + last
     }
@@ -202,14 +205,18 @@ impl Model<'_> {
         last.saturating_mul(bytes)
     }
 
-    /// Clocks in which the CTAs of a cluster exchange their sums of a tile.
-    const fn exchange(&self) -> f64 {
-        match self.config.cluster_splits() {
-            1 => 0.0,
-            2 => self.rates.exchange[0],
-            4 => self.rates.exchange[1],
-            _ => self.rates.exchange[2],
-        }
+    /// Clocks in which the CTAs of a cluster exchange their sums of a tile, of which each keeps a part and sends the others.
+    fn exchange(&self) -> f64 {
+        let (rates, [m, n, _]) = (self.rates, self.config.tile());
+        let splits = self.config.cluster_splits();
+        let waits = match splits {
+            1 => return 0.0,
+            2 => rates.exchange[0],
+            4 => rates.exchange[1],
+            _ => rates.exchange[2],
+        };
+        let sent = m * n / splits * (splits - 1) * SUM_BYTES;
+        waits + sent as f64 / rates.exchanged_bytes
     }
 
     /// Clocks in which a tile's results are formed and stored, in subtiles.
@@ -263,11 +270,7 @@ impl Model<'_> {
             2.. if blocks > 1 => rates.several,
             _ => 1.0,
         };
-        let together = match config.cluster().ctas() {
-            1 => 1.0,
-            _ => rates.clustered,
-        };
-        (m * n) as f64 * depth / (rates.products * share * together)
+        (m * n) as f64 * depth / (rates.products * share)
     }
 }
 
@@ -285,7 +288,7 @@ struct Tile {
 impl Tile {
     /// Where its stages are on their way already.
     fn busy(&self) -> f64 {
-        together([self.products, self.reads, self.ring], SHARPNESS)
+        together([self.products, self.reads, self.ring], STEP_SHARPNESS)
     }
 
     /// Of a CTA's first: nothing is multiplied before the first stage is there, and as many steps as there are stages wait for no
@@ -293,6 +296,6 @@ impl Tile {
     fn first(&self, stages: f64, ramp: f64) -> f64 {
         let ring = self.ring * (1.0 - stages / self.steps).max(0.0);
         let reads = (self.reads - self.stage).max(0.0);
-        self.stage * ramp + together([self.products, reads, ring], SHARPNESS)
+        self.stage * ramp + together([self.products, reads, ring], STEP_SHARPNESS)
     }
 }

@@ -432,9 +432,7 @@ mod tests {
 
     #[test]
     fn many_rows_of_few_columns_take_even_swapped_tiles() {
-        // Those that cuBLASLt 13.1 takes as well.
-        let tile = chosen(2456, 320, 4352);
-        assert!(tile.swaps_ab() && tile.tile()[..2] == [96, 64], "{tile}");
+        // One that cuBLASLt 13.1 takes as well.
         let tile = chosen(5160, 48, 1048);
         let found = (tile.swaps_ab(), tile.tile()[0], tile.cluster());
         assert_eq!(found, (true, 48, Cluster::Rows(4)), "{tile}");
