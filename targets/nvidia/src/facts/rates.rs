@@ -141,10 +141,10 @@ pub struct WgmmaRates {
     pub overhead: [f64; 2],
     /// Clocks in which a row of an epilogue subtile is formed and stored.
     pub subtile_row: f64,
-    /// How much longer that takes where consumers of a ping-pong schedule store all the time.
-    pub pingpong_stores: f64,
     /// How much longer that takes through one slot, which is written once the subtile before it is read.
     pub slot_waits: f64,
+    /// How much longer a tile's rows take than these clocks where consumers of a ping-pong schedule do nothing but store.
+    pub pingpong_stores: f64,
     /// Further clocks of a row of a tile that ends inside a pair of sectors, and inside a sector: what is left of a row leaves in
     /// narrower subtiles, and by threads.
     pub uneven: [f64; 2],
@@ -206,8 +206,8 @@ impl WgmmaRates {
         cached: 0.492,
         overhead: [414.0, 579.0],
         subtile_row: 4.6,
-        pingpong_stores: 1.54,
         slot_waits: 1.28,
+        pingpong_stores: 1.54,
         uneven: [0.93, 6.39],
         shifted: [0.418, 2.48, 5.46],
         exchange: [385.0, 484.0, 1340.0],

@@ -120,7 +120,7 @@ impl<'c> Emit<'c> for Cast {
         }
         let sizes = [bits(source.element), bits(to)];
         if sizes == [Some(32), Some(16)] && is_float(source.element) && is_float(to) {
-            return narrow_pairs(emitter, &source.values, to);
+            return narrow_pairs(emitter, &source.values, [source.element, to]);
         }
         source
             .values
@@ -320,19 +320,15 @@ fn select<'c>(
 fn narrow_pairs<'c>(
     emitter: &Emitter<'c>,
     values: &[Val<'c>],
-    to: Type<'c>,
+    [from, to]: [Type<'c>; 2],
 ) -> PassResult<'c, Vec<Val<'c>>> {
     let mut narrow = Vec::new();
     for pair in values.chunks(2) {
-        let [first, _] = pair else {
-            narrow.extend(
-                pair.iter()
-                    .map(|value| convert(emitter, *value, to))
-                    .collect::<PassResult<Vec<_>>>()?,
-            );
+        if let [one] = pair {
+            narrow.push(convert(emitter, *one, to)?);
             continue;
-        };
-        let wide = emitter.pack(pair, first.r#type())?;
+        }
+        let wide = emitter.pack(pair, from)?;
         let vector = types::vector(2, to);
         let both = emitter
             .builder
