@@ -37,7 +37,7 @@ impl<'c> Emitter<'c> {
             return Ok(false);
         }
         let Some(goal) = self.goal(op, result) else {
-            return Ok(false);
+            return self.shared_quotient(op, name);
         };
         if let Some(of) = self
             .constant_of(op, 0)
@@ -149,6 +149,22 @@ impl<'c> Emitter<'c> {
         approximate::quotient(f32, (a, b), divisor).map(Some)
     }
 
+    /// Emits a quotient of f32 whose divisor many registers have; false for others.
+    fn shared_quotient(&mut self, op: Op<'c>, name: &str) -> PassResult<'c, bool> {
+        let (Some(&result), &[over, under]) = (results(op).first(), &operands(op)[..]) else {
+            return Ok(false);
+        };
+        let r#type = result.r#type();
+        let is_f32 = is_float(r#type) && bits(r#type) == Some(32);
+        if name != "arith.divf" || !is_f32 || !self.is_shared(under) || has_flags(op) {
+            return Ok(false);
+        }
+        let (over, under) = (self.scalar(over)?, self.scalar(under)?);
+        let value = approximate::quotient_of_f32(&Floats::new(self), over, under)?;
+        self.bind(result, Bound::Scalar(value));
+        Ok(true)
+    }
+
     /// The number that an operand of an operation is in the code that was emitted.
     fn constant_of(&self, op: Op<'c>, at: usize) -> Option<f64> {
         let operand = operands(op).get(at).copied()?;
@@ -196,6 +212,10 @@ impl<'c> Arithmetic for Floats<'_, 'c> {
 
     fn fma(&self, a: Val<'c>, b: Val<'c>, c: Val<'c>) -> PassResult<'c, Val<'c>> {
         Floats::fma(self, a, b, c)
+    }
+
+    fn reciprocal(&self, x: Val<'c>) -> PassResult<'c, Val<'c>> {
+        self.apply("arith.divf", &[Floats::number(self, 1.0)?, x])
     }
 
     fn quotient(&self, a: Val<'c>, b: Val<'c>) -> PassResult<'c, Val<'c>> {

@@ -1,4 +1,4 @@
-//! Functions of f32, in f32: `log(1 + x)`, 1.5 units in the last place, and `e^x`, 2^-21 relative.
+//! Functions of f32, in f32: `log(1 + x)`, 1.5 units in the last place, `e^x`, 2^-21 relative, and quotients.
 
 use super::{Arithmetic, Formed, Instruction, polynomial};
 use std::f64::consts::{LN_2, LOG2_E};
@@ -47,4 +47,26 @@ pub(super) fn log1p<A: Arithmetic>(a: &A, x: A::Value) -> Formed<A> {
     let value = a.choose(a.less(sum, 2f64.powi(-25))?, log, value)?;
     // The sign of a zero.
     a.choose(a.less(a.abs(x)?, 2f64.powi(-25))?, x, value)
+}
+
+/// `a / b`, half a unit in the last place wrong and 2^-22 of one; 1.5 units where that or `a` is below 2^-100. A zero may have
+/// another sign where `b` is infinite. All but six operations depend on the divisor alone.
+///
+/// `q + (a - q b) / b` with `q = a (1 / b)` is rounded once (Markstein, "Computation of elementary functions on the IBM RISC
+/// System/6000 processor"); where `b` is zero or infinite, or `q` is, that is no number and `q` the quotient.
+pub(super) fn quotient<A: Arithmetic>(a: &A, over: A::Value, under: A::Value) -> Formed<A> {
+    // Neither the divisor nor its reciprocal leaves f32.
+    let magnitude = a.abs(under)?;
+    let [small, one, large] = [2f64.powi(64), 1.0, 2f64.powi(-64)].map(|scale| a.number(scale));
+    let scale = a.choose(a.less(magnitude, 2f64.powi(64))?, one?, large?)?;
+    let scale = a.choose(a.less(magnitude, 2f64.powi(-64))?, small?, scale)?;
+    let under = a.mul(under, scale)?;
+    let part = a.reciprocal(under)?;
+    let opposite = a.mul(under, a.number(-1.0)?)?;
+    let over = a.mul(over, scale)?;
+    let first = a.mul(over, part)?;
+    let rest = a.fma(first, opposite, over)?;
+    let second = a.fma(rest, part, first)?;
+    let is_number = a.less(a.abs(second)?, f64::INFINITY)?;
+    a.choose(is_number, second, first)
 }

@@ -56,6 +56,8 @@ pub(super) trait Arithmetic {
         b: Self::Value,
         c: Self::Value,
     ) -> Result<Self::Value, Self::Error>;
+    /// `1 / x`, rounded to the nearest.
+    fn reciprocal(&self, x: Self::Value) -> Result<Self::Value, Self::Error>;
     /// `div.full.f32`.
     fn quotient(&self, a: Self::Value, b: Self::Value) -> Result<Self::Value, Self::Error>;
     /// An approximation; with `flush` numbers below 2^-126, operands and results, are zero.
@@ -175,6 +177,11 @@ pub(super) fn exp_of_f32<A: Arithmetic>(a: &A, x: A::Value, flush: bool) -> Form
 /// `log(1 + x)`, 1.5 units in the last place of f32 wrong at most.
 pub(super) fn log1p_of_f32<A: Arithmetic>(a: &A, x: A::Value) -> Formed<A> {
     full::log1p(a, x)
+}
+
+/// `a / b` as f32 has it, where many quotients have the divisor.
+pub(super) fn quotient_of_f32<A: Arithmetic>(a: &A, over: A::Value, under: A::Value) -> Formed<A> {
+    full::quotient(a, over, under)
 }
 
 fn scaled<A: Arithmetic>(a: &A, x: A::Value, by: f64) -> Formed<A> {

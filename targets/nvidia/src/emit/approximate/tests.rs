@@ -2,7 +2,7 @@
 
 use super::{
     Arithmetic, Divisor, EXPONENT, Function, Goal, Instruction, TAKEN_APART, exp_of_f32,
-    log1p_of_f32, quotient,
+    log1p_of_f32, quotient, quotient_of_f32,
 };
 use axe_sim::units::float::{Format, Round};
 use std::convert::Infallible;
@@ -53,6 +53,9 @@ impl Arithmetic for Host {
     }
     fn fma(&self, a: f32, b: f32, c: f32) -> Made<f32> {
         Ok(a.mul_add(b, c))
+    }
+    fn reciprocal(&self, x: f32) -> Made<f32> {
+        Ok(x.recip())
     }
     fn quotient(&self, a: f32, b: f32) -> Made<f32> {
         Ok(self.wrong(f64::from(a) / f64::from(b), 2f64.powi(-22), 1))
@@ -365,6 +368,50 @@ fn units(value: f32, exact: f64) -> f64 {
     let rounded = (exact as f32).abs().max(f32::MIN_POSITIVE);
     let unit = f64::from(f32::from_bits(rounded.to_bits() + 1)) - f64::from(rounded);
     (f64::from(value) - exact).abs() / unit
+}
+
+#[test]
+fn quotients_of_f32_are_as_exact_as_said() {
+    let host = Host { errors: [0.0; 2] };
+    let least = 2f64.powi(-100);
+    let special = [
+        0.0,
+        -0.0,
+        1.0,
+        3.0,
+        1e-45,
+        1e-40,
+        -1e-38,
+        1e-30,
+        1e30,
+        3e38,
+        f32::MAX,
+    ];
+    let special = special
+        .into_iter()
+        .chain([f32::INFINITY, f32::NEG_INFINITY, f32::NAN]);
+    let every = |step| (0..=u32::MAX).step_by(step).map(f32::from_bits);
+    let numbers: Vec<_> = special.chain(every(1_000_003)).collect();
+    // The longest mantissas, of divisors for which quotients come nearest to the middle of two numbers.
+    let long = (0..256u32).map(|bits| f32::from_bits(0x3fff_ff00 | bits));
+    let divisors: Vec<_> = numbers.iter().copied().chain(long).collect();
+    for (over, under) in numbers
+        .iter()
+        .flat_map(|over| divisors.iter().map(|under| (*over, *under)))
+    {
+        let (exact, got) = (
+            f64::from(over) / f64::from(under),
+            value(quotient_of_f32(&host, over, under)),
+        );
+        let wanted = exact as f32;
+        let right = match exact {
+            _ if exact.is_nan() => got.is_nan(),
+            _ if wanted.is_infinite() || wanted == 0.0 => got == wanted || got.abs() <= 1e-45,
+            _ if exact.abs() < least || f64::from(over.abs()) < least => units(got, exact) <= 1.5,
+            _ => units(got, exact) <= 0.5 + 2f64.powi(-22),
+        };
+        assert!(right, "{over:e} / {under:e}: {got:e} for {exact:e}");
+    }
 }
 
 #[test]
