@@ -3,6 +3,7 @@
 use super::Code;
 use crate::PassResult;
 use crate::ir::Val;
+use crate::ir::value::{defining, name, operands};
 use melior::ir::ValueLike;
 use melior::ir::r#type::IntegerType;
 
@@ -24,7 +25,17 @@ impl<'c> Code<'c> {
 
     /// `a - b`.
     pub fn sub(&self, a: Val<'c>, b: Val<'c>) -> PassResult<'c, Val<'c>> {
-        self.index_binary("arith.subi", a, b)
+        // Of a place in a part, counted from where the part begins, more is known than of a difference.
+        let sum = defining(a).filter(|op| name(*op) == "arith.addi");
+        match sum.map(operands).as_deref() {
+            Some(&[first, rest]) if first == b => Ok(rest),
+            _ => self.index_binary("arith.subi", a, b),
+        }
+    }
+
+    /// `a - b`, zero where that is less.
+    pub fn above(&self, a: Val<'c>, b: Val<'c>) -> PassResult<'c, Val<'c>> {
+        self.sub(a, self.min(a, b)?)
     }
 
     /// `a * b`.

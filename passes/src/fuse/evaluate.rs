@@ -33,7 +33,7 @@ pub struct Origin<'c> {
 
 /// The part of its rows' columns that a CTA goes through, where it has not all of them.
 pub trait RowPart<'c> {
-    /// The first of them, and the one behind the last.
+    /// The first of them, and how many they are.
     fn columns(&self) -> [Val<'c>; 2];
 
     /// How it goes through them where it does so once, from global memory.
@@ -388,22 +388,7 @@ impl<'c> Evaluator<'_, 'c> {
             };
             Ok(vec![fold.merge(inner.code, element, sum, tile)?])
         };
-        let results = match self.cut.columns % self.registers.shape[1] {
-            0 => self.for_columns(&[start], merge)?,
-            beyond => {
-                let [first, end, step] = self.range()?;
-                let code = self.code;
-                // The last tile of the row alone is masked. A CTA may have no columns: its first is then behind the end.
-                let edge = code.index(self.cut.columns - beyond)?;
-                let whole = [first, code.min(end, edge)?, step];
-                let results = self.for_columns_of(whole, &[start], |inner, carried| {
-                    inner.inside = true;
-                    merge(inner, carried)
-                })?;
-                let rest = code.choose(code.at_most(first, edge)?, [edge, first])?;
-                self.for_columns_of([rest, end, step], &results, merge)?
-            }
-        };
+        let results = self.for_tiles(&[start], merge)?;
         results.first().copied().ok_or_else(|| self.lost(from))
     }
 
@@ -416,26 +401,64 @@ impl<'c> Evaluator<'_, 'c> {
         starts: &[Val<'c>],
         body: impl FnOnce(&mut Self, &[Val<'c>]) -> PassResult<'c, Vec<Val<'c>>>,
     ) -> PassResult<'c, Vec<Val<'c>>> {
-        self.for_columns_of(self.range()?, starts, body)
+        let [count, step] = self.range()?;
+        self.for_columns_of([self.code.index(0)?, count, step], starts, body)
     }
 
-    /// The CTA's columns: the first, the one behind the last, and those of a tile.
-    fn range(&self) -> PassResult<'c, [Val<'c>; 3]> {
-        let step = self.code.index(self.registers.shape[1])?;
-        let [first, end] = match self.part {
-            Some(part) => part.columns(),
-            None => [self.code.index(0)?, self.origin.limit[1]],
+    /// The same in two loops where rows are not made of whole tiles: `body` knows of all tiles but the last that they are inside.
+    ///
+    /// # Errors
+    /// When an operation cannot be built.
+    pub fn for_tiles(
+        &self,
+        starts: &[Val<'c>],
+        body: impl Fn(&mut Self, &[Val<'c>]) -> PassResult<'c, Vec<Val<'c>>>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        let beyond = self.cut.columns % self.registers.shape[1];
+        if beyond == 0 {
+            return self.for_columns(starts, body);
+        }
+        let [count, step] = self.range()?;
+        let code = self.code;
+        let edge = code.index(self.cut.columns - beyond)?;
+        let edge = match self.first() {
+            Some(first) => code.above(edge, first)?,
+            None => edge,
         };
-        Ok([first, end, step])
+        let whole = [code.index(0)?, code.min(count, edge)?, step];
+        let results = self.for_columns_of(whole, starts, |inner, carried| {
+            inner.inside = true;
+            body(inner, carried)
+        })?;
+        self.for_columns_of([edge, count, step], &results, body)
     }
 
+    /// The first of the CTA's columns, where it has a part of them.
+    fn first(&self) -> Option<Val<'c>> {
+        self.part.map(|part| part.columns()[0])
+    }
+
+    /// How many columns the CTA has, and those of a tile.
+    fn range(&self) -> PassResult<'c, [Val<'c>; 2]> {
+        let count = match self.part {
+            Some(part) => part.columns()[1],
+            None => self.origin.limit[1],
+        };
+        Ok([count, self.code.index(self.registers.shape[1])?])
+    }
+
+    /// A loop over tiles whose columns are counted from the first of the CTA's.
     fn for_columns_of(
         &self,
         range: [Val<'c>; 3],
         starts: &[Val<'c>],
         body: impl FnOnce(&mut Self, &[Val<'c>]) -> PassResult<'c, Vec<Val<'c>>>,
     ) -> PassResult<'c, Vec<Val<'c>>> {
-        self.code.for_range(range, starts, |code, column, carried| {
+        self.code.for_range(range, starts, |code, at, carried| {
+            let column = match self.first() {
+                Some(first) => code.add(first, at)?,
+                None => at,
+            };
             body(&mut self.at_column(code, column), carried)
         })
     }

@@ -172,11 +172,10 @@ fn mean<'c>(code: &Code<'c>, sum: Val<'c>, count: Val<'c>) -> PassResult<'c, Val
 /// How many elements a part of a row has, as a value a row.
 pub(super) fn count<'c>(
     code: Code<'c>,
-    [first, end]: [Val<'c>; 2],
+    columns: Val<'c>,
     row: Type<'c>,
 ) -> PassResult<'c, Val<'c>> {
     let builder: &Builder<'c> = &code.builder;
-    let columns = code.sub(end, code.min(first, end)?)?;
     let i32 = builder.r#type(|context| IntegerType::new(context, 32).into());
     let columns = builder.value("arith.index_castui", &[columns], i32, &[])?;
     let columns = builder.value("arith.uitofp", &[columns], element_type(row), &[])?;

@@ -5,7 +5,7 @@ use super::evaluate::{Evaluator, Origin};
 use super::nest::index_of_number;
 use super::space::{Cut, Kind};
 use crate::build::layout_error;
-use crate::ir::{Builder, Int, Ints, Val};
+use crate::ir::{Builder, DYNAMIC, Int, Ints, Val};
 use crate::{PassError, PassResult};
 use axe_dialect::ops;
 use axe_layout::Layout;
@@ -40,7 +40,25 @@ impl<'c> Evaluator<'_, 'c> {
                 .shared_box(*memref, extents, &[row, column], &shape);
         }
         let at: Vec<_> = batch.into_iter().chain(at).collect();
-        self.code.global_box(*memref, extents, &at, &shape)
+        let memref = self.whole(argument, kind)?.unwrap_or(*memref);
+        self.code.global_box(memref, extents, &at, &shape)
+    }
+
+    /// An argument without the elements behind its rows' last whole tiles, where the tile is one of these.
+    fn whole(&self, argument: &Argument<'c>, kind: Kind) -> PassResult<'c, Option<Val<'c>>> {
+        let step = self.registers.shape[1];
+        let &[rows, columns] = &argument.extents[..] else {
+            return Ok(None);
+        };
+        if !self.inside || kind != Kind::Full || rows == DYNAMIC || columns % step == 0 {
+            return Ok(None);
+        }
+        let sizes = [rows, columns - columns % step].map(Int::Known);
+        let strides = [columns, 1].map(Int::Known);
+        let whole = self
+            .code
+            .reinterpret(argument.memref, &sizes, &strides, &[1, 1])?;
+        Ok(Some(whole))
     }
 
     /// The tile's box of an argument whose columns have a stride: cut as it lies in memory, where rows come last, and seen as rows.

@@ -198,11 +198,7 @@ fn below<'c>(sum: Val<'c>, fold: Fold, (peak, of_peak): (Val<'c>, Fold)) -> Opti
 
 impl<'c> Evaluator<'_, 'c> {
     /// The states of a round over the columns that there are here, each of which goes through them.
-    fn states_of(
-        &mut self,
-        round: &Round<'c>,
-        columns: [Val<'c>; 2],
-    ) -> PassResult<'c, Vec<Val<'c>>> {
+    fn states_of(&mut self, round: &Round<'c>, columns: Val<'c>) -> PassResult<'c, Vec<Val<'c>>> {
         let code = self.code;
         let mut states = Vec::new();
         for (value, fold) in &round.alone {
@@ -240,7 +236,7 @@ impl<'c> Evaluator<'_, 'c> {
         let code = self.code;
         let states = match part.walk() {
             Some(walk) => self.states_of_walk(round, walk)?,
-            None => self.states_of(round, part.columns())?,
+            None => self.states_of(round, part.columns()[1])?,
         };
         let all = part.gather(code, number, &states)?;
         let whole = |at: usize, fold: Fold, value: Val<'c>| {

@@ -25,8 +25,9 @@ use std::fmt;
 const RESIDENT: i64 = 3;
 /// Threads of a CTA that has a row, or a part of one.
 pub(super) const THREADS: i64 = 512;
-/// Warps of such a CTA; of a part each goes through columns of its own.
-const WARPS: i64 = THREADS / WARP;
+/// Warps of a CTA that has a part, each of which goes through columns of its own, and CTAs of a multiprocessor. What a warp does once
+/// a row is as much as it does for some ten elements a lane, so that few warps have many columns where enough are resident.
+const PARTS: [(i64, i64); 3] = [(8, 4), (16, RESIDENT), (16, RESIDENT - 1)];
 /// Elements of a tensor that a thread has in registers at a time, in vectors.
 const VECTORS: i64 = 2;
 /// The same of a part: states beside them leave room for no more, where three CTAs are resident.
@@ -120,38 +121,41 @@ impl RowWork {
             vector: if aligned { vector } else { 1 },
             across: 1,
         };
-        let most = if chip.clustered > 0 { MOST_CLUSTER } else { 1 };
-        let (own, of_warp) = (tile(THREADS, VECTORS), tile(WARP, PART_VECTORS));
-        let part = |ctas: i64| {
-            let columns = match ctas {
-                1 => own.columns,
-                _ => of_warp.columns * WARPS,
-            };
-            count(count(row.columns, ctas), columns).saturating_mul(columns)
+        let own = tile(THREADS, VECTORS);
+        let alone = |resident: i64| {
+            let columns = rounded_up(row.columns, own.columns);
+            let fits = columns.saturating_mul(row.read) <= resident_bytes(resident, chip);
+            fits.then_some((own, 1, 1, columns))
         };
-        let fits = |resident: i64, most: i64| {
+        let of_warp = tile(WARP, PART_VECTORS);
+        let clustered = |(warps, resident): (i64, i64)| {
             let bytes = resident_bytes(resident, chip);
-            let mut sizes = [1, 2, 4, 8].into_iter().filter(|ctas| *ctas <= most);
-            sizes.find(|ctas| part(*ctas).saturating_mul(row.read) <= bytes)
+            let sizes = [2, 4, 8].into_iter().filter(|_| chip.clustered > 0);
+            let part = |ctas: i64| {
+                let columns = rounded_up(count(row.columns, ctas), warps * of_warp.columns);
+                let fits = columns.saturating_mul(row.read) <= bytes;
+                fits.then_some((of_warp, warps, ctas, columns))
+            };
+            sizes.filter(|ctas| *ctas <= MOST_CLUSTER).find_map(part)
         };
-        // Two CTAs that are apart wait less than three that are parts of clusters.
-        let alone = || fits(RESIDENT - 1, 1);
-        let ctas = fits(RESIDENT, 1)
-            .or_else(alone)
-            .or_else(|| fits(RESIDENT, most))
-            .or_else(|| fits(1, most))?;
-        let (tile, warps) = match ctas {
-            1 => (own, 1),
-            _ => (of_warp, WARPS),
-        };
+        let found = alone(RESIDENT)
+            .or_else(|| PARTS.into_iter().find_map(clustered))
+            .or_else(|| alone(1))
+            .or_else(|| clustered((PARTS[1].0, 1)));
+        let (tile, warps, ctas, columns) = found?;
         Some(Self {
             tile,
             warps,
             ctas,
-            staged: Some(part(ctas)),
+            staged: Some(columns),
             ahead: 0,
         })
     }
+}
+
+/// The least multiple that is not below a number.
+const fn rounded_up(number: i64, multiple: i64) -> i64 {
+    count(number, multiple).saturating_mul(multiple)
 }
 
 /// Bytes of rows that a CTA has in shared memory, of so many of a multiprocessor.
@@ -182,6 +186,8 @@ impl fmt::Display for RowWork {
 #[derive(Debug)]
 pub(super) struct Staged<'c> {
     ctas: i64,
+    /// Warps of a CTA, of which each has a part of its columns.
+    warps: i64,
     columns: i64,
     /// Columns of the row.
     whole: i64,
@@ -206,6 +212,7 @@ impl<'c> Staged<'c> {
         };
         Ok(Self {
             ctas,
+            warps: work.threads() / WARP,
             columns: staged,
             whole: columns,
             first,
@@ -224,7 +231,8 @@ impl<'c> Staged<'c> {
         row: Val<'c>,
     ) -> PassResult<'c, (Argument<'c>, Option<Tail<'c>>)> {
         let element = axe_dialect::element_type(argument.memref.r#type());
-        let window = Window::of(self.whole, element_bytes(element));
+        let threads = self.warps * WARP;
+        let window = Window::of(self.whole, element_bytes(element), threads);
         match window {
             None => Ok((self.fetch_aligned(code, argument, row)?, None)),
             Some(window) => {
@@ -270,7 +278,7 @@ impl<'c> Staged<'c> {
         if self.ctas == 1 {
             return Ok(());
         }
-        self.states = Some(States::new(code, self.ctas * WARPS, rounds)?);
+        self.states = Some(States::new(code, self.ctas * self.warps, rounds)?);
         code.cluster_barrier()
     }
 
@@ -279,13 +287,15 @@ impl<'c> Staged<'c> {
     /// # Errors
     /// When an operation cannot be built.
     pub(super) fn of_warp(&self, code: Code<'c>) -> PassResult<'c, OfWarp<'_, 'c>> {
-        let columns = self.columns / WARPS;
+        let columns = self.columns / self.warps;
         let warp = code.div(code.thread("x")?, code.index(WARP)?)?;
-        let first = code.add(self.first, code.times(warp, columns)?)?;
-        let end = code.add(first, code.index(columns)?)?;
+        let within = code.times(warp, columns)?;
+        let first = code.add(self.first, within)?;
+        let left = code.above(code.index(self.whole)?, first)?;
         Ok(OfWarp {
             row: self,
-            columns: [first, code.min(end, code.index(self.whole)?)?],
+            within,
+            columns: [first, code.min(left, code.index(columns)?)?],
         })
     }
 }
@@ -294,7 +304,32 @@ impl<'c> Staged<'c> {
 #[derive(Debug)]
 pub(super) struct OfWarp<'a, 'c> {
     row: &'a Staged<'c>,
+    /// Where it begins in the CTA's.
+    within: Val<'c>,
     columns: [Val<'c>; 2],
+}
+
+impl<'c> OfWarp<'_, 'c> {
+    /// The warp's part of what the CTA has in shared memory, so that all of its tiles are known to be there.
+    ///
+    /// # Errors
+    /// When an operation cannot be built.
+    pub(super) fn argument(
+        &self,
+        code: Code<'c>,
+        argument: &Argument<'c>,
+    ) -> PassResult<'c, Argument<'c>> {
+        let Some([row, _]) = argument.staged_at else {
+            return Ok(argument.clone());
+        };
+        let extents = [1, self.row.columns / self.row.warps];
+        let at = [code.index(0)?, self.within];
+        Ok(Argument {
+            memref: code.shared_box(argument.memref, &argument.extents, &at, &extents)?,
+            extents: extents.to_vec(),
+            staged_at: Some([row, self.columns[0]]),
+        })
+    }
 }
 
 impl<'c> RowPart<'c> for OfWarp<'_, 'c> {
@@ -337,10 +372,11 @@ mod tests {
         for (columns, ctas, staged) in [
             (16_384, 1, None),
             (32_768, 1, Some(32_768)),
-            (40_008, 1, Some(40_960)),
-            (40_001, 1, Some(40_960)),
-            (60_008, 2, Some(32_768)),
-            (131_072, 4, Some(32_768)),
+            (32_001, 1, Some(32_768)),
+            (40_008, 2, Some(20_480)),
+            (40_001, 2, Some(20_480)),
+            (60_008, 4, Some(16_384)),
+            (131_072, 8, Some(16_384)),
             (262_144, 8, Some(32_768)),
             (524_288, 8, Some(65_536)),
         ] {
@@ -356,7 +392,20 @@ mod tests {
     #[test]
     fn ctas_of_a_cluster_have_about_as_many_columns_each() {
         let work = work(50_257, 4, "sm_90a");
-        assert_eq!((work.ctas, work.staged), (4, Some(14_336)));
+        assert_eq!((work.ctas, work.staged), (4, Some(13_312)));
+    }
+
+    #[test]
+    fn parts_are_of_few_warps_where_many_ctas_are_resident() {
+        for (columns, bytes, ctas, warps) in [
+            (128_256, 2, 8, 8),
+            (128_256, 4, 8, 16),
+            (151_936, 2, 8, 8),
+            (151_936, 4, 8, 16),
+        ] {
+            let work = work(columns, bytes, "sm_90a");
+            assert_eq!((work.ctas, work.warps), (ctas, warps), "{work}");
+        }
     }
 
     #[test]

@@ -2,7 +2,6 @@
 //! in front of them. Threads then read them element by element, which shared memory serves at a word a bank.
 
 use super::layouts::layout;
-use super::long_rows::THREADS;
 use crate::facts::chip::ACCESS_BYTES;
 use crate::vocabulary::WARP;
 use axe_layout::Layout;
@@ -16,6 +15,8 @@ use melior::ir::ValueLike;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Window {
     vector: i64,
+    /// Threads of the CTA that copies them.
+    threads: i64,
 }
 
 /// The last elements of a tensor, where they make up no vector: they are copied one by one, once the vectors are there.
@@ -27,16 +28,16 @@ pub(super) struct Tail<'c> {
     /// Elements in vectors there.
     elements: i64,
     start: Val<'c>,
-    vector: i64,
+    window: Window,
 }
 
 impl Window {
-    /// For rows of so many columns, of elements of so many bytes; none where each begins at a boundary.
-    pub(super) const fn of(columns: i64, bytes: i64) -> Option<Self> {
+    /// For rows of so many columns, of elements of so many bytes, by so many threads; none where each begins at a boundary.
+    pub(super) const fn of(columns: i64, bytes: i64, threads: i64) -> Option<Self> {
         let vector = ACCESS_BYTES / bytes;
         match columns % vector {
             0 => None,
-            _ => Some(Self { vector }),
+            _ => Some(Self { vector, threads }),
         }
     }
 
@@ -52,7 +53,7 @@ impl Window {
         (first, elements): (Val<'c>, i64),
     ) -> PassResult<'c, (Val<'c>, Option<Tail<'c>>)> {
         let failed = |error| layout_error(code.builder.location, error);
-        let Self { vector } = self;
+        let Self { vector, .. } = self;
         let total: i64 = argument.extents.iter().product();
         let flat = |extent: i64| {
             let sizes = [Int::Known(1), Int::Known(extent)];
@@ -84,7 +85,7 @@ impl Window {
                 to: memref,
                 elements,
                 start,
-                vector,
+                window: self,
             }),
         };
         let skipped = [zero, code.rem(first, code.index(vector)?)?];
@@ -100,16 +101,14 @@ impl<'c> Tail<'c> {
     /// When an operation cannot be built.
     pub(super) fn copy(&self, code: Code<'c>) -> PassResult<'c> {
         let failed = |error| layout_error(code.builder.location, error);
-        let last = code.add(self.start, code.index(self.elements - self.vector)?)?;
+        let Window { vector, threads } = self.window;
+        let last = code.add(self.start, code.index(self.elements - vector)?)?;
         let lanes = layout(
-            &[(self.vector, 1, "lane")],
-            &[
-                (WARP / self.vector, self.vector, "lane"),
-                (THREADS / WARP, 1, "warp"),
-            ],
+            &[(vector, 1, "lane")],
+            &[(WARP / vector, vector, "lane"), (threads / WARP, 1, "warp")],
         )
         .map_err(failed)?;
-        let shape = [1, self.vector];
+        let shape = [1, vector];
         let has = code.at_most(code.index(self.first)?, last)?;
         let copied = |code: Code<'c>| {
             let (zero, first) = (code.index(0)?, code.index(self.first)?);
@@ -117,7 +116,7 @@ impl<'c> Tail<'c> {
             let from = code.global_box(self.from, &self.extents, &[zero, first], &shape)?;
             let value = code.load(from, code.fragment(&shape, element, &lanes)?)?;
             let at = [zero, code.sub(first, self.start)?];
-            let to = code.shared_box(self.to, &[1, self.elements + self.vector], &at, &shape)?;
+            let to = code.shared_box(self.to, &[1, self.elements + vector], &at, &shape)?;
             code.store(value, to)
         };
         // A CTA without columns begins behind the tensor's end.
@@ -133,10 +132,11 @@ mod tests {
 
     #[test]
     fn windows_are_of_rows_that_begin_anywhere() {
-        assert_eq!(Window::of(50_257, 2), Some(Window { vector: 8 }));
-        assert_eq!(Window::of(50_260, 4), None);
-        assert_eq!(Window::of(50_260, 2), Some(Window { vector: 8 }));
-        assert_eq!(Window::of(50_257, 8), Some(Window { vector: 2 }));
-        assert_eq!(Window::of(50_264, 2), None);
+        let of = |columns, bytes| Window::of(columns, bytes, 256).map(|window| window.vector);
+        assert_eq!(of(50_257, 2), Some(8));
+        assert_eq!(of(50_260, 4), None);
+        assert_eq!(of(50_260, 2), Some(8));
+        assert_eq!(of(50_257, 8), Some(2));
+        assert_eq!(of(50_264, 2), None);
     }
 }

@@ -48,6 +48,9 @@ fn free_columns(total: Size) -> i64 {
 /// The family.
 pub(super) struct Rows;
 
+/// The inputs of a kernel, by value and kind.
+type Inputs<'c> = HashMap<(usize, Kind), Argument<'c>>;
+
 /// Operators of a group, read.
 pub(super) struct Read<'c> {
     fusion: Fusion<'c>,
@@ -285,12 +288,12 @@ impl<'c> RowKernel<'_, 'c> {
         let rounds = self.fusion.rounds();
         let staged = self.stage(code, &mut arguments, (origin.row, &rounds))?;
         let walked = self.walk(code, (origin.row, &rounds))?;
-        let form = |code: Code<'c>, part: Option<&dyn RowPart<'c>>| {
+        let form = |code: Code<'c>, inputs: &Inputs<'c>, part: Option<&dyn RowPart<'c>>| {
             let mut evaluator = Evaluator {
                 code,
                 registers: &registers,
                 cut: Cut::rows_of(self.columns),
-                arguments: &arguments.inputs,
+                arguments: inputs,
                 scalars: &arguments.scalars,
                 origin,
                 part,
@@ -307,17 +310,22 @@ impl<'c> RowKernel<'_, 'c> {
             }
             self.store(&mut evaluator, &arguments.outputs)
         };
+        let inputs = &arguments.inputs;
         if let Some(walked) = walked {
             return code.thread_groups(Level::Warp, |inner| {
                 let early = self.fusion.rows_without_folds();
-                form(inner, Some(&walked.of_warp(inner, early)?))
+                form(inner, inputs, Some(&walked.of_warp(inner, early)?))
             });
         }
         match staged {
             Some(staged) if self.work.ctas > 1 => code.thread_groups(Level::Warp, |inner| {
-                form(inner, Some(&staged.of_warp(inner)?))
+                let part = staged.of_warp(inner)?;
+                let own = inputs
+                    .iter()
+                    .map(|(key, argument)| Ok((*key, part.argument(inner, argument)?)));
+                form(inner, &own.collect::<PassResult<'c, _>>()?, Some(&part))
             }),
-            _ => form(code, None),
+            _ => form(code, inputs, None),
         }
     }
 
@@ -438,7 +446,7 @@ impl<'c> RowKernel<'_, 'c> {
         if !looped || self.fusion.outputs.iter().all(|(_, kind)| outer(*kind)) {
             return Ok(());
         }
-        evaluator.for_columns(&[], |inner, _| {
+        evaluator.for_tiles(&[], |inner, _| {
             for ((value, kind), to) in outputs().filter(|((_, kind), _)| !outer(*kind)) {
                 inner.store(*value, *kind, to)?;
             }
