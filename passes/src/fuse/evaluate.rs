@@ -3,6 +3,7 @@
 use super::arguments::Argument;
 use super::fold::{Fold, Part, Stream};
 use super::fusion::{kind_of_source, needs};
+use super::kept::Kept;
 use super::nest::Pointwise;
 use super::online::Walk;
 use super::operators::{captured, is_reshape, splat};
@@ -69,6 +70,8 @@ pub struct Evaluator<'a, 'c> {
     pub origin: Origin<'c>,
     /// The CTA's part of the columns, where several share rows.
     pub part: Option<&'a dyn RowPart<'c>>,
+    /// Exponentials that are left in the place of an input.
+    pub kept: Option<Kept<'c>>,
     /// Whether the tile's columns are known to be the space's.
     pub inside: bool,
     /// What is formed already.
@@ -97,6 +100,7 @@ impl<'c> Evaluator<'_, 'c> {
             return Ok(*known);
         }
         let formed = match self.arguments.get(&key) {
+            _ if let Some(kept) = self.kept_tile(value, kind)? => kept,
             Some(argument) => {
                 let r#type = self.r#type(value, kind)?;
                 self.code
@@ -383,12 +387,14 @@ impl<'c> Evaluator<'_, 'c> {
         let element = self.element(from)?;
         let merge = |inner: &mut Self, carried: &[Val<'c>]| {
             let tile = inner.masked(from, fold)?;
+            inner.keep(from)?;
             let Some(&sum) = carried.first() else {
                 return Err(inner.lost(from));
             };
             Ok(vec![fold.merge(inner.code, element, sum, tile)?])
         };
         let results = self.for_tiles(&[start], merge)?;
+        self.has_kept(from);
         results.first().copied().ok_or_else(|| self.lost(from))
     }
 
@@ -479,6 +485,7 @@ impl<'c> Evaluator<'_, 'c> {
             arguments: self.arguments,
             scalars: self.scalars,
             part: self.part,
+            kept: self.kept,
             inside: false,
             origin: Origin {
                 column,

@@ -9,6 +9,7 @@
 //! * [`fold`]: what is summed up over a streamed dimension, and how parts of it are merged;
 //! * [`rounds`]: folds of rows that thread groups have parts of, and exchange states of;
 //! * [`online`]: folds of rows that are read once, all of a round in one walk;
+//! * [`kept`]: exponentials of rows in shared memory, each formed once;
 //! * [`nest`]: what no operator says, as loops;
 //! * [`registers`], [`arguments`], [`evaluate`], `places`: the operators of a group on one tile;
 //! * [`parts`], [`part_moments`], [`part_exponentials`]: variances, and sums of exponentials below a maximum, of those of parts;
@@ -35,6 +36,7 @@ pub mod function;
 pub mod fusion;
 pub mod group;
 mod groups;
+pub mod kept;
 mod moments;
 pub mod nest;
 pub mod online;

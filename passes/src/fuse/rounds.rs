@@ -160,7 +160,7 @@ impl<'c> Fusion<'c> {
         self.folds_below(self.needed(value, Kind::Row))
     }
 
-    fn folds_below(&self, mut next: Vec<(Val<'c>, Kind)>) -> Vec<Val<'c>> {
+    pub(super) fn folds_below(&self, mut next: Vec<(Val<'c>, Kind)>) -> Vec<Val<'c>> {
         let (mut found, mut seen) = (Vec::new(), Vec::new());
         while let Some((value, kind)) = next.pop() {
             let key = (identity(value), kind);
@@ -176,7 +176,7 @@ impl<'c> Fusion<'c> {
         found
     }
 
-    fn needed(&self, value: Val<'c>, kind: Kind) -> Vec<(Val<'c>, Kind)> {
+    pub(super) fn needed(&self, value: Val<'c>, kind: Kind) -> Vec<(Val<'c>, Kind)> {
         match defining(value).filter(|_| !self.inputs.contains(&(value, kind))) {
             Some(op) => needs(op, (value, kind), self.cut),
             None => Vec::new(),
@@ -258,6 +258,9 @@ impl<'c> Evaluator<'_, 'c> {
                 Peak::Plain => peak,
                 Peak::Finite => sum.peak.shift(code, peak)?,
             };
+            if let Some(state) = states.get(sum.of) {
+                self.has_kept_below(sum.value, sum.peak, [*state, peak])?;
+            }
             let scaled = scaled(code, sum.peak, *own, [*own_peaks, peak])?;
             let state = whole(at, sum.fold, scaled)?;
             self.known.insert((identity(sum.value), Kind::Row), state);

@@ -293,6 +293,7 @@ impl<'c> ColumnKernel<'_, 'c> {
                 limit: [tiles.rows[1], tiles.column],
             },
             part: None,
+            kept: None,
             inside: false,
             known: tiles.known.clone(),
         }

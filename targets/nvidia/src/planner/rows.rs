@@ -297,6 +297,7 @@ impl<'c> RowKernel<'_, 'c> {
                 scalars: &arguments.scalars,
                 origin,
                 part,
+                kept: self.fusion.kept().filter(|_| self.work.staged.is_some()),
                 inside: false,
                 known: HashMap::new(),
             };

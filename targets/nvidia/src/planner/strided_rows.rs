@@ -267,6 +267,7 @@ impl<'c> RowKernel<'_, 'c> {
             scalars: &arguments.scalars,
             origin,
             part: None,
+            kept: None,
             inside: false,
             known: HashMap::new(),
         };

@@ -99,6 +99,7 @@ impl<'c> Epilogue<'_, 'c> {
             scalars: &self.scalars,
             origin,
             part: None,
+            kept: None,
             inside: false,
             known: HashMap::new(),
         }
