@@ -21,6 +21,7 @@ mod columns;
 pub mod config;
 mod epilogue;
 mod family;
+mod flat;
 mod gemm;
 pub mod knobs;
 pub mod layouts;

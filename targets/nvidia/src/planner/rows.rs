@@ -4,6 +4,7 @@
 use super::choose::search::{self, Candidate};
 use super::columns::Columns;
 use super::family::{Family, Launch};
+use super::flat::Flat;
 use super::knobs::Plan;
 use super::long_rows::{Row, RowWork, Staged};
 use super::problem::count;
@@ -18,7 +19,7 @@ use axe_passes::fuse::fold::{Part, Stream};
 use axe_passes::fuse::frame::{Operand, Out};
 use axe_passes::fuse::fusion::Fusion;
 use axe_passes::fuse::group::Group;
-use axe_passes::fuse::registers::registers;
+use axe_passes::fuse::registers::{Registers, registers};
 use axe_passes::fuse::reshape::leading_of;
 use axe_passes::fuse::rounds::Round;
 use axe_passes::fuse::space::{Cut, Kind, Size};
@@ -76,6 +77,8 @@ pub(super) struct Problem {
     streams: bool,
     /// Whether the kernel goes through rows once and stores no elements of them.
     is_read_once: bool,
+    /// Whether elements are of one row, as any would do.
+    is_flat: bool,
 }
 
 impl Family for Rows {
@@ -108,6 +111,7 @@ impl Family for Rows {
             passes: fusion.folds.len() + usize::from(!written.is_empty()),
             streams,
             is_read_once: streams && is_read_once(&fusion),
+            is_flat: is_flat(&fusion),
         };
         Ok(Read { fusion, problem })
     }
@@ -154,10 +158,18 @@ impl Family for Rows {
             fusion,
             columns: problem.columns,
             streams: problem.streams,
+            flat: problem.flat(),
             work,
         };
         kernel.launch(launch)
     }
+}
+
+/// Whether nothing ties elements to rows.
+fn is_flat(fusion: &Fusion<'_>) -> bool {
+    let tensors = || fusion.inputs.iter().chain(&fusion.outputs);
+    let is_free = fusion.cut.is_none() && !fusion.total.dynamic;
+    is_free && tensors().all(|(_, kind)| *kind == Kind::Full)
 }
 
 /// Whether one round of folds is all that a kernel takes of its rows' elements. Rows that begin anywhere have columns that a load
@@ -191,10 +203,19 @@ impl Problem {
         }
     }
 
+    /// Elements in one row, of which the last are in no vector.
+    fn flat(self) -> Option<Flat> {
+        let one_row = self.is_flat && self.columns == self.total.known;
+        Flat::of(self.columns, self.bytes).filter(|_| one_row)
+    }
+
     fn work(self, chip: &Chip) -> RowWork {
         match self.streams {
             true => RowWork::of_rows(self.row(), chip),
-            false => RowWork::of(elementwise_tile(self.columns, self.bytes)),
+            false => RowWork::of(match self.flat() {
+                Some(flat) => flat.tile(self.bytes),
+                None => elementwise_tile(self.columns, self.bytes),
+            }),
         }
     }
 }
@@ -204,6 +225,7 @@ struct RowKernel<'a, 'c> {
     fusion: &'a Fusion<'c>,
     columns: i64,
     streams: bool,
+    flat: Option<Flat>,
     work: RowWork,
 }
 
@@ -286,6 +308,9 @@ impl<'c> RowKernel<'_, 'c> {
         let outputs = self.fusion.outputs.iter().zip(&arguments.outputs);
         let origin = self.origin(code, inputs.chain(outputs))?;
         let rounds = self.fusion.rounds();
+        if let Some(flat) = self.flat {
+            return self.emit_flat(code, flat, (&registers, origin), &arguments);
+        }
         let staged = self.stage(code, &mut arguments, (origin.row, &rounds))?;
         let walked = self.walk(code, (origin.row, &rounds))?;
         let form = |code: Code<'c>, inputs: &Inputs<'c>, part: Option<&dyn RowPart<'c>>| {
@@ -328,6 +353,55 @@ impl<'c> RowKernel<'_, 'c> {
             }),
             _ => form(code, inputs, None),
         }
+    }
+
+    /// Elements in vectors, and by the first CTA the last ones.
+    fn emit_flat(
+        &self,
+        code: Code<'c>,
+        flat: Flat,
+        (vectors, origin): (&Registers, Origin<'c>),
+        arguments: &Arguments<'c>,
+    ) -> PassResult<'c> {
+        let form = |code: Code<'c>,
+                    (registers, origin): (&Registers, Origin<'c>),
+                    inputs: &Inputs<'c>,
+                    outputs: &[Argument<'c>]| {
+            let mut evaluator = Evaluator {
+                code,
+                registers,
+                cut: Cut::rows_of(self.columns),
+                arguments: inputs,
+                scalars: &arguments.scalars,
+                origin,
+                part: None,
+                kept: None,
+                inside: false,
+                known: HashMap::new(),
+            };
+            let mut outputs = self.fusion.outputs.iter().zip(outputs);
+            outputs.try_for_each(|((value, kind), to)| evaluator.store(*value, *kind, to))
+        };
+        let whole = |argument: &Argument<'c>| flat.in_vectors(code, argument);
+        let inputs = arguments.inputs.iter();
+        let inputs = inputs.map(|(key, argument)| Ok((*key, whole(argument)?)));
+        let inputs = inputs.collect::<PassResult<'c, Inputs<'c>>>()?;
+        let outputs = arguments.outputs.iter().map(whole);
+        let outputs = outputs.collect::<PassResult<'c, Vec<_>>>()?;
+        let is_first = code.at_most(origin.column, code.index(0)?)?;
+        form(code, (vectors, origin.clone()), &inputs, &outputs)?;
+        let rest = |code: Code<'c>| {
+            let registers = flat.rest(code, self.work.threads())?;
+            let column = code.index(flat.whole())?;
+            let origin = Origin { column, ..origin };
+            form(
+                code,
+                (&registers, origin),
+                &arguments.inputs,
+                &arguments.outputs,
+            )
+        };
+        code.branch(is_first, rest, |_| Ok(()))
     }
 
     /// Copies the CTA's part of its row to shared memory, where it has one, and waits for it.
