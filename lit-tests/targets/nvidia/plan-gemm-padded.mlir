@@ -2,7 +2,7 @@
 
 // An operand whose rows no descriptor takes is multiplied as a copy whose rows begin with a line; the other stays.
 // CHECK-LABEL: func.func @padded
-// CHECK: %[[X:.*]] = arith.constant 500 : index
+// CHECK: %[[X:.*]] = arith.constant 999 : index
 // CHECK: %[[COPY:.*]] = axe.launch @padded_0_pad grid(%[[X]], %{{.*}}, %{{.*}}) ins(%{{.*}} : tensor<999x1001xf16>) outs(%{{.*}} : tensor<999x1024xf16>)
 // CHECK: axe.launch @padded_1_gemm {{.*}} ins(%[[COPY]], %{{.*}} : tensor<999x1024xf16>, tensor<1001x1008xf16>)
 // CHECK-LABEL: axe.kernel @padded_0_pad

@@ -13,6 +13,10 @@ const THREADS: i64 = 128;
 const KEPT_WORDS: i64 = 32;
 /// Threads that share a row at most.
 const MOST_ALONG: i64 = 512;
+/// Bytes of one tensor that a thread has on their way.
+const THREAD_BYTES: i64 = 2 * ACCESS_BYTES;
+/// Loads of a thread that are on their way, at most.
+const MOST_LOADS: i64 = 8;
 
 /// Rows of a matrix in registers: how many threads share a row and how many elements each reads at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -95,7 +99,7 @@ pub(super) fn power_of_two(value: i64) -> i64 {
 }
 
 /// The widest vectors that rows of `columns` elements consist of, of elements of at least `bytes` bytes.
-fn vector(columns: i64, bytes: i64) -> i64 {
+pub(super) fn vector(columns: i64, bytes: i64) -> i64 {
     let mut vector = (ACCESS_BYTES / bytes.max(1)).max(1);
     while vector > 1 && columns % vector != 0 {
         vector /= 2;
@@ -116,8 +120,12 @@ pub fn row_tile(columns: i64, bytes: i64, words: i64) -> RowTile {
     };
     let chunks = count(columns, along * vector).min((kept / vector).max(1));
     let across = (THREADS / along).max(1);
+    let passes = match vector * bytes < ACCESS_BYTES {
+        true => (loads(vector, bytes) / chunks).max(1).ilog2(),
+        false => 0,
+    };
     RowTile {
-        rows: across,
+        rows: across << passes,
         columns: along * vector * chunks,
         along,
         vector,
@@ -125,15 +133,27 @@ pub fn row_tile(columns: i64, bytes: i64, words: i64) -> RowTile {
     }
 }
 
-/// The tile of elementwise operators: two vectors a thread.
+/// Loads of so many elements that a thread has on their way: two of whole vectors, more of shorter ones.
+fn loads(vector: i64, bytes: i64) -> i64 {
+    (THREAD_BYTES / (vector * bytes).max(1)).clamp(1, MOST_LOADS)
+}
+
+/// The tile of elementwise operators.
 #[must_use]
 pub fn elementwise_tile(columns: i64, bytes: i64) -> RowTile {
-    let vector = vector(columns, bytes);
+    tile_of_vectors(columns, vector(columns, bytes), bytes)
+}
+
+/// The same in vectors of so many elements.
+pub(super) fn tile_of_vectors(columns: i64, vector: i64, bytes: i64) -> RowTile {
     let along = power_of_two(count(columns, vector)).min(THREADS);
-    let chunks = count(columns, along * vector).min(2);
+    let loads = loads(vector, bytes);
+    let all = count(columns, along * vector);
+    // Tiles of a row have about as many columns each.
+    let chunks = count(all, count(all, loads));
     let across = THREADS / along;
     RowTile {
-        rows: across * (2 / chunks),
+        rows: across * (loads / chunks).max(1),
         columns: along * vector * chunks,
         along,
         vector,

@@ -6,7 +6,7 @@
 use crate::facts::chip::{LINE_BYTES, MOST_BLOCKS};
 use crate::planner::family::Launch;
 use crate::planner::problem::count;
-use crate::planner::row_tile::{RowTile, elementwise_tile};
+use crate::planner::row_tile::{RowTile, tile_of_vectors, vector};
 use axe_passes::build::{Code, Kernel, Number, launch, layout_error};
 use axe_passes::fuse::frame::{Frame, Operand, operand};
 use axe_passes::fuse::reshape::{element_bytes, leading_of, reshape};
@@ -45,7 +45,8 @@ pub(super) fn padded<'c>(
     let copy = Copy {
         from,
         to: operand(builder, to, &[rows, wide])?,
-        tile: elementwise_tile(wide, bytes),
+        // What rows of the source are made of.
+        tile: tile_of_vectors(wide, vector(columns, bytes), bytes),
     };
     let name = copy.kernel(frame, builder)?;
     let grid = copy.grid(builder, dynamic)?;

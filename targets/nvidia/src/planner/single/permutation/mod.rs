@@ -141,19 +141,28 @@ impl Permutation {
         piece: Val<'c>,
     ) -> PassResult<'c, Val<'c>> {
         let failed = |error| layout_error(code.builder.location, error);
-        let swizzle = swizzle(self.tile).map_err(failed)?;
-        let storage = Layout::strided(&[SQUARE, SQUARE], &[SQUARE, 1]).map_err(failed)?;
-        let storage = storage.with_swizzle(Some(swizzle));
+        // Rows of an odd number of words meet in no bank.
+        let swizzle = match self.pitch == SQUARE {
+            true => Some(swizzle(self.tile).map_err(failed)?),
+            false => None,
+        };
+        let storage = Layout::strided(&[SQUARE, SQUARE], &[self.pitch, 1]).map_err(failed)?;
+        let storage = storage.with_swizzle(swizzle);
         let storage = code.alloc(&[SQUARE, SQUARE], element, &storage)?;
         let view = |shape: &[i64], strides: &[i64]| {
             let layout = Layout::strided(shape, strides).map_err(failed)?;
-            let layout = layout.with_swizzle(Some(swizzle));
+            let layout = layout.with_swizzle(swizzle);
             let memref = code.memref(shape, element, &layout, Some("shared"))?;
             code.view(storage, memref)
         };
         let written = view(&self.at_source(&self.boxes), &self.at_source(&self.strides))?;
         code.store(piece, written)?;
         code.barrier()?;
+        if swizzle.is_none() {
+            let elements = self.tile.layout().map_err(failed)?;
+            let elements = code.fragment(&self.boxes, element, &elements)?;
+            return code.load(view(&self.boxes, &self.strides)?, elements);
+        }
         let layouts = words(self.tile, BANK_BYTES / element_bytes(element)).map_err(failed)?;
         let [words, vectors] = layouts.map(|layout| code.fragment(&self.boxes, element, &layout));
         let loaded = code.load(view(&self.boxes, &self.strides)?, words?)?;

@@ -1,9 +1,10 @@
 //! A permutation as data: its dimensions, and the box of them that a CTA moves.
 
 use super::vectors::Few;
-use crate::facts::chip::ACCESS_BYTES;
+use crate::facts::chip::{ACCESS_BYTES, BANK_BYTES};
 use crate::planner::problem::count;
-use crate::planner::row_tile::{RowTile, elementwise_tile, power_of_two};
+use crate::planner::row_tile::{RowTile, elementwise_tile, power_of_two, tile_of_vectors, vector};
+use crate::vocabulary::WARP;
 use axe_passes::PassError;
 use axe_passes::PassResult;
 use axe_passes::ir::{DYNAMIC, Op};
@@ -28,8 +29,9 @@ pub(in crate::planner::single) struct Permutation {
     /// Extents of a CTA's box, of the result's dimensions.
     pub(super) boxes: Vec<i64>,
     /// How far apart the box's elements are in a tile in shared memory, by the result's dimensions: rows of the source's
-    /// innermost dimensions, [`SQUARE`] of them.
+    /// innermost dimensions, [`SQUARE`] of them, each of so many elements.
     pub(super) strides: Vec<i64>,
+    pub(super) pitch: i64,
     /// The box in registers: its elements in the order of either side, in rows of the innermost dimensions there.
     pub(in crate::planner::single) tile: RowTile,
     /// Whether each thread permutes the elements that it has ([`super::vectors`]).
@@ -75,6 +77,7 @@ impl Permutation {
         let mut plan = Self {
             boxes: vec![1; to.len()],
             strides: vec![1; to.len()],
+            pitch: SQUARE,
             from,
             to,
             order,
@@ -114,11 +117,11 @@ impl Permutation {
         let other = (0..last).max_by_key(length).unwrap_or(0);
         let most = (ROW_BYTES / bytes.max(1)).max(1);
         let columns = power_of_two(length(&last).min(most));
-        let across = elementwise_tile(columns, bytes).across;
+        let tile = tile_of_vectors(columns, vector(length(&last), bytes), bytes);
         let rows = power_of_two(length(&other).min(SQUARE * SQUARE / columns));
         self.tile = RowTile {
-            rows: rows.max(across),
-            ..elementwise_tile(columns, bytes)
+            rows: rows.max(tile.across),
+            ..tile
         };
         self.boxes[last] = self.tile.columns;
         self.boxes[other] = self.tile.rows;
@@ -145,7 +148,10 @@ impl Permutation {
             next *= extent;
         }
         let vector = (ACCESS_BYTES / bytes.max(1)).max(1);
-        let along = LANES.min(SQUARE / vector);
+        let (along, vector) = match self.is_by_element(bytes) {
+            true => (WARP, 1),
+            false => (LANES.min(SQUARE / vector), vector),
+        };
         self.tile = RowTile {
             rows: SQUARE,
             columns: SQUARE,
@@ -153,6 +159,21 @@ impl Permutation {
             vector,
             across: elementwise_tile(SQUARE, bytes).threads() / along,
         };
+        if vector == 1 && bytes < BANK_BYTES {
+            self.pitch = SQUARE + BANK_BYTES / bytes;
+            let of_rows = self.strides.iter_mut().filter(|stride| **stride >= SQUARE);
+            of_rows.for_each(|stride| *stride = *stride / SQUARE * self.pitch);
+        }
+    }
+
+    /// Whether rows of a side begin anywhere, of elements of less than a word: lanes then move neighbours, one element each, as
+    /// words of several would be no words of memory.
+    fn is_by_element(&self, bytes: i64) -> bool {
+        let whole = |rows: &[i64]| match rows.last() {
+            Some(&DYNAMIC) | None => false,
+            Some(columns) => columns.saturating_mul(bytes) % BANK_BYTES == 0,
+        };
+        !whole(&self.from) || !whole(&self.to)
     }
 
     /// Dimensions and their extents in a box of [`SQUARE`] elements, from the innermost one outwards: whole ones, then a
@@ -239,6 +260,22 @@ mod tests {
         assert_eq!(short.counts(), [32, 1, 64, 8, 1]);
         let small = plan(&[3, 2, 5], &[2, 1, 0]);
         assert_eq!(small.boxes.iter().product::<i64>(), SQUARE * SQUARE);
+    }
+
+    #[test]
+    fn rows_that_begin_anywhere_are_moved_by_element() {
+        for (shape, along, pitch) in [
+            ([200, 120], 8, 64),
+            ([200, 122], 8, 64),
+            ([200, 121], 32, 66),
+            ([201, 120], 32, 66),
+            ([DYNAMIC, 120], 32, 66),
+        ] {
+            let plan = plan(&shape, &[1, 0]);
+            assert_eq!((plan.tile.along, plan.pitch), (along, pitch), "{shape:?}");
+            assert_eq!(plan.strides, [1, pitch]);
+            assert_eq!(plan.tile.threads(), 128);
+        }
     }
 
     #[test]
