@@ -21,6 +21,20 @@ for r, n in ((131072, 512), (16384, 4096), (2048, 32768)):
     case(f"rmsnorm_{r}x{n}", lambda x, g: F.rms_norm(x, (x.shape[-1],), g), ((r, n), f16), ((n,), f16))
     case(f"layernorm_{r}x{n}", lambda x, g, b: F.layer_norm(x, (x.shape[-1],), g, b), ((r, n), f16), ((n,), f16), ((n,), f16))
 case("rmsnorm_residual_16384x4096", normed_sum, ((16384, 4096), f16), ((16384, 4096), f16), ((4096,), f16))
+# Logits of vocabularies, and extents of which nothing is a multiple.
+for n in (32000, 50257, 50304, 128256, 151936):
+    case(f"softmax_{2**26 // n}x{n}", lambda x: F.softmax(x, -1), ((2**26 // n, n), f16))
+    case(f"softmax_{2**25 // n}x{n}_f32", lambda x: F.softmax(x, -1), ((2**25 // n, n), f32))
+    case(f"logsoftmax_{2**26 // n}x{n}", lambda x: F.log_softmax(x, -1), ((2**26 // n, n), f16))
+for n in (65, 127, 1001):
+    case(f"softmax_{2**26 // n}x{n}", lambda x: F.softmax(x, -1), ((2**26 // n, n), f16))
+    case(f"softmax_{2**25 // n}x{n}_f32", lambda x: F.softmax(x, -1), ((2**25 // n, n), f32))
+case("relu_67041x1001", F.relu, ((67041, 1001), f16))
+case("add_67041x1001", lambda x, b: x + b, ((67041, 1001), f16), ((1001,), f16))
+case("add_33520x1001_f32", lambda x, b: x + b, ((33520, 1001), f32), ((1001,), f32))
+case("t_67041x1001", lambda x: x.t().contiguous(), ((67041, 1001), f16))
+case("t_65537x1000", lambda x: x.t().contiguous(), ((65537, 1000), f16))
+case("permute_8x2048x32x127", lambda x: x.permute(0, 2, 1, 3).contiguous(), ((8, 2048, 32, 127), f16))
 for n in (4096, 32000, 50257, 128256):
     case(f"cross_entropy_{2**27 // n}x{n}", lambda x, y: F.cross_entropy(x, y, reduction="none"), ((2**27 // n, n), f16), ((2**27 // n,), i64))
 case("logsumexp_2670x50257", lambda x: torch.logsumexp(x, -1), ((2670, 50257), f16))
