@@ -99,14 +99,14 @@ impl<'c> Evaluator<'_, 'c> {
         if let Some(known) = self.known.get(&key) {
             return Ok(*known);
         }
-        let formed = match self.arguments.get(&key) {
-            _ if let Some(kept) = self.kept_tile(value, kind)? => kept,
-            Some(argument) => {
+        let formed = match (self.kept_tile(value, kind)?, self.arguments.get(&key)) {
+            (Some(kept), _) => kept,
+            (None, Some(argument)) => {
                 let r#type = self.r#type(value, kind)?;
                 self.code
                     .load(self.boxed(&argument.clone(), kind)?, r#type)?
             }
-            None => {
+            (None, None) => {
                 let op = defining(value).ok_or_else(|| self.lost(value))?;
                 self.form(op, value, kind)?
             }

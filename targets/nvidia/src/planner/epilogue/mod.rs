@@ -3,8 +3,10 @@
 //! * [`Epilogue::store`]: a tile at once;
 //! * [`Epilogue::store_subtiles`]: one subtile after the other;
 //! * [`reduction`]: after the sums of the parts of split-K and stream-K, from memory;
+//! * [`by_element`]: to rows that begin anywhere in memory;
 //! * [`cluster`]: after those of the CTAs of a cluster, from distributed shared memory.
 
+mod by_element;
 pub(super) mod cluster;
 pub(super) mod reduction;
 pub(super) mod subtile;
@@ -120,18 +122,25 @@ impl<'c> Epilogue<'_, 'c> {
         convert(evaluator, value, self.gemm.accumulator).map(Some)
     }
 
-    /// Forms what follows a tile of sums, and stores it.
+    /// Forms what follows a tile of sums, and stores it; `together` are the CTA's threads where all of them do.
     ///
     /// # Errors
     /// When an operation cannot be built.
-    pub(super) fn store(&self, evaluator: &mut Evaluator<'_, 'c>, sum: Val<'c>) -> PassResult<'c> {
+    pub(super) fn store(
+        &self,
+        evaluator: &mut Evaluator<'_, 'c>,
+        sum: Val<'c>,
+        together: Option<i64>,
+    ) -> PassResult<'c> {
         evaluator.known.clear();
         self.begin(evaluator, sum)?;
         for ((value, kind), to) in self.fusion.outputs.iter().zip(&self.outputs) {
-            match kind {
-                Kind::Blocks(of) => {
+            match (kind, together) {
+                (Kind::Blocks(of), _) => {
                     evaluator.store_blocks(*value, (*of, 0), None, to)?;
                 }
+                (Kind::Full, Some(threads))
+                    if self.store_by_element(evaluator, (*value, to), threads)? => {}
                 _ => evaluator.store(*value, *kind, to)?,
             }
         }

@@ -66,7 +66,7 @@ impl<'c> Epilogue<'_, 'c> {
             });
         }
         let sum = sum.ok_or_else(|| layout_error(location, "a product of no parts"))?;
-        self.store(&mut evaluator, sum)
+        self.store(&mut evaluator, sum, None)
     }
 
     /// A tile of one part's sums.

@@ -130,7 +130,8 @@ impl<'c> MmaKernel<'_, 'c> {
             }
         };
         let Some(part) = part else {
-            return epilogue.store(&mut evaluator, sum);
+            let threads = self.config.threads(self.gemm.unit);
+            return epilogue.store(&mut evaluator, sum, Some(threads));
         };
         let at = [part, evaluator.origin.row, evaluator.origin.column];
         epilogue.keep(code, &registers.shape, at, sum)

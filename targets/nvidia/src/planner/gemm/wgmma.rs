@@ -237,7 +237,7 @@ impl<'c> Parts<'_, 'c> {
         sum: Val<'c>,
     ) -> PassResult<'c> {
         match self.subtiles.as_slice() {
-            [] | [_] => epilogue.store(evaluator, sum),
+            [] | [_] => epilogue.store(evaluator, sum, None),
             subtiles => {
                 // Of three warpgroups a thread has registers for one subtile alone.
                 let ahead = self.config.consumers() <= 2;
