@@ -113,14 +113,20 @@ pub(super) fn vector(columns: i64, bytes: i64) -> i64 {
 pub fn row_tile(columns: i64, bytes: i64, words: i64) -> RowTile {
     let vector = vector(columns, bytes);
     let kept = (KEPT_WORDS / words.max(1)).max(vector);
-    let in_warp = power_of_two(count(columns, vector)).min(32);
+    let is_short = vector * bytes < ACCESS_BYTES;
+    let places = |lanes: i64| count(columns, lanes * vector) * lanes;
+    let in_warp = match power_of_two(count(columns, vector)).min(WARP) {
+        // Two rows a warp, where that leaves fewer lanes without elements.
+        WARP if is_short && places(WARP / 2) < places(WARP) => WARP / 2,
+        lanes => lanes,
+    };
     let along = match count(columns, kept) {
         threads if threads <= in_warp => in_warp,
         threads => power_of_two(threads).min(MOST_ALONG),
     };
     let chunks = count(columns, along * vector).min((kept / vector).max(1));
     let across = (THREADS / along).max(1);
-    let passes = match vector * bytes < ACCESS_BYTES {
+    let passes = match is_short {
         true => (loads(vector, bytes) / chunks).max(1).ilog2(),
         false => 0,
     };
@@ -181,6 +187,38 @@ mod tests {
         assert_eq!((tile.along, tile.columns, tile.rows), (8, 64, 16));
         let tile = row_tile(100_000, 2, 1);
         assert_eq!((tile.along, tile.columns), (512, 16_384));
+    }
+
+    #[test]
+    fn threads_have_several_short_loads_on_their_way() {
+        for (columns, bytes, along, chunks, rows) in [
+            (65, 2, 16, 5, 8),
+            (127, 2, 32, 4, 8),
+            (1001, 2, 32, 32, 4),
+            (65, 4, 16, 5, 8),
+        ] {
+            let tile = row_tile(columns, bytes, 1);
+            assert_eq!((tile.along, tile.vector), (along, 1), "{columns}");
+            assert_eq!(
+                (tile.columns / along, tile.rows),
+                (chunks, rows),
+                "{columns}"
+            );
+        }
+        for (columns, bytes, chunks, rows) in [
+            (1001, 2, 8, 1),
+            (1025, 2, 5, 1),
+            (130, 2, 1, 8),
+            (4096, 2, 2, 1),
+        ] {
+            let tile = elementwise_tile(columns, bytes);
+            let step = tile.along * tile.vector;
+            assert_eq!(
+                (tile.columns / step, tile.rows),
+                (chunks, rows),
+                "{columns} {tile:?}"
+            );
+        }
     }
 
     #[test]
