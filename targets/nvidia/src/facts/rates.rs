@@ -41,8 +41,9 @@ pub struct MmaRates {
     pub hidden_element: f64,
     /// Clocks by which a multiprocessor issues copies of a byte: by 16 bytes a thread, by 8, by 4, and by single elements.
     pub copied: [f64; 4],
-    /// Clocks in which a multiprocessor stores an element of a result: in pairs, and one by one.
-    pub stored: [f64; 2],
+    /// Clocks in which a multiprocessor stores an element of a result: in pairs of a fragment, and along rows through shared
+    /// memory, one by one and in vectors.
+    pub stored: [f64; 3],
     /// Bytes that the chip reads from memory, or writes, in a clock.
     pub memory_bytes: f64,
     /// How much longer results take to write whose rows begin inside a sector.
@@ -56,27 +57,27 @@ pub struct MmaRates {
 impl MmaRates {
     /// Of an H200: fitted to its timings, where there were none to those of an H100, whose memory is slower (docs/performance.md).
     pub const H200: Self = Self {
-        half_products: 1130.0,
+        half_products: 936.0,
         tf32_products: 490.0,
         byte_products: 2600.0,
         scalar_products: 100.0,
         l2_bytes: 40.0,
-        loaded_bytes: 59.3,
-        shared_bytes: 165.0,
+        loaded_bytes: 60.2,
+        shared_bytes: 168.0,
         overhead: 3000.0,
-        start: 239.0,
-        start_of_cta: 5.15,
-        fill: 135.0,
-        latency: 1200.0,
-        barrier: 152.0,
-        chain: 41.6,
-        element_latency: 32.8,
-        element: 12.7,
-        hidden_element: 15.6,
-        copied: [0.0235, 0.0412, 0.0361, 0.0345],
-        stored: [0.383, 0.443],
-        memory_bytes: 2090.0,
-        within_sectors: 2.1,
+        start: 299.0,
+        start_of_cta: 6.19,
+        fill: 150.0,
+        latency: 1080.0,
+        barrier: 147.0,
+        chain: 39.1,
+        element_latency: 28.2,
+        element: 9.65,
+        hidden_element: 12.2,
+        copied: [0.0255, 0.0369, 0.0299, 0.0303],
+        stored: [0.235, 0.161, 0.234],
+        memory_bytes: 2030.0,
+        within_sectors: 1.84,
         parts_start: 2540.0,
         sum_bytes: 3340.0,
     };
@@ -216,8 +217,8 @@ impl WgmmaRates {
         sum_bytes: 1940.0,
         cluster_start: [895.0, 474.0],
         short_cluster: [518.0, 5.73],
-        copy_start: 1590.0,
-        copied_bytes: 2520.0,
+        copy_start: 1600.0,
+        copied_bytes: 2370.0,
         start: 1070.0,
         start_of_cta: 5.24,
         apart: 796.0,

@@ -3,10 +3,10 @@
 //! * [`Epilogue::store`]: a tile at once;
 //! * [`Epilogue::store_subtiles`]: one subtile after the other;
 //! * [`reduction`]: after the sums of the parts of split-K and stream-K, from memory;
-//! * [`by_element`]: to rows that begin anywhere in memory;
+//! * [`by_row`]: along rows of memory, through shared memory;
 //! * [`cluster`]: after those of the CTAs of a cluster, from distributed shared memory.
 
-mod by_element;
+pub(super) mod by_row;
 pub(super) mod cluster;
 pub(super) mod reduction;
 pub(super) mod subtile;
@@ -24,6 +24,7 @@ use axe_passes::fuse::reshape::element_bytes;
 use axe_passes::fuse::space::{Cut, Kind, source};
 use axe_passes::ir::Val;
 use axe_passes::ir::value::{defining, identity, name};
+use by_row::Together;
 use melior::ir::{Type, ValueLike};
 use std::collections::HashMap;
 use subtile::{RowBytes, Subtile};
@@ -122,7 +123,7 @@ impl<'c> Epilogue<'_, 'c> {
         convert(evaluator, value, self.gemm.accumulator).map(Some)
     }
 
-    /// Forms what follows a tile of sums, and stores it; `together` are the CTA's threads where all of them do.
+    /// Forms what follows a tile of sums, and stores it, by a CTA where all of its threads do so together.
     ///
     /// # Errors
     /// When an operation cannot be built.
@@ -130,17 +131,20 @@ impl<'c> Epilogue<'_, 'c> {
         &self,
         evaluator: &mut Evaluator<'_, 'c>,
         sum: Val<'c>,
-        together: Option<i64>,
+        mut together: Option<Together>,
     ) -> PassResult<'c> {
         evaluator.known.clear();
         self.begin(evaluator, sum)?;
         for ((value, kind), to) in self.fusion.outputs.iter().zip(&self.outputs) {
-            match (kind, together) {
-                (Kind::Blocks(of), _) => {
+            let is_stored = match (kind, &mut together) {
+                (Kind::Full, Some(cta)) => self.store_by_row(evaluator, (*value, to), cta)?,
+                _ => false,
+            };
+            match kind {
+                _ if is_stored => {}
+                Kind::Blocks(of) => {
                     evaluator.store_blocks(*value, (*of, 0), None, to)?;
                 }
-                (Kind::Full, Some(threads))
-                    if self.store_by_element(evaluator, (*value, to), threads)? => {}
                 _ => evaluator.store(*value, *kind, to)?,
             }
         }

@@ -48,7 +48,8 @@ impl<'c> GemmKernel<'_, 'c> {
                 config.threads()
             }
             Config::Mma(config) => {
-                MmaKernel::new(gemm, config, fusion)?.emit(&kernel, ins, outs)?;
+                let body = MmaKernel::new(gemm, config, fusion, self.chip)?;
+                body.emit(&kernel, ins, outs)?;
                 config.threads(gemm.unit)
             }
         };

@@ -2,8 +2,10 @@
 
 use super::grid;
 use super::product::Gemm;
+use crate::facts::chip::Chip;
 use crate::planner::config::Mma;
 use crate::planner::epilogue::Epilogue;
+use crate::planner::epilogue::by_row::Together;
 use crate::planner::layouts::{Product, matrix_product, scalar_product};
 use crate::planner::mainloop::mma::{Ring, Staged};
 use crate::planner::mainloop::mma_scaled::Plain;
@@ -16,6 +18,7 @@ use axe_passes::fuse::evaluate::{Evaluator, Origin};
 use axe_passes::fuse::frame::{Operand, Out};
 use axe_passes::fuse::fusion::Fusion;
 use axe_passes::fuse::registers::registers;
+use axe_passes::fuse::reshape::element_bytes;
 use axe_passes::fuse::space::Kind;
 use axe_passes::ir::{DYNAMIC, Val};
 use melior::ir::operation::OperationLike;
@@ -23,11 +26,15 @@ use melior::ir::operation::OperationLike;
 /// Rows of tiles that a group of neighbouring CTAs covers, so that they share what they read in L2.
 const RASTER_ROWS: i64 = 8;
 
+/// Shared memory that reductions in an epilogue take, in bytes.
+const SCRATCH_BYTES: i64 = 4096;
+
 /// The kernel of a product.
 pub(super) struct MmaKernel<'a, 'c> {
     gemm: &'a Gemm<'c>,
     config: Mma,
     fusion: &'a Fusion<'c>,
+    chip: &'a Chip,
     /// The register tensors of one step.
     product: Product,
 }
@@ -57,6 +64,7 @@ impl<'a, 'c> MmaKernel<'a, 'c> {
         gemm: &'a Gemm<'c>,
         config: Mma,
         fusion: &'a Fusion<'c>,
+        chip: &'a Chip,
     ) -> PassResult<'c, Self> {
         let [m, n, _] = config.tile;
         // Floats of 8 bits are widened in registers.
@@ -74,6 +82,7 @@ impl<'a, 'c> MmaKernel<'a, 'c> {
             gemm,
             config,
             fusion,
+            chip,
             product: product.map_err(failed)?,
         })
     }
@@ -130,8 +139,12 @@ impl<'c> MmaKernel<'_, 'c> {
             }
         };
         let Some(part) = part else {
-            let threads = self.config.threads(self.gemm.unit);
-            return epilogue.store(&mut evaluator, sum, Some(threads));
+            let ring = self.config.shared_bytes(element_bytes(self.gemm.element));
+            let together = Together {
+                threads: self.config.threads(self.gemm.unit),
+                free: self.chip.shared_bytes - ring - SCRATCH_BYTES,
+            };
+            return epilogue.store(&mut evaluator, sum, Some(together));
         };
         let at = [part, evaluator.origin.row, evaluator.origin.column];
         epilogue.keep(code, &registers.shape, at, sum)

@@ -6,11 +6,12 @@
 
 use super::{MEMORY_SHARPNESS, SHARPNESS, together};
 use crate::facts::chip::{
-    Chip, MULTIPROCESSOR_CTAS, MULTIPROCESSOR_REGISTERS, RESERVED_BYTES, ROW_ALIGNMENT,
-    SECTOR_BYTES, THREAD_REGISTERS,
+    Chip, MULTIPROCESSOR_CTAS, MULTIPROCESSOR_REGISTERS, RESERVED_BYTES, SECTOR_BYTES,
+    THREAD_REGISTERS,
 };
 use crate::facts::rates::MmaRates;
 use crate::planner::config::Mma;
+use crate::planner::epilogue::by_row::is_by_row;
 use crate::planner::problem::{KFirst, Problem, RESULT_BYTES, SUM_BYTES, Unit, count};
 use crate::vocabulary::WARP;
 
@@ -122,18 +123,29 @@ impl Model<'_> {
         let stored = resident * (m * n) as f64 * self.store();
         // Stages that are copied before the first step.
         let first = (self.config.stages - 1) as f64 * self.waits().max(resident * self.issued());
-        self.rates.fill + first + steps * self.step(resident) + stored
+        let step = self.step(resident);
+        self.rates.fill + first + steps * step + self.late(steps, step) + stored
     }
 
-    /// Clocks of an element of a result: in pairs, or one by one; of a part's sums in pairs.
-    fn store(&self) -> f64 {
-        let bytes = match self.config.splits {
-            1 => self.alignments[2],
-            _ => ROW_ALIGNMENT,
+    /// Clocks in which steps of this length wait for single elements, which are loaded one step before they are stored: those behind
+    /// the stages that are copied before the first step.
+    fn late(&self, steps: f64, step: f64) -> f64 {
+        let elements: i64 = self.staged().into_iter().sum();
+        let behind = match self.config.stages {
+            3.. if elements > 0 => (steps - (self.config.stages - 1) as f64).max(0.0),
+            _ => 0.0,
         };
-        match bytes >= 2 * RESULT_BYTES {
-            true => self.rates.stored[0],
-            false => self.rates.stored[1],
+        behind * (self.rates.latency - step).max(0.0)
+    }
+
+    /// Clocks of an element of a result: in pairs from fragments, as parts' sums are, or along rows, one by one or in vectors.
+    fn store(&self) -> f64 {
+        let [m, n, _] = self.config.tile;
+        let row = self.problem.n;
+        match self.config.splits == 1 && is_by_row([m, n], row) {
+            false => self.rates.stored[0],
+            true if row % 2 != 0 => self.rates.stored[1],
+            true => self.rates.stored[2],
         }
     }
 
