@@ -24,10 +24,12 @@ use std::fmt;
 /// CTAs of a multiprocessor that have parts of rows: one's loads overlap with another's reductions and stores.
 const RESIDENT: i64 = 3;
 /// Threads of a CTA that has a row, or a part of one.
-pub(super) const THREADS: i64 = 512;
+const THREADS: i64 = 512;
 /// Warps of a CTA that has a part, each of which goes through columns of its own, and CTAs of a multiprocessor. What a warp does once
 /// a row is as much as it does for some ten elements a lane, so that few warps have many columns where enough are resident.
 const PARTS: [(i64, i64); 3] = [(8, 4), (16, RESIDENT), (16, RESIDENT - 1)];
+/// The same where a part leaves no room for another CTA.
+const LARGEST: (i64, i64) = (16, 1);
 /// Elements of a tensor that a thread has in registers at a time, in vectors.
 const VECTORS: i64 = 2;
 /// The same of a part: states beside them leave room for no more, where three CTAs are resident.
@@ -130,18 +132,18 @@ impl RowWork {
         let of_warp = tile(WARP, PART_VECTORS);
         let clustered = |(warps, resident): (i64, i64)| {
             let bytes = resident_bytes(resident, chip);
-            let sizes = [2, 4, 8].into_iter().filter(|_| chip.clustered > 0);
             let part = |ctas: i64| {
                 let columns = rounded_up(count(row.columns, ctas), warps * of_warp.columns);
                 let fits = columns.saturating_mul(row.read) <= bytes;
                 fits.then_some((of_warp, warps, ctas, columns))
             };
-            sizes.filter(|ctas| *ctas <= MOST_CLUSTER).find_map(part)
+            let sizes = [2, 4, MOST_CLUSTER].into_iter();
+            sizes.filter(|_| chip.clustered > 0).find_map(part)
         };
         let found = alone(RESIDENT)
             .or_else(|| PARTS.into_iter().find_map(clustered))
             .or_else(|| alone(1))
-            .or_else(|| clustered((PARTS[1].0, 1)));
+            .or_else(|| clustered(LARGEST));
         let (tile, warps, ctas, columns) = found?;
         Some(Self {
             tile,

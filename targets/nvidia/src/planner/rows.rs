@@ -315,16 +315,9 @@ impl<'c> RowKernel<'_, 'c> {
         let walked = self.walk(code, (origin.row, &rounds))?;
         let form = |code: Code<'c>, inputs: &Inputs<'c>, part: Option<&dyn RowPart<'c>>| {
             let mut evaluator = Evaluator {
-                code,
-                registers: &registers,
-                cut: Cut::rows_of(self.columns),
-                arguments: inputs,
-                scalars: &arguments.scalars,
-                origin,
                 part,
                 kept: self.fusion.kept().filter(|_| self.work.staged.is_some()),
-                inside: false,
-                known: HashMap::new(),
+                ..self.evaluator(code, (&registers, origin), (inputs, &arguments.scalars))
             };
             if part.is_some_and(|part| part.walk().is_none()) {
                 for value in self.fusion.rows_without_folds() {
@@ -355,6 +348,27 @@ impl<'c> RowKernel<'_, 'c> {
         }
     }
 
+    /// The group's values on a tile at this place.
+    fn evaluator<'e>(
+        &self,
+        code: Code<'c>,
+        (registers, origin): (&'e Registers, Origin<'c>),
+        (arguments, scalars): (&'e Inputs<'c>, &'e HashMap<usize, Val<'c>>),
+    ) -> Evaluator<'e, 'c> {
+        Evaluator {
+            code,
+            registers,
+            cut: Cut::rows_of(self.columns),
+            arguments,
+            scalars,
+            origin,
+            part: None,
+            kept: None,
+            inside: false,
+            known: HashMap::new(),
+        }
+    }
+
     /// Elements in vectors, and by the first CTA the last ones.
     fn emit_flat(
         &self,
@@ -367,18 +381,8 @@ impl<'c> RowKernel<'_, 'c> {
                     (registers, origin): (&Registers, Origin<'c>),
                     inputs: &Inputs<'c>,
                     outputs: &[Argument<'c>]| {
-            let mut evaluator = Evaluator {
-                code,
-                registers,
-                cut: Cut::rows_of(self.columns),
-                arguments: inputs,
-                scalars: &arguments.scalars,
-                origin,
-                part: None,
-                kept: None,
-                inside: false,
-                known: HashMap::new(),
-            };
+            let mut evaluator =
+                self.evaluator(code, (registers, origin), (inputs, &arguments.scalars));
             let mut outputs = self.fusion.outputs.iter().zip(outputs);
             outputs.try_for_each(|((value, kind), to)| evaluator.store(*value, *kind, to))
         };
