@@ -169,3 +169,17 @@ axe.kernel @scopes(%x: memref<4xf32>) threads(256) {
   }
   axe.return
 }
+
+// All of an argument's memory under other extents.
+// CHECK-LABEL: func.func private @flat
+// CHECK-SAME: (%[[X:.*]]: memref<3x4xf32>
+axe.kernel @flat(%x: memref<3x4xf32>) threads(32) {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  // CHECK: %[[FLAT:.*]] = memref.reinterpret_cast %[[X]] to offset: [0], sizes: [1, 12], strides: [12, 1]
+  %flat = memref.reinterpret_cast %x to offset: [0], sizes: [1, 12], strides: [12, 1] : memref<3x4xf32> to memref<1x12xf32, strided<[12, 1]>>
+  // CHECK: memref.store %{{.*}}, %[[FLAT]][%{{.*}}, %{{.*}}]
+  %s = axe.slice %flat[%c0, %c0] : memref<1x12xf32, strided<[12, 1]>> to memref<12xf32, strided<[1]>>
+  axe.fill %zero to %s : f32 to memref<12xf32, strided<[1]>>
+  axe.return
+}

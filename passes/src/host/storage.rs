@@ -8,8 +8,8 @@ use super::address::Address;
 use super::ops::{both, number, when};
 use crate::error::{PassError, PassResult};
 use crate::ir::Int;
-use crate::ir::value::{defining, identity, name, parts};
-use crate::ir::{Builder, DYNAMIC, Val, types};
+use crate::ir::value::{defining, identity, name, operands, parts};
+use crate::ir::{Builder, DYNAMIC, Op, Val, types};
 use axe_dialect::element_type;
 use axe_dialect::ops::{self as axe, SliceOp, ViewOp};
 use melior::ir::ValueLike;
@@ -50,7 +50,7 @@ impl<'c> Lowering<'c> {
     /// Follows a memref value to its memory.
     ///
     /// # Errors
-    /// When it comes from somewhere else than an argument, an allocation, a slice or a view.
+    /// When it comes from somewhere else than an argument, other extents of one, an allocation, a slice or a view.
     pub(super) fn storage(
         &self,
         builder: &Builder<'c>,
@@ -70,6 +70,7 @@ impl<'c> Lowering<'c> {
             | "memref.get_global"
             | "memref.cast"
             | "bufferization.to_buffer" => self.whole(builder, memref),
+            "memref.reinterpret_cast" => self.reinterpreted(builder, op, memref),
             other => Err(PassError::new(
                 op.location(),
                 format!(
@@ -91,6 +92,33 @@ impl<'c> Lowering<'c> {
             ));
         }
         Ok(Storage::Whole(memref, self.extents(builder, memref)?))
+    }
+
+    /// All of an argument's memory under other extents and strides.
+    ///
+    /// # Errors
+    /// When the argument was written with strides or a layout: the host has its elements in the order of rows.
+    fn reinterpreted(
+        &self,
+        builder: &Builder<'c>,
+        op: Op<'c>,
+        memref: Val<'c>,
+    ) -> PassResult<'c, Storage<'c>> {
+        let source = operands(op).first().copied().unwrap_or(memref);
+        let dense = self
+            .written
+            .get(&identity(source))
+            .is_some_and(|written| *written == source.r#type());
+        if !dense {
+            return Err(PassError::new(
+                op.location(),
+                format!(
+                    "the CPU target cannot follow storage of type {} through 'memref.reinterpret_cast': expected an argument of the kernel without strides or a layout",
+                    self.written.get(&identity(source)).copied().unwrap_or_else(|| source.r#type())
+                ),
+            ));
+        }
+        self.whole(builder, memref)
     }
 
     fn slice(&self, builder: &Builder<'c>, slice: SliceOp<'c>) -> PassResult<'c, Storage<'c>> {
