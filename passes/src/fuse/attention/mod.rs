@@ -291,7 +291,8 @@ fn settle<'c>(
     let read_by = [&reader.inputs, &reader.lengths].map(Vec::as_slice);
     let (mut terms, [mut inputs, lengths], score) = compact(&terms, read.score, read_by);
     let values_of = compacted(&read.values, &reader.inputs, &mut inputs);
-    let visible = visible::visible(&terms, score);
+    let extents = [reader.extents.rows, reader.extents.keys];
+    let visible = visible::visible(&terms, score, extents, &reader.symbols);
     let bare = visible::bare(&mut terms, score);
     Ok(Attention {
         extents: reader.extents,

@@ -108,6 +108,18 @@ impl Visible {
         self.from.iter().chain(&self.to).chain(&self.rows)
     }
 
+    /// Drops the edges that hide none of so many rows and keys, as of a window that is longer than the sequence: kernels have code
+    /// for what edges leave of a block.
+    fn drop_beyond(&mut self, [rows, keys]: [i64; 2]) {
+        let cuts = |edge: &Edge, hides: &dyn Fn([i64; 2]) -> bool| {
+            edge.length.is_some() || hides(edge.over(0, rows))
+        };
+        self.from.retain(|edge| cuts(edge, &|[_, most]| most > 0));
+        self.to
+            .retain(|edge| cuts(edge, &|[least, _]| least < keys));
+        self.rows.retain(|edge| cuts(edge, &|[least, _]| least < 0));
+    }
+
     /// Whether some edge is known when the kernel runs.
     #[must_use]
     pub fn has_lengths(&self) -> bool {
@@ -137,11 +149,19 @@ impl Visible {
     }
 }
 
-/// The keys outside of which a score is minus infinity.
+/// The keys outside of which a score is minus infinity, of so many rows and keys.
 #[must_use]
-pub fn visible(terms: &Terms, score: Id) -> Visible {
+pub fn visible(
+    terms: &Terms,
+    score: Id,
+    [rows, keys]: [i64; 2],
+    symbols: &Symbols<'_>,
+) -> Visible {
     let mut found = Visible::default();
     restrict(terms, score, &mut found);
+    if !symbols.has(rows) && !symbols.has(keys) {
+        found.drop_beyond([rows, keys]);
+    }
     found
 }
 

@@ -428,7 +428,8 @@ impl<'c> Search<'c> {
         }
         let read_by = [&inputs, &lengths].map(Vec::as_slice);
         let (mut terms, [inputs, lengths], score) = compact(&terms, self.read.score, read_by);
-        let visible = visible::visible(&terms, score);
+        let own = [extents.rows, extents.keys];
+        let visible = visible::visible(&terms, score, own, &Symbols::default());
         let bare = visible::bare(&mut terms, score);
         let forward = Attention {
             extents,

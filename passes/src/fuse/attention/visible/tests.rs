@@ -45,10 +45,10 @@ fn check(terms: &Terms, condition: Id, hidden_where_it_holds: bool) {
         (score, hidden)
     };
     let masked = terms.apply("arith.select", None, &[condition, a, b], Scalar::Float);
-    let found = visible(&terms, masked);
+    let (rows, keys) = (13, 17);
+    let found = visible(&terms, masked, [rows, keys], &Symbols::default());
     assert!(!found.is_all());
     assert_eq!(bare(&mut terms, masked), score);
-    let (rows, keys) = (13, 17);
     for first in 0..rows {
         for count in 1..=rows - first {
             let some = found.some(first, count, keys);
@@ -108,9 +108,17 @@ fn a_window_has_both_edges() {
     let score = terms.add(Term::Score, Scalar::Float);
     let hidden = terms.float(f64::NEG_INFINITY);
     let masked = terms.apply("arith.select", None, &[both, score, hidden], Scalar::Float);
-    let found = visible(&terms, masked);
-    assert_eq!(found.to, [Edge::of(1, 1)]);
-    assert_eq!(found.from, [Edge::of(1, -4)]);
+    for (rows, keys, from) in [
+        (9, 9, vec![Edge::of(1, -4)]),
+        (6, 9, vec![Edge::of(1, -4)]),
+        (5, 5, vec![]),
+    ] {
+        let found = visible(&terms, masked, [rows, keys], &Symbols::default());
+        assert_eq!(found.to, [Edge::of(1, 1)]);
+        assert_eq!(found.from, from, "{rows} rows");
+    }
+    let found = visible(&terms, masked, [1, 1], &Symbols::default());
+    assert!(found.is_all());
 }
 
 #[test]
@@ -228,7 +236,7 @@ fn by_labels(terms: &mut Terms, shared: bool, hidden: f64) -> Id {
 fn labels_that_differ_hide_keys() {
     let mut terms = Terms::default();
     let masked = by_labels(&mut terms, false, f64::NEG_INFINITY);
-    let found = visible(&terms, masked);
+    let found = visible(&terms, masked, [9, 9], &Symbols::default());
     assert_eq!(found.segments, [Segments { rows: 0, keys: 1 }]);
     assert!(!found.is_all() && found.edges().next().is_none());
     // Of labels it is known where they are, not what they are.
@@ -250,7 +258,7 @@ fn low_numbers_hide_keys_of_other_labels_where_a_row_has_its_keys() {
         let own = with_infinity(&mut terms, given, [9, keys], &Symbols::default());
         assert_eq!(own, by_labels(&mut terms, shared, expected));
         // A row that may see no key has all of them then: labels bound nothing.
-        let found = visible(&terms, own);
+        let found = visible(&terms, own, [9, keys], &Symbols::default());
         assert_eq!(found.segments.is_empty(), expected == HIDDEN);
     }
 }
