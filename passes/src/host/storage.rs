@@ -114,7 +114,10 @@ impl<'c> Lowering<'c> {
                 op.location(),
                 format!(
                     "the CPU target cannot follow storage of type {} through 'memref.reinterpret_cast': expected an argument of the kernel without strides or a layout",
-                    self.written.get(&identity(source)).copied().unwrap_or_else(|| source.r#type())
+                    self.written
+                        .get(&identity(source))
+                        .copied()
+                        .unwrap_or_else(|| source.r#type())
                 ),
             ));
         }

@@ -151,12 +151,7 @@ impl Visible {
 
 /// The keys outside of which a score is minus infinity, of so many rows and keys.
 #[must_use]
-pub fn visible(
-    terms: &Terms,
-    score: Id,
-    [rows, keys]: [i64; 2],
-    symbols: &Symbols<'_>,
-) -> Visible {
+pub fn visible(terms: &Terms, score: Id, [rows, keys]: [i64; 2], symbols: &Symbols<'_>) -> Visible {
     let mut found = Visible::default();
     restrict(terms, score, &mut found);
     if !symbols.has(rows) && !symbols.has(keys) {
