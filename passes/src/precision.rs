@@ -17,7 +17,7 @@
 mod memory;
 mod signs;
 
-pub use signs::is_not_negative;
+pub use signs::{is_at_least_one, is_not_negative};
 
 use crate::ir::value::{defined_by, identity, name, operands, results, users};
 use crate::ir::walk::{block_arguments, blocks, nested};

@@ -95,6 +95,21 @@ pub fn is_not_negative(value: Val<'_>) -> bool {
     holds(value, &mut HashSet::new())
 }
 
+/// Whether a scalar is a sum of a number of at least one and of what is not negative.
+#[must_use]
+pub fn is_at_least_one(value: Val<'_>) -> bool {
+    let of = |at: Val<'_>, other: Val<'_>| {
+        constant(at).is_some_and(|at| at >= 1.0) && is_not_negative(other)
+    };
+    match defining(value).map(|op| (name(op), operands(op))) {
+        Some((name, all)) if name == "arith.addf" => match all[..] {
+            [a, b] => of(a, b) || of(b, a),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
 /// All of what a value is formed of has to hold: what is being looked at, in a loop, holds as far as that is concerned.
 pub(super) fn holds<'c>(value: Val<'c>, seen: &mut HashSet<usize>) -> bool {
     if !seen.insert(identity(value)) {

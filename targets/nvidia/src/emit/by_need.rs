@@ -4,15 +4,16 @@ use super::approximate::{
     self, Arithmetic, Divisor, EXPONENT, Function, Goal, Instruction, TAKEN_APART,
 };
 use super::emitter::Emitter;
+use super::factors::by_positive_number;
 use super::math::{EX2, Floats, LG2};
 use super::schedules::convert;
 use super::value::Bound;
 use crate::state::types;
 use axe_passes::fuse::peaks::reaches_one;
 use axe_passes::ir::types::{bits, is_float};
-use axe_passes::ir::value::{operands, results};
+use axe_passes::ir::value::{defined_by, operands, results};
 use axe_passes::ir::{Op, Val};
-use axe_passes::precision::{constant, is_bf16};
+use axe_passes::precision::{constant, is_at_least_one, is_bf16};
 use axe_passes::{PassError, PassResult};
 use melior::ir::ValueLike;
 use melior::ir::attribute::IntegerAttribute;
@@ -51,6 +52,9 @@ impl<'c> Emitter<'c> {
         let f32 = Floats::new(self);
         let wide = self.wide(&operands, f32.r#type)?;
         let value = match (function, wide.as_slice()) {
+            (Some(Function::OnePlusErf), &[x]) => {
+                approximate::one_plus_erf_of(&f32, by_positive_number(x), goal)?
+            }
             (Some(function), &[x]) => function.at(&f32, x, goal)?,
             (None, &[a, b]) => match self.quotient(&f32, op, (a, b), goal)? {
                 Some(quotient) => quotient,
@@ -73,6 +77,10 @@ impl<'c> Emitter<'c> {
         }
         let by_constant = (0..all.len()).any(|at| self.constant_of(op, at).is_some());
         let inexact = self.precision.need(result).is_inexact();
+        if inexact && let Some(value) = self.gathered(op, name)? {
+            self.bind(result, Bound::Scalar(value));
+            return Ok(true);
+        }
         // Of products by constants one after the other one is left.
         let flags = match name == "arith.mulf" && by_constant && inexact {
             true => "reassoc,contract",
@@ -86,6 +94,25 @@ impl<'c> Emitter<'c> {
             .value(name, &all, result.r#type(), &[("fastmath", flags)])?;
         self.bind(result, Bound::Scalar(value));
         Ok(true)
+    }
+
+    /// A sum or a product of f32 with fewer constants ([`super::factors`]); `None` where there is none.
+    fn gathered(&self, op: Op<'c>, name: &str) -> PassResult<'c, Option<Val<'c>>> {
+        let f32 = Floats::new(self);
+        let all = operands(op).into_iter().map(|own| self.scalar(own));
+        let &[a, b] = &all.collect::<PassResult<'c, Vec<_>>>()?[..] else {
+            return Ok(None);
+        };
+        if a.r#type() != f32.r#type {
+            return Ok(None);
+        }
+        match (name, constant(a), constant(b)) {
+            ("arith.addf", None, None) => f32.factored(op, [a, b]),
+            ("arith.mulf", None, Some(by)) => f32.by_sum(a, by),
+            ("arith.mulf", Some(by), None) => f32.by_sum(b, by),
+            ("arith.mulf", None, None) => f32.without_numbers(a, b),
+            _ => Ok(None),
+        }
     }
 
     /// What is asked of an operation's result; `None` for all that its type holds.
@@ -142,7 +169,7 @@ impl<'c> Emitter<'c> {
         let small = bits(results(op).first().map_or(f32.r#type, ValueLike::r#type)) == Some(16);
         let of_constant = self.constant_of(op, 0).is_some_and(|a| ordinary(&a));
         let divisor = match operands(op).get(1) {
-            _ if goal.flush && (small || of_constant) => Divisor::Small,
+            _ if goal.flush && (small || of_constant || is_bounded(op)) => Divisor::Small,
             Some(shared) if self.is_shared(*shared) => Divisor::Shared,
             _ => Divisor::Any,
         };
@@ -170,6 +197,16 @@ impl<'c> Emitter<'c> {
         let operand = operands(op).get(at).copied()?;
         self.scalar(operand).ok().and_then(constant)
     }
+}
+
+/// Whether a quotient is of a number of f16, and of one that is no less than one: `a (1 / b)` is below what f16 has where `1 / b` is zero.
+fn is_bounded(quotient: Op<'_>) -> bool {
+    let &[over, under] = &operands(quotient)[..] else {
+        return false;
+    };
+    let from = defined_by(over, "arith.extf").and_then(|op| operands(op).first().copied());
+    let is_f16 = |from: Val<'_>| bits(from.r#type()) == Some(16) && !is_bf16(from.r#type());
+    from.is_some_and(is_f16) && is_at_least_one(under)
 }
 
 /// Whether an operation has flags of fast math of its own.
@@ -201,9 +238,14 @@ impl<'c> Arithmetic for Floats<'_, 'c> {
     }
 
     fn mul(&self, a: Val<'c>, b: Val<'c>) -> PassResult<'c, Val<'c>> {
-        let by_constant = [a, b].into_iter().any(|factor| constant(factor).is_some());
-        if !by_constant {
-            return self.apply("arith.mulf", &[a, b]);
+        let by_sum = match (constant(a), constant(b)) {
+            (None, None) => return self.apply("arith.mulf", &[a, b]),
+            (None, Some(by)) => self.by_sum(a, by)?,
+            (Some(by), None) => self.by_sum(b, by)?,
+            _ => None,
+        };
+        if let Some(value) = by_sum {
+            return Ok(value);
         }
         let builder = self.emitter.builder;
         let flags = builder.parsed("#arith.fastmath<reassoc,contract>")?;

@@ -13,6 +13,7 @@ mod cluster_end;
 mod control;
 mod decide;
 mod emitter;
+mod factors;
 mod float8;
 mod functions;
 mod gathering;

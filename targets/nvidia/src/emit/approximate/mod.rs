@@ -156,15 +156,7 @@ impl Function {
             Self::Tanh => tanh(a, x, goal),
             Self::OnePlusTanh => one_plus_tanh(a, x),
             Self::Erf => erf(a, x, goal),
-            Self::OnePlusErf => {
-                let goal = Goal {
-                    absolute: false,
-                    ..goal
-                };
-                let rest = erfc_of_magnitude(a, x, goal)?;
-                let above = a.fma(rest, a.number(-1.0)?, a.number(2.0)?)?;
-                a.choose(a.less(x, 0.0)?, rest, above)
-            }
+            Self::OnePlusErf => one_plus_erf_of(a, (x, 1.0), goal),
         }
     }
 }
@@ -260,21 +252,46 @@ const LOG_ERFC_SHORT: [f64; 5] = [
     -1.6278889179229736,
 ];
 
-/// `erfc(|x|) = 2^(|x| p(|x|))`, after the form of CUDA's erff. The polynomials fall without bound.
-fn erfc_of_magnitude<A: Arithmetic>(a: &A, x: A::Value, goal: Goal) -> Formed<A> {
+/// `1 + erf(k x)` of a positive number k. It is formed as twice its half: of GELU's factor of 1/2 no instruction is left.
+pub(super) fn one_plus_erf_of<A: Arithmetic>(
+    a: &A,
+    (x, k): (A::Value, f64),
+    goal: Goal,
+) -> Formed<A> {
+    let goal = Goal {
+        absolute: false,
+        ..goal
+    };
+    let rest = erfc_of_magnitude(a, (x, k), goal, -1.0)?;
+    let above = a.fma(rest, a.number(-1.0)?, a.number(1.0)?)?;
+    scaled(a, a.choose(a.less(x, 0.0)?, rest, above)?, 2.0)
+}
+
+/// `2^n erfc(|k x|) = 2^(n + |k x| p(|k x|))`, after the form of CUDA's erff. The polynomials fall without bound.
+fn erfc_of_magnitude<A: Arithmetic>(
+    a: &A,
+    (x, k): (A::Value, f64),
+    goal: Goal,
+    n: f64,
+) -> Formed<A> {
     let magnitude = a.abs(x)?;
     let terms: &[f64] = match goal {
         Goal { absolute: true, .. } => &LOG_ERFC_SHORT,
         Goal { flush: true, .. } => &LOG_ERFC,
         Goal { flush: false, .. } => &LOG_ERFC_LONG,
     };
-    let power = a.mul(magnitude, polynomial(a, magnitude, terms)?)?;
+    let powers = (1..=terms.len()).rev().zip(terms);
+    let terms: Vec<_> = powers
+        .map(|(power, term)| term * k.powf(power as f64))
+        .collect();
+    let slope = polynomial(a, magnitude, &terms)?;
+    let power = a.fma(magnitude, slope, a.number(n)?)?;
     a.approximate(Instruction::Ex2, power, goal.flush)
 }
 
 /// `1 - erfc(|x|)` with the sign of x; below 1/2, where that loses digits, four terms of the series, relative error 2^-15.
 fn erf<A: Arithmetic>(a: &A, x: A::Value, goal: Goal) -> Formed<A> {
-    let rest = erfc_of_magnitude(a, x, goal)?;
+    let rest = erfc_of_magnitude(a, (x, 1.0), goal, 0.0)?;
     let above = a.fma(rest, a.number(-1.0)?, a.number(1.0)?)?;
     let below = a.add(rest, a.number(-1.0)?)?;
     let large = a.choose(a.less(x, 0.0)?, below, above)?;

@@ -2,7 +2,7 @@
 
 use super::{
     Arithmetic, Divisor, EXPONENT, Function, Goal, Instruction, TAKEN_APART, exp_of_f32,
-    log1p_of_f32, quotient, quotient_of_f32,
+    log1p_of_f32, one_plus_erf_of, quotient, quotient_of_f32,
 };
 use axe_sim::units::float::{Format, Round};
 use std::convert::Infallible;
@@ -270,8 +270,8 @@ fn activations_are_within_an_ulp() {
             x * half(value(Function::OnePlusTanh.at(host, inner, goal)))
         };
         let erf_gelu = |host: &Host, x: f32| {
-            let inner = x * std::f32::consts::FRAC_1_SQRT_2;
-            x * half(value(Function::OnePlusErf.at(host, inner, goal)))
+            let of = (x, std::f64::consts::FRAC_1_SQRT_2);
+            x * half(value(one_plus_erf_of(host, of, goal)))
         };
         let softplus = |host: &Host, x: f32| {
             let power = value(Function::Exp.at(host, x, goal));
