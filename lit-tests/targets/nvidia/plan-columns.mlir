@@ -1,14 +1,17 @@
 // RUN: axe-opt %s --axe-plan-kernels=target=sm_90a --split-input-file | FileCheck %s
 
 // A reduction of dimensions that others follow forms what it reduces again: three kernels read x, and nothing of its size is stored
-// between them. Broadcasts between dimensions are taken from memory.
+// between them. Rows that no number of parts divides are shared out, the last part with fewer, and what comes of 53 parts of each of three
+// matrices is reduced by a kernel more. Broadcasts between dimensions are taken from memory.
 // CHECK-LABEL: func.func @softmax
-// CHECK: axe.launch @softmax_0_reduce {{.*}} ins(%{{.*}} : tensor<3x20011x40xf32>)
+// CHECK: axe.launch @softmax_0_columns {{.*}} -> tensor<159x40xf32>
 // CHECK: axe.launch @softmax_1_columns {{.*}} -> tensor<3x40xf32>
-// CHECK: axe.launch @softmax_2_map {{.*}} ins(%{{.*}}, %{{.*}}, %{{.*}} :
+// CHECK: axe.launch @softmax_2_columns {{.*}} -> tensor<159x40xf32>
+// CHECK: axe.launch @softmax_3_columns {{.*}} -> tensor<3x40xf32>
+// CHECK: axe.launch @softmax_4_map {{.*}} ins(%{{.*}}, %{{.*}}, %{{.*}} :
 // CHECK-NOT: axe.launch
 // CHECK: return
-// CHECK-LABEL: axe.kernel @softmax_2_map
+// CHECK-LABEL: axe.kernel @softmax_4_map
 // CHECK: memref.load
 // CHECK: memref.load
 func.func @softmax(%x: tensor<3x20011x40xf32>) -> tensor<3x20011x40xf32> {

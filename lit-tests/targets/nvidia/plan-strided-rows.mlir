@@ -73,11 +73,14 @@ func.func @staged(%x: tensor<64x2000x512xf32>) -> tensor<64x2000x512xf32> {
 
 // -----
 
-// Rows of which no CTA holds a sector's: three kernels, each of which reads along memory.
+// Rows of which no CTA holds a sector's: three kernels read along memory, two of them in parts, which a kernel more each
+// puts together.
 // CHECK-LABEL: func.func @long
-// CHECK: axe.launch @long_0_reduce
+// CHECK: axe.launch @long_0_columns
 // CHECK: axe.launch @long_1_columns
-// CHECK: axe.launch @long_2_map
+// CHECK: axe.launch @long_2_columns
+// CHECK: axe.launch @long_3_columns
+// CHECK: axe.launch @long_4_map
 // CHECK-NOT: axe.launch
 // CHECK: return
 func.func @long(%x: tensor<20011x512xf32>) -> tensor<20011x512xf32> {

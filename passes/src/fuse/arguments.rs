@@ -91,7 +91,21 @@ pub fn tensors<'c>(
     fusion: &Fusion<'c>,
     shape: impl Fn(Val<'c>, Kind) -> Vec<i64>,
 ) -> PassResult<'c, (Vec<Operand<'c>>, Vec<Out<'c>>)> {
-    let (mut ins, mut outs) = (Vec::new(), Vec::new());
+    let ins = inputs(frame, builder, fusion, &shape)?;
+    Ok((ins, outputs(frame, builder, fusion, shape)?))
+}
+
+/// The tensors that a kernel reads: its tables and inputs, of the shapes that their kinds have.
+///
+/// # Errors
+/// As for [`Frame::operand`].
+pub fn inputs<'c>(
+    frame: &mut Frame<'c>,
+    builder: &Builder<'c>,
+    fusion: &Fusion<'c>,
+    shape: impl Fn(Val<'c>, Kind) -> Vec<i64>,
+) -> PassResult<'c, Vec<Operand<'c>>> {
+    let mut ins = Vec::new();
     for table in &fusion.tables {
         let shape = builder.tensor_of(*table)?.shape;
         ins.push(frame.operand(builder, *table, &shape)?);
@@ -99,10 +113,24 @@ pub fn tensors<'c>(
     for (value, kind) in &fusion.inputs {
         ins.push(frame.operand(builder, *value, &shape(*value, *kind))?);
     }
+    Ok(ins)
+}
+
+/// New tensors for a kernel's outputs, of the shapes that their kinds have.
+///
+/// # Errors
+/// As for [`Frame::operand`].
+pub fn outputs<'c>(
+    frame: &mut Frame<'c>,
+    builder: &Builder<'c>,
+    fusion: &Fusion<'c>,
+    shape: impl Fn(Val<'c>, Kind) -> Vec<i64>,
+) -> PassResult<'c, Vec<Out<'c>>> {
+    let mut outs = Vec::new();
     for (value, kind) in &fusion.outputs {
         outs.push((*value, frame.out(builder, *value, &shape(*value, *kind))?));
     }
-    Ok((ins, outs))
+    Ok(outs)
 }
 
 /// The types of a kernel's arguments: tensors read, scalars, tensors written.

@@ -125,6 +125,19 @@ impl<'c> Frame<'c> {
     ) -> PassResult<'c> {
         let tensors: Vec<_> = outs.iter().map(|(_, out)| out.tensor).collect();
         let results = launch(builder, kernel, grid, ins, &tensors)?;
+        self.store(builder, outs, results)
+    }
+
+    /// Lets a launch's results take the place of values, in their own shapes.
+    ///
+    /// # Errors
+    /// When an operation cannot be built.
+    pub fn store(
+        &mut self,
+        builder: &Builder<'c>,
+        outs: &[Out<'c>],
+        results: Vec<Val<'c>>,
+    ) -> PassResult<'c> {
         for ((value, _), result) in outs.iter().zip(results) {
             let shape = builder.tensor_of(*value)?.shape;
             let leading = match shape.first() {

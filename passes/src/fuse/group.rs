@@ -5,6 +5,7 @@ use super::attention::{Attention, Backward};
 use super::nest::Pointwise;
 use super::operators::{bases, is_reshape, is_widening, splat};
 use super::reshape::element_bytes;
+use super::row_parts;
 use super::space::{Cut, Kind, Place, Size, broadcast_of, place_of, product, source};
 use super::strided;
 use crate::ir::value::{defining, identity, name, operands, results, users};
@@ -243,7 +244,9 @@ impl<'c> Group<'c> {
             stored = source(op)?;
         }
         let is_read = |(input, _): &(Val<'c>, Kind)| *input == stored;
-        if !group.pull(from, Kind::Full) || group.inputs.iter().any(is_read) {
+        let only_reads =
+            |group: &Self| !row_parts::is_marked(op) && group.inputs.iter().any(is_read);
+        if !group.pull(from, Kind::Full) || only_reads(&group) {
             return None;
         }
         group.formed.insert((identity(result), Kind::Column));

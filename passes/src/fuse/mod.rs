@@ -15,6 +15,7 @@
 //! * [`parts`], [`part_moments`], [`part_exponentials`]: variances, and sums of exponentials below a maximum, of those of parts;
 //! * [`peaks`]: exponentials that reach one in each row;
 //! * [`rematerialize`]: maps of few elements between reductions of rows and broadcasts;
+//! * [`row_parts`]: reductions of columns in parts of their rows that are not as long;
 //! * [`siblings`]: reductions of the rows of one tensor;
 //! * [`softplus`]: hyperbolic tangents of a softplus, as quotients;
 //! * [`strided`]: reductions whose rows have other dimensions behind them;
@@ -51,6 +52,7 @@ pub mod rematerialize;
 pub mod reshape;
 mod rewritten;
 pub mod rounds;
+pub mod row_parts;
 pub mod siblings;
 pub mod softplus;
 pub mod space;

@@ -54,6 +54,9 @@ case("amax_16384x4096", lambda x: x.amax(-1), ((16384, 4096), f16))
 case("rowsum_16384x4096_f32", lambda x: x.sum(-1), ((16384, 4096), f32))
 case("colsum_16384x4096_f32", lambda x: x.sum(0), ((16384, 4096), f32))
 case("colsum_131072x512", lambda x: x.sum(0), ((131072, 512), f16))
+# Rows that no number of parts divides, and columns that no vector does.
+case("colsum_67041x1001", lambda x: x.sum(0), ((67041, 1001), f16))
+case("colsum_1000003x64_f32", lambda x: x.sum(0), ((1000003, 64), f32))
 case("sum_16384x4096_f32", lambda x: x.sum(), ((16384, 4096), f32))
 def export(folder):
     from torch_mlir import fx

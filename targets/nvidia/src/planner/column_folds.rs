@@ -9,23 +9,24 @@ use super::knobs::Plan;
 use super::model;
 use super::problem::count;
 use super::row_tile::RowTile;
-use super::single::{Elements, reduced_tile};
+use super::single::{Elements, reduced_tile, uneven_parts};
 use crate::facts::chip::Chip;
 use axe_dialect::ops::MaskOp;
 use axe_passes::PassResult;
-use axe_passes::build::{Code, Kernel, layout_error};
-use axe_passes::fuse::arguments::{Arguments, argument_types, launched, tensors};
+use axe_passes::build::{self, Code, Kernel, layout_error};
+use axe_passes::fuse::arguments::{Arguments, argument_types, inputs, launched, outputs};
 use axe_passes::fuse::evaluate::{Evaluator, Origin};
 use axe_passes::fuse::fold::Fold;
-use axe_passes::fuse::frame::{Operand, Out};
+use axe_passes::fuse::frame::{Operand, Out, operand};
 use axe_passes::fuse::fusion::Fusion;
 use axe_passes::fuse::group::{ColumnFold, Group, Root};
 use axe_passes::fuse::registers::{Registers, part, registers};
 use axe_passes::fuse::reshape::element_bytes;
-use axe_passes::fuse::space::{Cut, Kind, source};
+use axe_passes::fuse::row_parts;
+use axe_passes::fuse::space::{Cut, Kind, Size, source};
 use axe_passes::ir::types::is_float;
 use axe_passes::ir::value::{identity, only_result};
-use axe_passes::ir::{Builder, Op, Val};
+use axe_passes::ir::{Builder, Op, TensorType, Val};
 use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
 use std::collections::HashMap;
@@ -52,6 +53,42 @@ pub(super) struct Problem {
     tensors: i64,
     /// Bytes that are moved.
     moved: i64,
+    /// Whether CTAs share the rows.
+    in_parts: bool,
+}
+
+impl<'c> Read<'c> {
+    /// The reduction of what came of so many parts, and what is formed of its result.
+    fn rest(&self, parts: i64) -> Self {
+        let fold = ColumnFold {
+            rows: parts,
+            ..self.problem.fold
+        };
+        let mut fusion = self.fusion.clone();
+        fusion.total = Size {
+            dynamic: false,
+            known: fold.outer * parts * fold.columns,
+        };
+        let columns = fusion.inputs.iter();
+        let columns = columns.filter(|(_, kind)| *kind == Kind::Column).copied();
+        fusion.inputs = [(self.from, Kind::Full)]
+            .into_iter()
+            .chain(columns)
+            .collect();
+        let element = TensorType::of_value(self.result).map(|own| own.element);
+        let problem = Problem {
+            fold,
+            elements: element.map_or(self.problem.elements, Elements::of),
+            tensors: 1,
+            in_parts: false,
+            ..self.problem
+        };
+        Self {
+            fusion,
+            problem,
+            ..*self
+        }
+    }
 }
 
 impl Problem {
@@ -62,6 +99,8 @@ impl Problem {
             rows,
             columns,
         } = self.fold;
+        // CTAs that share rows are many.
+        let outer = if self.in_parts { rows } else { outer };
         let tile = reduced_tile(outer, [rows, columns], self.elements);
         let at_once = tile.rows / tile.across;
         let mut own = at_once;
@@ -113,6 +152,7 @@ impl Family for ColumnFolds {
             },
             tensors: i64::try_from(elements.len()).unwrap_or(1).max(1),
             moved: fusion.total.known.saturating_mul(bytes),
+            in_parts: row_parts::is_marked(op),
         };
         Ok(Read {
             fusion,
@@ -160,7 +200,22 @@ impl Family for ColumnFolds {
         tile: RowTile,
         launch: &mut Launch<'_, 'c>,
     ) -> PassResult<'c, String> {
-        ColumnKernel { operators, tile }.launch(launch)
+        let fold = operators.problem.fold;
+        let [parts, rows] = match operators.problem.in_parts {
+            true => uneven_parts(fold, (tile, operators.problem.elements), launch.chip),
+            false => [1, fold.rows],
+        };
+        let kernel = ColumnKernel {
+            operators,
+            tile,
+            parts,
+            rows,
+            states: None,
+        };
+        match parts {
+            1 => kernel.launch(launch),
+            _ => kernel.launch_in_parts(launch),
+        }
     }
 }
 
@@ -168,6 +223,11 @@ impl Family for ColumnFolds {
 struct ColumnKernel<'a, 'c> {
     operators: &'a Read<'c>,
     tile: RowTile,
+    /// Into how many parts the rows are cut, each a CTA's, and how many all but the last have.
+    parts: i64,
+    rows: i64,
+    /// What came of parts, where that is reduced in the place of what formed them.
+    states: Option<Val<'c>>,
 }
 
 /// What the kernel's loop works with.
@@ -199,23 +259,77 @@ impl<'c> ColumnKernel<'_, 'c> {
         }
     }
 
+    /// Adds a kernel that reduces parts, and one that reduces what comes of them and forms the results. Launches them.
+    fn launch_in_parts(&self, launch: &mut Launch<'_, 'c>) -> PassResult<'c, String> {
+        let ColumnFold { outer, columns, .. } = self.fold();
+        let (operators, builder) = (self.operators, launch.builder);
+        let shape = [outer * self.parts, columns];
+        let element = builder.tensor_of(operators.result)?.element;
+        let states = builder.tensor(&shape, element)?;
+        let states = builder.value("tensor.empty", &[], states, &[])?;
+        let out = (operators.result, operand(builder, states, &shape)?);
+        let ins = self.ins(launch)?;
+        let (name, results) = self.add(launch, &ins, &[out])?;
+        let states = results.first().copied();
+        let rest = operators.rest(self.parts);
+        let kernel = ColumnKernel {
+            operators: &rest,
+            tile: rest.problem.tile(),
+            parts: 1,
+            rows: self.parts,
+            states,
+        };
+        kernel.launch(launch)?;
+        Ok(name)
+    }
+
     /// Adds the kernel and launches it.
     fn launch(&self, launch: &mut Launch<'_, 'c>) -> PassResult<'c, String> {
+        let ins = self.ins(launch)?;
         let Launch { frame, builder, .. } = launch;
-        let (fusion, builder) = (&self.operators.fusion, *builder);
         let shape = |value, kind| self.shape(value, kind);
-        let (ins, outs) = tensors(frame, builder, fusion, shape)?;
-        let name = frame.name("columns");
-        let types = argument_types(&ins, &fusion.scalars, &outs);
-        let kernel = Kernel::new(self.operators.op.location(), frame.module, &types);
-        self.emit(&kernel, &ins, &outs)?;
-        kernel.finish(frame.module, &name, self.tile.threads())?;
-        let code = Code { builder: *builder };
-        let outer = self.fold().outer;
-        let grid = self.blocks().grid(code, code.index(outer)?, outer)?;
-        let launched = launched(&ins, &fusion.scalars);
-        frame.launch(builder, &name, grid, &launched, &outs)?;
+        let outs = outputs(frame, builder, &self.operators.fusion, shape)?;
+        let (name, results) = self.add(launch, &ins, &outs)?;
+        launch.frame.store(launch.builder, &outs, results)?;
         Ok(name)
+    }
+
+    /// What the kernel reads.
+    fn ins(&self, launch: &mut Launch<'_, 'c>) -> PassResult<'c, Vec<Operand<'c>>> {
+        let Launch { frame, builder, .. } = launch;
+        let shape = |value, kind| self.shape(value, kind);
+        let mut fusion = self.operators.fusion.clone();
+        let Some(states) = self.states else {
+            return inputs(frame, builder, &fusion, shape);
+        };
+        let of = fusion.inputs.remove(0);
+        let mut ins = inputs(frame, builder, &fusion, shape)?;
+        let states = operand(builder, states, &shape(of.0, of.1))?;
+        ins.insert(fusion.tables.len(), states);
+        Ok(ins)
+    }
+
+    /// Adds the kernel, and gives its name and the results of its launch.
+    fn add(
+        &self,
+        launch: &mut Launch<'_, 'c>,
+        ins: &[Operand<'c>],
+        outs: &[Out<'c>],
+    ) -> PassResult<'c, (String, Vec<Val<'c>>)> {
+        let Launch { frame, builder, .. } = launch;
+        let fusion = &self.operators.fusion;
+        let name = frame.name("columns");
+        let types = argument_types(ins, &fusion.scalars, outs);
+        let kernel = Kernel::new(self.operators.op.location(), frame.module, &types);
+        self.emit(&kernel, ins, outs)?;
+        kernel.finish(frame.module, &name, self.tile.threads())?;
+        let code = Code { builder: **builder };
+        let blocks = self.fold().outer * self.parts;
+        let grid = self.blocks().grid(code, code.index(blocks)?, blocks)?;
+        let tensors: Vec<_> = outs.iter().map(|(_, out)| out.tensor).collect();
+        let launched = launched(ins, &fusion.scalars);
+        let results = build::launch(builder, &name, grid, &launched, &tensors)?;
+        Ok((name, results))
     }
 
     /// The tiles of a row.
@@ -234,16 +348,11 @@ impl<'c> ColumnKernel<'_, 'c> {
         let sum = code.reduce(fold.combiner, state, 0, r#type)?;
         let key = (identity(self.operators.result), Kind::Column);
         tiles.known.insert(key, sum);
-        let outer = self.fold().outer;
+        let is_row = self.fold().outer == 1 && self.parts == 1;
         let mut evaluator = self.evaluator(code, &tiles, &tiles.step, tiles.rows[0]);
-        for ((value, kind), to) in self
-            .operators
-            .fusion
-            .outputs
-            .iter()
-            .zip(&tiles.arguments.outputs)
-        {
-            if outer == 1 {
+        let outputs = self.operators.fusion.outputs.iter();
+        for ((value, kind), to) in outputs.zip(&tiles.arguments.outputs) {
+            if is_row {
                 evaluator.store(*value, *kind, to)?;
                 continue;
             }
@@ -262,15 +371,32 @@ impl<'c> ColumnKernel<'_, 'c> {
         let shape = [tile.rows, tile.columns];
         let own = part(&layout, &shape, &[0..tile.across, 0..tile.columns]).map_err(failed)?;
         let [column, block] = self.blocks().place(code)?;
-        let first = code.times(block, self.fold().rows)?;
+        let rows = self.rows(code, block)?;
         Ok(Tiles {
             whole: registers(code, shape, layout)?,
             step: registers(code, [tile.across, tile.columns], own)?,
             arguments,
             column: code.times(column, tile.columns)?,
-            rows: [first, code.add(first, code.index(self.fold().rows)?)?],
+            rows,
             known: HashMap::new(),
         })
+    }
+
+    /// The rows of a block, the first and the one behind the last: all that become one, or a part of them.
+    fn rows(&self, code: Code<'c>, block: Val<'c>) -> PassResult<'c, [Val<'c>; 2]> {
+        let rows = self.fold().rows;
+        if self.parts == 1 {
+            let first = code.times(block, rows)?;
+            return Ok([first, code.add(first, code.index(rows)?)?]);
+        }
+        let parts = code.index(self.parts)?;
+        let start = code.times(code.div(block, parts)?, rows)?;
+        let first = code.add(start, code.times(code.rem(block, parts)?, self.rows)?)?;
+        let (end, last) = (
+            code.add(first, code.index(self.rows)?)?,
+            code.add(start, code.index(rows)?)?,
+        );
+        Ok([first, code.min(end, last)?])
     }
 
     fn evaluator<'b>(

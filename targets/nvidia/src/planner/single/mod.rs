@@ -7,7 +7,7 @@ mod reduce;
 mod split;
 mod states;
 
-pub(super) use parts::{is_repeated, reduce_in_parts};
+pub(super) use parts::{is_repeated, reduce_in_parts, uneven_parts};
 pub(super) use reduce::{Elements, reduced_tile};
 pub(super) use split::split_reductions;
 pub(super) use states::parts_of_states;

@@ -8,15 +8,17 @@ use crate::planner::row_tile::{RowTile, row_tile};
 use axe_dialect::ops;
 use axe_passes::PassResult;
 use axe_passes::build::layout_error;
+use axe_passes::fuse::group::ColumnFold;
 use axe_passes::fuse::reshape::reshape;
+use axe_passes::fuse::row_parts;
 use axe_passes::fuse::space::source;
 use axe_passes::fuse::strided;
 use axe_passes::ir::value::{defining, name, only_result, replace_all_uses, results, users};
 use axe_passes::ir::{Builder, DYNAMIC, Op, Val, attribute, walk};
 use melior::ir::operation::OperationLike;
 
-/// Rows that the threads of a multiprocessor read at once, each of them one of a CTA's: their loads hide the memory's latency together.
-const ROWS_AT_ONCE: i64 = 32;
+/// Bytes that the threads of a multiprocessor read at once: their loads hide the memory's latency together.
+const BYTES_AT_ONCE: i64 = 64 * 1024;
 /// Rows that a CTA combines at least.
 const LEAST_ROWS: i64 = 128;
 /// Steps of a CTA that take less time than another kernel.
@@ -59,16 +61,32 @@ impl Shape {
     fn parts(self, of: Elements, chip: &Chip) -> Option<i64> {
         match self.columns {
             1 => self.parts_of_rows(of.bytes, chip),
-            columns => {
-                let narrow = narrow_tile(columns, of);
-                if self.reduced <= FEW_STEPS * narrow.rows {
-                    return None;
-                }
-                let tile = column_tile([self.reduced, columns], of);
-                let resident = (ROWS_AT_ONCE * tile.across / tile.rows).max(1);
-                self.parts_of_columns(tile, resident * chip.multiprocessors)
+            _ => {
+                let most = self.most_parts(of, chip)?;
+                (2..=most).rev().find(|parts| self.reduced % parts == 0)
             }
         }
+    }
+
+    /// Whether no number of parts of columns' rows divides them that keeps most of the chip at work.
+    fn is_uneven(self, of: Elements, chip: &Chip) -> bool {
+        let most = match self.columns {
+            1 => None,
+            _ => self.most_parts(of, chip),
+        };
+        most.is_some_and(|most| most > 1 && self.parts(of, chip).unwrap_or(1) * 4 < most * 3)
+    }
+
+    /// Parts of columns' rows at most; none where rows are few steps of one CTA.
+    fn most_parts(self, of: Elements, chip: &Chip) -> Option<i64> {
+        let narrow = narrow_tile(self.columns, of);
+        let tile = column_tile([self.reduced, self.columns], of);
+        let fold = ColumnFold {
+            outer: self.outer,
+            rows: self.reduced,
+            columns: self.columns,
+        };
+        (self.reduced > FEW_STEPS * narrow.rows).then(|| most_parts(fold, (tile, of), chip))
     }
 
     /// Rows are CTAs, and fit in registers once they are cut.
@@ -80,12 +98,33 @@ impl Shape {
         let least = fits.max(count(4 * chip.multiprocessors, self.outer)).max(2);
         (least..least.saturating_mul(4)).find(|parts| self.reduced % parts == 0)
     }
+}
 
-    /// CTAs have a tile's columns each, and go through the rows of a part; the chip holds so many of them.
-    fn parts_of_columns(self, tile: RowTile, held: i64) -> Option<i64> {
-        let ctas = self.outer.saturating_mul(count(self.columns, tile.columns));
-        let most = (held / ctas).min(self.reduced / LEAST_ROWS.max(2 * tile.rows));
-        (2..=most).rev().find(|parts| self.reduced % parts == 0)
+/// Into how many parts the rows of columns are cut at most: CTAs have a tile's columns each, and go through the rows of a part; the chip
+/// holds so many of them.
+fn most_parts(fold: ColumnFold, (tile, of): (RowTile, Elements), chip: &Chip) -> i64 {
+    let resident = (BYTES_AT_ONCE / (tile.rows * tile.columns * of.bytes)).max(1);
+    let ctas = fold.outer.saturating_mul(count(fold.columns, tile.columns));
+    let held = resident * chip.multiprocessors / ctas.max(1);
+    held.min(fold.rows / LEAST_ROWS.max(2 * tile.rows))
+}
+
+/// How many parts of whole tiles' rows, and rows of each but the last.
+pub(in crate::planner) fn uneven_parts(
+    fold: ColumnFold,
+    (tile, of): (RowTile, Elements),
+    chip: &Chip,
+) -> [i64; 2] {
+    let most = most_parts(fold, (tile, of), chip).max(1);
+    let length = count(count(fold.rows, most), tile.rows) * tile.rows;
+    [count(fold.rows, length), length]
+}
+
+/// The elements that a reduction's kernel reads, where a conversion stands between.
+fn read(from: Val<'_>) -> Val<'_> {
+    match defining(from) {
+        Some(op) if name(op) == ops::CAST => source(op).map_or(from, read),
+        _ => from,
     }
 }
 
@@ -122,7 +161,12 @@ fn cut<'c>(op: Op<'c>, chip: &Chip) -> PassResult<'c, Option<Op<'c>>> {
     let Some(shape) = Shape::of(&tensor.shape, &dims) else {
         return Ok(None);
     };
-    let Some(parts) = shape.parts(Elements::of(tensor.element), chip) else {
+    let of = Elements::of(builder.tensor_of(read(from))?.element);
+    if shape.is_uneven(of, chip) && ColumnFold::of(op).is_some() {
+        row_parts::mark(op);
+        return Ok(None);
+    }
+    let Some(parts) = shape.parts(of, chip) else {
         return Ok(None);
     };
     if shape.columns == 1 && is_repeated(result) {
@@ -213,6 +257,40 @@ mod tests {
                     continue;
                 };
                 assert!(parts > 1 && reduced % parts == 0, "{shape:?}: {parts}");
+            }
+        }
+    }
+
+    #[test]
+    fn rows_that_nothing_divides_are_shared_out_in_whole_tiles() {
+        let chip = chip("sm_90a").expect("a chip");
+        for (bytes, is_float) in [(2, true), (4, true), (1, false)] {
+            let of = Elements { bytes, is_float };
+            let shape = |outer, reduced, columns| Shape {
+                outer,
+                reduced,
+                columns,
+            };
+            assert!(shape(1, 1_000_003, 512).is_uneven(of, chip));
+            assert!(shape(2, 67_043, 1001).is_uneven(of, chip));
+            assert!(!shape(1, 131_072, 512).is_uneven(of, chip));
+            assert!(!shape(1, 1009, 512).is_uneven(of, chip));
+            assert!(!shape(1, 1_000_003, 1).is_uneven(of, chip));
+            for rows in (1100..300_000).step_by(397) {
+                for columns in [3, 300, 1001, 4096] {
+                    let fold = ColumnFold {
+                        outer: 1,
+                        rows,
+                        columns,
+                    };
+                    let tile = column_tile([rows, columns], of);
+                    let [parts, length] = uneven_parts(fold, (tile, of), chip);
+                    let covers = parts * length >= rows && (parts - 1) * length < rows;
+                    assert!(
+                        covers && length % tile.rows == 0,
+                        "{rows} x {columns}: {parts} of {length}"
+                    );
+                }
             }
         }
     }

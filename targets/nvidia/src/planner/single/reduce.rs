@@ -181,7 +181,7 @@ pub(in crate::planner) struct Elements {
 
 impl Elements {
     /// Elements of a type.
-    pub(super) fn of(element: Type<'_>) -> Self {
+    pub(in crate::planner) fn of(element: Type<'_>) -> Self {
         Self {
             bytes: element_bytes(element),
             is_float: is_float(element),
@@ -195,7 +195,8 @@ impl Elements {
             1..4 => vector,
             bytes => vector * (bytes / 4).max(1),
         };
-        let most = HELD_WORDS / words.max(1);
+        // Short vectors take a predicate or an address each, too.
+        let most = HELD_WORDS / words.max(2);
         match rows {
             DYNAMIC => AT_ONCE,
             rows => power_of_two(rows / 2 + 1).clamp(1, most.max(1)),

@@ -1,0 +1,21 @@
+//! Reductions of dimensions that others follow, whose rows no suitable number of parts divides: one operator of theirs is one kernel
+//! that reduces parts of the rows, the last of which may be shorter, and one that reduces what came of them.
+
+use crate::ir::{Builder, Op};
+use melior::ir::operation::{OperationLike, OperationMutLike, OperationRefMut};
+
+/// The attribute of such reductions.
+const IN_PARTS: &str = "axe.row_parts";
+
+/// Marks such a reduction.
+pub fn mark(op: Op<'_>) {
+    let unit = Builder::before(op).unit();
+    // SAFETY: the operation is live, and nothing else refers to its attributes.
+    unsafe { OperationRefMut::from_raw(op.to_raw()) }.set_attribute(IN_PARTS, unit);
+}
+
+/// Whether a reduction was marked.
+#[must_use]
+pub fn is_marked(op: Op<'_>) -> bool {
+    op.attribute(IN_PARTS).is_ok()
+}
