@@ -76,6 +76,17 @@ axe.kernel @strided(%x: memref<4x4xf32, strided<[8, 1]>>) threads(32) {
 
 // -----
 
+axe.kernel @behind(%x: memref<4x4xf32>) threads(32) {
+  %c0 = arith.constant 0 : index
+  // expected-error @+1 {{the CPU target cannot follow storage of type memref<4x4xf32> through 'memref.reinterpret_cast': expected known extents and strides of elements that the argument has}}
+  %y = memref.reinterpret_cast %x to offset: [0], sizes: [2, 8], strides: [9, 1] : memref<4x4xf32> to memref<2x8xf32, strided<[9, 1]>>
+  %s = axe.slice %y[%c0, %c0] : memref<2x8xf32, strided<[9, 1]>> to memref<8xf32, strided<[1]>>
+  %t = axe.copy %s : memref<8xf32, strided<[1]>> -> tensor<8xf32, #axe.layout<S[8 : 1@lane]>>
+  axe.return
+}
+
+// -----
+
 func.func @scope() {
   // expected-error @+1 {{'axe.scope' has no meaning on the CPU target}}
   axe.scope warp {

@@ -9,7 +9,7 @@ use super::ops::{both, number, when};
 use crate::error::{PassError, PassResult};
 use crate::ir::Int;
 use crate::ir::value::{defining, identity, name, operands, parts};
-use crate::ir::{Builder, DYNAMIC, Op, Val, types};
+use crate::ir::{Builder, DYNAMIC, Op, Val, attribute, types};
 use axe_dialect::element_type;
 use axe_dialect::ops::{self as axe, SliceOp, ViewOp};
 use melior::ir::ValueLike;
@@ -94,10 +94,10 @@ impl<'c> Lowering<'c> {
         Ok(Storage::Whole(memref, self.extents(builder, memref)?))
     }
 
-    /// All of an argument's memory under other extents and strides.
+    /// An argument's memory under other extents and strides, which are known and lie inside.
     ///
     /// # Errors
-    /// When the argument was written with strides or a layout: the host has its elements in the order of rows.
+    /// When they do not, or the argument was written with strides or a layout: the host has its elements in the order of rows.
     fn reinterpreted(
         &self,
         builder: &Builder<'c>,
@@ -105,23 +105,21 @@ impl<'c> Lowering<'c> {
         memref: Val<'c>,
     ) -> PassResult<'c, Storage<'c>> {
         let source = operands(op).first().copied().unwrap_or(memref);
-        let dense = self
-            .written
-            .get(&identity(source))
-            .is_some_and(|written| *written == source.r#type());
-        if !dense {
-            return Err(PassError::new(
-                op.location(),
-                format!(
-                    "the CPU target cannot follow storage of type {} through 'memref.reinterpret_cast': expected an argument of the kernel without strides or a layout",
-                    self.written
-                        .get(&identity(source))
-                        .copied()
-                        .unwrap_or_else(|| source.r#type())
-                ),
-            ));
+        let written = self.written.get(&identity(source)).copied();
+        let of = written.unwrap_or_else(|| source.r#type());
+        let fail = |expected: &str| {
+            let message = format!(
+                "the CPU target cannot follow storage of type {of} through 'memref.reinterpret_cast': expected {expected}"
+            );
+            Err(PassError::new(op.location(), message))
+        };
+        if written != Some(source.r#type()) {
+            return fail("an argument of the kernel without strides or a layout");
         }
-        self.whole(builder, memref)
+        match lies_inside(op, &types::shape(of).unwrap_or_default()) {
+            true => self.whole(builder, memref),
+            false => fail("known extents and strides of elements that the argument has"),
+        }
     }
 
     fn slice(&self, builder: &Builder<'c>, slice: SliceOp<'c>) -> PassResult<'c, Storage<'c>> {
@@ -346,6 +344,29 @@ impl<'c> Place<'c> {
         }
         Ok(operands)
     }
+}
+
+/// Whether all elements of a `memref.reinterpret_cast` are among those of memory of this shape.
+fn lies_inside(op: Op<'_>, shape: &[i64]) -> bool {
+    let of = |name| op.attribute(name).ok().and_then(attribute::read_i64s);
+    let lists = ["static_offsets", "static_sizes", "static_strides"].map(of);
+    let [Some(offsets), Some(sizes), Some(strides)] = lists else {
+        return false;
+    };
+    let known = |all: &[i64]| all.iter().all(|number| *number >= 0);
+    let elements = shape
+        .iter()
+        .try_fold(1i64, |product, extent| product.checked_mul(*extent));
+    let last = sizes
+        .iter()
+        .zip(&strides)
+        .try_fold(0i64, |last, (size, stride)| {
+            last.checked_add(stride.checked_mul(size - 1)?)
+        });
+    let none = sizes.contains(&0);
+    offsets == [0]
+        && [shape, &sizes, &strides].into_iter().all(known)
+        && elements.is_some_and(|elements| none || last.is_some_and(|last| last < elements))
 }
 
 /// The place of a box's element in its source, and the box's extents in the source's rank.
