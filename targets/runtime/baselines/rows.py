@@ -56,6 +56,7 @@ case("colsum_16384x4096_f32", lambda x: x.sum(0), ((16384, 4096), f32))
 case("colsum_131072x512", lambda x: x.sum(0), ((131072, 512), f16))
 # Rows that no number of parts divides, and columns that no vector does.
 case("colsum_67041x1001", lambda x: x.sum(0), ((67041, 1001), f16))
+case("mse_67043x512_f32", lambda x, y: F.mse_loss(x, y), ((67043, 512), f32), ((67043, 512), f32))
 case("colsum_1000003x64_f32", lambda x: x.sum(0), ((1000003, 64), f32))
 case("sum_16384x4096_f32", lambda x: x.sum(), ((16384, 4096), f32))
 def export(folder):

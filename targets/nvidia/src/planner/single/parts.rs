@@ -25,6 +25,9 @@ const LEAST_ROWS: i64 = 128;
 const FEW_STEPS: i64 = 4;
 /// Elements below which a row is one CTA's.
 const SHORT: i64 = 32 * 1024;
+/// Columns of a matrix that a row is seen as.
+const LEAST_WIDTH: i64 = 32;
+const MOST_WIDTH: i64 = 4096;
 /// Operations that are followed from a reduction to a broadcast of its result.
 const MOST_FOLLOWED: usize = 64;
 
@@ -89,9 +92,27 @@ impl Shape {
         (self.reduced > FEW_STEPS * narrow.rows).then(|| most_parts(fold, (tile, of), chip))
     }
 
+    /// Whether rows are long, and too few for a CTA each.
+    const fn has_few_rows(self, chip: &Chip) -> bool {
+        self.columns == 1 && self.outer < 2 * chip.multiprocessors && self.reduced >= SHORT
+    }
+
+    /// Columns of a matrix that a row is, whose rows are added up first, where no number of parts divides the row; none where it has no
+    /// such divisor. Vectors divide it if they divide the row.
+    fn width(self, chip: &Chip) -> Option<i64> {
+        let divides = |width: &i64| self.reduced % width == 0;
+        let vectors = (LEAST_WIDTH / 8..=MOST_WIDTH / 8)
+            .rev()
+            .map(|width| width * 8);
+        let all = vectors.chain((LEAST_WIDTH..=MOST_WIDTH).rev());
+        self.has_few_rows(chip)
+            .then(|| all.into_iter().find(divides))
+            .flatten()
+    }
+
     /// Rows are CTAs, and fit in registers once they are cut.
     fn parts_of_rows(self, bytes: i64, chip: &Chip) -> Option<i64> {
-        if self.outer >= 2 * chip.multiprocessors || self.reduced < SHORT {
+        if !self.has_few_rows(chip) {
             return None;
         }
         let fits = count(self.reduced, row_tile(self.reduced, bytes, 1).columns);
@@ -142,35 +163,32 @@ pub(super) fn parts_of_rows(shape: &[i64], dims: &[i64], bytes: i64, chip: &Chip
 pub(in crate::planner) fn reduce_in_parts<'c>(ops: &[Op<'c>], chip: &Chip) -> PassResult<'c> {
     let is_cut = |op: &&Op<'c>| name(**op) == ops::REDUCE && !strided::is_marked(**op);
     for &op in ops.iter().filter(is_cut) {
-        let mut next = Some(op);
-        while let Some(op) = next {
-            next = cut(op, chip)?;
+        let mut left = vec![op];
+        while let Some(op) = left.pop() {
+            left.extend(cut(op, chip)?);
         }
     }
     Ok(())
 }
 
-/// One step: the reduction of the parts, which may be cut again.
-fn cut<'c>(op: Op<'c>, chip: &Chip) -> PassResult<'c, Option<Op<'c>>> {
+/// One step: reductions that may be cut again.
+fn cut<'c>(op: Op<'c>, chip: &Chip) -> PassResult<'c, Vec<Op<'c>>> {
     let dims = op.attribute("dims").ok().and_then(attribute::read_i64s);
     let (Some(from), Some(result), Some(dims)) = (source(op), only_result(op), dims) else {
-        return Ok(None);
+        return Ok(Vec::new());
     };
     let builder = Builder::before(op);
     let tensor = builder.tensor_of(from)?;
     let Some(shape) = Shape::of(&tensor.shape, &dims) else {
-        return Ok(None);
+        return Ok(Vec::new());
     };
     let of = Elements::of(builder.tensor_of(read(from))?.element);
     if shape.is_uneven(of, chip) && ColumnFold::of(op).is_some() {
         row_parts::mark(op);
-        return Ok(None);
+        return Ok(Vec::new());
     }
-    let Some(parts) = shape.parts(of, chip) else {
-        return Ok(None);
-    };
     if shape.columns == 1 && is_repeated(result) {
-        return Ok(None);
+        return Ok(Vec::new());
     }
     let combiner = op
         .attribute("combiner")
@@ -185,18 +203,28 @@ fn cut<'c>(op: Op<'c>, chip: &Chip) -> PassResult<'c, Option<Op<'c>>> {
         reduced,
         columns,
     } = shape;
-    let from = reshape(
-        &builder,
-        from,
-        &[outer, parts, reduced / parts, columns],
-        None,
-    )?;
-    let states = step(from, 2, &[outer, parts, columns])?;
+    let (parts, width) = (shape.parts(of, chip), shape.width(chip));
+    let states = match (parts, width) {
+        (Some(parts), _) => {
+            let cut = [outer, parts, reduced / parts, columns];
+            let from = reshape(&builder, from, &cut, None)?;
+            step(from, 2, &[outer, parts, columns])?
+        }
+        (None, Some(width)) => {
+            let cut = [outer, reduced / width, width, columns];
+            let from = reshape(&builder, from, &cut, None)?;
+            step(from, 1, &[outer, width, columns])?
+        }
+        (None, None) => return Ok(Vec::new()),
+    };
     let last = step(states, 1, &[outer, columns])?;
     let wanted = builder.tensor_of(result)?.shape;
     replace_all_uses(result, reshape(&builder, last, &wanted, None)?);
     walk::erase(op);
-    Ok(defining(last))
+    // Parts are as they are to be.
+    let states = Some(states).filter(|_| parts.is_none());
+    let left = states.into_iter().chain([last]);
+    Ok(left.filter_map(defining).collect())
 }
 
 /// Whether something repeats what is computed of a value.
@@ -293,5 +321,24 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn rows_that_nothing_divides_are_added_up_along_columns() {
+        let chip = chip("sm_90a").expect("a chip");
+        let width = |outer, reduced| {
+            let shape = Shape {
+                outer,
+                reduced,
+                columns: 1,
+            };
+            shape.width(chip)
+        };
+        assert_eq!(width(1, 67_043 * 512), Some(512));
+        assert_eq!(width(1, 2203 * 48), Some(48));
+        assert_eq!(width(8, 67_043 * 33), Some(33));
+        assert_eq!(width(1, 67_043 * 7), None);
+        assert_eq!(width(1, 10_000_019), None);
+        assert_eq!(width(1024, 67_043 * 512), None);
     }
 }
