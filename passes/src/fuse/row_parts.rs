@@ -1,5 +1,5 @@
-//! Reductions of dimensions that others follow, whose rows no suitable number of parts divides: one operator of theirs is one kernel
-//! that reduces parts of the rows, the last of which may be shorter, and one that reduces what came of them.
+//! Reductions of dimensions that others follow, whose rows no suitable number of parts divides. Such an operator is two kernels: one
+//! reduces parts of the rows, of which the last may be shorter, the other what came of them.
 
 use crate::ir::{Builder, Op};
 use melior::ir::operation::{OperationLike, OperationMutLike, OperationRefMut};

@@ -4,7 +4,7 @@ use super::approximate::{
     self, Arithmetic, Divisor, EXPONENT, Function, Goal, Instruction, TAKEN_APART,
 };
 use super::emitter::Emitter;
-use super::factors::by_positive_number;
+use super::factors::by_ordinary_number;
 use super::math::{EX2, Floats, LG2};
 use super::schedules::convert;
 use super::value::Bound;
@@ -53,7 +53,7 @@ impl<'c> Emitter<'c> {
         let wide = self.wide(&operands, f32.r#type)?;
         let value = match (function, wide.as_slice()) {
             (Some(Function::OnePlusErf), &[x]) => {
-                approximate::one_plus_erf_of(&f32, by_positive_number(x), goal)?
+                approximate::one_plus_erf_of(&f32, by_ordinary_number(x), goal)?
             }
             (Some(function), &[x]) => function.at(&f32, x, goal)?,
             (None, &[a, b]) => match self.quotient(&f32, op, (a, b), goal)? {

@@ -37,6 +37,9 @@ impl<'c> Floats<'_, 'c> {
         let (Some(b), Some(c)) = (constant(b), constant(c)) else {
             return Ok(None);
         };
+        if ![b * k, c * k].into_iter().all(is_normal) {
+            return Ok(None);
+        }
         let sum = self.fma(a, self.number(b * k)?, self.number(c * k)?)?;
         self.apply("arith.mulf", &[x, sum]).map(Some)
     }
@@ -54,7 +57,7 @@ impl<'c> Floats<'_, 'c> {
             let mut factors = Vec::new();
             let by = gather(product, x, &mut factors);
             let own = factors.iter().position(|own| identity(*own) == identity(x));
-            let Some(own) = own.filter(|_| by > 0.0 && by.is_finite()) else {
+            let Some(own) = own.filter(|_| by > 0.0 && is_normal(by)) else {
                 continue;
             };
             factors.remove(own);
@@ -86,12 +89,17 @@ fn by_number(value: Val<'_>) -> (Val<'_>, f64) {
     }
 }
 
-/// The same, where that number is positive and finite.
-pub(super) fn by_positive_number(value: Val<'_>) -> (Val<'_>, f64) {
+/// The same, where that number is positive, and of a size whose powers f32 has.
+pub(super) fn by_ordinary_number(value: Val<'_>) -> (Val<'_>, f64) {
     match by_number(value) {
-        (of, by) if by > 0.0 && by.is_finite() => (of, by),
+        (of, by) if (2f64.powi(-8)..2f64.powi(8)).contains(&by) => (of, by),
         _ => (value, 1.0),
     }
+}
+
+/// Whether f32 has a number with all of its digits.
+const fn is_normal(number: f64) -> bool {
+    (number as f32).is_normal()
 }
 
 /// Adds the factors of a product to others, `x` as it stands, and returns the number that they are multiplied by.
