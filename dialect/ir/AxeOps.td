@@ -36,6 +36,9 @@ class Axe_Operator<string mnemonic, list<Trait> traits = []>
 include "AxeKernels.td"
 include "AxePipelines.td"
 include "AxeStorage.td"
-include "AxeOperators.td"
+include "AxeMovement.td"
+include "AxeElementwise.td"
+include "AxeDimensions.td"
+include "AxeProducts.td"
 
 #endif // AXE_OPS_TD

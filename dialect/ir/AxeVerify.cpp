@@ -5,6 +5,11 @@
 using namespace mlir;
 using namespace axe;
 
+void axe::addRead(Effects &effects, OpOperand &operand) {
+  if (isa<MemRefType>(operand.get().getType()))
+    effects.emplace_back(MemoryEffects::Read::get(), &operand);
+}
+
 LayoutAttr axe::layoutOf(Type type) {
   if (auto tensor = dyn_cast<RankedTensorType>(type))
     return dyn_cast_or_null<LayoutAttr>(tensor.getEncoding());

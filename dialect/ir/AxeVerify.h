@@ -6,6 +6,22 @@
 
 namespace axe {
 
+using Effects = llvm::SmallVectorImpl<
+    mlir::SideEffects::EffectInstance<mlir::MemoryEffects::Effect>>;
+
+/// The element type of a tensor or memref type.
+inline mlir::Type elementType(mlir::Type type) {
+  return llvm::cast<mlir::ShapedType>(type).getElementType();
+}
+
+/// The shape of a tensor or memref type.
+inline llvm::ArrayRef<int64_t> shapeOf(mlir::Type type) {
+  return llvm::cast<mlir::ShapedType>(type).getShape();
+}
+
+/// Adds that an operator reads an operand, where that is memory.
+void addRead(Effects &effects, mlir::OpOperand &operand);
+
 /// Checks that two memrefs have one element type and memory space.
 llvm::LogicalResult verifySameStorage(mlir::Operation *op,
                                       llvm::StringRef constraint,
