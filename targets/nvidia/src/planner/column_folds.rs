@@ -298,11 +298,12 @@ impl<'c> ColumnKernel<'_, 'c> {
     fn ins(&self, launch: &mut Launch<'_, 'c>) -> PassResult<'c, Vec<Operand<'c>>> {
         let Launch { frame, builder, .. } = launch;
         let shape = |value, kind| self.shape(value, kind);
-        let mut fusion = self.operators.fusion.clone();
-        let Some(states) = self.states else {
-            return inputs(frame, builder, &fusion, shape);
+        let fusion = &self.operators.fusion;
+        let Some((states, (of, others))) = self.states.zip(fusion.inputs.split_first()) else {
+            return inputs(frame, builder, fusion, shape);
         };
-        let of = fusion.inputs.remove(0);
+        let mut fusion = fusion.clone();
+        fusion.inputs = others.to_vec();
         let mut ins = inputs(frame, builder, &fusion, shape)?;
         let states = operand(builder, states, &shape(of.0, of.1))?;
         ins.insert(fusion.tables.len(), states);
