@@ -87,6 +87,17 @@ axe.kernel @behind(%x: memref<4x4xf32>) threads(32) {
 
 // -----
 
+axe.kernel @unknown(%x: memref<4x4xf32>, %n: index) threads(32) {
+  %c0 = arith.constant 0 : index
+  // expected-error @+1 {{expected known extents and strides of elements that the argument has}}
+  %y = memref.reinterpret_cast %x to offset: [0], sizes: [%n], strides: [1] : memref<4x4xf32> to memref<?xf32, strided<[1]>>
+  %s = axe.slice %y[%c0] : memref<?xf32, strided<[1]>> to memref<8xf32, strided<[1]>>
+  %t = axe.copy %s : memref<8xf32, strided<[1]>> -> tensor<8xf32, #axe.layout<S[8 : 1@lane]>>
+  axe.return
+}
+
+// -----
+
 func.func @scope() {
   // expected-error @+1 {{'axe.scope' has no meaning on the CPU target}}
   axe.scope warp {

@@ -354,6 +354,12 @@ fn lies_inside(op: Op<'_>, shape: &[i64]) -> bool {
         return false;
     };
     let known = |all: &[i64]| all.iter().all(|number| *number >= 0);
+    if offsets != [0] || ![shape, &sizes, &strides].into_iter().all(known) {
+        return false;
+    }
+    if sizes.contains(&0) {
+        return true;
+    }
     let elements = shape
         .iter()
         .try_fold(1i64, |product, extent| product.checked_mul(*extent));
@@ -363,10 +369,8 @@ fn lies_inside(op: Op<'_>, shape: &[i64]) -> bool {
         .try_fold(0i64, |last, (size, stride)| {
             last.checked_add(stride.checked_mul(size - 1)?)
         });
-    let none = sizes.contains(&0);
-    offsets == [0]
-        && [shape, &sizes, &strides].into_iter().all(known)
-        && elements.is_some_and(|elements| none || last.is_some_and(|last| last < elements))
+    last.zip(elements)
+        .is_some_and(|(last, elements)| last < elements)
 }
 
 /// The place of a box's element in its source, and the box's extents in the source's rank.
