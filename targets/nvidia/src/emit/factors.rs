@@ -9,8 +9,8 @@ use axe_passes::ir::value::{defined_by, identity, name, operands, results, users
 use axe_passes::ir::{Op, Val};
 use axe_passes::precision::constant;
 
-/// Factors of a product that are looked at, at most.
-const MOST_FACTORS: usize = 8;
+/// Products of products that are looked at, one inside the other, at most.
+const DEEPEST: usize = 4;
 
 impl<'c> Floats<'_, 'c> {
     /// The product of two products by numbers whose own product is one; `None` of others.
@@ -55,7 +55,7 @@ impl<'c> Floats<'_, 'c> {
         }
         for (x, product) in [(a, b), (b, a)] {
             let mut factors = Vec::new();
-            let by = gather(product, x, &mut factors);
+            let by = gather(product, x, DEEPEST, &mut factors);
             let own = factors.iter().position(|own| identity(*own) == identity(x));
             let Some(own) = own.filter(|_| by > 0.0 && is_normal(by)) else {
                 continue;
@@ -103,14 +103,14 @@ const fn is_normal(number: f64) -> bool {
 }
 
 /// Adds the factors of a product to others, `x` as it stands, and returns the number that they are multiplied by.
-fn gather<'c>(value: Val<'c>, x: Val<'c>, factors: &mut Vec<Val<'c>>) -> f64 {
+fn gather<'c>(value: Val<'c>, x: Val<'c>, depth: usize, factors: &mut Vec<Val<'c>>) -> f64 {
     if let Some(number) = constant(value) {
         return number;
     }
     let product = defined_by(value, "arith.mulf").map(operands);
     match product.as_deref() {
-        Some(&[a, b]) if identity(value) != identity(x) && factors.len() < MOST_FACTORS => {
-            gather(a, x, factors) * gather(b, x, factors)
+        Some(&[a, b]) if identity(value) != identity(x) && depth > 0 => {
+            gather(a, x, depth - 1, factors) * gather(b, x, depth - 1, factors)
         }
         _ => {
             factors.push(value);
