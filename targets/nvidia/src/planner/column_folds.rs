@@ -9,7 +9,7 @@ use super::knobs::Plan;
 use super::model;
 use super::problem::count;
 use super::row_tile::RowTile;
-use super::single::{Elements, reduced_tile, uneven_parts};
+use super::single::{Elements, column_tile, reduced_tile, uneven_parts};
 use crate::facts::chip::Chip;
 use axe_dialect::ops::MaskOp;
 use axe_passes::PassResult;
@@ -99,9 +99,11 @@ impl Problem {
             rows,
             columns,
         } = self.fold;
-        // CTAs that share rows are many.
-        let outer = if self.in_parts { rows } else { outer };
-        let tile = reduced_tile(outer, [rows, columns], self.elements);
+        let tile = match self.in_parts {
+            // CTAs that share rows are many.
+            true => column_tile([rows, columns], self.elements),
+            false => reduced_tile(outer, [rows, columns], self.elements),
+        };
         let at_once = tile.rows / tile.across;
         let mut own = at_once;
         while own > 1 && own * self.tensors > at_once {

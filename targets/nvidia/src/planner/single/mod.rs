@@ -8,7 +8,7 @@ mod split;
 mod states;
 
 pub(super) use parts::{is_repeated, reduce_in_parts, uneven_parts};
-pub(super) use reduce::{Elements, reduced_tile};
+pub(super) use reduce::{Elements, column_tile, reduced_tile};
 pub(super) use split::split_reductions;
 pub(super) use states::parts_of_states;
 

@@ -226,7 +226,7 @@ pub(super) fn narrow_tile(columns: i64, of: Elements) -> RowTile {
 }
 
 /// The tile of a reduction of rows' columns: neighbouring threads read neighbouring columns, and each several rows at once.
-pub(super) fn column_tile([rows, columns]: [i64; 2], of: Elements) -> RowTile {
+pub(in crate::planner) fn column_tile([rows, columns]: [i64; 2], of: Elements) -> RowTile {
     let tile = elementwise_tile(columns, of.bytes);
     let at_once = |across| match rows {
         DYNAMIC => of.at_once(tile.vector, DYNAMIC),
