@@ -7,6 +7,7 @@ use super::kept::Kept;
 use super::nest::Pointwise;
 use super::online::Walk;
 use super::operators::{captured, is_reshape, splat};
+use super::peel::Peel;
 use super::registers::Registers;
 use super::space::{Cut, Kind, product, source};
 use crate::build::{Code, Number, layout_error};
@@ -36,6 +37,11 @@ pub struct Origin<'c> {
 pub trait RowPart<'c> {
     /// The first of them, and how many they are.
     fn columns(&self) -> [Val<'c>; 2];
+
+    /// What is peeled off the row, where its tiles begin at boundaries of memory.
+    fn peel(&self) -> Option<&Peel<'c>> {
+        None
+    }
 
     /// How it goes through them where it does so once, from global memory.
     fn walk(&self) -> Option<&Walk<'c>> {
@@ -72,6 +78,8 @@ pub struct Evaluator<'a, 'c> {
     pub part: Option<&'a dyn RowPart<'c>>,
     /// Exponentials that are left in the place of an input.
     pub kept: Option<Kept<'c>>,
+    /// How far the tile is behind the first of the CTA's columns, where it is in a loop over them.
+    pub along: Option<Val<'c>>,
     /// Whether the tile's columns are known to be the space's.
     pub inside: bool,
     /// What is formed already.
@@ -359,7 +367,8 @@ impl<'c> Evaluator<'_, 'c> {
         } else {
             self.reduce_in_a_loop(from, fold)?
         };
-        self.code.reduce(fold.combiner, whole, 1, r#type)
+        let row = self.code.reduce(fold.combiner, whole, 1, r#type)?;
+        self.with_peeled(from, fold, row)
     }
 
     /// A value whose columns beyond the space's change no reduction.
@@ -426,10 +435,10 @@ impl<'c> Evaluator<'_, 'c> {
         }
         let [count, step] = self.range()?;
         let code = self.code;
-        let edge = code.index(self.cut.columns - beyond)?;
-        let edge = match self.first() {
-            Some(first) => code.above(edge, first)?,
-            None => edge,
+        let edge = match (self.first(), self.peel()) {
+            (_, Some(_)) => code.mul(code.div(count, step)?, step)?,
+            (Some(first), None) => code.above(code.index(self.cut.columns - beyond)?, first)?,
+            (None, None) => code.index(self.cut.columns - beyond)?,
         };
         let whole = [code.index(0)?, code.min(count, edge)?, step];
         let results = self.for_columns_of(whole, starts, |inner, carried| {
@@ -440,7 +449,7 @@ impl<'c> Evaluator<'_, 'c> {
     }
 
     /// The first of the CTA's columns, where it has a part of them.
-    fn first(&self) -> Option<Val<'c>> {
+    pub(super) fn first(&self) -> Option<Val<'c>> {
         self.part.map(|part| part.columns()[0])
     }
 
@@ -465,7 +474,9 @@ impl<'c> Evaluator<'_, 'c> {
                 Some(first) => code.add(first, at)?,
                 None => at,
             };
-            body(&mut self.at_column(code, column), carried)
+            let mut tile = self.at_column(code, column);
+            tile.along = Some(at);
+            body(&mut tile, carried)
         })
     }
 
@@ -486,6 +497,7 @@ impl<'c> Evaluator<'_, 'c> {
             scalars: self.scalars,
             part: self.part,
             kept: self.kept,
+            along: None,
             inside: false,
             origin: Origin {
                 column,

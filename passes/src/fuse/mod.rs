@@ -46,6 +46,7 @@ pub mod part_exponentials;
 pub mod part_moments;
 pub mod parts;
 pub mod peaks;
+pub mod peel;
 mod places;
 pub mod registers;
 pub mod rematerialize;

@@ -34,10 +34,15 @@ impl<'c> Evaluator<'_, 'c> {
         } = argument;
         if let Some([row, column]) = argument.staged_at {
             let row = self.code.sub(origin.row, row)?;
-            let column = self.code.sub(origin.column, column)?;
+            // What is known of a place in a loop is not found in a difference.
+            let along = self.along.filter(|_| self.first() == Some(column));
+            let column = along.map_or_else(|| self.code.sub(origin.column, column), Ok)?;
             return self
                 .code
                 .shared_box(*memref, extents, &[row, column], &shape);
+        }
+        if let (Kind::Full, Some(own)) = (kind, self.in_vectors(argument)?) {
+            return Ok(own);
         }
         let at: Vec<_> = batch.into_iter().chain(at).collect();
         let memref = self.whole(argument, kind)?.unwrap_or(*memref);

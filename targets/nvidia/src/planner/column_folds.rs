@@ -423,6 +423,7 @@ impl<'c> ColumnKernel<'_, 'c> {
             },
             part: None,
             kept: None,
+            along: None,
             inside: false,
             known: tiles.known.clone(),
         }

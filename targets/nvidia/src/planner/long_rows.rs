@@ -3,6 +3,7 @@
 //! part of the columns each. There each warp forms states of reductions of its own columns, and all warps of the row exchange them
 //! once a round: no barrier stands between a maximum and the sum below it.
 
+use super::layouts::layout;
 use super::problem::count;
 use super::row_states::States;
 use super::row_tile::{RowTile, row_tile};
@@ -15,10 +16,14 @@ use axe_passes::PassResult;
 use axe_passes::build::{Code, layout_error};
 use axe_passes::fuse::arguments::Argument;
 use axe_passes::fuse::evaluate::RowPart;
+use axe_passes::fuse::peel::Peel;
+use axe_passes::fuse::registers::registers;
 use axe_passes::fuse::reshape::element_bytes;
 use axe_passes::fuse::rounds::Round;
+use axe_passes::fuse::space::Kind;
 use axe_passes::ir::Val;
 use melior::ir::ValueLike;
+use std::collections::HashMap;
 use std::fmt;
 
 /// CTAs of a multiprocessor that have parts of rows: one's loads overlap with another's reductions and stores.
@@ -53,6 +58,8 @@ pub(super) struct Row {
     pub dynamic: bool,
     /// Whether a kernel goes through rows once and stores no elements of them.
     pub is_read_once: bool,
+    /// Whether no fold wants to know how many columns a thread group has.
+    pub is_peelable: bool,
 }
 
 /// A tile of rows in registers, and where the rest of the rows is.
@@ -87,6 +94,11 @@ impl RowWork {
         self.tile.threads() * self.warps
     }
 
+    /// Whether tiles of rows of so many columns begin at boundaries of memory where the rows do not.
+    const fn peels(self, columns: i64) -> bool {
+        self.staged.is_some() && columns % self.tile.vector != 0
+    }
+
     /// The tiles of rows that are reduced: in the registers of a CTA, else in its shared memory or that of a cluster, as far
     /// as they hold them.
     pub(super) fn of_rows(row: Row, chip: &Chip) -> Self {
@@ -116,34 +128,42 @@ impl RowWork {
         if row.passes < 2 || row.read == 0 || row.dynamic && !aligned {
             return None;
         }
-        let tile = |along: i64, vectors: i64| RowTile {
+        let tile = |along: i64, vectors: i64, is_vector: bool| RowTile {
             rows: 1,
             columns: along * vector * vectors,
             along,
-            vector: if aligned { vector } else { 1 },
+            vector: if is_vector { vector } else { 1 },
             across: 1,
         };
-        let own = tile(THREADS, VECTORS);
+        let own = tile(THREADS, VECTORS, aligned);
         let alone = |resident: i64| {
             let columns = rounded_up(row.columns, own.columns);
             let fits = columns.saturating_mul(row.read) <= resident_bytes(resident, chip);
             fits.then_some((own, 1, 1, columns))
         };
-        let of_warp = tile(WARP, PART_VECTORS);
-        let clustered = |(warps, resident): (i64, i64)| {
+        let peels = !aligned && row.is_peelable;
+        let of_warp = tile(WARP, PART_VECTORS, aligned || peels);
+        let in_parts = |sizes: &[i64], (warps, resident): (i64, i64)| {
             let bytes = resident_bytes(resident, chip);
             let part = |ctas: i64| {
                 let columns = rounded_up(count(row.columns, ctas), warps * of_warp.columns);
                 let fits = columns.saturating_mul(row.read) <= bytes;
                 fits.then_some((of_warp, warps, ctas, columns))
             };
-            let sizes = [2, 4, MOST_CLUSTER].into_iter();
-            sizes.filter(|_| chip.clustered > 0).find_map(part)
+            sizes.iter().copied().find_map(part)
+        };
+        let alone = |resident: i64| match peels {
+            true => in_parts(&[1], (THREADS / WARP, resident)),
+            false => alone(resident),
+        };
+        let sizes: &[i64] = match chip.clustered {
+            0 => &[],
+            _ => &[2, 4, MOST_CLUSTER],
         };
         let found = alone(RESIDENT)
-            .or_else(|| PARTS.into_iter().find_map(clustered))
+            .or_else(|| PARTS.into_iter().find_map(|part| in_parts(sizes, part)))
             .or_else(|| alone(1))
-            .or_else(|| clustered(LARGEST));
+            .or_else(|| in_parts(sizes, LARGEST));
         let (tile, warps, ctas, columns) = found?;
         Some(Self {
             tile,
@@ -191,34 +211,71 @@ pub(super) struct Staged<'c> {
     /// Warps of a CTA, of which each has a part of its columns.
     warps: i64,
     columns: i64,
+    /// Elements that a thread has next to each other.
+    vector: i64,
     /// Columns of the row.
     whole: i64,
+    /// The row, the CTA's first column of it, and where the CTA's part begins if nothing is peeled off.
+    row: Val<'c>,
     first: Val<'c>,
+    part: Val<'c>,
     states: Option<States<'c>>,
+    peeled: Option<Peeled<'c>>,
+}
+
+/// The columns of a row in front of its first boundary in memory.
+#[derive(Debug)]
+struct Peeled<'c> {
+    /// How many they are.
+    columns: Val<'c>,
+    /// The boundary's place in row-major memory.
+    boundary: Val<'c>,
+    /// What is read there.
+    arguments: HashMap<(usize, Kind), Argument<'c>>,
 }
 
 impl<'c> Staged<'c> {
-    /// The part of `staged` columns, of rows of so many columns.
+    /// The part of `staged` columns of a row of so many.
     ///
     /// # Errors
     /// When an operation cannot be built.
     pub(super) fn new(
         code: Code<'c>,
         work: RowWork,
-        (staged, columns): (i64, i64),
+        (row, [staged, columns]): (Val<'c>, [i64; 2]),
     ) -> PassResult<'c, Self> {
         let ctas = work.ctas;
-        let first = match ctas {
+        let part = match ctas {
             1 => code.index(0)?,
             _ => code.times(code.rank_in_cluster()?, staged)?,
+        };
+        let peeled = work.peels(columns).then(|| {
+            let begin = code.times(row, columns)?;
+            let vector = work.tile.vector;
+            let behind = code.rem(begin, code.index(vector)?)?;
+            let front = code.sub(code.index(vector)?, behind)?;
+            Ok(Peeled {
+                columns: code.rem(front, code.index(vector)?)?,
+                boundary: code.times(code.ceil_div(begin, vector)?, vector)?,
+                arguments: HashMap::new(),
+            })
+        });
+        let peeled = peeled.transpose()?;
+        let first = match &peeled {
+            Some(peeled) => code.add(peeled.columns, part)?,
+            None => part,
         };
         Ok(Self {
             ctas,
             warps: work.threads() / WARP,
             columns: staged,
+            vector: work.tile.vector,
             whole: columns,
+            row,
             first,
+            part,
             states: None,
+            peeled,
         })
     }
 
@@ -227,41 +284,50 @@ impl<'c> Staged<'c> {
     /// # Errors
     /// When an operation cannot be built.
     pub(super) fn fetch(
-        &self,
+        &mut self,
         code: Code<'c>,
-        argument: &Argument<'c>,
-        row: Val<'c>,
+        (key, argument): ((usize, Kind), &Argument<'c>),
     ) -> PassResult<'c, (Argument<'c>, Option<Tail<'c>>)> {
         let element = axe_dialect::element_type(argument.memref.r#type());
-        let threads = self.warps * WARP;
-        let window = Window::of(self.whole, element_bytes(element), threads);
-        match window {
-            None => Ok((self.fetch_aligned(code, argument, row)?, None)),
-            Some(window) => {
-                let first = code.add(code.times(row, self.whole)?, self.first)?;
-                let (memref, tail) = window.fetch(code, argument, (first, self.columns))?;
-                let argument = Argument {
-                    memref,
-                    extents: vec![1, self.columns],
-                    staged_at: Some([row, self.first]),
-                };
-                Ok((argument, tail))
+        let vector = match self.peeled {
+            Some(_) => self.vector,
+            None => ACCESS_BYTES / element_bytes(element),
+        };
+        let Some(window) = Window::of(self.whole, vector, self.warps * WARP) else {
+            return Ok((self.fetch_aligned(code, argument)?, None));
+        };
+        let staged = |memref: Val<'c>, columns: i64, first: Val<'c>| Argument {
+            memref,
+            extents: vec![1, columns],
+            staged_at: Some([self.row, first]),
+        };
+        let first = code.add(code.times(self.row, self.whole)?, self.part)?;
+        let (copied, tail) = window.fetch(code, argument, (first, self.columns))?;
+        let at = match &mut self.peeled {
+            None => copied.skipped,
+            Some(peeled) => {
+                let front = copied.part(code, copied.skipped, vector)?;
+                let front = staged(front, vector, code.index(0)?);
+                peeled.arguments.insert(key, front);
+                let at = code.add(copied.skipped, peeled.columns)?;
+                code.times(code.div(at, code.index(vector)?)?, vector)?
             }
-        }
+        };
+        let memref = copied.part(code, at, self.columns)?;
+        Ok((staged(memref, self.columns, self.first), tail))
     }
 
     fn fetch_aligned(
         &self,
         code: Code<'c>,
         argument: &Argument<'c>,
-        row: Val<'c>,
     ) -> PassResult<'c, Argument<'c>> {
         let shape = [1, self.columns];
         let layout = Layout::strided(&shape, &[self.columns, 1])
             .map_err(|error| layout_error(code.builder.location, error))?;
         let element = axe_dialect::element_type(argument.memref.r#type());
         let memref = code.alloc(&shape, element, &layout)?;
-        let at = [row, self.first];
+        let at = [self.row, self.first];
         let from = code.global_box(argument.memref, &argument.extents, &at, &shape)?;
         code.copy_async(from, memref)?;
         Ok(Argument {
@@ -277,27 +343,59 @@ impl<'c> Staged<'c> {
     /// # Errors
     /// When an operation cannot be built.
     pub(super) fn begin(&mut self, code: Code<'c>, rounds: &[Round<'c>]) -> PassResult<'c> {
-        if self.ctas == 1 {
-            return Ok(());
+        if self.ctas > 1 || self.peeled.is_some() {
+            self.states = Some(States::new(code, self.ctas * self.warps, rounds)?);
         }
-        self.states = Some(States::new(code, self.ctas * self.warps, rounds)?);
-        code.cluster_barrier()
+        match self.ctas {
+            1 => Ok(()),
+            _ => code.cluster_barrier(),
+        }
     }
 
-    /// The part of a warp, in its scope.
+    /// The part of a warp, in its scope, of what the kernel reads.
     ///
     /// # Errors
     /// When an operation cannot be built.
-    pub(super) fn of_warp(&self, code: Code<'c>) -> PassResult<'c, OfWarp<'_, 'c>> {
+    pub(super) fn of_warp(
+        &self,
+        code: Code<'c>,
+        inputs: &HashMap<(usize, Kind), Argument<'c>>,
+        rows: i64,
+    ) -> PassResult<'c, OfWarp<'_, 'c>> {
         let columns = self.columns / self.warps;
         let warp = code.div(code.thread("x")?, code.index(WARP)?)?;
         let within = code.times(warp, columns)?;
         let first = code.add(self.first, within)?;
         let left = code.above(code.index(self.whole)?, first)?;
+        let peel = self.peeled.as_ref().map(|peeled| {
+            let of_lanes = |columns: i64| {
+                let copies = [(WARP / columns, columns, "lane")];
+                let lanes = layout(&[(columns, 1, "lane")], &copies);
+                let lanes = lanes.map_err(|error| layout_error(code.builder.location, error));
+                registers(code, [1, columns], lanes?)
+            };
+            let widths = std::iter::successors(Some(self.vector / 2), |width| Some(width / 2));
+            let widths = widths.take_while(|width| *width > 0);
+            // The row's first warp takes them.
+            let own = [peeled.columns, code.index(0)?];
+            let own = code.where_at_most([first, peeled.columns], own)?;
+            let elements = rows.saturating_mul(self.whole);
+            let mut arguments = inputs.clone();
+            arguments.extend(peeled.arguments.clone());
+            Ok(Peel {
+                pieces: widths.map(of_lanes).collect::<PassResult<'c, _>>()?,
+                columns: own,
+                arguments,
+                first: code.add(code.add(peeled.boundary, self.part)?, within)?,
+                elements,
+                whole: elements - elements % self.vector,
+            })
+        });
         Ok(OfWarp {
             row: self,
             within,
             columns: [first, code.min(left, code.index(columns)?)?],
+            peel: peel.transpose()?,
         })
     }
 }
@@ -309,6 +407,7 @@ pub(super) struct OfWarp<'a, 'c> {
     /// Where it begins in the CTA's.
     within: Val<'c>,
     columns: [Val<'c>; 2],
+    peel: Option<Peel<'c>>,
 }
 
 impl<'c> OfWarp<'_, 'c> {
@@ -339,6 +438,10 @@ impl<'c> RowPart<'c> for OfWarp<'_, 'c> {
         self.columns
     }
 
+    fn peel(&self) -> Option<&Peel<'c>> {
+        self.peel.as_ref()
+    }
+
     fn gather(
         &self,
         code: Code<'c>,
@@ -365,6 +468,7 @@ mod tests {
             passes: 2,
             dynamic: false,
             is_read_once: false,
+            is_peelable: true,
         };
         RowWork::of_rows(row, chip(name).unwrap())
     }
@@ -398,6 +502,36 @@ mod tests {
     }
 
     #[test]
+    fn rows_that_begin_anywhere_are_in_vectors_where_their_front_is_peeled_off() {
+        for (columns, ctas, warps) in [(32_001, 1, 16), (40_001, 2, 8), (50_257, 2, 8)] {
+            let row = Row {
+                columns,
+                bytes: 2,
+                words: 1,
+                read: 2,
+                passes: 2,
+                dynamic: false,
+                is_read_once: false,
+                is_peelable: true,
+            };
+            let chip = chip("sm_90a").unwrap();
+            let work = RowWork::of_rows(row, chip);
+            assert_eq!((work.ctas, work.warps), (ctas, warps), "{work}");
+            assert_eq!((work.tile.vector, work.peels(columns)), (8, true), "{work}");
+            let counted = Row {
+                is_peelable: false,
+                ..row
+            };
+            let work = RowWork::of_rows(counted, chip);
+            assert_eq!(
+                (work.tile.vector, work.peels(columns)),
+                (1, false),
+                "{work}"
+            );
+        }
+    }
+
+    #[test]
     fn parts_are_of_few_warps_where_many_ctas_are_resident() {
         for (columns, bytes, ctas, warps) in [
             (128_256, 2, 8, 8),
@@ -428,6 +562,7 @@ mod tests {
                 passes,
                 dynamic: false,
                 is_read_once: true,
+                is_peelable: true,
             };
             let work = RowWork::of_rows(row, chip);
             assert_eq!(work.ahead > 0, walks, "{columns} {work}");
@@ -453,6 +588,7 @@ mod tests {
             passes: 1,
             dynamic: false,
             is_read_once: false,
+            is_peelable: true,
         };
         assert_eq!(RowWork::of_rows(once, chip("sm_90a").unwrap()).staged, None);
         let odd = Row {

@@ -174,6 +174,7 @@ mod tests {
             passes: 2,
             dynamic: false,
             is_read_once: true,
+            is_peelable: true,
         }
     }
 

@@ -2,7 +2,6 @@
 //! in front of them. Threads then read them element by element, which shared memory serves at a word a bank.
 
 use super::layouts::layout;
-use crate::facts::chip::ACCESS_BYTES;
 use crate::vocabulary::WARP;
 use axe_layout::Layout;
 use axe_passes::PassResult;
@@ -19,6 +18,15 @@ pub(super) struct Window {
     threads: i64,
 }
 
+/// Elements in shared memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Copied<'c> {
+    memref: Val<'c>,
+    length: i64,
+    /// Those in front of the first that is wanted.
+    pub(super) skipped: Val<'c>,
+}
+
 /// The last elements of a tensor, where they make up no vector: they are copied one by one, once the vectors are there.
 pub(super) struct Tail<'c> {
     from: Val<'c>,
@@ -32,17 +40,16 @@ pub(super) struct Tail<'c> {
 }
 
 impl Window {
-    /// For rows of so many columns, of elements of so many bytes, by so many threads; none where each begins at a boundary.
-    pub(super) const fn of(columns: i64, bytes: i64, threads: i64) -> Option<Self> {
-        let vector = ACCESS_BYTES / bytes;
+    /// For rows of so many columns, by so many threads; none where each begins at a boundary of so many elements.
+    pub(super) const fn of(columns: i64, vector: i64, threads: i64) -> Option<Self> {
         match columns % vector {
             0 => None,
             _ => Some(Self { vector, threads }),
         }
     }
 
-    /// Begins to copy so many elements of an argument from `first` on, in row-major order: where they are to be read, and what
-    /// is left to copy.
+    /// Begins to copy so many elements of an argument from `first` on, in row-major order, and a vector more: what is there then,
+    /// and what is left to copy.
     ///
     /// # Errors
     /// When an operation cannot be built.
@@ -51,7 +58,7 @@ impl Window {
         code: Code<'c>,
         argument: &Argument<'c>,
         (first, elements): (Val<'c>, i64),
-    ) -> PassResult<'c, (Val<'c>, Option<Tail<'c>>)> {
+    ) -> PassResult<'c, (Copied<'c>, Option<Tail<'c>>)> {
         let failed = |error| layout_error(code.builder.location, error);
         let Self { vector, .. } = self;
         let total: i64 = argument.extents.iter().product();
@@ -88,9 +95,28 @@ impl Window {
                 window: self,
             }),
         };
-        let skipped = [zero, code.rem(first, code.index(vector)?)?];
-        let wanted = code.shared_box(memref, &[1, length], &skipped, &[1, elements])?;
-        Ok((wanted, tail))
+        let copied = Copied {
+            memref,
+            length,
+            skipped: code.rem(first, code.index(vector)?)?,
+        };
+        Ok((copied, tail))
+    }
+}
+
+impl<'c> Copied<'c> {
+    /// So many elements, `skipped` behind the first of them.
+    ///
+    /// # Errors
+    /// When an operation cannot be built.
+    pub(super) fn part(
+        &self,
+        code: Code<'c>,
+        skipped: Val<'c>,
+        elements: i64,
+    ) -> PassResult<'c, Val<'c>> {
+        let at = [code.index(0)?, skipped];
+        code.shared_box(self.memref, &[1, self.length], &at, &[1, elements])
     }
 }
 
@@ -129,10 +155,14 @@ impl<'c> Tail<'c> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::facts::chip::ACCESS_BYTES;
 
     #[test]
     fn windows_are_of_rows_that_begin_anywhere() {
-        let of = |columns, bytes| Window::of(columns, bytes, 256).map(|window| window.vector);
+        let of = |columns, bytes| {
+            let window = Window::of(columns, ACCESS_BYTES / bytes, 256);
+            window.map(|window| window.vector)
+        };
         assert_eq!(of(50_257, 2), Some(8));
         assert_eq!(of(50_260, 4), None);
         assert_eq!(of(50_260, 2), Some(8));

@@ -77,6 +77,8 @@ pub(super) struct Problem {
     streams: bool,
     /// Whether the kernel goes through rows once and stores no elements of them.
     is_read_once: bool,
+    /// Whether no fold wants to know how many columns a thread group has.
+    is_peelable: bool,
     /// Whether elements are of one row, as any would do.
     is_flat: bool,
 }
@@ -111,6 +113,7 @@ impl Family for Rows {
             passes: fusion.folds.len() + usize::from(!written.is_empty()),
             streams,
             is_read_once: streams && is_read_once(&fusion),
+            is_peelable: fusion.rounds().iter().all(Round::is_online),
             is_flat: is_flat(&fusion),
         };
         Ok(Read { fusion, problem })
@@ -200,6 +203,7 @@ impl Problem {
             passes: self.passes,
             dynamic: self.total.dynamic,
             is_read_once: self.is_read_once,
+            is_peelable: self.is_peelable,
         }
     }
 
@@ -337,8 +341,8 @@ impl<'c> RowKernel<'_, 'c> {
             });
         }
         match staged {
-            Some(staged) if self.work.ctas > 1 => code.thread_groups(Level::Warp, |inner| {
-                let part = staged.of_warp(inner)?;
+            Some(staged) if self.work.warps > 1 => code.thread_groups(Level::Warp, |inner| {
+                let part = staged.of_warp(inner, inputs, self.rows())?;
                 let own = inputs
                     .iter()
                     .map(|(key, argument)| Ok((*key, part.argument(inner, argument)?)));
@@ -364,6 +368,7 @@ impl<'c> RowKernel<'_, 'c> {
             origin,
             part: None,
             kept: None,
+            along: None,
             inside: false,
             known: HashMap::new(),
         }
@@ -418,12 +423,12 @@ impl<'c> RowKernel<'_, 'c> {
         let Some(staged) = self.work.staged else {
             return Ok(None);
         };
-        let mut part = Staged::new(code, self.work, (staged, self.columns))?;
+        let mut part = Staged::new(code, self.work, (row, [staged, self.columns]))?;
         let mut tails = Vec::new();
         for (value, kind) in &self.fusion.inputs {
             let key = (identity(*value), *kind);
             if let (Kind::Full, Some(argument)) = (kind, arguments.inputs.get_mut(&key)) {
-                let (fetched, tail) = part.fetch(code, argument, row)?;
+                let (fetched, tail) = part.fetch(code, (key, argument))?;
                 *argument = fetched;
                 tails.extend(tail);
             }
@@ -449,9 +454,14 @@ impl<'c> RowKernel<'_, 'c> {
         if self.work.ahead == 0 {
             return Ok(None);
         }
-        let rows = self.fusion.shape(self.columns, None, Kind::Row);
-        let shape = [rows.first().copied().unwrap_or(1), self.columns];
+        let shape = [self.rows(), self.columns];
         Walked::new(code, self.work, (row, shape), rounds).map(Some)
+    }
+
+    /// Rows of the space, where they are known.
+    fn rows(&self) -> i64 {
+        let rows = self.fusion.shape(self.columns, None, Kind::Row);
+        rows.first().copied().unwrap_or(1)
     }
 
     fn origin<'a>(
@@ -500,7 +510,9 @@ impl<'c> RowKernel<'_, 'c> {
         evaluator.value(value, Kind::Row)?;
         let code = evaluator.code;
         let [first, _] = part.columns();
-        let is_first = code.at_most(first, code.index(0)?)?;
+        // Less than a vector is peeled off in front of the row's first part.
+        let peeled = part.peel().map_or(0, |_| self.work.tile.vector - 1);
+        let is_first = code.at_most(first, code.index(peeled)?)?;
         let store = |code| {
             let mut first = evaluator.at_column(code, evaluator.origin.column);
             first.store(value, Kind::Row, to)
@@ -525,9 +537,12 @@ impl<'c> RowKernel<'_, 'c> {
         if !looped || self.fusion.outputs.iter().all(|(_, kind)| outer(*kind)) {
             return Ok(());
         }
-        evaluator.for_tiles(&[], |inner, _| {
-            for ((value, kind), to) in outputs().filter(|((_, kind), _)| !outer(*kind)) {
-                inner.store(*value, *kind, to)?;
+        let inner = || outputs().filter(|((_, kind), _)| !outer(*kind));
+        let peeled: Vec<_> = inner().map(|((value, _), to)| (*value, to)).collect();
+        evaluator.store_peeled(&peeled)?;
+        evaluator.for_tiles(&[], |tile, _| {
+            for ((value, kind), to) in inner() {
+                tile.store(*value, *kind, to)?;
             }
             Ok(Vec::new())
         })?;

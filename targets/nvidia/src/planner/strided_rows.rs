@@ -268,6 +268,7 @@ impl<'c> RowKernel<'_, 'c> {
             origin,
             part: None,
             kept: None,
+            along: None,
             inside: false,
             known: HashMap::new(),
         };

@@ -103,6 +103,7 @@ impl<'c> Epilogue<'_, 'c> {
             origin,
             part: None,
             kept: None,
+            along: None,
             inside: false,
             known: HashMap::new(),
         }
