@@ -28,6 +28,20 @@ fn in_word(r#type: Type<'_>, registers: usize) -> Option<usize> {
 }
 
 impl<'c> Emitter<'c> {
+    /// How often a loop's body runs, where that is known.
+    pub(crate) fn trips(&self, op: Op<'c>) -> Option<i64> {
+        let bounds: Vec<_> = operands(op)
+            .into_iter()
+            .take(3)
+            .map(|bound| self.kernel.facts.of(bound).known())
+            .collect();
+        let &[Some(first), Some(end), Some(step)] = bounds.as_slice() else {
+            return None;
+        };
+        let span = end.checked_sub(first)?.max(0);
+        (step > 0).then(|| span / step + i64::from(span % step != 0))
+    }
+
     /// The scalars that a value consists of.
     fn expand(&self, value: Val<'c>) -> PassResult<'c, Vec<Val<'c>>> {
         match self.bound(value)? {

@@ -169,7 +169,7 @@ impl<'c> Count<'_, 'c> {
             take if take == self.take => Ok(i64::from(own())),
             "scf.for" => {
                 let stages = inside()?;
-                let trips = self.trips(op);
+                let trips = self.emitter.trips(op);
                 steady(stages, trips.is_some(), "a loop of unknown length")
                     .map(|stages| stages.saturating_mul(trips.unwrap_or(0)))
             }
@@ -193,18 +193,5 @@ impl<'c> Count<'_, 'c> {
             ops::FOR_TILES => steady(inside()?, false, "another loop over tiles"),
             _ => Ok(0),
         }
-    }
-
-    fn trips(&self, op: Op<'c>) -> Option<i64> {
-        let bounds: Vec<_> = operands(op)
-            .into_iter()
-            .take(3)
-            .map(|bound| self.emitter.kernel.facts.of(bound).known())
-            .collect();
-        let &[Some(first), Some(end), Some(step)] = bounds.as_slice() else {
-            return None;
-        };
-        let span = end.checked_sub(first)?.max(0);
-        (step > 0).then(|| span / step + i64::from(span % step != 0))
     }
 }

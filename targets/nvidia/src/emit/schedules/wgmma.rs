@@ -12,13 +12,14 @@ use crate::plan::wgmma::{Inline, Matrix, Operand, Product, Shared, Source, Start
 use crate::state::form::{Form, Space, Storage};
 use crate::state::site::Site;
 use crate::state::site::pending;
+use crate::state::threads::parents;
 use crate::state::types;
 use crate::vocabulary::WARPGROUP_WARPS;
-use axe_dialect::element_type;
+use axe_dialect::{element_type, ops};
 use axe_layout::Layout;
 use axe_passes::PassResult;
 use axe_passes::dispatch::{Match, Schedule};
-use axe_passes::ir::value::{only_result, operands};
+use axe_passes::ir::value::{name, only_result, operands};
 use axe_passes::ir::{Int, Ints};
 use axe_passes::ir::{Op, Val};
 use melior::ir::{Type, ValueLike};
@@ -195,10 +196,11 @@ impl Products<'_> {
             Some(acc) => Some(self.pack(emitter, &emitter.registers(*acc)?.values)?),
             None => None,
         };
-        let b = descriptor(emitter, &self.plan.b, b)?;
+        let stays = is_the_same_in_all_tiles(emitter, op);
+        let b = descriptor(emitter, &self.plan.b, (b, stays))?;
         let words = match (&self.plan.a, before) {
             (Source::Shared(shared), Some(before)) => {
-                let a = descriptor(emitter, shared, a)?;
+                let a = descriptor(emitter, shared, (a, stays))?;
                 let word = self.word_type(emitter);
                 mma_async::Products::new(emitter, self.plan, word)?.emit(
                     emitter,
@@ -206,7 +208,7 @@ impl Products<'_> {
                     &before,
                 )?
             }
-            (_, before) => self.inline(emitter, a, b, before)?,
+            (_, before) => self.inline(emitter, (a, stays), b, before)?,
         };
         self.unpack(emitter, &words, op)
     }
@@ -215,7 +217,7 @@ impl Products<'_> {
     fn inline<'c>(
         &self,
         emitter: &Emitter<'c>,
-        a: Val<'c>,
+        (a, stays): (Val<'c>, bool),
         b: Val<'c>,
         before: Option<Vec<Val<'c>>>,
     ) -> PassResult<'c, Vec<Val<'c>>> {
@@ -226,7 +228,7 @@ impl Products<'_> {
         let inline = self.plan.block(start);
         let mut inputs = before.unwrap_or_default();
         match &self.plan.a {
-            Source::Shared(shared) => inputs.push(descriptor(emitter, shared, a)?),
+            Source::Shared(shared) => inputs.push(descriptor(emitter, shared, (a, stays))?),
             Source::Registers => inputs.extend(self.a_words(emitter, &inline, a)?),
         }
         inputs.push(b);
@@ -316,11 +318,25 @@ impl Products<'_> {
     }
 }
 
-/// The descriptor of a tile in shared memory for this thread's warpgroup.
+/// Whether LLVM would form a product's descriptors in front of a loop over tiles: it unrolls loops of few known steps, and where these
+/// are the ring's stages once or several times, each tile begins with the same stage. Registers that all of them are kept in are more
+/// than a thread has beside its sums, and what forms them again is one instruction each.
+fn is_the_same_in_all_tiles<'c>(emitter: &Emitter<'c>, op: Op<'c>) -> bool {
+    for parent in parents(op) {
+        match name(parent).as_str() {
+            ops::FOR_TILES => return true,
+            "scf.for" if emitter.trips(parent).is_none() => return false,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// The descriptor of a tile in shared memory for this thread's warpgroup, formed where the product is if it `stays` there.
 fn descriptor<'c>(
     emitter: &Emitter<'c>,
     shared: &Shared,
-    tile: Val<'c>,
+    (tile, stays): (Val<'c>, bool),
 ) -> PassResult<'c, Val<'c>> {
     let memory = emitter.memory(tile)?;
     let i32 = types::integer(emitter.builder, 32);
@@ -347,9 +363,12 @@ fn descriptor<'c>(
     let field = ints.add(ints.add(field, Int::Known(low))?, ints.cast(moved)?)?;
     let wide = Ints::new(emitter.builder, 64);
     let i64 = types::integer(emitter.builder, 64);
-    let field = emitter
-        .builder
-        .value("arith.extui", &[ints.value(field)?], i64, &[])?;
+    let mut field = ints.value(field)?;
+    if stays {
+        let here = emitter.after("", &[field])?;
+        field = here.first().copied().unwrap_or(field);
+    }
+    let field = emitter.builder.value("arith.extui", &[field], i64, &[])?;
     wide.value(wide.add(Int::Value(field), Int::Known(high))?)
 }
 

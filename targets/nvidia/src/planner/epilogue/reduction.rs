@@ -12,7 +12,12 @@ use axe_passes::fuse::fold::Fold;
 use axe_passes::fuse::registers::{Registers, registers};
 use axe_passes::fuse::space::Kind;
 use axe_passes::ir::Val;
+use std::ops::Range;
 
+/// Parts that are all loaded before they are added up, at most; and how many of more are at a time.
+const MOST_PARTS: i64 = 16;
+/// See [`MOST_PARTS`].
+const PARTS: i64 = 8;
 /// Threads of a CTA that adds parts up.
 const THREADS: i64 = 256;
 /// Rows of its tile at most: a warpgroup's, which divide every tile's.
@@ -57,14 +62,38 @@ impl<'c> Epilogue<'_, 'c> {
             .map_err(|error| layout_error(location, error))?;
         let registers = registers(code, [tile.rows, tile.columns], layout)?;
         let mut evaluator = self.evaluator(code, &registers, origin);
-        let mut sum = self.start(&mut evaluator)?;
-        for part in 0..parts {
+        let start = self.start(&mut evaluator)?;
+        let with = |code: Code<'c>, sum: Option<Val<'c>>, part: Val<'c>| {
             let own = self.part(code, &registers, sums, (part, at))?;
-            sum = Some(match sum {
-                None => own,
-                Some(sum) => Fold::PRODUCT.merge(code, self.gemm.accumulator, sum, own)?,
-            });
+            match sum {
+                None => Ok(own),
+                Some(sum) => Fold::PRODUCT.merge(code, self.gemm.accumulator, sum, own),
+            }
+        };
+        let straight = |sum: Option<Val<'c>>, parts: Range<i64>| {
+            parts.into_iter().try_fold(sum, |sum, part| {
+                with(code, sum, code.index(part)?).map(Some)
+            })
+        };
+        // More loads at once than registers hold would be spilled.
+        let (first, last) = match parts {
+            ..=MOST_PARTS => (parts, parts),
+            _ => (PARTS, parts - parts % PARTS),
+        };
+        let mut sum = straight(start, 0..first)?;
+        if let Some(before) = sum.filter(|_| first < last) {
+            let turns = [first, last, PARTS].map(|number| code.index(number));
+            let [from, to, step] = turns;
+            let all = code.for_range([from?, to?, step?], &[before], |code, at, carried| {
+                let mut sum = carried.first().copied();
+                for part in 0..PARTS {
+                    sum = Some(with(code, sum, code.add(at, code.index(part)?)?)?);
+                }
+                Ok(sum.into_iter().collect())
+            })?;
+            sum = all.first().copied();
         }
+        let sum = straight(sum, last..parts)?;
         let sum = sum.ok_or_else(|| layout_error(location, "a product of no parts"))?;
         self.store(&mut evaluator, sum, None)
     }
@@ -75,9 +104,9 @@ impl<'c> Epilogue<'_, 'c> {
         code: Code<'c>,
         registers: &Registers,
         sums: &Argument<'c>,
-        (part, [row, column]): (i64, [Val<'c>; 2]),
+        (part, [row, column]): (Val<'c>, [Val<'c>; 2]),
     ) -> PassResult<'c, Val<'c>> {
-        let at = [code.index(part)?, row, column];
+        let at = [part, row, column];
         let from = code.global_box(sums.memref, &sums.extents, &at, &registers.shape)?;
         let r#type = registers.r#type(code, Kind::Full, self.gemm.accumulator)?;
         code.load(from, r#type)
