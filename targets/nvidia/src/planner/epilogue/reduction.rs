@@ -14,10 +14,8 @@ use axe_passes::fuse::space::Kind;
 use axe_passes::ir::Val;
 use std::ops::Range;
 
-/// Parts that are all loaded before they are added up, at most; and how many of more are at a time.
-const MOST_PARTS: i64 = 16;
-/// See [`MOST_PARTS`].
-const PARTS: i64 = 8;
+/// Elements that a thread loads before it adds them up, at most: all others wait for those, and more are spilled.
+const LOADED: i64 = 192;
 /// Threads of a CTA that adds parts up.
 const THREADS: i64 = 256;
 /// Rows of its tile at most: a warpgroup's, which divide every tile's.
@@ -41,6 +39,19 @@ pub(in crate::planner) fn sums_tile(columns: i64) -> RowTile {
         vector,
         across,
     }
+}
+
+/// A tile with fewer rows, where a thread would have more elements of so many parts than it loads at once.
+pub(in crate::planner) fn low_enough(mut tile: RowTile, parts: i64) -> RowTile {
+    while tile.rows % (2 * tile.across) == 0 && elements(tile).saturating_mul(parts) > LOADED {
+        tile.rows /= 2;
+    }
+    tile
+}
+
+/// Elements of a thread.
+const fn elements(tile: RowTile) -> i64 {
+    tile.rows * tile.columns / tile.threads()
 }
 
 impl<'c> Epilogue<'_, 'c> {
@@ -75,18 +86,17 @@ impl<'c> Epilogue<'_, 'c> {
                 with(code, sum, code.index(part)?).map(Some)
             })
         };
-        // More loads at once than registers hold would be spilled.
-        let (first, last) = match parts {
-            ..=MOST_PARTS => (parts, parts),
-            _ => (PARTS, parts - parts % PARTS),
-        };
-        let mut sum = straight(start, 0..first)?;
-        if let Some(before) = sum.filter(|_| first < last) {
-            let turns = [first, last, PARTS].map(|number| code.index(number));
-            let [from, to, step] = turns;
-            let all = code.for_range([from?, to?, step?], &[before], |code, at, carried| {
+        // As many at a time in all turns.
+        let turns = count(elements(tile).saturating_mul(parts), LOADED);
+        let each = count(parts, turns.max(1)).max(1);
+        let last = parts - parts % each;
+        let mut sum = straight(start, 0..each.min(parts))?;
+        if let Some(before) = sum.filter(|_| each < last) {
+            let (step, end) = (code.index(each)?, code.index(last)?);
+            let range = [step, end, step];
+            let all = code.for_range(range, &[before], |code, at, carried| {
                 let mut sum = carried.first().copied();
-                for part in 0..PARTS {
+                for part in 0..each {
                     sum = Some(with(code, sum, code.add(at, code.index(part)?)?)?);
                 }
                 Ok(sum.into_iter().collect())

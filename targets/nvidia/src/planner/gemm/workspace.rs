@@ -11,7 +11,7 @@ use super::wgmma::WgmmaKernel;
 use crate::facts::chip::MOST_BLOCKS;
 use crate::planner::config::{Cluster, Config, Raster, Wgmma};
 use crate::planner::epilogue::Epilogue;
-use crate::planner::epilogue::reduction::{padded_row, sums_tile};
+use crate::planner::epilogue::reduction::{low_enough, padded_row, sums_tile};
 use crate::planner::family::Launch;
 use crate::planner::problem::{SUM_BYTES, count};
 use crate::planner::row_tile::{RowTile, elementwise_tile};
@@ -46,6 +46,7 @@ pub(super) fn split_k<'c>(
         None => elementwise_tile(gemm.n, SUM_BYTES),
         Some(columns) => sums_tile(columns),
     };
+    let tile = low_enough(tile, config.splits());
     let reduction = Reduction::new(product, launch, &ins, &outs);
     let code = reduction.kernel.code;
     let origin = Origin {
@@ -122,7 +123,7 @@ pub(super) fn stream_k<'c>(
     let ins: Vec<_> = std::iter::once(&sums).chain(inputs).cloned().collect();
     let reduction = Reduction::new(product, launch, &ins, &outs);
     let [m, n, _] = config.tile();
-    let tile = sums_tile(product.gemm.reduced.unwrap_or(n));
+    let tile = low_enough(sums_tile(product.gemm.reduced.unwrap_or(n)), last.splits);
     let rows = m / tile.rows;
     let code = reduction.kernel.code;
     let block = code.block("x")?;
