@@ -13,7 +13,7 @@ use super::super::fragments::accumulators;
 use super::super::sizes::Sizes;
 use super::Operators;
 use super::block::{At, Owned, State};
-use super::config::{CONSUMERS, Config, Problem, ROWS, Split};
+use super::config::{CONSUMERS, Config, Order, Problem, ROWS, Split};
 use super::rows::scaled;
 use super::runs::{Block, Cut, Run};
 use super::scored::{Data, Own, Scored};
@@ -161,17 +161,24 @@ impl<'c> Parts<'_, 'c> {
         let Problem {
             batch, keys, group, ..
         } = *self.problem;
-        let counts = [
-            code.index(batch / group)?,
-            code.index(count(keys, self.config.keys()))?,
-        ];
-        let order = match self.config.by_problem {
-            true => RasterOrder::Rows,
-            false => RasterOrder::Columns,
+        let tiles = count(keys, self.config.keys());
+        let counts = [code.index(batch / group)?, code.index(tiles)?];
+        let order = match self.config.order {
+            Order::Problems | Order::Alternating => RasterOrder::Rows,
+            Order::LongestFirst => RasterOrder::Columns,
         };
         code.for_tiles(&counts, (order, 1), false, |code, at| {
             let &[number, tile] = at else {
                 return Err(layout_error(code.builder.location, "a tile of keys"));
+            };
+            let tile = match self.config.order {
+                Order::Alternating => {
+                    let one = code.index(1)?;
+                    let parity = code.rem(number, code.index(2)?)?;
+                    let back = code.sub(code.index(tiles - 1)?, tile)?;
+                    code.where_at_most([one, parity], [back, tile])?
+                }
+                Order::Problems | Order::LongestFirst => tile,
             };
             let tile = Tile {
                 batch: code.times(number, group)?,

@@ -218,7 +218,7 @@ impl<'c> Operators<'c> {
             filled(launch, to_keys.read.tensor)?,
             filled(launch, to_values.read.tensor)?,
         ];
-        let grid = (THREADS, config.tiles(&self.problem));
+        let grid = (THREADS, config.ctas);
         add(launch, "gradients", grid, (&ins, &outs), |own| {
             kernel::emit(own, self, config)
         })

@@ -33,7 +33,7 @@ use axe_passes::fuse::attention::{Backward, Extents, Logs, Read};
 use axe_passes::fuse::group::Group;
 use axe_passes::ir::{Builder, Val};
 use axe_passes::{PassError, PassResult};
-use config::{Config, Problem, ROWS};
+use config::{Config, Lengths, Problem, ROWS};
 use launches::Between;
 use scored::Scored;
 use std::rc::Rc;
@@ -193,8 +193,16 @@ fn problem(backward: &Backward<'_>) -> Problem {
         depth: backward.forward.depth,
         columns,
         group: backward.group,
-        masked: !backward.forward.visible.is_all(),
+        lengths: lengths_of(&backward.forward.visible),
         more: scored::registers(backward),
+    }
+}
+
+fn lengths_of(visible: &Visible) -> Lengths {
+    match visible {
+        all if all.is_all() => Lengths::Even,
+        band if band.is_band() => Lengths::Falling,
+        _ => Lengths::Unknown,
     }
 }
 
