@@ -75,6 +75,8 @@ pub(super) struct RowWork {
     pub staged: Option<i64>,
     /// Tiles that a warp has on their way, of rows that are read once, from global memory; none of others.
     pub ahead: i64,
+    /// Whether rows go through shared memory in one piece, both ways.
+    pub is_packed: bool,
 }
 
 impl RowWork {
@@ -86,6 +88,7 @@ impl RowWork {
             ctas: 1,
             staged: None,
             ahead: 0,
+            is_packed: false,
         }
     }
 
@@ -171,6 +174,7 @@ impl RowWork {
             ctas,
             staged: Some(columns),
             ahead: 0,
+            is_packed: false,
         })
     }
 }
@@ -193,6 +197,9 @@ impl fmt::Display for RowWork {
         }
         if self.ahead > 0 {
             write!(f, ", {} tiles on their way", self.ahead)?;
+        }
+        if self.is_packed {
+            write!(f, ", in one piece through shared memory")?;
         }
         if let Some(columns) = self.staged {
             write!(f, ", {columns} columns in shared memory")?;

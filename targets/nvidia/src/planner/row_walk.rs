@@ -47,6 +47,7 @@ pub(super) fn work(row: Row) -> Option<RowWork> {
         warps: WARPS,
         staged: None,
         ahead,
+        is_packed: false,
     })
 }
 

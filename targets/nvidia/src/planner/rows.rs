@@ -7,6 +7,7 @@ use super::family::{Family, Launch};
 use super::flat::Flat;
 use super::knobs::Plan;
 use super::long_rows::{Row, RowWork, Staged};
+use super::packed_rows::{self, Packed};
 use super::problem::count;
 use super::row_tile::elementwise_tile;
 use super::row_walk::Walked;
@@ -160,6 +161,7 @@ impl Family for Rows {
         let kernel = RowKernel {
             fusion,
             columns: problem.columns,
+            bytes: problem.bytes,
             streams: problem.streams,
             flat: problem.flat(),
             work,
@@ -213,7 +215,21 @@ impl Problem {
         Flat::of(self.columns, self.bytes).filter(|_| one_row)
     }
 
+    /// The tile of short rows that begin anywhere, where columns are read and written.
+    fn packed(self) -> Option<RowWork> {
+        let moves = self.read > 0 && self.moved > self.read && !self.is_flat;
+        let tile = packed_rows::tile(self.row(), self.moved, self.streams);
+        let tile = tile.filter(|_| moves && !self.total.dynamic)?;
+        Some(RowWork {
+            is_packed: true,
+            ..RowWork::of(tile)
+        })
+    }
+
     fn work(self, chip: &Chip) -> RowWork {
+        if let Some(packed) = self.packed() {
+            return packed;
+        }
         match self.streams {
             true => RowWork::of_rows(self.row(), chip),
             false => RowWork::of(match self.flat() {
@@ -228,6 +244,8 @@ impl Problem {
 struct RowKernel<'a, 'c> {
     fusion: &'a Fusion<'c>,
     columns: i64,
+    /// Bytes of the narrowest element that is moved.
+    bytes: i64,
     streams: bool,
     flat: Option<Flat>,
     work: RowWork,
@@ -314,6 +332,9 @@ impl<'c> RowKernel<'_, 'c> {
         let rounds = self.fusion.rounds();
         if let Some(flat) = self.flat {
             return self.emit_flat(code, flat, (&registers, origin), &arguments);
+        }
+        if self.work.is_packed {
+            return self.emit_packed(code, (&registers, origin), arguments);
         }
         let staged = self.stage(code, &mut arguments, (origin.row, &rounds))?;
         let walked = self.walk(code, (origin.row, &rounds))?;
@@ -411,6 +432,45 @@ impl<'c> RowKernel<'_, 'c> {
             )
         };
         code.branch(is_first, rest, |_| Ok(()))
+    }
+
+    /// Rows through shared memory, in one piece.
+    fn emit_packed(
+        &self,
+        code: Code<'c>,
+        (registers, origin): (&Registers, Origin<'c>),
+        mut arguments: Arguments<'c>,
+    ) -> PassResult<'c> {
+        let place = (origin.row, [self.rows(), self.columns]);
+        let packed = Packed::new(self.work.tile, self.bytes, place);
+        let full = |kind: &Kind| *kind == Kind::Full;
+        let mut read = Vec::new();
+        for (value, kind) in self.fusion.inputs.iter().filter(|(_, kind)| full(kind)) {
+            if let Some(argument) = arguments.inputs.get_mut(&(identity(*value), *kind)) {
+                let room = packed.room(code, argument)?;
+                packed.fetch(code, &room)?;
+                *argument = room.rows.clone();
+                read.push(room);
+            }
+        }
+        code.commit()?;
+        code.wait(0)?;
+        if packed.has_last() {
+            packed.fetch_last(code, &read)?;
+            code.barrier()?;
+        }
+        let mut written = Vec::new();
+        let outputs = self.fusion.outputs.iter().zip(&mut arguments.outputs);
+        for (_, argument) in outputs.filter(|((_, kind), _)| full(kind)) {
+            let room = packed.room(code, argument)?;
+            *argument = room.rows.clone();
+            written.push(room);
+        }
+        let inputs = (&arguments.inputs, &arguments.scalars);
+        let mut evaluator = self.evaluator(code, (registers, origin), inputs);
+        self.store(&mut evaluator, &arguments.outputs)?;
+        code.barrier()?;
+        packed.store(code, &written)
     }
 
     /// Copies the CTA's part of its row to shared memory, where it has one, and waits for it.
