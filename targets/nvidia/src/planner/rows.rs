@@ -7,7 +7,7 @@ use super::family::{Family, Launch};
 use super::flat::Flat;
 use super::knobs::Plan;
 use super::long_rows::{Row, RowWork, Staged};
-use super::packed_rows::{self, Packed};
+use super::packed_rows::{self, Packed, Use};
 use super::problem::count;
 use super::row_tile::elementwise_tile;
 use super::row_walk::Walked;
@@ -82,6 +82,8 @@ pub(super) struct Problem {
     is_peelable: bool,
     /// Whether elements are of one row, as any would do.
     is_flat: bool,
+    /// Whether a value a column is read for all rows.
+    repeats: bool,
 }
 
 impl Family for Rows {
@@ -116,6 +118,7 @@ impl Family for Rows {
             is_read_once: streams && is_read_once(&fusion),
             is_peelable: fusion.rounds().iter().all(Round::is_online),
             is_flat: is_flat(&fusion),
+            repeats: fusion.inputs.iter().any(|(_, kind)| *kind == Kind::Column),
         };
         Ok(Read { fusion, problem })
     }
@@ -218,7 +221,12 @@ impl Problem {
     /// The tile of short rows that begin anywhere, where columns are read and written.
     fn packed(self) -> Option<RowWork> {
         let moves = self.read > 0 && self.moved > self.read && !self.is_flat;
-        let tile = packed_rows::tile(self.row(), self.moved, self.streams);
+        let how = match (self.streams, self.repeats) {
+            (false, _) => Use::Elementwise,
+            (true, false) => Use::Reduced,
+            (true, true) => Use::ReducedAndRepeated,
+        };
+        let tile = packed_rows::tile(self.row(), self.moved, how);
         let tile = tile.filter(|_| moves && !self.total.dynamic)?;
         Some(RowWork {
             is_packed: true,
