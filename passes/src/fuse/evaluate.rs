@@ -86,6 +86,34 @@ pub struct Evaluator<'a, 'c> {
     pub known: HashMap<(usize, Kind), Val<'c>>,
 }
 
+impl<'a, 'c> Evaluator<'a, 'c> {
+    /// Of a kernel that has all of its rows' columns, with nothing formed yet.
+    #[must_use]
+    pub fn new(
+        code: Code<'c>,
+        (registers, cut): (&'a Registers, Cut),
+        (arguments, scalars): (
+            &'a HashMap<(usize, Kind), Argument<'c>>,
+            &'a HashMap<usize, Val<'c>>,
+        ),
+        origin: Origin<'c>,
+    ) -> Self {
+        Self {
+            code,
+            registers,
+            cut,
+            arguments,
+            scalars,
+            origin,
+            part: None,
+            kept: None,
+            along: None,
+            inside: false,
+            known: HashMap::new(),
+        }
+    }
+}
+
 impl<'c> Evaluator<'_, 'c> {
     pub(super) fn element(&self, value: Val<'c>) -> PassResult<'c, Type<'c>> {
         self.code

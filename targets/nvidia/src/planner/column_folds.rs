@@ -409,23 +409,17 @@ impl<'c> ColumnKernel<'_, 'c> {
         registers: &'b Registers,
         row: Val<'c>,
     ) -> Evaluator<'b, 'c> {
+        let tile = (registers, Cut::rows_of(self.fold().columns));
+        let read = (&tiles.arguments.inputs, &tiles.arguments.scalars);
+        let origin = Origin {
+            batch: None,
+            row,
+            column: tiles.column,
+            limit: [tiles.rows[1], tiles.column],
+        };
         Evaluator {
-            code,
-            registers,
-            cut: Cut::rows_of(self.fold().columns),
-            arguments: &tiles.arguments.inputs,
-            scalars: &tiles.arguments.scalars,
-            origin: Origin {
-                batch: None,
-                row,
-                column: tiles.column,
-                limit: [tiles.rows[1], tiles.column],
-            },
-            part: None,
-            kept: None,
-            along: None,
-            inside: false,
             known: tiles.known.clone(),
+            ..Evaluator::new(code, tile, read, origin)
         }
     }
 

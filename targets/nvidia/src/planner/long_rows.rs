@@ -139,7 +139,7 @@ impl RowWork {
             };
             sizes.iter().copied().find_map(part)
         };
-        let alone = |resident: i64| match peels {
+        let by_one_cta = |resident: i64| match peels {
             true => in_parts(&[1], (THREADS / WARP, resident)),
             false => alone(resident),
         };
@@ -147,9 +147,9 @@ impl RowWork {
             0 => &[],
             _ => &[2, 4, MOST_CLUSTER],
         };
-        let found = alone(RESIDENT)
+        let found = by_one_cta(RESIDENT)
             .or_else(|| PARTS.into_iter().find_map(|part| in_parts(sizes, part)))
-            .or_else(|| alone(1))
+            .or_else(|| by_one_cta(1))
             .or_else(|| in_parts(sizes, LARGEST));
         let (tile, warps, ctas, columns) = found?;
         Some(Self {

@@ -18,7 +18,7 @@ use melior::ir::ValueLike;
 const MOST_BYTES: i64 = 40 * 1024;
 /// Threads of a CTA at least and at most.
 const THREADS: [i64; 2] = [128, 256];
-/// Elements of a CTA's rows, beyond which it has no more of them. Measured: softmax of 127 columns in 32 rows 67.9 us, in 64 76.9; of 65 in 16
+/// Elements of a CTA's rows, beyond which it has no more of them. Measured: softmax of 127 columns in 32 rows 67.9 us, in 64 76.9; of 65 in 16,
 /// 32 and 64 91.1, 82.1 and 77.6; of 33 in 64 and 128 90.3 and 103.
 const ELEMENTS: i64 = 4608;
 /// Elements of a tensor that a thread has at most, in 32-bit registers: of elementwise operators, and of rows that are reduced.

@@ -168,21 +168,10 @@ impl<'c> RowKernel<'_, 'c> {
         &self,
         code: Code<'c>,
         (registers, origin): (&'e Registers, Origin<'c>),
-        (arguments, scalars): (&'e Inputs<'c>, &'e HashMap<usize, Val<'c>>),
+        read: (&'e Inputs<'c>, &'e HashMap<usize, Val<'c>>),
     ) -> Evaluator<'e, 'c> {
-        Evaluator {
-            code,
-            registers,
-            cut: Cut::rows_of(self.columns),
-            arguments,
-            scalars,
-            origin,
-            part: None,
-            kept: None,
-            along: None,
-            inside: false,
-            known: HashMap::new(),
-        }
+        let tile = (registers, Cut::rows_of(self.columns));
+        Evaluator::new(code, tile, read, origin)
     }
 
     /// Elements in vectors, and by the first CTA the last ones.

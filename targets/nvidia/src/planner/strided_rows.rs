@@ -25,7 +25,6 @@ use axe_passes::ir::value::{defining, identity, name, operands};
 use axe_passes::ir::{Builder, DYNAMIC, Op, TensorType, Val};
 use axe_passes::{PassError, PassResult};
 use melior::ir::ValueLike;
-use std::collections::HashMap;
 
 /// The family.
 pub(super) struct StridedRows;
@@ -259,19 +258,8 @@ impl<'c> RowKernel<'_, 'c> {
             limit: [code.index(stride)?, code.index(columns)?],
         };
         self.stage(code, &mut arguments, &origin)?;
-        let mut evaluator = Evaluator {
-            code,
-            registers: &registers,
-            cut: self.row.cut,
-            arguments: &arguments.inputs,
-            scalars: &arguments.scalars,
-            origin,
-            part: None,
-            kept: None,
-            along: None,
-            inside: false,
-            known: HashMap::new(),
-        };
+        let read = (&arguments.inputs, &arguments.scalars);
+        let mut evaluator = Evaluator::new(code, (&registers, self.row.cut), read, origin);
         self.store(&mut evaluator, &arguments.outputs)
     }
 

@@ -94,19 +94,8 @@ impl<'c> Epilogue<'_, 'c> {
         registers: &'e Registers,
         origin: Origin<'c>,
     ) -> Evaluator<'e, 'c> {
-        Evaluator {
-            code,
-            registers,
-            cut: Cut::rows_of(self.gemm.n),
-            arguments: &self.inputs,
-            scalars: &self.scalars,
-            origin,
-            part: None,
-            kept: None,
-            along: None,
-            inside: false,
-            known: HashMap::new(),
-        }
+        let tile = (registers, Cut::rows_of(self.gemm.n));
+        Evaluator::new(code, tile, (&self.inputs, &self.scalars), origin)
     }
 
     /// What the sums start from, where a product is added to something.

@@ -140,6 +140,15 @@ mod tests {
                 sums.threads() <= THREADS && sums.layout().is_ok(),
                 "{sums:?}"
             );
+            for parts in [2, 16, 24, 32, 48, 64] {
+                let low = low_enough(sums, parts);
+                assert!(low.layout().is_ok() && sums.rows % low.rows == 0, "{low:?}");
+                let is_lowest = low.rows == low.across;
+                assert!(
+                    is_lowest || elements(low) * parts <= LOADED,
+                    "{low:?} {parts}"
+                );
+            }
         }
     }
 }
