@@ -33,12 +33,15 @@ impl<'c> Argument<'c> {
     }
 }
 
+/// The inputs of a kernel, by value and kind.
+pub type Inputs<'c> = HashMap<(usize, Kind), Argument<'c>>;
+
 /// A kernel's arguments, in the order of [`argument_types`].
 pub struct Arguments<'c> {
     /// What the kernel reads beside the group's inputs, before them: first its tables.
     pub operands: Vec<Argument<'c>>,
     /// The group's inputs.
-    pub inputs: HashMap<(usize, Kind), Argument<'c>>,
+    pub inputs: Inputs<'c>,
     /// What bodies read from outside: scalars of the function, and tables.
     pub scalars: HashMap<usize, Val<'c>>,
     /// What the kernel writes.

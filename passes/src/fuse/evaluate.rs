@@ -1,6 +1,6 @@
 //! The values of a group on one tile, in registers.
 
-use super::arguments::Argument;
+use super::arguments::{Argument, Inputs};
 use super::fold::{Fold, Part, Stream};
 use super::fusion::{kind_of_source, needs};
 use super::kept::Kept;
@@ -69,7 +69,7 @@ pub struct Evaluator<'a, 'c> {
     /// The columns of the space.
     pub cut: Cut,
     /// The kernel's inputs.
-    pub arguments: &'a HashMap<(usize, Kind), Argument<'c>>,
+    pub arguments: &'a Inputs<'c>,
     /// What bodies read from outside, as the kernel has it: scalars of the function, and tensors.
     pub scalars: &'a HashMap<usize, Val<'c>>,
     /// Where the tile is.
@@ -92,10 +92,7 @@ impl<'a, 'c> Evaluator<'a, 'c> {
     pub fn new(
         code: Code<'c>,
         (registers, cut): (&'a Registers, Cut),
-        (arguments, scalars): (
-            &'a HashMap<(usize, Kind), Argument<'c>>,
-            &'a HashMap<usize, Val<'c>>,
-        ),
+        (arguments, scalars): (&'a Inputs<'c>, &'a HashMap<usize, Val<'c>>),
         origin: Origin<'c>,
     ) -> Self {
         Self {

@@ -1,7 +1,7 @@
 //! Rows that begin anywhere in memory and are gone through in vectors: the columns in front of a row's first boundary are peeled
 //! off, as loops are for alignment. The tiles behind them are aligned as memory is, up to the row's last one.
 
-use super::arguments::Argument;
+use super::arguments::{Argument, Inputs};
 use super::evaluate::Evaluator;
 use super::fold::Fold;
 use super::registers::Registers;
@@ -11,7 +11,6 @@ use crate::build::Code;
 use crate::ir::{Int, Val};
 use axe_dialect::element_type;
 use melior::ir::ValueLike;
-use std::collections::HashMap;
 
 /// What a thread group takes of the columns that are peeled off a row, and where its others lie.
 #[derive(Debug)]
@@ -21,7 +20,7 @@ pub struct Peel<'c> {
     /// How many columns are peeled off, from the row's first on; zero where another thread group takes them.
     pub columns: Val<'c>,
     /// The inputs, as they are read there.
-    pub arguments: HashMap<(usize, Kind), Argument<'c>>,
+    pub arguments: Inputs<'c>,
     /// The first of the other columns that the thread group has, in row-major memory: at a boundary.
     pub first: Val<'c>,
     /// Elements of a tensor.

@@ -10,7 +10,7 @@ use super::row_walk::Walked;
 use super::staged_rows::Staged;
 use axe_dialect::Level;
 use axe_passes::build::{Code, Kernel, layout_error};
-use axe_passes::fuse::arguments::{Argument, Arguments, argument_types, launched, tensors};
+use axe_passes::fuse::arguments::{Argument, Arguments, Inputs, argument_types, launched, tensors};
 use axe_passes::fuse::evaluate::{Evaluator, Origin, RowPart};
 use axe_passes::fuse::fold::{Part, Stream};
 use axe_passes::fuse::frame::{Operand, Out};
@@ -23,9 +23,6 @@ use axe_passes::ir::value::identity;
 use axe_passes::ir::{Builder, DYNAMIC, Val};
 use axe_passes::{PassError, PassResult};
 use std::collections::HashMap;
-
-/// The inputs of a kernel, by value and kind.
-type Inputs<'c> = HashMap<(usize, Kind), Argument<'c>>;
 
 /// The kernel of a group.
 pub(super) struct RowKernel<'a, 'c> {

@@ -10,7 +10,7 @@ use crate::vocabulary::WARP;
 use axe_layout::Layout;
 use axe_passes::PassResult;
 use axe_passes::build::{Code, layout_error};
-use axe_passes::fuse::arguments::Argument;
+use axe_passes::fuse::arguments::{Argument, Inputs};
 use axe_passes::fuse::evaluate::RowPart;
 use axe_passes::fuse::peel::Peel;
 use axe_passes::fuse::registers::registers;
@@ -19,7 +19,6 @@ use axe_passes::fuse::rounds::Round;
 use axe_passes::fuse::space::Kind;
 use axe_passes::ir::Val;
 use melior::ir::ValueLike;
-use std::collections::HashMap;
 
 /// A CTA's part of a row, and the others of its cluster that have the other parts.
 #[derive(Debug)]
@@ -48,7 +47,7 @@ struct Peeled<'c> {
     /// The boundary's place in row-major memory.
     boundary: Val<'c>,
     /// What is read there.
-    arguments: HashMap<(usize, Kind), Argument<'c>>,
+    arguments: Inputs<'c>,
 }
 
 impl<'c> Staged<'c> {
@@ -74,7 +73,7 @@ impl<'c> Staged<'c> {
             Ok(Peeled {
                 columns: code.rem(front, code.index(vector)?)?,
                 boundary: code.times(code.ceil_div(begin, vector)?, vector)?,
-                arguments: HashMap::new(),
+                arguments: Inputs::new(),
             })
         });
         let peeled = peeled.transpose()?;
@@ -176,7 +175,7 @@ impl<'c> Staged<'c> {
     pub(super) fn of_warp(
         &self,
         code: Code<'c>,
-        inputs: &HashMap<(usize, Kind), Argument<'c>>,
+        inputs: &Inputs<'c>,
         rows: i64,
     ) -> PassResult<'c, OfWarp<'_, 'c>> {
         let columns = self.columns / self.warps;
