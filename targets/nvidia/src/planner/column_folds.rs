@@ -5,6 +5,7 @@
 use super::choose::search::{self, Candidate};
 use super::columns::Columns;
 use super::family::{Family, Launch};
+use super::joined_rows::{Joined, Left, rows_of};
 use super::knobs::Plan;
 use super::model;
 use super::problem::count;
@@ -55,6 +56,8 @@ pub(super) struct Problem {
     moved: i64,
     /// Whether CTAs share the rows.
     in_parts: bool,
+    /// Rows that are reduced as one, because they begin anywhere in memory.
+    joined: Joined,
 }
 
 impl<'c> Read<'c> {
@@ -81,6 +84,7 @@ impl<'c> Read<'c> {
             elements: element.map_or(self.problem.elements, Elements::of),
             tensors: 1,
             in_parts: false,
+            joined: Joined::NONE,
             ..self.problem
         };
         Self {
@@ -92,13 +96,22 @@ impl<'c> Read<'c> {
 }
 
 impl Problem {
+    /// Into how many parts the rows are cut, and rows of each but the last.
+    fn parts(self, chip: &Chip) -> [i64; 2] {
+        let fold = self.joined.of(self.fold);
+        match self.in_parts {
+            true => uneven_parts(fold, (self.tile(), self.elements), chip),
+            false => [1, fold.rows],
+        }
+    }
+
     /// Rows that are on their way at once are shared out among the tensors that are read.
     fn tile(self) -> RowTile {
         let ColumnFold {
             outer,
             rows,
             columns,
-        } = self.fold;
+        } = self.joined.of(self.fold);
         let tile = match self.in_parts {
             // CTAs that share rows are many.
             true => column_tile([rows, columns], self.elements),
@@ -128,7 +141,7 @@ impl Family for ColumnFolds {
         group: &Group<'c>,
         outputs: &[Val<'c>],
         builder: &Builder<'c>,
-        _: &Chip,
+        chip: &Chip,
     ) -> PassResult<'c, Read<'c>> {
         let unreadable = || layout_error(builder.location, "expected a reduction of columns");
         let Root::Columns(op) = group.root else {
@@ -146,15 +159,31 @@ impl Family for ColumnFolds {
             .iter()
             .min_by_key(|element| element_bytes(**element));
         let bytes: i64 = elements.iter().map(|element| element_bytes(*element)).sum();
+        let bytes_of_narrowest = narrowest.map_or(4, |element| element_bytes(*element));
+        let in_parts = row_parts::is_marked(op);
+        let is_joined = in_parts && rows_of(&fusion, from);
         let problem = Problem {
             fold,
             elements: Elements {
-                bytes: narrowest.map_or(4, |element| element_bytes(*element)),
+                bytes: bytes_of_narrowest,
                 is_float: elements.iter().all(|element| is_float(*element)),
             },
             tensors: i64::try_from(elements.len()).unwrap_or(1).max(1),
             moved: fusion.total.known.saturating_mul(bytes),
-            in_parts: row_parts::is_marked(op),
+            in_parts,
+            joined: Joined::NONE,
+        };
+        let joined = Problem {
+            joined: match is_joined {
+                true => Joined::rows(fold, bytes_of_narrowest),
+                false => Joined::NONE,
+            },
+            ..problem
+        };
+        // What comes of one part is the result.
+        let problem = match joined.parts(chip) {
+            [1, _] => problem,
+            _ => joined,
         };
         Ok(Read {
             fusion,
@@ -202,11 +231,7 @@ impl Family for ColumnFolds {
         tile: RowTile,
         launch: &mut Launch<'_, 'c>,
     ) -> PassResult<'c, String> {
-        let fold = operators.problem.fold;
-        let [parts, rows] = match operators.problem.in_parts {
-            true => uneven_parts(fold, (tile, operators.problem.elements), launch.chip),
-            false => [1, fold.rows],
-        };
+        let [parts, rows] = operators.problem.parts(launch.chip);
         let kernel = ColumnKernel {
             operators,
             tile,
@@ -247,13 +272,15 @@ struct Tiles<'c> {
 }
 
 impl<'c> ColumnKernel<'_, 'c> {
+    /// What the kernel goes through.
     fn fold(&self) -> ColumnFold {
-        self.operators.problem.fold
+        let Problem { fold, joined, .. } = self.operators.problem;
+        joined.of(fold)
     }
 
     /// The shape of a tensor: of the result, where there are dimensions in front of the rows, all that is kept.
     fn shape(&self, value: Val<'c>, kind: Kind) -> Vec<i64> {
-        match self.fold() {
+        match self.operators.problem.fold {
             ColumnFold { outer, columns, .. } if value == self.operators.result && outer != 1 => {
                 vec![outer, columns]
             }
@@ -263,9 +290,10 @@ impl<'c> ColumnKernel<'_, 'c> {
 
     /// Adds a kernel that reduces parts, and one that reduces what comes of them and forms the results. Launches them.
     fn launch_in_parts(&self, launch: &mut Launch<'_, 'c>) -> PassResult<'c, String> {
-        let ColumnFold { outer, columns, .. } = self.fold();
         let (operators, builder) = (self.operators, launch.builder);
-        let shape = [outer * self.parts, columns];
+        let Problem { fold, joined, .. } = operators.problem;
+        let rows = self.parts * joined.rows;
+        let shape = [fold.outer * rows, fold.columns];
         let element = builder.tensor_of(operators.result)?.element;
         let states = builder.tensor(&shape, element)?;
         let states = builder.value("tensor.empty", &[], states, &[])?;
@@ -273,12 +301,12 @@ impl<'c> ColumnKernel<'_, 'c> {
         let ins = self.ins(launch)?;
         let (name, results) = self.add(launch, &ins, &[out])?;
         let states = results.first().copied();
-        let rest = operators.rest(self.parts);
+        let rest = operators.rest(rows);
         let kernel = ColumnKernel {
             operators: &rest,
             tile: rest.problem.tile(),
             parts: 1,
-            rows: self.parts,
+            rows,
             states,
         };
         kernel.launch(launch)?;
@@ -343,8 +371,20 @@ impl<'c> ColumnKernel<'_, 'c> {
     fn emit(&self, kernel: &Kernel<'c>, ins: &[Operand<'c>], outs: &[Out<'c>]) -> PassResult<'c> {
         let code = kernel.code;
         let arguments = Arguments::of(kernel, ins, &self.operators.fusion, outs);
+        let mut left = None;
+        let arguments = match self.operators.problem.joined {
+            Joined::NONE => arguments,
+            joined => {
+                left = joined.left(code, self.operators.problem.fold, &arguments)?;
+                joined.arguments(code, (self.fold(), self.parts), arguments)?
+            }
+        };
         let mut tiles = self.tiles(code, arguments)?;
         let state = self.reduce(code, &mut tiles)?;
+        let state = match &left {
+            Some(left) => self.take(code, &tiles, left, state)?,
+            None => state,
+        };
         let fold = Fold::of_reduction(self.operators.op)?;
         let element = code.builder.tensor_of(self.operators.result)?.element;
         let r#type = tiles.step.r#type(code, Kind::Column, element)?;
@@ -502,6 +542,40 @@ impl<'c> ColumnKernel<'_, 'c> {
             state = fold.merge(code, element, state, value)?;
         }
         Ok(state)
+    }
+
+    /// Takes the rows that are left into the state of the last part.
+    fn take(
+        &self,
+        code: Code<'c>,
+        tiles: &Tiles<'c>,
+        left: &Left<'c>,
+        state: Val<'c>,
+    ) -> PassResult<'c, Val<'c>> {
+        let operators = self.operators;
+        let (fold, from) = (Fold::of_reduction(operators.op)?, operators.from);
+        let element = code.builder.tensor_of(from)?.element;
+        // The tensor is one row there, and that of another part's tile one which does not exist.
+        let [zero, one] = [code.index(0)?, code.index(1)?];
+        let last = code.index(self.fold().rows)?;
+        let row = code.where_at_most([last, tiles.rows[1]], [zero, one])?;
+        let column = code.add(tiles.column, code.index(left.first)?)?;
+        let limit = [one, code.index(left.end)?];
+        let origin = Origin {
+            batch: None,
+            row,
+            column,
+            limit,
+        };
+        let registers = (&tiles.step, Cut::rows_of(left.end));
+        let read = (&left.inputs, &tiles.arguments.scalars);
+        let value = Evaluator::new(code, registers, read, origin).value(from, Kind::Full)?;
+        let neutral = code.scalar(element, fold.neutral())?;
+        let operands = MaskOp::operands(value, &[row, column], &limit, neutral);
+        let value = code
+            .builder
+            .operator_value(&operands, value.r#type(), &[])?;
+        fold.merge(code, element, state, value)
     }
 
     /// A step's values, of which those behind the last row change no state.

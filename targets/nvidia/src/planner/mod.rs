@@ -23,6 +23,7 @@ mod epilogue;
 mod family;
 mod flat;
 mod gemm;
+mod joined_rows;
 pub mod knobs;
 pub mod layouts;
 mod long_rows;

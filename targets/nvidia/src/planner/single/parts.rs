@@ -2,7 +2,7 @@
 
 use super::reduce::{Elements, column_tile, narrow_tile};
 use super::runs;
-use crate::facts::chip::Chip;
+use crate::facts::chip::{ACCESS_BYTES, Chip};
 use crate::planner::problem::count;
 use crate::planner::row_tile::{RowTile, row_tile};
 use axe_dialect::ops;
@@ -71,13 +71,16 @@ impl Shape {
         }
     }
 
-    /// Whether no number of parts of columns' rows divides them that keeps most of the chip at work.
+    /// Whether no number of parts of columns' rows divides them that keeps most of the chip at work, or several rows are read as one.
     fn is_uneven(self, of: Elements, chip: &Chip) -> bool {
         let most = match self.columns {
             1 => None,
             _ => self.most_parts(of, chip),
         };
-        most.is_some_and(|most| most > 1 && self.parts(of, chip).unwrap_or(1) * 4 < most * 3)
+        let is_unaligned =
+            self.outer == 1 && self.columns.saturating_mul(of.bytes) % ACCESS_BYTES != 0;
+        let keeps = |most| self.parts(of, chip).unwrap_or(1) * 4 >= most * 3;
+        most.is_some_and(|most| most > 1 && (is_unaligned || !keeps(most)))
     }
 
     /// Parts of columns' rows at most; none where rows are few steps of one CTA.
