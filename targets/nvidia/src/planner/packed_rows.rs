@@ -5,7 +5,8 @@
 use super::long_rows::Row;
 use super::problem::count;
 use super::row_tile::{RowTile, power_of_two, row_tile};
-use crate::facts::chip::{ACCESS_BYTES, BANK_BYTES};
+use crate::facts::chip::{ACCESS_BYTES, BANK_BYTES, BANKS_BYTES};
+use crate::vocabulary::WARP;
 use axe_layout::Layout;
 use axe_passes::PassResult;
 use axe_passes::build::{Code, layout_error};
@@ -16,15 +17,24 @@ use melior::ir::ValueLike;
 /// Bytes of shared memory of a CTA at most, so that a multiprocessor has several. Measured: log-softmax of 2001 columns, with 64 KiB, 82.5 us,
 /// and 76.4 where threads read and write global memory.
 const MOST_BYTES: i64 = 40 * 1024;
+/// Columns of rows of whole words, at most. Measured, softmax of f16 where threads read global memory: 34 columns 217 us, 50 157, 66 77.0, 100 76.8, and 250 67.6.
+const SHORT: i64 = 128;
 /// Threads of a CTA at least and at most.
 const THREADS: [i64; 2] = [128, 256];
 /// Elements of a CTA's rows, beyond which it has no more of them. Measured: softmax of 127 columns in 32 rows 67.9 us, in 64 76.9; of 65 in 16,
-/// 32 and 64 91.1, 82.1 and 77.6; of 33 in 64 and 128 90.3 and 103.
+/// 32 and 64 91.1, 82.1 and 77.6.
 const ELEMENTS: i64 = 4608;
 /// Elements of a tensor that a thread has at most, in 32-bit registers: of elementwise operators, and of rows that are reduced.
 const MOST_WORDS: [i64; 2] = [64, 40];
 /// The same of a row, where the same elements are read for each: a LayerNorm of 1001 columns takes 112 us, and 91 from global memory.
 const REPEATED_WORDS: i64 = 20;
+
+/// What an element of a row that is reduced costs a thread, each wavefront of reading and writing it, and what threads exchange.
+const ELEMENT: i64 = 10;
+const ACCESS: i64 = 6;
+const EXCHANGE: i64 = 6;
+/// Elements of a row that a thread has at most where fewer threads than fill a warp share it.
+const LONGEST: i64 = 12;
 
 /// What is done with rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,9 +47,9 @@ pub(super) enum Use {
     ReducedAndRepeated,
 }
 
-/// The tile of such rows, with so many bytes of all tensors an element; none where rows are too long, or a thread has words of several
+/// The tile of such rows, of which a CTA holds so many bytes an element; none where rows are too long, or a thread has words of several
 /// elements of them in global memory.
-pub(super) fn tile(row: Row, moved: i64, how: Use) -> Option<RowTile> {
+pub(super) fn tile(row: Row, held: i64, how: Use) -> Option<RowTile> {
     let Row {
         columns,
         bytes,
@@ -48,18 +58,25 @@ pub(super) fn tile(row: Row, moved: i64, how: Use) -> Option<RowTile> {
     } = row;
     let vector = ACCESS_BYTES / bytes;
     let own = row_tile(columns, bytes, words);
-    if own.vector * bytes > BANK_BYTES / 2 || columns % vector == 0 || own.columns < columns {
+    let is_in_words = own.vector * bytes > BANK_BYTES / 2 && columns > SHORT;
+    if is_in_words || columns % vector == 0 || own.columns < columns || bytes >= BANK_BYTES {
         return None;
     }
     let (along, across, most) = match how {
         // What is repeated for each row is read once for all rows of a thread.
         Use::Elementwise => {
-            let along = power_of_two(columns).min(THREADS[0]);
+            let along = match power_of_two(columns).min(THREADS[0]) {
+                many if columns > THREADS[0] => many,
+                most => lanes(columns, bytes, most.min(WARP)),
+            };
             (along, THREADS[0] / along, MOST_WORDS[0])
         }
         _ => {
-            let across = vector.max(THREADS[0] / own.along);
-            (own.along, across, MOST_WORDS[1])
+            let along = match own.along {
+                0..=WARP => lanes(columns, bytes, own.along),
+                more => more,
+            };
+            (along, vector.max(THREADS[0] / along), MOST_WORDS[1])
         }
     };
     let of_row = count(columns, along);
@@ -78,8 +95,34 @@ pub(super) fn tile(row: Row, moved: i64, how: Use) -> Option<RowTile> {
     let fits = repeated
         && tile.threads() <= THREADS[1]
         && words(tile.rows) <= most
-        && padded(tile, columns, vector).saturating_mul(moved) <= MOST_BYTES;
+        && padded(tile, columns, vector).saturating_mul(held) <= MOST_BYTES;
     fits.then_some(tile)
+}
+
+/// Threads of a warp that share a row of so many elements that is reduced, `most` at most. Fewer have less to exchange and leave fewer without an
+/// element, but rows of a warp meet in banks. Measured, softmax of f16: 17 columns take 267 us by 16 threads and 66.2 by 4, 33 88.8 and 70.7 by
+/// 8, 57 96.6 by 32 and 66.4 by 8; 65 76.4 by 16 and 92.8 by 8, 301 67.7 by 32 and 93.6 by 16.
+fn lanes(columns: i64, bytes: i64, most: i64) -> i64 {
+    let cost = |lanes: &i64| {
+        let exchanges = i64::from(lanes.ilog2()) * EXCHANGE;
+        let element = ELEMENT + ACCESS * meetings(columns * bytes, *lanes, bytes);
+        lanes * (count(columns, *lanes) * element + exchanges)
+    };
+    let fits = |lanes: &i64| *lanes <= most && count(columns, *lanes) <= LONGEST;
+    let few = [4, 8, 16, WARP].into_iter().filter(fits);
+    few.min_by_key(cost).unwrap_or(most)
+}
+
+/// Words of a bank at most that lanes read at once of rows that are so many bytes apart, each of as many neighbours of so many bytes.
+fn meetings(pitch: i64, lanes: i64, bytes: i64) -> i64 {
+    let word = |lane: i64| (lane / lanes * pitch + lane % lanes * bytes) / BANK_BYTES;
+    let mut words: Vec<i64> = (0..WARP).map(word).collect();
+    words.sort_unstable();
+    words.dedup();
+    let banks = BANKS_BYTES / BANK_BYTES;
+    let of_bank = |bank: i64| words.iter().filter(|word| **word % banks == bank).count();
+    let most = (0..banks).map(of_bank).max().unwrap_or(1);
+    i64::try_from(most).unwrap_or(1)
 }
 
 /// Elements of a tile's rows, and of what threads copy of them in vectors.
@@ -101,6 +144,23 @@ pub(super) struct Room<'c> {
     pub(super) rows: Argument<'c>,
     /// The tensor.
     of: Argument<'c>,
+}
+
+impl<'c> Room<'c> {
+    /// Whether elements of another tensor can take the place of these.
+    pub(super) fn holds(&self, other: &Argument<'c>) -> bool {
+        let [own, other] =
+            [&self.of, other].map(|of| axe_dialect::element_type(of.memref.r#type()));
+        own == other
+    }
+
+    /// The same room for rows of another tensor.
+    pub(super) fn of(self, other: &Argument<'c>) -> Self {
+        Self {
+            of: other.clone(),
+            ..self
+        }
+    }
 }
 
 /// A CTA's rows.
@@ -272,16 +332,40 @@ mod tests {
     use super::*;
 
     #[test]
+    fn few_threads_share_a_short_row_that_meets_no_bank_twice() {
+        for (columns, bytes, most, threads) in [
+            (17, 2, 16, 4),
+            (33, 2, 16, 8),
+            (49, 2, 32, 8),
+            (65, 2, 16, 16),
+            (97, 2, 32, 16),
+            (127, 2, 32, 32),
+            (301, 2, 32, 32),
+            (1001, 2, 32, 32),
+            (3, 2, 4, 4),
+            (3, 2, 2, 2),
+        ] {
+            assert_eq!(lanes(columns, bytes, most), threads, "{columns}");
+        }
+        assert_eq!(meetings(130, 16, 2), 2);
+        assert_eq!(meetings(130, 8, 2), 4);
+        assert_eq!(meetings(128, 32, 4), 1);
+    }
+
+    #[test]
     fn rows_of_a_tile_begin_and_end_at_boundaries() {
         let [map, reduced, repeated] = [Use::Elementwise, Use::Reduced, Use::ReducedAndRepeated];
         for (columns, bytes, how, expected) in [
-            (33, 2, reduced, Some((64, 128))),
+            (33, 2, reduced, Some((128, 128))),
             (65, 2, reduced, Some((64, 128))),
             (127, 2, reduced, Some((32, 256))),
             (1001, 2, reduced, Some((8, 256))),
             (1001, 2, repeated, None),
             (513, 2, repeated, Some((8, 256))),
             (1002, 2, reduced, None),
+            (50, 2, reduced, Some((64, 128))),
+            (48, 2, reduced, None),
+            (130, 2, reduced, None),
             (1001, 4, reduced, None),
             (2001, 2, reduced, None),
             (3, 2, reduced, Some((1024, 128))),

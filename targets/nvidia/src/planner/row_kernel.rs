@@ -235,15 +235,22 @@ impl<'c> RowKernel<'_, 'c> {
             packed.fetch_last(code, &read)?;
             code.barrier()?;
         }
+        let inputs = (&arguments.inputs, &arguments.scalars);
+        let mut evaluator = self.evaluator(code, (registers, origin), inputs);
+        // Threads write elements where they have read them.
+        for (value, kind) in self.fusion.inputs.iter().filter(|(_, kind)| full(kind)) {
+            evaluator.value(*value, *kind)?;
+        }
         let mut written = Vec::new();
         let outputs = self.fusion.outputs.iter().zip(&mut arguments.outputs);
         for (_, argument) in outputs.filter(|((_, kind), _)| full(kind)) {
-            let room = packed.room(code, argument)?;
+            let room = match read.iter().position(|room| room.holds(argument)) {
+                Some(free) => read.swap_remove(free).of(argument),
+                None => packed.room(code, argument)?,
+            };
             *argument = room.rows.clone();
             written.push(room);
         }
-        let inputs = (&arguments.inputs, &arguments.scalars);
-        let mut evaluator = self.evaluator(code, (registers, origin), inputs);
         self.store(&mut evaluator, &arguments.outputs)?;
         code.barrier()?;
         packed.store(code, &written)

@@ -14,9 +14,11 @@ use axe_passes::PassResult;
 use axe_passes::fuse::fold::Stream;
 use axe_passes::fuse::fusion::Fusion;
 use axe_passes::fuse::group::Group;
+use axe_passes::fuse::reshape::element_bytes;
 use axe_passes::fuse::rounds::Round;
 use axe_passes::fuse::space::{Kind, Size};
-use axe_passes::ir::{Builder, Val};
+use axe_passes::ir::{Builder, TensorType, Val};
+use melior::ir::Type;
 
 /// Threads of a CTA, among which free elements are cut.
 const THREADS: i64 = 128;
@@ -58,6 +60,8 @@ pub(super) struct Problem {
     /// Bytes that are moved for an element of the space, and those that are read.
     moved: i64,
     read: i64,
+    /// Bytes of an element that a CTA holds of all tensors, where results take the place of what they are formed of.
+    held: i64,
     /// How often rows are gone through that are not held: for each reduction, and for what has columns.
     passes: usize,
     /// Whether rows are reduced: their columns are streamed.
@@ -99,6 +103,7 @@ impl Family for Rows {
             words: fusion.widest.max(4) / 4,
             moved: bytes().sum(),
             read: read.iter().sum(),
+            held: held(&fusion),
             passes: fusion.folds.len() + usize::from(!written.is_empty()),
             streams,
             is_read_once: streams && is_read_once(&fusion),
@@ -159,6 +164,28 @@ impl Family for Rows {
     }
 }
 
+/// Types of the elements of tensors with columns.
+fn elements<'c>(tensors: &[(Val<'c>, Kind)]) -> Vec<Type<'c>> {
+    let full = tensors.iter().filter(|(_, kind)| *kind == Kind::Full);
+    let types = full.filter_map(|(value, _)| TensorType::of_value(*value));
+    types.map(|own| own.element).collect()
+}
+
+/// Bytes of an element of all of them, of results only those whose type no tensor that is read has left.
+fn held(fusion: &Fusion<'_>) -> i64 {
+    let read = elements(&fusion.inputs);
+    let mut free = read.clone();
+    let mut written = elements(&fusion.outputs);
+    written.retain(|element| {
+        let place = free.iter().position(|own| own == element);
+        place.is_none_or(|at| {
+            free.swap_remove(at);
+            false
+        })
+    });
+    read.into_iter().chain(written).map(element_bytes).sum()
+}
+
 /// Whether nothing ties elements to rows.
 fn is_flat(fusion: &Fusion<'_>) -> bool {
     let tensors = || fusion.inputs.iter().chain(&fusion.outputs);
@@ -212,7 +239,7 @@ impl Problem {
             (true, false) => Use::Reduced,
             (true, true) => Use::ReducedAndRepeated,
         };
-        let tile = packed_rows::tile(self.row(), self.moved, how);
+        let tile = packed_rows::tile(self.row(), self.held, how);
         let tile = tile.filter(|_| moves && !self.total.dynamic)?;
         Some(RowWork {
             is_packed: true,
