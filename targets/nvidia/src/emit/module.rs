@@ -11,7 +11,7 @@ use crate::state::storage::{SHARED_ALIGNMENT, argument_alignment};
 use crate::state::types;
 use axe_dialect::ops;
 use axe_passes::dispatch::record;
-use axe_passes::ir::value::name;
+use axe_passes::ir::value::{name, results};
 use axe_passes::ir::walk::{block_arguments, blocks, nested, operations};
 use axe_passes::ir::{Builder, DYNAMIC, Op, Val, attribute};
 use axe_passes::registry::PassContext;
@@ -28,8 +28,11 @@ const SHARED: &str = "axe_shared";
 
 /// Registers of a thread in which loops over rows do not spill.
 const LEAST_REGISTERS: i64 = 40;
-/// The same of loops that have tiles of rows on their way to registers.
+/// The same of loops that have tiles of rows on their way to registers, and of moments, which loops form of all that a warp has. Measured:
+/// group normalisation of 512 groups of 131,072 f16 with 40 registers takes 172 us and spills 340 bytes, 77 us with 64.
 const WALK_REGISTERS: i64 = 64;
+/// States that a maximum and a sum are; moments are more.
+const ONLINE_STATES: usize = 2;
 
 /// A kernel that was emitted.
 struct Emitted<'c> {
@@ -245,7 +248,9 @@ fn least_ctas(kernel: Op<'_>, chip: &Chip, (threads, bytes): (i64, i64)) -> Opti
     if has(ops::ALL_GATHER) {
         // Rows in shared memory: while one CTA reduces and stores its own, those of the others are on their way.
         let room = (chip.shared_bytes + RESERVED_BYTES) / (bytes + RESERVED_BYTES);
-        let least = match has(ops::COMMIT) {
+        let gathers = || all.iter().filter(|op| name(**op) == ops::ALL_GATHER);
+        let forms_moments = gathers().any(|op| results(*op).len() > ONLINE_STATES);
+        let least = match has(ops::COMMIT) && !forms_moments {
             true => LEAST_REGISTERS,
             false => WALK_REGISTERS,
         };
