@@ -29,11 +29,18 @@ for n in (32000, 50257, 50304, 128256, 151936):
 for n in (65, 127, 1001):
     case(f"softmax_{2**26 // n}x{n}", lambda x: F.softmax(x, -1), ((2**26 // n, n), f16))
     case(f"softmax_{2**25 // n}x{n}_f32", lambda x: F.softmax(x, -1), ((2**25 // n, n), f32))
+for n in (2001, 4001, 8001, 16001): case(f"logsoftmax_{2**26 // n}x{n}", lambda x: F.log_softmax(x, -1), ((2**26 // n, n), f16))
+case("softmax_2097x16001_f32", lambda x: F.softmax(x, -1), ((2097, 16001), f32))
+for n in (513, 8001): case(f"rmsnorm_{2**26 // n}x{n}", lambda x, g: F.rms_norm(x, (x.shape[-1],), g), ((2**26 // n, n), f16), ((n,), f16))
+case("layernorm_67041x1001", lambda x, g, b: F.layer_norm(x, (1001,), g, b), ((67041, 1001), f16), ((1001,), f16), ((1001,), f16))
 case("relu_67041x1001", F.relu, ((67041, 1001), f16))
 case("add_67041x1001", lambda x, b: x + b, ((67041, 1001), f16), ((1001,), f16))
 case("add_33520x1001_f32", lambda x, b: x + b, ((33520, 1001), f32), ((1001,), f32))
 case("t_67041x1001", lambda x: x.t().contiguous(), ((67041, 1001), f16))
 case("t_65537x1000", lambda x: x.t().contiguous(), ((65537, 1000), f16))
+case("t_1001x67041", lambda x: x.t().contiguous(), ((1001, 67041), f16))
+case("t_64x1024x1023", lambda x: x.transpose(1, 2).contiguous(), ((64, 1024, 1023), f16))
+case("colsum_65536x1001", lambda x: x.float().sum(0), ((65536, 1001), f16))
 case("permute_8x2048x32x127", lambda x: x.permute(0, 2, 1, 3).contiguous(), ((8, 2048, 32, 127), f16))
 for n in (4096, 32000, 50257, 128256):
     case(f"cross_entropy_{2**27 // n}x{n}", lambda x, y: F.cross_entropy(x, y, reduction="none"), ((2**27 // n, n), f16), ((2**27 // n,), i64))
