@@ -168,140 +168,26 @@ impl Unaligned {
         [source, result]: [Val<'c>; 2],
     ) -> PassResult<'c> {
         let code = kernel.code;
-        let tile = self.place(code)?;
-        let room = self.room(code, element)?;
-        code.thread_groups(Level::Warp, |code| {
-            self.bring(code, element, (source, tile), &room)
-        })?;
+        let moved = Moved {
+            work: self,
+            element,
+            source,
+            result,
+            tile: self.place(code)?,
+            room: self.room(code, element)?,
+        };
+        code.thread_groups(Level::Warp, |code| moved.bring(code))?;
         code.barrier()?;
         if self.rows % WARPS != 0 {
-            self.bring_last(code, element, (source, tile), &room)?;
+            moved.bring_last(code)?;
             code.barrier()?;
         }
-        code.thread_groups(Level::Warp, |code| {
-            self.store(code, element, (result, tile), &room)
-        })
-    }
-
-    /// Brings a warp's rows. They are one of each row of a matrix whose rows are as many together as there are warps, at the same place
-    /// inside a vector.
-    fn bring<'c>(
-        self,
-        code: Code<'c>,
-        element: Type<'c>,
-        (source, tile): (Val<'c>, Tile<'c>),
-        room: &Room<'c>,
-    ) -> PassResult<'c> {
-        let failed = |error| layout_error(code.builder.location, error);
-        let warp = warp(code)?;
-        let shape = [HELD / WARPS, READ];
-        // Lanes that write neighbours by element meet no bank twice; vectors would be four words apart.
-        let each = if self.is_in_vectors() { VECTOR } else { 2 };
-        let lanes = WARP.min(READ / each);
-        let of_lanes = [
-            (shape[0] * lanes / WARP, READ / lanes, "reg"),
-            (WARP / lanes, lanes, "lane"),
-            (READ / each / lanes, each, "reg"),
-            (lanes, 1, "lane"),
-            (each, 1, "reg"),
-        ];
-        let of_lanes = layout(&of_lanes, &[]).map_err(failed)?;
-        let vector = code.index(VECTOR)?;
-        let begin = code.times(warp, self.columns)?;
-        let behind = code.rem(begin, vector)?;
-        let aligned = code.times(code.div(begin, vector)?, VECTOR)?;
-        let extents = [
-            self.batch.saturating_mul(self.rows) / WARPS,
-            WARPS.saturating_mul(self.columns),
-        ];
-        let from = code.reinterpret(
-            source,
-            &extents.map(Int::Known),
-            &[extents[1], 1].map(Int::Known),
-            &[1, 1],
-        )?;
-        let row = code.add(code.times(tile.matrix, self.rows)?, tile.row)?;
-        let together = code.index(WARPS)?;
-        let at = [code.div(row, together)?, code.add(aligned, tile.column)?];
-        let from = code.global_box(from, &extents, &at, &shape)?;
-        let own = code.load(from, code.fragment(&shape, element, &of_lanes)?)?;
-        let pitch = self.pitch();
-        let place = code.sub(code.add(code.times(warp, pitch)?, vector)?, behind)?;
-        let place = match self.is_in_vectors() {
-            true => code.times(code.div(place, vector)?, VECTOR)?,
-            false => place,
-        };
-        let extents = [HELD / WARPS, WARPS * pitch];
-        let to = code.shared_box(room.alike, &extents, &[code.index(0)?, place], &shape)?;
-        code.store(own, to)
+        code.thread_groups(Level::Warp, |code| moved.store(code))
     }
 
     /// Whether rows are written to the tile in vectors.
     const fn is_in_vectors(self) -> bool {
         self.columns % 2 == 1
-    }
-
-    /// Brings the last rows, which are less than warps, by element.
-    fn bring_last<'c>(
-        self,
-        code: Code<'c>,
-        element: Type<'c>,
-        (source, tile): (Val<'c>, Tile<'c>),
-        room: &Room<'c>,
-    ) -> PassResult<'c> {
-        let first = self.rows - self.rows % WARPS;
-        let end = code.add(tile.row, code.index(HELD)?)?;
-        let is_last = code.at_most(code.index(first + 1)?, end)?;
-        let bring = |code: Code<'c>| {
-            let failed = |error| layout_error(code.builder.location, error);
-            let shape = [WARPS, READ];
-            let warps = [
-                (WARPS, 1, "warp"),
-                (READ / WARP, 1, "reg"),
-                (WARP, 1, "lane"),
-            ];
-            let warps = layout(&warps, &[]).map_err(failed)?;
-            let first = code.index(first)?;
-            let [extents, _] = self.matrices();
-            let from = code.global_box(source, &extents, &[first, tile.column], &shape)?;
-            let own = code.load(from, code.fragment(&shape, element, &warps)?)?;
-            let at = [code.sub(first, tile.row)?, code.index(VECTOR)?];
-            let to = code.shared_box(room.all, &[HELD, self.pitch()], &at, &shape)?;
-            code.store(own, to)
-        };
-        code.branch(is_last, bring, |_| Ok(()))
-    }
-
-    /// Stores a warp's columns, one of each sector of columns. Warps store neighbours at a time: 67,041 x 1001 takes 88 us so, and 95 where
-    /// a warp goes through several of a sector one after the other.
-    fn store<'c>(
-        self,
-        code: Code<'c>,
-        element: Type<'c>,
-        (result, tile): (Val<'c>, Tile<'c>),
-        room: &Room<'c>,
-    ) -> PassResult<'c> {
-        let stored = Stored {
-            work: self,
-            element,
-            result,
-            room,
-        };
-        let own = stored.alike(code, tile, warp(code)?)?;
-        let left = code.above(code.index(self.columns)?, code.add(tile.column, own.first)?)?;
-        let columns = code.min(code.ceil_div(left, SECTOR)?, code.index(COLUMNS / SECTOR)?)?;
-        let of_all = |code: Code<'c>, store: &dyn Fn(Code<'c>, Val<'c>) -> PassResult<'c>| {
-            let each = |code, at, _: &[Val<'c>]| store(code, at).map(|()| Vec::new());
-            code.for_each(columns, 1, &[], each).map(drop)
-        };
-        let [down, _] = self.tiles();
-        let is_first = code.at_most(tile.row, code.index(0)?)?;
-        let is_last = code.at_most(code.index((down - 1) * ROWS)?, tile.row)?;
-        let head = |code| of_all(code, &|code, at| stored.head(code, own, at));
-        code.branch(is_first, head, |_| Ok(()))?;
-        let last = |code| of_all(code, &|code, at| stored.last(code, (own, tile), at));
-        let whole = |code| of_all(code, &|code, at| stored.in_vectors(code, own, at));
-        code.branch(is_last, last, whole)
     }
 }
 
@@ -316,17 +202,129 @@ struct Alike<'c> {
     boundary: Val<'c>,
 }
 
-/// What elements of a column are stored with.
-struct Stored<'a, 'c> {
+/// What is moved: a tile from the source to the result.
+struct Moved<'c> {
     work: Unaligned,
     element: Type<'c>,
+    source: Val<'c>,
     result: Val<'c>,
-    room: &'a Room<'c>,
+    tile: Tile<'c>,
+    room: Room<'c>,
 }
 
-impl<'c> Stored<'_, 'c> {
+impl<'c> Moved<'c> {
+    /// Brings a warp's rows. They are one of each row of a matrix whose rows are as many together as there are warps, at the same place
+    /// inside a vector.
+    fn bring(&self, code: Code<'c>) -> PassResult<'c> {
+        let Self {
+            work,
+            element,
+            source,
+            tile,
+            room,
+            ..
+        } = self;
+        let failed = |error| layout_error(code.builder.location, error);
+        let warp = warp(code)?;
+        let shape = [HELD / WARPS, READ];
+        // Lanes that write neighbours by element meet no bank twice; vectors would be four words apart.
+        let each = if work.is_in_vectors() { VECTOR } else { 2 };
+        let lanes = WARP.min(READ / each);
+        let of_lanes = [
+            (shape[0] * lanes / WARP, READ / lanes, "reg"),
+            (WARP / lanes, lanes, "lane"),
+            (READ / each / lanes, each, "reg"),
+            (lanes, 1, "lane"),
+            (each, 1, "reg"),
+        ];
+        let of_lanes = layout(&of_lanes, &[]).map_err(failed)?;
+        let vector = code.index(VECTOR)?;
+        let begin = code.times(warp, work.columns)?;
+        let behind = code.rem(begin, vector)?;
+        let aligned = code.times(code.div(begin, vector)?, VECTOR)?;
+        let extents = [
+            work.batch.saturating_mul(work.rows) / WARPS,
+            WARPS.saturating_mul(work.columns),
+        ];
+        let from = code.reinterpret(
+            *source,
+            &extents.map(Int::Known),
+            &[extents[1], 1].map(Int::Known),
+            &[1, 1],
+        )?;
+        let row = code.add(code.times(tile.matrix, work.rows)?, tile.row)?;
+        let together = code.index(WARPS)?;
+        let at = [code.div(row, together)?, code.add(aligned, tile.column)?];
+        let from = code.global_box(from, &extents, &at, &shape)?;
+        let own = code.load(from, code.fragment(&shape, *element, &of_lanes)?)?;
+        let pitch = work.pitch();
+        let place = code.sub(code.add(code.times(warp, pitch)?, vector)?, behind)?;
+        let place = match work.is_in_vectors() {
+            true => code.times(code.div(place, vector)?, VECTOR)?,
+            false => place,
+        };
+        let extents = [HELD / WARPS, WARPS * pitch];
+        let to = code.shared_box(room.alike, &extents, &[code.index(0)?, place], &shape)?;
+        code.store(own, to)
+    }
+
+    /// Brings the last rows, which are less than warps, by element.
+    fn bring_last(&self, code: Code<'c>) -> PassResult<'c> {
+        let Self {
+            work,
+            element,
+            source,
+            tile,
+            room,
+            ..
+        } = self;
+        let first = work.rows - work.rows % WARPS;
+        let end = code.add(tile.row, code.index(HELD)?)?;
+        let is_last = code.at_most(code.index(first + 1)?, end)?;
+        let bring = |code: Code<'c>| {
+            let failed = |error| layout_error(code.builder.location, error);
+            let shape = [WARPS, READ];
+            let warps = [
+                (WARPS, 1, "warp"),
+                (READ / WARP, 1, "reg"),
+                (WARP, 1, "lane"),
+            ];
+            let warps = layout(&warps, &[]).map_err(failed)?;
+            let first = code.index(first)?;
+            let [extents, _] = work.matrices();
+            let from = code.global_box(*source, &extents, &[first, tile.column], &shape)?;
+            let own = code.load(from, code.fragment(&shape, *element, &warps)?)?;
+            let at = [code.sub(first, tile.row)?, code.index(VECTOR)?];
+            let to = code.shared_box(room.all, &[HELD, work.pitch()], &at, &shape)?;
+            code.store(own, to)
+        };
+        code.branch(is_last, bring, |_| Ok(()))
+    }
+
+    /// Stores a warp's columns, one of each sector of columns. Warps store neighbours at a time: 67,041 x 1001 takes 88 us so, and 95 where
+    /// a warp goes through several of a sector one after the other.
+    fn store(&self, code: Code<'c>) -> PassResult<'c> {
+        let Self { work, tile, .. } = self;
+        let own = self.alike(code, warp(code)?)?;
+        let left = code.above(code.index(work.columns)?, code.add(tile.column, own.first)?)?;
+        let columns = code.min(code.ceil_div(left, SECTOR)?, code.index(COLUMNS / SECTOR)?)?;
+        let of_all = |code: Code<'c>, store: &dyn Fn(Code<'c>, Val<'c>) -> PassResult<'c>| {
+            let each = |code, at, _: &[Val<'c>]| store(code, at).map(|()| Vec::new());
+            code.for_each(columns, 1, &[], each).map(drop)
+        };
+        let [down, _] = work.tiles();
+        let is_first = code.at_most(tile.row, code.index(0)?)?;
+        let is_last = code.at_most(code.index((down - 1) * ROWS)?, tile.row)?;
+        let head = |code| of_all(code, &|code, at| self.head(code, own, at));
+        code.branch(is_first, head, |_| Ok(()))?;
+        let last = |code| of_all(code, &|code, at| self.last(code, own, at));
+        let whole = |code| of_all(code, &|code, at| self.in_vectors(code, own, at));
+        code.branch(is_last, last, whole)
+    }
+
     /// Column `first` of each sector.
-    fn alike(&self, code: Code<'c>, tile: Tile<'c>, first: Val<'c>) -> PassResult<'c, Alike<'c>> {
+    fn alike(&self, code: Code<'c>, first: Val<'c>) -> PassResult<'c, Alike<'c>> {
+        let tile = self.tile;
         let sector = code.index(SECTOR)?;
         let row = code.add(code.times(tile.matrix, self.work.columns)?, tile.column)?;
         let row = code.add(row, first)?;
@@ -402,14 +400,9 @@ impl<'c> Stored<'_, 'c> {
     }
 
     /// From the boundary to the column's end.
-    fn last(
-        &self,
-        code: Code<'c>,
-        (own, tile): (Alike<'c>, Tile<'c>),
-        at: Val<'c>,
-    ) -> PassResult<'c> {
+    fn last(&self, code: Code<'c>, own: Alike<'c>, at: Val<'c>) -> PassResult<'c> {
         let [column, row] = self.place(code, own, at)?;
-        let first = code.add(tile.row, own.skipped)?;
+        let first = code.add(self.tile.row, own.skipped)?;
         self.by_element(code, ROWS, [column, own.skipped], [row, first])?;
         let rows = code.index(ROWS)?;
         let (skipped, first) = (code.add(own.skipped, rows)?, code.add(first, rows)?);
