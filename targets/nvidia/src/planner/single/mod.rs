@@ -47,7 +47,7 @@ pub(super) struct Read<'c> {
 
 /// What it does with its tensor.
 enum Way {
-    Transpose(Permutation),
+    Transpose(Box<Permutation>),
     Broadcast(Broadcast),
     Reduce(Reduction),
 }
@@ -81,7 +81,7 @@ impl<'c> Read<'c> {
             ops::TRANSPOSE => {
                 let way = Permutation::new(op, &shape, &dims("permutation")?, bytes)?;
                 let tile = way.tile;
-                (Way::Transpose(way), tile)
+                (Way::Transpose(Box::new(way)), tile)
             }
             ops::BROADCAST => {
                 let way = Broadcast::new(op, &tensor.shape, &dims("dims")?)?;
