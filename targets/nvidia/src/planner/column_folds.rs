@@ -5,7 +5,7 @@
 use super::choose::search::{self, Candidate};
 use super::columns::Columns;
 use super::family::{Family, Launch};
-use super::joined_rows::{Joined, Left, rows_of};
+use super::joined_rows::{Joined, Left, can_join};
 use super::knobs::Plan;
 use super::model;
 use super::problem::count;
@@ -161,7 +161,7 @@ impl Family for ColumnFolds {
         let bytes: i64 = elements.iter().map(|element| element_bytes(*element)).sum();
         let bytes_of_narrowest = narrowest.map_or(4, |element| element_bytes(*element));
         let in_parts = row_parts::is_marked(op);
-        let is_joined = in_parts && rows_of(&fusion, from);
+        let is_joined = in_parts && can_join(&fusion, from);
         let problem = Problem {
             fold,
             elements: Elements {
@@ -175,7 +175,7 @@ impl Family for ColumnFolds {
         };
         let joined = Problem {
             joined: match is_joined {
-                true => Joined::rows(fold, bytes_of_narrowest),
+                true => Joined::whole_vectors(fold, bytes_of_narrowest),
                 false => Joined::NONE,
             },
             ..problem

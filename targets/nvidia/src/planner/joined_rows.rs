@@ -12,8 +12,9 @@ use axe_passes::fuse::group::ColumnFold;
 use axe_passes::fuse::nest::Pointwise;
 use axe_passes::fuse::operators::is_reshape;
 use axe_passes::fuse::space::{Kind, source};
-use axe_passes::ir::value::{defining, name, operands};
+use axe_passes::ir::value::{defining, identity, name, operands};
 use axe_passes::ir::{Int, Val};
+use std::collections::HashSet;
 
 /// How many rows are one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +36,7 @@ impl Joined {
     pub(super) const NONE: Self = Self { rows: 1 };
 
     /// As many as are whole vectors of elements of so many bytes.
-    pub(super) fn rows(fold: ColumnFold, bytes: i64) -> Self {
+    pub(super) fn whole_vectors(fold: ColumnFold, bytes: i64) -> Self {
         let vector = ACCESS_BYTES / bytes;
         let rows = match vector {
             0 => 1,
@@ -115,29 +116,30 @@ fn matrix<'c>(code: Code<'c>, own: &Argument<'c>, shape: [i64; 2]) -> PassResult
 }
 
 /// Whether rows of what is reduced can be joined: each element is formed of those at its place in tensors that are read, wherever that is.
-pub(super) fn rows_of(fusion: &Fusion<'_>, from: Val<'_>) -> bool {
+pub(super) fn can_join(fusion: &Fusion<'_>, from: Val<'_>) -> bool {
     let is_full = |(_, kind): &(Val<'_>, Kind)| *kind == Kind::Full;
     fusion.tables.is_empty() && fusion.inputs.iter().all(is_full) && is_by_element(fusion, from)
 }
 
-fn is_by_element(fusion: &Fusion<'_>, value: Val<'_>) -> bool {
-    if fusion.inputs.contains(&(value, Kind::Full)) {
-        return true;
-    }
-    let Some(op) = defining(value) else {
-        return false;
-    };
-    match name(op).as_str() {
-        _ if Pointwise::of(op).is_some() => false,
-        ops::FILL => true,
-        ops::MAP => operands(op)
-            .into_iter()
-            .all(|own| is_by_element(fusion, own)),
-        own if own == ops::CAST || is_reshape(op) => {
-            source(op).is_some_and(|from| is_by_element(fusion, from))
+/// Whether all that a value is formed of is. Each value is looked at once, however often it is read.
+fn is_by_element<'c>(fusion: &Fusion<'c>, value: Val<'c>) -> bool {
+    let (mut left, mut seen) = (vec![value], HashSet::new());
+    while let Some(value) = left.pop() {
+        let is_read = fusion.inputs.contains(&(value, Kind::Full));
+        if is_read || !seen.insert(identity(value)) {
+            continue;
         }
-        _ => false,
+        let Some(op) = defining(value).filter(|op| Pointwise::of(*op).is_none()) else {
+            return false;
+        };
+        match name(op).as_str() {
+            ops::FILL => {}
+            ops::MAP => left.extend(operands(op)),
+            own if own == ops::CAST || is_reshape(op) => left.extend(source(op)),
+            _ => return false,
+        }
     }
+    true
 }
 
 #[cfg(test)]
@@ -152,7 +154,7 @@ mod tests {
                 rows: 67_041,
                 columns,
             };
-            Joined::rows(fold, bytes).rows
+            Joined::whole_vectors(fold, bytes).rows
         };
         for (columns, bytes, rows) in [
             (1001, 2, 8),
