@@ -14,6 +14,7 @@ use axe_passes::ir::value::{name, operands, results};
 use axe_passes::ir::walk::nested;
 use axe_passes::ir::{Op, Val};
 use melior::ir::ValueLike;
+use melior::ir::operation::OperationLike;
 
 /// Whether an operator may store a register tensor by way of subtiles.
 fn stores_registers(op: &Op<'_>) -> bool {
@@ -47,6 +48,13 @@ impl<'c> Emitter<'c> {
     pub(crate) fn settle(&mut self) -> PassResult<'c> {
         self.bulk_wait(0, true)?;
         self.barrier()
+    }
+
+    /// Whether some copies of the kernel leave stores under way from slots that come next: sums wait before they write, and not behind it.
+    pub(crate) fn leaves_slots_full(&self) -> bool {
+        let all = nested(self.kernel.op, &|_| true);
+        let adds = |op: &Op<'_>| stores_registers(op) && op.attribute("accumulate").is_ok();
+        all.iter().any(adds)
     }
 
     /// Settles what an earlier turn of the scope has left, before the scope's first subtile.

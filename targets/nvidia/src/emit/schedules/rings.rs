@@ -31,15 +31,19 @@ pub(super) struct Ring<'c> {
     held: HeldSubtiles,
     /// Whether the tensor memory accelerator reads these subtiles.
     bulk: bool,
+    /// Whether all slots are waited for before the first of them is written, and none while others are.
+    at_once: bool,
 }
 
 impl Subtiles {
-    /// Begins to go through the ring; `bulk` where the tensor memory accelerator reads the subtiles.
+    /// Begins to go through the ring; `bulk` where the tensor memory accelerator reads the subtiles. Those that it `adds` leave while other
+    /// work is done, and two slots are free again by the next time: to wait for the one while the other is written would be to wait for a
+    /// store that has just begun. Measured on an H200, gradients of heads of 256: 1104 us and 1059, where half of dQ leaves at a time.
     pub(super) fn enter<'c>(
         &self,
         emitter: &mut Emitter<'c>,
         held: HeldSubtiles,
-        bulk: bool,
+        (bulk, adds): (bool, bool),
     ) -> PassResult<'c, Ring<'c>> {
         let (slots, parts) = (self.slots, self.slots.parts);
         let ints = emitter.ints();
@@ -60,8 +64,10 @@ impl Subtiles {
             leads: emitter.leads_part(warps)?,
         };
         emitter.bulk_stores |= bulk;
+        let at_once = bulk && adds && slots.count == 2;
         emitter.settle_earlier()?;
-        if self.foreign {
+        let are_full = !at_once && slots.count == 2 && emitter.leaves_slots_full();
+        if self.foreign || are_full {
             emitter.settle()?;
         }
         Ok(Ring {
@@ -70,6 +76,7 @@ impl Subtiles {
             base,
             held,
             bulk,
+            at_once,
         })
     }
 
@@ -109,7 +116,11 @@ impl Subtiles {
             Ok(Vec::new())
         };
         let part = ring.part;
-        if ring.slots.count == 1 {
+        let waits_first = match ring.at_once {
+            true => number % ring.slots.count == 0,
+            false => ring.slots.count == 1,
+        };
+        if waits_first {
             emitter.when(part.leads, &[], read)?;
             emitter.part_barrier(part)?;
         }
@@ -117,7 +128,7 @@ impl Subtiles {
         if ring.bulk {
             emitter.publish()?;
         }
-        if ring.slots.count > 1 {
+        if ring.slots.count > 1 && !ring.at_once {
             // The barrier tells all threads too that the next slot may be written again: who arrives has read it.
             emitter.when(part.leads, &[], read)?;
         }

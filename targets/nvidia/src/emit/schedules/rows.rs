@@ -229,7 +229,7 @@ impl<'c> Emit<'c> for Rows {
         let failed = |decline: Decline| emitter.error(decline.to_string());
         let fragment = plan.fragment(threads).map_err(failed)?;
         let held = subtiles.held(emitter, op, &source.fragment)?;
-        let ring = subtiles.enter(emitter, held, false)?;
+        let ring = subtiles.enter(emitter, held, (false, false))?;
         let place = plan.place(emitter, &fragment, &target, &ring)?;
         for number in 0..subtiles.count {
             let slot = subtiles.put(emitter, &ring, &source, (number, &target))?;

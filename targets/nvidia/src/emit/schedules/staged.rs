@@ -106,7 +106,7 @@ impl<'c> Emit<'c> for Staged {
         let map = emitter.map_of(&plan.tma, &target)?;
         let subtiles = &plan.subtiles;
         let held = subtiles.held(emitter, op, &source.fragment)?;
-        let ring = subtiles.enter(emitter, held, true)?;
+        let ring = subtiles.enter(emitter, held, (true, traffic.accumulate))?;
         let first = subtiles.origin(emitter, ring.part.number)?;
         let target = moved(emitter, target, first)?;
         for number in 0..subtiles.count {

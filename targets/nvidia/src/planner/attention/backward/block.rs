@@ -2,7 +2,7 @@
 
 use super::super::score::Block;
 use super::config::ROWS;
-use super::kernel::{Parts, Tile};
+use super::kernel::{Part, Parts, Tile};
 use super::scored;
 use crate::planner::problem::count;
 use axe_passes::PassResult;
@@ -58,13 +58,20 @@ impl<'c> At<'c> {
     }
 }
 
-/// A block of queries.
+/// A block of queries: its weights, and where what they are formed of is.
 struct Own<'c> {
-    batch: Val<'c>,
-    row: Val<'c>,
-    gradient: Val<'c>,
+    slot: Val<'c>,
     queries: Val<'c>,
     gradient_slot: Val<'c>,
+    gradient_stage: Val<'c>,
+    gradient: Val<'c>,
+    /// Products of values and the result's gradients, which are under way.
+    of_gradient: Val<'c>,
+    /// The first part of dQ of the block before, which is under way, too.
+    first_queries: Option<Val<'c>>,
+    weights: Val<'c>,
+    /// Weights as the gradients of scores have them, where those are more than products.
+    grown: Option<Val<'c>>,
 }
 
 impl<'c> State<'c> {
@@ -105,110 +112,175 @@ impl<'c> Parts<'_, 'c> {
         owned: Owned<'c>,
         state: State<'c>,
     ) -> PassResult<'c, State<'c>> {
+        let own = self.scored(code, at, owned, state.behind)?;
+        let next = match self.weights {
+            None => self.by_keys(code, at, &own, state)?,
+            Some(weights) => self.by_columns(code, (at, weights), &own, state)?,
+        };
+        code.release_slot(self.queries.ring.pipeline, own.slot)?;
+        Ok(next)
+    }
+
+    /// Issues the first two products of a block, between them the first part of dQ of the block before, where it has two, and forms weights.
+    fn scored(
+        &self,
+        code: Code<'c>,
+        at: At<'c>,
+        owned: Owned<'c>,
+        before: Behind<'c>,
+    ) -> PassResult<'c, Own<'c>> {
         let sums = self.scores.r#type(code, Kind::Full, self.f32)?;
         let (slot, stage) = code.wait_slot(self.queries.ring.pipeline)?;
         let queries = self.queries.ring.stage(code, stage)?;
         let issued = code.gemm_async([owned.keys, queries], None, sums, [false, true])?;
-        let (of_slot, of_stage) = code.wait_slot(self.gradients.ring.pipeline)?;
-        let gradient = self.gradients.ring.stage(code, of_stage)?;
+        let first_queries = match self.of_queries.as_slice() {
+            [first, _] => Some(self.issue_queries(code, before, first)?),
+            _ => None,
+        };
+        let (gradient_slot, gradient_stage) = code.wait_slot(self.gradients.ring.pipeline)?;
+        let gradient = self.gradients.ring.stage(code, gradient_stage)?;
         let of_gradient = code.gemm_async([owned.values, gradient], None, sums, [false, true])?;
         let load = |code| -> PassResult<'c, _> {
             let logs = self.wide(code, self.queries.values(code, stage)?)?;
             Ok((logs, self.data.scores.load(code, at.block())?))
         };
         // What is loaded before the wait is at hand behind it, where there are registers for it meanwhile.
-        let is_early = self.config.has_room(self.problem);
-        let early = is_early.then(|| load(code)).transpose()?;
-        let products = code.wait_products(issued, 1)?;
+        let early = self.is_early().then(|| load(code)).transpose()?;
+        let pending = 1 + i64::from(first_queries.is_some());
+        let products = code.wait_products(issued, pending)?;
         let (logs, inputs) = early.map_or_else(|| load(code), Ok)?;
         let weights = self.weights(code, at, [products, logs], &inputs)?;
-        let of_rows = |code| self.wide(code, self.gradients.values(code, of_stage)?);
+        Ok(Own {
+            slot,
+            queries,
+            gradient_slot,
+            gradient_stage,
+            gradient,
+            of_gradient,
+            first_queries,
+            weights,
+            grown: self.grown(code, at, (weights, products, logs), &inputs)?,
+        })
+    }
+
+    /// Whether what scores read has registers while products are under way.
+    fn is_early(&self) -> bool {
+        self.config.has_room(self.problem)
+    }
+
+    /// What consumers form of 64 keys each: weights and gradients of scores are operands in registers.
+    fn by_keys(
+        &self,
+        code: Code<'c>,
+        at: At<'c>,
+        own: &Own<'c>,
+        state: State<'c>,
+    ) -> PassResult<'c, State<'c>> {
         let narrow = self.narrow(code)?;
-        let grown = self.grown(code, at, (weights, products, logs), &inputs)?;
-        let (weights, of_scores) = match grown {
+        let of_rows = |code| self.wide(code, self.gradients.values(code, own.gradient_stage)?);
+        let (weights, of_scores) = match own.grown {
             // Weights are rounded behind the wait: both forms at a time take more registers than there are.
-            None if is_early => {
+            None if self.is_early() => {
                 let of_rows = of_rows(code)?;
-                let (of_gradient, weights) = code.wait_products_with(of_gradient, weights, 0)?;
+                let (of_gradient, weights) =
+                    code.wait_products_with(own.of_gradient, own.weights, 0)?;
                 let of_scores = self.of_scores(code, [weights, of_gradient, of_rows])?;
                 (code.cast(weights, narrow)?, of_scores)
             }
             // Measured: what scores read in 16 bits has ptxas serialize products if weights are rounded behind it there.
-            own => {
-                let narrowed = code.cast(weights, narrow)?;
-                let own = own.unwrap_or(weights);
-                let (of_gradient, own) = code.wait_products_with(of_gradient, own, 0)?;
-                let of_scores = self.of_scores(code, [own, of_gradient, of_rows(code)?])?;
+            grown => {
+                let narrowed = code.cast(own.weights, narrow)?;
+                let weights = grown.unwrap_or(own.weights);
+                let (of_gradient, weights) =
+                    code.wait_products_with(own.of_gradient, weights, 0)?;
+                let of_scores = self.of_scores(code, [weights, of_gradient, of_rows(code)?])?;
                 (narrowed, of_scores)
             }
         };
         let of_scores = code.cast(of_scores, narrow)?;
-        let own = Own {
-            batch: at.own.batch,
-            row: at.row,
-            gradient,
-            queries,
-            gradient_slot: of_slot,
-        };
-        let next = self.finish(code, &own, [weights, of_scores], state)?;
-        code.release_slot(self.queries.ring.pipeline, slot)?;
-        Ok(next)
-    }
-
-    /// What is formed of the weights and the gradients of scores, and dQ of the block before: it leaves while this block's products are
-    /// under way.
-    fn finish(
-        &self,
-        code: Code<'c>,
-        own: &Own<'c>,
-        [weights, of_scores]: [Val<'c>; 2],
-        state: State<'c>,
-    ) -> PassResult<'c, State<'c>> {
-        let before = state.behind;
-        let issued_queries = self.issue_queries(code, before)?;
-        let stages = code.index(self.config.stages)?;
-        let place = code.rem(code.add(before.place, code.index(1)?)?, stages)?;
-        let shared = self.place(code, place)?;
-        let (issued_values, issued_keys) = match self.weights {
-            None => {
-                let issued = Self::issue(code, [weights, own.gradient], state.of_values)?;
-                code.store(of_scores, shared)?;
-                let of_keys = Self::issue(code, [of_scores, own.queries], state.of_keys)?;
-                (issued, of_keys)
-            }
-            Some(all) => {
-                code.store(weights, all)?;
-                code.store(of_scores, shared)?;
-                code.barrier_async()?;
-                let issued = Self::issue(code, [all, own.gradient], state.of_values)?;
-                let of_keys = Self::issue(code, [shared, own.queries], state.of_keys)?;
-                (issued, of_keys)
-            }
-        };
+        code.barrier_async()?;
+        let part = self.last_part(code)?;
+        let issued_queries = self.issue_queries(code, state.behind, part)?;
+        let behind = self.behind(code, at, state)?;
+        let issued_values = Self::issue(code, [weights, own.gradient], state.of_values)?;
+        code.store(of_scores, self.place(code, self.of_scores, behind.place)?)?;
+        let issued_keys = Self::issue(code, [of_scores, own.queries], state.of_keys)?;
         let of_values = if self.config.gradient_stages == 1 {
             // The next block's copy waits for this place: it is released before dQ leaves.
             let (of_values, of_queries) =
                 code.wait_products_with(issued_values, issued_queries, 1)?;
             code.release_slot(self.gradients.ring.pipeline, own.gradient_slot)?;
-            self.add_queries(code, of_queries, before)?;
+            self.add_queries(code, of_queries, state.behind, part)?;
             of_values
         } else {
             let of_queries = code.wait_products(issued_queries, 2)?;
-            self.add_queries(code, of_queries, before)?;
+            self.add_queries(code, of_queries, state.behind, part)?;
             let of_values = code.wait_products(issued_values, 1)?;
             code.release_slot(self.gradients.ring.pipeline, own.gradient_slot)?;
             of_values
         };
-        let of_keys = code.wait_products(issued_keys, 0)?;
-        let behind = Behind {
-            batch: own.batch,
-            row: own.row,
-            place,
-        };
         Ok(State {
-            of_keys,
+            of_keys: code.wait_products(issued_keys, 0)?,
             of_values,
             behind,
+        })
+    }
+
+    /// What consumers form together of 64 keys, half of the columns each: weights and gradients of scores go through shared memory. dV is
+    /// issued as soon as there are weights, so that the result's gradients, which have one stage, can be brought early. dQ of the block
+    /// before leaves in two parts, one while gradients of scores are formed, and one behind the last product: while a part leaves, tensor
+    /// cores have work.
+    fn by_columns(
+        &self,
+        code: Code<'c>,
+        (at, all): (At<'c>, Val<'c>),
+        own: &Own<'c>,
+        state: State<'c>,
+    ) -> PassResult<'c, State<'c>> {
+        let narrow = self.narrow(code)?;
+        let behind = self.behind(code, at, state)?;
+        let weights = self.place(code, all, behind.place)?;
+        code.store(code.cast(own.weights, narrow)?, weights)?;
+        code.barrier_async()?;
+        let issued_values = Self::issue(code, [weights, own.gradient], state.of_values)?;
+        let of_rows = self.wide(code, self.gradients.values(code, own.gradient_stage)?)?;
+        let formed = own.grown.unwrap_or(own.weights);
+        if let (Some(first), Some(part)) = (own.first_queries, self.of_queries.first()) {
+            let of_queries = code.wait_products(first, 2)?;
+            self.add_queries(code, of_queries, state.behind, part)?;
+        }
+        let (of_gradient, formed) = code.wait_products_with(own.of_gradient, formed, 1)?;
+        let of_scores = self.of_scores(code, [formed, of_gradient, of_rows])?;
+        let of_scores = code.cast(of_scores, narrow)?;
+        let issued_queries = self.issue_queries(code, state.behind, self.last_part(code)?)?;
+        let shared = self.place(code, self.of_scores, behind.place)?;
+        code.store(of_scores, shared)?;
+        code.barrier_async()?;
+        let issued_keys = Self::issue(code, [shared, own.queries], state.of_keys)?;
+        let (of_values, of_queries) = code.wait_products_with(issued_values, issued_queries, 2)?;
+        code.release_slot(self.gradients.ring.pipeline, own.gradient_slot)?;
+        let of_queries = code.wait_products(of_queries, 1)?;
+        self.add_queries(code, of_queries, state.behind, self.last_part(code)?)?;
+        Ok(State {
+            of_keys: code.wait_products(issued_keys, 0)?,
+            of_values,
+            behind,
+        })
+    }
+
+    /// The part of dQ that leaves last.
+    fn last_part(&self, code: Code<'c>) -> PassResult<'c, &Part<'c>> {
+        let lost = || layout_error(code.builder.location, "dQ has a part");
+        self.of_queries.last().ok_or_else(lost)
+    }
+
+    /// The place of a block's gradients of scores, and where its dQ goes.
+    fn behind(&self, code: Code<'c>, at: At<'c>, state: State<'c>) -> PassResult<'c, Behind<'c>> {
+        let stages = code.index(self.config.stages)?;
+        Ok(Behind {
+            batch: at.own.batch,
+            row: at.row,
+            place: code.rem(code.add(state.behind.place, code.index(1)?)?, stages)?,
         })
     }
 
@@ -228,7 +300,11 @@ impl<'c> Parts<'_, 'c> {
         let zeros = code.fill(zero, self.narrow(code)?)?;
         // The last product of the tile before has read this place.
         code.barrier_async()?;
-        code.store(zeros, self.place(code, place)?)?;
+        code.store(zeros, self.place(code, self.of_scores, place)?)?;
+        if self.of_queries.len() > 1 {
+            // The first part's product is issued before the consumers meet in the first block.
+            code.barrier_async()?;
+        }
         Ok(Behind {
             batch: tile.batch,
             row: code.times(code.min(block, last)?, ROWS)?,
@@ -241,9 +317,13 @@ impl<'c> Parts<'_, 'c> {
     /// # Errors
     /// When MLIR does not build it.
     pub(super) fn last(&self, code: Code<'c>, behind: Behind<'c>) -> PassResult<'c> {
-        let issued = self.issue_queries(code, behind)?;
-        let of_queries = code.wait_products(issued, 0)?;
-        self.add_queries(code, of_queries, behind)
+        code.barrier_async()?;
+        for part in &self.of_queries {
+            let issued = self.issue_queries(code, behind, part)?;
+            let of_queries = code.wait_products(issued, 0)?;
+            self.add_queries(code, of_queries, behind, part)?;
+        }
+        Ok(())
     }
 
     /// Keys by queries as operands.
@@ -252,10 +332,10 @@ impl<'c> Parts<'_, 'c> {
             .r#type(code, Kind::Full, self.backward.forward.element)
     }
 
-    /// One of the places of gradients of scores in shared memory.
-    fn place(&self, code: Code<'c>, at: Val<'c>) -> PassResult<'c, Val<'c>> {
+    /// One of the places of weights, or of gradients of scores, in shared memory.
+    fn place(&self, code: Code<'c>, all: Val<'c>, at: Val<'c>) -> PassResult<'c, Val<'c>> {
         let zero = code.index(0)?;
-        code.slice(self.of_scores, &[at, zero, zero], self.weight)
+        code.slice(all, &[at, zero, zero], self.weight)
     }
 
     /// Issues a product that is added to the sums of dV or dK.
@@ -263,30 +343,34 @@ impl<'c> Parts<'_, 'c> {
         code.gemm_async(factors, Some(sums), sums.r#type(), [false; 2])
     }
 
-    /// Issues the product of keys and a block's gradients of scores, which all consumers have stored. What they read of the places
-    /// that are stored to next has been read then, too.
-    fn issue_queries(&self, code: Code<'c>, behind: Behind<'c>) -> PassResult<'c, Val<'c>> {
-        code.barrier_async()?;
+    /// Issues the product of keys and a block's gradients of scores, which all consumers have stored: they meet before. What they read of
+    /// the places that are stored to next has been read then, too.
+    fn issue_queries(
+        &self,
+        code: Code<'c>,
+        behind: Behind<'c>,
+        part: &Part<'c>,
+    ) -> PassResult<'c, Val<'c>> {
         // What loops carry may be any number to the compiler, and `wgmma` takes what is known to lie inside.
         let place = code.rem(behind.place, code.index(self.config.stages)?)?;
-        let of_scores = self.place(code, place)?;
-        let sums = self.of_queries.r#type(code, Kind::Full, self.f32)?;
-        code.gemm_async([of_scores, self.keys], None, sums, [true, false])
+        let of_scores = self.place(code, self.of_scores, place)?;
+        let origin = [code.index(0)?, code.index(part.first)?];
+        let keys = code.slice(self.keys, &origin, part.keys)?;
+        let sums = part.sums.r#type(code, Kind::Full, self.f32)?;
+        code.gemm_async([of_scores, keys], None, sums, [true, false])
     }
 
-    /// Adds dQ of a block to its sums.
+    /// Adds a part of dQ of a block to its sums.
     fn add_queries(
         &self,
         code: Code<'c>,
         of_queries: Val<'c>,
         Behind { batch, row, .. }: Behind<'c>,
+        part: &Part<'c>,
     ) -> PassResult<'c> {
-        let at = [row, code.index(0)?];
+        let at = [row, code.index(part.first)?];
         let view = &self.views.of_queries;
-        code.accumulate(
-            of_queries,
-            view.boxed(code, batch, at, self.of_queries.shape)?,
-        )
+        code.accumulate(of_queries, view.boxed(code, batch, at, part.sums.shape)?)
     }
 
     /// `P (dP - D)`.

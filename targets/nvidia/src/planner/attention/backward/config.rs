@@ -1,11 +1,13 @@
 //! Gradients as data, and the blocks of their kernel.
 
 use super::super::config::BYTES;
+use super::storage::span;
 use super::{SHARED, STEP};
 use crate::facts::chip::Chip;
 use crate::planner::knobs::Plan;
 use crate::planner::problem::{SUM_BYTES, count};
 use std::fmt;
+use std::ops::Range;
 
 /// Queries of a block: as many as leave the consumers registers for the sums of dK and dV.
 pub const ROWS: i64 = 64;
@@ -20,6 +22,10 @@ const SPARE: i64 = 1024;
 /// Registers of a consumer's thread for sums and weights at most, of 240: heads of 128 take as many, and none is spilled.
 const SUM_REGISTERS: i64 = 192;
 
+/// Tiles of a CTA, at the mean, whose long ones are first at the end. Measured, causal: 64 problems of 2048 places and heads of 256, 1030 us
+/// with the last 5, 1027 with 10, 1050 with 20, 1593 with all and 1075 with one; 32 of 8192 and 128, 2662 with 3, 2636 with 6, 2621 with
+/// 12 and 2704 with all; 16 of 8192 and 256, 3626 with 4 and 3578 with all.
+const LAST_ROUNDS: i64 = 2;
 /// Tiles that are looked at one by one.
 const MOST_TILES: i64 = 1 << 16;
 /// The part of what CTAs have to do by which one may have more: what is lost at the start of each tile is more than a twentieth.
@@ -85,8 +91,8 @@ pub enum Order {
     Problems,
     /// The same, the tiles of every other problem from the last one on.
     Alternating,
-    /// The long ones of all problems first.
-    LongestFirst,
+    /// Problem after problem, but of the last ones the long tiles of all before the short ones.
+    LongestFirst { last: i64 },
 }
 
 impl Order {
@@ -162,9 +168,10 @@ impl Problem {
 impl Config {
     /// How CTAs go through the tiles, and how many there are. Queries and sums of dQ of a problem stay in L2 while all of its tiles are
     /// worked on, which is what counts where few CTAs have the same problem at a time; else long tiles first leave less to wait for at the
-    /// end. CTAs that go through several tiles start once and have the next one's copies under way, where each has long tiles and short
-    /// ones. Measured on 132 multiprocessors, heads of 2048 places: causal, of 128 columns 770 us and 808 with a CTA a tile, of 64 896 and
-    /// 922; those of 256, whose warpgroups wait for each other, 1157 and 1123.
+    /// end, and of many problems those of the last ones do. CTAs that go through several tiles start once and have the next one's copies
+    /// under way, where each has long tiles and short ones. Measured on 132 multiprocessors, heads of 2048 places: causal, of 128 columns
+    /// 770 us and 808 with a CTA a tile, of 64 896 and 922; those of 256, whose warpgroups wait for each other, 1128 and 1080, and 1027
+    /// with the long tiles of the last ten problems first.
     fn schedule(&self, problem: &Problem, chip: &Chip) -> (Order, i64) {
         let (heads, tiles) = (
             problem.batch / problem.group,
@@ -172,6 +179,7 @@ impl Config {
         );
         let (all, ctas) = (heads.saturating_mul(tiles), chip.multiprocessors);
         let goes_on = self.split == Split::Keys;
+        let share = |ctas_each: i64| heads.saturating_mul(ctas_each) <= ctas;
         let is_shared = || {
             let all = heads.min(MOST_TILES / tiles.max(1));
             let each = all * tiles * (tiles + 1) / 2 / ctas;
@@ -180,9 +188,16 @@ impl Config {
         match problem.lengths {
             Lengths::Even if goes_on => (Order::Problems, all.min(ctas)),
             Lengths::Even => (Order::Problems, all),
-            _ if heads.saturating_mul(SHARED) <= ctas => (Order::LongestFirst, all),
-            Lengths::Falling if goes_on && is_shared() => (Order::Alternating, all.min(ctas)),
-            _ => (Order::Problems, all),
+            Lengths::Falling if goes_on && !share(SHARED) && is_shared() => {
+                (Order::Alternating, all.min(ctas))
+            }
+            Lengths::Falling if !share(2 * SHARED) => {
+                let last = count(LAST_ROUNDS * ctas, tiles) + 1;
+                let last = last.min(heads);
+                (Order::LongestFirst { last }, all)
+            }
+            Lengths::Unknown if !share(SHARED) => (Order::Problems, all),
+            Lengths::Falling | Lengths::Unknown => (Order::LongestFirst { last: heads }, all),
         }
     }
 
@@ -200,6 +215,17 @@ impl Config {
         match self.split {
             Split::Keys => [even(problem.depth), problem.columns],
             Split::Columns => [even(problem.depth), even(problem.columns)],
+        }
+    }
+
+    /// The columns of dQ that leave together: two parts where consumers share columns, and each has whole spans of the keys' swizzle of
+    /// both.
+    pub fn query_parts(self, problem: &Problem) -> Vec<Range<i64>> {
+        let [depth, _] = self.padded(problem);
+        let (half, whole) = (depth / 2, CONSUMERS * span(depth, depth / CONSUMERS));
+        match self.split {
+            Split::Columns if half % whole == 0 => vec![0..half, half..depth],
+            _ => vec![0..depth],
         }
     }
 
@@ -232,7 +258,7 @@ impl Config {
         let (keys, own) = (self.keys(), ROWS * SUM_BYTES);
         let weights = match self.split {
             Split::Keys => 0,
-            Split::Columns => keys * ROWS * BYTES,
+            Split::Columns => self.stages * keys * ROWS * BYTES,
         };
         keys * (depth + columns) * BYTES
             + self.stages * (ROWS * depth * BYTES + own)
@@ -278,15 +304,18 @@ mod tests {
             let own = problem.config(chip).expect("fits");
             (own.order, own.ctas)
         };
+        let first = |last| Order::LongestFirst { last };
         for (batch, keys, depth, lengths, order, ctas) in [
             (128, 2048, 128, Lengths::Falling, Order::Alternating, 132),
             (256, 2048, 64, Lengths::Falling, Order::Alternating, 132),
-            (64, 2048, 256, Lengths::Falling, Order::Problems, 2048),
+            (64, 2048, 256, Lengths::Falling, first(10), 2048),
             (128, 2048, 128, Lengths::Unknown, Order::Problems, 2048),
             (128, 2048, 128, Lengths::Even, Order::Problems, 132),
             (4, 1024, 128, Lengths::Even, Order::Problems, 32),
-            (85, 2048, 128, Lengths::Falling, Order::Problems, 1360),
-            (32, 8192, 128, Lengths::Falling, Order::LongestFirst, 2048),
+            (85, 2048, 128, Lengths::Falling, first(18), 1360),
+            (32, 8192, 128, Lengths::Falling, first(6), 2048),
+            (16, 8192, 256, Lengths::Falling, first(16), 2048),
+            (16, 8192, 256, Lengths::Unknown, first(16), 2048),
         ] {
             assert_eq!(
                 of(batch, keys, depth, lengths),

@@ -17,7 +17,7 @@ use super::config::{CONSUMERS, Config, Order, Problem, ROWS, Split};
 use super::rows::scaled;
 use super::runs::{Block, Cut, Run};
 use super::scored::{Data, Own, Scored};
-use super::storage::{Rows, Views, beside, span, views};
+use super::storage::{Rows, Values, Views, beside, span, views};
 use crate::planner::mainloop::operand::{in_pieces, swizzled};
 use crate::planner::problem::count;
 use axe_dialect::{Level, RasterOrder};
@@ -28,6 +28,7 @@ use axe_passes::fuse::registers::{Registers, registers};
 use axe_passes::fuse::space::Kind;
 use axe_passes::ir::Val;
 use melior::ir::Type;
+use std::ops::Range;
 
 /// Registers of a thread of the producer's warpgroup, and of a consumer: 64 Ki in all.
 const REGISTERS: [i64; 2] = [24, 240];
@@ -43,7 +44,7 @@ pub(super) struct Parts<'a, 'c> {
     pub(super) scores: &'a Registers,
     pub(super) of_keys: Registers,
     pub(super) of_values: Registers,
-    pub(super) of_queries: Registers,
+    pub(super) of_queries: Vec<Part<'c>>,
     /// The keys and the values of a tile, in one slot of a pipeline.
     pub(super) keys: Val<'c>,
     pub(super) values: Val<'c>,
@@ -52,11 +53,20 @@ pub(super) struct Parts<'a, 'c> {
     pub(super) gradients: Rows<'c>,
     /// dS^T, as many places as queries have stages: one barrier a block is then enough.
     pub(super) of_scores: Val<'c>,
-    /// P^T beside it, where consumers share columns.
+    /// P^T beside it, in as many places, where consumers share columns.
     pub(super) weights: Option<Val<'c>>,
     pub(super) weight: Type<'c>,
     pub(super) views: Views<'c>,
     pub(super) f32: Type<'c>,
+}
+
+/// Columns of dQ that leave together.
+pub(super) struct Part<'c> {
+    /// The first one.
+    pub first: i64,
+    pub sums: Registers,
+    /// These columns of the keys.
+    pub keys: Type<'c>,
 }
 
 /// A block of keys: the first problem of the queries that have them, its number, and the first key.
@@ -104,9 +114,26 @@ pub(super) fn emit<'c>(
         let layout = in_pieces(None, shape, width, BYTES).map_err(failed)?;
         code.alloc(&shape, element, &layout)
     };
+    let of_queries = |columns: &Range<i64>| -> PassResult<'c, Part<'c>> {
+        let (first, columns) = (columns.start, columns.end - columns.start);
+        let shape = [keys, columns];
+        let width = span(depth, depth / CONSUMERS);
+        let layout = in_pieces(None, shape, width, BYTES).map_err(failed)?;
+        Ok(Part {
+            first,
+            sums: registers(code, [ROWS, columns], beside(columns).map_err(failed)?)?,
+            keys: code.memref(&shape, element, &layout, Some("shared"))?,
+        })
+    };
     let shape = [keys, ROWS];
     let all = swizzled(Some(stages), shape, BYTES).map_err(failed)?;
     let one = swizzled(None, shape, BYTES).map_err(failed)?;
+    let gradient_stages = config.gradient_stages;
+    let values = match config.split {
+        Split::Keys => None,
+        Split::Columns => Some(Values::new(code, stages + gradient_stages)?),
+    };
+    let values = |first| values.map(|values| (values, first));
     let lost = || layout_error(code.builder.location, "a kernel has its arguments");
     let (scores, sizes) = (by_keys(ROWS)?, Sizes::default());
     let data = kernel.arguments.get(6..6 + scored.arguments());
@@ -119,16 +146,26 @@ pub(super) fn emit<'c>(
         scores: &scores,
         of_keys: by_keys(depth)?,
         of_values: by_keys(columns)?,
-        of_queries: registers(code, [ROWS, depth], beside(depth).map_err(failed)?)?,
+        of_queries: config
+            .query_parts(problem)
+            .iter()
+            .map(of_queries)
+            .collect::<PassResult<'c, _>>()?,
         keys: block(depth, span(depth, depth / CONSUMERS))?,
         values: block(columns, span(columns, part(columns)))?,
         owned: code.pipeline(1)?,
-        queries: Rows::new(code, stages, whole(depth), element)?,
-        gradients: Rows::new(code, config.gradient_stages, whole(columns), element)?,
+        queries: Rows::new(code, stages, whole(depth), element, values(0))?,
+        gradients: Rows::new(
+            code,
+            gradient_stages,
+            whole(columns),
+            element,
+            values(stages),
+        )?,
         of_scores: code.alloc(&[stages, keys, ROWS], element, &all)?,
         weights: match config.split {
             Split::Keys => None,
-            Split::Columns => Some(code.alloc(&shape, element, &one)?),
+            Split::Columns => Some(code.alloc(&[stages, keys, ROWS], element, &all)?),
         },
         weight: code.memref(&shape, element, &one, Some("shared"))?,
         views: views(kernel, tensors, problem)?,
@@ -161,24 +198,22 @@ impl<'c> Parts<'_, 'c> {
         let Problem {
             batch, keys, group, ..
         } = *self.problem;
-        let tiles = count(keys, self.config.keys());
-        let counts = [code.index(batch / group)?, code.index(tiles)?];
+        let (heads, tiles) = (batch / group, count(keys, self.config.keys()));
+        let counts = [code.index(heads)?, code.index(tiles)?];
         let order = match self.config.order {
-            Order::Problems | Order::Alternating => RasterOrder::Rows,
-            Order::LongestFirst => RasterOrder::Columns,
+            Order::LongestFirst { last } if last == heads => RasterOrder::Columns,
+            _ => RasterOrder::Rows,
         };
         code.for_tiles(&counts, (order, 1), false, |code, at| {
             let &[number, tile] = at else {
                 return Err(layout_error(code.builder.location, "a tile of keys"));
             };
-            let tile = match self.config.order {
-                Order::Alternating => {
-                    let one = code.index(1)?;
-                    let parity = code.rem(number, code.index(2)?)?;
-                    let back = code.sub(code.index(tiles - 1)?, tile)?;
-                    code.where_at_most([one, parity], [back, tile])?
+            let [number, tile] = match self.config.order {
+                Order::Alternating => [number, alternating(code, [number, tile], tiles)?],
+                Order::LongestFirst { last } if last < heads => {
+                    longest_first(code, [number, tile], [heads - last, last, tiles])?
                 }
-                Order::Problems | Order::LongestFirst => tile,
+                Order::Problems | Order::LongestFirst { .. } => [number, tile],
             };
             let tile = Tile {
                 batch: code.times(number, group)?,
@@ -351,4 +386,32 @@ impl<'c> Parts<'_, 'c> {
         }
         Ok(())
     }
+}
+
+/// A tile of a problem, counted from the last one on where the problem's number is odd.
+fn alternating<'c>(
+    code: Code<'c>,
+    [number, tile]: [Val<'c>; 2],
+    tiles: i64,
+) -> PassResult<'c, Val<'c>> {
+    let one = code.index(1)?;
+    let parity = code.rem(number, code.index(2)?)?;
+    let back = code.sub(code.index(tiles - 1)?, tile)?;
+    code.where_at_most([one, parity], [back, tile])
+}
+
+/// A tile of a problem; of the `last` ones, which begin with the problem `first`, the first tiles of all, then the second ones, ...
+fn longest_first<'c>(
+    code: Code<'c>,
+    [number, tile]: [Val<'c>; 2],
+    [first, last, tiles]: [i64; 3],
+) -> PassResult<'c, [Val<'c>; 2]> {
+    let (first, last) = (code.index(first)?, code.index(last)?);
+    let at = code.add(code.times(code.sub(number, first)?, tiles)?, tile)?;
+    let is_last = code.at_most(first, number)?;
+    let (other, place) = (code.add(first, code.rem(at, last)?)?, code.div(at, last)?);
+    Ok([
+        code.choose(is_last, [other, number])?,
+        code.choose(is_last, [place, tile])?,
+    ])
 }

@@ -14,32 +14,61 @@ use melior::ir::Type;
 /// A ring of blocks of rows, with a value of each row beside them.
 pub(super) struct Rows<'c> {
     pub ring: Ring<'c>,
-    values: Val<'c>,
+    values: Values<'c>,
+    /// The first of its values' stages.
+    first: i64,
+}
+
+/// Values of rows, of one ring or of several: storage begins at multiples of 1024 bytes, and a stage's values are 256.
+#[derive(Clone, Copy)]
+pub(super) struct Values<'c> {
+    all: Val<'c>,
     stage: Type<'c>,
 }
 
-impl<'c> Rows<'c> {
-    /// A ring of so many stages, of these columns in pieces of some.
-    pub(super) fn new(
-        code: Code<'c>,
-        stages: i64,
-        [columns, span]: [i64; 2],
-        element: Type<'c>,
-    ) -> PassResult<'c, Self> {
+impl<'c> Values<'c> {
+    /// Those of so many stages.
+    pub(super) fn new(code: Code<'c>, stages: i64) -> PassResult<'c, Self> {
         let f32 = code.builder.r#type(|context| Type::float32(context));
         let failed = |error| layout_error(code.builder.location, error);
         let all = Layout::strided(&[stages, ROWS], &[ROWS, 1]).map_err(failed)?;
         let one = Layout::strided(&[ROWS], &[1]).map_err(failed)?;
         Ok(Self {
-            ring: Ring::in_pieces(code, stages, ([ROWS, columns], span), element)?,
-            values: code.alloc(&[stages, ROWS], f32, &all)?,
+            all: code.alloc(&[stages, ROWS], f32, &all)?,
             stage: code.memref(&[ROWS], f32, &one, Some("shared"))?,
+        })
+    }
+}
+
+impl<'c> Rows<'c> {
+    /// A ring of so many stages, of these columns in pieces of some, whose values are its own, or those of all rings from a stage on.
+    pub(super) fn new(
+        code: Code<'c>,
+        stages: i64,
+        [columns, span]: [i64; 2],
+        element: Type<'c>,
+        values: Option<(Values<'c>, i64)>,
+    ) -> PassResult<'c, Self> {
+        let ring = Ring::in_pieces(code, stages, ([ROWS, columns], span), element)?;
+        let (values, first) = match values {
+            Some(own) => own,
+            None => (Values::new(code, stages)?, 0),
+        };
+        Ok(Self {
+            ring,
+            values,
+            first,
         })
     }
 
     /// The values of a stage.
     pub(super) fn values(&self, code: Code<'c>, stage: Val<'c>) -> PassResult<'c, Val<'c>> {
-        code.slice(self.values, &[stage, code.index(0)?], self.stage)
+        let stage = match self.first {
+            0 => stage,
+            first => code.add(stage, code.index(first)?)?,
+        };
+        let origin = [stage, code.index(0)?];
+        code.slice(self.values.all, &origin, self.values.stage)
     }
 
     /// Brings a block, and a value of each row, of these tensors.
