@@ -5,7 +5,9 @@ use super::value::Memory;
 use crate::fragment::{Digit, Fragment, Source};
 use crate::plan::copy::{CopyPlan, Term};
 use crate::plan::owner::Owner;
+use crate::plan::swap::Swap;
 use crate::state::types;
+use axe_layout::Swizzle;
 use axe_passes::PassResult;
 use axe_passes::ir::value::operands;
 use axe_passes::ir::{Int, Ints, Predicate};
@@ -88,6 +90,20 @@ impl<'c> Emitter<'c> {
         self.pointers_at(memory, thread, &offsets, |at| plan.thread_offset(at))
     }
 
+    /// The same where lanes swap accesses, for a lane whose digit is `odd`, of memory with this swizzle.
+    pub(crate) fn swapped_pointers(
+        &self,
+        (plan, swap): (&CopyPlan, &Swap),
+        (memory, swizzle): (&Memory<'c>, Swizzle),
+        odd: Int<'c>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        let ints = Ints::new(self.builder, memory.space.offset_bits());
+        let thread = ints.cast(self.thread_part(&plan.terms)?)?;
+        let step = ints.mul(ints.cast(odd)?, swap.step)?;
+        let offsets: Vec<_> = plan.accesses.iter().map(|access| access.offset).collect();
+        self.disjoint_pointers((memory, swizzle), ints.xor(thread, step)?, &offsets)
+    }
+
     /// The pointers at `thread + offset` elements, for each offset; `at` gives the thread's part for a thread.
     pub(crate) fn pointers_at(
         &self,
@@ -119,6 +135,18 @@ impl<'c> Emitter<'c> {
             };
             return offsets.iter().map(pointer).collect();
         }
+        self.disjoint_pointers((memory, swizzle), thread, offsets)
+    }
+
+    /// The pointers at the swizzle of `thread + offset` elements, where the two share no bit.
+    fn disjoint_pointers(
+        &self,
+        (memory, swizzle): (&Memory<'c>, Swizzle),
+        thread: Int<'c>,
+        offsets: &[i64],
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        let ints = Ints::new(self.builder, memory.space.offset_bits());
+        let low = |offset: i64| offset.rem_euclid(swizzle.period());
         let swizzled = ints.swizzle(swizzle, thread)?;
         let mut rows: HashMap<i64, Val<'c>> = HashMap::new();
         let mut pointers = Vec::new();

@@ -9,6 +9,7 @@ pub mod nest;
 pub mod owner;
 pub mod reduce;
 pub mod shuffle;
+pub mod swap;
 pub mod tma;
 pub mod transfer;
 pub mod wgmma;

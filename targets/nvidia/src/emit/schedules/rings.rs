@@ -2,7 +2,7 @@
 //! threads of each part of the group together.
 
 use super::matrix::store_matrices;
-use super::store::store;
+use super::store::{store, store_swapped, swapped};
 use super::subtiles::{HeldSubtiles, Subtiles, Write};
 use crate::emit::emitter::Emitter;
 use crate::emit::value::{Memory, Registers};
@@ -158,7 +158,12 @@ impl Subtiles {
         let threads = self.threads(emitter.threads);
         emitter.as_part(threads, |emitter| match &self.write {
             Write::Matrices(plan) => store_matrices(emitter, plan, own, slot),
-            Write::Vectors(plan) => store(emitter, &own.fragment, plan, slot, &own.values, None),
+            Write::Vectors(plan) => match swapped(plan, slot) {
+                Some((swizzle, swap)) => {
+                    store_swapped(emitter, (plan, &swap), (slot, swizzle), &own.values)
+                }
+                None => store(emitter, &own.fragment, plan, slot, &own.values, None),
+            },
         })
     }
 }

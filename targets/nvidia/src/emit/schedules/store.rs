@@ -7,12 +7,15 @@ use crate::fragment::Fragment;
 use crate::plan::Decline;
 use crate::plan::copy::CopyPlan;
 use crate::plan::owner::Owner;
+use crate::plan::swap::Swap;
 use crate::state::site::Site;
 use crate::state::storage::with_memory;
+use axe_layout::Swizzle;
 use axe_passes::PassResult;
 use axe_passes::dispatch::{Match, Schedule};
 use axe_passes::ir::value::operands;
-use axe_passes::ir::{Op, Val};
+use axe_passes::ir::{Int, Op, Predicate, Val};
+use melior::ir::ValueLike;
 
 /// `st` of 1 to 16 bytes.
 #[derive(Clone, Copy)]
@@ -109,6 +112,41 @@ pub(super) fn store<'c>(
             None => stores(emitter)?,
             Some(condition) => emitter.when(condition, &[], stores)?,
         };
+    }
+    Ok(())
+}
+
+/// How lanes swap a plan's stores, and the swizzle that it is for, where the banks of shared memory serve them in fewer wavefronts then.
+pub(super) fn swapped(plan: &CopyPlan, memory: &Memory<'_>) -> Option<(Swizzle, Swap)> {
+    let swizzle = memory.swizzle?;
+    let known = memory.pending.known() == Some(0) && !memory.is_guarded();
+    let swap = known.then(|| Swap::of(plan, swizzle, memory.bytes))?;
+    swap.map(|swap| (swizzle, swap))
+}
+
+/// Stores all registers of a plan where lanes swap accesses.
+pub(super) fn store_swapped<'c>(
+    emitter: &Emitter<'c>,
+    (plan, swap): (&CopyPlan, &Swap),
+    (memory, swizzle): (&Memory<'c>, Swizzle),
+    values: &[Val<'c>],
+) -> PassResult<'c> {
+    let ints = emitter.ints();
+    let odd = ints.rem(ints.div(Int::Value(emitter.thread), swap.divisor)?, 2)?;
+    let is_odd = ints.compare(Predicate::Equal, odd, Int::Known(1))?;
+    let pointers = emitter.swapped_pointers((plan, swap), (memory, swizzle), odd)?;
+    let width = usize::try_from(plan.width).unwrap_or(1);
+    let of = |access: usize| &values[access * width..][..width];
+    for ((access, pointer), other) in pointers.into_iter().enumerate().zip(&swap.others) {
+        let both = of(*other).iter().zip(of(access));
+        let own = both.map(|(other, own)| {
+            let operands = [is_odd, *other, *own];
+            let r#type = own.r#type();
+            emitter
+                .builder
+                .value("arith.select", &operands, r#type, &[])
+        });
+        emitter.store(memory, pointer, &own.collect::<PassResult<'c, Vec<_>>>()?)?;
     }
     Ok(())
 }
