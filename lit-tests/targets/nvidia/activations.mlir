@@ -9,6 +9,8 @@
 // RUN: tar xf %t.silu.axe -O kernels.ptx | grep -v '\.loc' | FileCheck %s --check-prefix=SILU
 // RUN: axe compile %s --function exact --target sm_90a -o %t.exact.axe
 // RUN: tar xf %t.exact.axe -O kernels.ptx | grep -v '\.loc' | FileCheck %s --check-prefix=EXACT
+// RUN: axe compile %s --function divided --target sm_90a -o %t.divided.axe
+// RUN: tar xf %t.divided.axe -O kernels.ptx | grep -v '\.loc' | FileCheck %s --check-prefix=DIVIDED
 
 #id = affine_map<(d0) -> (d0)>
 
@@ -112,6 +114,23 @@ func.func @exact(%x: tensor<4096xf32>, %y: tensor<4096xf32>) -> tensor<4096xf32>
     %v = arith.mulf %b, %two : f32
     %w = arith.mulf %u, %v : f32
     linalg.yield %w : f32
+  } -> tensor<4096xf32>
+  return %o : tensor<4096xf32>
+}
+
+// x / sqrt(2) in f32: rounded behind its remainder, and not by a division, which is a call for what is not normal.
+// DIVIDED-NOT: div.
+// DIVIDED: mul.rn.f32 [[FIRST:%r[0-9]+]], [[X:%r[0-9]+]], 0f3F3504F3;
+// DIVIDED-NEXT: fma.rn.f32 [[REST:%r[0-9]+]], [[FIRST]], 0fBFB504F3, [[X]];
+// DIVIDED-NEXT: fma.rn.f32 {{%r[0-9]+}}, [[REST]], 0f3F3504F3, [[FIRST]];
+// DIVIDED-NOT: div.
+func.func @divided(%x: tensor<4096xf32>) -> tensor<4096xf32> {
+  %e = tensor.empty() : tensor<4096xf32>
+  %o = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%x : tensor<4096xf32>) outs(%e : tensor<4096xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %root = arith.constant 1.41421354 : f32
+    %y = arith.divf %a, %root : f32
+    linalg.yield %y : f32
   } -> tensor<4096xf32>
   return %o : tensor<4096xf32>
 }

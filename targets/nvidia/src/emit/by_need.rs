@@ -176,14 +176,17 @@ impl<'c> Emitter<'c> {
         approximate::quotient(f32, (a, b), divisor).map(Some)
     }
 
-    /// Emits a quotient of f32 whose divisor many registers have; false for others.
+    /// Emits a quotient of f32 whose divisor many registers have, or is a constant; false for others, and where LLVM multiplies by a
+    /// constant's reciprocal, which is exact.
     fn shared_quotient(&mut self, op: Op<'c>, name: &str) -> PassResult<'c, bool> {
         let (Some(&result), &[over, under]) = (results(op).first(), &operands(op)[..]) else {
             return Ok(false);
         };
         let r#type = result.r#type();
         let is_f32 = is_float(r#type) && bits(r#type) == Some(32);
-        if name != "arith.divf" || !is_f32 || !self.is_shared(under) || has_flags(op) {
+        let inexact = |by: f64| by.is_normal() && by.abs().log2().fract() != 0.0;
+        let once = || self.is_shared(under) || self.constant_of(op, 1).is_some_and(inexact);
+        if name != "arith.divf" || !is_f32 || has_flags(op) || !once() {
             return Ok(false);
         }
         let (over, under) = (self.scalar(over)?, self.scalar(under)?);
