@@ -28,7 +28,6 @@ use axe_passes::fuse::registers::{Registers, registers};
 use axe_passes::fuse::space::Kind;
 use axe_passes::ir::Val;
 use melior::ir::Type;
-use std::ops::Range;
 
 /// Registers of a thread of the producer's warpgroup, and of a consumer: 64 Ki in all.
 const REGISTERS: [i64; 2] = [24, 240];
@@ -114,8 +113,7 @@ pub(super) fn emit<'c>(
         let layout = in_pieces(None, shape, width, BYTES).map_err(failed)?;
         code.alloc(&shape, element, &layout)
     };
-    let of_queries = |columns: &Range<i64>| -> PassResult<'c, Part<'c>> {
-        let (first, columns) = (columns.start, columns.end - columns.start);
+    let of_queries = |[first, columns]: [i64; 2]| -> PassResult<'c, Part<'c>> {
         let shape = [keys, columns];
         let width = span(depth, depth / CONSUMERS);
         let layout = in_pieces(None, shape, width, BYTES).map_err(failed)?;
@@ -148,7 +146,7 @@ pub(super) fn emit<'c>(
         of_values: by_keys(columns)?,
         of_queries: config
             .query_parts(problem)
-            .iter()
+            .into_iter()
             .map(of_queries)
             .collect::<PassResult<'c, _>>()?,
         keys: block(depth, span(depth, depth / CONSUMERS))?,
