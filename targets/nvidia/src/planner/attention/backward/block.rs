@@ -227,9 +227,9 @@ impl<'c> Parts<'_, 'c> {
     }
 
     /// What consumers form together of 64 keys, half of the columns each: weights and gradients of scores go through shared memory. dV is
-    /// issued as soon as there are weights, so that the result's gradients, which have one stage, can be brought early. dQ of the block
-    /// before leaves in two parts, one while gradients of scores are formed, and one behind the last product: while a part leaves, tensor
-    /// cores have work.
+    /// issued as soon as there are weights, so that the result's gradients can be brought early where they have one stage. dQ of the block
+    /// before leaves behind the last product, or in two parts, of which the first one leaves before gradients of scores are formed: while a
+    /// part leaves, tensor cores have work.
     fn by_columns(
         &self,
         code: Code<'c>,

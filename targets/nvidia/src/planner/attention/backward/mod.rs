@@ -43,8 +43,8 @@ const STEP: i64 = 16;
 /// What rows of one value are padded to, so that a tensor map takes them: 16 bytes.
 const PADDED: i64 = 4;
 /// CTAs that read the same queries at a time, so that memory need not bring them for each. Measured: causal, 32 problems of 8192 places
-/// on 132 multiprocessors take 2469 us with long tiles first and 2605 problem after problem, 128 of 2048 take 1169 and 808. Half as many
-/// are enough where only the last problems have their long tiles first.
+/// on 132 multiprocessors take 2469 us with long tiles first and 2605 problem after problem, 128 of 2048 take 1169 and 808. Twice as
+/// many do so where the long tiles of the last problems can be first instead.
 const SHARED: i64 = 4;
 /// Rows that are looked at one by one.
 const MOST_ROWS: i64 = 1 << 20;
