@@ -11,6 +11,9 @@ import numpy as np
 
 EDGES = np.array([0.0, 1.0, 1.5, 3.0, 0.1, 1e-6, 7.25, 1e10, 3.4e38, 1.2e-38, 1e-45, 65504.0, np.inf, np.nan], np.float32)
 EDGES = np.concatenate([EDGES, -EDGES])
+WIDE_EDGES = np.array([0.0, -0.0, 1.0, 1001.0, np.inf, -np.inf, np.nan, 5e-324, 1.7e308, 3.0, 1e-300, 0.1, 49.0, 1e300, 7.0, -21.0])
+# The constants in the test's module.
+DIVISORS = [1001.0, 3.0, -0.7]
 
 
 def remainder(x, y):
@@ -31,6 +34,10 @@ def write(folder):
     small = np.float32([1e-6, -1e-6, 3e-20, -0.5, 0.25, 1e-3, 10.0, 0.0])
     np.save(folder / "small.npy", small)
     np.save(folder / "log1p.npy", np.log1p(small.astype(float)).astype(np.float32))
+    wide = np.concatenate([np.random.default_rng(7).standard_normal(4080) * 2.0 ** np.linspace(-900, 900, 4080), WIDE_EDGES])
+    np.save(folder / "wide.npy", wide)
+    for at, by in enumerate(DIVISORS):
+        np.save(folder / f"by{at}.npy", wide / by)
     np.save(folder / "expm1.npy", np.expm1(small.astype(float)).astype(np.float32))
 
 

@@ -176,21 +176,29 @@ impl<'c> Emitter<'c> {
         approximate::quotient(f32, (a, b), divisor).map(Some)
     }
 
-    /// Emits a quotient of f32 whose divisor many registers have, or is a constant; false for others, and where LLVM multiplies by a
-    /// constant's reciprocal, which is exact.
+    /// Emits a quotient of f32 whose divisor many registers have, or one of f32 or f64 whose divisor is a constant; false for others, and
+    /// where LLVM multiplies by a constant's reciprocal, which is exact.
     fn shared_quotient(&mut self, op: Op<'c>, name: &str) -> PassResult<'c, bool> {
         let (Some(&result), &[over, under]) = (results(op).first(), &operands(op)[..]) else {
             return Ok(false);
         };
         let r#type = result.r#type();
-        let is_f32 = is_float(r#type) && bits(r#type) == Some(32);
-        let inexact = |by: f64| by.is_normal() && by.abs().log2().fract() != 0.0;
-        let once = || self.is_shared(under) || self.constant_of(op, 1).is_some_and(inexact);
-        if name != "arith.divf" || !is_f32 || has_flags(op) || !once() {
+        if name != "arith.divf" || !is_float(r#type) || has_flags(op) {
             return Ok(false);
         }
-        let (over, under) = (self.scalar(over)?, self.scalar(under)?);
-        let value = approximate::quotient_of_f32(&Floats::new(self), over, under)?;
+        let inexact = |by: &f64| by.is_normal() && by.abs().log2().fract() != 0.0;
+        let constant = self.constant_of(op, 1).filter(inexact);
+        let over = self.scalar(over)?;
+        let value = match (bits(r#type), constant) {
+            (Some(32), by) if by.is_some() || self.is_shared(under) => {
+                approximate::quotient_of_f32(&Floats::new(self), over, self.scalar(under)?)?
+            }
+            (Some(64), Some(by)) if approximate::has_reciprocal(by) => {
+                let emitter = &*self;
+                approximate::quotient_by_constant(&Floats { emitter, r#type }, over, by)?
+            }
+            _ => return Ok(false),
+        };
         self.bind(result, Bound::Scalar(value));
         Ok(true)
     }
@@ -308,7 +316,11 @@ impl<'c> Arithmetic for Floats<'_, 'c> {
     }
 
     fn abs(&self, x: Val<'c>) -> PassResult<'c, Val<'c>> {
-        self.intrinsic("llvm.fabs.f32", &[x])
+        let name = match bits(self.r#type) {
+            Some(64) => "llvm.fabs.f64",
+            _ => "llvm.fabs.f32",
+        };
+        self.intrinsic(name, &[x])
     }
 
     fn clamp(&self, x: Val<'c>, [least, most]: [f64; 2]) -> PassResult<'c, Val<'c>> {

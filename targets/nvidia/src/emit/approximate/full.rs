@@ -63,7 +63,27 @@ pub(super) fn quotient<A: Arithmetic>(a: &A, over: A::Value, under: A::Value) ->
     let under = a.mul(under, scale)?;
     let part = a.reciprocal(under)?;
     let opposite = a.mul(under, a.number(-1.0)?)?;
-    let over = a.mul(over, scale)?;
+    corrected(a, a.mul(over, scale)?, part, opposite)
+}
+
+/// `a / b` for a constant, of whose reciprocal [`has_reciprocal`] holds, in the type of the numbers: the nearest number where `a` is not
+/// within 2^60 of the least normal number, else a unit in the last place wrong.
+pub(super) fn by_constant<A: Arithmetic>(a: &A, over: A::Value, by: f64) -> Formed<A> {
+    corrected(a, over, a.number(by.recip())?, a.number(-by)?)
+}
+
+/// Whether neither a divisor of f64 nor its reciprocal is near the ends of what f64 has.
+pub(in crate::emit) fn has_reciprocal(by: f64) -> bool {
+    (2f64.powi(-500)..2f64.powi(500)).contains(&by.abs())
+}
+
+/// `a / b` of a number, `1 / b` and `-b`.
+fn corrected<A: Arithmetic>(
+    a: &A,
+    over: A::Value,
+    part: A::Value,
+    opposite: A::Value,
+) -> Formed<A> {
     let first = a.mul(over, part)?;
     let rest = a.fma(first, opposite, over)?;
     let second = a.fma(rest, part, first)?;

@@ -18,6 +18,7 @@ mod full;
 #[cfg(test)]
 mod tests;
 
+pub(super) use full::has_reciprocal;
 use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LOG2_E};
 
 /// An instruction that approximates a function.
@@ -174,6 +175,11 @@ pub(super) fn log1p_of_f32<A: Arithmetic>(a: &A, x: A::Value) -> Formed<A> {
 /// `a / b` as f32 has it, where many quotients have the divisor.
 pub(super) fn quotient_of_f32<A: Arithmetic>(a: &A, over: A::Value, under: A::Value) -> Formed<A> {
     full::quotient(a, over, under)
+}
+
+/// `a / b` of numbers of f64, of a constant that [`has_reciprocal`] holds of.
+pub(super) fn quotient_by_constant<A: Arithmetic>(a: &A, over: A::Value, by: f64) -> Formed<A> {
+    full::by_constant(a, over, by)
 }
 
 fn scaled<A: Arithmetic>(a: &A, x: A::Value, by: f64) -> Formed<A> {
