@@ -6,9 +6,12 @@
 // CHECK-NOT: x4096xf64
 // CHECK: axe.reduce <add>
 // CHECK: arith.divf {{.*}} : f32
-// CHECK: axe.reduce <add>
+// CHECK: arith.subf {{.*}} : f32
+// CHECK: arith.mulf {{.*}} : f32
+// CHECK-DAG: axe.reduce <add>
+// CHECK-DAG: axe.reduce <add>
 // CHECK: arith.mulf {{.*}} : f64
-// CHECK: axe.reduce <add>
+// CHECK: arith.maximumf {{.*}} : f32
 // CHECK-NOT: x4096xf64
 // CHECK: axe.return
 func.func @variance(%x: tensor<300x4096xf16>) -> tensor<300xf32> {

@@ -14,6 +14,7 @@ use crate::build::{Code, Number, layout_error};
 use crate::ir::value::{defining, identity, name, operands};
 use crate::ir::{Op, TensorType, Val, attribute, walk};
 use crate::{PassError, PassResult};
+use axe_dialect::element_type;
 use axe_dialect::ops::{self, MaskOp};
 use melior::ir::operation::OperationLike;
 use melior::ir::{Type, TypeLike, ValueLike};
@@ -397,13 +398,20 @@ impl<'c> Evaluator<'_, 'c> {
     }
 
     /// A value whose columns beyond the space's change no reduction.
-    fn masked(&mut self, from: Val<'c>, fold: Fold) -> PassResult<'c, Val<'c>> {
+    pub(super) fn masked(&mut self, from: Val<'c>, fold: Fold) -> PassResult<'c, Val<'c>> {
         let value = self.value(from, Kind::Full)?;
+        self.mask(value, fold)
+    }
+
+    /// The same of what stands for such a value here.
+    pub(super) fn mask(&self, value: Val<'c>, fold: Fold) -> PassResult<'c, Val<'c>> {
         if self.inside || self.cut.columns % self.registers.shape[1] == 0 {
             return Ok(value);
         }
         let builder = self.code.builder;
-        let neutral = self.code.scalar(self.element(from)?, fold.neutral())?;
+        let neutral = self
+            .code
+            .scalar(element_type(value.r#type()), fold.neutral())?;
         let Origin {
             row, column, limit, ..
         } = &self.origin;
@@ -471,6 +479,17 @@ impl<'c> Evaluator<'_, 'c> {
             body(inner, carried)
         })?;
         self.for_columns_of([edge, count, step], &results, body)
+    }
+
+    /// The same at the first of the CTA's tiles, of which columns may be beyond the space's.
+    pub(super) fn first_tile(&self) -> PassResult<'c, Self>
+    where
+        Self: Sized,
+    {
+        let start = self.code.index(0)?;
+        let mut tile = self.at_column(self.code, self.first().unwrap_or(start));
+        tile.along = Some(start);
+        Ok(tile)
     }
 
     /// The first of the CTA's columns, where it has a part of them.

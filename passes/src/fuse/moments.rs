@@ -20,13 +20,28 @@ use melior::ir::{Type, ValueLike};
 /// Sums of rows about values of each row, of elements whose sum another fold is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moments<'c> {
-    /// `sum(x - center)`, and the center.
+    /// `sum(x - center)`.
     pub rest: Val<'c>,
-    center: Val<'c>,
-    /// `sum(((x - high) - low)^2)`, and the mean in two parts.
+    /// `sum((x - center)^2)`.
     pub squares: Val<'c>,
-    high: Val<'c>,
-    low: Val<'c>,
+    center: Val<'c>,
+    /// `x`.
+    from: Val<'c>,
+}
+
+/// What the places of a tile have of the tiles of a part: their first elements, the sums of what the others are apart from these and of the
+/// squares of that, and how many there are.
+struct Places<'c> {
+    first: Val<'c>,
+    rest: Val<'c>,
+    squares: Val<'c>,
+    number: Val<'c>,
+}
+
+impl<'c> Places<'c> {
+    const fn all(&self) -> [Val<'c>; 4] {
+        [self.first, self.rest, self.squares, self.number]
+    }
 }
 
 /// What thread groups have of the moments of their parts: of each a value a row, or all of them.
@@ -58,49 +73,116 @@ impl<'c> Moments<'c> {
             return None;
         }
         let [x, apart, square] = all.map(|value| defining(value).and_then(source));
-        let x = Element::of(x?);
+        let from = x?;
+        let x = Element::of(from);
         let (of_rest, center) = less(Element::of(apart?))?;
         let &[one, other] = &Element::of(square?).resolved().operands_of("arith.mulf")?[..] else {
             return None;
         };
-        let (distance, low) = less(one)?;
-        let (of_squares, high) = less(distance)?;
-        let same = one.value == other.value && of_rest.is(x) && of_squares.is(x);
-        same.then_some(Self {
+        let (of_squares, about) = less(one)?;
+        let same = one.value == other.value && about == center;
+        (same && of_rest.is(x) && of_squares.is(x)).then_some(Self {
             rest,
-            center,
             squares,
-            high,
-            low,
+            center,
+            from,
         })
     }
 
-    /// The states of a thread group's part, whose sum is known.
+    /// The states of a thread group's part of so many columns, in one walk through its tiles.
+    ///
+    /// Each place of a tile adds up what its elements are apart from the first of them, `r = sum(x - s)`, and the squares of that: `s` is as
+    /// far from the mean as elements are apart, so that no digits are lost when the sums are moved to the mean.
     pub(super) fn states(
         &self,
         evaluator: &Evaluator<'_, 'c>,
-        sum: Val<'c>,
-        count: Val<'c>,
+        (sum, fold): (Val<'c>, Fold),
+        columns: Val<'c>,
     ) -> PassResult<'c, States<'c>> {
         let code = evaluator.code;
-        let mean = code.map(&[sum, count], sum.r#type(), |inner, of| {
-            mean(&inner, of[0], of[1])
+        let places = self.walk(evaluator, fold)?;
+        let row = evaluator.r#type(sum, Kind::Row)?;
+        let shape = places.first.r#type();
+        let whole = code.map(&places.all(), shape, |inner, of| {
+            let first = binary(&inner, "arith.mulf", of[0], of[3])?;
+            binary(&inner, "arith.addf", first, of[1])
         })?;
-        let zero = code.scalar(element_type(sum.r#type()), Number::Of(0))?;
-        let zero = code.fill(zero, sum.r#type())?;
-        let about = |value: Val<'c>, known: &[(Val<'c>, Val<'c>)]| {
-            let mut own = evaluator.at_column(code, evaluator.origin.column);
-            let known = known.iter();
-            let known = known.map(|(of, value)| ((identity(*of), Kind::Row), *value));
-            own.known.extend(known);
-            let op = defining(value).ok_or_else(|| own.lost(value))?;
-            own.state(value, Fold::of_reduction(op)?)
+        let whole = code.reduce(fold.combiner, whole, 1, row)?;
+        let whole = evaluator.with_peeled(self.from, fold, whole)?;
+        let count = count(code, columns, row)?;
+        let mean = code.map(&[whole, count], row, |inner, of| mean(&inner, of[0], of[1]))?;
+        let about = code.broadcast(mean, 1, shape)?;
+        let [first, rest, squares, number] = places.all();
+        let inputs = [first, rest, number, about];
+        let moved = |inner: &Code<'c>, of: &[Val<'c>]| {
+            let apart = binary(inner, "arith.subf", of[0], of[3])?;
+            let all = binary(inner, "arith.mulf", of[2], apart)?;
+            Ok([apart, all])
+        };
+        let all_rest = code.map(&inputs, shape, |inner, of| {
+            let [_, all] = moved(&inner, of)?;
+            binary(&inner, "arith.addf", of[1], all)
+        })?;
+        let inputs = [first, rest, number, about, squares];
+        let all_squares = code.map(&inputs, shape, |inner, of| {
+            let [apart, all] = moved(&inner, of)?;
+            about_center(&inner, [of[4], of[1]], [apart, all])
+        })?;
+        let mut own = evaluator.at_column(code, evaluator.origin.column);
+        own.known.insert((identity(self.center), Kind::Row), mean);
+        let reduced = |own: &Evaluator<'_, 'c>, of: Val<'c>, value: Val<'c>| {
+            let state = code.reduce(fold.combiner, value, 1, row)?;
+            let from = defining(of).and_then(source);
+            let from = from.ok_or_else(|| own.lost(of))?;
+            own.with_peeled(from, fold, state)
         };
         Ok(States {
-            sum,
-            rest: about(self.rest, &[(self.center, mean)])?,
-            squares: about(self.squares, &[(self.high, mean), (self.low, zero)])?,
+            sum: whole,
+            rest: reduced(&own, self.rest, all_rest)?,
+            squares: reduced(&own, self.squares, all_squares)?,
             count,
+        })
+    }
+
+    /// What each place of a tile has of the tiles of a part.
+    fn walk(&self, evaluator: &Evaluator<'_, 'c>, fold: Fold) -> PassResult<'c, Places<'c>> {
+        let code = evaluator.code;
+        let shape = evaluator.r#type(self.from, Kind::Full)?;
+        let mut begin = evaluator.first_tile()?;
+        begin.form_rows(self.from, Kind::Full)?;
+        let first = begin.masked(self.from, fold)?;
+        let number = |of| {
+            let scalar = code.scalar(element_type(shape), Number::Of(of))?;
+            code.fill(scalar, shape)
+        };
+        let start = [number(0)?; 3];
+        let one = number(1)?;
+        let results = evaluator.for_tiles(&start, |tile, carried| {
+            let &[rest, squares, count] = carried else {
+                return Err(tile.lost(self.from));
+            };
+            let code = tile.code;
+            let x = tile.value(self.from, Kind::Full)?;
+            let apart = code.map(&[x, first], shape, |inner, of| {
+                binary(&inner, "arith.subf", of[0], of[1])
+            })?;
+            let apart = tile.mask(apart, fold)?;
+            let rest = fold.merge(code, element_type(shape), rest, apart)?;
+            let squares = code.map(&[apart, squares], shape, |inner, of| {
+                let builder = &inner.builder;
+                builder.value("math.fma", &[of[0], of[0], of[1]], of[0].r#type(), &[])
+            })?;
+            let count = fold.merge(code, element_type(shape), count, tile.mask(one, fold)?)?;
+            Ok(vec![rest, squares, count])
+        })?;
+        let &[rest, squares, number] = &results[..] else {
+            return Err(evaluator.lost(self.from));
+        };
+        Ok(Places {
+            first,
+            rest,
+            squares,
+            number,
         })
     }
 
@@ -126,20 +208,12 @@ impl<'c> Moments<'c> {
         evaluator
             .known
             .insert((identity(self.rest), Kind::Row), rest);
-        let high = evaluator.value(self.high, Kind::Row)?;
-        let low = evaluator.value(self.low, Kind::Row)?;
-        let high = code.broadcast(high, 1, whole)?;
-        let low = code.broadcast(low, 1, whole)?;
-        let inputs = [all.sum, all.count, all.rest, all.squares, high, low];
+        let inputs = [all.sum, all.count, all.rest, all.squares, center];
         let squares = code.map(&inputs, whole, |inner, of| {
             let mean = mean(&inner, of[0], of[1])?;
             let apart = binary(&inner, "arith.subf", mean, of[4])?;
-            let apart = binary(&inner, "arith.subf", apart, of[5])?;
-            let twice = binary(&inner, "arith.addf", of[2], of[2])?;
-            let moved = binary(&inner, "arith.mulf", of[1], apart)?;
-            let moved = binary(&inner, "arith.addf", twice, moved)?;
-            let moved = binary(&inner, "arith.mulf", apart, moved)?;
-            binary(&inner, "arith.addf", of[3], moved)
+            let all = binary(&inner, "arith.mulf", of[1], apart)?;
+            about_center(&inner, [of[3], of[2]], [apart, all])
         })?;
         let squares = code.reduce(Combiner::Add, squares, 1, row)?;
         evaluator
@@ -158,6 +232,18 @@ fn less(element: Element<'_>) -> Option<(Element<'_>, Val<'_>)> {
     Some((x, source(broadcast)?))
 }
 
+/// `q + d (2 r + n d)`: squares about a center that the one of `q` and `r` is `d` apart from, of `d` and `n d`.
+fn about_center<'c>(
+    code: &Code<'c>,
+    [squares, rest]: [Val<'c>; 2],
+    [apart, all]: [Val<'c>; 2],
+) -> PassResult<'c, Val<'c>> {
+    let twice = binary(code, "arith.addf", rest, rest)?;
+    let moved = binary(code, "arith.addf", twice, all)?;
+    let moved = binary(code, "arith.mulf", apart, moved)?;
+    binary(code, "arith.addf", squares, moved)
+}
+
 fn binary<'c>(code: &Code<'c>, name: &str, a: Val<'c>, b: Val<'c>) -> PassResult<'c, Val<'c>> {
     code.builder.value(name, &[a, b], a.r#type(), &[])
 }
@@ -170,11 +256,7 @@ fn mean<'c>(code: &Code<'c>, sum: Val<'c>, count: Val<'c>) -> PassResult<'c, Val
 }
 
 /// How many elements a part of a row has, as a value a row.
-pub(super) fn count<'c>(
-    code: Code<'c>,
-    columns: Val<'c>,
-    row: Type<'c>,
-) -> PassResult<'c, Val<'c>> {
+fn count<'c>(code: Code<'c>, columns: Val<'c>, row: Type<'c>) -> PassResult<'c, Val<'c>> {
     let builder: &Builder<'c> = &code.builder;
     let i32 = builder.r#type(|context| IntegerType::new(context, 32).into());
     let columns = builder.value("arith.index_castui", &[columns], i32, &[])?;

@@ -10,7 +10,7 @@ use super::element::Element;
 use super::evaluate::Evaluator;
 use super::fold::Fold;
 use super::fusion::{Fusion, needs};
-use super::moments::{Moments, States, count};
+use super::moments::{Moments, States};
 use super::space::{Kind, Place, place_of, source};
 use crate::PassResult;
 use crate::build::Code;
@@ -120,11 +120,7 @@ impl<'c> Fusion<'c> {
         let mut found = Vec::new();
         for (at, (sum, _)) in round.alone.iter().enumerate() {
             for rest in left.iter().filter(|rest| open(rest) == [*sum]) {
-                let squares = left.iter().filter(|squares| {
-                    let open = open(squares);
-                    open.contains(&rest.0)
-                        && open.iter().all(|value| [*sum, rest.0].contains(value))
-                });
+                let squares = left.iter().filter(|squares| open(squares) == [*sum]);
                 let own = squares.filter_map(|squares| Moments::of(*sum, rest.0, squares.0));
                 found.extend(own.take(1).map(|own| (own, at)));
             }
@@ -200,9 +196,19 @@ impl<'c> Evaluator<'_, 'c> {
     /// The states of a round over the columns that there are here, each of which goes through them.
     fn states_of(&mut self, round: &Round<'c>, columns: Val<'c>) -> PassResult<'c, Vec<Val<'c>>> {
         let code = self.code;
+        let mut moments = Vec::new();
+        for (own, at) in &round.moments {
+            if let Some(sum) = round.alone.get(*at) {
+                moments.push((*at, own.states(self, *sum, columns)?));
+            }
+        }
         let mut states = Vec::new();
-        for (value, fold) in &round.alone {
-            states.push(self.state(*value, *fold)?);
+        for (at, (value, fold)) in round.alone.iter().enumerate() {
+            let known = moments.iter().find(|(of, _)| *of == at);
+            states.push(match known {
+                Some((_, own)) => own.sum,
+                None => self.state(*value, *fold)?,
+            });
         }
         for below in &round.below {
             let (Some((peak, _)), Some(state)) = (round.alone.get(below.of), states.get(below.of))
@@ -214,12 +220,7 @@ impl<'c> Evaluator<'_, 'c> {
             own.known.insert((identity(*peak), Kind::Row), shift);
             states.push(own.state(below.value, below.fold)?);
         }
-        for (moments, at) in &round.moments {
-            let Some(sum) = states.get(*at).copied() else {
-                continue;
-            };
-            let count = count(code, columns, sum.r#type())?;
-            let own = moments.states(self, sum, count)?;
+        for (_, own) in moments {
             states.extend([own.rest, own.squares, own.count]);
         }
         Ok(states)

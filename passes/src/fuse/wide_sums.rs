@@ -5,7 +5,8 @@
 //! are formed of f32, with an error that is relative to how far the elements are apart, not to their size:
 //!
 //! * `sum(x) = n c + sum(x - c)`, where `c` is the mean in f32; both terms are added in f64, once a row;
-//! * `x - mean = (x - high) - low`, where `high + low` is the mean in twice f32's precision;
+//! * `sum((x - mean)^2) = sum((x - c)^2) + d (n d - 2 sum(x - c))`, where `d = mean - c`: what is below the mean's last digit in f32, once a row;
+//!   without such a sum of the same elements `x - mean = (x - high) - low`, where `high + low` is the mean in twice f32's precision;
 //! * squares are positive, so that their sum in f32 loses at most its additions' roundings.
 //!
 //! The variance's relative error is below `(a + 4) 2^-24`, where `a` is how many additions an element goes through (a thread's and those of
@@ -34,6 +35,7 @@ const MOST_FOLLOWED: usize = 64;
 /// # Errors
 /// When an operation cannot be built.
 pub fn narrow<'c>(ops: &[Op<'c>]) -> PassResult<'c> {
+    let mut centered = Vec::new();
     for &op in ops.iter().filter(|op| name(**op) == ops::REDUCE) {
         let Some(sum) = Sum::of(op) else {
             continue;
@@ -41,9 +43,19 @@ pub fn narrow<'c>(ops: &[Op<'c>]) -> PassResult<'c> {
         let Some(terms) = Terms::of(sum.from, &sum.dims) else {
             continue;
         };
-        sum.replace(terms, ops)?;
+        sum.replace(terms, ops, &mut centered)?;
     }
     Ok(())
+}
+
+/// Elements about their rows' means in f32.
+struct Centered<'c> {
+    own: Val<'c>,
+    dims: Vec<i64>,
+    /// The means, `x - c`, and its sums.
+    center: Val<'c>,
+    apart: Val<'c>,
+    rest: Val<'c>,
 }
 
 /// What is summed up: of 16-bit floats, or of f32 that those are.
@@ -104,16 +116,29 @@ impl<'c> Sum<'c> {
         })
     }
 
-    fn replace(&self, terms: Terms<'c>, ops: &[Op<'c>]) -> PassResult<'c> {
+    fn replace(
+        &self,
+        terms: Terms<'c>,
+        ops: &[Op<'c>],
+        centered: &mut Vec<Centered<'c>>,
+    ) -> PassResult<'c> {
         let builder = Builder::before(self.op);
         let made = match terms {
             Terms::Elements(own) => {
-                let own = self.widened(&builder, own, ops)?;
-                self.of_elements(&builder, own, ops)?
+                let wide = self.widened(&builder, own, ops)?;
+                let (sum, about) = self.of_elements(&builder, wide, ops)?;
+                centered.push(Centered { own, ..about });
+                sum
             }
             Terms::Squares(own, mean) => {
-                let own = self.widened(&builder, own, ops)?;
-                self.of_squares(&builder, own, mean)?
+                let same = |about: &&Centered<'c>| about.own == own && about.dims == self.dims;
+                match centered.iter().find(same) {
+                    Some(about) => self.of_centered(&builder, about, mean)?,
+                    None => {
+                        let wide = self.widened(&builder, own, ops)?;
+                        self.of_squares(&builder, wide, mean)?
+                    }
+                }
             }
         };
         replace_all_uses(self.result, made);
@@ -144,31 +169,33 @@ impl<'c> Sum<'c> {
         }
     }
 
+    /// How many elements a row has.
+    fn count(&self, builder: &Builder<'c>, r#type: Type<'c>) -> PassResult<'c, Val<'c>> {
+        builder.constant(builder.float(r#type, self.columns as f64))
+    }
+
     /// `n c + sum(x - c)`.
     fn of_elements(
         &self,
         builder: &Builder<'c>,
         own: Val<'c>,
         ops: &[Op<'c>],
-    ) -> PassResult<'c, Val<'c>> {
+    ) -> PassResult<'c, (Val<'c>, Centered<'c>)> {
         let code = Code { builder: *builder };
         let [narrow, wide] = floats(builder);
-        let count = |builder: &Builder<'c>, r#type| {
-            builder.constant(builder.float(r#type, self.columns as f64))
-        };
         let sum = self.sum(builder, own)?;
         self.share(own, sum, ops);
         let mean = code.map(&[sum], self.row(builder, narrow)?, |inner, of| {
-            let count = count(&inner.builder, narrow)?;
+            let count = self.count(&inner.builder, narrow)?;
             inner
                 .builder
                 .value("arith.divf", &[of[0], count], narrow, &[])
         })?;
         let apart = self.less(builder, own, mean)?;
         let rest = self.sum(builder, apart)?;
-        code.map(&[mean, rest], self.row(builder, wide)?, |inner, of| {
+        let whole = code.map(&[mean, rest], self.row(builder, wide)?, |inner, of| {
             let inner = &inner.builder;
-            let count = count(inner, wide)?;
+            let count = self.count(inner, wide)?;
             let mean = inner.value("arith.extf", &[of[0]], wide, &[])?;
             let rest = inner.value("arith.extf", &[of[1]], wide, &[])?;
             let whole = inner.value("arith.mulf", &[mean, count], wide, &[])?;
@@ -178,7 +205,56 @@ impl<'c> Sum<'c> {
             let unordered = [("predicate", inner.parsed("14 : i64")?)];
             let none = inner.value("arith.cmpf", &[rest, rest], bit, &unordered)?;
             inner.value("arith.select", &[none, whole, sum], wide, &[])
+        })?;
+        let about = Centered {
+            own,
+            dims: self.dims.clone(),
+            center: mean,
+            apart,
+            rest,
+        };
+        Ok((whole, about))
+    }
+
+    /// `sum((x - c)^2) + d (n d - 2 sum(x - c))`, in f64.
+    fn of_centered(
+        &self,
+        builder: &Builder<'c>,
+        about: &Centered<'c>,
+        mean: Val<'c>,
+    ) -> PassResult<'c, Val<'c>> {
+        let code = Code { builder: *builder };
+        let [narrow, wide] = floats(builder);
+        let squares = self.squares(builder, about.apart)?;
+        let rows = [squares, about.rest, about.center, mean];
+        code.map(&rows, self.row(builder, wide)?, |inner, of| {
+            let inner = &inner.builder;
+            let apply =
+                |name, operands: &[Val<'c>], r#type| inner.value(name, operands, r#type, &[]);
+            let center = apply("arith.extf", &[of[2]], wide)?;
+            let low = apply("arith.subf", &[of[3], center], wide)?;
+            let low = apply("arith.truncf", &[low], narrow)?;
+            let all = apply("arith.mulf", &[self.count(inner, narrow)?, low], narrow)?;
+            let twice = apply("arith.addf", &[of[1], of[1]], narrow)?;
+            let moved = apply("arith.subf", &[all, twice], narrow)?;
+            let moved = apply("arith.mulf", &[low, moved], narrow)?;
+            let sum = apply("arith.addf", &[of[0], moved], narrow)?;
+            // Of equal elements the terms cancel each other but for their rounding.
+            let zero = inner.constant(inner.float(narrow, 0.0))?;
+            let sum = apply("arith.maximumf", &[sum, zero], narrow)?;
+            apply("arith.extf", &[sum], wide)
         })
+    }
+
+    /// The sum of squares, in f32.
+    fn squares(&self, builder: &Builder<'c>, apart: Val<'c>) -> PassResult<'c, Val<'c>> {
+        let code = Code { builder: *builder };
+        let [narrow, _] = floats(builder);
+        let whole = builder.tensor(&self.shape, narrow)?;
+        let squares = code.map(&[apart, apart], whole, |inner, of| {
+            inner.builder.value("arith.mulf", of, narrow, &[])
+        })?;
+        self.sum(builder, squares)
     }
 
     /// `sum(((x - high) - low)^2)`, in f64.
@@ -201,11 +277,7 @@ impl<'c> Sum<'c> {
         })?;
         let apart = self.less(builder, own, high)?;
         let apart = self.less(builder, apart, low)?;
-        let whole = builder.tensor(&self.shape, narrow)?;
-        let squares = code.map(&[apart, apart], whole, |inner, of| {
-            inner.builder.value("arith.mulf", of, narrow, &[])
-        })?;
-        let sum = self.sum(builder, squares)?;
+        let sum = self.squares(builder, apart)?;
         code.cast(sum, self.row(builder, wide)?)
     }
 
