@@ -3,40 +3,27 @@
 //! part of the columns each. There each warp forms states of reductions of its own columns, and all warps of the row exchange them
 //! once a round: no barrier stands between a maximum and the sum below it.
 
-use super::problem::count;
+use super::row_shares::{self, Share};
 use super::row_tile::{RowTile, row_tile, vector};
 use super::row_walk;
-use crate::facts::chip::{ACCESS_BYTES, Chip, MOST_CLUSTER};
-use crate::vocabulary::WARP;
+use crate::facts::chip::{ACCESS_BYTES, BANK_BYTES, Chip};
 use std::fmt;
 
-/// CTAs of a multiprocessor that have parts of rows: one's loads overlap with another's reductions and stores.
-const RESIDENT: i64 = 3;
-/// Threads of a CTA that has a row, or a part of one.
-const THREADS: i64 = 512;
-/// Warps of a CTA that has a part, each of which goes through columns of its own, and CTAs of a multiprocessor. What a warp does once
-/// a row is as much as it does for some ten elements a lane, so that few warps have many columns where enough are resident.
-const PARTS: [(i64, i64); 3] = [(8, 4), (16, RESIDENT), (16, RESIDENT - 1)];
-/// The same where a part leaves no room for another CTA.
-const LARGEST: (i64, i64) = (16, 1);
-/// Elements of a tensor that a thread has in registers at a time, in vectors.
-const VECTORS: i64 = 2;
-/// The same of a part: states beside them leave room for no more, where three CTAs are resident.
-const PART_VECTORS: i64 = 1;
 /// Bytes of rows whose front is peeled off, at least, where registers hold them, of which threads read at most so many bytes at once. Measured: log-softmax
 /// of f16 takes 76.5 us with 2001 columns, and 76.4 in registers; 72.4 and 75.3 with 3001, 69.5 and 75.7 with 4001, 70.8 and 90.7 with 16,001. Softmax of
 /// f32 takes 70.5 and 71.4 with 8001, 71.9 and 76.8 with 16,001.
 const LEAST_PEELED: [(i64, i64); 2] = [(2, 5000), (4, 32_000)];
-/// Columns of a warp that has some of those, at least.
-const PEELED_COLUMNS: i64 = 1000;
-/// Shared memory that reductions take beside parts of rows, in bytes.
-const STATES_BYTES: i64 = 1024;
+/// Columns of rows that are reduced several times, at most, that registers hold, of elements of so many bytes. Measured: LayerNorm of 12,288 columns
+/// of f16 takes 137 us in registers, and 68.8 in shared memory; softmax 74.5 and 67.1.
+const MOST_HELD: [(i64, i64); 2] = [(2, 4096), (4, 8192)];
 
 /// What rows are, as far as their tiles depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Row {
+    /// How many rows there are; as many as fill a chip where that is known at run time only.
+    pub rows: i64,
     pub columns: i64,
-    /// Bytes of the narrowest element that is moved.
+    /// Bytes of the elements that vectors are made of.
     pub bytes: i64,
     /// 32-bit registers of the widest element that a thread keeps.
     pub words: i64,
@@ -44,12 +31,39 @@ pub(super) struct Row {
     pub read: i64,
     /// How often a kernel goes through rows that it does not hold.
     pub passes: usize,
+    /// How often rows are reduced.
+    pub folds: usize,
     /// Whether the number of rows is known at run time only.
     pub dynamic: bool,
     /// Whether a kernel goes through rows once and stores no elements of them.
     pub is_read_once: bool,
-    /// Whether no fold wants to know how many columns a thread group has.
-    pub is_peelable: bool,
+    /// Whether moments are among the folds: of those that a thread group has of a part each.
+    pub has_moments: bool,
+    /// Whether all folds are sums.
+    pub adds: bool,
+    /// Whether elements are wider between than in memory.
+    pub is_widened: bool,
+}
+
+impl Row {
+    /// Rows that are read twice.
+    #[cfg(test)]
+    pub(super) const fn plain(columns: i64, bytes: i64) -> Self {
+        Self {
+            rows: 4096,
+            columns,
+            bytes,
+            words: 1,
+            read: bytes,
+            passes: 2,
+            folds: 1,
+            dynamic: false,
+            is_read_once: false,
+            has_moments: false,
+            adds: false,
+            is_widened: false,
+        }
+    }
 }
 
 /// A tile of rows in registers, and where the rest of the rows is.
@@ -97,12 +111,14 @@ impl RowWork {
     pub(super) fn of_rows(row: Row, chip: &Chip) -> Self {
         let tile = row_tile(row.columns, row.bytes, row.words);
         match tile.columns >= row.columns {
-            true => Self::of_unaligned(row, chip).unwrap_or(Self::of(tile)),
+            true => Self::of_unaligned(row, chip)
+                .or_else(|| Self::of_crowded(row, chip))
+                .unwrap_or(Self::of(tile)),
             false => {
                 let staged = Self::staged(row, chip);
                 // While one of several is reduced, the others are on their way.
                 let is_crowded = |work: &Self| work.is_resident(row, chip);
-                let walk = || row_walk::work(row).or(staged);
+                let walk = || row_walk::work(row, chip).or(staged);
                 let work = staged.filter(is_crowded).or_else(walk);
                 work.unwrap_or(Self::of(tile))
             }
@@ -116,58 +132,33 @@ impl RowWork {
         let is_long =
             least.is_some_and(|(_, bytes)| row.columns.saturating_mul(row.bytes) >= bytes);
         let staged = is_long.then(|| Self::staged(row, chip)).flatten();
-        staged.filter(|own| own.ctas == 1 && row.is_peelable && own.peels(row.columns))
+        staged.filter(|own| own.ctas == 1 && !row.has_moments && own.peels(row.columns))
+    }
+
+    /// Rows that registers hold, but only of so many threads that few CTAs are resident: in shared memory.
+    fn of_crowded(row: Row, chip: &Chip) -> Option<Self> {
+        let most = MOST_HELD.into_iter().find(|(bytes, _)| row.bytes <= *bytes);
+        let is_long = most.is_some_and(|(_, columns)| row.columns > columns);
+        let staged = || Self::staged(row, chip);
+        let is_long = is_long && row.folds > 1 && row.columns % (ACCESS_BYTES / row.bytes) == 0;
+        let staged = is_long.then(staged).flatten();
+        let is_quick = |own: &Self| row.bytes < BANK_BYTES && own.is_resident(row, chip);
+        staged.filter(|own| !row.is_read_once || is_quick(own))
     }
 
     /// Whether a multiprocessor holds as many rows of single CTAs as overlap each other.
     fn is_resident(&self, row: Row, chip: &Chip) -> bool {
-        let bytes = self.staged.map(|columns| columns.saturating_mul(row.read));
-        self.ctas == 1 && bytes.is_some_and(|bytes| bytes <= resident_bytes(RESIDENT, chip))
+        let holds = |columns| row_shares::is_resident(columns, row, chip);
+        self.ctas == 1 && self.staged.is_some_and(holds)
     }
 
     fn staged(row: Row, chip: &Chip) -> Option<Self> {
-        let vector = ACCESS_BYTES / row.bytes;
-        let aligned = row.columns % vector == 0;
-        if row.passes < 2 || row.read == 0 || row.dynamic && !aligned {
-            return None;
-        }
-        let tile = |along: i64, vectors: i64, is_vector: bool| RowTile {
-            rows: 1,
-            columns: along * vector * vectors,
-            along,
-            vector: if is_vector { vector } else { 1 },
-            across: 1,
-        };
-        let own = tile(THREADS, VECTORS, aligned);
-        let alone = |resident: i64| {
-            let columns = rounded_up(row.columns, own.columns);
-            let fits = columns.saturating_mul(row.read) <= resident_bytes(resident, chip);
-            fits.then_some((own, 1, 1, columns))
-        };
-        let peels = !aligned && row.is_peelable;
-        let of_warp = tile(WARP, PART_VECTORS, aligned || peels);
-        let in_parts = |sizes: &[i64], (warps, resident): (i64, i64)| {
-            let bytes = resident_bytes(resident, chip);
-            let part = |ctas: i64| {
-                let columns = rounded_up(count(row.columns, ctas), warps * of_warp.columns);
-                let fits = columns.saturating_mul(row.read) <= bytes;
-                fits.then_some((of_warp, warps, ctas, columns))
-            };
-            sizes.iter().copied().find_map(part)
-        };
-        let by_one_cta = |resident: i64| match peels {
-            true => in_parts(&[1], (peeled_warps(row.columns), resident)),
-            false => alone(resident),
-        };
-        let sizes: &[i64] = match chip.clustered {
-            0 => &[],
-            _ => &[2, 4, MOST_CLUSTER],
-        };
-        let found = by_one_cta(RESIDENT)
-            .or_else(|| PARTS.into_iter().find_map(|part| in_parts(sizes, part)))
-            .or_else(|| by_one_cta(1))
-            .or_else(|| in_parts(sizes, LARGEST));
-        let (tile, warps, ctas, columns) = found?;
+        let Share {
+            tile,
+            warps,
+            ctas,
+            columns,
+        } = row_shares::share(row, chip)?;
         Some(Self {
             tile,
             warps,
@@ -177,28 +168,6 @@ impl RowWork {
             is_packed: false,
         })
     }
-}
-
-/// Warps of a CTA that has a row of so many columns whose front is peeled off: what a warp does once a row is as much as it does for some
-/// hundred columns. Measured: log-softmax of 8001 columns of f16 takes 95.0 us with 16 warps, 69.9 with 8; of 20,001 columns 69.7 and 70.4.
-const fn peeled_warps(columns: i64) -> i64 {
-    match columns / PEELED_COLUMNS {
-        0..2 => 1,
-        2..4 => 2,
-        4..8 => 4,
-        8..20 => 8,
-        _ => THREADS / WARP,
-    }
-}
-
-/// The least multiple that is not below a number.
-const fn rounded_up(number: i64, multiple: i64) -> i64 {
-    count(number, multiple).saturating_mul(multiple)
-}
-
-/// Bytes of rows that a CTA has in shared memory, of so many of a multiprocessor.
-const fn resident_bytes(resident: i64, chip: &Chip) -> i64 {
-    chip.shared_bytes / resident - STATES_BYTES
 }
 
 impl fmt::Display for RowWork {
@@ -229,16 +198,7 @@ mod tests {
     use crate::facts::chip::chip;
 
     fn work(columns: i64, bytes: i64, name: &str) -> RowWork {
-        let row = Row {
-            columns,
-            bytes,
-            words: 1,
-            read: bytes,
-            passes: 2,
-            dynamic: false,
-            is_read_once: false,
-            is_peelable: true,
-        };
+        let row = Row::plain(columns, bytes);
         RowWork::of_rows(row, chip(name).unwrap())
     }
 
@@ -250,9 +210,9 @@ mod tests {
             (4002, 1, None),
             (16_002, 1, Some(16_384)),
             (16_384, 1, None),
-            (32_768, 1, Some(32_768)),
+            (32_768, 2, Some(16_384)),
             (32_001, 1, Some(32_768)),
-            (40_008, 2, Some(20_480)),
+            (40_008, 4, Some(10_240)),
             (40_001, 2, Some(20_480)),
             (60_008, 4, Some(16_384)),
             (131_072, 8, Some(16_384)),
@@ -265,6 +225,33 @@ mod tests {
             assert!(
                 staged.is_none_or(|part| (ctas - 1) * part < columns && ctas * part >= columns)
             );
+        }
+    }
+
+    #[test]
+    fn rows_that_are_reduced_twice_leave_registers_where_few_ctas_would_be_resident() {
+        let chip = chip("sm_90a").unwrap();
+        let work = |columns, bytes, is_read_once| {
+            let row = Row {
+                folds: 2,
+                is_read_once,
+                ..Row::plain(columns, bytes)
+            };
+            RowWork::of_rows(row, chip)
+        };
+        for (columns, bytes, is_read_once, wanted) in [
+            (4096, 2, false, (1, None, 128)),
+            (5120, 2, false, (1, Some(6144), 128)),
+            (16_384, 2, false, (1, Some(16_384), 256)),
+            (16_384, 2, true, (1, Some(16_384), 256)),
+            (8192, 4, false, (1, None, 256)),
+            (12_288, 4, false, (1, Some(12_288), 256)),
+            (16_384, 4, false, (2, Some(8192), 256)),
+            (16_384, 4, true, (1, None, 512)),
+        ] {
+            let work = work(columns, bytes, is_read_once);
+            let own = (work.ctas, work.staged, work.threads());
+            assert_eq!(own, wanted, "{columns} {bytes}");
         }
     }
 
@@ -285,22 +272,13 @@ mod tests {
             (40_001, 2, 8),
             (50_257, 2, 8),
         ] {
-            let row = Row {
-                columns,
-                bytes: 2,
-                words: 1,
-                read: 2,
-                passes: 2,
-                dynamic: false,
-                is_read_once: false,
-                is_peelable: true,
-            };
+            let row = Row::plain(columns, 2);
             let chip = chip("sm_90a").unwrap();
             let work = RowWork::of_rows(row, chip);
             assert_eq!((work.ctas, work.warps), (ctas, warps), "{work}");
             assert_eq!((work.tile.vector, work.peels(columns)), (8, true), "{work}");
             let counted = Row {
-                is_peelable: false,
+                has_moments: true,
                 ..row
             };
             let work = RowWork::of_rows(counted, chip);
@@ -336,14 +314,9 @@ mod tests {
             (32_000, 1, true),
         ] {
             let row = Row {
-                columns,
-                bytes: 2,
-                words: 1,
-                read: 2,
                 passes,
-                dynamic: false,
                 is_read_once: true,
-                is_peelable: true,
+                ..Row::plain(columns, 2)
             };
             let work = RowWork::of_rows(row, chip);
             assert_eq!(work.ahead > 0, walks, "{columns} {work}");
@@ -362,14 +335,8 @@ mod tests {
         }
         assert_eq!(work(65_536, 2, "sm_80").staged, Some(65_536));
         let once = Row {
-            columns: 32_768,
-            bytes: 2,
-            words: 1,
-            read: 2,
             passes: 1,
-            dynamic: false,
-            is_read_once: false,
-            is_peelable: true,
+            ..Row::plain(32_768, 2)
         };
         assert_eq!(RowWork::of_rows(once, chip("sm_90a").unwrap()).staged, None);
         let odd = Row {

@@ -33,6 +33,7 @@ mod model;
 mod packed_rows;
 pub mod problem;
 mod row_kernel;
+mod row_shares;
 pub mod row_states;
 mod row_tile;
 mod row_walk;

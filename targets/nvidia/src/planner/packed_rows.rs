@@ -375,14 +375,8 @@ mod tests {
             (2001, 2, map, None),
         ] {
             let row = Row {
-                columns,
-                bytes,
-                words: 1,
-                read: bytes,
                 passes: 1,
-                dynamic: false,
-                is_read_once: false,
-                is_peelable: true,
+                ..Row::plain(columns, bytes)
             };
             let own = tile(row, 2 * bytes, how);
             let seen = own.map(|own| (own.rows, own.threads()));

@@ -11,6 +11,8 @@ use std::fmt;
 const THREADS: i64 = 128;
 /// Elements of one tensor that a thread keeps, in 32-bit registers: several tensors live at a time.
 const KEPT_WORDS: i64 = 32;
+/// The same of rows that lanes of a warp share.
+const MOST_WORDS: i64 = 40;
 /// Threads that share a row at most.
 const MOST_ALONG: i64 = 512;
 /// Bytes of one tensor that a thread has on their way.
@@ -120,16 +122,16 @@ pub fn row_tile(columns: i64, bytes: i64, words: i64) -> RowTile {
         WARP if is_short && places(WARP / 2) < places(WARP) => WARP / 2,
         lanes => lanes,
     };
-    let along = match count(columns, kept) {
-        threads if threads <= in_warp => in_warp,
-        threads => power_of_two(threads).min(MOST_ALONG),
+    let most = MOST_WORDS / words.max(1);
+    let few = lanes(count(columns, vector), most / vector, bytes).filter(|_| !is_short);
+    let (along, kept) = match (few, count(columns, kept)) {
+        (Some(few), _) => (few, most),
+        (None, threads) if threads <= in_warp => (in_warp, kept),
+        (None, threads) => (power_of_two(threads).min(MOST_ALONG), kept),
     };
     let chunks = count(columns, along * vector).min((kept / vector).max(1));
     let across = (THREADS / along).max(1);
-    let passes = match is_short {
-        true => (loads(vector, bytes) / chunks).max(1).ilog2(),
-        false => 0,
-    };
+    let passes = (loads(vector, bytes) / chunks).max(1).ilog2();
     RowTile {
         rows: across << passes,
         columns: along * vector * chunks,
@@ -137,6 +139,16 @@ pub fn row_tile(columns: i64, bytes: i64, words: i64) -> RowTile {
         vector,
         across,
     }
+}
+
+/// Lanes that share a row of so many vectors of elements of so many bytes, of which each has at most so many. Fewer have less to exchange, and
+/// fewer of them are without a vector; what a load of few reads is spread over many rows.
+fn lanes(vectors: i64, most: i64, bytes: i64) -> Option<i64> {
+    let fits =
+        |lanes: &i64| (2 * bytes..=vectors).contains(lanes) && count(vectors, *lanes) <= most;
+    let cost = |lanes: &i64| (count(vectors, *lanes) + 1) * lanes;
+    let all = [4, 8, 16, WARP].into_iter().filter(fits);
+    all.min_by_key(cost)
 }
 
 /// Loads of so many elements that a thread has on their way: two of whole vectors, more of shorter ones.
@@ -184,9 +196,33 @@ mod tests {
         let tile = row_tile(4096, 4, 1);
         assert_eq!((tile.along, tile.columns, tile.rows), (128, 4096, 1));
         let tile = row_tile(64, 2, 1);
-        assert_eq!((tile.along, tile.columns, tile.rows), (8, 64, 16));
+        assert_eq!((tile.along, tile.columns, tile.rows), (4, 64, 32));
         let tile = row_tile(100_000, 2, 1);
         assert_eq!((tile.along, tile.columns), (512, 16_384));
+    }
+
+    #[test]
+    fn few_lanes_share_a_short_row() {
+        for (columns, bytes, along, chunks, rows) in [
+            (16, 2, 2, 1, 128),
+            (64, 2, 4, 2, 32),
+            (96, 2, 4, 3, 32),
+            (200, 2, 8, 4, 16),
+            (320, 2, 8, 5, 16),
+            (512, 2, 16, 4, 8),
+            (1280, 2, 32, 5, 4),
+            (64, 4, 8, 2, 16),
+            (200, 4, 8, 7, 16),
+            (256, 4, 8, 8, 16),
+        ] {
+            let tile = row_tile(columns, bytes, 1);
+            let own = tile.columns / tile.along / tile.vector;
+            assert_eq!(
+                (tile.along, own, tile.rows),
+                (along, chunks, rows),
+                "{columns}"
+            );
+        }
     }
 
     #[test]

@@ -4,8 +4,8 @@
 
 use super::long_rows::{Row, RowWork};
 use super::row_states::States;
-use super::row_tile::RowTile;
-use crate::facts::chip::ACCESS_BYTES;
+use super::row_tile::{RowTile, power_of_two};
+use crate::facts::chip::{ACCESS_BYTES, Chip};
 use crate::vocabulary::WARP;
 use axe_passes::PassResult;
 use axe_passes::build::{Code, layout_error};
@@ -15,8 +15,10 @@ use axe_passes::fuse::registers::registers;
 use axe_passes::fuse::rounds::Round;
 use axe_passes::ir::Val;
 
-/// Warps of a CTA.
-const WARPS: i64 = 4;
+/// Warps of a CTA: the first, but as many as fill the chip where rows are few, up to the second.
+const WARPS: [i64; 2] = [4, 16];
+/// Warps of a multiprocessor whose loads hide the memory's latency together.
+const RESIDENT_WARPS: i64 = 32;
 /// 32-bit registers of a thread that have states of elements.
 const STATE_WORDS: i64 = 16;
 /// Vectors of a tensor in a tile at most, for each thread.
@@ -27,7 +29,10 @@ const AHEAD_BYTES: i64 = 64;
 const MOST_AHEAD: i64 = 4;
 
 /// The tiles of rows that are read once; none where rows are too short for tiles that are on their way.
-pub(super) fn work(row: Row) -> Option<RowWork> {
+pub(super) fn work(row: Row, chip: &Chip) -> Option<RowWork> {
+    let [least, most] = WARPS;
+    let wanted = power_of_two(chip.multiprocessors * RESIDENT_WARPS / row.rows.max(1));
+    let warps = wanted.clamp(least, most);
     let vector = ACCESS_BYTES / row.bytes;
     let vectors = (STATE_WORDS / row.words / vector).clamp(1, VECTORS);
     let tile = RowTile {
@@ -40,11 +45,11 @@ pub(super) fn work(row: Row) -> Option<RowWork> {
     let of_tile = vector.saturating_mul(vectors).saturating_mul(row.read);
     let ahead = (AHEAD_BYTES / of_tile.max(1)).clamp(1, MOST_AHEAD);
     // The first tile and as many as are on their way lie in the row, wherever that begins.
-    let least = (ahead + 1) * WARPS * tile.columns + vector;
-    (row.is_read_once && row.read > 0 && row.columns >= least).then_some(RowWork {
+    let reach = (ahead + 1) * warps * tile.columns + vector;
+    (row.is_read_once && row.read > 0 && row.columns >= reach).then_some(RowWork {
         tile,
         ctas: 1,
-        warps: WARPS,
+        warps,
         staged: None,
         ahead,
         is_packed: false,
@@ -165,26 +170,23 @@ impl<'c> RowPart<'c> for OfWarp<'_, 'c> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::facts::chip::chip;
 
     fn row(columns: i64, bytes: i64, words: i64) -> Row {
         Row {
-            columns,
-            bytes,
             words,
-            read: bytes,
-            passes: 2,
-            dynamic: false,
             is_read_once: true,
-            is_peelable: true,
+            ..Row::plain(columns, bytes)
         }
     }
 
     #[test]
     fn tiles_on_their_way_lie_in_the_row() {
+        let chip = chip("sm_90a").unwrap();
         for bytes in [1, 2, 4, 8] {
             for words in [1, 2] {
                 for columns in (1000..70_000).step_by(331) {
-                    let Some(work) = work(row(columns, bytes, words)) else {
+                    let Some(work) = work(row(columns, bytes, words), chip) else {
                         continue;
                     };
                     let reach = (work.ahead + 1) * work.warps * work.tile.columns;
@@ -192,8 +194,24 @@ mod tests {
                     assert!(work.tile.layout().is_ok(), "{work}");
                     assert_eq!(work.tile.columns % (ACCESS_BYTES / bytes), 0);
                 }
-                assert!(work(row(70_000, bytes, words)).is_some());
+                assert!(work(row(70_000, bytes, words), chip).is_some());
             }
+        }
+    }
+
+    #[test]
+    fn few_rows_have_many_warps() {
+        let chip = chip("sm_90a").unwrap();
+        for (rows, warps) in [(1, 16), (256, 16), (512, 8), (1046, 4), (100_000, 4)] {
+            let row = Row {
+                rows,
+                ..row(128_256, 2, 1)
+            };
+            assert_eq!(
+                work(row, chip).map(|work| work.warps),
+                Some(warps),
+                "{rows}"
+            );
         }
     }
 
@@ -203,6 +221,6 @@ mod tests {
             is_read_once: false,
             ..row(50_257, 2, 1)
         };
-        assert_eq!(work(again), None);
+        assert_eq!(work(again, chip("sm_90a").unwrap()), None);
     }
 }

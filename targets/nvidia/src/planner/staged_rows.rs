@@ -24,9 +24,13 @@ use melior::ir::ValueLike;
 #[derive(Debug)]
 pub(super) struct Staged<'c> {
     ctas: i64,
-    /// Warps of a CTA, of which each has a part of its columns.
+    /// Warps of a CTA.
     warps: i64,
+    /// Whether each of them has a part of its columns.
+    in_parts: bool,
     columns: i64,
+    /// Rows of a CTA.
+    rows: i64,
     /// Elements that a thread has next to each other.
     vector: i64,
     /// Columns of the row.
@@ -84,7 +88,9 @@ impl<'c> Staged<'c> {
         Ok(Self {
             ctas,
             warps: work.threads() / WARP,
+            in_parts: work.warps > 1,
             columns: staged,
+            rows: work.tile.rows,
             vector: work.tile.vector,
             whole: columns,
             row,
@@ -138,7 +144,7 @@ impl<'c> Staged<'c> {
         code: Code<'c>,
         argument: &Argument<'c>,
     ) -> PassResult<'c, Argument<'c>> {
-        let shape = [1, self.columns];
+        let shape = [self.rows, self.columns];
         let layout = Layout::strided(&shape, &[self.columns, 1])
             .map_err(|error| layout_error(code.builder.location, error))?;
         let element = axe_dialect::element_type(argument.memref.r#type());
@@ -159,7 +165,7 @@ impl<'c> Staged<'c> {
     /// # Errors
     /// When an operation cannot be built.
     pub(super) fn begin(&mut self, code: Code<'c>, rounds: &[Round<'c>]) -> PassResult<'c> {
-        if self.ctas > 1 || self.peeled.is_some() {
+        if self.in_parts {
             self.states = Some(States::new(code, self.ctas * self.warps, rounds)?);
         }
         match self.ctas {

@@ -1,0 +1,286 @@
+//! How rows in shared memory are shared out: by one CTA or those of a cluster, whose threads go through them together or whose warps have
+//! columns of their own ([`super::long_rows`]).
+
+use super::long_rows::Row;
+use super::problem::count;
+use super::row_tile::RowTile;
+use crate::facts::chip::{ACCESS_BYTES, Chip, MOST_CLUSTER};
+use crate::vocabulary::WARP;
+
+/// CTAs of a multiprocessor that have rows, or parts of them: one's loads overlap with another's reductions and stores.
+const RESIDENT: i64 = 3;
+/// Bytes of a row that one CTA has, where clusters could share it. Measured: RMSNorm of 40,960 columns of f16 takes 68.4 us in clusters of four,
+/// 75.6 in clusters of two.
+const ALONE_BYTES: i64 = 48 * 1024;
+/// Threads of a CTA that has a row of so many columns at most, and of one that has a longer row. Measured: log-softmax of 16,384 columns of f16
+/// takes 66.4 us by 256 threads, and cross entropy 64.1, 74.6 by 512.
+const ROW_THREADS: [(i64, i64); 2] = [(6144, 128), (16_384, 256)];
+const THREADS: i64 = 512;
+/// Warps of a CTA that has a part, each of which goes through columns of its own, and bytes of a part, where a cluster of eight has no more. What
+/// a warp does once a row is as much as it does for some ten elements a lane, so that few warps have many columns where enough are resident.
+/// Measured: RMSNorm of 24,576 columns of f32 takes 67.8 us in parts of 24 KiB by 8 warps, 76.6 by 16, and 83.7 in one CTA of 16 warps.
+const PART: (i64, i64) = (8, 32 * 1024);
+/// Warps of longer parts, and CTAs of a multiprocessor.
+const PARTS: [(i64, i64); 3] = [(8, 4), (16, RESIDENT), (16, RESIDENT - 1)];
+/// Warps where a part leaves no room for another CTA.
+const LARGEST: i64 = 16;
+/// Bytes of a row that one CTA has, where it is summed up in f64, or its moments are formed.
+const SLOW_ALONE_BYTES: i64 = 24 * 1024;
+/// Warps and bytes of parts whose moments are formed. Measured: LayerNorm of 65,536 columns of f16 takes 74.2 us in parts of 32 KiB by 4 warps,
+/// 78.3 by 8.
+const MOMENT_PARTS: [(i64, i64); 2] = [(4, 32 * 1024), (8, 64 * 1024)];
+/// Warps of one CTA that forms the moments of a row of so many columns at most, and of a longer one.
+const MOMENT_WARPS: (i64, i64) = (8192, 4);
+const MOST_MOMENT_WARPS: i64 = 8;
+/// Elements of a tensor that a thread has in registers at a time, in vectors: of sums in parts that so many divide, too.
+const VECTORS: i64 = 2;
+/// The same of other parts.
+const PART_VECTORS: i64 = 1;
+/// Columns of a warp of a row whose front is peeled off, at least.
+const PEELED_COLUMNS: i64 = 1000;
+/// Shared memory that reductions take beside parts of rows, in bytes.
+const STATES_BYTES: i64 = 1024;
+
+/// What a CTA has of a row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Share {
+    /// What all of its threads, or those of a warp, have in registers at a time.
+    pub tile: RowTile,
+    /// Tiles that it has in registers at a time: one, or one a warp.
+    pub warps: i64,
+    /// CTAs that share a row.
+    pub ctas: i64,
+    /// Columns that it has in shared memory.
+    pub columns: i64,
+}
+
+/// How rows are shared out; none where shared memory does not hold them, or they are gone through once.
+pub(super) fn share(row: Row, chip: &Chip) -> Option<Share> {
+    let shares = Shares {
+        row,
+        vector: ACCESS_BYTES / row.bytes,
+        is_aligned: row.columns % (ACCESS_BYTES / row.bytes) == 0,
+    };
+    let is_known = shares.is_aligned || !row.dynamic;
+    (row.passes > 1 && row.read > 0 && is_known)
+        .then(|| shares.find(chip))
+        .flatten()
+}
+
+/// Whether a multiprocessor holds as many parts of so many columns as overlap each other.
+pub(super) const fn is_resident(columns: i64, row: Row, chip: &Chip) -> bool {
+    columns.saturating_mul(row.read) <= resident_bytes(RESIDENT, chip)
+}
+
+/// The ways in which rows can be shared out.
+#[derive(Clone, Copy)]
+struct Shares {
+    row: Row,
+    /// Elements of a vector.
+    vector: i64,
+    /// Whether rows begin at boundaries of vectors.
+    is_aligned: bool,
+}
+
+impl Shares {
+    fn find(self, chip: &Chip) -> Option<Share> {
+        let row = self.row;
+        let sizes: &[i64] = match chip.clustered {
+            0 => &[],
+            _ => &[2, 4, MOST_CLUSTER],
+        };
+        let resident = |ctas: i64| resident_bytes(ctas, chip);
+        let (alone, first): (i64, &[(i64, i64)]) = match (row.has_moments, row.is_widened) {
+            (true, _) => (SLOW_ALONE_BYTES, &MOMENT_PARTS),
+            (_, true) => (SLOW_ALONE_BYTES, &[]),
+            _ => (ALONE_BYTES, &[PART]),
+        };
+        let (alone, first) = match (self.is_aligned, row.is_read_once) {
+            (false, _) => (resident(RESIDENT), &[][..]),
+            (true, true) => (resident(RESIDENT), first),
+            (true, false) => (alone.min(resident(RESIDENT)), first),
+        };
+        let others = PARTS.map(|(warps, ctas)| (warps, resident(ctas)));
+        let mut parts = first.iter().copied().chain(others);
+        self.by_one_cta(alone)
+            .or_else(|| parts.find_map(|part| self.in_parts(sizes, part)))
+            .or_else(|| self.by_one_cta(resident(1)))
+            .or_else(|| self.in_parts(sizes, (LARGEST, resident(1))))
+    }
+
+    /// By one CTA, where a row is no more bytes than that.
+    fn by_one_cta(self, bytes: i64) -> Option<Share> {
+        let columns = self.row.columns;
+        match (self.peels(), self.is_aligned && self.row.has_moments) {
+            (true, _) => self.in_parts(&[1], (peeled_warps(columns), bytes)),
+            (_, true) => self.in_parts(&[1], (moment_warps(columns), bytes)),
+            _ => {
+                let tile = self.tile(row_threads(columns), VECTORS);
+                let columns = rounded_up(columns, tile.columns);
+                self.fits(columns, bytes).then_some(Share {
+                    tile,
+                    warps: 1,
+                    ctas: 1,
+                    columns,
+                })
+            }
+        }
+    }
+
+    /// By the first of these numbers of CTAs whose parts are no more bytes than that, of which warps have columns of their own.
+    fn in_parts(self, sizes: &[i64], (warps, bytes): (i64, i64)) -> Option<Share> {
+        let of_vectors = |ctas: i64, vectors: i64| {
+            let tile = self.tile(WARP, vectors);
+            Share {
+                tile,
+                warps,
+                ctas,
+                columns: rounded_up(count(self.row.columns, ctas), warps * tile.columns),
+            }
+        };
+        let part = |ctas: i64| {
+            let [many, few] = [VECTORS, PART_VECTORS].map(|vectors| of_vectors(ctas, vectors));
+            // CTAs have about as many columns each.
+            let is_even = self.is_aligned && self.row.adds && many.columns <= few.columns;
+            let chosen = if is_even { many } else { few };
+            self.fits(chosen.columns, bytes).then_some(chosen)
+        };
+        sizes.iter().copied().find_map(part)
+    }
+
+    const fn fits(self, columns: i64, bytes: i64) -> bool {
+        columns.saturating_mul(self.row.read) <= bytes
+    }
+
+    /// Whether the front of rows is peeled off.
+    const fn peels(self) -> bool {
+        !self.is_aligned && !self.row.has_moments
+    }
+
+    /// So many vectors of each thread.
+    const fn tile(self, along: i64, vectors: i64) -> RowTile {
+        let in_vectors = self.is_aligned || self.peels() && along == WARP;
+        RowTile {
+            rows: 1,
+            columns: along * self.vector * vectors,
+            along,
+            vector: if in_vectors { self.vector } else { 1 },
+            across: 1,
+        }
+    }
+}
+
+/// Threads of a CTA that has a row of so many columns.
+fn row_threads(columns: i64) -> i64 {
+    let few = ROW_THREADS.into_iter().find(|(most, _)| columns <= *most);
+    few.map_or(THREADS, |(_, threads)| threads)
+}
+
+/// Warps of a CTA that forms the moments of a row of so many columns.
+const fn moment_warps(columns: i64) -> i64 {
+    let (most, few) = MOMENT_WARPS;
+    if columns <= most {
+        few
+    } else {
+        MOST_MOMENT_WARPS
+    }
+}
+
+/// Warps of a CTA that has a row of so many columns whose front is peeled off: what a warp does once a row is as much as it does for some
+/// hundred columns. Measured: log-softmax of 8001 columns of f16 takes 95.0 us with 16 warps, 69.9 with 8; of 20,001 columns 69.7 and 70.4.
+const fn peeled_warps(columns: i64) -> i64 {
+    match columns / PEELED_COLUMNS {
+        0..2 => 1,
+        2..4 => 2,
+        4..8 => 4,
+        8..20 => 8,
+        _ => THREADS / WARP,
+    }
+}
+
+/// The least multiple that is not below a number.
+const fn rounded_up(number: i64, multiple: i64) -> i64 {
+    count(number, multiple).saturating_mul(multiple)
+}
+
+/// Bytes of rows that a CTA has in shared memory, of so many of a multiprocessor.
+const fn resident_bytes(resident: i64, chip: &Chip) -> i64 {
+    chip.shared_bytes / resident - STATES_BYTES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::chip::chip;
+
+    /// CTAs, their warps, elements of a thread and columns.
+    fn shared(row: Row) -> Option<[i64; 4]> {
+        let share = share(row, chip("sm_90a").unwrap())?;
+        let threads = share.tile.threads();
+        Some([
+            share.ctas,
+            share.warps * threads / WARP,
+            share.tile.columns / threads,
+            share.columns,
+        ])
+    }
+
+    #[test]
+    fn long_rows_are_parts_of_few_warps() {
+        for (columns, bytes, wanted) in [
+            (12_288, 2, [1, 8, 16, 12_288]),
+            (16_384, 2, [1, 8, 16, 16_384]),
+            (24_576, 2, [1, 16, 16, 24_576]),
+            (32_768, 2, [2, 8, 16, 16_384]),
+            (65_536, 2, [4, 8, 16, 16_384]),
+            (131_072, 2, [8, 8, 16, 16_384]),
+            (262_144, 2, [8, 16, 16, 32_768]),
+            (24_576, 4, [4, 8, 8, 6144]),
+            (65_536, 4, [8, 8, 8, 8192]),
+            (262_144, 4, [8, 16, 8, 32_768]),
+        ] {
+            let row = Row {
+                adds: true,
+                ..Row::plain(columns, bytes)
+            };
+            assert_eq!(shared(row), Some(wanted), "{columns} {bytes}");
+        }
+    }
+
+    #[test]
+    fn moments_are_formed_by_fewer_warps() {
+        for (columns, wanted) in [
+            (5120, [1, 4, 8, 5120]),
+            (8192, [1, 4, 16, 8192]),
+            (12_288, [1, 8, 16, 12_288]),
+            (32_768, [2, 4, 16, 16_384]),
+            (65_536, [4, 4, 16, 16_384]),
+            (262_144, [8, 8, 16, 32_768]),
+        ] {
+            let row = Row {
+                adds: true,
+                has_moments: true,
+                ..Row::plain(columns, 2)
+            };
+            assert_eq!(shared(row), Some(wanted), "{columns}");
+        }
+    }
+
+    #[test]
+    fn ctas_have_about_as_many_columns_each() {
+        for columns in (40_000..520_000).step_by(8 * 37) {
+            let row = Row {
+                adds: true,
+                ..Row::plain(columns, 2)
+            };
+            let Some([ctas, _, _, own]) = shared(row) else {
+                continue;
+            };
+            assert!(ctas * own >= columns, "{columns}");
+            assert!(
+                ctas == 1 || (ctas * own - columns) * 4 <= columns,
+                "{columns}: {ctas} of {own}"
+            );
+        }
+    }
+}
