@@ -13,7 +13,9 @@ use axe_passes::fuse::reshape::reshape;
 use axe_passes::fuse::row_parts;
 use axe_passes::fuse::space::source;
 use axe_passes::fuse::strided;
-use axe_passes::ir::value::{defining, name, only_result, replace_all_uses, results, users};
+use axe_passes::ir::value::{
+    defining, name, only_result, operands, replace_all_uses, results, users,
+};
 use axe_passes::ir::{Builder, DYNAMIC, Op, Val, attribute, walk};
 use melior::ir::operation::OperationLike;
 
@@ -190,7 +192,7 @@ fn cut<'c>(op: Op<'c>, chip: &Chip) -> PassResult<'c, Vec<Op<'c>>> {
         row_parts::mark(op);
         return Ok(Vec::new());
     }
-    if shape.columns == 1 && is_repeated(result) {
+    if shape.columns == 1 && (is_repeated(result) || is_below_row(from, &dims)) {
         return Ok(Vec::new());
     }
     let combiner = op
@@ -228,6 +230,31 @@ fn cut<'c>(op: Op<'c>, chip: &Chip) -> PassResult<'c, Vec<Op<'c>>> {
     let states = Some(states).filter(|_| parts.is_none());
     let left = states.into_iter().chain([last]);
     Ok(left.filter_map(defining).collect())
+}
+
+/// Whether a value is formed of what rows along the same dimensions were reduced to before: `exp(x - max)` of a row that is one kernel's.
+fn is_below_row(value: Val<'_>, dims: &[i64]) -> bool {
+    let of_row = |op: Op<'_>| {
+        let along = op.attribute("dims").ok().and_then(attribute::read_i64s);
+        let mut from = operands(op).into_iter().filter_map(defining);
+        along.as_deref() == Some(dims) && from.any(|from| name(from) == ops::REDUCE)
+    };
+    let mut next = vec![value];
+    let mut followed = 0;
+    while let Some(value) = next.pop() {
+        let Some(op) = defining(value) else {
+            continue;
+        };
+        followed += 1;
+        match name(op).as_str() {
+            ops::BROADCAST if of_row(op) => return true,
+            ops::MAP | ops::CAST | ops::BROADCAST if followed <= MOST_FOLLOWED => {
+                next.extend(operands(op));
+            }
+            _ => {}
+        }
+    }
+    false
 }
 
 /// Whether something repeats what is computed of a value.
