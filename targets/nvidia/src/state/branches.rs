@@ -38,6 +38,18 @@ pub(crate) fn is_same(value: Val<'_>, shares: &[(usize, i64)]) -> bool {
     }
 }
 
+/// Whether an index has the numbers from a multiple of `share` on at neighbours along this loop, in order.
+pub(crate) fn counts_from_multiple(value: Val<'_>, (along, share): (usize, i64)) -> bool {
+    let own = linear(value, along).filter(|own| own.factor == 1);
+    own.and_then(|own| own.offset)
+        .is_some_and(|first| first % share == 0)
+}
+
+/// Whether an index is the same at neighbours along this loop.
+pub(crate) fn stays(value: Val<'_>, along: usize) -> bool {
+    linear(value, along).is_some_and(|own| own.factor == 0)
+}
+
 fn is_uniform(condition: Val<'_>, along: usize, share: i64) -> bool {
     let Some(op) = defining(condition) else {
         return false;

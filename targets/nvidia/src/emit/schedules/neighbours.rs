@@ -2,14 +2,15 @@
 //! next to each other, and a branch that all of them take together once for all: LLVM makes vectors of neighbours' accesses. Of branches
 //! that they take by themselves each has its own, and stores are one all the same.
 
-use super::nest::Loops;
+use super::nest::{Loops, pointer};
 use crate::emit::emitter::Emitter;
 use crate::emit::value::Bound;
-use crate::state::branches::are_together;
+use crate::facts::chip::ACCESS_BYTES;
+use crate::state::branches::{are_together, counts_from_multiple, stays};
 use axe_passes::PassResult;
 use axe_passes::ir::value::{defining, identity, name, operands, results};
 use axe_passes::ir::walk::{block_arguments, blocks, operations};
-use axe_passes::ir::{Int, Ints, Op, Val, attribute};
+use axe_passes::ir::{DYNAMIC, Int, Ints, Op, Val, attribute, types};
 use melior::ir::operation::OperationLike;
 use melior::ir::{BlockRef, ValueLike};
 use std::collections::HashMap;
@@ -111,6 +112,7 @@ fn together<'c>(
         match name(op).as_str() {
             "scf.if" if is_common(op, along) => branch(emitter, op, lanes, along)?,
             "scf.for" => turns(emitter, op, lanes, along)?,
+            "memref.load" if in_vectors(emitter, op, lanes, along)? => {}
             _ => {
                 for lane in lanes.iter_mut() {
                     in_lane(emitter, lane, |emitter| emitter.operation(op))?;
@@ -126,6 +128,52 @@ fn together<'c>(
         })
     });
     values.collect()
+}
+
+/// Loads the elements of all points in vectors, where they are neighbours from a boundary on; false where nothing is loaded. LLVM would have to
+/// find the boundary in the pointer, which it does not behind as many sums as a branch's index is of.
+fn in_vectors<'c>(
+    emitter: &mut Emitter<'c>,
+    op: Op<'c>,
+    lanes: &mut [Lane<'c>],
+    along: &[(usize, i64)],
+) -> PassResult<'c, bool> {
+    let all = operands(op);
+    let (&[(dim, share)], Some((&source, index)), Some(&result)) =
+        (along, all.split_first(), results(op).first())
+    else {
+        return Ok(false);
+    };
+    let Some((last, others)) = index.split_last() else {
+        return Ok(false);
+    };
+    let counts = counts_from_multiple(*last, (dim, share));
+    if !counts || !others.iter().all(|at| stays(*at, dim)) {
+        return Ok(false);
+    }
+    let memory = emitter.memory(source)?;
+    let row = memory.shape.last().copied().unwrap_or(DYNAMIC);
+    let width = share.min(ACCESS_BYTES / memory.bytes.max(1));
+    let is_vector = width > 1 && width.count_ones() == 1 && share % width == 0;
+    let is_whole = types::bits(memory.element).map(i64::from) == Some(memory.bytes * 8);
+    if row == DYNAMIC || row % width != 0 || !is_vector || !is_whole {
+        return Ok(false);
+    }
+    for vector in lanes.chunks_mut(usize::try_from(width).unwrap_or(1)) {
+        let Some(first) = vector.first_mut() else {
+            continue;
+        };
+        let values = in_lane(emitter, first, |emitter| {
+            let at = index.iter().map(|at| emitter.int(*at));
+            let at = at.collect::<PassResult<'c, Vec<_>>>()?;
+            let pointer = pointer(emitter, &memory, &at)?;
+            emitter.load(&memory, pointer, width)
+        })?;
+        for (lane, value) in vector.iter_mut().zip(values) {
+            lane.values.insert(identity(result), Bound::Scalar(value));
+        }
+    }
+    Ok(true)
 }
 
 /// Emits something as it is at a point.

@@ -416,7 +416,7 @@ fn evaluate<'c>(
 }
 
 /// The address of an element of a row-major argument.
-fn pointer<'c>(
+pub(super) fn pointer<'c>(
     emitter: &Emitter<'c>,
     memory: &Memory<'c>,
     at: &[Int<'c>],
