@@ -376,6 +376,7 @@ pub fn seen(visible: &Visible, rows: i64, keys: i64) -> (f64, Option<i64>) {
 mod tests {
     use super::*;
     use crate::facts::chip::chip;
+    use crate::planner::attention::cost;
     use axe_passes::fuse::attention::visible::Edge;
 
     fn problem(rows: i64, columns: i64) -> Problem {
@@ -393,6 +394,32 @@ mod tests {
             page: 0,
             stores: true,
             dynamic: false,
+        }
+    }
+
+    #[test]
+    fn few_rows_of_any_batch_are_one_kernel() {
+        let chip = chip("sm_90a").expect("a chip");
+        for (batch, keys) in [
+            (1, 131_072),
+            (16, 4096),
+            (256, 4096),
+            (512, 1024),
+            (2048, 1024),
+        ] {
+            for (rows, columns) in [(1, 64), (1, 128), (4, 128), (16, 128), (1, 256)] {
+                let own = Problem {
+                    batch,
+                    keys,
+                    ..problem(rows, columns)
+                };
+                let config = configure(&own, &Plan::default(), chip).expect("fits");
+                let (one, apart) = (config.clocks(&own, chip), cost::apart(&own, chip));
+                assert!(
+                    one < apart,
+                    "{batch} {rows} x {keys} x {columns}: {one} {apart}"
+                );
+            }
         }
     }
 
