@@ -125,12 +125,3 @@ func.func @statistics(%x: tensor<16384x512xf16>) -> tensor<512xf16> {
 // CHECK: scf.for
 // CHECK: axe.copy %{{.*}} pad %{{.*}} : f32
 // CHECK: axe.reduce <max> %{{.*}} dims [0]
-
-// Elements that are written wider than they are read are in vectors of what is written.
-// CHECK-LABEL: func.func @widened
-// CHECK: axe.kernel @widened_0_map
-// CHECK: axe.copy {{.*}} -> tensor<1x1024xf16, #axe.layout<S[(2, 4, 32, 4) : (4@reg, 1@warp, 1@lane, 1@reg)]>>
-func.func @widened(%x: tensor<300x512xf16>) -> tensor<300x512xf32> {
-  %w = axe.cast %x : tensor<300x512xf16> -> tensor<300x512xf32>
-  return %w : tensor<300x512xf32>
-}
