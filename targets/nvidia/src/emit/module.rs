@@ -33,6 +33,8 @@ const LEAST_REGISTERS: i64 = 40;
 /// beside elements that are looked up. Measured: group normalisation of 512 groups of 131,072 f16 with 40 registers takes 172 us and spills 340
 /// bytes, 77 us with 64; of groups of 40,960 f32 62.2 and 45.5; LayerNorm of 65,536 f32, which spills none, 75.0 and 80.3.
 const WALK_REGISTERS: i64 = 64;
+/// The same of moments beside elements that are looked up.
+const MOMENT_REGISTERS: i64 = 96;
 /// States that a maximum and a sum are; moments are more.
 const ONLINE_STATES: usize = 2;
 
@@ -253,13 +255,14 @@ fn least_ctas(kernel: Op<'_>, chip: &Chip, (threads, bytes): (i64, i64)) -> Opti
         let gathers = || all.iter().filter(|op| name(**op) == ops::ALL_GATHER);
         let is_wide = |value: Val<'_>| bits(axe_dialect::element_type(value.r#type())) > Some(32);
         let looks_up = has("memref.load");
-        let keeps_many = |op: &Op<'_>| {
-            let states = results(*op);
-            states.len() > ONLINE_STATES || looks_up && states.into_iter().any(is_wide)
-        };
-        let least = match has(ops::COMMIT) && !gathers().any(|op| keeps_many(op)) {
-            true => LEAST_REGISTERS,
-            false => WALK_REGISTERS,
+        let states = || gathers().map(|op| results(*op));
+        let forms_moments = states().any(|states| states.len() > ONLINE_STATES);
+        let sums_wide = states().any(|states| states.into_iter().any(is_wide));
+        let least = match (has(ops::COMMIT), forms_moments, looks_up) {
+            (true, true, true) => MOMENT_REGISTERS,
+            (true, false, true) if sums_wide => WALK_REGISTERS,
+            (true, false, _) => LEAST_REGISTERS,
+            _ => WALK_REGISTERS,
         };
         let most = MULTIPROCESSOR_REGISTERS / (threads * least);
         return Some(room.min(most).max(1));

@@ -35,7 +35,9 @@ pub(super) struct Row {
     pub folds: usize,
     /// Whether the number of rows is known at run time only.
     pub dynamic: bool,
-    /// Whether a kernel goes through rows once and stores no elements of them.
+    /// Whether a kernel stores elements of them.
+    pub stores: bool,
+    /// Whether it goes through rows once and stores none.
     pub is_read_once: bool,
     /// Whether moments are among the folds: of those that a thread group has of a part each.
     pub has_moments: bool,
@@ -58,6 +60,7 @@ impl Row {
             passes: 2,
             folds: 1,
             dynamic: false,
+            stores: true,
             is_read_once: false,
             has_moments: false,
             adds: false,
@@ -143,7 +146,7 @@ impl RowWork {
         let is_long = is_long && row.folds > 1 && row.columns % (ACCESS_BYTES / row.bytes) == 0;
         let staged = is_long.then(staged).flatten();
         let is_quick = |own: &Self| row.bytes < BANK_BYTES && own.is_resident(row, chip);
-        staged.filter(|own| !row.is_read_once || is_quick(own))
+        staged.filter(|own| row.stores || row.is_read_once && is_quick(own))
     }
 
     /// Whether a multiprocessor holds as many rows of single CTAs as overlap each other.
@@ -231,9 +234,10 @@ mod tests {
     #[test]
     fn rows_that_are_reduced_twice_leave_registers_where_few_ctas_would_be_resident() {
         let chip = chip("sm_90a").unwrap();
-        let work = |columns, bytes, is_read_once| {
+        let work = |columns: i64, bytes: i64, is_read_once: bool| {
             let row = Row {
                 folds: 2,
+                stores: !is_read_once,
                 is_read_once,
                 ..Row::plain(columns, bytes)
             };
@@ -315,6 +319,7 @@ mod tests {
         ] {
             let row = Row {
                 passes,
+                stores: false,
                 is_read_once: true,
                 ..Row::plain(columns, 2)
             };

@@ -95,10 +95,10 @@ impl Shares {
             (_, true) => (SLOW_ALONE_BYTES, &[]),
             _ => (ALONE_BYTES, &[PART]),
         };
-        let (alone, first) = match (self.is_aligned, row.is_read_once) {
-            (false, _) => (resident(RESIDENT), &[][..]),
-            (true, true) => (resident(RESIDENT), first),
-            (true, false) => (alone.min(resident(RESIDENT)), first),
+        // Rows of which nothing is stored leave memory to the others.
+        let (alone, first) = match self.is_aligned && row.stores {
+            true => (alone.min(resident(RESIDENT)), first),
+            false => (resident(RESIDENT), &[][..]),
         };
         let others = PARTS.map(|(warps, ctas)| (warps, resident(ctas)));
         let mut parts = first.iter().copied().chain(others);
@@ -141,7 +141,8 @@ impl Shares {
         let part = |ctas: i64| {
             let [many, few] = [VECTORS, PART_VECTORS].map(|vectors| of_vectors(ctas, vectors));
             // CTAs have about as many columns each.
-            let is_even = self.is_aligned && self.row.adds && many.columns <= few.columns;
+            let is_summed = self.row.adds && self.row.stores;
+            let is_even = self.is_aligned && is_summed && many.columns <= few.columns;
             let chosen = if is_even { many } else { few };
             self.fits(chosen.columns, bytes).then_some(chosen)
         };

@@ -190,7 +190,8 @@ fn adds(fusion: &Fusion<'_>) -> bool {
 fn words(fusion: &Fusion<'_>) -> i64 {
     let tensors = [&fusion.inputs, &fusion.outputs];
     let moved = tensors.into_iter().flat_map(|own| Fusion::full_bytes(own));
-    let bytes = if adds(fusion) {
+    let stores = fusion.outputs.iter().any(|(_, kind)| *kind == Kind::Full);
+    let bytes = if stores && adds(fusion) {
         moved.max().unwrap_or(0)
     } else {
         fusion.widest
@@ -257,6 +258,7 @@ impl Problem {
             passes: self.passes,
             folds: self.folds,
             dynamic: self.total.dynamic,
+            stores: self.moved > self.read,
             is_read_once: self.is_read_once,
             has_moments: self.has_moments,
             adds: self.adds,
