@@ -56,10 +56,11 @@ pub(super) struct Share {
 
 /// How rows are shared out; none where shared memory does not hold them, or they are gone through once.
 pub(super) fn share(row: Row, chip: &Chip) -> Option<Share> {
+    let vector = (ACCESS_BYTES / row.bytes).max(1);
     let shares = Shares {
         row,
-        vector: ACCESS_BYTES / row.bytes,
-        is_aligned: row.columns % (ACCESS_BYTES / row.bytes) == 0,
+        vector,
+        is_aligned: row.columns % vector == 0,
     };
     let is_known = shares.is_aligned || !row.dynamic;
     (row.passes > 1 && row.read > 0 && is_known)

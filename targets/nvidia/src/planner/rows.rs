@@ -109,7 +109,7 @@ impl Family for Rows {
                 .columns()
                 .unwrap_or_else(|| free_columns(fusion.total)),
             bytes: match fusion.columns().filter(|_| streams) {
-                Some(columns) if columns % (ACCESS_BYTES / least) != 0 => least,
+                Some(columns) if columns % (ACCESS_BYTES / least).max(1) != 0 => least,
                 _ => written.iter().copied().max().unwrap_or(least),
             },
             words: words(&fusion),
