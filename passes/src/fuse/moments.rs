@@ -151,6 +151,7 @@ impl<'c> Moments<'c> {
         let mut begin = evaluator.first_tile()?;
         begin.form_rows(self.from, Kind::Full)?;
         let first = begin.masked(self.from, fold)?;
+        let first = code.map(&[first], shape, |inner, of| finite(&inner, of[0]))?;
         let number = |of| {
             let scalar = code.scalar(element_type(shape), Number::Of(of))?;
             code.fill(scalar, shape)
@@ -230,6 +231,17 @@ fn less(element: Element<'_>) -> Option<(Element<'_>, Val<'_>)> {
     };
     let broadcast = defining(repeated.value).filter(|op| name(*op) == ops::BROADCAST)?;
     Some((x, source(broadcast)?))
+}
+
+/// A number, or zero in the place of one that is infinite or none: nothing is apart from that by a number.
+fn finite<'c>(code: &Code<'c>, value: Val<'c>) -> PassResult<'c, Val<'c>> {
+    let builder = &code.builder;
+    let none = binary(code, "arith.subf", value, value)?;
+    let bit = builder.r#type(|context| IntegerType::new(context, 1).into());
+    let unordered = [("predicate", builder.parsed("14 : i64")?)];
+    let is_none = builder.value("arith.cmpf", &[none, none], bit, &unordered)?;
+    let zero = code.scalar(value.r#type(), Number::Of(0))?;
+    builder.value("arith.select", &[is_none, zero, value], value.r#type(), &[])
 }
 
 /// `q + d (2 r + n d)`: squares about a center that the one of `q` and `r` is `d` apart from, of `d` and `n d`.
