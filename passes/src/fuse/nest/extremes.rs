@@ -22,9 +22,6 @@ use melior::ir::{Attribute, BlockRef, Type, ValueLike};
 /// Columns that a CTA has in registers: rows that are longer need several to be worth a kernel of rows.
 const SHORT: i64 = 16 * 1024;
 
-/// CTAs that share a long row at most, where chips have clusters.
-const SHARED_BY: i64 = 8;
-
 /// How a reduction chooses an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Way {
@@ -42,8 +39,8 @@ struct Way {
 ///
 /// # Errors
 /// When an operation cannot be built.
-pub(super) fn to_reductions<'c>(op: Op<'c>, multiprocessors: i64) -> PassResult<'c> {
-    match Extremes::of(op, multiprocessors) {
+pub(super) fn to_reductions<'c>(op: Op<'c>, enough: i64) -> PassResult<'c> {
+    match Extremes::of(op, enough) {
         Some(extremes) => extremes.replace(),
         None => Ok(()),
     }
@@ -64,13 +61,13 @@ struct Extremes<'c> {
 }
 
 impl<'c> Extremes<'c> {
-    fn of(op: Op<'c>, multiprocessors: i64) -> Option<Self> {
+    fn of(op: Op<'c>, enough: i64) -> Option<Self> {
         let nest = Nest::read(op).ok().filter(|nest| nest.inits.len() == 2)?;
         let inputs: Vec<_> = operands(op).into_iter().take(maps(op)?.len() - 2).collect();
         let (from, numbers) = (*inputs.first()?, inputs.get(1..)?);
         let tensor = TensorType::of_value(from)?;
         let shape = tensor.shape;
-        if !reduces_rows(op, &nest, shape.len()) || !is_worthwhile(&shape, multiprocessors) {
+        if !reduces_rows(op, &nest, shape.len()) || !is_worthwhile(&shape, enough) {
             return None;
         }
         let along = |value: &Val<'c>| is_numbers(*value, shape.len() - 1);
@@ -290,15 +287,15 @@ fn reduces_rows(op: Op<'_>, nest: &Nest<'_>, rank: usize) -> bool {
         })
 }
 
-/// Whether there are rows enough for a chip's multiprocessors, or each is one CTA's. Of fewer, loops reduce parts: 256 rows of 262,144
+/// Whether there are rows enough for a chip, or each is one CTA's. Of fewer, loops reduce parts: 256 rows of 262,144
 /// f32 take 402 us by loops.
-fn is_worthwhile(shape: &[i64], multiprocessors: i64) -> bool {
+fn is_worthwhile(shape: &[i64], enough: i64) -> bool {
     let Some((&columns, rows)) = shape.split_last() else {
         return false;
     };
     let known = rows.iter().filter(|extent| **extent != DYNAMIC);
     let known = known.fold(1i64, |all, extent| all.saturating_mul(*extent));
-    let many = known.saturating_mul(SHARED_BY) >= 2 * multiprocessors;
+    let many = known >= enough;
     let inner_is_dynamic = shape.iter().skip(1).any(|extent| *extent == DYNAMIC);
     !inner_is_dynamic
         && !shape.contains(&0)
@@ -511,11 +508,11 @@ mod tests {
 
     #[test]
     fn few_long_rows_are_no_work_for_a_chip() {
-        assert!(is_worthwhile(&[3, 4096], 132));
-        assert!(!is_worthwhile(&[3, 40_000], 132));
-        assert!(is_worthwhile(&[300, 40_000], 132));
-        assert!(is_worthwhile(&[DYNAMIC, 40_000], 132));
-        assert!(!is_worthwhile(&[300, DYNAMIC], 132));
-        assert!(!is_worthwhile(&[300, 0], 132));
+        assert!(is_worthwhile(&[3, 4096], 33));
+        assert!(!is_worthwhile(&[3, 40_000], 33));
+        assert!(is_worthwhile(&[300, 40_000], 33));
+        assert!(is_worthwhile(&[DYNAMIC, 40_000], 33));
+        assert!(!is_worthwhile(&[300, DYNAMIC], 33));
+        assert!(!is_worthwhile(&[300, 0], 33));
     }
 }

@@ -20,18 +20,18 @@ use melior::ir::{BlockRef, TypeLike, ValueLike};
 use mlir_sys as sys;
 use std::collections::{HashMap, HashSet};
 
-/// Makes operators of rows of a function's loops, for a chip of so many multiprocessors, before operators are grouped: of places of
+/// Makes operators of rows of a function's loops, for a chip that so many rows are enough for, before operators are grouped: of places of
 /// extremes ([`super::extremes`]), and of loops that read few computed elements. What is left of the operations, without those that
 /// nothing reads any more.
 ///
 /// # Errors
 /// When an operation cannot be built.
-pub fn to_rows<'c>(ops: &[Op<'c>], multiprocessors: i64) -> PassResult<'c, Vec<Op<'c>>> {
+pub fn to_rows<'c>(ops: &[Op<'c>], enough: i64) -> PassResult<'c, Vec<Op<'c>>> {
     for &op in ops.iter().filter(|op| super::is_nest(**op)) {
         if let Some(hoist) = Hoist::of(op) {
             hoist.replace()?;
         } else {
-            extremes::to_reductions(op, multiprocessors)?;
+            extremes::to_reductions(op, enough)?;
         }
     }
     let mut kept = Vec::new();

@@ -29,8 +29,6 @@ pub(super) struct Row {
     pub words: i64,
     /// Bytes that are read for a column, of all tensors.
     pub read: i64,
-    /// How often a kernel goes through rows that it does not hold.
-    pub passes: usize,
     /// How often rows are reduced.
     pub folds: usize,
     /// Whether the number of rows is known at run time only.
@@ -57,7 +55,6 @@ impl Row {
             bytes,
             words: 1,
             read: bytes,
-            passes: 2,
             folds: 1,
             dynamic: false,
             stores: true,
@@ -310,7 +307,7 @@ mod tests {
     #[test]
     fn rows_that_are_read_once_are_walked_where_few_are_held_at_a_time() {
         let chip = chip("sm_90a").unwrap();
-        for (columns, passes, walks) in [
+        for (columns, folds, walks) in [
             (16_384, 2, false),
             (32_000, 2, false),
             (50_257, 2, true),
@@ -318,7 +315,7 @@ mod tests {
             (32_000, 1, true),
         ] {
             let row = Row {
-                passes,
+                folds,
                 stores: false,
                 is_read_once: true,
                 ..Row::plain(columns, 2)
@@ -340,13 +337,13 @@ mod tests {
         }
         assert_eq!(work(65_536, 2, "sm_80").staged, Some(65_536));
         let once = Row {
-            passes: 1,
+            folds: 0,
             ..Row::plain(32_768, 2)
         };
         assert_eq!(RowWork::of_rows(once, chip("sm_90a").unwrap()).staged, None);
         let odd = Row {
             columns: 40_001,
-            passes: 2,
+            folds: 1,
             dynamic: true,
             ..once
         };

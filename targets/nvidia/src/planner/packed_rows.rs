@@ -374,10 +374,7 @@ mod tests {
             (1001, 2, map, Some((8, 128))),
             (2001, 2, map, None),
         ] {
-            let row = Row {
-                passes: 1,
-                ..Row::plain(columns, bytes)
-            };
+            let row = Row::plain(columns, bytes);
             let own = tile(row, 2 * bytes, how);
             let seen = own.map(|own| (own.rows, own.threads()));
             assert_eq!(seen, expected, "{columns} {bytes} {how:?}");

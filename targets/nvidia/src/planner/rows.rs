@@ -64,8 +64,6 @@ pub(super) struct Problem {
     read: i64,
     /// Bytes of an element that a CTA holds of all tensors, where results take the place of what they are formed of.
     held: i64,
-    /// How often rows are gone through that are not held: for each reduction, and for what has columns.
-    passes: usize,
     /// How often rows are reduced.
     folds: usize,
     /// Whether rows are reduced: their columns are streamed.
@@ -103,6 +101,7 @@ impl Family for Rows {
         let bytes = || read.iter().chain(&written).copied();
         let streams = fusion.stream() == Some(Stream::Columns);
         let least = bytes().min().unwrap_or(BANK_BYTES);
+        let words = words(&fusion);
         let problem = Problem {
             total: fusion.total,
             columns: fusion
@@ -112,16 +111,15 @@ impl Family for Rows {
                 Some(columns) if columns % (ACCESS_BYTES / least).max(1) != 0 => least,
                 _ => written.iter().copied().max().unwrap_or(least),
             },
-            words: words(&fusion),
+            words,
             moved: bytes().sum(),
             read: read.iter().sum(),
             held: held(&fusion),
             folds: fusion.folds.len(),
-            passes: fusion.folds.len() + usize::from(!written.is_empty()),
             streams,
             is_read_once: streams && is_read_once(&fusion),
             adds: adds(&fusion),
-            is_widened: fusion.widest > BANK_BYTES * words(&fusion),
+            is_widened: fusion.widest > BANK_BYTES * words,
             has_moments: !fusion.rounds().iter().all(Round::is_online),
             is_flat: is_flat(&fusion),
             repeats: fusion.inputs.iter().any(|(_, kind)| *kind == Kind::Column),
@@ -255,7 +253,6 @@ impl Problem {
             bytes: self.bytes,
             words: self.words,
             read: self.read,
-            passes: self.passes,
             folds: self.folds,
             dynamic: self.total.dynamic,
             stores: self.moved > self.read,

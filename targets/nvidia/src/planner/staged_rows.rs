@@ -29,8 +29,6 @@ pub(super) struct Staged<'c> {
     /// Whether each of them has a part of its columns.
     in_parts: bool,
     columns: i64,
-    /// Rows of a CTA.
-    rows: i64,
     /// Elements that a thread has next to each other.
     vector: i64,
     /// Columns of the row.
@@ -90,7 +88,6 @@ impl<'c> Staged<'c> {
             warps: work.threads() / WARP,
             in_parts: work.warps > 1,
             columns: staged,
-            rows: work.tile.rows,
             vector: work.tile.vector,
             whole: columns,
             row,
@@ -144,7 +141,7 @@ impl<'c> Staged<'c> {
         code: Code<'c>,
         argument: &Argument<'c>,
     ) -> PassResult<'c, Argument<'c>> {
-        let shape = [self.rows, self.columns];
+        let shape = [1, self.columns];
         let layout = Layout::strided(&shape, &[self.columns, 1])
             .map_err(|error| layout_error(code.builder.location, error))?;
         let element = axe_dialect::element_type(argument.memref.r#type());

@@ -45,11 +45,6 @@ pub(crate) fn counts_from_multiple(value: Val<'_>, (along, share): (usize, i64))
         .is_some_and(|first| first % share == 0)
 }
 
-/// Whether an index is the same at neighbours along this loop.
-pub(crate) fn stays(value: Val<'_>, along: usize) -> bool {
-    linear(value, along).is_some_and(|own| own.factor == 0)
-}
-
 fn is_uniform(condition: Val<'_>, along: usize, share: i64) -> bool {
     let Some(op) = defining(condition) else {
         return false;

@@ -6,7 +6,7 @@ use super::nest::{Loops, pointer};
 use crate::emit::emitter::Emitter;
 use crate::emit::value::Bound;
 use crate::facts::chip::ACCESS_BYTES;
-use crate::state::branches::{are_together, counts_from_multiple, stays};
+use crate::state::branches::{are_together, counts_from_multiple, is_same};
 use axe_passes::PassResult;
 use axe_passes::ir::value::{defining, identity, name, operands, results};
 use axe_passes::ir::walk::{block_arguments, blocks, operations};
@@ -148,7 +148,7 @@ fn in_vectors<'c>(
         return Ok(false);
     };
     let counts = counts_from_multiple(*last, (dim, share));
-    if !counts || !others.iter().all(|at| stays(*at, dim)) {
+    if !counts || !others.iter().all(|at| is_same(*at, along)) {
         return Ok(false);
     }
     let memory = emitter.memory(source)?;
