@@ -481,17 +481,6 @@ impl<'c> Evaluator<'_, 'c> {
         self.for_columns_of([edge, count, step], &results, body)
     }
 
-    /// The same at the first of the CTA's tiles, of which columns may be beyond the space's.
-    pub(super) fn first_tile(&self) -> PassResult<'c, Self>
-    where
-        Self: Sized,
-    {
-        let start = self.code.index(0)?;
-        let mut tile = self.at_column(self.code, self.first().unwrap_or(start));
-        tile.along = Some(start);
-        Ok(tile)
-    }
-
     /// The first of the CTA's columns, where it has a part of them.
     pub(super) fn first(&self) -> Option<Val<'c>> {
         self.part.map(|part| part.columns()[0])

@@ -148,7 +148,9 @@ impl<'c> Moments<'c> {
     fn walk(&self, evaluator: &Evaluator<'_, 'c>, fold: Fold) -> PassResult<'c, Places<'c>> {
         let code = evaluator.code;
         let shape = evaluator.r#type(self.from, Kind::Full)?;
-        let mut begin = evaluator.first_tile()?;
+        let start = code.index(0)?;
+        let mut begin = evaluator.at_column(code, evaluator.first().unwrap_or(start));
+        begin.along = Some(start);
         begin.form_rows(self.from, Kind::Full)?;
         let first = begin.masked(self.from, fold)?;
         let first = code.map(&[first], shape, |inner, of| finite(&inner, of[0]))?;

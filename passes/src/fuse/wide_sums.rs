@@ -126,8 +126,14 @@ impl<'c> Sum<'c> {
         let made = match terms {
             Terms::Elements(own) => {
                 let wide = self.widened(&builder, own, ops)?;
-                let (sum, about) = self.of_elements(&builder, wide, ops)?;
-                centered.push(Centered { own, ..about });
+                let (sum, [center, apart, rest]) = self.of_elements(&builder, wide, ops)?;
+                centered.push(Centered {
+                    own,
+                    dims: self.dims.clone(),
+                    center,
+                    apart,
+                    rest,
+                });
                 sum
             }
             Terms::Squares(own, mean) => {
@@ -174,13 +180,13 @@ impl<'c> Sum<'c> {
         builder.constant(builder.float(r#type, self.columns as f64))
     }
 
-    /// `n c + sum(x - c)`.
+    /// `n c + sum(x - c)`, and `c`, `x - c` and `sum(x - c)`.
     fn of_elements(
         &self,
         builder: &Builder<'c>,
         own: Val<'c>,
         ops: &[Op<'c>],
-    ) -> PassResult<'c, (Val<'c>, Centered<'c>)> {
+    ) -> PassResult<'c, (Val<'c>, [Val<'c>; 3])> {
         let code = Code { builder: *builder };
         let [narrow, wide] = floats(builder);
         let sum = self.sum(builder, own)?;
@@ -206,14 +212,7 @@ impl<'c> Sum<'c> {
             let none = inner.value("arith.cmpf", &[rest, rest], bit, &unordered)?;
             inner.value("arith.select", &[none, whole, sum], wide, &[])
         })?;
-        let about = Centered {
-            own,
-            dims: self.dims.clone(),
-            center: mean,
-            apart,
-            rest,
-        };
-        Ok((whole, about))
+        Ok((whole, [mean, apart, rest]))
     }
 
     /// `sum((x - c)^2) + d (n d - 2 sum(x - c))`, in f64.

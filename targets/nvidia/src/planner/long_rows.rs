@@ -3,6 +3,7 @@
 //! part of the columns each. There each warp forms states of reductions of its own columns, and all warps of the row exchange them
 //! once a round: no barrier stands between a maximum and the sum below it.
 
+use super::row::Row;
 use super::row_shares::{self, Share};
 use super::row_tile::{RowTile, row_tile, vector};
 use super::row_walk;
@@ -16,55 +17,6 @@ const LEAST_PEELED: [(i64, i64); 2] = [(2, 5000), (4, 32_000)];
 /// Columns of rows that are reduced several times, at most, that registers hold, of elements of so many bytes. Measured: LayerNorm of 12,288 columns
 /// of f16 takes 137 us in registers, and 68.8 in shared memory; softmax 74.5 and 67.1.
 const MOST_HELD: [(i64, i64); 2] = [(2, 4096), (4, 8192)];
-
-/// What rows are, as far as their tiles depend on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Row {
-    /// How many rows there are; as many as fill a chip where that is known at run time only.
-    pub rows: i64,
-    pub columns: i64,
-    /// Bytes of the elements that vectors are made of.
-    pub bytes: i64,
-    /// 32-bit registers of the widest element that a thread keeps.
-    pub words: i64,
-    /// Bytes that are read for a column, of all tensors.
-    pub read: i64,
-    /// How often rows are reduced.
-    pub folds: usize,
-    /// Whether the number of rows is known at run time only.
-    pub dynamic: bool,
-    /// Whether a kernel stores elements of them.
-    pub stores: bool,
-    /// Whether it goes through rows once and stores none.
-    pub is_read_once: bool,
-    /// Whether moments are among the folds: of those that a thread group has of a part each.
-    pub has_moments: bool,
-    /// Whether all folds are sums.
-    pub adds: bool,
-    /// Whether elements are wider between than in memory.
-    pub is_widened: bool,
-}
-
-impl Row {
-    /// Rows that are read twice.
-    #[cfg(test)]
-    pub(super) const fn plain(columns: i64, bytes: i64) -> Self {
-        Self {
-            rows: 4096,
-            columns,
-            bytes,
-            words: 1,
-            read: bytes,
-            folds: 1,
-            dynamic: false,
-            stores: true,
-            is_read_once: false,
-            has_moments: false,
-            adds: false,
-            is_widened: false,
-        }
-    }
-}
 
 /// A tile of rows in registers, and where the rest of the rows is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -32,6 +32,7 @@ mod mainloop;
 mod model;
 mod packed_rows;
 pub mod problem;
+mod row;
 mod row_kernel;
 mod row_shares;
 pub mod row_states;

@@ -2,8 +2,8 @@
 //! of memory, which goes to shared memory and back in vectors. Threads read and write single elements there, which global memory serves
 //! at a fraction of its speed.
 
-use super::long_rows::Row;
 use super::problem::count;
+use super::row::Row;
 use super::row_tile::{RowTile, power_of_two, row_tile};
 use crate::facts::chip::{ACCESS_BYTES, BANK_BYTES, BANKS_BYTES};
 use crate::vocabulary::WARP;

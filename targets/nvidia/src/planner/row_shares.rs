@@ -1,8 +1,8 @@
 //! How rows in shared memory are shared out: by one CTA or those of a cluster, whose threads go through them together or whose warps have
 //! columns of their own ([`super::long_rows`]).
 
-use super::long_rows::Row;
 use super::problem::count;
+use super::row::Row;
 use super::row_tile::RowTile;
 use crate::facts::chip::{ACCESS_BYTES, Chip, MOST_CLUSTER};
 use crate::vocabulary::WARP;

@@ -142,7 +142,8 @@ pub fn row_tile(columns: i64, bytes: i64, words: i64) -> RowTile {
 }
 
 /// Lanes that share a row of so many vectors of elements of so many bytes, of which each has at most so many. Fewer have less to exchange, and
-/// fewer of them are without a vector; what a load of few reads is spread over many rows.
+/// fewer of them are without a vector; what a load of few reads is spread over many rows, so that they are no less than four of 16-bit elements and
+/// eight of 32. Measured: RMSNorm of a sum of 64 columns of f32 takes 139 us by four lanes, 130 by eight.
 fn lanes(vectors: i64, most: i64, bytes: i64) -> Option<i64> {
     let fits =
         |lanes: &i64| (2 * bytes..=vectors).contains(lanes) && count(vectors, *lanes) <= most;

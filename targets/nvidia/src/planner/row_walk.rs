@@ -2,7 +2,8 @@
 //! to hold them, where few would be held at a time. A CTA has a row; its warps take tiles in turns, and load some ahead of those
 //! that they fold. Several CTAs a multiprocessor have more bytes on their way than a row in shared memory would leave room for.
 
-use super::long_rows::{Row, RowWork};
+use super::long_rows::RowWork;
+use super::row::Row;
 use super::row_states::States;
 use super::row_tile::{RowTile, power_of_two};
 use crate::facts::chip::{ACCESS_BYTES, Chip};

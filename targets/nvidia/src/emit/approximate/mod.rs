@@ -38,7 +38,7 @@ pub(super) enum Instruction {
     Tanh,
 }
 
-/// What formulas are written in: f32.
+/// What formulas are written in: f32, and f64 where one says so.
 pub(super) trait Arithmetic {
     /// A number of f32.
     type Value: Copy;
