@@ -402,7 +402,9 @@ const ARITHMETIC: [&str; 8] = [
     "math.copysign",
 ];
 
-fn is_transcendental(name: &str) -> bool {
+/// Whether an operation is a function that arithmetic alone does not compute.
+#[must_use]
+pub fn is_transcendental(name: &str) -> bool {
     name.starts_with("math.") && !ARITHMETIC.contains(&name)
 }
 

@@ -89,7 +89,8 @@ pub(super) fn bases<'c>(value: Val<'c>) -> Vec<Val<'c>> {
 }
 
 /// The scalars that a body, or a fill, reads from above.
-pub(super) fn captured<'c>(op: Op<'c>) -> Vec<Val<'c>> {
+#[must_use]
+pub fn captured<'c>(op: Op<'c>) -> Vec<Val<'c>> {
     let scalar = |value: &Val<'c>| TensorType::of_value(*value).is_none();
     if name(op) == ops::FILL {
         return operands(op).into_iter().take(1).filter(scalar).collect();

@@ -17,7 +17,7 @@ use axe_passes::ir::{Builder, Op, Val};
 use axe_passes::ir::{Int, Ints};
 use axe_passes::precision::Precision;
 use axe_passes::{PassError, PassResult};
-use melior::ir::{BlockRef, Type, ValueLike};
+use melior::ir::{Attribute, BlockRef, Type, ValueLike};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -92,6 +92,10 @@ pub(crate) struct Emitter<'c> {
     pub start: Start,
     /// The first block of the function, whose arguments are its parameters.
     pub entry: Option<BlockRef<'c, 'c>>,
+    /// The module's block, where functions go.
+    pub module: Option<BlockRef<'c, 'c>>,
+    /// The names of the kernel's functions, by their text without a name.
+    pub functions: HashMap<String, Attribute<'c>>,
     /// The start of the CTA's shared memory.
     pub shared: Val<'c>,
     values: HashMap<usize, Bound<'c>>,
@@ -133,6 +137,8 @@ impl<'c> Emitter<'c> {
             lets_next_start: false,
             start: Start::default(),
             entry: None,
+            module: None,
+            functions: HashMap::new(),
             shared,
             values: HashMap::new(),
             kernel: Rc::new(kernel),

@@ -212,6 +212,7 @@ fn emit<'c>(
     let shared = shared_base(builder)?;
     let mut emitter = Emitter::new(builder, decided, thread, shared);
     emitter.entry = region.first_block();
+    emitter.module = Some(into);
     emitter.lets_next_start = lets_next_start;
     bind_arguments(&mut emitter, &arguments, &values)?;
     if is_warp_specialized {
@@ -353,7 +354,7 @@ fn function<'c>(
             "gpu.func"
         }
         _ => {
-            let signature = types::llvm_function(builder, &types);
+            let signature = types::llvm_function(builder, &types, None);
             attributes.push(("function_type", builder.of_type(signature)));
             attributes.push(("gpu.kernel", builder.unit()));
             attributes.push(("nvvm.kernel", builder.unit()));

@@ -97,15 +97,24 @@ pub(crate) fn structure<'c>(builder: Builder<'c>, count: usize, field: Type<'c>)
     })
 }
 
-/// `!llvm.func<void (parameters)>`.
-pub(crate) fn llvm_function<'c>(builder: Builder<'c>, parameters: &[Type<'c>]) -> Type<'c> {
+/// `!llvm.func<result (parameters)>`, of `void` where there is no result.
+pub(crate) fn llvm_function<'c>(
+    builder: Builder<'c>,
+    parameters: &[Type<'c>],
+    result: Option<Type<'c>>,
+) -> Type<'c> {
     builder.r#type(|context| {
         let parameters: Vec<_> = parameters
             .iter()
             // SAFETY: the types belong to the same context.
             .map(|r#type| unsafe { Type::from_raw(r#type.to_raw()) })
             .collect();
-        llvm::r#type::function(llvm::r#type::void(context), &parameters, false)
+        let result = match result {
+            // SAFETY: the type belongs to the same context.
+            Some(result) => unsafe { Type::from_raw(result.to_raw()) },
+            None => llvm::r#type::void(context),
+        };
+        llvm::r#type::function(result, &parameters, false)
     })
 }
 

@@ -141,16 +141,7 @@ impl<'c> Emit<'c> for Map {
             .into_iter()
             .map(|input| emitter.registers(input))
             .collect::<PassResult<'c, Vec<_>>>()?;
-        let body = blocks(op)
-            .first()
-            .copied()
-            .ok_or_else(|| emitter.error("expected a body"))?;
-        emitter.shared_arguments = shared(body, &inputs);
-        emitter.speculative = true;
-        let values = on_registers(emitter, op, body, &inputs);
-        emitter.speculative = false;
-        emitter.shared_arguments.clear();
-        values
+        on_registers(emitter, op, &inputs)
     }
 }
 
@@ -166,7 +157,27 @@ fn shared<'c>(body: BlockRef<'c, 'c>, inputs: &[Values<'c>]) -> HashSet<usize> {
 }
 
 /// The body of a map, register by register, or on two at once.
-fn on_registers<'c>(
+///
+/// # Errors
+/// At an operation that has no form.
+pub(super) fn on_registers<'c>(
+    emitter: &mut Emitter<'c>,
+    map: Op<'c>,
+    inputs: &[Values<'c>],
+) -> PassResult<'c, Vec<Val<'c>>> {
+    let body = blocks(map)
+        .first()
+        .copied()
+        .ok_or_else(|| emitter.error("expected a body"))?;
+    emitter.shared_arguments = shared(body, inputs);
+    emitter.speculative = true;
+    let values = of_each(emitter, map, body, inputs);
+    emitter.speculative = false;
+    emitter.shared_arguments.clear();
+    values
+}
+
+fn of_each<'c>(
     emitter: &mut Emitter<'c>,
     map: Op<'c>,
     body: BlockRef<'c, 'c>,

@@ -4,6 +4,7 @@ mod accumulate;
 mod all_gather;
 mod asynchronous;
 mod bulk;
+mod call;
 mod elementwise;
 mod exchange;
 mod fill;
@@ -57,7 +58,11 @@ pub(super) fn of<'c>(site: Site<'_, 'c>) -> Candidates<'c> {
         ops::FILL => vec![Box::new(fill::Memory)],
         ops::GATHER => vec![Box::new(gather::Load)],
         ops::CAST => vec![Box::new(elementwise::Cast)],
-        ops::MAP => vec![Box::new(elementwise::Map), Box::new(rescale::Rescale)],
+        ops::MAP => vec![
+            Box::new(call::Call),
+            Box::new(elementwise::Map),
+            Box::new(rescale::Rescale),
+        ],
         ops::MASK => vec![Box::new(elementwise::Mask)],
         ops::REDUCE => vec![Box::new(reduce::Shuffle), Box::new(reduce::Shared)],
         ops::ALL_GATHER => vec![Box::new(all_gather::Cluster), Box::new(all_gather::Cta)],
