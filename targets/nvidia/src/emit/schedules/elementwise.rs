@@ -7,6 +7,7 @@ use crate::emit::emitter::Emitter;
 use crate::emit::schedule::Emit;
 use crate::emit::value::{Bound, Registers as Values};
 use crate::fragment::{Digit, Fragment};
+use crate::math::intrinsic;
 use crate::plan::Decline;
 use crate::state::site::Site;
 use crate::state::types;
@@ -19,6 +20,7 @@ use axe_passes::ir::value::{identity, name, only_result, operands};
 use axe_passes::ir::walk::{block_arguments, blocks, nested};
 use axe_passes::ir::{Int, Ints};
 use axe_passes::ir::{Op, Val, attribute};
+use axe_passes::precision::is_bf16;
 use melior::ir::attribute::IntegerAttribute;
 use melior::ir::operation::OperationLike;
 use melior::ir::{BlockRef, Type, ValueLike};
@@ -120,7 +122,7 @@ impl<'c> Emit<'c> for Cast {
         }
         let sizes = [bits(source.element), bits(to)];
         if sizes == [Some(32), Some(16)] && is_float(source.element) && is_float(to) {
-            return narrow_pairs(emitter, &source.values, [source.element, to]);
+            return narrow_pairs(emitter, &source.values, to);
         }
         source
             .values
@@ -326,27 +328,40 @@ fn select<'c>(
     }
 }
 
-/// Numbers of f32 as 16-bit ones, in pairs. Sums of products are: where a branch stands between conversions and the stores that pair
-/// them, ptxas takes single conversions for reads of accumulators whose products are under way (C7514).
+/// Numbers of f32 as 16-bit ones, in pairs. Sums of products are: ptxas may take single conversions for reads of accumulators whose
+/// products are under way (C7514). LLVM makes single ones of the vectors that it knows, so that these are the chip's own.
 fn narrow_pairs<'c>(
     emitter: &Emitter<'c>,
     values: &[Val<'c>],
-    [from, to]: [Type<'c>; 2],
+    to: Type<'c>,
 ) -> PassResult<'c, Vec<Val<'c>>> {
     let mut narrow = Vec::new();
     for pair in values.chunks(2) {
-        if let [one] = pair {
-            narrow.push(convert(emitter, *one, to)?);
-            continue;
+        match *pair {
+            [first, second] => narrow.extend(narrow_pair(emitter, [first, second], to)?),
+            _ => {
+                for one in pair {
+                    narrow.push(convert(emitter, *one, to)?);
+                }
+            }
         }
-        let wide = emitter.pack(pair, from)?;
-        let vector = types::vector(2, to);
-        let both = emitter
-            .builder
-            .value("arith.truncf", &[wide], vector, &[])?;
-        narrow.extend(emitter.unpack(both, 2, to)?);
     }
     Ok(narrow)
+}
+
+/// Two numbers of f32 as 16-bit ones (PTX ISA 9.7.9.22, `cvt`, whose first operand is the upper half).
+fn narrow_pair<'c>(
+    emitter: &Emitter<'c>,
+    [first, second]: [Val<'c>; 2],
+    to: Type<'c>,
+) -> PassResult<'c, Vec<Val<'c>>> {
+    let name = match is_bf16(to) {
+        true => "llvm.nvvm.ff2bf16x2.rn",
+        false => "llvm.nvvm.ff2f16x2.rn",
+    };
+    let vector = types::vector(2, to);
+    let both = intrinsic(emitter.builder, name, &[second, first], vector, "none")?;
+    emitter.unpack(both, 2, to)
 }
 
 /// A scalar in another element type, as `axe.cast` defines it.
