@@ -132,7 +132,7 @@ fn tensors(attention: &Attention<'_>) -> Result<Tensors, String> {
             None => moved("the values' tensor", in_pages(1, &attention.values, column))?,
         },
         inputs: inputs.collect::<Result<_, _>>()?,
-        results: results(attention).filter(|own| {
+        results: results_by(attention, Strides::of_runs).filter(|own| {
             let result = own.first().is_some_and(|own| own.declined(BYTES).is_none());
             result && extents.rows > 1
         }),
@@ -141,9 +141,19 @@ fn tensors(attention: &Attention<'_>) -> Result<Tensors, String> {
 
 /// The result and the logarithms of sums in memory, where one stride leads from row to row of each.
 pub(super) fn results(attention: &Attention<'_>) -> Option<Vec<Strides>> {
+    results_by(attention, |read, problems, vars, _| {
+        Strides::of(read, problems, vars)
+    })
+}
+
+/// The result and the logarithms of sums in memory, each as `of` reads a tensor of so many problems in tiles of so many rows.
+fn results_by(
+    attention: &Attention<'_>,
+    of: impl Fn(&Read<'_>, i64, [(Var, i64); 2], i64) -> Option<Strides>,
+) -> Option<Vec<Strides>> {
     let extents = attention.extents;
     let row = (Var::Row, extents.rows);
-    let of = |read, columns| Strides::of(read, extents.batch, [row, columns]);
+    let of = |read, columns| of(read, extents.batch, [row, columns], ROWS);
     let result = of(&attention.result, (Var::Column, extents.columns))?;
     // Of a value a row, rows are the only dimension.
     let sums = attention
