@@ -76,10 +76,7 @@ impl<'c> Reader<'c> {
             elements: shape.get(dim + 1..)?.iter().product(),
             wraps,
         };
-        let read = Read {
-            tensor: cache,
-            steps,
-        };
+        let read = Read::whole(cache, steps);
         Some((read, pages))
     }
 }

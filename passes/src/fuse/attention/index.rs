@@ -17,9 +17,11 @@ pub enum Var {
     Column,
     /// What the first product sums over.
     Depth,
+    /// One place: where a slice begins.
+    Fixed,
 }
 
-/// The digit `(var / stride) % extent`.
+/// The digit `(var / stride) % extent`; of [`Var::Fixed`], the number that `stride` is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digit {
     /// The variable.
@@ -28,6 +30,44 @@ pub struct Digit {
     pub extent: i64,
     /// What it counts.
     pub stride: i64,
+}
+
+impl Digit {
+    /// The number of one of so many places.
+    #[must_use]
+    pub const fn fixed(extent: i64, number: i64) -> Self {
+        Self {
+            var: Var::Fixed,
+            extent,
+            stride: number,
+        }
+    }
+
+    /// The digits above and below so many values of it, which divide its own.
+    fn split(self, below: i64) -> Option<[Self; 2]> {
+        let (above, stride, own) = match self.var {
+            Var::Fixed => (
+                self.extent / below,
+                self.stride / below,
+                self.stride % below,
+            ),
+            _ => {
+                let stride = self.stride.checked_mul(below)?;
+                (self.extent / below, stride, self.stride)
+            }
+        };
+        let upper = Self {
+            extent: above,
+            stride,
+            ..self
+        };
+        let lower = Self {
+            extent: below,
+            stride: own,
+            ..self
+        };
+        Some([upper, lower])
+    }
 }
 
 /// An index: digits, the most significant first.
@@ -54,6 +94,7 @@ pub fn canonical(digits: impl IntoIterator<Item = Digit>) -> Index {
         match found.last_mut() {
             Some(last)
                 if last.var == digit.var
+                    && digit.var != Var::Fixed
                     && digit.stride.checked_mul(digit.extent) == Some(last.stride) =>
             {
                 last.extent *= digit.extent;
@@ -78,15 +119,9 @@ pub fn regrouped(place: &[Index], shape: &[i64]) -> Option<Place> {
             let taken = match need % digit.extent {
                 0 => digit,
                 _ if digit.extent % need == 0 => {
-                    rest.push(Digit {
-                        extent: digit.extent / need,
-                        stride: digit.stride.checked_mul(need)?,
-                        ..digit
-                    });
-                    Digit {
-                        extent: need,
-                        ..digit
-                    }
+                    let [above, below] = digit.split(need)?;
+                    rest.push(above);
+                    below
                 }
                 _ => return None,
             };
@@ -109,23 +144,34 @@ pub struct Step {
     pub elements: i64,
 }
 
-/// Where the element of a row-major tensor lies that has these indices. Steps of one variable are merged where they can be.
+/// Where the element of a row-major tensor lies that has these indices. Steps of one variable are merged where they can be. `None` where
+/// it is behind others of a slice.
 #[must_use]
 pub fn access(place: &[Index], shape: &[i64]) -> Option<Vec<Step>> {
-    let mut found: Vec<Step> = Vec::new();
+    let (steps, first) = access_from(place, shape)?;
+    (first == 0).then_some(steps)
+}
+
+/// The same, and how many elements there are before the first one, where slices begin.
+#[must_use]
+pub fn access_from(place: &[Index], shape: &[i64]) -> Option<(Vec<Step>, i64)> {
+    let (mut found, mut first): (Vec<Step>, i64) = (Vec::new(), 0);
     let mut elements = 1i64;
     for (index, extent) in place.iter().zip(shape).rev() {
         let mut weight = elements;
         for &digit in index.iter().rev() {
-            found.push(Step {
-                digit,
-                elements: weight,
-            });
+            match digit.var {
+                Var::Fixed => first = first.checked_add(digit.stride.checked_mul(weight)?)?,
+                _ => found.push(Step {
+                    digit,
+                    elements: weight,
+                }),
+            }
             weight = weight.checked_mul(digit.extent)?;
         }
         elements = elements.checked_mul(*extent)?;
     }
-    Some(merged(found))
+    Some((merged(found), first))
 }
 
 /// The same steps with as few digits as can be, by variable, the most significant first.
@@ -232,6 +278,26 @@ mod tests {
         );
         assert_eq!(stride_of(&steps, Var::Key, 16), Some(8));
         assert_eq!(stride_of(&steps, Var::Row, 5), Some(0));
+    }
+
+    #[test]
+    fn a_slice_begins_behind_others() {
+        // The second of three parts of two heads of 64 columns, as [5, 384] has it.
+        let place = vec![
+            whole(Var::Row, 5),
+            vec![Digit::fixed(3, 1)],
+            whole(Var::Batch, 2),
+            whole(Var::Column, 64),
+        ];
+        let place = regrouped(&place, &[5, 384]).expect("of as many elements");
+        let (steps, first) = access_from(&place, &[5, 384]).expect("small");
+        assert_eq!(first, 128);
+        assert_eq!(stride_of(&steps, Var::Batch, 2), Some(64));
+        assert_eq!(stride_of(&steps, Var::Row, 5), Some(384));
+        assert_eq!(access(&place, &[5, 384]), None);
+        // Parts that a reshape cuts: the fifth of six is the second of the second three.
+        let cut = regrouped(&[vec![Digit::fixed(6, 4)]], &[2, 3]).expect("factors of 6");
+        assert_eq!(cut, [[Digit::fixed(2, 1)], [Digit::fixed(3, 1)]]);
     }
 
     #[test]

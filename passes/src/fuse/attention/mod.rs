@@ -19,6 +19,7 @@ mod narrow;
 pub mod pack;
 mod product;
 mod read;
+mod slice;
 mod sums;
 pub mod term;
 mod triangle;
@@ -301,10 +302,7 @@ fn settle<'c>(
         queries: queries.read,
         keys: keys.read,
         values: values.read.clone(),
-        result: Read {
-            tensor: result,
-            steps,
-        },
+        result: Read::whole(result, steps),
         element,
         rounded,
         weights: Weights {

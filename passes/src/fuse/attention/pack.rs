@@ -103,6 +103,7 @@ impl<'c> Attention<'c> {
             Some(Read {
                 tensor: read.tensor,
                 steps: pack.steps(&read.steps)?,
+                first: read.first,
             })
         };
         let Extents { batch, rows, .. } = self.extents;

@@ -3,8 +3,9 @@
 use super::index::{self, Digit, Index, Place, Var};
 use super::narrow::{element_of, is_e4m3};
 use super::read::{
-    Extents, Operand, Product, Reader, Reading, number, static_shape, stop, through,
+    Extents, Operand, Product, Read, Reader, Reading, number, static_shape, stop, through,
 };
+use super::slice::Slice;
 use super::term::{Id, Scalar, Term};
 use super::weights;
 use crate::fuse::nest::is_nest;
@@ -168,7 +169,7 @@ impl<'c> Reader<'c> {
             });
             let byte = element_of(value).is_some_and(is_e4m3);
             if (half || byte)
-                && let Some(read) = self.read(value, &place)
+                && let Some(read) = Read::of(value, &place)
             {
                 found = Some(Operand {
                     read,
@@ -193,7 +194,23 @@ impl<'c> Reader<'c> {
                 });
                 break;
             }
-            let step = match through(own, &place) {
+            let slice = Slice::of(own).filter(|_| (half || byte) && self.symbols.is_empty());
+            let view = match &slice {
+                Some(slice) => slice.through(&place),
+                None => through(own, &place),
+            };
+            if let (Some(slice), None) = (&slice, &view)
+                && let Some(read) = slice.read(&place)
+            {
+                self.inner.extend(passed.drain(..).chain([number(own)]));
+                found = Some(Operand {
+                    read,
+                    scale,
+                    pages: None,
+                });
+                break;
+            }
+            let step = match view {
                 Some((from, at)) => Some((from, at, 1.0)),
                 None => self
                     .scaled(own)

@@ -41,6 +41,30 @@ pub struct Read<'c> {
     pub tensor: Val<'c>,
     /// Its steps in memory.
     pub steps: Vec<Step>,
+    /// Elements before the first that is read: of a slice.
+    pub first: i64,
+}
+
+impl<'c> Read<'c> {
+    /// Elements of a tensor from its first one on.
+    #[must_use]
+    pub const fn whole(tensor: Val<'c>, steps: Vec<Step>) -> Self {
+        Self {
+            tensor,
+            steps,
+            first: 0,
+        }
+    }
+
+    /// The elements of a tensor at a place.
+    pub(super) fn of(tensor: Val<'c>, place: &Place) -> Option<Self> {
+        let (steps, first) = index::access_from(place, &static_shape(tensor)?)?;
+        Some(Self {
+            tensor,
+            steps,
+            first,
+        })
+    }
 }
 
 /// An operand of a product: floats of 16 or 8 bits in memory, times a number.
@@ -269,12 +293,9 @@ impl<'c> Reader<'c> {
         Term::Label(Label { var, number, class })
     }
 
+    /// The elements of a tensor at a place, which is no slice's.
     pub(super) fn read(&self, value: Val<'c>, place: &Place) -> Option<Read<'c>> {
-        let steps = index::access(place, &static_shape(value)?)?;
-        Some(Read {
-            tensor: value,
-            steps,
-        })
+        Read::of(value, place).filter(|read| read.first == 0)
     }
 
     /// The element of an operator's result; `None` for one that is read instead.

@@ -130,10 +130,7 @@ pub(super) fn settle<'c>(
     let (value, place) = outermost(candidate.value, candidate.place);
     let tensor = TensorType::of_value(value)?;
     Some(RowSums {
-        read: Read {
-            tensor: value,
-            steps: index::access(&place, &tensor.shape)?,
-        },
+        read: Read::whole(value, index::access(&place, &tensor.shape)?),
         is,
         inner: candidate.inner,
     })

@@ -194,7 +194,7 @@ impl<'c> Copy<'c> {
                 tensor.ok_or("a tensor of dynamic extents is no result of the program's own")?;
             Ok::<_, String>(Read {
                 tensor,
-                steps: read.steps.clone(),
+                ..read.clone()
             })
         };
         let all = |reads: &[Read<'c>]| reads.iter().map(of).collect::<Result<Vec<_>, _>>();

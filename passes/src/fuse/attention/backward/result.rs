@@ -60,7 +60,7 @@ impl<'c> Reader<'c> {
         let (steps, group) = steps([(Var::Batch, &batch), (Var::Row, outer), (Var::Column, free)])?;
         self.inner.extend(passed);
         let tensor = *chain.last()?;
-        Some((Read { tensor, steps }, factor, group))
+        Some((Read::whole(tensor, steps), factor, group))
     }
 }
 

@@ -32,6 +32,8 @@ pub(super) struct Strides {
     rows_of: Option<Step>,
     /// Pages, and elements from one to the next, where rows are those of a page.
     pages: Option<[i64; 2]>,
+    /// Elements of each row before the first one that is read: of a slice.
+    first: i64,
 }
 
 impl Strides {
@@ -44,7 +46,8 @@ impl Strides {
         let strides = [stride(vars[0])?, stride(vars[1])?];
         let batch: Vec<Step> = batch.into_iter().copied().collect();
         let only_batch = batch.iter().all(|step| step.digit.var == Var::Batch);
-        only_batch.then_some(Self {
+        let is_whole = read.first == 0 || strides[1] == 1;
+        (only_batch && is_whole).then_some(Self {
             problems,
             batch,
             extents: vars.map(|(_, extent)| extent),
@@ -52,6 +55,7 @@ impl Strides {
             runs: None,
             rows_of: None,
             pages: None,
+            first: read.first,
         })
     }
 
@@ -103,8 +107,8 @@ impl Strides {
     ) -> Option<Self> {
         let others = read.steps.iter().copied();
         let others = Read {
-            tensor: read.tensor,
             steps: others.filter(|step| step.digit.var != vars[0].0).collect(),
+            ..read.clone()
         };
         let own = Self::of(&others, problems, vars)?;
         Some(Self {
@@ -152,6 +156,7 @@ impl Strides {
             runs: None,
             rows_of: None,
             pages: None,
+            first: 0,
         }
     }
 
@@ -272,15 +277,13 @@ impl Strides {
             .clone()
             .map(|[count, _]| count)
             .chain(shape)
-            .chain(kept.iter().map(|at| self.extents[*at]))
+            .chain(kept.iter().map(|at| self.extent(*at)))
             .collect();
         let batch = self
             .batch
             .iter()
             .map(|step| [step.digit.extent, step.elements]);
-        let own = kept
-            .iter()
-            .flat_map(|at| self.iters(*at, self.extents[*at]));
+        let own = kept.iter().flat_map(|at| self.iters(*at, self.extent(*at)));
         let iters: Vec<_> = pages.chain(batch).chain(own).collect();
         let memref = match iters.iter().flatten().all(|own| sizes.knows(*own)) {
             true => {
@@ -302,6 +305,14 @@ impl Strides {
             kept,
             sizes: sizes.clone(),
         })
+    }
+
+    /// The extent of a dimension of the view, in whose rows a slice has others before it.
+    fn extent(&self, at: usize) -> i64 {
+        match (self.first, at) {
+            (0, _) | (_, 0) => self.extents[at],
+            (first, _) => self.extents[at].saturating_add(first),
+        }
     }
 
     /// The extents and strides of so many elements of a dimension.
@@ -373,7 +384,11 @@ impl<'c> View<'c> {
             Some(step) => digit(code, batch, step, (self.strides.problems, &self.sizes))?,
             None => at[0],
         };
-        origin.extend(self.kept.iter().map(|dim| [row, at[1]][*dim]));
+        let column = match self.strides.first {
+            0 => at[1],
+            first => code.add(at[1], code.index(first)?)?,
+        };
+        origin.extend(self.kept.iter().map(|dim| [row, column][*dim]));
         let own: Vec<_> = self.kept.iter().map(|dim| shape[*dim]).collect();
         let iters = self.kept.iter();
         let iters = iters.flat_map(|dim| self.strides.iters(*dim, shape[*dim]));

@@ -260,10 +260,7 @@ fn views(attention: &Attention<'_>, segments: Segments) -> Option<[Strides; 2]> 
                 step.digit.var = Var::Key;
             }
         }
-        let read = Read {
-            tensor: read.tensor,
-            steps,
-        };
+        let read = Read::whole(read.tensor, steps);
         Strides::of(&read, extents.batch, [(Var::Row, 2), (Var::Key, extent)])
     };
     Some([

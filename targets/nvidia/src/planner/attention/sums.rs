@@ -29,7 +29,7 @@ pub(super) fn beside<'c>(attention: &Attention<'c>, tensor: Val<'c>) -> Option<A
         elements: padded(rows),
         ..own
     }));
-    let read = Read { tensor, steps };
+    let read = Read::whole(tensor, steps);
     Some(Attention {
         sums: Some(RowSums::new(read, is)),
         ..attention.clone()

@@ -91,10 +91,7 @@ impl<'c> Operators<'c> {
             whole(Var::Row, rows),
             whole(Var::Column, columns),
         ];
-        let result = Read {
-            tensor: result,
-            steps: access(&place, &[batch, rows, columns])?,
-        };
+        let result = Read::whole(result, access(&place, &[batch, rows, columns])?);
         let own = Attention {
             result,
             ..self.backward.forward.clone()
