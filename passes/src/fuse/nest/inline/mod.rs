@@ -22,7 +22,7 @@ pub(super) use body::{is_computed, mapped};
 use melior::ir::AffineMap;
 use melior::ir::operation::OperationLike;
 pub(super) use readers::source_index;
-use readers::{keeps_rows, readers, repeats, reshaped};
+use readers::{is_moved, is_turned, keeps_rows, readers, repeats, reshaped};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -111,6 +111,9 @@ fn groups<'c>(members: &[Op<'c>]) -> Vec<Group<'c>> {
         let Some(result) = only_result(*op) else {
             continue;
         };
+        if is_kept(result) {
+            continue;
+        }
         let found = readers(result).unwrap_or_default().into_iter();
         let found =
             found.map(|(reader, read)| numbered(reader).filter(|_| !repeats(reader, read, *op)));
@@ -178,7 +181,7 @@ impl<'c> Group<'c> {
     fn reads_memory(&self, op: Op<'c>) -> bool {
         let own = |value: &Val<'c>| self.computes(*value) && name(op) != ops::BROADCAST;
         let mut all = read(op).into_iter();
-        all.all(|value| own(&value) || is_stored(value))
+        all.all(|value| own(&value) || is_stored(value) || is_kept(reshaped(value)))
     }
 
     /// Operations that computing a value takes, each as often as it is read.
@@ -266,6 +269,29 @@ fn is_stored(value: Val<'_>) -> bool {
         || is_nest(op)
         || is_product(op)
         || is_operator(op) && !lazy.contains(&name(op).as_str()) && name(op) != ops::INDEX
+}
+
+/// Whether the kernel of a product or a reduction stores a value that it forms, since others read it elsewhere: slices or heads of what a
+/// linear layer gives, or of normalised rows.
+fn is_kept(value: Val<'_>) -> bool {
+    (is_moved(value) || is_turned(value)) && follows_kernel(value)
+}
+
+/// Whether a value is formed element by element of what a product or a reduction gives.
+fn follows_kernel(value: Val<'_>) -> bool {
+    let (mut next, mut seen) = (vec![value], HashSet::new());
+    while let Some(value) = next.pop() {
+        let Some(op) = defining(reshaped(value)).filter(|_| seen.insert(identity(value))) else {
+            continue;
+        };
+        match name(op).as_str() {
+            ops::REDUCE => return true,
+            _ if is_product(op) => return true,
+            ops::MAP | ops::CAST | ops::BROADCAST => next.extend(operands(op)),
+            _ => {}
+        }
+    }
+    false
 }
 
 /// Whether what reads a value elementwise, or along rows, would be one kernel with what forms it.

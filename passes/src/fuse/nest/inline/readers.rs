@@ -47,10 +47,11 @@ pub(super) fn readers<'c>(value: Val<'c>) -> Option<Vec<(Op<'c>, Val<'c>)>> {
 
 /// The operation that reads a value element by element; none where it is read otherwise.
 fn reader<'c>(user: Op<'c>, value: Val<'c>) -> Option<Op<'c>> {
-    let is_transpose = |value| defining(value).is_some_and(|op| name(op) == ops::TRANSPOSE);
+    let turns =
+        |value| defining(value).is_some_and(|op| name(op) == ops::TRANSPOSE && !keeps_rows(op));
     match name(user).as_str() {
         // Maps read tiles of transposes.
-        ops::MAP | ops::CAST if !is_transpose(reshaped(value)) => Some(user),
+        ops::MAP | ops::CAST if !turns(reshaped(value)) => Some(user),
         "tensor.extract" if operands(user).first() == Some(&value) => {
             let mut above = user.parent_operation()?;
             while !is_nest(above) {
@@ -63,15 +64,38 @@ fn reader<'c>(user: Op<'c>, value: Val<'c>) -> Option<Op<'c>> {
     }
 }
 
+/// Whether loops read a quarter of a value's elements or more, elsewhere than where they have them.
+pub(super) fn is_moved(value: Val<'_>) -> bool {
+    let extracts = |op: Op<'_>, read| {
+        let inside = walk::nested(op, &|_| true).into_iter();
+        let mut inside = inside.filter(|op| name(*op) == "tensor.extract");
+        inside.any(|op| operands(op).first() == Some(&read))
+    };
+    let found = readers(value).unwrap_or_default().into_iter();
+    let loops = found.filter(|(reader, read)| is_nest(*reader) && extracts(*reader, *read));
+    let results = loops.filter_map(|(reader, _)| only_result(reader));
+    let moved = results.fold(0i64, |sum, result| sum.saturating_add(elements(result)));
+    moved > 0 && moved >= elements(value) / MOST_REPEATS
+}
+
+/// Whether a transpose reads a value, or a reshape of it.
+pub(super) fn is_turned(value: Val<'_>) -> bool {
+    users(value).into_iter().any(|user| {
+        let result = only_result(user).filter(|_| is_reshape(user));
+        name(user) == ops::TRANSPOSE || result.is_some_and(is_turned)
+    })
+}
+
+fn elements(value: Val<'_>) -> i64 {
+    let shape = TensorType::of_value(value).map(|tensor| tensor.shape);
+    let shape = shape.unwrap_or_default();
+    shape
+        .iter()
+        .fold(1i64, |all, extent| all.saturating_mul(*extent))
+}
+
 /// Whether a reader would compute what it reads again and again: more often than there are elements, of what does more than move.
 pub(super) fn repeats<'c>(reader: Op<'c>, read: Val<'c>, producer: Op<'c>) -> bool {
-    let elements = |value| {
-        let shape = TensorType::of_value(value).map(|tensor| tensor.shape);
-        shape
-            .unwrap_or_default()
-            .iter()
-            .fold(1i64, |all, extent| all.saturating_mul(*extent))
-    };
     if is_nest(reader) && moves(producer) {
         return false;
     }

@@ -1,0 +1,75 @@
+// What the kernel of a product or of rows forms is stored by it where loops, or transposes of whole rows, read it elsewhere, and those are one
+// kernel with what is computed of them.
+// RUN: axe-opt %s --axe-nvidia="target=sm_90a until=scheduled" | FileCheck %s
+
+// A gated linear unit of halves: the bias is the product's.
+// CHECK-LABEL: func.func @halves
+// CHECK: axe.launch @halves_0_gemm {{.*}} outs({{.*}} : tensor<256x512xf16>)
+// CHECK: axe.launch @halves_1_loops
+// CHECK-NOT: axe.launch
+func.func @halves(%x: tensor<256x128xf16>, %w: tensor<512x128xf16>, %bias: tensor<512xf32>) -> tensor<256x256xf16> {
+  %p = axe.gemm %x, %w {trans_b} : tensor<256x128xf16>, tensor<512x128xf16> -> tensor<256x512xf32>
+  %b = axe.broadcast %bias dims [0] : tensor<512xf32> -> tensor<256x512xf32>
+  %s = axe.map ins(%p, %b : tensor<256x512xf32>, tensor<256x512xf32>) -> tensor<256x512xf32> {
+  ^bb0(%u: f32, %v: f32):
+    %0 = arith.addf %u, %v : f32
+    axe.yield %0 : f32
+  }
+  %h = axe.cast %s : tensor<256x512xf32> -> tensor<256x512xf16>
+  %g = tensor.extract_slice %h[0, 0] [256, 256] [1, 1] : tensor<256x512xf16> to tensor<256x256xf16>
+  %l = tensor.extract_slice %h[0, 256] [256, 256] [1, 1] : tensor<256x512xf16> to tensor<256x256xf16>
+  %r = axe.map ins(%g, %l : tensor<256x256xf16>, tensor<256x256xf16>) -> tensor<256x256xf16> {
+  ^bb0(%u: f16, %v: f16):
+    %0 = math.tanh %u : f16
+    %1 = arith.mulf %0, %v : f16
+    axe.yield %1 : f16
+  }
+  return %r : tensor<256x256xf16>
+}
+
+// Halves of rows that are normalised, beside the rows themselves.
+// CHECK-LABEL: func.func @rotated
+// CHECK: axe.launch @rotated_0_rows {{.*}} outs({{.*}} : tensor<4096x128xf32>)
+// CHECK: axe.launch @rotated_1_loops
+// CHECK-NOT: axe.launch
+func.func @rotated(%x: tensor<4096x128xf32>, %c: tensor<4096x128xf32>) -> tensor<4096x128xf32> {
+  %m = axe.reduce <max> %x dims [1] : tensor<4096x128xf32> -> tensor<4096xf32>
+  %mb = axe.broadcast %m dims [1] : tensor<4096xf32> -> tensor<4096x128xf32>
+  %n = axe.map ins(%x, %mb : tensor<4096x128xf32>, tensor<4096x128xf32>) -> tensor<4096x128xf32> {
+  ^bb0(%u: f32, %v: f32):
+    %0 = arith.divf %u, %v : f32
+    axe.yield %0 : f32
+  }
+  %a = tensor.extract_slice %n[0, 0] [4096, 64] [1, 1] : tensor<4096x128xf32> to tensor<4096x64xf32>
+  %b = tensor.extract_slice %n[0, 64] [4096, 64] [1, 1] : tensor<4096x128xf32> to tensor<4096x64xf32>
+  %t = tensor.concat dim(1) %b, %a : (tensor<4096x64xf32>, tensor<4096x64xf32>) -> tensor<4096x128xf32>
+  %r = axe.map ins(%n, %t, %c : tensor<4096x128xf32>, tensor<4096x128xf32>, tensor<4096x128xf32>) -> tensor<4096x128xf32> {
+  ^bb0(%u: f32, %v: f32, %w: f32):
+    %1 = arith.mulf %v, %w : f32
+    %2 = arith.addf %u, %1 : f32
+    axe.yield %2 : f32
+  }
+  return %r : tensor<4096x128xf32>
+}
+
+// Heads of what a linear layer gives: no kernel transposes alone.
+// CHECK-LABEL: func.func @heads
+// CHECK: axe.launch @heads_0_gemm {{.*}} outs({{.*}} : tensor<512x2048xf16>)
+// CHECK: axe.launch @heads_1_loops
+// CHECK-NOT: axe.launch
+func.func @heads(%x: tensor<512x256xf16>, %w: tensor<2048x256xf16>, %c: tensor<16x512x128xf16>) -> tensor<16x512x128xf16> {
+  %p = axe.gemm %x, %w {trans_b} : tensor<512x256xf16>, tensor<2048x256xf16> -> tensor<512x2048xf32>
+  %h = axe.cast %p : tensor<512x2048xf32> -> tensor<512x2048xf16>
+  %s = tensor.expand_shape %h [[0], [1, 2]] output_shape [512, 16, 128] : tensor<512x2048xf16> into tensor<512x16x128xf16>
+  %n = axe.transpose %s [1, 0, 2] : tensor<512x16x128xf16> -> tensor<16x512x128xf16>
+  %a = tensor.extract_slice %n[0, 0, 0] [16, 512, 64] [1, 1, 1] : tensor<16x512x128xf16> to tensor<16x512x64xf16>
+  %b = tensor.extract_slice %n[0, 0, 64] [16, 512, 64] [1, 1, 1] : tensor<16x512x128xf16> to tensor<16x512x64xf16>
+  %t = tensor.concat dim(2) %b, %a : (tensor<16x512x64xf16>, tensor<16x512x64xf16>) -> tensor<16x512x128xf16>
+  %r = axe.map ins(%n, %t, %c : tensor<16x512x128xf16>, tensor<16x512x128xf16>, tensor<16x512x128xf16>) -> tensor<16x512x128xf16> {
+  ^bb0(%u: f16, %v: f16, %z: f16):
+    %1 = arith.mulf %v, %z : f16
+    %2 = arith.addf %u, %1 : f16
+    axe.yield %2 : f16
+  }
+  return %r : tensor<16x512x128xf16>
+}
