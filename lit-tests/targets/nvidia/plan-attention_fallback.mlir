@@ -14,7 +14,7 @@
 // OTHER: axe.kernel @
 // TANH: no attention in one kernel: 'math.tanh' of its weights is no factor of a row
 // TANH: axe.kernel @
-// COLUMNS: no attention in one kernel: expected the values' columns in multiples of 16 up to 256, got 264
+// COLUMNS: no attention in one kernel: expected the values' columns in multiples of 8 up to 256, got 264
 // COLUMNS-COUNT-3: axe.kernel @
 
 //--- f32.mlir

@@ -13,6 +13,7 @@ use super::lengths::Lengths;
 use super::memory::{Ring, Strides, View};
 use super::pages::Table as Pages;
 use super::parts::Parts as Workspace;
+use super::problem::padded_depth;
 use super::row::{Rows, Scaling};
 use super::score::{BY_ROW, Block, Hidden, Input, OfProblem, Scores};
 use super::segments::Table;
@@ -122,7 +123,8 @@ pub(super) fn emit<'c>(
     let tile = |columns, layout: axe_layout::Result<Layout>| -> PassResult<'c, Registers> {
         registers(code, [rows, columns], layout.map_err(failed)?)
     };
-    let (consumers, columns) = (config.consumers, attention.extents.columns);
+    let (consumers, columns) = (config.consumers, config.columns);
+    let depth = padded_depth(attention);
     let results = tile(columns, accumulators(consumers, columns))?;
     let of_scores = match tensors.turned {
         Some(_) => accumulators_of_bytes(consumers, config.keys),
@@ -158,8 +160,8 @@ pub(super) fn emit<'c>(
         },
         lanes: &lanes,
         results: &results,
-        queries: Ring::new(code, config.query_stages, [rows, attention.depth], element)?,
-        keys: Ring::new(code, config.stages, [config.keys, attention.depth], element)?,
+        queries: Ring::new(code, config.query_stages, [rows, depth], element)?,
+        keys: Ring::new(code, config.stages, [config.keys, depth], element)?,
         values: Ring::new(code, config.stages, block_of_values, element)?,
         by_column: tensors.turned.is_some(),
         views: [

@@ -16,7 +16,7 @@ use melior::ir::{Type, ValueLike};
 /// Dimensions of a tensor map (PTX ISA 5.5.2).
 const MOST_DIMENSIONS: usize = 5;
 /// What strides of a tensor map are multiples of, in bytes (PTX ISA 5.5.2).
-const STRIDE_BYTES: i64 = 16;
+pub(super) const STRIDE_BYTES: i64 = 16;
 
 /// How a tensor lies in memory: the digits of the batch, and two dimensions.
 #[derive(Clone, Debug)]

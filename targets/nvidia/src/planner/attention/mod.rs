@@ -238,7 +238,7 @@ impl<'c> Operators<'c> {
             splits: config.splits,
             pack: self.pack,
             packs: self.problem.batch,
-            columns: self.problem.columns,
+            columns: self.attention.extents.columns,
         };
         let f32 = builder.r#type(|context| Type::float32(context));
         let workspace = parts.shapes().map(|shape| {

@@ -3,13 +3,14 @@
 use super::by_column::Turned;
 use super::config::{BYTES, Problem, ROWS};
 use super::kernel::Tensors;
-use super::memory::Strides;
+use super::memory::{STRIDE_BYTES, Strides};
 use super::sizes::{GUESSED_LENGTH, GUESSED_PROBLEMS, Sizes};
 use super::{MOST, MOST_COLUMNS, MOST_INPUTS, STEP, by_column, config, cost, lengths, pages};
 use crate::facts::chip::Chip;
 use crate::facts::wgmma::K_BYTES;
 use crate::planner::gemm::product::asked;
 use crate::planner::knobs::Plan;
+use crate::planner::problem::count;
 use axe_passes::fuse::attention::index::Var;
 use axe_passes::fuse::attention::pack::{Order, Pack};
 use axe_passes::fuse::attention::term::Term;
@@ -227,8 +228,8 @@ fn problem(attention: &Attention<'_>, tensors: &Tensors) -> Problem {
         batch: extents.batch,
         rows: extents.rows,
         keys: extents.keys,
-        depth: attention.depth,
-        columns: extents.columns,
+        depth: padded_depth(attention),
+        columns: padded(extents.columns, STEP),
         bytes: element_bytes(attention.element),
         masks: masks.sum::<i64>() + 3 * i64::from(distances),
         causal,
@@ -271,6 +272,53 @@ pub(in crate::planner) fn takes(attention: &Attention<'_>, chip: &Chip) -> Resul
     Ok(())
 }
 
+/// Whether columns are whole steps of products, so that none has to be padded.
+///
+/// # Errors
+/// Which have to be.
+pub(super) fn whole(attention: &Attention<'_>) -> Result<(), String> {
+    in_steps(attention, [depth_step(attention), STEP])
+}
+
+/// Whether columns of queries and keys, and of values, are multiples of these.
+fn in_steps(attention: &Attention<'_>, [depth, columns]: [i64; 2]) -> Result<(), String> {
+    for (what, columns, step) in [
+        ("what scores are summed over", attention.depth, depth),
+        ("the values' columns", attention.extents.columns, columns),
+    ] {
+        if columns % step != 0 || !(step..=MOST_COLUMNS).contains(&columns) {
+            return Err(format!(
+                "expected {what} in multiples of {step} up to {MOST_COLUMNS}, got {columns}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What a product sums over at a time.
+fn depth_step(attention: &Attention<'_>) -> i64 {
+    K_BYTES / element_bytes(attention.element)
+}
+
+/// What the columns of queries and keys, and of values, are multiples of: of 16 bits, those of a vector. The tensor memory accelerator
+/// fills shared memory with zeros behind the last one.
+fn steps(attention: &Attention<'_>) -> [i64; 2] {
+    match element_bytes(attention.element) {
+        2 => [STRIDE_BYTES / 2; 2],
+        _ => [depth_step(attention), STEP],
+    }
+}
+
+/// What the first product sums over, with the zeros that fill its last step.
+pub(super) fn padded_depth(attention: &Attention<'_>) -> i64 {
+    padded(attention.depth, depth_step(attention))
+}
+
+/// Columns with those that are zeros.
+fn padded(columns: i64, step: i64) -> i64 {
+    count(columns, step).saturating_mul(step)
+}
+
 /// The numbers of the tensors that are labels of segments.
 fn labels(attention: &Attention<'_>) -> Vec<usize> {
     let segments = attention.visible.segments.iter();
@@ -280,17 +328,7 @@ fn labels(attention: &Attention<'_>) -> Vec<usize> {
 /// Whether a kernel has its extents, and takes what its scores read.
 pub(super) fn checked(attention: &Attention<'_>) -> Result<(), String> {
     let extents = attention.extents;
-    let depth_step = K_BYTES / element_bytes(attention.element);
-    for (what, columns, step) in [
-        ("what scores are summed over", attention.depth, depth_step),
-        ("the values' columns", extents.columns, STEP),
-    ] {
-        if columns % step != 0 || !(step..=MOST_COLUMNS).contains(&columns) {
-            return Err(format!(
-                "expected {what} in multiples of {step} up to {MOST_COLUMNS}, got {columns}"
-            ));
-        }
-    }
+    in_steps(attention, steps(attention))?;
     if extents.keys < 2 {
         return Err(
             "expected more than one key: a tensor map has no boxes of rows where there is one"

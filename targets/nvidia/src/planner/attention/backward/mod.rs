@@ -18,7 +18,7 @@ mod weights;
 use super::config::{BYTES, configure};
 use super::memory::Strides;
 use super::parts::step;
-use super::problem::checked;
+use super::problem::{checked, whole};
 use super::{MOST, results, sums, taken};
 use crate::facts::chip::Chip;
 use crate::planner::choose::search::Candidate;
@@ -219,6 +219,7 @@ pub(in crate::planner) fn takes(backward: &Backward<'_>, chip: &Chip) -> Result<
             chip.name
         ));
     }
+    whole(own)?;
     checked(own)?;
     let Extents {
         batch, rows, keys, ..
