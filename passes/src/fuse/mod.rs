@@ -19,7 +19,7 @@
 //! * [`siblings`]: reductions of the rows of one tensor;
 //! * [`softplus`]: hyperbolic tangents of a softplus, as quotients;
 //! * [`strided`]: reductions whose rows have other dimensions behind them;
-//! * [`transposed`]: operators between a transpose and its inverse;
+//! * [`transposed`]: operators between a transpose and its inverse; [`sunk`]: transposes below what is computed of rows;
 //! * [`wide_sums`]: variances in f64 of 16-bit floats, in f32;
 //! * [`frame`], [`reshape`], [`function`]: the function around the kernels.
 //!
@@ -58,6 +58,7 @@ pub mod siblings;
 pub mod softplus;
 pub mod space;
 pub mod strided;
+pub mod sunk;
 pub mod symbolic;
 pub mod transposed;
 pub mod wide_sums;

@@ -44,7 +44,7 @@ pub fn remove<'c>(ops: &[Op<'c>]) -> PassResult<'c, Vec<Op<'c>>> {
 }
 
 /// The dimension of the source that each one of a transpose's result is.
-fn permutation(op: Op<'_>) -> Option<Vec<usize>> {
+pub(super) fn permutation(op: Op<'_>) -> Option<Vec<usize>> {
     let own = op.attribute("permutation").ok();
     let own = own.and_then(attribute::read_i64s)?;
     own.into_iter()
@@ -57,7 +57,7 @@ fn key(op: &Op<'_>) -> usize {
     op.to_raw().ptr as usize
 }
 
-fn inverse(permutation: &[usize]) -> Vec<usize> {
+pub(super) fn inverse(permutation: &[usize]) -> Vec<usize> {
     let mut inverse = vec![0; permutation.len()];
     for (at, own) in permutation.iter().enumerate() {
         if let Some(slot) = inverse.get_mut(*own) {
@@ -69,7 +69,7 @@ fn inverse(permutation: &[usize]) -> Vec<usize> {
 
 /// What lies between transposes and their inverses.
 struct Between<'c> {
-    permutation: Vec<usize>,
+    turned: Turned,
     /// The transposes with the permutation, and those with its inverse.
     transposes: Vec<Op<'c>>,
     inverses: Vec<Op<'c>>,
@@ -84,7 +84,7 @@ impl<'c> Between<'c> {
     /// What is behind a transpose; none where something else reads it, or it would not be the same otherwise.
     fn of(first: Op<'c>, permutation: &[usize], all: &HashSet<usize>) -> Option<Self> {
         let mut found = Self {
-            permutation: permutation.to_vec(),
+            turned: Turned::new(permutation.to_vec()),
             transposes: Vec::new(),
             inverses: Vec::new(),
             maps: Vec::new(),
@@ -108,7 +108,7 @@ impl<'c> Between<'c> {
                 ops::MAP | ops::CAST => {
                     for value in operands(op) {
                         match defining(value) {
-                            Some(from) if found.is_repeated(from) => {
+                            Some(from) if found.turned.is_repeated(from) => {
                                 found.repeated.push((op, value));
                             }
                             from => next.push(from?),
@@ -124,7 +124,7 @@ impl<'c> Between<'c> {
                 }
                 match name(user).as_str() {
                     ops::MAP | ops::CAST => next.push(user),
-                    ops::REDUCE if found.keeps_order(&dims_of(user)?) => {
+                    ops::REDUCE if found.turned.keeps_order(&dims_of(user)?) => {
                         found.reductions.push(user);
                     }
                     ops::TRANSPOSE if self::permutation(user)? == inverse(permutation) => {
@@ -137,8 +137,45 @@ impl<'c> Between<'c> {
         Some(found)
     }
 
+    fn rewrite(&self) -> PassResult<'c> {
+        for (map, value) in &self.repeated {
+            self.turned.repeat(*map, *value)?;
+        }
+        for op in &self.maps {
+            if let Some(result) = only_result(*op) {
+                set_type(result, self.turned.r#type(&Builder::before(*op), result)?);
+            }
+        }
+        for op in &self.reductions {
+            self.turned.permute_dims(*op);
+        }
+        for op in self.transposes.iter().chain(&self.inverses) {
+            if let Some((result, from)) = only_result(*op).zip(source(*op)) {
+                replace_all_uses(result, from);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The order of dimensions that a transpose gives.
+pub(super) struct Turned {
+    permutation: Vec<usize>,
+}
+
+impl Turned {
+    pub(super) const fn new(permutation: Vec<usize>) -> Self {
+        Self { permutation }
+    }
+
+    /// The permutation, as an attribute has it.
+    pub(super) fn order(&self) -> Vec<i64> {
+        let own = self.permutation.iter();
+        own.filter_map(|dim| i64::try_from(*dim).ok()).collect()
+    }
+
     /// Whether an operator repeats values, in an order that the permutation keeps.
-    fn is_repeated(&self, op: Op<'c>) -> bool {
+    pub(super) fn is_repeated(&self, op: Op<'_>) -> bool {
         let kept = || dims_of(op).is_some_and(|dims| self.keeps_order(&dims));
         splat(op).is_some() || name(op) == ops::FILL || name(op) == ops::BROADCAST && kept()
     }
@@ -151,29 +188,14 @@ impl<'c> Between<'c> {
         kept.is_sorted()
     }
 
-    fn rewrite(&self) -> PassResult<'c> {
-        for (map, value) in &self.repeated {
-            self.repeat(*map, *value)?;
-        }
-        for op in &self.maps {
-            if let Some(result) = only_result(*op) {
-                set_type(result, self.r#type(&Builder::before(*op), result)?);
-            }
-        }
-        for op in &self.reductions {
-            self.permute_dims(*op);
-        }
-        for op in self.transposes.iter().chain(&self.inverses) {
-            if let Some((result, from)) = only_result(*op).zip(source(*op)) {
-                replace_all_uses(result, from);
-            }
-        }
-        Ok(())
-    }
-
     /// The type of a value in the order of the source.
-    fn r#type(&self, builder: &Builder<'c>, value: Val<'c>) -> PassResult<'c, Type<'c>> {
+    pub(super) fn r#type<'c>(
+        &self,
+        builder: &Builder<'c>,
+        value: Val<'c>,
+    ) -> PassResult<'c, Type<'c>> {
         let tensor = builder.tensor_of(value)?;
+        // What has no last dimension has the others in the same order.
         let own = inverse(&self.permutation).into_iter();
         let shape: Vec<_> = own
             .filter_map(|dim| tensor.shape.get(dim).copied())
@@ -182,7 +204,7 @@ impl<'c> Between<'c> {
     }
 
     /// Lets a map read its own copy of what repeats values, in the order of the source.
-    fn repeat(&self, map: Op<'c>, value: Val<'c>) -> PassResult<'c> {
+    pub(super) fn repeat<'c>(&self, map: Op<'c>, value: Val<'c>) -> PassResult<'c> {
         let Some(from) = defining(value) else {
             return Ok(());
         };
@@ -213,7 +235,7 @@ impl<'c> Between<'c> {
     }
 
     /// Lets an operator have the dimensions of the source that its own are.
-    fn permute_dims(&self, op: Op<'c>) {
+    fn permute_dims(&self, op: Op<'_>) {
         let own = dims_of(op).unwrap_or_default().into_iter();
         let own = own.filter_map(|dim| self.permutation.get(usize::try_from(dim).ok()?));
         let mut dims: Vec<_> = own.filter_map(|dim| i64::try_from(*dim).ok()).collect();
@@ -224,7 +246,8 @@ impl<'c> Between<'c> {
     }
 }
 
-fn set_type<'c>(value: Val<'c>, r#type: Type<'c>) {
+/// Gives a value another type.
+pub(super) fn set_type<'c>(value: Val<'c>, r#type: Type<'c>) {
     // SAFETY: the verifier checks the operator with its new type.
     unsafe { sys::mlirValueSetType(value.to_raw(), r#type.to_raw()) };
 }

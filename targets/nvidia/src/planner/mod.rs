@@ -62,8 +62,8 @@ use axe_passes::fuse::operators::is_product;
 use axe_passes::fuse::parts::Reduced;
 use axe_passes::fuse::space::Cut;
 use axe_passes::fuse::{
-    part_exponentials, part_moments, peaks, rematerialize, siblings, softplus, strided, transposed,
-    wide_sums,
+    part_exponentials, part_moments, peaks, rematerialize, siblings, softplus, strided, sunk,
+    transposed, wide_sums,
 };
 use axe_passes::ir::value::name;
 use axe_passes::ir::{Builder, Op, Val, walk};
@@ -123,6 +123,7 @@ impl<'c> Kernels<'c> for Planner {
         let parts = |of: &Reduced<'c>| single::parts_of_states(of, self.chip);
         let block = ops.first().and_then(|op| op.block());
         let ops = transposed::remove(ops)?;
+        let ops = sunk::sink(&ops)?;
         let ops = softplus::rewrite(&ops)?;
         let ops = rematerialize::rewrite(&ops)?;
         let ops = part_moments::split(&ops, parts)?;

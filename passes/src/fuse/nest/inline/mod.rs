@@ -294,13 +294,26 @@ fn follows_kernel(value: Val<'_>) -> bool {
     false
 }
 
-/// Whether what reads a value elementwise, or along rows, would be one kernel with what forms it.
+/// Whether what reads a value elementwise, or along rows, would be one kernel with what forms it. Products read operands from memory, and
+/// so does attention, which they are part of.
 fn joins_rows(value: Val<'_>) -> bool {
     users(value)
         .into_iter()
         .any(|user| match name(user).as_str() {
-            ops::REDUCE | ops::BROADCAST | ops::MAP | ops::CAST => true,
+            ops::REDUCE => true,
+            ops::MAP | ops::CAST | ops::BROADCAST => !only_result(user).is_some_and(is_operand),
             _ if is_reshape(user) => only_result(user).is_some_and(joins_rows),
             _ => false,
+        })
+}
+
+/// Whether only products read a value, or what is formed of it element by element.
+fn is_operand(value: Val<'_>) -> bool {
+    let readers = users(value);
+    let forms = [ops::MAP, ops::CAST, ops::TRANSPOSE, ops::BROADCAST];
+    !readers.is_empty()
+        && readers.into_iter().all(|user| {
+            let passes = forms.contains(&name(user).as_str()) || is_reshape(user);
+            is_product(user) || passes && only_result(user).is_some_and(is_operand)
         })
 }
