@@ -4,7 +4,7 @@
 //! passes elements in registers. It takes a call while products are under way for an end of their pipeline (C7510), so only maps
 //! behind the wait for a tile's sums are called.
 
-use super::elementwise::{on_registers, same};
+use super::elementwise::{inputs, on_registers, same};
 use crate::emit::emitter::Emitter;
 use crate::emit::schedule::Emit;
 use crate::emit::value::Registers as Values;
@@ -247,10 +247,7 @@ impl<'c> Emit<'c> for Call {
         emitter: &mut Emitter<'c>,
         op: Op<'c>,
     ) -> PassResult<'c, Vec<Val<'c>>> {
-        let inputs = operands(op)
-            .into_iter()
-            .map(|input| emitter.registers(input))
-            .collect::<PassResult<'c, Vec<_>>>()?;
+        let inputs = inputs(emitter, op)?;
         let Some(result) = only_result(op) else {
             return Err(emitter.error("expected a result"));
         };

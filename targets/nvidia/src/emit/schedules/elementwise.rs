@@ -139,12 +139,18 @@ impl<'c> Emit<'c> for Map {
         emitter: &mut Emitter<'c>,
         op: Op<'c>,
     ) -> PassResult<'c, Vec<Val<'c>>> {
-        let inputs = operands(op)
-            .into_iter()
-            .map(|input| emitter.registers(input))
-            .collect::<PassResult<'c, Vec<_>>>()?;
+        let inputs = inputs(emitter, op)?;
         on_registers(emitter, op, &inputs)
     }
+}
+
+/// The registers of a map's inputs.
+///
+/// # Errors
+/// When one is no register tensor.
+pub(super) fn inputs<'c>(emitter: &Emitter<'c>, map: Op<'c>) -> PassResult<'c, Vec<Values<'c>>> {
+    let all = operands(map).into_iter();
+    all.map(|input| emitter.registers(input)).collect()
 }
 
 /// The arguments of a body that are the same in many registers.
