@@ -4,7 +4,7 @@
 
 use super::operators::{dims_of, is_reshape, splat};
 use super::rewritten::Rewritten;
-use super::transposed::{Turned, permutation, set_type};
+use super::transposed::{Turned, key, permutation, set_type};
 use crate::PassResult;
 use crate::ir::value::{defining, identity, name, only_result, operands, users};
 use crate::ir::{Builder, DYNAMIC, Op, TensorType, Val};
@@ -71,11 +71,11 @@ impl<'c> Below<'c> {
             if !found.iter().any(|op| name(*op) == ops::REDUCE) {
                 return None;
             }
-            let inside: HashSet<usize> = found.iter().map(number).collect();
+            let inside: HashSet<usize> = found.iter().map(key).collect();
             let results = found.iter().filter_map(|op| only_result(*op));
             let all = std::iter::once(result).chain(results);
             let left: Vec<_> = all
-                .filter(|value| users(*value).iter().any(|op| !inside.contains(&number(op))))
+                .filter(|value| users(*value).iter().any(|op| !inside.contains(&key(op))))
                 .collect();
             match left[..] {
                 [left] if left != result && shape_of(left).as_ref() == Some(&shape) => {
@@ -92,10 +92,10 @@ impl<'c> Below<'c> {
     }
 
     fn rewrite(&self) -> PassResult<'c> {
-        let inside: HashSet<usize> = self.members.iter().map(number).collect();
+        let inside: HashSet<usize> = self.members.iter().map(key).collect();
         let outside = |value: Val<'c>| {
             let all = users(value).into_iter();
-            all.filter(|op| !inside.contains(&number(op)))
+            all.filter(|op| !inside.contains(&key(op)))
                 .collect::<Vec<_>>()
         };
         let (readers, r#type) = (outside(self.left), self.left.r#type());
@@ -103,7 +103,7 @@ impl<'c> Below<'c> {
             if name(op) == ops::MAP {
                 for value in operands(op) {
                     let is_member =
-                        defining(value).is_some_and(|from| inside.contains(&number(&from)));
+                        defining(value).is_some_and(|from| inside.contains(&key(&from)));
                     if !is_member && defining(value) != Some(self.transpose) {
                         self.turned.repeat(op, value)?;
                     }
@@ -196,9 +196,4 @@ fn replace<'c>(op: Op<'c>, old: Val<'c>, new: Val<'c>) {
             unsafe { sys::mlirOperationSetOperand(op.to_raw(), at, new.to_raw()) };
         }
     }
-}
-
-/// What tells operations apart.
-fn number(op: &Op<'_>) -> usize {
-    op.to_raw().ptr as usize
 }

@@ -53,11 +53,11 @@ pub(super) fn permutation(op: Op<'_>) -> Option<Vec<usize>> {
 }
 
 /// What tells operations apart.
-fn key(op: &Op<'_>) -> usize {
+pub(super) fn key(op: &Op<'_>) -> usize {
     op.to_raw().ptr as usize
 }
 
-pub(super) fn inverse(permutation: &[usize]) -> Vec<usize> {
+fn inverse(permutation: &[usize]) -> Vec<usize> {
     let mut inverse = vec![0; permutation.len()];
     for (at, own) in permutation.iter().enumerate() {
         if let Some(slot) = inverse.get_mut(*own) {
