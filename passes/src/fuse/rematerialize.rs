@@ -207,7 +207,7 @@ fn is_reduced(value: Val<'_>, elements: i64, most: usize) -> bool {
 }
 
 /// Whether a map or cast has scalar operations alone that take a clock or two, of types that a chip is quick with.
-fn is_cheap(op: Op<'_>) -> bool {
+pub(super) fn is_cheap(op: Op<'_>) -> bool {
     const CHEAP: [&str; 14] = [
         ops::YIELD,
         "arith.addf",

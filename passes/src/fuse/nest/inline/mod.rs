@@ -5,6 +5,7 @@
 //! between them. Each of its results that something else reads becomes one `linalg.generic`, whose body computes at an index what
 //! the others have there. Groups that end in a reduction along rows stay: their maps join its kernel.
 
+mod again;
 mod body;
 mod readers;
 
@@ -15,6 +16,7 @@ use crate::fuse::space::source;
 use crate::generalize::generic::elementwise;
 use crate::ir::value::{defining, identity, name, only_result, operands, replace_all_uses, users};
 use crate::ir::{Builder, DYNAMIC, Op, TensorType, Val, types, walk};
+use again::Again;
 use axe_dialect::Typed;
 use axe_dialect::ops::{self, FillOp};
 use body::Body;
@@ -22,7 +24,7 @@ pub(super) use body::{is_computed, mapped};
 use melior::ir::AffineMap;
 use melior::ir::operation::OperationLike;
 pub(super) use readers::source_index;
-use readers::{is_moved, is_turned, keeps_rows, readers, repeats, reshaped};
+use readers::{all_readers, is_moved, is_turned, keeps_rows, readers, repeats, reshaped};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -34,12 +36,23 @@ const MOST_OPERATIONS: usize = 512;
 /// # Errors
 /// When building fails.
 pub fn inline_loops<'c>(ops: &[Op<'c>]) -> PassResult<'c> {
-    for group in groups(ops) {
-        if group.is_worthwhile() {
-            group.replace()?;
+    let mut ops = again::separate(ops)?;
+    ops.retain(|op| is_inlined(*op));
+    let mut again = Again::all(&ops);
+    loop {
+        let values = Rc::new(again::Values::of(&again));
+        let all = groups(&ops, &values);
+        let (taken, left): (Vec<_>, Vec<_>) = all.into_iter().partition(Group::is_worthwhile);
+        // What no loops form again after all is stored.
+        let left = left.iter().flat_map(|group| &group.members);
+        let left = left.filter_map(|op| only_result(*op)).map(identity);
+        let left: HashSet<usize> = left.collect();
+        let before = again.len();
+        again.retain(|again| !again.has(&left));
+        if again.len() == before {
+            return taken.iter().try_for_each(Group::replace);
         }
     }
-    Ok(())
 }
 
 /// Whether an operation can be computed at an index: an element of its one result by itself.
@@ -96,10 +109,12 @@ struct Group<'c> {
     members: Vec<Op<'c>>,
     /// The values that are computed wherever they are read.
     inlined: Rc<HashSet<usize>>,
+    /// Those of them that are formed again of what rows are reduced to.
+    again: Rc<again::Values>,
 }
 
-/// Groups of operations, each in order.
-fn groups<'c>(members: &[Op<'c>]) -> Vec<Group<'c>> {
+/// Groups of operations, each in order, where these values are formed again.
+fn groups<'c>(members: &[Op<'c>], again: &Rc<again::Values>) -> Vec<Group<'c>> {
     let mut number: HashMap<usize, usize> = HashMap::new();
     for (at, op) in members.iter().enumerate() {
         number.insert(op.to_raw().ptr as usize, at);
@@ -111,13 +126,15 @@ fn groups<'c>(members: &[Op<'c>]) -> Vec<Group<'c>> {
         let Some(result) = only_result(*op) else {
             continue;
         };
-        if is_kept(result) {
-            continue;
-        }
-        let found = readers(result).unwrap_or_default().into_iter();
-        let found =
-            found.map(|(reader, read)| numbered(reader).filter(|_| !repeats(reader, read, *op)));
-        let found: Option<Vec<_>> = found.collect();
+        let found: Option<Vec<_>> = if again.formed.contains(&identity(result)) {
+            all_readers(result).into_iter().map(numbered).collect()
+        } else if again.stored.contains(&identity(result)) || is_kept(result) {
+            None
+        } else {
+            let found = readers(result).unwrap_or_default().into_iter();
+            let few = |(reader, read)| numbered(reader).filter(|_| !repeats(reader, read, *op));
+            found.map(few).collect()
+        };
         let Some(readers) = found.filter(|readers| !readers.is_empty()) else {
             continue;
         };
@@ -139,6 +156,7 @@ fn groups<'c>(members: &[Op<'c>]) -> Vec<Group<'c>> {
             found.push(Group {
                 members: Vec::new(),
                 inlined: Rc::clone(&inlined),
+                again: Rc::clone(again),
             });
             found.len() - 1
         });
@@ -161,7 +179,11 @@ impl<'c> Group<'c> {
             return false;
         }
         let mut maps = others.iter().filter(|op| name(**op) != ops::BROADCAST);
-        let stores = loops.iter().any(inlined) || !loops.is_empty() && maps.any(inlined);
+        let turned = || others.iter().filter(|op| name(**op) == ops::TRANSPOSE);
+        let turns = turned()
+            .flat_map(|op| operands(*op))
+            .any(|value| self.forms_again(value));
+        let stores = turns || loops.iter().any(inlined) || !loops.is_empty() && maps.any(inlined);
         let mut roots = self.members.iter().filter(|op| !inlined(op));
         stores
             && self.members.iter().all(|op| self.reads_memory(*op))
@@ -177,11 +199,19 @@ impl<'c> Group<'c> {
         self.inlined.contains(&identity(reshaped(value)))
     }
 
+    /// Whether a value, or what it is a reshape of, is formed again wherever it is read.
+    fn forms_again(&self, value: Val<'c>) -> bool {
+        self.again.formed.contains(&identity(reshaped(value)))
+    }
+
     /// Whether what an operation reads is a group's, or in memory in any case.
     fn reads_memory(&self, op: Op<'c>) -> bool {
-        let own = |value: &Val<'c>| self.computes(*value) && name(op) != ops::BROADCAST;
+        let is_broadcast = name(op) == ops::BROADCAST;
+        let own =
+            |value: &Val<'c>| self.computes(*value) && (!is_broadcast || self.forms_again(*value));
         let mut all = read(op).into_iter();
-        all.all(|value| own(&value) || is_stored(value) || is_kept(reshaped(value)))
+        let stored = |value| self.again.stored.contains(&identity(value)) || is_kept(value);
+        all.all(|value| own(&value) || is_stored(value) || stored(reshaped(value)))
     }
 
     /// Operations that computing a value takes, each as often as it is read.
@@ -279,19 +309,31 @@ fn is_kept(value: Val<'_>) -> bool {
 
 /// Whether a value is formed element by element of what a product or a reduction gives.
 fn follows_kernel(value: Val<'_>) -> bool {
-    let (mut next, mut seen) = (vec![value], HashSet::new());
+    let below = formed_of(value);
+    below
+        .into_iter()
+        .any(|op| is_product(op) || name(op) == ops::REDUCE)
+}
+
+/// Whether a value is formed element by element of what a product gives, and of no reduction.
+fn follows_product(value: Val<'_>) -> bool {
+    let below = formed_of(value);
+    below.iter().any(|op| is_product(*op)) && !below.iter().any(|op| name(*op) == ops::REDUCE)
+}
+
+/// The operations from which a value is formed element by element.
+fn formed_of<'c>(value: Val<'c>) -> Vec<Op<'c>> {
+    let (mut next, mut seen, mut found) = (vec![value], HashSet::new(), Vec::new());
     while let Some(value) = next.pop() {
         let Some(op) = defining(reshaped(value)).filter(|_| seen.insert(identity(value))) else {
             continue;
         };
         match name(op).as_str() {
-            ops::REDUCE => return true,
-            _ if is_product(op) => return true,
             ops::MAP | ops::CAST | ops::BROADCAST => next.extend(operands(op)),
-            _ => {}
+            _ => found.push(op),
         }
     }
-    false
+    found
 }
 
 /// Whether what reads a value elementwise, or along rows, would be one kernel with what forms it. Products read operands from memory, and

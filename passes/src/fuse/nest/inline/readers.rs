@@ -45,6 +45,25 @@ pub(super) fn readers<'c>(value: Val<'c>) -> Option<Vec<(Op<'c>, Val<'c>)>> {
     Some(found)
 }
 
+/// The operations that read a value through reshapes.
+pub(super) fn all_readers<'c>(value: Val<'c>) -> Vec<Op<'c>> {
+    let all = users(value).into_iter();
+    let read = |user| match only_result(user).filter(|_| is_reshape(user)) {
+        Some(result) => all_readers(result),
+        None => vec![loops_around(user).unwrap_or(user)],
+    };
+    all.flat_map(read).collect()
+}
+
+/// The loops in whose body an operation extracts an element.
+fn loops_around(op: Op<'_>) -> Option<Op<'_>> {
+    let mut above = Some(op).filter(|op| name(*op) == "tensor.extract")?;
+    while !is_nest(above) {
+        above = above.parent_operation()?;
+    }
+    Some(above)
+}
+
 /// The operation that reads a value element by element; none where it is read otherwise.
 fn reader<'c>(user: Op<'c>, value: Val<'c>) -> Option<Op<'c>> {
     let turns =
@@ -52,13 +71,7 @@ fn reader<'c>(user: Op<'c>, value: Val<'c>) -> Option<Op<'c>> {
     match name(user).as_str() {
         // Maps read tiles of transposes.
         ops::MAP | ops::CAST if !turns(reshaped(value)) => Some(user),
-        "tensor.extract" if operands(user).first() == Some(&value) => {
-            let mut above = user.parent_operation()?;
-            while !is_nest(above) {
-                above = above.parent_operation()?;
-            }
-            Some(above)
-        }
+        "tensor.extract" if operands(user).first() == Some(&value) => loops_around(user),
         _ if is_nest(user) && operands(user).split_last()?.1.contains(&value) => Some(user),
         _ => None,
     }
@@ -86,7 +99,8 @@ pub(super) fn is_turned(value: Val<'_>) -> bool {
     })
 }
 
-fn elements(value: Val<'_>) -> i64 {
+/// Elements of a tensor of static extents.
+pub(super) fn elements(value: Val<'_>) -> i64 {
     let shape = TensorType::of_value(value).map(|tensor| tensor.shape);
     let shape = shape.unwrap_or_default();
     shape

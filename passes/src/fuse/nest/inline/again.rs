@@ -1,0 +1,239 @@
+//! What loops form again instead of reading it: normalised rows, of what they are normalised from and a factor or two a row. Stored for the
+//! loops, they would be written once and read once more; formed again they cost a product or two an element.
+
+use super::readers::{elements, is_moved, is_turned, keeps_rows, reshaped};
+use super::{follows_kernel, follows_product, is_inlined, is_operand, is_stored};
+use crate::PassResult;
+use crate::fuse::operators::{is_reshape, splat};
+use crate::fuse::rematerialize::is_cheap;
+use crate::fuse::reshape::element_bytes;
+use crate::fuse::rewritten::Rewritten;
+use crate::ir::value::{defining, identity, name, only_result, operands, users};
+use crate::ir::{Builder, Op, TensorType, Val};
+use axe_dialect::ops;
+use melior::ir::ValueLike;
+use mlir_sys as sys;
+use std::collections::{HashMap, HashSet};
+
+/// Operators that form such a value, at most.
+const MOST_OPERATORS: usize = 32;
+/// Elements of a row that a value a row stands for, at least.
+const ROW: i64 = 16;
+
+/// A value that loops form again.
+pub(super) struct Again<'c> {
+    /// What forms it, each after its operands; the value itself is the last.
+    values: Vec<Val<'c>>,
+    /// What it is formed of, of its size: what a kernel stores in any case.
+    whole: Val<'c>,
+}
+
+impl<'c> Again<'c> {
+    /// None where others than loops read the value, or where forming it again saves nothing.
+    pub(super) fn of(value: Val<'c>) -> Option<Self> {
+        let moves = is_moved(value) || is_turned(value);
+        if !moves || !is_for_loops(value) || !follows_kernel(value) {
+            return None;
+        }
+        let mut formed = Formed::new(value);
+        formed.visit(value)?;
+        let &[whole] = &formed.whole[..] else {
+            return None;
+        };
+        formed.is_reduced.then_some(Self {
+            values: formed.values,
+            whole,
+        })
+    }
+
+    /// All such values.
+    pub(super) fn all(ops: &[Op<'c>]) -> Vec<Self> {
+        let all = ops.iter().filter_map(|op| Self::of(only_result(*op)?));
+        all.collect()
+    }
+
+    /// Whether one of these operations forms it.
+    pub(super) fn has(&self, ops: &HashSet<usize>) -> bool {
+        let mut own = self.values.iter();
+        own.any(|value| ops.contains(&identity(*value)))
+    }
+
+    /// Gives the value operators of its own, where others may read those that form it; the ones that it read before.
+    fn separate(&self) -> PassResult<'c, Vec<Op<'c>>> {
+        let Some((last, others)) = self.values.split_last() else {
+            return Ok(Vec::new());
+        };
+        let Some(op) = defining(*last) else {
+            return Ok(Vec::new());
+        };
+        let mut copies = Copies {
+            builder: Builder::before(op),
+            of: others.iter().map(|value| identity(*value)).collect(),
+            made: HashMap::new(),
+        };
+        copies.read(op)?;
+        Ok(others.iter().filter_map(|value| defining(*value)).collect())
+    }
+}
+
+/// Gives each value that loops form again operators of its own. `ops` are operations of a block in order; they are given with the copies,
+/// and without those that nothing reads any more.
+///
+/// # Errors
+/// When an operation cannot be built.
+pub(super) fn separate<'c>(ops: &[Op<'c>]) -> PassResult<'c, Vec<Op<'c>>> {
+    let rewritten = Rewritten::of(ops);
+    let mut replaced = Vec::new();
+    for again in Again::all(ops) {
+        replaced.extend(again.separate()?);
+    }
+    Ok(rewritten.without(replaced))
+}
+
+/// What loops form again, by value.
+#[derive(Default)]
+pub(super) struct Values {
+    /// The values, and all that these are formed of.
+    pub formed: HashSet<usize>,
+    /// What is in memory for them.
+    pub stored: HashSet<usize>,
+}
+
+impl Values {
+    pub(super) fn of(all: &[Again<'_>]) -> Self {
+        let formed = all.iter().flat_map(|again| &again.values);
+        Self {
+            formed: formed.map(|value| identity(*value)).collect(),
+            stored: all.iter().map(|again| identity(again.whole)).collect(),
+        }
+    }
+}
+
+/// Copies of operators at one place.
+struct Copies<'c> {
+    builder: Builder<'c>,
+    /// The values whose operators are copied.
+    of: HashSet<usize>,
+    made: HashMap<usize, Val<'c>>,
+}
+
+impl<'c> Copies<'c> {
+    /// Lets an operation read copies.
+    fn read(&mut self, op: Op<'c>) -> PassResult<'c> {
+        for (at, value) in (0..).zip(operands(op)) {
+            let copy = self.value(value)?;
+            // SAFETY: the position is that of an operand of a live operation, and a copy has its type.
+            unsafe { sys::mlirOperationSetOperand(op.to_raw(), at, copy.to_raw()) };
+        }
+        Ok(())
+    }
+
+    fn value(&mut self, value: Val<'c>) -> PassResult<'c, Val<'c>> {
+        if let Some(made) = self.made.get(&identity(value)) {
+            return Ok(*made);
+        }
+        let of = |value| self.of.contains(&identity(value));
+        let Some(op) = defining(value).filter(|_| of(reshaped(value))) else {
+            return Ok(value);
+        };
+        let copy = self.builder.clone_of(op);
+        // Its operands come before it.
+        let before = Builder::before(copy);
+        let after = std::mem::replace(&mut self.builder, before);
+        self.read(copy)?;
+        self.builder = after;
+        let made = self.builder.result_of(copy)?;
+        self.made.insert(identity(value), made);
+        Ok(made)
+    }
+}
+
+/// What a value is formed of.
+struct Formed<'c> {
+    elements: i64,
+    bytes: i64,
+    seen: HashSet<usize>,
+    values: Vec<Val<'c>>,
+    /// Tensors of its size that are read.
+    whole: Vec<Val<'c>>,
+    /// Whether it depends on reductions.
+    is_reduced: bool,
+}
+
+impl<'c> Formed<'c> {
+    fn new(value: Val<'c>) -> Self {
+        Self {
+            elements: elements(value),
+            bytes: bytes(value),
+            seen: HashSet::new(),
+            values: Vec::new(),
+            whole: Vec::new(),
+            is_reduced: false,
+        }
+    }
+
+    /// Reads what a value is formed of; none where that costs more than it saves.
+    fn visit(&mut self, value: Val<'c>) -> Option<()> {
+        let value = reshaped(value);
+        if !self.seen.insert(identity(value)) {
+            return Some(());
+        }
+        let op = defining(value).filter(|_| !is_stored(value));
+        let Some(op) = op else {
+            return self.stored(value);
+        };
+        let is_few = elements(value).saturating_mul(ROW) <= self.elements;
+        match name(op).as_str() {
+            ops::BROADCAST => {}
+            ops::MAP | ops::CAST if is_few || is_cheap(op) => {
+                let is_first = self.seen.len() == 1;
+                if !is_few && !is_first && self.is_narrow(value) && follows_product(value) {
+                    return self.stored(value);
+                }
+            }
+            _ => return None,
+        }
+        let known = is_inlined(op) && self.values.len() < MOST_OPERATORS;
+        known.then_some(())?;
+        operands(op)
+            .into_iter()
+            .try_for_each(|operand| self.visit(operand))?;
+        self.values.push(value);
+        Some(())
+    }
+
+    /// Takes note of a value in memory.
+    fn stored(&mut self, value: Val<'c>) -> Option<()> {
+        let op = defining(value);
+        if op.is_some_and(|op| splat(op).is_some() || name(op) == ops::FILL) {
+            return Some(());
+        }
+        self.is_reduced |= op.is_some_and(|op| name(op) == ops::REDUCE);
+        if elements(value).saturating_mul(ROW) <= self.elements {
+            return Some(());
+        }
+        self.whole.push(value);
+        self.is_narrow(value).then_some(())
+    }
+
+    /// Whether elements of another value take no more memory.
+    fn is_narrow(&self, value: Val<'c>) -> bool {
+        bytes(value) <= self.bytes
+    }
+}
+
+fn bytes(value: Val<'_>) -> i64 {
+    TensorType::of_value(value).map_or(0, |tensor| element_bytes(tensor.element))
+}
+
+/// Whether nothing but loops, maps, and transposes of rows that no product reads as they are, reads a value.
+fn is_for_loops(value: Val<'_>) -> bool {
+    users(value).into_iter().all(|user| {
+        let result = only_result(user);
+        match name(user).as_str() {
+            ops::MAP | ops::CAST | "linalg.generic" | "tensor.extract" => true,
+            ops::TRANSPOSE => keeps_rows(user) && !result.is_some_and(is_operand),
+            _ => is_reshape(user) && result.is_some_and(is_for_loops),
+        }
+    })
+}
