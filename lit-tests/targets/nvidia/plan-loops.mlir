@@ -183,12 +183,14 @@ func.func @other(%x: tensor<3x3000xf32>) -> (tensor<3xf32>, tensor<3xf32>, tenso
 // CHECK-LABEL: func.func @rope
 // CHECK: axe.launch @rope_0_loops {{.*}} ins(%{{.*}}, %{{.*}} : tensor<4x8xf32>, tensor<8xf32>)
 // CHECK-NOT: axe.launch
+// Both sides of the concatenation read the same tensor, so that one load is at the place that the side has.
 // CHECK: axe.kernel @rope_0_loops
-// CHECK: scf.if
-// CHECK: memref.load
-// CHECK: arith.negf
-// CHECK: } else {
-// CHECK: memref.load
+// CHECK-NOT: scf.if
+// CHECK: %[[LOW:.*]] = arith.cmpi slt
+// CHECK: %[[AT:.*]] = arith.select %[[LOW]], %{{.*}}, %{{.*}} : index
+// CHECK: %[[READ:.*]] = memref.load %{{.*}}[%{{.*}}, %[[AT]]]
+// CHECK: %[[SIGNED:.*]] = arith.negf %[[READ]]
+// CHECK: arith.select %[[LOW]], %[[SIGNED]], %[[READ]] : f32
 // CHECK-NOT: memref.store
 // CHECK: arith.mulf
 // PLAN-LABEL: func.func @rope
@@ -233,6 +235,37 @@ func.func @rope(%x: tensor<4x8xf32>, %t: tensor<8xf32>) -> tensor<4x8xf32> {
     axe.yield %r : f32
   }
   return %y : tensor<4x8xf32>
+}
+
+// -----
+
+// Sides that read different tensors stay.
+// CHECK-LABEL: func.func @both
+// CHECK: axe.kernel @both_0_loops
+// CHECK: scf.if
+// CHECK: memref.load
+// CHECK: } else {
+// CHECK: memref.load
+// PLAN-LABEL: func.func @both
+func.func @both(%x: tensor<4x4xf32>, %y: tensor<4x4xf32>) -> tensor<4x8xf32> {
+  %f = tensor.empty() : tensor<4x8xf32>
+  %c = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} outs(%f : tensor<4x8xf32>) {
+  ^bb0(%o: f32):
+    %c4 = arith.constant 4 : index
+    %i = linalg.index 0 : index
+    %j = linalg.index 1 : index
+    %low = arith.cmpi slt, %j, %c4 : index
+    %v = scf.if %low -> (f32) {
+      %l = tensor.extract %x[%i, %j] : tensor<4x4xf32>
+      scf.yield %l : f32
+    } else {
+      %k = arith.subi %j, %c4 : index
+      %h = tensor.extract %y[%i, %k] : tensor<4x4xf32>
+      scf.yield %h : f32
+    }
+    linalg.yield %v : f32
+  } -> tensor<4x8xf32>
+  return %c : tensor<4x8xf32>
 }
 
 // -----

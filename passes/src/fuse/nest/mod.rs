@@ -15,6 +15,7 @@ mod merge;
 mod pointwise;
 mod ranges;
 mod repeats;
+mod sides;
 mod split;
 mod windows;
 
@@ -23,6 +24,7 @@ pub use inline::{inline_loops, is_inlined};
 pub use loops::{maps, parallel, reductions};
 pub use pointwise::{Pointwise, index_of_number};
 pub use repeats::repeats_to_loops;
+pub use sides::join_sides;
 pub use split::split_long;
 pub use windows::unroll_windows;
 

@@ -75,6 +75,18 @@ fn range<'c>(extents: &[i64], at: Val<'c>, conditions: &[(Val<'c>, Range)]) -> O
             let (a, by) = divided(parts()?)?;
             [0, a[1].min(by - 1)]
         }
+        "arith.select" => {
+            let &[condition, a, b] = operands(op).as_slice() else {
+                return None;
+            };
+            let where_chosen = |value, holds| {
+                let mut known = conditions.to_vec();
+                add(condition, holds, &mut known);
+                range(extents, value, &known)
+            };
+            let (a, b) = (where_chosen(a, true)?, where_chosen(b, false)?);
+            [a[0].min(b[0]), a[1].max(b[1])]
+        }
         _ => return None,
     };
     for (_, [from, to]) in conditions

@@ -142,6 +142,7 @@ impl<'c> Kernels<'c> for Planner {
         let products = of(is_product);
         let nests = of(|op| is_nest(op) && op.result_count() > 1);
         nest::inline_loops(&of(nest::is_inlined))?;
+        nest::join_sides(&block.map_or_else(Vec::new, walk::operations))?;
         let reductions = single::split_reductions(&reductions)?;
         // Those that are new since.
         self.mark_strided(block);

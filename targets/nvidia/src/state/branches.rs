@@ -40,6 +40,12 @@ pub(crate) fn is_same(value: Val<'_>, shares: &[(usize, i64)]) -> bool {
 
 /// Whether an index has the numbers from a multiple of `share` on at neighbours along this loop, in order.
 pub(crate) fn counts_from_multiple(value: Val<'_>, (along, share): (usize, i64)) -> bool {
+    if let Some(op) = defining(value).filter(|op| name(*op) == "arith.select") {
+        let all = operands(op);
+        let (condition, mut sides) = (all.first(), all.iter().skip(1));
+        return condition.is_some_and(|condition| is_uniform(*condition, along, share))
+            && sides.all(|side| counts_from_multiple(*side, (along, share)));
+    }
     let own = linear(value, along).filter(|own| own.factor == 1);
     own.and_then(|own| own.offset)
         .is_some_and(|first| first % share == 0)
