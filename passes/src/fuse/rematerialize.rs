@@ -208,6 +208,11 @@ fn is_reduced(value: Val<'_>, elements: i64, most: usize) -> bool {
 
 /// Whether a map or cast has scalar operations alone that take a clock or two, of types that a chip is quick with.
 pub(super) fn is_cheap(op: Op<'_>) -> bool {
+    is_cheap_but_for(op, &[])
+}
+
+/// The same where operations of these names are taken for cheap too.
+pub(super) fn is_cheap_but_for(op: Op<'_>, others: &[&str]) -> bool {
     const CHEAP: [&str; 14] = [
         ops::YIELD,
         "arith.addf",
@@ -224,14 +229,17 @@ pub(super) fn is_cheap(op: Op<'_>) -> bool {
         "arith.subf",
         "arith.truncf",
     ];
+    // Numbers are converted when the code is compiled.
     let narrow = |value: &Val<'_>| {
         let element = axe_dialect::element_type(value.r#type());
-        types::bits(element).is_none_or(|bits| bits <= 32)
+        let is_number = defining(*value).is_some_and(|op| name(op) == "arith.constant");
+        is_number || types::bits(element).is_none_or(|bits| bits <= 32)
     };
     let inner = walk::nested(op, &|_| true).into_iter();
     let own = inner.into_iter().all(|op| {
-        CHEAP.contains(&name(op).as_str())
-            && operands(op).iter().chain(&only_result(op)).all(narrow)
+        let name = name(op);
+        let known = CHEAP.contains(&name.as_str()) || others.contains(&name.as_str());
+        known && operands(op).iter().chain(&only_result(op)).all(narrow)
     });
     own && operands(op).iter().chain(&only_result(op)).all(narrow)
 }

@@ -2,10 +2,10 @@
 //! loops, they would be written once and read once more; formed again they cost a product or two an element.
 
 use super::readers::{elements, is_moved, is_turned, keeps_rows, reshaped};
-use super::{follows_kernel, follows_product, is_inlined, is_operand, is_stored};
+use super::{follows_kernel, follows_product, is_inlined, is_operand, is_reduced, is_stored};
 use crate::PassResult;
 use crate::fuse::operators::{is_reshape, splat};
-use crate::fuse::rematerialize::is_cheap;
+use crate::fuse::rematerialize::{is_cheap, is_cheap_but_for};
 use crate::fuse::reshape::element_bytes;
 use crate::fuse::rewritten::Rewritten;
 use crate::ir::value::{defining, identity, name, only_result, operands, users};
@@ -24,8 +24,8 @@ const ROW: i64 = 16;
 pub(super) struct Again<'c> {
     /// What forms it, each after its operands; the value itself is the last.
     values: Vec<Val<'c>>,
-    /// What it is formed of, of its size: what a kernel stores in any case.
-    whole: Val<'c>,
+    /// What kernels store for it.
+    stored: Vec<Val<'c>>,
 }
 
 impl<'c> Again<'c> {
@@ -37,12 +37,10 @@ impl<'c> Again<'c> {
         }
         let mut formed = Formed::new(value);
         formed.visit(value)?;
-        let &[whole] = &formed.whole[..] else {
-            return None;
-        };
-        formed.is_reduced.then_some(Self {
+        let gains = formed.is_reduced && formed.whole == 1;
+        gains.then_some(Self {
             values: formed.values,
-            whole,
+            stored: formed.stored,
         })
     }
 
@@ -102,9 +100,10 @@ pub(super) struct Values {
 impl Values {
     pub(super) fn of(all: &[Again<'_>]) -> Self {
         let formed = all.iter().flat_map(|again| &again.values);
+        let stored = all.iter().flat_map(|again| &again.stored);
         Self {
             formed: formed.map(|value| identity(*value)).collect(),
-            stored: all.iter().map(|again| identity(again.whole)).collect(),
+            stored: stored.map(|value| identity(*value)).collect(),
         }
     }
 }
@@ -154,8 +153,10 @@ struct Formed<'c> {
     bytes: i64,
     seen: HashSet<usize>,
     values: Vec<Val<'c>>,
-    /// Tensors of its size that are read.
-    whole: Vec<Val<'c>>,
+    /// What is read.
+    stored: Vec<Val<'c>>,
+    /// Tensors of its size among them.
+    whole: usize,
     /// Whether it depends on reductions.
     is_reduced: bool,
 }
@@ -167,7 +168,8 @@ impl<'c> Formed<'c> {
             bytes: bytes(value),
             seen: HashSet::new(),
             values: Vec::new(),
-            whole: Vec::new(),
+            stored: Vec::new(),
+            whole: 0,
             is_reduced: false,
         }
     }
@@ -182,12 +184,17 @@ impl<'c> Formed<'c> {
         let Some(op) = op else {
             return self.stored(value);
         };
-        let is_few = elements(value).saturating_mul(ROW) <= self.elements;
         match name(op).as_str() {
             ops::BROADCAST => {}
-            ops::MAP | ops::CAST if is_few || is_cheap(op) => {
+            ops::MAP | ops::CAST if self.is_few(value) => {
+                let mut read = HashSet::new();
+                if !is_quick(value, &mut read) || read.len() > 1 {
+                    return self.stored(value);
+                }
+            }
+            ops::MAP | ops::CAST if is_cheap(op) => {
                 let is_first = self.seen.len() == 1;
-                if !is_few && !is_first && self.is_narrow(value) && follows_product(value) {
+                if !is_first && self.is_narrow(value) && follows_product(value) {
                     return self.stored(value);
                 }
             }
@@ -208,18 +215,38 @@ impl<'c> Formed<'c> {
         if op.is_some_and(|op| splat(op).is_some() || name(op) == ops::FILL) {
             return Some(());
         }
-        self.is_reduced |= op.is_some_and(|op| name(op) == ops::REDUCE);
-        if elements(value).saturating_mul(ROW) <= self.elements {
+        self.is_reduced |= is_reduced(value);
+        self.stored.push(value);
+        if self.is_few(value) {
             return Some(());
         }
-        self.whole.push(value);
+        self.whole += 1;
         self.is_narrow(value).then_some(())
+    }
+
+    /// Whether a value has one element for a row of the other or less.
+    fn is_few(&self, value: Val<'c>) -> bool {
+        elements(value).saturating_mul(ROW) <= self.elements
     }
 
     /// Whether elements of another value take no more memory.
     fn is_narrow(&self, value: Val<'c>) -> bool {
         bytes(value) <= self.bytes
     }
+}
+
+/// Whether a value of few elements is formed in a few clocks of what reductions give or is in memory, which is added to what is read.
+fn is_quick(value: Val<'_>, read: &mut HashSet<usize>) -> bool {
+    const QUICK: [&str; 3] = ["arith.divf", "math.rsqrt", "math.sqrt"];
+    let value = reshaped(value);
+    let Some(op) = defining(value).filter(|_| !is_stored(value)) else {
+        read.insert(identity(value));
+        return true;
+    };
+    let is_map = [ops::MAP, ops::CAST].contains(&name(op).as_str());
+    is_map
+        && is_cheap_but_for(op, &QUICK)
+        && operands(op).into_iter().all(|value| is_quick(value, read))
 }
 
 fn bytes(value: Val<'_>) -> i64 {

@@ -206,12 +206,9 @@ impl<'c> Group<'c> {
 
     /// Whether what an operation reads is a group's, or in memory in any case.
     fn reads_memory(&self, op: Op<'c>) -> bool {
-        let is_broadcast = name(op) == ops::BROADCAST;
-        let own =
-            |value: &Val<'c>| self.computes(*value) && (!is_broadcast || self.forms_again(*value));
         let mut all = read(op).into_iter();
         let stored = |value| self.again.stored.contains(&identity(value)) || is_kept(value);
-        all.all(|value| own(&value) || is_stored(value) || stored(reshaped(value)))
+        all.all(|value| self.computes(value) || is_stored(value) || stored(reshaped(value)))
     }
 
     /// Operations that computing a value takes, each as often as it is read.
@@ -317,8 +314,14 @@ fn follows_kernel(value: Val<'_>) -> bool {
 
 /// Whether a value is formed element by element of what a product gives, and of no reduction.
 fn follows_product(value: Val<'_>) -> bool {
-    let below = formed_of(value);
-    below.iter().any(|op| is_product(*op)) && !below.iter().any(|op| name(*op) == ops::REDUCE)
+    formed_of(value).into_iter().any(is_product) && !is_reduced(value)
+}
+
+/// Whether a value is, or is formed element by element of, what a reduction gives.
+fn is_reduced(value: Val<'_>) -> bool {
+    formed_of(value)
+        .into_iter()
+        .any(|op| name(op) == ops::REDUCE)
 }
 
 /// The operations from which a value is formed element by element.

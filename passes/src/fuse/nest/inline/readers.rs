@@ -1,7 +1,9 @@
 //! Who reads a value element by element, and what it costs to compute it where it is read.
 
+use super::{follows_kernel, is_stored};
 use crate::fuse::nest::is_nest;
 use crate::fuse::operators::is_reshape;
+use crate::fuse::rematerialize::is_cheap;
 use crate::fuse::space::source;
 use crate::ir::value::{defining, name, only_result, operands, users};
 use crate::ir::{Builder, Int, Ints, Op, TensorType, Val, attribute, walk};
@@ -71,10 +73,21 @@ fn reader<'c>(user: Op<'c>, value: Val<'c>) -> Option<Op<'c>> {
     match name(user).as_str() {
         // Maps read tiles of transposes.
         ops::MAP | ops::CAST if !turns(reshaped(value)) => Some(user),
+        ops::BROADCAST if is_light(reshaped(value)) => Some(user),
         "tensor.extract" if operands(user).first() == Some(&value) => loops_around(user),
         _ if is_nest(user) && operands(user).split_last()?.1.contains(&value) => Some(user),
         _ => None,
     }
+}
+
+/// Whether a value is a conversion, or cheap otherwise, of what is in memory and no product or reduction gives: loops form it again for each
+/// element that a broadcast has.
+fn is_light(value: Val<'_>) -> bool {
+    let Some(op) = defining(value) else {
+        return false;
+    };
+    let is_known = name(op) == ops::CAST || name(op) == ops::MAP && is_cheap(op);
+    is_known && !follows_kernel(value) && operands(op).into_iter().all(is_stored)
 }
 
 /// Whether loops read a quarter of a value's elements or more, elsewhere than where they have them.
@@ -110,7 +123,7 @@ pub(super) fn elements(value: Val<'_>) -> i64 {
 
 /// Whether a reader would compute what it reads again and again: more often than there are elements, of what does more than move.
 pub(super) fn repeats<'c>(reader: Op<'c>, read: Val<'c>, producer: Op<'c>) -> bool {
-    if is_nest(reader) && moves(producer) {
+    if name(reader) == ops::BROADCAST || is_nest(reader) && moves(producer) {
         return false;
     }
     let extracts = walk::nested(reader, &|_| true)
