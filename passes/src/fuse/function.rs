@@ -1,6 +1,7 @@
 //! A function whose operators become kernels.
 
 use super::attention::{Attention, Backward, Found};
+use super::beside;
 use super::frame::Frame;
 use super::group::Group;
 use super::groups::{Choices, Groups};
@@ -218,7 +219,7 @@ fn launch<'c>(
         reduces_blocks: &|product, columns| kernels.reduces_blocks(product, columns),
     };
     let launches = Groups::of(ops, found, &choices).launches();
-    let mut launches = launches.into_iter().peekable();
+    let mut launches = beside::join(launches, ops).into_iter().peekable();
     for (number, &op) in ops.iter().enumerate() {
         while let Some((group, outputs)) = launches.next_if(|(group, _)| group.position.0 <= number)
         {

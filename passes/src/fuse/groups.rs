@@ -489,7 +489,7 @@ fn at_number<'c>(group: Group<'c>, number: usize) -> Group<'c> {
 }
 
 /// A value and those that it is a reshape of.
-fn chain(value: Val<'_>) -> Vec<usize> {
+pub(super) fn chain(value: Val<'_>) -> Vec<usize> {
     let mut found = vec![identity(value)];
     let mut next = defining(value)
         .filter(|op| is_reshape(*op))

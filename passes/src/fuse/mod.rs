@@ -29,6 +29,7 @@ pub mod apart;
 pub mod arguments;
 pub mod attention;
 mod below;
+mod beside;
 mod element;
 pub mod evaluate;
 pub mod fold;
