@@ -49,6 +49,12 @@ impl<'c> Emitter<'c> {
             self.bind(result, Bound::Scalar(root));
             return Ok(true);
         }
+        if let (Some(Function::Sin | Function::Cos), Some(x)) = (function, operands.first()) {
+            let x = self.scalar(*x)?;
+            let value = self.sine_by_need(name, x, (result.r#type(), true))?;
+            self.bind(result, Bound::Scalar(value));
+            return Ok(true);
+        }
         let f32 = Floats::new(self);
         let wide = self.wide(&operands, f32.r#type)?;
         let value = match (function, wide.as_slice()) {
@@ -313,6 +319,17 @@ impl<'c> Arithmetic for Floats<'_, 'c> {
             self.apply("arith.sitofp", &[power])?,
             self.apply("arith.bitcast", &[scale])?,
         ])
+    }
+
+    fn signed(&self, x: Val<'c>, sum: Val<'c>) -> PassResult<'c, Val<'c>> {
+        let builder = self.emitter.builder;
+        let int = types::integer(builder, 32);
+        let on_ints = |name: &str, a, b| builder.value(name, &[a, b], int, &[]);
+        let to_bits = |value| builder.value("arith.bitcast", &[value], int, &[]);
+        let last = builder.constant(IntegerAttribute::new(int, 31).into())?;
+        let sign = on_ints("arith.shli", to_bits(sum)?, last)?;
+        let bits = on_ints("arith.xori", to_bits(x)?, sign)?;
+        self.apply("arith.bitcast", &[bits])
     }
 
     fn abs(&self, x: Val<'c>) -> PassResult<'c, Val<'c>> {

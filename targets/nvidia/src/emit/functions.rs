@@ -72,7 +72,7 @@ impl<'c> Emitter<'c> {
         };
         if name == "math.sincos"
             && let Some(&cosine) = results(op).get(1)
-            && let Some(value) = self.in_f64("math.cos", &values, x.r#type())?
+            && let Some(value) = self.of_floats("math.cos", &values, x.r#type())?
         {
             self.bind(cosine, Bound::Scalar(value));
         }
@@ -104,7 +104,10 @@ impl<'c> Emitter<'c> {
                 Ok(Some(inside))
             }
             ("math.fpowi", &[x, n]) => self.whole_power(x, n),
-            ("math.sincos", _) => self.in_f64("math.sin", values, r#type),
+            ("math.sincos", _) => self.of_floats("math.sin", values, r#type),
+            ("math.sin" | "math.cos", &[x]) if bits(r#type) < Some(64) => {
+                self.sine(name, x, r#type).map(Some)
+            }
             _ if bits(r#type) == Some(64) => self.of_f64(name, values),
             _ if FAST.contains(&name) => Ok(None),
             _ => self.in_f64(name, values, r#type),

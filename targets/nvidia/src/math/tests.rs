@@ -1,7 +1,7 @@
 //! The functions on a machine that computes, beside libm's.
 
 use super::machine::{Binary, Float, Machine, Order, Unary, Whole};
-use super::of;
+use super::{far_sine, near_sine, of};
 
 /// The host.
 struct Host;
@@ -276,6 +276,41 @@ fn sines_of_the_hardest_arguments_are_accurate() {
             assert!(error <= 1, "{name}({x:e}): {error}");
         }
     }
+}
+
+#[test]
+fn sines_of_narrow_floats_are_as_exact_as_those_need() {
+    let mut numbers = Numbers(5);
+    let mut all: Vec<f32> = samples(-1e6, 1e6).into_iter().map(|x| x as f32).collect();
+    all.extend((0..200_000).map(|_| f32::from_bits(numbers.bits() as u32)));
+    // The number of f32 whose cosine is closest to zero, the first ones that the other reduction has, and neighbours of multiples.
+    all.extend([
+        16_367_173.0 * 2f32.powi(72),
+        2f32.powi(31),
+        -2f32.powi(31),
+        f32::MAX,
+    ]);
+    let quarters = (1..100_000).map(|k| (f64::from(k) * std::f64::consts::FRAC_PI_2) as f32);
+    all.extend(quarters);
+    let sine = |x: f64, is_cosine| {
+        let number = Float::new(&Host, x);
+        let near = x.abs() < 2f64.powi(31);
+        let far = (x.abs() >= 2f64.powi(20) || !near).then(|| far_sine(number, is_cosine).value);
+        let near = near.then(|| near_sine(number, is_cosine).value);
+        [near, far].into_iter().flatten().collect::<Vec<_>>()
+    };
+    for x in all.into_iter().map(f64::from) {
+        for (is_cosine, exact) in [(false, x.sin()), (true, x.cos())] {
+            for made in sine(x, is_cosine) {
+                let error = (made - exact).abs();
+                let known = error <= exact.abs() * 2f64.powi(-32);
+                let known = known || made.is_nan() && exact.is_nan();
+                assert!(known, "{x:e}, {is_cosine}: {made:e} for {exact:e}");
+            }
+        }
+    }
+    let zero = near_sine(Float::new(&Host, -0.0), false).value;
+    assert!(zero == 0.0 && zero.is_sign_negative());
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! pi/2 in three parts, beyond by Payne and Hanek's product with those digits of 2/pi that matter.
 
 use super::machine::{Float, Int, Machine};
-use std::f64::consts::{FRAC_2_PI, FRAC_PI_2, FRAC_PI_4, PI};
+use std::f64::consts::{FRAC_1_PI, FRAC_2_PI, FRAC_PI_2, FRAC_PI_4, PI};
 
 /// pi/2 in three parts, of which the first two have 33 bits: their products with whole numbers below 2^20 are exact.
 const HALF_PI: [f64; 3] = [
@@ -90,12 +90,11 @@ fn subtracted<M: Machine>(x: Float<'_, M>) -> [Float<'_, M>; 3] {
     [k, high, difference - high - rest]
 }
 
-/// The word of the table at an index and the three behind it.
-fn words<'m, M: Machine>(index: Int<'m, M>) -> [Int<'m, M>; 4] {
+/// The word of the table at an index below a number and the three behind it.
+fn words<'m, M: Machine>(index: Int<'m, M>, below: usize) -> [Int<'m, M>; 4] {
     std::array::from_fn(|behind| {
         let of = |at: usize| index.constant(TWO_OVER_PI.get(at).map_or(0, |word| *word as i64));
-        // The index is at most 16.
-        let mut level: Vec<Int<'m, M>> = (0..17).map(|at| of(at + behind)).collect();
+        let mut level: Vec<Int<'m, M>> = (0..below).map(|at| of(at + behind)).collect();
         for bit in 0..5 {
             let odd = index.shr(bit).and(1).equals(1);
             level = level
@@ -111,17 +110,18 @@ fn words<'m, M: Machine>(index: Int<'m, M>) -> [Int<'m, M>; 4] {
     })
 }
 
-/// `k` (mod 4) and the two parts of `r` for a finite number above [`LARGE`], by a product.
+/// `k` (mod 4) and the two parts of `r` for a finite number from [`LARGE`] to 2^`most`, by a product.
 ///
 /// With `x = m 2^e`, bits of 2/pi above the place `e - 2` contribute multiples of 4 to `m 2^e 2/pi`: the 192 bits from there on
 /// give the product modulo 4 to 2^-137.
-fn multiplied<M: Machine>(x: Float<'_, M>) -> [Float<'_, M>; 3] {
+fn multiplied<M: Machine>(x: Float<'_, M>, most: usize) -> [Float<'_, M>; 3] {
     let bits = x.bits();
     let mantissa = bits.and((1 << 52) - 1).or(1 << 52);
     // The place in the table, whose bits begin 64 places early: e - 2 + 64, e = exponent - 1075.
     let place = bits.shr(52) - 1013;
     let (index, shift) = (place.shr(6), place.and(63));
-    let [a, b, c, d] = words(index);
+    // The exponent is below `most` + 1023.
+    let [a, b, c, d] = words(index, (most + 9) / 64 + 1);
     let (w0, w1, w2) = (
         window(a, b, shift),
         window(b, c, shift),
@@ -167,7 +167,9 @@ struct Turned<'m, M: Machine> {
 
 /// The reduction of a number that is not negative, and the sine and cosine of what is left of it.
 fn turned<M: Machine>(x: Float<'_, M>) -> Turned<'_, M> {
-    let [k, high, low] = x.less(LARGE).branch(|| subtracted(x), || multiplied(x));
+    let [k, high, low] = x
+        .less(LARGE)
+        .branch(|| subtracted(x), || multiplied(x, 1024));
     let z = high * high;
     let cube = z * high;
     let sin = high - ((z * (low * 0.5 - cube * z.polynomial(&SIN)) - low) - cube * (-1.0 / 6.0));
@@ -218,6 +220,46 @@ pub(crate) fn tan<M: Machine>(x: Float<'_, M>) -> Float<'_, M> {
     let value = odd.choose(-turned.cos, turned.sin) / odd.choose(turned.sin, turned.cos);
     let negative = x.less(0.0);
     or_small(x, finite(x, negative.choose(-value, value)))
+}
+
+/// (sin(r) / r - 1) / r^2 in r^2, up to pi/2: through its values at Chebyshev's points, relative error of the sine 2^-33.
+const SHORT_SIN: [f64; 5] = [
+    -2.408009508712208e-08,
+    2.753645944364609e-06,
+    -0.0001984108650700057,
+    0.008333332768529359,
+    -0.1666666666387985,
+];
+/// A number whose sum with a whole one below 2^50 has that in its last bits.
+const WHOLE: f64 = 6_755_399_441_055_744.0;
+
+/// The sine of `|r|` up to pi/2, as exact as f32 needs it, with the other sign where the last bit of `sum` is set.
+fn short<'m, M: Machine>(r: Float<'m, M>, sum: Float<'m, M>) -> Float<'m, M> {
+    let z = r * r;
+    let value = r * z.fma(z.polynomial(&SHORT_SIN), 1.0);
+    // The sum of a last bit and the sign's has the other sign.
+    (value.bits() + sum.bits().shl(63)).as_bits()
+}
+
+/// The sine of a number of f32 whose magnitude is below 2^31, or its cosine: 2^-32 of it is wrong at most. What whole and half turns of pi
+/// leave of the number is exact but for pi's second part.
+pub(crate) fn near_sine<M: Machine>(x: Float<'_, M>, is_cosine: bool) -> Float<'_, M> {
+    let turns = x * FRAC_1_PI;
+    let sum = if is_cosine { turns + 0.5 } else { turns } + WHOLE;
+    let whole = sum - WHOLE;
+    let k = if is_cosine { whole - 0.5 } else { whole };
+    short((-k).fma(2.0 * HALF_PI_REST, (-k).fma(PI, x)), sum)
+}
+
+/// The same of any number of f32 from 2^20 on, of infinities and of what is none.
+pub(crate) fn far_sine<M: Machine>(x: Float<'_, M>, is_cosine: bool) -> Float<'_, M> {
+    let [k, high, _] = multiplied(x.abs(), 128);
+    let sign = x.constant(1.0).copysign(x);
+    let quarters = (k * sign).to_int() + i64::from(is_cosine);
+    let rest = high * sign;
+    let odd = quarters.and(1).equals(1);
+    let rest = odd.choose(rest.constant(FRAC_PI_2) - rest.abs(), rest);
+    finite(x, short(rest, quarters.shr(1).and(1).as_bits()))
 }
 
 /// tan(pi/8).

@@ -19,7 +19,7 @@ mod full;
 mod tests;
 
 pub(super) use full::has_reciprocal;
-use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LOG2_E};
+use std::f64::consts::{FRAC_1_PI, FRAC_2_SQRT_PI, LN_2, LOG2_E};
 
 /// An instruction that approximates a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +73,8 @@ pub(super) trait Arithmetic {
     fn abs(&self, x: Self::Value) -> Result<Self::Value, Self::Error>;
     /// A number between two ends; NaN stays.
     fn clamp(&self, x: Self::Value, ends: [f64; 2]) -> Result<Self::Value, Self::Error>;
+    /// A number with the other sign where the last bit of `sum` is set.
+    fn signed(&self, x: Self::Value, sum: Self::Value) -> Result<Self::Value, Self::Error>;
     fn less(&self, a: Self::Value, b: f64) -> Result<Self::Bit, Self::Error>;
     fn choose(
         &self,
@@ -119,6 +121,10 @@ pub(super) enum Function {
     Erf,
     /// `1 + erf(x)`.
     OnePlusErf,
+    /// Up to [`MOST_OF_SINE`].
+    Sin,
+    /// Up to [`MOST_OF_SINE`].
+    Cos,
 }
 
 impl Function {
@@ -136,6 +142,8 @@ impl Function {
             ("math.tanh", true) => Self::OnePlusTanh,
             ("math.erf", false) => Self::Erf,
             ("math.erf", true) => Self::OnePlusErf,
+            ("math.sin", _) => Self::Sin,
+            ("math.cos", _) => Self::Cos,
             _ => return None,
         })
     }
@@ -158,6 +166,8 @@ impl Function {
             Self::OnePlusTanh => one_plus_tanh(a, x),
             Self::Erf => erf(a, x, goal),
             Self::OnePlusErf => one_plus_erf_of(a, (x, 1.0), goal),
+            Self::Sin => sine(a, x, false),
+            Self::Cos => sine(a, x, true),
         }
     }
 }
@@ -308,6 +318,48 @@ fn erf<A: Arithmetic>(a: &A, x: A::Value, goal: Goal) -> Formed<A> {
     let series = [-1.0 / 42.0, 0.1, -1.0 / 3.0, 1.0].map(|term| term * FRAC_2_SQRT_PI);
     let small = a.mul(x, polynomial(a, square, &series)?)?;
     a.choose(a.less(square, 0.25)?, small, large)
+}
+
+/// (sin(r) / r - 1) / r^2 in r^2, up to pi/2: through its values at Chebyshev's points, relative error of the sine 2^-17.7.
+const SIN: [f64; 3] = [
+    -0.00018846576858777553,
+    0.008324194699525833,
+    -0.16666541993618011,
+];
+/// pi in three parts, each below what they are of: with positive ones a negative zero stays one. The last bit of the first is 2^-22, so that
+/// what whole and half turns by it leave of a number is exact.
+const PI_PARTS: [f64; 3] = [
+    3.141_592_502_593_994,
+    1.509_957_883_172_319_3e-7,
+    1.078_060_590_694_847_7e-14,
+];
+/// A number whose sum with a whole one below 2^21 has that in its last bits.
+const WHOLE: f64 = 12_582_912.0;
+/// The magnitude up to which [`sine`] is exact enough.
+pub(super) const MOST_OF_SINE: f64 = 1_048_576.0;
+
+/// The sine of a number up to [`MOST_OF_SINE`], or its cosine, for a result that is rounded to f16 or bf16.
+pub(super) fn sine<A: Arithmetic>(a: &A, x: A::Value, is_cosine: bool) -> Formed<A> {
+    let turns = a.mul(x, a.number(FRAC_1_PI)?)?;
+    let turns = if is_cosine {
+        a.add(turns, a.number(0.5)?)?
+    } else {
+        turns
+    };
+    let sum = a.add(turns, a.number(WHOLE)?)?;
+    let whole = a.add(sum, a.number(-WHOLE)?)?;
+    let count = if is_cosine {
+        a.add(whole, a.number(-0.5)?)?
+    } else {
+        whole
+    };
+    let mut rest = x;
+    for part in PI_PARTS {
+        rest = a.fma(count, a.number(-part)?, rest)?;
+    }
+    let square = a.mul(rest, rest)?;
+    let part = a.fma(square, polynomial(a, square, &SIN)?, a.number(1.0)?)?;
+    a.signed(a.mul(rest, part)?, sum)
 }
 
 /// What is known of a quotient's operands.

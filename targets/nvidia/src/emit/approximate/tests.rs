@@ -1,8 +1,8 @@
 //! Every function at every input of f16 and bf16, with every instruction as wrong as it may be.
 
 use super::{
-    Arithmetic, Divisor, EXPONENT, Function, Goal, Instruction, TAKEN_APART, exp_of_f32,
-    log1p_of_f32, one_plus_erf_of, quotient, quotient_of_f32,
+    Arithmetic, Divisor, EXPONENT, Function, Goal, Instruction, MOST_OF_SINE, TAKEN_APART,
+    exp_of_f32, log1p_of_f32, one_plus_erf_of, quotient, quotient_of_f32,
 };
 use axe_sim::units::float::{Format, Round};
 use std::convert::Infallible;
@@ -88,6 +88,9 @@ impl Arithmetic for Host {
     }
     fn clamp(&self, x: f32, [least, most]: [f64; 2]) -> Made<f32> {
         Ok(x.clamp(least as f32, most as f32))
+    }
+    fn signed(&self, x: f32, sum: f32) -> Made<f32> {
+        Ok(f32::from_bits(x.to_bits() ^ sum.to_bits() << 31))
     }
     fn less(&self, a: f32, b: f64) -> Made<bool> {
         Ok(a < b as f32)
@@ -191,6 +194,47 @@ fn functions_are_within_an_ulp_of_the_correctly_rounded_result() {
             }
         }
     }
+}
+
+#[test]
+fn sines_are_within_an_ulp_of_the_correctly_rounded_result() {
+    let near = |x: f64| x.abs() <= MOST_OF_SINE || x.is_nan();
+    for (function, exact) in [
+        (Function::Sin, f64::sin as fn(f64) -> f64),
+        (Function::Cos, f64::cos),
+    ] {
+        for format in FORMATS {
+            let made = at(function, goal(format));
+            // Others are not computed so.
+            let made = |host: &Host, x: f32| match near(f64::from(x)) {
+                true => made(host, x),
+                false => exact(f64::from(x)) as f32,
+            };
+            let most = most_ulps(format, exact, made);
+            assert!(most.0 <= 1, "{function:?} of {format:?}: {most:?}");
+        }
+        let host = Host {
+            errors: MACHINES[0],
+        };
+        let made = at(function, goal(Format::Bf16));
+        // Numbers of f32 next to quarter turns, where the result is least.
+        for k in 1..600_000 {
+            let x = (f64::from(k) * std::f64::consts::FRAC_PI_2) as f32;
+            let (got, wanted) = (f64::from(made(&host, x)), exact(f64::from(x)));
+            let error = (got - wanted).abs();
+            assert!(
+                error <= wanted.abs() * 2f64.powi(-12),
+                "{function:?}({x:e}): {got:e}"
+            );
+        }
+    }
+    let zero = at(Function::Sin, goal(Format::F16))(
+        &Host {
+            errors: MACHINES[0],
+        },
+        -0.0,
+    );
+    assert!(zero == 0.0 && zero.is_sign_negative());
 }
 
 #[test]

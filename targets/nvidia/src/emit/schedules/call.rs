@@ -6,6 +6,7 @@
 
 use super::elementwise::{inputs, on_registers, same};
 use crate::emit::emitter::Emitter;
+use crate::emit::outlined::{call, outlined};
 use crate::emit::schedule::Emit;
 use crate::emit::value::Registers as Values;
 use crate::plan::Decline;
@@ -14,14 +15,14 @@ use crate::state::threads::{is_pingpong, parents};
 use crate::state::types;
 use axe_dialect::{element_type, ops};
 use axe_passes::PassResult;
-use axe_passes::dispatch::{Match, Schedule, record};
+use axe_passes::dispatch::{Match, Schedule};
 use axe_passes::fuse::operators::captured;
 use axe_passes::ir::types::{bits, is_float};
 use axe_passes::ir::value::{defined_by, defining, name, only_result, operands};
 use axe_passes::ir::walk::{blocks, nested, operations};
-use axe_passes::ir::{Builder, Op, Val, attribute};
+use axe_passes::ir::{Op, Val};
 use axe_passes::precision::is_transcendental;
-use melior::ir::operation::{OperationLike, OperationMutLike, OperationRefMut};
+use melior::ir::operation::OperationLike;
 use melior::ir::{Attribute, Type, ValueLike};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -271,76 +272,33 @@ impl<'c> Emit<'c> for Call {
     }
 }
 
-fn call<'c>(
-    builder: Builder<'c>,
-    callee: Attribute<'c>,
-    arguments: &[Val<'c>],
-    result: Type<'c>,
-) -> PassResult<'c, Val<'c>> {
-    let count = i32::try_from(arguments.len()).unwrap_or(0);
-    let none = builder.attribute(|context| attribute::i32s(context, &[]));
-    let attributes = [
-        ("callee", callee),
-        builder.segments(&[count, 0]),
-        ("op_bundle_sizes", none),
-    ];
-    builder.value("llvm.call", arguments, result, &attributes)
-}
-
-/// The name of the function of a map's body on so many elements: of a new one, or of one with the same instructions.
+/// The name of the function of a map's body on so many elements.
 fn function<'c>(
     emitter: &mut Emitter<'c>,
     map: Op<'c>,
     (inputs, result): (&[Values<'c>], Type<'c>),
     count: i64,
 ) -> PassResult<'c, Attribute<'c>> {
-    let outer = emitter.builder;
     let vectors = inputs
         .iter()
         .map(|input| types::vector(count, input.element));
     let vectors: Vec<_> = vectors.collect();
-    let (region, arguments, inner) = outer.region(&vectors);
-    emitter.builder = inner;
-    let formed = body(emitter, map, (inputs, &arguments), (result, count));
-    emitter.builder = outer;
-    formed?;
-    let signature = types::llvm_function(outer, &vectors, Some(types::vector(count, result)));
-    let attributes = [
-        ("sym_name", outer.parsed("\"map\"")?),
-        ("function_type", outer.of_type(signature)),
-        ("linkage", outer.parsed("#llvm.linkage<internal>")?),
-        ("no_inline", outer.unit()),
-    ];
-    let module = emitter
-        .module
-        .ok_or_else(|| emitter.error("expected a module"))?;
-    let module = Builder::at_end(module, outer.location);
-    let made = module.operation("llvm.func", &[], &[], &attributes, vec![region])?;
-    let text = made.to_string();
-    if let Some(callee) = emitter.functions.get(&text) {
-        // SAFETY: nothing names the function yet.
-        unsafe { mlir_sys::mlirOperationDestroy(made.to_raw()) };
-        return Ok(*callee);
-    }
-    let kernel = record::symbol(emitter.kernel.op).unwrap_or_default();
-    let own = format!("{kernel}_map{}", emitter.functions.len());
-    let (name, callee) = (
-        outer.parsed(&format!("{own:?}"))?,
-        outer.parsed(&format!("@{own:?}"))?,
-    );
-    // SAFETY: the operation is live, and no other reference to it is used while this one is.
-    unsafe { OperationRefMut::from_raw(made.to_raw()) }.set_attribute("sym_name", name);
-    emitter.functions.insert(text, callee);
-    Ok(callee)
+    let returned = types::vector(count, result);
+    outlined(
+        emitter,
+        "map",
+        (&vectors, returned),
+        |emitter, arguments| body(emitter, map, (inputs, arguments), (result, count)),
+    )
 }
 
-/// Emits a body on a function's arguments, and what the function returns.
+/// Emits a body on a function's arguments: what the function returns.
 fn body<'c>(
     emitter: &mut Emitter<'c>,
     map: Op<'c>,
     (inputs, arguments): (&[Values<'c>], &[Val<'c>]),
     (result, count): (Type<'c>, i64),
-) -> PassResult<'c> {
+) -> PassResult<'c, Val<'c>> {
     let constants = captured(map);
     let outer = constants.iter().map(|value| emitter.bound(*value).cloned());
     let outer = outer.collect::<PassResult<'c, Vec<_>>>()?;
@@ -359,6 +317,5 @@ fn body<'c>(
     for (constant, bound) in constants.into_iter().zip(outer) {
         emitter.bind(constant, bound);
     }
-    let formed = emitter.pack(&values?, result)?;
-    emitter.effect("llvm.return", &[formed])
+    emitter.pack(&values?, result)
 }
