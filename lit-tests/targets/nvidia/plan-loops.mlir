@@ -270,6 +270,36 @@ func.func @both(%x: tensor<4x4xf32>, %y: tensor<4x4xf32>) -> tensor<4x8xf32> {
 
 // -----
 
+// What a broadcast repeats is converted by the loops: a table of angles has no kernel of its own. Each thread has four neighbours.
+// CHECK-LABEL: func.func @angles
+// CHECK: %[[CTAS:.*]] = arith.constant 8 : index
+// CHECK: axe.launch @angles_0_loops grid(%[[CTAS]], {{.*}} ins(%{{.*}}, %{{.*}} : tensor<128xi64>, tensor<32xf32>)
+// CHECK-NOT: axe.launch
+// PLAN-LABEL: func.func @angles
+func.func @angles(%p: tensor<128xi64>, %f: tensor<32xf32>) -> tensor<128x64xf32> {
+  %n = axe.cast %p : tensor<128xi64> -> tensor<128xf32>
+  %nb = axe.broadcast %n dims [1] : tensor<128xf32> -> tensor<128x32xf32>
+  %fb = axe.broadcast %f dims [0] : tensor<32xf32> -> tensor<128x32xf32>
+  %a = axe.map ins(%nb, %fb : tensor<128x32xf32>, tensor<128x32xf32>) -> tensor<128x32xf32> {
+  ^bb0(%u: f32, %v: f32):
+    %0 = arith.mulf %u, %v : f32
+    axe.yield %0 : f32
+  }
+  %e = tensor.empty() : tensor<128x64xf32>
+  %c = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} outs(%e : tensor<128x64xf32>) {
+  ^bb0(%o: f32):
+    %c32 = arith.constant 32 : index
+    %i = linalg.index 0 : index
+    %j = linalg.index 1 : index
+    %k = arith.remui %j, %c32 : index
+    %v = tensor.extract %a[%i, %k] : tensor<128x32xf32>
+    linalg.yield %v : f32
+  } -> tensor<128x64xf32>
+  return %c : tensor<128x64xf32>
+}
+
+// -----
+
 // Maps that join a reduction's kernel read what loops store.
 // CHECK-LABEL: func.func @rows
 // CHECK: axe.launch @rows_0_loops

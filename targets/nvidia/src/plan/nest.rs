@@ -1,12 +1,18 @@
 //! Loops that the threads of a grid share out: each point of the parallel loops is one thread's.
 
 use super::Decline;
+use crate::facts::chip::ACCESS_BYTES;
 use axe_passes::dispatch::sequence;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Points up to which 32 bits count them, and the turns of a thread beyond the last: a grid has fewer threads than that.
 const MOST_OF_32_BITS: i64 = 1 << 30;
+
+/// Operations that a body repeated for neighbours or turns has at most.
+pub const MOST_OPERATIONS: i64 = 1024;
+/// Neighbours at once where their body has loops, whose elements are on their way several at a time.
+const MOST_IN_LOOPS: i64 = 4;
 
 /// Bytes of a row that are a slice at the least: a warp's accesses of 16 bytes.
 const LEAST_SLICE: i64 = 512;
@@ -54,6 +60,28 @@ pub fn shares(vector: i64, extents: &[Option<i64>]) -> Option<Vec<i64>> {
         left /= *share;
     }
     (left == 1).then_some(shares)
+}
+
+/// How many neighbours fill the widest access of a thread to a result of elements of so many bytes, where a body of so many operations that is
+/// repeated for them is not too long, and there are so many.
+#[must_use]
+pub fn neighbours(
+    [bytes, operations]: [i64; 2],
+    has_loops: bool,
+    are_there: impl Fn(i64) -> bool,
+) -> i64 {
+    let most = ACCESS_BYTES / bytes.max(1);
+    let most = if has_loops {
+        most.min(MOST_IN_LOOPS)
+    } else {
+        most
+    };
+    let fits = |number: &i64| {
+        *number <= most
+            && number.saturating_mul(operations) <= MOST_OPERATIONS
+            && are_there(*number)
+    };
+    [16, 8, 4, 2].into_iter().find(fits).unwrap_or(1)
 }
 
 /// Whether half a cache holds a table, so that it is read from memory once in whatever order.

@@ -6,7 +6,7 @@ use super::family::{Family, Launch};
 use super::knobs::Plan;
 use super::problem::count;
 use crate::facts::chip::{ACCESS_BYTES, Chip};
-use crate::plan::nest::is_cached;
+use crate::plan::nest::{is_cached, neighbours, shares};
 use axe_passes::build::{Kernel, launch};
 use axe_passes::fuse::arguments::{argument_types, launched};
 use axe_passes::fuse::frame::{Operand, Out, operand};
@@ -14,7 +14,7 @@ use axe_passes::fuse::group::{Group, Root};
 use axe_passes::fuse::nest::{Nest, Start, reused_table};
 use axe_passes::fuse::reshape::{element_bytes, extent_of};
 use axe_passes::ir::value::{identity, name, results};
-use axe_passes::ir::{Builder, DYNAMIC, TensorType, Val};
+use axe_passes::ir::{Builder, DYNAMIC, TensorType, Val, walk};
 use axe_passes::{PassError, PassResult};
 use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
@@ -204,7 +204,7 @@ fn grid<'c>(
     if unknown.is_empty() {
         let blocks = match in_order(nest, known, launch.chip) {
             Some(at_once) => count(known, config.threads.saturating_mul(at_once)),
-            None => count(known, config.threads).min(most),
+            None => count(known, config.threads * at_once(nest)).min(most),
         };
         return Ok([builder.index(blocks.min(i64::from(i32::MAX)))?, one, one]);
     }
@@ -218,16 +218,37 @@ fn grid<'c>(
     Ok([blocks, one, one])
 }
 
+/// The neighbours that a thread has at once ([`NestPlan`]), where its body is no longer than it is here.
+fn at_once(nest: &Nest<'_>) -> i64 {
+    let parallel = nest.parallel().into_iter();
+    let extents: Vec<_> = parallel
+        .map(|at| nest.extents.get(at).copied().filter(|own| *own != DYNAMIC))
+        .collect();
+    let body = walk::nested(nest.op, &|_| true);
+    let loops = body.iter().any(|op| name(*op) == "scf.for");
+    let length = i64::try_from(body.len()).unwrap_or(i64::MAX);
+    match nest.reductions.contains(&true) {
+        true => 1,
+        false => neighbours([narrowest(nest), length], loops, |number| {
+            shares(number, &extents).is_some()
+        }),
+    }
+}
+
+/// Bytes of the narrowest result.
+fn narrowest(nest: &Nest<'_>) -> i64 {
+    let results = results(nest.op).into_iter();
+    let results = results.filter_map(TensorType::of_value);
+    let bytes = results.map(|result| element_bytes(result.element)).min();
+    bytes.unwrap_or(ACCESS_BYTES).max(1)
+}
+
 /// Where points read rows of a table several times that half of L2 does not hold, they are gone through in order, so that what was read
 /// is there (`slices` in `plan/nest.rs`): each thread has its points once, so many neighbours at most.
 fn in_order(nest: &Nest<'_>, points: i64, chip: &Chip) -> Option<i64> {
     let last = nest.parallel().last().copied()?;
     let table = reused_table(nest.op, last, points)?;
-    let results = results(nest.op)
-        .into_iter()
-        .filter_map(TensorType::of_value);
-    let bytes = results.map(|result| element_bytes(result.element)).min()?;
-    (!is_cached(table, chip.cache_bytes)).then(|| (ACCESS_BYTES / bytes).max(1))
+    (!is_cached(table, chip.cache_bytes)).then(|| (ACCESS_BYTES / narrowest(nest)).max(1))
 }
 
 /// Launches the kernel, whose results take the place of the operation's.

@@ -3,9 +3,8 @@
 use super::branches::is_same;
 use super::kernel::Kernel;
 use super::storage::is_row_major;
-use crate::facts::chip::ACCESS_BYTES;
 use crate::plan::Decline;
-use crate::plan::nest::{NestPlan, shares, slices};
+use crate::plan::nest::{MOST_OPERATIONS, NestPlan, neighbours, shares, slices};
 use crate::state::types;
 use axe_passes::fuse::nest::{INITIAL, maps, parallel, reductions, reused_table};
 use axe_passes::ir::value::{identity, name, operands};
@@ -16,11 +15,6 @@ use melior::ir::{AffineExpr, AffineMap, Attribute, ValueLike};
 
 /// The operation.
 pub(crate) const NEST: &str = "linalg.generic";
-
-/// Operations that a body repeated for neighbours or turns has at most.
-const MOST_OPERATIONS: i64 = 1024;
-/// Neighbours at once where their body has loops, whose elements are on their way several at a time.
-const MOST_IN_LOOPS: i64 = 4;
 
 /// Loops, read.
 pub(crate) struct Nest<'c> {
@@ -141,8 +135,7 @@ impl<'c> Nest<'c> {
         let bytes = outs
             .iter()
             .filter_map(|out| types::bytes(axe_dialect::element_type(out.r#type())));
-        let most = bytes.min().map_or(1, |bytes| ACCESS_BYTES / bytes);
-        let Some(operations) = self.operations else {
+        let (Some(bytes), Some(operations)) = (bytes.min(), self.operations) else {
             return 1;
         };
         if self.reductions.contains(&true) {
@@ -153,17 +146,9 @@ impl<'c> Nest<'c> {
             let along: Vec<_> = along.filter(|(_, share)| *share > 1).collect();
             self.bounds.iter().all(|bound| is_same(*bound, &along))
         };
-        let loads = if self.bounds.is_empty() {
-            most
-        } else {
-            most.min(MOST_IN_LOOPS)
-        };
-        let fits = |vector: &i64| {
-            *vector <= loads
-                && vector * operations <= MOST_OPERATIONS
-                && shares(*vector, extents).is_some_and(together)
-        };
-        [16, 8, 4, 2].into_iter().find(fits).unwrap_or(1)
+        neighbours([bytes, operations], !self.bounds.is_empty(), |number| {
+            shares(number, extents).is_some_and(together)
+        })
     }
 
     /// How many turns of the last reduction, of this extent, have their elements on their way together.
