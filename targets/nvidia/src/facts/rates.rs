@@ -244,7 +244,8 @@ pub struct AttentionRates {
     /// The part of a block's shorter work that the longer does not hide, with one, two and three warpgroups: one that is alone multiplies
     /// and then forms exponentials; several do so in turns.
     pub exposed: [f64; 3],
-    /// Clocks of a block of keys beside its products, exponentials and reads: barriers, and waits for the first scores.
+    /// Clocks of a block of keys beside its products, exponentials and reads: barriers, and waits for the first scores; of a small
+    /// tile its part of them.
     pub block: f64,
     /// How much longer a block takes where a second loop masks the diagonal. Measured, not explained: 1.07 to 1.23 for heads of
     /// 64 and 128, 2048 to 16384 places, blocks of 160 to 224 keys beside 128; spills of up to 60 bytes are part of it.
@@ -256,11 +257,15 @@ pub struct AttentionRates {
     /// Keys of a block of 8 bits at most that leave ptxas registers to work with, and how much longer exponentials of more take:
     /// heads of 64, 256 keys 535 TFLOP/s and 192 keys 591.
     pub narrow_keys: (i64, f64),
-    /// Clocks of a tile beside its blocks: the first scores, the last product, the store.
-    pub tile: f64,
+    /// Clocks of a tile beside its blocks: the first scores, the last product, the store. Those of any tile, and those of one that is not small,
+    /// of which a small one has its part. Measured for 16 to 256 places in 2^23 elements of heads of 32:
+    /// 765 to 1230 clocks a tile of 64 rows with its one block, 2630 of 128 rows, 4560 with two blocks.
+    pub tile: [f64; 2],
     /// Bytes of results that the threads of a multiprocessor store in a clock without shared memory, four beside each other.
     /// Measured for heads of 256: 64 keys are quicker than 80, which need it, for 2048 places, and not for 8192.
     pub stored_bytes: f64,
+    /// Clocks of a tile of each of the products that attention is otherwise, beside its products: measured for 16 places.
+    pub apart: f64,
     /// Clocks between kernels that wait for each other.
     pub kernel_gap: f64,
     /// Bytes of keys and values up to which they may be in the L2 cache when a kernel begins.
@@ -288,8 +293,9 @@ impl AttentionRates {
         second_loop: 1.12,
         narrow: ([0.6, 0.3, 0.15], 250.0, 1.07),
         narrow_keys: (192, 1.1),
-        tile: 2500.0,
+        tile: [200.0, 2300.0],
         stored_bytes: 8.0,
+        apart: 350.0,
         kernel_gap: 2500.0,
         cached_bytes: 32e6,
         streamed_bytes: 2450.0,

@@ -12,6 +12,13 @@ const INSTRUCTIONS: f64 = 3.5;
 /// How often products of few rows read keys and values at the memory's rate in the time that they take, at least. Measured: one row of each of
 /// 256 problems of 4096 keys takes 1502 us in kernels of its operators, transposes of the keys and values among them, and 128 in one.
 const FEW_ROWS: f64 = 4.0;
+/// Bytes of scores and weights that kernels apart move in a clock where L2 has not all of them: 402 MB take 139,000 clocks beside what else
+/// there is of 91 us (2048 problems of 128 places).
+const SCORES_BYTES: f64 = 2900.0;
+/// Keys, and results of a tile, up to which a tile and its blocks take their part of the time of others, of so many results.
+const SHORT: i64 = 256;
+const BLOCK: f64 = 8192.0;
+const TILE: f64 = 16_384.0;
 
 impl Problem {
     /// Bytes of all keys and values.
@@ -84,12 +91,31 @@ impl Config {
             Some(_) => (tiles as f64 / chip.multiprocessors as f64).max(1.0),
             None => count(tiles, chip.multiprocessors) as f64,
         };
+        let own = self.tile(problem, rates);
         let tile = if self.stages_result(problem, chip) {
-            rates.tile
+            own
         } else {
-            rates.tile + (self.rows() * problem.columns * BYTES) as f64 / rates.stored_bytes
+            own + (self.rows() * problem.columns * BYTES) as f64 / rates.stored_bytes
         };
         waves * (blocks * block + tile) + after
+    }
+
+    /// Clocks of a tile beside its blocks.
+    fn tile(self, problem: &Problem, rates: &AttentionRates) -> f64 {
+        let [any, large] = rates.tile;
+        any + match self.is_small(problem) {
+            true => large * self.results(problem) / TILE,
+            false => large,
+        }
+    }
+
+    /// Whether tiles have few results and few blocks: the next one's queries and keys are there when one is done.
+    fn is_small(self, problem: &Problem) -> bool {
+        problem.keys <= SHORT && self.results(problem) < BLOCK
+    }
+
+    fn results(self, problem: &Problem) -> f64 {
+        (self.rows() * problem.columns) as f64
     }
 
     /// Blocks of a tile, or of its part.
@@ -102,6 +128,10 @@ impl Config {
     fn block(self, problem: &Problem, rates: &AttentionRates, reads: f64) -> f64 {
         let (rows, keys) = (self.rows() as f64, self.keys as f64);
         let (exposed, overhead, _) = problem.overheads(rates);
+        let overhead = match self.is_small(problem) {
+            true => overhead * self.results(problem) / BLOCK,
+            false => overhead,
+        };
         let width = (problem.depth + problem.columns) as f64;
         let products = rows * keys * width / problem.products(rates);
         let scores = rows
@@ -139,6 +169,7 @@ impl Config {
         (chip, rates): (&Chip, &AttentionRates),
         [block, bytes]: [f64; 2],
     ) -> f64 {
+        let tile = self.tile(problem, rates);
         let of = |turns: i64, reading: i64| {
             // What one multiprocessor reads, and its share of what the memory gives: near each other, neither is reached.
             let times = [
@@ -151,7 +182,7 @@ impl Config {
                 .sum::<f64>()
                 .powf(0.25);
             let block = block.max(bytes * read) + rates.unhidden * block;
-            turns as f64 * (self.blocks(problem) * block + rates.tile)
+            turns as f64 * (self.blocks(problem) * block + tile)
         };
         let (tiles, ctas) = (self.tiles(problem), chip.multiprocessors);
         let rest = tiles % ctas;
@@ -181,8 +212,17 @@ pub fn apart(problem: &Problem, chip: &Chip) -> f64 {
     let width = (problem.depth + problem.columns) as f64;
     let padded = count(problem.rows, ROWS) as f64 * ROWS as f64 / problem.rows.max(1) as f64;
     let products = scores * padded * width / problem.products(rates) / busy;
-    // f32 scores are written and read, weights written and read.
-    let moved = scores * (2 * 4 + 2 * problem.bytes) as f64 / (chip.mma.l2_bytes / 2.0) / busy;
+    // f32 scores are written and read, weights written and read: from memory where the L2 cache does not have them.
+    let rate = match scores * 4.0 > rates.cached_bytes {
+        true => SCORES_BYTES.min(chip.mma.l2_bytes / 2.0 * busy),
+        false => chip.mma.l2_bytes / 2.0 * busy,
+    };
+    let moved = scores * (2 * 4 + 2 * problem.bytes) as f64 / rate;
+    let turns = count(
+        problem.batch * count(problem.rows, 128),
+        chip.multiprocessors,
+    );
+    let tiles_of_products = 2.0 * turns as f64 * rates.apart;
     let streamed = match problem.rows < ROWS {
         true => FEW_ROWS * problem.streamed(),
         false => problem.streamed(),
@@ -191,5 +231,8 @@ pub fn apart(problem: &Problem, chip: &Chip) -> f64 {
         true => rates.streamed_bytes,
         false => chip.mma.l2_bytes * busy,
     };
-    products.max(streamed / read) + moved + 3.0 * (chip.mma.overhead + rates.kernel_gap)
+    products.max(streamed / read)
+        + tiles_of_products
+        + moved
+        + 3.0 * (chip.mma.overhead + rates.kernel_gap)
 }
