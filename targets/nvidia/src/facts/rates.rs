@@ -258,8 +258,8 @@ pub struct AttentionRates {
     /// heads of 64, 256 keys 535 TFLOP/s and 192 keys 591.
     pub narrow_keys: (i64, f64),
     /// Clocks of a tile beside its blocks: the first scores, the last product, the store. Those of any tile, and those of one that is not small,
-    /// of which a small one has its part. Measured for 16 to 256 places in 2^23 elements of heads of 32:
-    /// 765 to 1230 clocks a tile of 64 rows with its one block, 2630 of 128 rows, 4560 with two blocks.
+    /// of which a small one has its part. Measured for 16 to 64 places in 2^23 elements of heads of 32: 765 to 1230 clocks a tile of 64
+    /// rows with its one block.
     pub tile: [f64; 2],
     /// Bytes of results that the threads of a multiprocessor store in a clock without shared memory, four beside each other.
     /// Measured for heads of 256: 64 keys are quicker than 80, which need it, for 2048 places, and not for 8192.
@@ -295,7 +295,7 @@ impl AttentionRates {
         narrow_keys: (192, 1.1),
         tile: [200.0, 2300.0],
         stored_bytes: 8.0,
-        apart: 350.0,
+        apart: 300.0,
         kernel_gap: 2500.0,
         cached_bytes: 32e6,
         streamed_bytes: 2450.0,

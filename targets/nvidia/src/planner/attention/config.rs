@@ -5,6 +5,7 @@ use crate::facts::wgmma::K_BYTES;
 use crate::planner::knobs::{Plan, Sharing};
 use crate::planner::problem::count;
 use axe_passes::fuse::attention::visible::Visible;
+use axe_passes::ir::facts::gcd;
 use std::fmt;
 
 /// Bytes of an element of results, and of operands that are not narrower.
@@ -49,6 +50,8 @@ pub struct Problem {
     pub repeats: i64,
     /// Keys of a page, where keys or values are read through a table; else 0.
     pub page: i64,
+    /// Keys of a run of each tensor that scores read in such: blocks are multiples of this number, which is 1 where there is none.
+    pub run: i64,
     /// Whether the kernel can store the results itself: rows have one stride, and there are two or more.
     pub stores: bool,
     /// Whether extents are known at run time only: those above are what they are taken for.
@@ -56,10 +59,11 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Keys of an instruction of the second product (PTX ISA 9.7.15.2: 32 bytes): blocks are multiples of those.
+    /// Keys of an instruction of the second product (PTX ISA 9.7.15.2: 32 bytes), and of whole runs: blocks are multiples of those.
     #[must_use]
-    pub const fn key_step(&self) -> i64 {
-        K_BYTES / self.bytes
+    pub fn key_step(&self) -> i64 {
+        let own = K_BYTES / self.bytes;
+        own / gcd(own, self.run) * self.run
     }
 }
 
@@ -212,7 +216,7 @@ impl Config {
 pub fn offered(problem: &Problem, chip: &Chip) -> Vec<Config> {
     let consumers = 1..=3;
     let all = consumers.flat_map(|consumers| {
-        (2..=16).map(move |keys| Config {
+        (1..=16).map(move |keys| Config {
             consumers,
             keys: keys * 16,
             stages: 2,
@@ -392,8 +396,23 @@ mod tests {
             seen: 1.0,
             repeats: 1,
             page: 0,
+            run: 1,
             stores: true,
             dynamic: false,
+        }
+    }
+
+    #[test]
+    fn short_problems_are_one_kernel() {
+        let chip = chip("sm_90a").expect("a chip");
+        for (rows, columns) in [(32, 32), (49, 32), (64, 32), (32, 64), (64, 64), (197, 64)] {
+            let own = Problem {
+                batch: (1 << 23) / (rows * columns),
+                ..problem(rows, columns)
+            };
+            let config = configure(&own, &Plan::default(), chip).expect("fits");
+            let (one, apart) = (config.clocks(&own, chip), cost::apart(&own, chip));
+            assert!(one < apart, "{rows} x {columns}: {one} {apart}");
         }
     }
 

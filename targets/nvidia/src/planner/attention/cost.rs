@@ -109,9 +109,9 @@ impl Config {
         }
     }
 
-    /// Whether tiles have few results and few blocks: the next one's queries and keys are there when one is done.
+    /// Whether each problem is one tile of few results and few blocks: the next one's queries and keys are there when one is done.
     fn is_small(self, problem: &Problem) -> bool {
-        problem.keys <= SHORT && self.results(problem) < BLOCK
+        problem.rows <= ROWS && problem.keys <= SHORT && self.results(problem) < BLOCK
     }
 
     fn results(self, problem: &Problem) -> f64 {

@@ -26,8 +26,8 @@ pub(super) struct Strides {
     batch: Vec<Step>,
     extents: [i64; 2],
     strides: [i64; 2],
-    /// Of rows with two strides, how many follow each other by the one in `strides`, and the other stride.
-    runs: Option<[i64; 2]>,
+    /// Of rows, and of columns, with two strides, how many follow each other by the one in `strides`, and the other stride.
+    runs: [Option<[i64; 2]>; 2],
     /// The digit of the problem that rows are of, where problems have one row.
     rows_of: Option<Step>,
     /// Pages, and elements from one to the next, where rows are those of a page.
@@ -52,7 +52,7 @@ impl Strides {
             batch,
             extents: vars.map(|(_, extent)| extent),
             strides,
-            runs: None,
+            runs: [None; 2],
             rows_of: None,
             pages: None,
             first: read.first,
@@ -66,56 +66,58 @@ impl Strides {
         vars: [(Var, i64); 2],
         rows: i64,
     ) -> Option<Self> {
-        let &[outer, inner] = &steps_of(read, vars[0].0)[..] else {
-            return Self::of(read, problems, vars);
-        };
-        let run = inner.digit.extent;
-        let whole = inner.digit.stride == 1
-            && outer.digit.stride == run
-            && outer.digit.extent.checked_mul(run) == Some(vars[0].1);
-        let strides = [inner.elements, outer.elements];
-        (whole && rows % run == 0).then(|| Self::in_runs(read, problems, vars, (run, strides)))?
+        let own = run_of(&steps_of(read, vars[0].0), vars[0].1);
+        let own = own.filter(|own| own.strides.iter().all(|stride| *stride != 0));
+        Self::in_runs(read, problems, vars, [own, None])?.of_boxes(rows)
     }
 
-    /// The same of a tensor that packed problems have in common: each of its rows is one of several of the pack, or all of its rows are
-    /// those of each problem, in runs that divide `rows` of a box.
+    /// The same of a tensor that scores read: packed problems may have it in common, where each of its rows is one of several of the pack, or all
+    /// of its rows are those of each problem, in runs that divide `rows` of a box; and so may runs of keys have an element in common, or all
+    /// runs the same elements.
     pub(super) fn of_shared(
         read: &Read<'_>,
         problems: i64,
         vars: [(Var, i64); 2],
         rows: i64,
     ) -> Option<Self> {
-        let all = vars[0].1;
-        let &[own] = &steps_of(read, vars[0].0)[..] else {
-            return Self::of(read, problems, vars);
-        };
-        let Digit { extent, stride, .. } = own.digit;
-        let (run, strides) = match stride {
-            1 if extent < all && all % extent == 0 => (extent, [own.elements, 0]),
-            2.. if stride.checked_mul(extent) == Some(all) => (stride, [0, own.elements]),
-            _ => return Self::of(read, problems, vars),
-        };
-        (rows % run == 0).then(|| Self::in_runs(read, problems, vars, (run, strides)))?
+        let runs = vars.map(|(var, extent)| run_of(&steps_of(read, var), extent));
+        Self::in_runs(read, problems, vars, runs)?.of_boxes(rows)
     }
 
-    /// The same of a tensor whose rows have these strides inside of a run, and from one to the next.
+    /// The same of a tensor whose rows and columns have these strides.
     fn in_runs(
         read: &Read<'_>,
         problems: i64,
         vars: [(Var, i64); 2],
-        (run, [inner, outer]): (i64, [i64; 2]),
+        runs: [Option<Run>; 2],
     ) -> Option<Self> {
-        let others = read.steps.iter().copied();
+        let regular = |step: &Step| {
+            let mut own = vars.iter().zip(&runs);
+            !own.any(|((var, _), run)| *var == step.digit.var && run.is_some())
+        };
         let others = Read {
-            steps: others.filter(|step| step.digit.var != vars[0].0).collect(),
+            steps: read.steps.iter().copied().filter(regular).collect(),
             ..read.clone()
         };
-        let own = Self::of(&others, problems, vars)?;
-        Some(Self {
-            strides: [inner, own.strides[1]],
-            runs: Some([run, outer]),
-            ..own
-        })
+        let mut own = Self::of(&others, problems, vars)?;
+        for (at, run) in runs.into_iter().enumerate() {
+            if let Some(Run { length, strides }) = run {
+                own.strides[at] = strides[0];
+                own.runs[at] = Some([length, strides[1]]);
+            }
+        }
+        Some(own)
+    }
+
+    /// Where runs of rows divide the rows of a box.
+    fn of_boxes(self, rows: i64) -> Option<Self> {
+        let divides = self.runs[0].is_none_or(|[length, _]| rows % length == 0);
+        divides.then_some(self)
+    }
+
+    /// How many columns follow each other by one stride, where there are two.
+    pub(super) fn run_of_columns(&self) -> Option<i64> {
+        self.runs[1].map(|[length, _]| length)
     }
 
     /// The same where problems have one row: rows are then those of problems that follow each other, of which a tile uses its
@@ -153,7 +155,7 @@ impl Strides {
             batch: merged(batch),
             extents: [rows, columns.unwrap_or(2)],
             strides: [stride, i64::from(columns.is_some())],
-            runs: None,
+            runs: [None; 2],
             rows_of: None,
             pages: None,
             first: 0,
@@ -201,7 +203,10 @@ impl Strides {
             return Some("repeats its rows".to_owned());
         }
         let steps = self.batch.iter().map(|step| step.elements);
-        let runs = self.runs.map(|[_, stride]| stride);
+        if self.runs[1].is_some() {
+            return Some("has columns of two strides".to_owned());
+        }
+        let runs = self.runs[0].map(|[_, stride]| stride);
         let all = steps
             .chain((rows > 1).then_some(self.strides[0]))
             .chain(runs)
@@ -214,7 +219,7 @@ impl Strides {
                 "has rows {odd} bytes apart: a tensor map takes multiples of {STRIDE_BYTES}"
             ));
         }
-        let more = usize::from(self.runs.is_some()) + usize::from(self.pages.is_some());
+        let more = usize::from(self.runs[0].is_some()) + usize::from(self.pages.is_some());
         let dimensions = self.batch.len() + 2 + more;
         (dimensions > MOST_DIMENSIONS).then(|| {
             format!("has {dimensions} dimensions in memory: a tensor map takes {MOST_DIMENSIONS}")
@@ -223,8 +228,7 @@ impl Strides {
 
     /// Whether each row, and each column, has an element of its own.
     pub(super) fn has(&self) -> [bool; 2] {
-        let [row, column] = [0, 1].map(|at| self.strides[at] != 0);
-        [row || self.runs.is_some(), column]
+        [0, 1].map(|at| self.strides[at] != 0 || self.runs[at].is_some())
     }
 
     /// Columns of a row.
@@ -247,7 +251,7 @@ impl Strides {
 
     /// Why no kernel has it where some of its strides are known at run time only.
     pub(super) fn irregular(&self, sizes: &Sizes<'_>) -> Option<&'static str> {
-        let runs = self.runs.iter().chain(&self.pages).flatten();
+        let runs = self.runs.iter().flatten().chain(&self.pages).flatten();
         let mut strides = self.strides.iter().chain(runs);
         let columns = !sizes.knows(self.extents[1]) && self.strides[1] != 0;
         (columns || strides.any(|own| !sizes.knows(*own)))
@@ -317,9 +321,9 @@ impl Strides {
 
     /// The extents and strides of so many elements of a dimension.
     fn iters(&self, at: usize, extent: i64) -> Vec<[i64; 2]> {
-        match (self.runs, at) {
-            (Some([run, stride]), 0) => vec![[extent / run, stride], [run, self.strides[at]]],
-            _ => vec![[extent, self.stride(at)]],
+        match self.runs.get(at).copied().flatten() {
+            Some([run, stride]) => vec![[extent / run, stride], [run, self.strides[at]]],
+            None => vec![[extent, self.stride(at)]],
         }
     }
 
@@ -396,6 +400,31 @@ impl<'c> View<'c> {
         let element = element_type(self.memref.r#type());
         let r#type = code.memref(&own, element, &layout, None)?;
         code.slice(self.memref, &origin, r#type)
+    }
+}
+
+/// Places with two strides: those of a run, and from one run to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Run {
+    length: i64,
+    strides: [i64; 2],
+}
+
+/// The runs that so many values of a variable with these steps are in; none where no two strides lead from one to the next, or one does.
+fn run_of(steps: &[Step], all: i64) -> Option<Run> {
+    let digits = |step: &Step| (step.digit.extent, step.digit.stride, step.elements);
+    let run = |length, strides| Some(Run { length, strides });
+    match steps.iter().map(digits).collect::<Vec<_>>()[..] {
+        [(extent, 1, elements)] if extent < all && all % extent == 0 => run(extent, [elements, 0]),
+        [(extent, stride @ 2.., elements)] if stride.checked_mul(extent) == Some(all) => {
+            run(stride, [0, elements])
+        }
+        [(extent, stride, outer), (inner, 1, elements)]
+            if stride == inner && inner.checked_mul(extent) == Some(all) =>
+        {
+            run(inner, [elements, outer])
+        }
+        _ => None,
     }
 }
 

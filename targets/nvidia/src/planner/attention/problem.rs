@@ -16,6 +16,7 @@ use axe_passes::fuse::attention::pack::{Order, Pack};
 use axe_passes::fuse::attention::term::Term;
 use axe_passes::fuse::attention::{Attention, Extents, Read};
 use axe_passes::fuse::reshape::element_bytes;
+use axe_passes::ir::facts::gcd;
 use axe_passes::ir::{TensorType, types};
 
 /// Attention as a kernel computes it.
@@ -222,6 +223,7 @@ fn problem(attention: &Attention<'_>, tensors: &Tensors) -> Problem {
     });
     // Distances of rows and keys are formed beside the scores.
     let is_distance = |term: &Term| matches!(term, Term::Apply(name, ..) if name == "arith.sitofp");
+    let runs = tensors.inputs.iter().filter_map(Strides::run_of_columns);
     let score = attention.weights.score;
     let distances = attention.terms.any(score, true, &is_distance);
     Problem {
@@ -236,6 +238,7 @@ fn problem(attention: &Attention<'_>, tensors: &Tensors) -> Problem {
         seen,
         repeats: guess(attention, attention.repeats()),
         page: pages::page_of(attention).unwrap_or(0),
+        run: runs.fold(1, |all, run| all / gcd(all, run) * run),
         stores: tensors.results.is_some(),
         dynamic: !attention.symbols.is_empty(),
     }
