@@ -42,6 +42,12 @@ def self_attn(x, wq, wk, wv, wo, bo): q, k, v = (heads(F.linear(x, w), 8) for w 
 def permuted(x): b, s, _ = x.shape; q = x.view(b, s, 3, 12, 64).permute(2, 0, 3, 1, 4); return attn(q[0], q[1], q[2])
 def split(x): q, k, v = (heads(t, 12) for t in x.split(768, -1)); return attn(q, k, v)
 def sdpa(q, k, v): return F.scaled_dot_product_attention(q, k, v)
+def plain(q, k, v): return torch.softmax((q @ k.transpose(-1, -2) * q.shape[-1] ** -.5).float(), -1).to(q.dtype) @ v
+def swin(qkv, bias, mask):
+    b, n, _ = qkv.shape; q, k, v = qkv.view(b, n, 3, 4, 32).permute(2, 0, 3, 1, 4).unbind(0); a = (q * 32 ** -.5) @ k.transpose(-2, -1) + bias
+    a = (a.view(b // len(mask), len(mask), 4, n, n) + mask[None, :, None]).view(b, 4, n, n); return (torch.softmax(a, -1) @ v).transpose(1, 2).reshape(b, n, 128)
+def sam(q, k, v, rh, rw):
+    b, h, w, _ = rh.shape; a = (q * .125) @ k.transpose(-2, -1); a = (a.view(b, h, w, h, w) + rh[..., None] + rw[:, :, :, None]).view(b, h * w, h * w); return torch.softmax(a, -1) @ v
 H, I, E = 4096, 14336, 1024
 T = [(2048, 128)] * 2
 VIT = [(768,), (768,), (2304, 768), (2304,), (768, 768), (768,), (768,), (768,), (3072, 768), (3072,), (768, 3072), (768,)]
@@ -57,6 +63,11 @@ CASES = {
     "rope_tables": (rope_tables, [("int", 8192), ("float", 64)]), "attn_permuted": (permuted, [(64, 197, 2304)]), "attn_split": (split, [(8, 1024, 2304)]),
     "self_attn_40": (self_attn, [(2, 4096, 320), *[(320, 320)] * 4, (320,)]), "sdpa_40_77": (sdpa, [("normal", 2, 8, 4096, 40), *[("normal", 2, 8, 77, 40)] * 2]),
     **{f"sdpa_{d}": (sdpa, [("normal", 2, 8, 4096, d)] * 3) for d in (40, 48, 64)}, **{f"sdpa_{d}": (sdpa, [("normal", 8, 16, 1024, d)] * 3) for d in (72, 88)},
+    "swin": (swin, [("normal", 1024, 49, 384), ("normal", 4, 49, 49), ("normal", 64, 49, 49)]),
+    **{f"sam_{h * h}": (sam, [("normal", b, h * h, 64)] * 3 + [("normal", b, h, h, h)] * 2) for b, h in ((192, 16), (12, 64), (300, 14))},
+    **{f"short_{s}_{d}": (plain, [("normal", 2 ** 23 // (s * d) // 8 * 8, s, d)] * 3) for s in (16, 32, 49, 64, 100, 128, 197, 256) for d in (32, 64, 128)},
+    **{f"map_{n}_{t}_": (f, [("float" if t == "f32" else "normal", 8192, 8192)]) for n, f in (("sin", torch.sin), ("cos", torch.cos)) for t in ("f32", "f16", "bf16")},
+    "map_two": (lambda x: (x.sin(), x.cos()), [(8192, 8192)]), "map_three": (lambda x, y: (x + y, x - y, x * y), [(8192, 8192)] * 2),
 }
 L = F.linear
 EPILOGUES = {
