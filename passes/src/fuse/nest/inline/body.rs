@@ -1,7 +1,7 @@
 //! What a group's loops compute at an index.
 
 use super::Group;
-use super::readers::source_index;
+use super::readers::{reshaped, source_index};
 use crate::fuse::nest::maps;
 use crate::fuse::operators::{is_reshape, splat};
 use crate::fuse::space::source;
@@ -103,9 +103,9 @@ impl<'a, 'c> Body<'a, 'c> {
         } else if let Some(source) = reshape.filter(|source| self.group.computes(*source)) {
             let at = source_index(inner, value, source, at)?;
             self.element(inner, source, &at)?
-        } else if let Some(number) = defining(value).and_then(splat) {
+        } else if let Some(number) = defining(reshaped(value)).and_then(splat) {
             inner.constant(number)?
-        } else if let Some(fill) = FillOp::defining(value) {
+        } else if let Some(fill) = FillOp::defining(reshaped(value)) {
             fill.value
         } else {
             extract(inner, value, at)?

@@ -190,7 +190,9 @@ impl<'c> Group<'c> {
             && roots.all(|op| {
                 let result = only_result(*op);
                 (is_nest(*op) || result.is_some_and(|result| !joins_rows(result)))
-                    && result.is_some_and(|result| self.size(result) <= MOST_OPERATIONS)
+                    && result.is_some_and(|result| {
+                        self.size(result, &mut HashSet::new()) <= MOST_OPERATIONS
+                    })
             })
     }
 
@@ -211,9 +213,13 @@ impl<'c> Group<'c> {
         all.all(|value| self.computes(value) || is_stored(value) || stored(reshaped(value)))
     }
 
-    /// Operations that computing a value takes, each as often as it is read.
-    fn size(&self, value: Val<'c>) -> usize {
-        let Some(op) = defining(reshaped(value)).filter(|op| self.members.contains(op)) else {
+    /// Operations that computing a value takes beside what is `known` at its index, each as often as loops read it elsewhere.
+    fn size(&self, value: Val<'c>, known: &mut HashSet<usize>) -> usize {
+        let value = reshaped(value);
+        if !known.insert(identity(value)) {
+            return 0;
+        }
+        let Some(op) = defining(value).filter(|op| self.members.contains(op)) else {
             return 1;
         };
         let inside = walk::nested(op, &|_| true);
@@ -228,9 +234,10 @@ impl<'c> Group<'c> {
             .filter(|value| self.computes(*value));
         inlined.fold(own, |sum, value| {
             // Deep chains are over the bound before they are walked through.
-            match sum > MOST_OPERATIONS {
-                true => sum,
-                false => sum.saturating_add(self.size(value)),
+            match (sum > MOST_OPERATIONS, is_nest(op)) {
+                (true, _) => sum,
+                (false, true) => sum.saturating_add(self.size(value, &mut HashSet::new())),
+                (false, false) => sum.saturating_add(self.size(value, known)),
             }
         })
     }

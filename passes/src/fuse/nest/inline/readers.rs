@@ -6,13 +6,18 @@ use crate::fuse::operators::is_reshape;
 use crate::fuse::rematerialize::is_cheap;
 use crate::fuse::space::source;
 use crate::ir::value::{defining, name, only_result, operands, users};
-use crate::ir::{Builder, Int, Ints, Op, TensorType, Val, attribute, walk};
+use crate::ir::{Builder, Int, Ints, Op, TensorType, Val, attribute, types, walk};
 use crate::{PassError, PassResult};
 use axe_dialect::ops;
+use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
 
 /// Operations of a body that moves elements, at most.
 const FEW: usize = 48;
+/// Operators that form a value which is formed again for each element, at most.
+const MOST_OPERATORS: usize = 16;
+/// Elements of loops that have a value in common, at least, for which it is formed again.
+const ROW: i64 = 16;
 /// Elements that are computed for each that there is, at most, where they are not only moved.
 const MOST_REPEATS: i64 = 4;
 
@@ -80,14 +85,41 @@ fn reader<'c>(user: Op<'c>, value: Val<'c>) -> Option<Op<'c>> {
     }
 }
 
-/// Whether a value is a conversion, or cheap otherwise, of what is in memory and no product or reduction gives: loops form it again for each
-/// element that a broadcast has.
+/// Whether a value is conversions, or cheap otherwise, of what is in memory and no product or reduction gives: loops form it again for each
+/// element that they or a broadcast have of it.
 fn is_light(value: Val<'_>) -> bool {
-    let Some(op) = defining(value) else {
-        return false;
+    fn is_made(value: Val<'_>, left: &mut usize) -> bool {
+        let value = reshaped(value);
+        let Some(op) = defining(value).filter(|_| !is_stored(value)) else {
+            return true;
+        };
+        *left = left.saturating_sub(1);
+        let is_known = name(op) == ops::CAST || name(op) == ops::MAP && is_quick(op);
+        *left > 0 && is_known && operands(op).into_iter().all(|own| is_made(own, left))
+    }
+    let is_formed = defining(value).is_some_and(|_| !is_stored(value));
+    is_formed && !follows_kernel(value) && is_made(value, &mut { MOST_OPERATORS })
+}
+
+/// Whether a map's body is cheap, or computes indices, some of them as numbers of f32.
+fn is_quick(map: Op<'_>) -> bool {
+    const OTHERS: [&str; 7] = [
+        "arith.addf",
+        "arith.fptosi",
+        "arith.maximumf",
+        "arith.minimumf",
+        "arith.mulf",
+        "arith.sitofp",
+        "arith.subf",
+    ];
+    let is_wide =
+        |value: &Val<'_>| types::is_float(value.r#type()) && types::bits(value.r#type()) > Some(32);
+    let known = |op: &Op<'_>| {
+        let own = name(*op);
+        (is_plain(&own) || OTHERS.contains(&own.as_str())) && !operands(*op).iter().any(is_wide)
     };
-    let is_known = name(op) == ops::CAST || name(op) == ops::MAP && is_cheap(op);
-    is_known && !follows_kernel(value) && operands(op).into_iter().all(is_stored)
+    let inside = walk::nested(map, &|_| true);
+    is_cheap(map) || inside.len() <= FEW && inside.iter().all(known)
 }
 
 /// Whether loops read a quarter of a value's elements or more, elsewhere than where they have them.
@@ -124,6 +156,10 @@ pub(super) fn elements(value: Val<'_>) -> i64 {
 /// Whether a reader would compute what it reads again and again: more often than there are elements, of what does more than move.
 pub(super) fn repeats<'c>(reader: Op<'c>, read: Val<'c>, producer: Op<'c>) -> bool {
     if name(reader) == ops::BROADCAST || is_nest(reader) && moves(producer) {
+        return false;
+    }
+    let of_reader = only_result(reader).map_or(0, elements);
+    if is_nest(reader) && elements(read).saturating_mul(ROW) <= of_reader && is_light(read) {
         return false;
     }
     let extracts = walk::nested(reader, &|_| true)
