@@ -63,6 +63,8 @@ CASES = {
     "rope_tables": (rope_tables, [("int", 8192), ("float", 64)]), "attn_permuted": (permuted, [(64, 197, 2304)]), "attn_split": (split, [(8, 1024, 2304)]),
     "self_attn_40": (self_attn, [(2, 4096, 320), *[(320, 320)] * 4, (320,)]), "sdpa_40_77": (sdpa, [("normal", 2, 8, 4096, 40), *[("normal", 2, 8, 77, 40)] * 2]),
     **{f"sdpa_{d}": (sdpa, [("normal", 2, 8, 4096, d)] * 3) for d in (40, 48, 64)}, **{f"sdpa_{d}": (sdpa, [("normal", 8, 16, 1024, d)] * 3) for d in (72, 88)},
+    "linear_rms": (lambda x, w, g: rms(F.linear(x, w), g), [(8192, 1024), (1024, 1024), (1024,)]),
+    **{f"upsample_{n}": (lambda x, n=n, a=a: F.interpolate(x, size=(n, n), mode="bilinear", align_corners=a), [("normal", 8, 64, h, h)]) for n, h, a in ((128, 64, False), (224, 56, True), (100, 64, False))},
     "swin": (swin, [("normal", 1024, 49, 384), ("normal", 4, 49, 49), ("normal", 64, 49, 49)]),
     **{f"sam_{h * h}": (sam, [("normal", b, h * h, 64)] * 3 + [("normal", b, h, h, h)] * 2) for b, h in ((192, 16), (12, 64), (300, 14))},
     **{f"short_{s}_{d}": (plain, [("normal", 2 ** 23 // (s * d) // 8 * 8, s, d)] * 3) for s in (16, 32, 49, 64, 100, 128, 197, 256) for d in (32, 64, 128)},

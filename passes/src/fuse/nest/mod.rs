@@ -7,6 +7,7 @@
 
 mod close;
 mod extremes;
+mod fold;
 mod gathered;
 mod hoist;
 mod inline;
@@ -19,6 +20,7 @@ mod sides;
 mod split;
 mod windows;
 
+pub use fold::fold_bodies;
 pub use gathered::reused_table;
 pub use inline::{inline_loops, is_inlined};
 pub use loops::{maps, parallel, reductions};

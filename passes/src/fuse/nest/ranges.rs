@@ -1,7 +1,8 @@
 //! Between which numbers an index of a body lies: sums of loops' indices and numbers, under the conditions around their reader.
 
 use crate::ir::value::{defining, identity, name, operands, parent};
-use crate::ir::{DYNAMIC, Op, Predicate, Val, attribute, walk};
+use crate::ir::{DYNAMIC, Op, Predicate, Val, attribute, types, walk};
+use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
 
 /// Conditions that are looked through around a reader.
@@ -15,6 +16,64 @@ pub(super) fn is_below(extents: &[i64], at: Val<'_>, reader: Op<'_>, extent: i64
     let conditions = conditions(reader);
     let known = range(extents, at, &conditions);
     extent != DYNAMIC && known.is_some_and(|[least, most]| least >= 0 && most < extent)
+}
+
+/// The range of an integer where `reader` has it; none where nothing is known.
+pub(super) fn range_of(extents: &[i64], at: Val<'_>, reader: Op<'_>) -> Option<Range> {
+    range(extents, at, &conditions(reader))
+}
+
+/// Numbers of f32 are whole ones up to this.
+const WHOLE: i64 = 1 << 24;
+/// What rounding to f32 may add to a number, of it.
+const ROUNDED: f64 = 1.0 / (1 << 23) as f64;
+
+/// Between which numbers a float lies that is computed of integers and numbers, where `reader` has it: it is no NaN then. None where
+/// nothing is known.
+pub(super) fn floats_of(extents: &[i64], at: Val<'_>, reader: Op<'_>) -> Option<[f64; 2]> {
+    floats(extents, at, &conditions(reader))
+}
+
+fn floats<'c>(extents: &[i64], at: Val<'c>, conditions: &[(Val<'c>, Range)]) -> Option<[f64; 2]> {
+    let op = defining(at)?;
+    let is_known = matches!(types::bits(at.r#type()), Some(32 | 64));
+    let all = operands(op);
+    let part = |at: usize| floats(extents, *all.get(at)?, conditions);
+    let ends = |all: &[f64]| {
+        let least = all.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let wide = |end: f64, by: f64| end + by * end.abs() * ROUNDED;
+        let known = least.abs() < WHOLE as f64 && most.abs() < WHOLE as f64;
+        known.then_some([wide(least, -1.0), wide(most, 1.0)])
+    };
+    match name(op).as_str() {
+        _ if !is_known => None,
+        "arith.constant" => {
+            let value = op.attribute("value").ok().and_then(attribute::float)?;
+            (value.abs() < f64::INFINITY).then_some([value; 2])
+        }
+        "arith.sitofp" => {
+            let [least, most] = range(extents, *all.first()?, conditions)?;
+            (least > -WHOLE && most < WHOLE).then_some([least as f64, most as f64])
+        }
+        "arith.addf" => {
+            let (a, b) = (part(0)?, part(1)?);
+            ends(&[a[0] + b[0], a[1] + b[1]])
+        }
+        "arith.subf" => {
+            let (a, b) = (part(0)?, part(1)?);
+            ends(&[a[0] - b[1], a[1] - b[0]])
+        }
+        "arith.mulf" => {
+            let (a, b) = (part(0)?, part(1)?);
+            ends(&[a[0] * b[0], a[0] * b[1], a[1] * b[0], a[1] * b[1]])
+        }
+        "arith.select" => {
+            let (a, b) = (part(1)?, part(2)?);
+            Some([a[0].min(b[0]), a[1].max(b[1])])
+        }
+        _ => None,
+    }
 }
 
 /// The range of an index; none where nothing is known.
@@ -41,6 +100,12 @@ fn range<'c>(extents: &[i64], at: Val<'c>, conditions: &[(Val<'c>, Range)]) -> O
             ]
         }
         "arith.constant" => [number("value")?; 2],
+        "arith.index_cast" | "arith.extsi" => range(extents, *operands(op).first()?, conditions)?,
+        "arith.fptosi" => {
+            let ends = floats(extents, *operands(op).first()?, conditions)?;
+            let whole = ends.iter().all(|end| end.abs() < WHOLE as f64);
+            whole.then(|| ends.map(|end| end.trunc() as i64))?
+        }
         "arith.addi" => {
             let (a, b) = parts()?;
             [a[0].checked_add(b[0])?, a[1].checked_add(b[1])?]

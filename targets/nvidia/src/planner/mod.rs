@@ -142,7 +142,9 @@ impl<'c> Kernels<'c> for Planner {
         let products = of(is_product);
         let nests = of(|op| is_nest(op) && op.result_count() > 1);
         nest::inline_loops(&of(nest::is_inlined))?;
-        nest::join_sides(&block.map_or_else(Vec::new, walk::operations))?;
+        let loops = block.map_or_else(Vec::new, walk::operations);
+        nest::join_sides(&loops)?;
+        nest::fold_bodies(&loops)?;
         let reductions = single::split_reductions(&reductions)?;
         // Those that are new since.
         self.mark_strided(block);
