@@ -49,6 +49,7 @@ pub mod parts;
 pub mod peaks;
 pub mod peel;
 mod places;
+mod reduced;
 pub mod registers;
 pub mod rematerialize;
 pub mod reshape;
