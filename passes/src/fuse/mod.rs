@@ -2,7 +2,8 @@
 //!
 //! * [`operators`]: what a kernel can do with an operator;
 //! * [`space`]: how tensors lie in the matrix that a kernel works on;
-//! * [`group`], `groups`: which operators share a kernel; [`apart`]: why others do not;
+//! * [`group`], `groups`: which operators share a kernel; `beside`: maps of the same tensors that do; `reduced`: what is left to reductions;
+//!   [`apart`]: why others do not;
 //! * [`fusion`]: a group, read: what its kernel takes, forms and gives;
 //! * [`attention`]: products of weights that are formed of products;
 //! * [`symbolic`]: attention of extents that are known at run time only;
