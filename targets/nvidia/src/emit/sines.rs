@@ -9,10 +9,9 @@ use super::math::Floats;
 use super::outlined::{call, outlined};
 use super::schedules::convert;
 use crate::math::{Emitted, Float, far_sine, near_sine};
-use axe_dialect::ops;
 use axe_passes::PassResult;
+use axe_passes::fuse::operators::is_product;
 use axe_passes::ir::types::bits;
-use axe_passes::ir::value::name as operation;
 use axe_passes::ir::walk::nested;
 use axe_passes::ir::{Builder, Val};
 use axe_passes::precision::is_bf16;
@@ -60,7 +59,7 @@ impl<'c> Emitter<'c> {
         let far = |builder: &Builder<'c>, x| in_f64(*builder, x, |x| far_sine(x, is_cosine));
         let outer = self.builder;
         let inside = nested(self.kernel.op, &|_| true);
-        let has_products = inside.into_iter().any(|op| operation(op) == ops::GEMM);
+        let has_products = inside.into_iter().any(is_product);
         let callee = match has_products {
             true => None,
             false => Some(outlined(

@@ -12,9 +12,6 @@ const INSTRUCTIONS: f64 = 3.5;
 /// How often products of few rows read keys and values at the memory's rate in the time that they take, at least. Measured: one row of each of
 /// 256 problems of 4096 keys takes 1502 us in kernels of its operators, transposes of the keys and values among them, and 128 in one.
 const FEW_ROWS: f64 = 4.0;
-/// Bytes of scores and weights that kernels apart move in a clock where L2 has not all of them: 402 MB take 139,000 clocks beside what else
-/// there is of 91 us (2048 problems of 128 places).
-const SCORES_BYTES: f64 = 2900.0;
 /// Keys, and results of a tile, up to which a tile and its blocks take their part of the time of others, of so many results.
 const SHORT: i64 = 256;
 const BLOCK: f64 = 8192.0;
@@ -214,7 +211,7 @@ pub fn apart(problem: &Problem, chip: &Chip) -> f64 {
     let products = scores * padded * width / problem.products(rates) / busy;
     // f32 scores are written and read, weights written and read: from memory where the L2 cache does not have them.
     let rate = match scores * 4.0 > rates.cached_bytes {
-        true => SCORES_BYTES.min(chip.mma.l2_bytes / 2.0 * busy),
+        true => rates.scores_bytes.min(chip.mma.l2_bytes / 2.0 * busy),
         false => chip.mma.l2_bytes / 2.0 * busy,
     };
     let moved = scores * (2 * 4 + 2 * problem.bytes) as f64 / rate;
