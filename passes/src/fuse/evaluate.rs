@@ -7,6 +7,7 @@ use super::kept::Kept;
 use super::nest::Pointwise;
 use super::online::Walk;
 use super::operators::{captured, is_reshape, splat};
+use super::pairs::Paired;
 use super::peel::Peel;
 use super::registers::Registers;
 use super::space::{Cut, Kind, product, source};
@@ -83,6 +84,8 @@ pub struct Evaluator<'a, 'c> {
     pub along: Option<Val<'c>>,
     /// Whether the tile's columns are known to be the space's.
     pub inside: bool,
+    /// Which of two neighbours the tile's columns are, where they are every other one of the space.
+    pub neighbour: Option<i64>,
     /// What is formed already.
     pub known: HashMap<(usize, Kind), Val<'c>>,
 }
@@ -107,6 +110,7 @@ impl<'a, 'c> Evaluator<'a, 'c> {
             kept: None,
             along: None,
             inside: false,
+            neighbour: None,
             known: HashMap::new(),
         }
     }
@@ -383,6 +387,40 @@ impl<'c> Evaluator<'_, 'c> {
         })
     }
 
+    /// What loops form of two columns of the space, which these have on their tiles.
+    ///
+    /// # Errors
+    /// When an operation cannot be built.
+    pub fn pair(
+        &mut self,
+        (value, paired): (Val<'c>, &Paired<'c>),
+        mut of: [&mut Evaluator<'_, 'c>; 2],
+    ) -> PassResult<'c, Val<'c>> {
+        let mut elements = Vec::new();
+        for (read, kind, column) in &paired.reads {
+            let formed = match (kind, of.get_mut(*column)) {
+                (Kind::Pairs(_), _) => self.value(*read, *kind)?,
+                (_, own) => own.ok_or_else(|| self.lost(*read))?.value(*read, *kind)?,
+            };
+            let whole = self.r#type(*read, Kind::Full)?;
+            elements.push(match kind {
+                Kind::Column => self.code.broadcast(formed, 0, whole)?,
+                Kind::Row => self.code.broadcast(formed, 1, whole)?,
+                _ => formed,
+            });
+        }
+        for input in &paired.inputs {
+            elements.push(self.value(*input, Kind::Pairs(paired.pairs))?);
+        }
+        let scalars = paired.captured().into_iter();
+        let outside = scalars.map(|scalar| Ok((identity(scalar), self.scalar(scalar)?)));
+        let outside = outside.collect::<PassResult<'c, HashMap<_, _>>>()?;
+        let r#type = self.r#type(value, Kind::Full)?;
+        self.code.map(&elements, r#type, |inner, elements| {
+            paired.element(&inner.builder, elements, outside)
+        })
+    }
+
     /// The state of a reduction over the columns that there are here.
     pub(super) fn state(&mut self, value: Val<'c>, fold: Fold) -> PassResult<'c, Val<'c>> {
         let from = defining(value).and_then(source);
@@ -532,6 +570,7 @@ impl<'c> Evaluator<'_, 'c> {
             kept: self.kept,
             along: None,
             inside: false,
+            neighbour: self.neighbour,
             origin: Origin {
                 column,
                 ..self.origin.clone()

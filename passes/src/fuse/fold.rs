@@ -41,7 +41,9 @@ impl Part {
     pub const fn of(kind: Kind, stream: Stream) -> Self {
         match (stream, kind) {
             (Stream::Depth, _) | (Stream::Columns, Kind::Row) => Self::Outer,
-            (Stream::Columns, Kind::Full | Kind::Column | Kind::Blocks(_)) => Self::Inner,
+            (Stream::Columns, Kind::Full | Kind::Column | Kind::Blocks(_) | Kind::Pairs(_)) => {
+                Self::Inner
+            }
         }
     }
 }

@@ -8,6 +8,7 @@ use super::groups::{Choices, Groups};
 use super::nest::is_nest;
 use super::operators::{is_operator, is_reshape};
 use super::reshape::{check_tensors, extent_of};
+use super::space::Pairs;
 use super::symbolic::{self, Symbols};
 use crate::ir::value::{defined_by, defining, identity, name, operands, replace_all_uses, results};
 use crate::ir::{Builder, DYNAMIC, Op, TensorType, Val, attribute, walk};
@@ -62,6 +63,11 @@ pub trait Kernels<'c> {
     /// Whether the kernel of a product can reduce blocks of so many neighbouring columns of its result, or of what is formed of that
     /// element by element.
     fn reduces_blocks(&self, _product: Op<'c>, _columns: i64) -> bool {
+        false
+    }
+
+    /// Whether the kernel of a product can form elements of pairs of its result's columns, and takes less time than two kernels.
+    fn forms_pairs(&self, _product: Op<'c>, _pairs: Pairs) -> bool {
         false
     }
 
@@ -217,6 +223,7 @@ fn launch<'c>(
         loops: kernels.takes_loops(),
         columns: kernels.takes_columns(),
         reduces_blocks: &|product, columns| kernels.reduces_blocks(product, columns),
+        forms_pairs: &|product, pairs| kernels.forms_pairs(product, pairs),
     };
     let launches = Groups::of(ops, found, &choices).launches();
     let mut launches = beside::join(launches, ops).into_iter().peekable();

@@ -4,6 +4,7 @@ use super::fold::{Fold, Stream};
 use super::group::Group;
 use super::nest::Pointwise;
 use super::operators::{captured, is_product};
+use super::pairs::Paired;
 use super::reshape::{element_bytes, shape_in};
 use super::space::{Cut, Kind, Place, Size, broadcast_of, place_of, source};
 use crate::PassResult;
@@ -125,6 +126,8 @@ impl<'c> Fusion<'c> {
         }
         let nest = Pointwise::of(op);
         if nest.is_some() || [ops::MAP, ops::FILL].contains(&name(op).as_str()) {
+            // What pairs are formed of is in the space.
+            let nest = nest.filter(|_| !matches!(kind, Kind::Pairs(_)));
             for table in nest.map(|nest| nest.tables).unwrap_or_default() {
                 if !self.tables.contains(&table) {
                     self.tables.push(table);
@@ -169,6 +172,11 @@ pub(super) fn needs<'c>(
     cut: Option<Cut>,
 ) -> Vec<(Val<'c>, Kind)> {
     let of_kind = |values: Vec<Val<'c>>| values.into_iter().map(|value| (value, kind)).collect();
+    if let (Kind::Pairs(_), Some(cut)) = (kind, cut)
+        && let Some(paired) = Paired::of(op, cut.columns)
+    {
+        return paired.needs();
+    }
     if let Some(nest) = Pointwise::of(op) {
         return of_kind(nest.inputs);
     }

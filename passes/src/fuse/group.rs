@@ -4,12 +4,13 @@ use super::apart::Apart;
 use super::attention::{Attention, Backward};
 use super::nest::Pointwise;
 use super::operators::{bases, is_reshape, is_widening, splat};
+use super::pairs::Paired;
 use super::reshape::element_bytes;
 use super::row_parts;
 use super::space::{Cut, Kind, Place, Size, broadcast_of, place_of, product, source};
 use super::strided;
-use crate::ir::value::{defining, identity, name, operands, results, users};
-use crate::ir::{DYNAMIC, Op, TensorType, Val, attribute};
+use crate::ir::value::{defining, identity, name, only_result, operands, results, users};
+use crate::ir::{DYNAMIC, Op, TensorType, Val, attribute, walk};
 use axe_dialect::ops;
 use melior::ir::operation::OperationLike;
 use std::collections::HashSet;
@@ -137,6 +138,7 @@ impl<'c> Group<'c> {
             Kind::Row => self.columns().and_then(|columns| self.total.rows(columns)) == Some(size),
             Kind::Column => !size.dynamic && Some(size.known) == self.columns(),
             Kind::Blocks(of) => self.total.rows(of) == Some(size),
+            Kind::Pairs(_) => self.total.rows(2) == Some(size),
         }
     }
 
@@ -284,6 +286,47 @@ impl<'c> Group<'c> {
         }
     }
 
+    /// Takes loops into the kernel whose points are formed of pairs of its columns. False, with the group in disorder, when they do
+    /// not fit.
+    pub(super) fn join_pairs(&mut self, op: Op<'c>, paired: &Paired<'c>) -> bool {
+        let (kind, Some(result)) = (Kind::Pairs(paired.pairs), only_result(op)) else {
+            return false;
+        };
+        // A block's columns are not in one subtile.
+        let has_blocks = self.forms(|kind| matches!(kind, Kind::Blocks(_)));
+        let mut needs = paired.needs().into_iter();
+        if has_blocks
+            || !self.fits(result, kind)
+            || !needs.all(|(value, kind)| self.pull(value, kind))
+        {
+            return false;
+        }
+        self.formed.insert((identity(result), kind));
+        self.owned.push(op);
+        true
+    }
+
+    fn forms(&self, is_wanted: impl Fn(Kind) -> bool) -> bool {
+        self.formed.iter().any(|(_, kind)| is_wanted(*kind))
+    }
+
+    /// Whether nothing but these loops reads what the kernel has formed so far.
+    pub(super) fn is_read_by(&self, op: Op<'c>) -> bool {
+        let body = walk::nested(op, &|_| true);
+        let own = |user: &Op<'c>| *user == op || body.contains(user) || self.owned.contains(user);
+        let mut left: Vec<_> = self.owned.iter().flat_map(|op| results(*op)).collect();
+        while let Some(value) = left.pop() {
+            for user in users(value) {
+                if is_reshape(user) {
+                    left.extend(results(user));
+                } else if !own(&user) {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
     /// Adds tensors that bodies read anywhere. False when the kernel forms one of them.
     fn reads(&mut self, tables: Vec<Val<'c>>) -> bool {
         let own = |table: &Val<'c>| bases(*table).into_iter().any(|base| self.owns(base));
@@ -307,7 +350,10 @@ impl<'c> Group<'c> {
             let Some(cut) = strided::rows_of(op) else {
                 return false;
             };
-            let blocks = || !cut.is_strided() && self.has_blocks(cut.columns);
+            let blocks = || {
+                let has_pairs = self.forms(|kind| matches!(kind, Kind::Pairs(_)));
+                !cut.is_strided() && !has_pairs && self.has_blocks(cut.columns)
+            };
             let kind = match self.root {
                 Root::Gemm(_) => blocks().then_some(Kind::Blocks(cut.columns)),
                 Root::Tiles => self.set_cut(cut).then_some(Kind::Row),

@@ -11,9 +11,10 @@ use super::attention::{Attention, Backward, Found};
 use super::group::{Group, Root};
 use super::nest::{Nest, Pointwise, Start, is_nest};
 use super::operators::{bases, has, is_lazy, is_operator, is_product, is_reshape, start_of};
+use super::pairs::Paired;
 use super::reduced::reduced_apart;
 use super::siblings::stored;
-use super::space::{Kind, Size, source};
+use super::space::{Kind, Pairs, Size, source};
 use super::strided;
 use crate::ir::value::{defining, identity, name, operands, results};
 use crate::ir::{Op, TensorType, Val};
@@ -31,6 +32,8 @@ pub(super) struct Choices<'a, 'c> {
     pub columns: bool,
     /// Whether the kernel of a product reduces blocks of so many columns.
     pub reduces_blocks: &'a dyn Fn(Op<'c>, i64) -> bool,
+    /// Whether it forms elements of pairs of columns.
+    pub forms_pairs: &'a dyn Fn(Op<'c>, Pairs) -> bool,
 }
 
 /// The groups of a block.
@@ -251,6 +254,9 @@ impl<'c> Groups<'c> {
         number: usize,
         choices: &Choices<'_, 'c>,
     ) {
+        if self.paired(op, nest, number, choices) {
+            return;
+        }
         let total = nest.inputs.first().copied().and_then(Size::of);
         match total.filter(|_| nest.reads_few()) {
             Some(total)
@@ -258,6 +264,36 @@ impl<'c> Groups<'c> {
             }
             _ => self.nest(op, number),
         }
+    }
+
+    /// Loops whose points are formed of two columns of a product's result join its kernel. False where they are others.
+    fn paired(
+        &mut self,
+        op: Op<'c>,
+        nest: &Pointwise<'c>,
+        number: usize,
+        choices: &Choices<'_, 'c>,
+    ) -> bool {
+        let owners = nest.tables.iter().flat_map(|table| bases(*table));
+        let owners = owners.filter_map(|base| self.owner.get(&identity(base)).copied());
+        let found = owners.collect::<Vec<_>>().into_iter().find_map(|at| {
+            let mut group = self.groups.get(at).filter(|group| !group.sealed)?.clone();
+            let Root::Gemm(product) = group.root else {
+                return None;
+            };
+            let paired = Paired::of(op, group.columns()?)?;
+            // Neighbours are in no order in which memory has them.
+            let is_alone = || paired.pairs == Pairs::Halves || group.is_read_by(op);
+            let joins = (choices.forms_pairs)(product, paired.pairs)
+                && is_alone()
+                && group.join_pairs(op, &paired);
+            joins.then_some((at, group))
+        });
+        let Some((at, group)) = found else {
+            return false;
+        };
+        self.place(at, at_number(group, number), op, number);
+        true
     }
 
     /// Opens a group of tiles with an operator. False where it does not fit.

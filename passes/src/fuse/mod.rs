@@ -13,6 +13,7 @@
 //! * [`kept`]: exponentials of rows in shared memory, each formed once;
 //! * [`nest`]: what no operator says, as loops;
 //! * [`registers`], [`arguments`], [`evaluate`], `places`: the operators of a group on one tile;
+//! * [`pairs`]: what is formed of two columns of a product's result;
 //! * [`parts`], [`part_moments`], [`part_exponentials`]: variances, and sums of exponentials below a maximum, of those of parts;
 //! * [`peaks`]: exponentials that reach one in each row;
 //! * [`rematerialize`]: maps of few elements between reductions of rows and broadcasts;
@@ -44,6 +45,7 @@ mod moments;
 pub mod nest;
 pub mod online;
 pub mod operators;
+pub mod pairs;
 pub mod part_exponentials;
 pub mod part_moments;
 pub mod parts;

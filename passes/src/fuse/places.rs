@@ -19,7 +19,7 @@ impl<'c> Evaluator<'_, 'c> {
         }
         let origin = &self.origin;
         let at = match kind {
-            Kind::Full => vec![origin.row, origin.column],
+            Kind::Full | Kind::Pairs(_) => vec![origin.row, origin.column],
             Kind::Row => vec![origin.row],
             Kind::Column => vec![origin.column],
             Kind::Blocks(of) => vec![
@@ -27,6 +27,9 @@ impl<'c> Evaluator<'_, 'c> {
                 self.code.div(origin.column, self.code.index(of)?)?,
             ],
         };
+        if let (Kind::Column, Some(neighbour)) = (kind, self.neighbour) {
+            return self.every_other(argument, neighbour);
+        }
         let batch = origin.batch.filter(|_| kind != Kind::Column);
         let (shape, _) = self.registers.of(kind);
         let Argument {
@@ -47,6 +50,21 @@ impl<'c> Evaluator<'_, 'c> {
         let at: Vec<_> = batch.into_iter().chain(at).collect();
         let memref = self.whole(argument, kind)?.unwrap_or(*memref);
         self.code.global_box(memref, extents, &at, &shape)
+    }
+
+    /// The tile's box of a value a column, of which it has every other one.
+    fn every_other(&self, argument: &Argument<'c>, neighbour: i64) -> PassResult<'c, Val<'c>> {
+        let code = self.code;
+        let pairs: i64 = argument.extents.iter().product::<i64>() / 2;
+        let [sizes, strides] = [[pairs, 2], [2, 1]].map(|own| own.map(Int::Known));
+        let all = code.reinterpret(argument.memref, &sizes, &strides, &[1, 1])?;
+        let at = [self.origin.column, code.index(neighbour)?];
+        let columns = self.registers.shape[1];
+        let own = code.global_box(all, &[pairs, 2], &at, &[columns, 1])?;
+        let layout = Layout::strided(&[columns], &[2]);
+        let layout = layout.map_err(|error| layout_error(code.builder.location, error))?;
+        let element = axe_dialect::element_type(argument.memref.r#type());
+        code.view(own, code.memref(&[columns], element, &layout, None)?)
     }
 
     /// An argument without the elements behind its rows' last whole tiles, where the tile is one of these.
@@ -118,8 +136,8 @@ impl<'c> Evaluator<'_, 'c> {
                 let column = block_of(&ints, along(0, *column)?, repeated)?;
                 index_of_number(&ints, shape, column)?
             }
-            Kind::Blocks(_) => {
-                let why = "no index of a block";
+            Kind::Blocks(_) | Kind::Pairs(_) => {
+                let why = "no index of several columns";
                 return Err(PassError::new(self.code.builder.location, why));
             }
             Kind::Full => {

@@ -44,7 +44,8 @@ impl Registers {
     pub(super) fn of(&self, kind: Kind) -> (Vec<i64>, &Layout) {
         let [rows, columns] = self.shape;
         match kind {
-            Kind::Full => (vec![rows, columns], &self.full),
+            // A pair has the register of its first column.
+            Kind::Full | Kind::Pairs(_) => (vec![rows, columns], &self.full),
             Kind::Row => (vec![rows], &self.row),
             Kind::Column => (vec![columns], &self.column),
             // One block at a time.

@@ -21,6 +21,7 @@ pub fn shape_in(total: Size, columns: i64, batch: Option<[i64; 2]>, kind: Kind) 
         Kind::Row => rows,
         Kind::Column => vec![columns],
         Kind::Blocks(of) => [rows, vec![columns / of.max(1)]].concat(),
+        Kind::Pairs(_) => [rows, vec![columns / 2]].concat(),
     }
 }
 

@@ -21,6 +21,17 @@ pub enum Kind {
     Column,
     /// An element for each row and block of so many neighbouring columns: what a product's epilogue reduces of them.
     Blocks(i64),
+    /// An element for each row and pair of columns: what a product's epilogue forms of both.
+    Pairs(Pairs),
+}
+
+/// Which two columns are a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Pairs {
+    /// One of the first half, and the one of the second half at its place.
+    Halves,
+    /// Neighbours, of which the first has an even number.
+    Interleaved,
 }
 
 /// The number of elements of a tensor.

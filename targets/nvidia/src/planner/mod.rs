@@ -60,7 +60,7 @@ use axe_passes::fuse::group::{Group, Root};
 use axe_passes::fuse::nest::{self, is_nest};
 use axe_passes::fuse::operators::is_product;
 use axe_passes::fuse::parts::Reduced;
-use axe_passes::fuse::space::Cut;
+use axe_passes::fuse::space::{Cut, Pairs};
 use axe_passes::fuse::{
     part_exponentials, part_moments, peaks, rematerialize, siblings, softplus, strided, sunk,
     transposed, wide_sums,
@@ -157,6 +157,10 @@ impl<'c> Kernels<'c> for Planner {
 
     fn reduces_blocks(&self, product: Op<'c>, columns: i64) -> bool {
         gemm::blocks::takes_blocks(product, columns, self.chip)
+    }
+
+    fn forms_pairs(&self, product: Op<'c>, pairs: Pairs) -> bool {
+        gemm::pairs::takes_pairs(product, pairs, self.chip)
     }
 
     fn takes(&self, attention: &Attention<'c>) -> Result<(), String> {

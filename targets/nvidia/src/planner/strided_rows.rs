@@ -216,7 +216,7 @@ impl<'c> RowKernel<'_, 'c> {
         match kind {
             Kind::Row => vec![outer, stride],
             Kind::Column => vec![columns],
-            Kind::Full | Kind::Blocks(_) => vec![outer, columns, stride],
+            Kind::Full | Kind::Blocks(_) | Kind::Pairs(_) => vec![outer, columns, stride],
         }
     }
 

@@ -86,8 +86,8 @@ pub(crate) fn combined<'c>(op: Op<'c>, combiner: Combiner, own: DType) -> PassRe
 
 const fn kind(lies: Lies) -> Kind {
     match lies {
-        // A product's kernel reduces no blocks here.
-        Lies::Full | Lies::Blocks(_) => Kind::Full,
+        // A product's kernel neither reduces blocks here nor forms elements of pairs.
+        Lies::Full | Lies::Blocks(_) | Lies::Pairs(_) => Kind::Full,
         Lies::Row => Kind::Row,
         Lies::Column => Kind::Column,
     }

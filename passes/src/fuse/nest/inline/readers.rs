@@ -124,16 +124,24 @@ fn is_quick(map: Op<'_>) -> bool {
 
 /// Whether loops read a quarter of a value's elements or more, elsewhere than where they have them.
 pub(super) fn is_moved(value: Val<'_>) -> bool {
-    let extracts = |op: Op<'_>, read| {
-        let inside = walk::nested(op, &|_| true).into_iter();
-        let mut inside = inside.filter(|op| name(*op) == "tensor.extract");
-        inside.any(|op| operands(op).first() == Some(&read))
-    };
-    let found = readers(value).unwrap_or_default().into_iter();
-    let loops = found.filter(|(reader, read)| is_nest(*reader) && extracts(*reader, *read));
-    let results = loops.filter_map(|(reader, _)| only_result(reader));
+    let results = extracting(value).into_iter().filter_map(only_result);
     let moved = results.fold(0i64, |sum, result| sum.saturating_add(elements(result)));
     moved > 0 && moved >= elements(value) / MOST_REPEATS
+}
+
+/// The loops whose bodies extract elements of a value, or of a reshape of it, whatever else reads it.
+fn extracting<'c>(value: Val<'c>) -> Vec<Op<'c>> {
+    let mut found: Vec<Op<'c>> = Vec::new();
+    for user in users(value) {
+        let reshape = only_result(user).filter(|_| is_reshape(user));
+        let more = reshape.map_or_else(|| loops_around(user).into_iter().collect(), extracting);
+        for op in more {
+            if !found.contains(&op) {
+                found.push(op);
+            }
+        }
+    }
+    found
 }
 
 /// Whether a transpose reads a value, or a reshape of it.

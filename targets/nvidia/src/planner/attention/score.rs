@@ -173,7 +173,7 @@ impl<'c> Scores<'_, 'c> {
             let value = code.load(own, self.registers.r#type(code, *kind, *element)?)?;
             let full = self.registers.r#type(code, Kind::Full, *element)?;
             found.push(match kind {
-                Kind::Full | Kind::Blocks(_) => value,
+                Kind::Full | Kind::Blocks(_) | Kind::Pairs(_) => value,
                 Kind::Row => code.broadcast(value, 1, full)?,
                 Kind::Column => code.broadcast(value, 0, full)?,
             });

@@ -3,11 +3,13 @@
 //! * [`Epilogue::store`]: a tile at once;
 //! * [`Epilogue::store_subtiles`]: one subtile after the other;
 //! * [`reduction`]: after the sums of the parts of split-K and stream-K, from memory;
+//! * [`pairs`]: what is formed of two columns;
 //! * [`by_row`]: along rows of memory, through shared memory;
 //! * [`cluster`]: after those of the CTAs of a cluster, from distributed shared memory.
 
 pub(super) mod by_row;
 pub(super) mod cluster;
+pub(super) mod pairs;
 pub(super) mod reduction;
 pub(super) mod subtile;
 
@@ -70,7 +72,7 @@ impl<'c> Epilogue<'_, 'c> {
     pub(super) fn up_to(&self, code: Code<'c>, end: Val<'c>) -> PassResult<'c, Self> {
         let first_rows = |((_, kind), to): (&(Val<'c>, Kind), &Argument<'c>)| {
             let memref = match kind {
-                Kind::Full | Kind::Row | Kind::Blocks(_) => {
+                Kind::Full | Kind::Row | Kind::Blocks(_) | Kind::Pairs(_) => {
                     code.first_rows(to.memref, &to.extents, end)?
                 }
                 Kind::Column => to.memref,
@@ -267,7 +269,7 @@ impl<'c> Epilogue<'_, 'c> {
 
 /// Whether each subtile stores its own part of a value.
 const fn by_part(kind: Kind) -> bool {
-    matches!(kind, Kind::Full | Kind::Blocks(_))
+    matches!(kind, Kind::Full | Kind::Blocks(_) | Kind::Pairs(_))
 }
 
 /// A tile of another element type.

@@ -38,7 +38,7 @@ const MOST_FOLLOWED: usize = 64;
 pub(super) fn reduced(fusion: &Fusion<'_>) -> Option<i64> {
     let blocks = fusion.outputs.iter().filter_map(|(_, kind)| match kind {
         Kind::Blocks(of) => Some(*of),
-        Kind::Full | Kind::Row | Kind::Column => None,
+        Kind::Full | Kind::Row | Kind::Column | Kind::Pairs(_) => None,
     });
     blocks.max()
 }

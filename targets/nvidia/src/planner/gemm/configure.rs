@@ -41,6 +41,11 @@ impl Gemm<'_> {
     /// A plan that asks for what there is not, or nothing that fits.
     pub(in crate::planner) fn configure(&self, plan: &Plan, chip: &Chip) -> Configured<Config> {
         Ok(match self.wgmma(plan, chip)? {
+            Some(config) if !self.takes_pairs(&config) => {
+                return Err(format!(
+                    "expected tiles in axe.plan with two halves of columns, each in eights (in 64 with B stored [k, n]) for each CTA that shares B, not swapped or split, for an epilogue that forms elements of pairs of columns, got {config}"
+                ));
+            }
             Some(config) if self.takes_blocks(&config) => Config::Wgmma(config),
             Some(config) => {
                 let of = self.reduced.unwrap_or_default();
@@ -50,6 +55,11 @@ impl Gemm<'_> {
             }
             None if self.reduced.is_some() => {
                 return Err("an epilogue by mma.sync reduces no blocks of columns".to_owned());
+            }
+            None if self.pairs.is_some() => {
+                return Err(
+                    "an epilogue by mma.sync forms no elements of pairs of columns".to_owned(),
+                );
             }
             None if self.groups.is_some() => return Err(self.grouped_by_mma(chip)),
             None => Config::Mma(self.mma(plan, chip)?),
@@ -137,7 +147,9 @@ impl Gemm<'_> {
     /// The cost model's choice.
     fn chosen(&self, chip: &Chip) -> Option<Wgmma> {
         offered::choose_of(self.query_where(true), chip, |config| {
-            self.can_have(&Config::Wgmma(*config)) && self.takes_blocks(config)
+            self.can_have(&Config::Wgmma(*config))
+                && self.takes_blocks(config)
+                && self.takes_pairs(config)
         })
     }
 
@@ -158,6 +170,7 @@ impl Gemm<'_> {
     /// Whether `mma.sync` is predicted to be quicker, which reads operands whose rows no tensor map takes without copies of them.
     fn is_quicker_by_mma(&self, chip: &Chip) -> bool {
         let plain = self.scales.is_none() && self.groups.is_none() && self.reduced.is_none();
+        let plain = plain && self.pairs.is_none();
         // Of rows that are not known there may be many.
         let known = self.m != DYNAMIC || self.needs_no_copies().is_err();
         plain

@@ -6,6 +6,7 @@
 //! * [`kernel`]: the kernel of a configuration, by [`wgmma`] or by [`mma`];
 //! * [`workspace`]: the two kernels of split-K and of stream-K;
 //! * [`blocks`]: reductions of the result's rows, in blocks of columns that its epilogue reduces;
+//! * [`pairs`]: what is formed of two columns of the result, in its epilogue;
 //! * [`raster`]: the order of tiles where an epilogue reads much;
 //! * [`padded`]: copies of operands, before it; [`widen`]: products that no instruction takes, before all of it.
 
@@ -16,6 +17,7 @@ mod kernel;
 mod mma;
 pub(super) mod offered;
 mod padded;
+pub(super) mod pairs;
 pub(super) mod product;
 mod raster;
 mod searched;
@@ -39,7 +41,7 @@ use axe_passes::fuse::frame::{Operand, Out};
 use axe_passes::fuse::fusion::Fusion;
 use axe_passes::fuse::group::{Group, Root};
 use axe_passes::fuse::operators::start_of;
-use axe_passes::fuse::space::Kind;
+use axe_passes::fuse::space::{Kind, Pairs};
 use axe_passes::ir::{Builder, DYNAMIC, Val};
 use kernel::GemmKernel;
 use product::Gemm;
@@ -70,7 +72,10 @@ impl Family for Gemms {
             return Err(layout_error(builder.location, "a group without a product"));
         };
         let fusion = Fusion::read(group, outputs, start_of(op))?;
-        let gemm = Gemm::read(op, chip)?.reducing(blocks::reduced(&fusion));
+        let gemm = Gemm::read(op, chip)?;
+        let gemm = gemm
+            .reducing(blocks::reduced(&fusion))
+            .pairing(pairs::of(&fusion));
         Ok(Read { gemm, fusion })
     }
 
@@ -119,7 +124,12 @@ impl Family for Gemms {
             Some(groups) if groups.count == DYNAMIC => " in groups".to_owned(),
             Some(groups) => format!(" in {} groups", groups.count),
         };
-        format!("{rows} x {n} x {k} of {element}{groups}")
+        let pairs = match operators.gemm.pairs {
+            None => "",
+            Some(Pairs::Halves) => ", columns of both halves in pairs",
+            Some(Pairs::Interleaved) => ", neighbouring columns in pairs",
+        };
+        format!("{rows} x {n} x {k} of {element}{groups}{pairs}")
     }
 
     fn declined(operators: &Read<'_>, config: Config, chip: &Chip) -> Option<String> {

@@ -10,6 +10,7 @@ use axe_dialect::{Typed, element_type};
 use axe_package::{DType, Key, OperandOrder, TunedOp};
 use axe_passes::fuse::operators::start_of;
 use axe_passes::fuse::reshape::element_bytes;
+use axe_passes::fuse::space::Pairs;
 use axe_passes::ir::value::{name, operands, results};
 use axe_passes::ir::{Builder, DYNAMIC, Op, Val, attribute, types};
 use axe_passes::{PassError, PassResult};
@@ -48,6 +49,8 @@ pub(in crate::planner) struct Gemm<'c> {
     pub groups: Option<Groups<'c>>,
     /// Columns of the blocks that its epilogue reduces, where it does: tiles are made of whole ones.
     pub reduced: Option<i64>,
+    /// Which of its columns are pairs, where its epilogue forms elements of two: a tile has both.
+    pub pairs: Option<Pairs>,
     /// What its `axe.plan` asks for.
     pub asked: Plan,
     /// Why integers of 8 bits are not multiplied by wgmma.
@@ -149,6 +152,7 @@ impl<'c> Gemm<'c> {
             scales,
             groups: Groups::of(op),
             reduced: None,
+            pairs: None,
             declined: None,
             asked: asked(op)?,
         };
@@ -171,6 +175,11 @@ impl<'c> Gemm<'c> {
             reduced: columns,
             ..self
         }
+    }
+
+    /// The same where its epilogue forms elements of pairs of columns.
+    pub(in crate::planner) fn pairing(self, pairs: Option<Pairs>) -> Self {
+        Self { pairs, ..self }
     }
 
     fn check_extents(&self) -> PassResult<'c> {
@@ -406,7 +415,10 @@ impl<'c> Gemm<'c> {
     }
 
     pub(in crate::planner) fn extents_of_b(&self) -> Vec<i64> {
-        let matrix = if self.trans_b {
+        let matrix = if self.trans_b && self.pairs == Some(Pairs::Interleaved) {
+            // A row for each pair, one column behind the other.
+            self.shape(self.n / 2, self.k * 2)
+        } else if self.trans_b {
             self.shape(self.n, self.k)
         } else {
             self.shape(self.k, self.n)

@@ -81,7 +81,7 @@ impl<'c> WgmmaKernel<'_, 'c> {
         let stages = config.stages();
         let operands = [
             OperandTile::new(code, a, stages, gemm.trans_a, [m, k])?,
-            OperandTile::new(code, b, stages, !gemm.trans_b, [n, k])?,
+            OperandTile::new(code, b, stages, !gemm.trans_b, [n, k])?.in_pairs(gemm),
         ];
         let mainloop = Mainloop {
             gemm,
@@ -102,7 +102,10 @@ impl<'c> WgmmaKernel<'_, 'c> {
                 let stored = shared
                     .as_ref()
                     .map_or(&registers, |shared| &shared.registers);
-                epilogue.subtiles(stored, row_bytes).map_err(failed)?
+                match gemm.pairs {
+                    None => epilogue.subtiles(stored, row_bytes).map_err(failed)?,
+                    Some(_) => epilogue.of_pairs(stored, row_bytes).map_err(failed)?,
+                }
             }
         };
         let parts = Parts {
@@ -236,13 +239,14 @@ impl<'c> Parts<'_, 'c> {
         evaluator: &mut Evaluator<'_, 'c>,
         sum: Val<'c>,
     ) -> PassResult<'c> {
+        // Of three warpgroups a thread has registers for one subtile alone.
+        let ahead = self.config.consumers() <= 2;
         match self.subtiles.as_slice() {
-            [] | [_] => epilogue.store(evaluator, sum, None),
-            subtiles => {
-                // Of three warpgroups a thread has registers for one subtile alone.
-                let ahead = self.config.consumers() <= 2;
-                epilogue.store_subtiles(evaluator, sum, subtiles, ahead)
+            subtiles if epilogue.gemm.pairs.is_some() => {
+                epilogue.store_pairs(evaluator, sum, subtiles, ahead)
             }
+            [] | [_] => epilogue.store(evaluator, sum, None),
+            subtiles => epilogue.store_subtiles(evaluator, sum, subtiles, ahead),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Operand tiles of `wgmma`: A's and B's ways from global to shared memory, by the tensor memory accelerator.
 
+use crate::planner::gemm::product::Gemm;
 use crate::planner::layouts::ROW_BYTES;
 use axe_dialect::element_type;
 use axe_layout::{Axis, Iter, Layout, Swizzle};
@@ -7,6 +8,7 @@ use axe_passes::PassResult;
 use axe_passes::build::{Code, Traffic, layout_error};
 use axe_passes::fuse::arguments::Argument;
 use axe_passes::fuse::reshape::element_bytes;
+use axe_passes::fuse::space::Pairs;
 use axe_passes::ir::Val;
 use melior::ir::{Type, ValueLike};
 
@@ -15,9 +17,13 @@ pub(in crate::planner) struct OperandTile<'c> {
     global: Argument<'c>,
     ring: Val<'c>,
     shape: [i64; 2],
+    /// The shape of a stage, of which a last step fills a part.
+    whole: [i64; 2],
     stage: Type<'c>,
     /// Whether memory has k first.
     k_first: bool,
+    /// How far apart in global memory, in rows and k, the boxes of both halves are that a stage is made of, where it is.
+    halves: Option<[i64; 2]>,
 }
 
 /// A swizzled operand tile `[rows, columns]`: pieces of 128 bytes, or of 64 or 32 where those divide the columns, each row after
@@ -93,9 +99,20 @@ impl<'c> OperandTile<'c> {
             global,
             ring: code.alloc(&[stages, shape[0], shape[1]], element, &ring)?,
             shape,
+            whole: shape,
             stage: code.memref(&shape, element, &stage, Some("shared"))?,
             k_first,
+            halves: None,
         })
+    }
+
+    /// The same where a stage is made of the columns of both halves, or of every other one and its neighbours.
+    pub(in crate::planner) fn in_pairs(self, gemm: &Gemm<'c>) -> Self {
+        let halves = gemm.pairs.map(|pairs| match pairs {
+            Pairs::Halves => [gemm.n / 2, 0],
+            Pairs::Interleaved => [0, gemm.k],
+        });
+        Self { halves, ..self }
     }
 
     /// The same stages, of whose depth only so much is filled and read.
@@ -114,16 +131,18 @@ impl<'c> OperandTile<'c> {
         };
         let element = element_type(self.global.memref.r#type());
         let failed = |error| layout_error(code.builder.location, error);
-        let stage = swizzled(None, self.shape, element_bytes(element)).map_err(failed)?;
+        let stage = swizzled(None, self.whole, element_bytes(element)).map_err(failed)?;
         let stage = stage
-            .slice(&self.shape, &shape.map(|extent| 0..extent))
+            .slice(&self.whole, &shape.map(|extent| 0..extent))
             .map_err(failed)?;
         Ok(Self {
             global: self.global.clone(),
             ring: self.ring,
             shape,
+            whole: self.whole,
             stage: code.memref(&shape, element, &stage, Some("shared"))?,
             k_first: self.k_first,
+            halves: self.halves,
         })
     }
 
@@ -139,10 +158,63 @@ impl<'c> OperandTile<'c> {
         [slot, stage]: [Val<'c>; 2],
         traffic: Traffic,
     ) -> PassResult<'c> {
+        let Some([apart, behind]) = self.halves else {
+            let whole = self.from(code, batch, [start, k], &self.shape)?;
+            return code.copy_signal(whole, self.stage(code, stage)?, slot, traffic);
+        };
+        let [shape, second] = self.half();
+        let next = [
+            code.add(start, code.index(apart)?)?,
+            code.add(k, code.index(behind)?)?,
+        ];
+        for (from, at) in [([start, k], [0, 0]), (next, second)] {
+            let from = self.from(code, batch, from, &shape)?;
+            let to = self.half_of_stage(code, stage, (at, shape))?;
+            code.copy_signal(from, to, slot, traffic)?;
+        }
+        Ok(())
+    }
+
+    /// A box in global memory.
+    fn from(
+        &self,
+        code: Code<'c>,
+        batch: Option<Val<'c>>,
+        [start, k]: [Val<'c>; 2],
+        shape: &[i64],
+    ) -> PassResult<'c, Val<'c>> {
         let at = if self.k_first { [k, start] } else { [start, k] };
         let at: Vec<_> = batch.into_iter().chain(at).collect();
-        let from = code.global_box(self.global.memref, &self.global.extents, &at, &self.shape)?;
-        code.copy_signal(from, self.stage(code, stage)?, slot, traffic)
+        code.global_box(self.global.memref, &self.global.extents, &at, shape)
+    }
+
+    /// The shape of a half of a stage's rows along the result, and the place of the second half.
+    const fn half(&self) -> [[i64; 2]; 2] {
+        let [outer, inner] = self.shape;
+        match self.k_first {
+            true => [[outer, inner / 2], [0, inner / 2]],
+            false => [[outer / 2, inner], [outer / 2, 0]],
+        }
+    }
+
+    /// A half of a stage.
+    fn half_of_stage(
+        &self,
+        code: Code<'c>,
+        stage: Val<'c>,
+        (at, shape): ([i64; 2], [i64; 2]),
+    ) -> PassResult<'c, Val<'c>> {
+        let failed = |error| layout_error(code.builder.location, error);
+        let element = element_type(self.global.memref.r#type());
+        let whole = swizzled(None, self.whole, element_bytes(element)).map_err(failed)?;
+        let half = whole.slice(&self.whole, &shape.map(|extent| 0..extent));
+        let half = code.memref(&shape, element, &half.map_err(failed)?, Some("shared"))?;
+        let [outer, inner] = at;
+        code.slice(
+            self.ring,
+            &[stage, code.index(outer)?, code.index(inner)?],
+            half,
+        )
     }
 
     /// The tile in a stage.

@@ -104,7 +104,7 @@ impl<'c> Mainloop<'_, 'c> {
         let fill = |code: Code<'c>, operands: &[OperandTile<'c>; 2], step| {
             let k = code.times(step, self.config.tile()[2])?;
             let (slot, stage) = code.acquire(self.ring)?;
-            let starts = [origin.row, origin.column];
+            let starts = [origin.row, self.gemm.first_column(code, origin)?];
             let boxes = batches.into_iter().zip(starts).zip(traffic);
             for (operand, ((batch, start), traffic)) in operands.iter().zip(boxes) {
                 operand.copy(code, batch, [start, k], [slot, stage], traffic)?;

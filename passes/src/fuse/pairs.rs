@@ -1,0 +1,327 @@
+//! Loops of which each point is formed of two columns of a product's result: gated activations (SwiGLU, GEGLU) of a projection that
+//! forms gates and values together. The columns of a pair are a half of the row apart, as `torch.chunk` cuts it, or neighbours.
+//! They join the product's kernel, which forms both in the registers of one thread.
+
+use super::nest::Pointwise;
+use super::operators::captured;
+use super::space::{Kind, Pairs, product};
+use crate::ir::value::{defining, identity, name, only_result, operands, results};
+use crate::ir::{Builder, Op, TensorType, Val, attribute, inline, walk};
+use crate::{PassError, PassResult};
+use melior::ir::operation::OperationLike;
+use melior::ir::{TypeLike, ValueLike};
+use std::collections::{HashMap, HashSet};
+
+/// An element that a body reads: of which tensor, as it lies in the product's space, and of which column of the pair, where it has one
+/// for each.
+pub type PairRead<'c> = (Val<'c>, Kind, usize);
+
+/// Such loops, read.
+#[derive(Clone, Debug)]
+pub struct Paired<'c> {
+    /// Which columns are a pair.
+    pub pairs: Pairs,
+    /// What the body extracts, each element once.
+    pub reads: Vec<PairRead<'c>>,
+    /// Tensors of which it has the element at its own index.
+    pub inputs: Vec<Val<'c>>,
+    op: Op<'c>,
+    /// The number in `reads` of what an operation extracts.
+    extracted: HashMap<usize, usize>,
+}
+
+/// A sum of multiples of the loops' indices and a number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Linear {
+    factors: Vec<i64>,
+    constant: i64,
+}
+
+impl<'c> Paired<'c> {
+    /// Reads loops over half as many columns as a product's result has; none where they read elements otherwise than in pairs.
+    #[must_use]
+    pub fn of(op: Op<'c>, columns: i64) -> Option<Self> {
+        let nest = Pointwise::of(op)?;
+        let space = Space::of(&nest.shape, columns)?;
+        [Pairs::Halves, Pairs::Interleaved]
+            .into_iter()
+            .find_map(|pairs| Self::in_space(&nest, &space, pairs))
+    }
+
+    fn in_space(nest: &Pointwise<'c>, space: &Space, pairs: Pairs) -> Option<Self> {
+        let block = walk::blocks(nest.op).first().copied()?;
+        let mut paired = Self {
+            pairs,
+            reads: Vec::new(),
+            inputs: nest.inputs.clone(),
+            op: nest.op,
+            extracted: HashMap::new(),
+        };
+        for op in walk::operations(block) {
+            if name(op) == "tensor.extract" {
+                paired.extract(op, space)?;
+            } else if !is_place(op) && reads_places(op) {
+                return None;
+            }
+        }
+        let mut of_product = paired
+            .reads
+            .iter()
+            .filter(|(_, kind, _)| *kind == Kind::Full);
+        let columns: HashSet<_> = of_product.by_ref().map(|(.., column)| *column).collect();
+        (columns.len() == 2).then_some(paired)
+    }
+
+    fn extract(&mut self, op: Op<'c>, space: &Space) -> Option<()> {
+        let all = operands(op);
+        let (&table, indices) = all.split_first()?;
+        let extents = TensorType::of_value(table)?.shape;
+        let mut flat = Linear::constant(0, space.rows.len() + 1);
+        for (index, extent) in indices.iter().zip(&extents) {
+            flat = flat
+                .times(*extent)?
+                .plus(&Linear::of(*index, space.rows.len() + 1)?)?;
+        }
+        let (kind, column) = space.kind(&flat, product(&extents)?, self.pairs)?;
+        let read = (table, kind, column);
+        let at = self.reads.iter().position(|own| *own == read);
+        let at = at.unwrap_or_else(|| {
+            self.reads.push(read);
+            self.reads.len() - 1
+        });
+        self.extracted.insert(identity(only_result(op)?), at);
+        Some(())
+    }
+
+    /// What forming the element takes of the product's space.
+    #[must_use]
+    pub fn needs(&self) -> Vec<(Val<'c>, Kind)> {
+        let reads = self.reads.iter().map(|(value, kind, _)| (*value, *kind));
+        let inputs = self.inputs.iter();
+        reads
+            .chain(inputs.map(|input| (*input, Kind::Pairs(self.pairs))))
+            .collect()
+    }
+
+    /// The scalars that the body reads from above.
+    #[must_use]
+    pub fn captured(&self) -> Vec<Val<'c>> {
+        let all = captured(self.op).into_iter();
+        all.filter(|value| !value.r#type().is_index()).collect()
+    }
+
+    /// The body, as scalars at the builder's place: of what it extracts and of the inputs' elements, in this order, with what stands for
+    /// scalars that it reads from above.
+    ///
+    /// # Errors
+    /// When an operation cannot be built.
+    pub fn element(
+        &self,
+        builder: &Builder<'c>,
+        elements: &[Val<'c>],
+        outside: inline::Values<'c>,
+    ) -> PassResult<'c, Val<'c>> {
+        let missing = || PassError::new(self.op.location(), "expected a body");
+        let block = walk::blocks(self.op).first().copied().ok_or_else(missing)?;
+        let (read, inputs) = elements
+            .split_at_checked(self.reads.len())
+            .ok_or_else(missing)?;
+        let mut values = outside;
+        let arguments = walk::block_arguments(block).into_iter().map(identity);
+        values.extend(arguments.zip(inputs.iter().copied()));
+        for (value, at) in &self.extracted {
+            values.insert(*value, *read.get(*at).ok_or_else(missing)?);
+        }
+        let mut own = walk::operations(block);
+        let last = own.pop().ok_or_else(missing)?;
+        for op in own {
+            if name(op) != "tensor.extract" && !is_place(op) {
+                inline::copy_operation(builder, op, &mut values);
+            }
+        }
+        let yielded = operands(last).first().copied().ok_or_else(missing)?;
+        Ok(values.get(&identity(yielded)).copied().unwrap_or(yielded))
+    }
+}
+
+/// The rows and columns of a product's result, and the shape of what is formed of pairs of columns.
+struct Space {
+    /// Elements of the dimensions behind each but the last, which is the pairs'.
+    rows: Vec<i64>,
+    /// Rows, and pairs of columns.
+    extents: [i64; 2],
+}
+
+impl Space {
+    fn of(shape: &[i64], columns: i64) -> Option<Self> {
+        let (&pairs, leading) = shape.split_last()?;
+        let is_half = pairs > 1 && pairs.checked_mul(2) == Some(columns);
+        let behind = |at: usize| product(leading.get(at + 1..)?);
+        let rows = (0..leading.len()).map(behind).collect::<Option<Vec<_>>>()?;
+        // The factor of an index that is always zero is any.
+        let is_known = leading.iter().all(|extent| *extent > 0);
+        (is_half && is_known).then_some(Self {
+            rows,
+            extents: [product(leading)?, pairs],
+        })
+    }
+
+    /// What the element at a place of so many is in the space, and of which column of the pair.
+    fn kind(&self, flat: &Linear, elements: i64, pairs: Pairs) -> Option<(Kind, usize)> {
+        let [rows, own] = self.extents;
+        let along = |of_row: i64, of_pair: i64, constant: i64| -> Option<Linear> {
+            let factors = self.rows.iter().map(|row| row.checked_mul(of_row));
+            let factors = factors.chain([Some(of_pair)]).collect::<Option<_>>()?;
+            Some(Linear { factors, constant })
+        };
+        let (of_pair, apart) = match pairs {
+            Pairs::Halves => (1, own),
+            Pairs::Interleaved => (2, 1),
+        };
+        let columns = own.checked_mul(2)?;
+        for (column, constant) in [(0, 0), (1, apart)] {
+            if elements == rows.checked_mul(columns)? && *flat == along(columns, of_pair, constant)?
+            {
+                return Some((Kind::Full, column));
+            }
+            if elements == columns && *flat == along(0, of_pair, constant)? {
+                return Some((Kind::Column, column));
+            }
+        }
+        if elements == rows.checked_mul(own)? && *flat == along(own, 1, 0)? {
+            return Some((Kind::Pairs(pairs), 0));
+        }
+        (elements == rows && *flat == along(1, 0, 0)?).then_some((Kind::Row, 0))
+    }
+}
+
+impl Linear {
+    fn constant(constant: i64, dims: usize) -> Self {
+        Self {
+            factors: vec![0; dims],
+            constant,
+        }
+    }
+
+    /// The sum that an index is.
+    fn of(value: Val<'_>, dims: usize) -> Option<Self> {
+        let op = defining(value)?;
+        let number = |name| op.attribute(name).ok().and_then(attribute::integer);
+        let operand = |at: usize| Self::of(*operands(op).get(at)?, dims);
+        match name(op).as_str() {
+            "linalg.index" => {
+                let mut own = Self::constant(0, dims);
+                *own.factors.get_mut(usize::try_from(number("dim")?).ok()?)? = 1;
+                Some(own)
+            }
+            "arith.constant" => Some(Self::constant(number("value")?, dims)),
+            "arith.addi" => operand(0)?.plus(&operand(1)?),
+            "arith.muli" => match (operand(0)?, operand(1)?) {
+                (own, other) if other.is_constant() => own.times(other.constant),
+                (own, other) if own.is_constant() => other.times(own.constant),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn is_constant(&self) -> bool {
+        self.factors.iter().all(|factor| *factor == 0)
+    }
+
+    fn plus(self, other: &Self) -> Option<Self> {
+        let factors = self.factors.iter().zip(&other.factors);
+        Some(Self {
+            factors: factors
+                .map(|(a, b)| a.checked_add(*b))
+                .collect::<Option<_>>()?,
+            constant: self.constant.checked_add(other.constant)?,
+        })
+    }
+
+    fn times(self, by: i64) -> Option<Self> {
+        let factors = self.factors.iter().map(|own| own.checked_mul(by));
+        Some(Self {
+            factors: factors.collect::<Option<_>>()?,
+            constant: self.constant.checked_mul(by)?,
+        })
+    }
+}
+
+/// Whether an operation only computes where an element is.
+fn is_place(op: Op<'_>) -> bool {
+    let all = results(op);
+    op.region_count() == 0 && !all.is_empty() && all.iter().all(|own| own.r#type().is_index())
+}
+
+/// Whether the value of an operation depends on where its element is otherwise than by what it extracts there.
+fn reads_places(op: Op<'_>) -> bool {
+    let inner = walk::nested(op, &|_| true).into_iter();
+    let mut all = inner.chain([op]);
+    all.any(|op| {
+        let is_index = |value: &Val<'_>| value.r#type().is_index();
+        ["tensor.extract", "linalg.index"].contains(&name(op).as_str())
+            || operands(op).iter().any(is_index)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn linear(factors: &[i64], constant: i64) -> Linear {
+        Linear {
+            factors: factors.to_vec(),
+            constant,
+        }
+    }
+
+    #[test]
+    fn columns_of_pairs_are_halves_apart_or_neighbours() {
+        let space = Space::of(&[3, 5, 8], 16).unwrap();
+        let all = 3 * 5 * 16;
+        for (factors, constant, elements, pairs, wanted) in [
+            ([80, 16, 1], 0, all, Pairs::Halves, Some((Kind::Full, 0))),
+            ([80, 16, 1], 8, all, Pairs::Halves, Some((Kind::Full, 1))),
+            ([80, 16, 1], 1, all, Pairs::Halves, None),
+            (
+                [80, 16, 2],
+                1,
+                all,
+                Pairs::Interleaved,
+                Some((Kind::Full, 1)),
+            ),
+            ([80, 16, 2], 0, all, Pairs::Halves, None),
+            ([16, 80, 1], 0, all, Pairs::Halves, None),
+            ([0, 0, 1], 8, 16, Pairs::Halves, Some((Kind::Column, 1))),
+            (
+                [0, 0, 2],
+                1,
+                16,
+                Pairs::Interleaved,
+                Some((Kind::Column, 1)),
+            ),
+            ([0, 0, 1], 0, 8, Pairs::Halves, None),
+            ([5, 1, 0], 0, 15, Pairs::Halves, Some((Kind::Row, 0))),
+            (
+                [40, 8, 1],
+                0,
+                120,
+                Pairs::Halves,
+                Some((Kind::Pairs(Pairs::Halves), 0)),
+            ),
+        ] {
+            let kind = space.kind(&linear(&factors, constant), elements, pairs);
+            assert_eq!(kind, wanted, "{factors:?} {constant} {pairs:?}");
+        }
+        assert!(Space::of(&[3, 5, 8], 17).is_none());
+        assert!(Space::of(&[3, 5, 1], 2).is_none());
+    }
+
+    #[test]
+    fn sums_do_not_overflow() {
+        let most = linear(&[i64::MAX], i64::MAX);
+        assert_eq!(most.clone().plus(&most), None);
+        assert_eq!(most.times(2), None);
+    }
+}
