@@ -2,22 +2,22 @@
 // kernel with what is computed of them.
 // RUN: axe-opt %s --axe-nvidia="target=sm_90a until=scheduled" | FileCheck %s
 
-// A gated linear unit of halves: the bias is the product's.
-// CHECK-LABEL: func.func @halves
-// CHECK: axe.launch @halves_0_gemm {{.*}} outs({{.*}} : tensor<256x512xf16>)
-// CHECK: axe.launch @halves_1_loops
+// Two of three parts of the columns: the bias is the product's.
+// CHECK-LABEL: func.func @parts
+// CHECK: axe.launch @parts_0_gemm {{.*}} outs({{.*}} : tensor<256x768xf16>)
+// CHECK: axe.launch @parts_1_loops
 // CHECK-NOT: axe.launch
-func.func @halves(%x: tensor<256x128xf16>, %w: tensor<512x128xf16>, %bias: tensor<512xf32>) -> tensor<256x256xf16> {
-  %p = axe.gemm %x, %w {trans_b} : tensor<256x128xf16>, tensor<512x128xf16> -> tensor<256x512xf32>
-  %b = axe.broadcast %bias dims [0] : tensor<512xf32> -> tensor<256x512xf32>
-  %s = axe.map ins(%p, %b : tensor<256x512xf32>, tensor<256x512xf32>) -> tensor<256x512xf32> {
+func.func @parts(%x: tensor<256x128xf16>, %w: tensor<768x128xf16>, %bias: tensor<768xf32>) -> tensor<256x256xf16> {
+  %p = axe.gemm %x, %w {trans_b} : tensor<256x128xf16>, tensor<768x128xf16> -> tensor<256x768xf32>
+  %b = axe.broadcast %bias dims [0] : tensor<768xf32> -> tensor<256x768xf32>
+  %s = axe.map ins(%p, %b : tensor<256x768xf32>, tensor<256x768xf32>) -> tensor<256x768xf32> {
   ^bb0(%u: f32, %v: f32):
     %0 = arith.addf %u, %v : f32
     axe.yield %0 : f32
   }
-  %h = axe.cast %s : tensor<256x512xf32> -> tensor<256x512xf16>
-  %g = tensor.extract_slice %h[0, 0] [256, 256] [1, 1] : tensor<256x512xf16> to tensor<256x256xf16>
-  %l = tensor.extract_slice %h[0, 256] [256, 256] [1, 1] : tensor<256x512xf16> to tensor<256x256xf16>
+  %h = axe.cast %s : tensor<256x768xf32> -> tensor<256x768xf16>
+  %g = tensor.extract_slice %h[0, 0] [256, 256] [1, 1] : tensor<256x768xf16> to tensor<256x256xf16>
+  %l = tensor.extract_slice %h[0, 256] [256, 256] [1, 1] : tensor<256x768xf16> to tensor<256x256xf16>
   %r = axe.map ins(%g, %l : tensor<256x256xf16>, tensor<256x256xf16>) -> tensor<256x256xf16> {
   ^bb0(%u: f16, %v: f16):
     %0 = math.tanh %u : f16

@@ -71,6 +71,11 @@ pub trait Kernels<'c> {
         false
     }
 
+    /// Whether one kernel can form two products of the same rows and what follows them, and takes less time than one for each.
+    fn forms_two(&self, _first: Op<'c>, _second: Op<'c>) -> bool {
+        false
+    }
+
     /// Adds the kernels of a group, and launches them at the builder's place.
     ///
     /// # Errors
@@ -224,6 +229,7 @@ fn launch<'c>(
         columns: kernels.takes_columns(),
         reduces_blocks: &|product, columns| kernels.reduces_blocks(product, columns),
         forms_pairs: &|product, pairs| kernels.forms_pairs(product, pairs),
+        forms_two: &|first, second| kernels.forms_two(first, second),
     };
     let launches = Groups::of(ops, found, &choices).launches();
     let mut launches = beside::join(launches, ops).into_iter().peekable();

@@ -12,6 +12,7 @@ use super::strided;
 use crate::ir::value::{defining, identity, name, only_result, operands, results, users};
 use crate::ir::{DYNAMIC, Op, TensorType, Val, attribute, walk};
 use axe_dialect::ops;
+use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -41,6 +42,8 @@ pub type Position = (usize, usize);
 pub struct Group<'c> {
     /// What it is built around.
     pub root: Root<'c>,
+    /// Another product of the same rows, whose result has the same space: a dual GEMM.
+    pub second: Option<Op<'c>>,
     /// Elements of the space.
     pub total: Size,
     /// The columns of the space, once something depends on them.
@@ -74,6 +77,7 @@ impl<'c> Group<'c> {
     pub(super) fn new(root: Root<'c>, total: Size, columns: Option<i64>) -> Self {
         Self {
             root,
+            second: None,
             total,
             cut: columns.map(Cut::rows_of),
             inputs: Vec::new(),
@@ -293,9 +297,10 @@ impl<'c> Group<'c> {
             return false;
         };
         // A block's columns are not in one subtile.
-        let has_blocks = self.forms(|kind| matches!(kind, Kind::Blocks(_)));
+        let has_others =
+            self.second.is_some() || self.forms(|kind| matches!(kind, Kind::Blocks(_)));
         let mut needs = paired.needs().into_iter();
-        if has_blocks
+        if has_others
             || !self.fits(result, kind)
             || !needs.all(|(value, kind)| self.pull(value, kind))
         {
@@ -304,6 +309,35 @@ impl<'c> Group<'c> {
         self.formed.insert((identity(result), kind));
         self.owned.push(op);
         true
+    }
+
+    /// The group of two products of the same rows, with what follows both, and an operator that reads of both. None where they are not such,
+    /// or do not fit.
+    pub(super) fn dual(&self, other: &Self, op: Op<'c>) -> Option<Self> {
+        let (Root::Gemm(first), Root::Gemm(second)) = (self.root, other.root) else {
+            return None;
+        };
+        let is_one = |group: &Self| {
+            group.second.is_none()
+                && group.forms(|kind| kind == Kind::Full)
+                && !group.forms(is_several)
+        };
+        let same = is_one(self) && is_one(other) && is_same_rows(first, second);
+        let (result, b) = (only_result(second)?, *operands(second).get(1)?);
+        let mut group = Self {
+            second: Some(second),
+            ..self.clone()
+        };
+        group.inputs.push((b, Kind::Full));
+        group.formed.insert((identity(result), Kind::Full));
+        group.owned.push(second);
+        group.apart.extend(other.apart.iter().cloned());
+        let mut more = other
+            .owned
+            .iter()
+            .filter(|own| **own != second)
+            .chain([&op]);
+        (same && more.all(|own| group.join(*own))).then_some(group)
     }
 
     fn forms(&self, is_wanted: impl Fn(Kind) -> bool) -> bool {
@@ -352,7 +386,8 @@ impl<'c> Group<'c> {
             };
             let blocks = || {
                 let has_pairs = self.forms(|kind| matches!(kind, Kind::Pairs(_)));
-                !cut.is_strided() && !has_pairs && self.has_blocks(cut.columns)
+                let is_one = self.second.is_none() && !has_pairs;
+                !cut.is_strided() && is_one && self.has_blocks(cut.columns)
             };
             let kind = match self.root {
                 Root::Gemm(_) => blocks().then_some(Kind::Blocks(cut.columns)),
@@ -388,6 +423,30 @@ impl<'c> Group<'c> {
         self.owned.push(op);
         true
     }
+}
+
+/// Whether elements are of several columns.
+const fn is_several(kind: Kind) -> bool {
+    matches!(kind, Kind::Blocks(_) | Kind::Pairs(_))
+}
+
+/// Whether products are of the same rows, and alike otherwise: A, types, extents and order.
+fn is_same_rows(first: Op<'_>, second: Op<'_>) -> bool {
+    let read = |op| operands(op).into_iter().take(2).collect::<Vec<_>>();
+    let types = |op| {
+        let all = read(op).into_iter().chain(results(op));
+        all.map(|value| value.r#type()).collect::<Vec<_>>()
+    };
+    let flag = |op: Op<'_>, name| op.has_attribute(name);
+    let flags = |op| ["trans_a", "trans_b"].map(|name| flag(op, name));
+    let has_two = |op| operands(op).len() == 2;
+    name(first) == ops::GEMM
+        && name(second) == ops::GEMM
+        && has_two(first)
+        && has_two(second)
+        && read(first).first() == read(second).first()
+        && types(first) == types(second)
+        && flags(first) == flags(second)
 }
 
 /// A reduction of neighbouring dimensions that others follow, of static extents.

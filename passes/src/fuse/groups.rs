@@ -34,6 +34,8 @@ pub(super) struct Choices<'a, 'c> {
     pub reduces_blocks: &'a dyn Fn(Op<'c>, i64) -> bool,
     /// Whether it forms elements of pairs of columns.
     pub forms_pairs: &'a dyn Fn(Op<'c>, Pairs) -> bool,
+    /// Whether one kernel forms these two products.
+    pub forms_two: &'a dyn Fn(Op<'c>, Op<'c>) -> bool,
 }
 
 /// The groups of a block.
@@ -170,7 +172,8 @@ impl<'c> Groups<'c> {
         // A product first: its epilogue costs no pass over memory. Then the latest.
         candidates.sort_unstable_by_key(|at| (self.is_product(*at), *at));
         candidates.dedup();
-        if let Some((at, group)) = self.merged(op, &candidates) {
+        let both = self.dual(op, &candidates, choices);
+        if let Some((at, group)) = both.or_else(|| self.merged(op, &candidates)) {
             self.place(at, at_number(group, number), op, number);
             return true;
         }
@@ -216,6 +219,39 @@ impl<'c> Groups<'c> {
             .collect()
     }
 
+    /// Makes one group of those of two products of the same rows, where an operator reads of both and the kernel of a product forms two.
+    fn dual(
+        &mut self,
+        op: Op<'c>,
+        candidates: &[usize],
+        choices: &Choices<'_, 'c>,
+    ) -> Option<(usize, Group<'c>)> {
+        let &[first, second] = candidates else {
+            return None;
+        };
+        let into = first.min(second);
+        let from = first.max(second);
+        let (own, other) = (self.groups.get(into)?, self.groups.get(from)?);
+        let group = own.dual(other, op)?;
+        let (Root::Gemm(product), Some(second)) = (group.root, group.second) else {
+            return None;
+        };
+        if !(choices.forms_two)(product, second) {
+            return None;
+        }
+        self.hand_over(from, into);
+        Some((into, group))
+    }
+
+    /// Makes another group the owner of what a group has.
+    fn hand_over(&mut self, from: usize, into: usize) {
+        let owned = self.groups.get_mut(from);
+        let owned = owned.map(|group| std::mem::take(&mut group.owned));
+        for result in owned.into_iter().flatten().flat_map(results) {
+            self.owner.insert(identity(result), into);
+        }
+    }
+
     /// Makes one group of several open ones that an operator reads, where the one of most elements can have the operators of all
     /// and this one. None of them reads another: nothing outside reads what an open group forms.
     fn merged(&mut self, op: Op<'c>, candidates: &[usize]) -> Option<(usize, Group<'c>)> {
@@ -238,10 +274,7 @@ impl<'c> Groups<'c> {
             return None;
         }
         for other in candidates.iter().filter(|at| **at != into) {
-            let owned = std::mem::take(&mut self.groups.get_mut(*other)?.owned);
-            for result in owned.into_iter().flat_map(results) {
-                self.owner.insert(identity(result), into);
-            }
+            self.hand_over(*other, into);
         }
         Some((into, trial))
     }

@@ -87,6 +87,23 @@ SIZES = ((8192, 12288, 4096), (4096, 4096, 4096), (2048, 4096, 1024), (128, 4096
 for kind, fn in EPILOGUES.items():
     for dtype, sizes in (("f16", SIZES), ("bf16", (SIZES[0], SIZES[6], SIZES[8]))):
         for m, n, k in sizes: CASES[f"epilogue_{kind}_{dtype}_{m}x{n}x{k}"] = (fn, [(m, k), (n, k), (n,), (m, n)])
+def packed(f): return lambda x, w, *b: (lambda a, g: f(a) * g)(*L(x, w, *b).chunk(2, -1))
+def neighbours(x, w, b): y = L(x, w, b); g = y[..., ::2].clamp(max=7.0); return (y[..., 1::2].clamp(-7.0, 7.0) + 1) * (g * torch.sigmoid(g * 1.702))
+def two(x, g, u): return F.silu(L(x, g)) * L(x, u)
+def two_biases(x, g, a, u, b): return F.gelu(L(x, g, a)) * L(x, u, b)
+def two_stored(x, g, u): a, b = L(x, g), L(x, u); return a, b, F.silu(a) * b
+def two_kn(x, g, u): return F.silu(x @ g) * (x @ u)
+GATES = {
+    "packed": (packed(F.silu), lambda m, n, k: [(m, k), (2 * n, k)]), "packed_bias": (packed(F.gelu), lambda m, n, k: [(m, k), (2 * n, k), (2 * n,)]),
+    "packed_kn": (lambda x, w: (lambda a, g: F.silu(a) * g)(*(x @ w).chunk(2, -1)), lambda m, n, k: [(m, k), (k, 2 * n)]),
+    "neighbours": (neighbours, lambda m, n, k: [(m, k), (2 * n, k), (2 * n,)]), "two": (two, lambda m, n, k: [(m, k), (n, k), (n, k)]),
+    "two_biases": (two_biases, lambda m, n, k: [(m, k), *[(n, k), (n,)] * 2]), "two_stored": (two_stored, lambda m, n, k: [(m, k), (n, k), (n, k)]),
+    "two_kn": (two_kn, lambda m, n, k: [(m, k), (k, n), (k, n)]),
+}
+# The feed-forward blocks of LLaMA 7B, Qwen3 8B and others, for batches of prompts and for few rows.
+GATED = ((8192, 12288, 4096), (8192, 11008, 4096), (4096, 5504, 2048), (2048, 14336, 4096), (2048, 4096, 1024), (1000, 3000, 1000), (512, 2048, 512), (128, 4096, 4096), (64, 11008, 4096), (16, 11008, 4096), (16, 5504, 2048))
+for kind, (fn, shapes) in GATES.items():
+    for m, n, k in GATED: CASES[f"gated_{kind}_{m}x{n}x{k}"] = (fn, shapes(m, n, k))
 def made(shape, device, dtype):
     """An input: numbers of one scale behind a product with weights of two dimensions."""
     kind, *own = shape if isinstance(shape[0], str) else ("weights", *shape)

@@ -160,7 +160,11 @@ impl<'c> Kernels<'c> for Planner {
     }
 
     fn forms_pairs(&self, product: Op<'c>, pairs: Pairs) -> bool {
-        gemm::pairs::takes_pairs(product, pairs, self.chip)
+        gemm::halves::takes_pairs(product, pairs, (self.chip, &self.plans))
+    }
+
+    fn forms_two(&self, first: Op<'c>, second: Op<'c>) -> bool {
+        gemm::halves::takes_two([first, second], (self.chip, &self.plans))
     }
 
     fn takes(&self, attention: &Attention<'c>) -> Result<(), String> {

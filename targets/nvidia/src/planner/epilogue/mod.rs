@@ -96,7 +96,7 @@ impl<'c> Epilogue<'_, 'c> {
         registers: &'e Registers,
         origin: Origin<'c>,
     ) -> Evaluator<'e, 'c> {
-        let tile = (registers, Cut::rows_of(self.gemm.n));
+        let tile = (registers, Cut::rows_of(self.gemm.columns()));
         Evaluator::new(code, tile, (&self.inputs, &self.scalars), origin)
     }
 
@@ -162,12 +162,7 @@ impl<'c> Epilogue<'_, 'c> {
 
     /// Makes sums the product's value.
     fn begin(&self, evaluator: &mut Evaluator<'_, 'c>, sum: Val<'c>) -> PassResult<'c> {
-        let result = self.gemm.result;
-        let element = evaluator.code.builder.tensor_of(result)?.element;
-        let value = convert(evaluator, sum, element)?;
-        let key = (identity(result), Kind::Full);
-        evaluator.known.insert(key, value);
-        Ok(())
+        make(evaluator, self.gemm.result, sum)
     }
 
     /// The subtiles in which sums become results, where that is not all of them at once.
@@ -186,14 +181,22 @@ impl<'c> Epilogue<'_, 'c> {
                 .filter(|(_, kind)| by_part(*kind))
         };
         let bytes = outputs().map(|(value, _)| element_bytes(element_type(value.r#type())));
-        match bytes.max() {
+        let subtiles = match bytes.max() {
             Some(bytes) => {
                 let plain =
                     outputs().all(|(value, kind)| *kind == Kind::Full && self.is_plain(*value));
                 Subtile::of(tile, bytes, row_bytes, plain)
             }
             None => Ok(Vec::new()),
-        }
+        }?;
+        // Both halves of sums are in a subtile.
+        Ok(match self.gemm.has_halves() && subtiles.is_empty() {
+            true => vec![Subtile {
+                first: 0,
+                registers: tile.clone(),
+            }],
+            false => subtiles,
+        })
     }
 
     /// Whether a value is the product, in whatever type.
@@ -222,6 +225,11 @@ impl<'c> Epilogue<'_, 'c> {
         // The product is there: nothing below it is needed.
         let product = (identity(gemm.result), Kind::Full);
         evaluator.known.insert(product, sum);
+        let second = self
+            .gemm
+            .second
+            .map(|second| (identity(second.result), Kind::Full));
+        evaluator.known.extend(second.map(|product| (product, sum)));
         let outputs = || self.fusion.outputs.iter().zip(&self.outputs);
         for ((value, kind), to) in outputs() {
             match by_part(*kind) {
@@ -238,6 +246,7 @@ impl<'c> Epilogue<'_, 'c> {
             let column = code.add(evaluator.origin.column, code.index(subtile.first)?)?;
             let mut inner = evaluator.at_part(&subtile.registers, column);
             inner.known.insert(product, sum);
+            inner.known.extend(second.map(|product| (product, sum)));
             for ((value, kind), _) in full.iter().filter(|_| ahead) {
                 inner.fetch(*value, *kind)?;
             }
@@ -253,6 +262,11 @@ impl<'c> Epilogue<'_, 'c> {
                 .r#type(code, Kind::Full, gemm.accumulator)?;
             let part = code.extract_slice(sum, &[0, subtile.first], r#type)?;
             self.begin(&mut inner, part)?;
+            if let Some(second) = gemm.second {
+                let at = evaluator.registers.shape[1] + subtile.first;
+                let part = code.extract_slice(sum, &[0, at], r#type)?;
+                make(&mut inner, second.result, part)?;
+            }
             for (((value, kind), to), state) in full.iter().zip(&mut states) {
                 match kind {
                     Kind::Blocks(of) => {
@@ -265,6 +279,16 @@ impl<'c> Epilogue<'_, 'c> {
         }
         Ok(())
     }
+}
+
+/// Makes sums a product's value.
+fn make<'c>(evaluator: &mut Evaluator<'_, 'c>, result: Val<'c>, sum: Val<'c>) -> PassResult<'c> {
+    let element = evaluator.code.builder.tensor_of(result)?.element;
+    let value = convert(evaluator, sum, element)?;
+    evaluator
+        .known
+        .insert((identity(result), Kind::Full), value);
+    Ok(())
 }
 
 /// Whether each subtile stores its own part of a value.

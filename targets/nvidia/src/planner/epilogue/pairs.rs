@@ -2,19 +2,15 @@
 //! thread has both: they become results subtile by subtile, and results are half as wide as sums.
 
 use super::Epilogue;
-use super::subtile::{RowBytes, Subtile};
-use axe_dialect::element_type;
+use super::subtile::Subtile;
 use axe_passes::PassResult;
 use axe_passes::build::layout_error;
 use axe_passes::fuse::arguments::Argument;
-use axe_passes::fuse::evaluate::{Evaluator, Origin};
+use axe_passes::fuse::evaluate::Evaluator;
 use axe_passes::fuse::pairs::Paired;
-use axe_passes::fuse::registers::Registers;
-use axe_passes::fuse::reshape::element_bytes;
 use axe_passes::fuse::space::{Cut, Kind, Pairs};
 use axe_passes::ir::value::{defining, identity};
 use axe_passes::ir::{Int, Val};
-use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
 
 /// A subtile's place among pairs, and among the columns that both are of.
@@ -25,28 +21,6 @@ struct Places<'a, 'c> {
 }
 
 impl<'c> Epilogue<'_, 'c> {
-    /// The subtiles in which a tile of pairs is stored.
-    ///
-    /// # Errors
-    /// When a subtile has no layout.
-    pub(in crate::planner) fn of_pairs(
-        &self,
-        tile: &Registers,
-        row_bytes: RowBytes,
-    ) -> axe_layout::Result<Vec<Subtile>> {
-        let outputs = self.fusion.outputs.iter();
-        let bytes = outputs.map(|(value, _)| element_bytes(element_type(value.r#type())));
-        let pairs = tile.part(0, tile.shape[1] / 2)?;
-        let subtiles = Subtile::of(&pairs, bytes.max().unwrap_or(1), row_bytes, false)?;
-        Ok(match subtiles.as_slice() {
-            [] => vec![Subtile {
-                first: 0,
-                registers: pairs,
-            }],
-            _ => subtiles,
-        })
-    }
-
     /// Forms elements of pairs of a tile's sums, and stores them, subtile by subtile.
     ///
     /// # Errors
@@ -82,7 +56,7 @@ impl<'c> Epilogue<'_, 'c> {
         while let Some(mut places) = next {
             // What the next subtile needs is on its way while this one is formed and stored.
             next = subtiles.next().map(fetch).transpose()?;
-            let half = evaluator.registers.shape[1] / 2;
+            let half = evaluator.registers.shape[1];
             for (columns, before) in places.columns.iter_mut().zip([0, half]) {
                 let subtile = places.subtile;
                 let own = &subtile.registers;
@@ -119,7 +93,7 @@ impl<'c> Epilogue<'_, 'c> {
         to: &Argument<'c>,
     ) -> PassResult<'c, Argument<'c>> {
         let half = self.gemm.n / 2;
-        if half % (evaluator.registers.shape[1] / 2) == 0 {
+        if half % evaluator.registers.shape[1] == 0 {
             return Ok(to.clone());
         }
         let (mut sizes, mut strides) = (Vec::new(), Vec::new());
@@ -149,8 +123,7 @@ impl<'c> Epilogue<'_, 'c> {
         subtile: &'a Subtile,
     ) -> PassResult<'c, Places<'a, 'c>> {
         let (code, gemm) = (evaluator.code, self.gemm);
-        let first = gemm.first_column(code, &evaluator.origin)?;
-        let first = code.add(first, code.index(subtile.first)?)?;
+        let first = code.add(evaluator.origin.column, code.index(subtile.first)?)?;
         let half = code.index(gemm.n / 2)?;
         let at = |column| evaluator.at_part(&subtile.registers, column);
         let columns = match gemm.pairs {
@@ -162,10 +135,6 @@ impl<'c> Epilogue<'_, 'c> {
         };
         let mut pair = at(first);
         pair.cut = Cut::rows_of(gemm.n / 2);
-        pair.origin = Origin {
-            limit: [evaluator.origin.limit[0], half],
-            ..pair.origin
-        };
         Ok(Places {
             subtile,
             pair,

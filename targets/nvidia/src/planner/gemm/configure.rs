@@ -7,6 +7,7 @@ use crate::planner::config::{Cluster, Config, Decomposition, MOST_SPLITS, Mma, R
 use crate::planner::knobs::{Mainloop, Plan, Schedule, Sharing, Side, Value as _};
 use crate::planner::layouts::Grid;
 use crate::planner::mainloop::mma_scaled;
+use crate::planner::model;
 use crate::planner::problem::Problem;
 use axe_dialect::{RasterOrder, ops};
 use axe_passes::fuse::reshape::element_bytes;
@@ -41,9 +42,9 @@ impl Gemm<'_> {
     /// A plan that asks for what there is not, or nothing that fits.
     pub(in crate::planner) fn configure(&self, plan: &Plan, chip: &Chip) -> Configured<Config> {
         Ok(match self.wgmma(plan, chip)? {
-            Some(config) if !self.takes_pairs(&config) => {
+            Some(config) if !self.takes_halves(&config) => {
                 return Err(format!(
-                    "expected tiles in axe.plan with two halves of columns, each in eights (in 64 with B stored [k, n]) for each CTA that shares B, not swapped or split, for an epilogue that forms elements of pairs of columns, got {config}"
+                    "expected tiles in axe.plan with two halves of columns, each in eights (in 64 with B stored [k, n]) for each CTA that shares B, not swapped or split, for pairs of columns or two products, got {config}"
                 ));
             }
             Some(config) if self.takes_blocks(&config) => Config::Wgmma(config),
@@ -56,10 +57,8 @@ impl Gemm<'_> {
             None if self.reduced.is_some() => {
                 return Err("an epilogue by mma.sync reduces no blocks of columns".to_owned());
             }
-            None if self.pairs.is_some() => {
-                return Err(
-                    "an epilogue by mma.sync forms no elements of pairs of columns".to_owned(),
-                );
+            None if self.has_halves() => {
+                return Err("a kernel by mma.sync has no tiles of two halves of columns".to_owned());
             }
             None if self.groups.is_some() => return Err(self.grouped_by_mma(chip)),
             None => Config::Mma(self.mma(plan, chip)?),
@@ -146,11 +145,20 @@ impl Gemm<'_> {
 
     /// The cost model's choice.
     fn chosen(&self, chip: &Chip) -> Option<Wgmma> {
-        offered::choose_of(self.query_where(true), chip, |config| {
-            self.can_have(&Config::Wgmma(*config))
-                && self.takes_blocks(config)
-                && self.takes_pairs(config)
-        })
+        let query = self.query_where(true);
+        let of = |columns: i64| {
+            offered::choose_of(query, chip, |config| {
+                let [_, own, _] = config.tile();
+                let takes = self.takes_blocks(config) && self.takes_halves(config);
+                own % columns == 0 && takes && self.can_have(&Config::Wgmma(*config))
+            })
+        };
+        match self.has_halves() {
+            true => self.chosen_halves(of, |config| {
+                model::clocks(query, Config::Wgmma(config), chip)
+            }),
+            false => of(1),
+        }
     }
 
     /// Whether depths that are shared through memory can be.
@@ -170,7 +178,7 @@ impl Gemm<'_> {
     /// Whether `mma.sync` is predicted to be quicker, which reads operands whose rows no tensor map takes without copies of them.
     fn is_quicker_by_mma(&self, chip: &Chip) -> bool {
         let plain = self.scales.is_none() && self.groups.is_none() && self.reduced.is_none();
-        let plain = plain && self.pairs.is_none();
+        let plain = plain && !self.has_halves();
         // Of rows that are not known there may be many.
         let known = self.m != DYNAMIC || self.needs_no_copies().is_err();
         plain

@@ -6,18 +6,18 @@
 //! * [`kernel`]: the kernel of a configuration, by [`wgmma`] or by [`mma`];
 //! * [`workspace`]: the two kernels of split-K and of stream-K;
 //! * [`blocks`]: reductions of the result's rows, in blocks of columns that its epilogue reduces;
-//! * [`pairs`]: what is formed of two columns of the result, in its epilogue;
+//! * [`halves`]: tiles of two halves: of columns of which the epilogue forms pairs, or of two products;
 //! * [`raster`]: the order of tiles where an epilogue reads much;
 //! * [`padded`]: copies of operands, before it; [`widen`]: products that no instruction takes, before all of it.
 
 pub(super) mod blocks;
 pub(super) mod configure;
 mod grid;
+pub(super) mod halves;
 mod kernel;
 mod mma;
 pub(super) mod offered;
 mod padded;
-pub(super) mod pairs;
 pub(super) mod product;
 mod raster;
 mod searched;
@@ -75,7 +75,8 @@ impl Family for Gemms {
         let gemm = Gemm::read(op, chip)?;
         let gemm = gemm
             .reducing(blocks::reduced(&fusion))
-            .pairing(pairs::of(&fusion));
+            .pairing(halves::pairs(&fusion))
+            .dual(group.second);
         Ok(Read { gemm, fusion })
     }
 
@@ -129,7 +130,11 @@ impl Family for Gemms {
             Some(Pairs::Halves) => ", columns of both halves in pairs",
             Some(Pairs::Interleaved) => ", neighbouring columns in pairs",
         };
-        format!("{rows} x {n} x {k} of {element}{groups}{pairs}")
+        let two = match operators.gemm.second {
+            None => "",
+            Some(_) => ", columns of two products",
+        };
+        format!("{rows} x {n} x {k} of {element}{groups}{pairs}{two}")
     }
 
     fn declined(operators: &Read<'_>, config: Config, chip: &Chip) -> Option<String> {
@@ -185,7 +190,7 @@ struct Product<'a, 'c> {
 }
 
 impl<'c> Product<'_, 'c> {
-    /// A and B, or copies of them.
+    /// A and B, or copies of them, and another B where there are two.
     fn factors(
         &self,
         config: Config,
@@ -193,7 +198,10 @@ impl<'c> Product<'_, 'c> {
     ) -> PassResult<'c, Vec<Operand<'c>>> {
         let gemm = self.gemm;
         let mut ins = Vec::new();
-        for (value, extents) in [(gemm.a, gemm.extents_of_a()), (gemm.b, gemm.extents_of_b())] {
+        let second = gemm.second.map(|second| second.b);
+        let of_b = [Some(gemm.b), second].into_iter().flatten();
+        let of_b = of_b.map(|b| (b, gemm.extents_of_b()));
+        for (value, extents) in [(gemm.a, gemm.extents_of_a())].into_iter().chain(of_b) {
             ins.push(match config {
                 Config::Wgmma(_) if !gemm.takes_rows(&extents) => {
                     padded::padded(launch, value, &extents)?
@@ -232,7 +240,7 @@ impl<'c> Product<'_, 'c> {
     ) -> PassResult<'c, Vec<Out<'c>>> {
         let (frame, builder, gemm) = (&mut launch.frame, launch.builder, self.gemm);
         let batch = gemm.batch.map(|batch| [batch, gemm.m]);
-        let shape = |kind| self.fusion.shape(gemm.n, batch, kind);
+        let shape = |kind| self.fusion.shape(gemm.columns(), batch, kind);
         for (value, kind) in &self.fusion.inputs {
             ins.push(frame.operand(builder, *value, &shape(*kind))?);
         }

@@ -49,12 +49,21 @@ pub(in crate::planner) struct Gemm<'c> {
     pub groups: Option<Groups<'c>>,
     /// Columns of the blocks that its epilogue reduces, where it does: tiles are made of whole ones.
     pub reduced: Option<i64>,
+    /// Another matrix of B, where the kernel multiplies two: columns are then those of both, a tile's first ones this one's.
+    pub second: Option<Second<'c>>,
     /// Which of its columns are pairs, where its epilogue forms elements of two: a tile has both.
     pub pairs: Option<Pairs>,
     /// What its `axe.plan` asks for.
     pub asked: Plan,
     /// Why integers of 8 bits are not multiplied by wgmma.
     declined: Option<String>,
+}
+
+/// A second product of the same rows.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::planner) struct Second<'c> {
+    pub b: Val<'c>,
+    pub result: Val<'c>,
 }
 
 /// The scales of a product's blocks.
@@ -152,6 +161,7 @@ impl<'c> Gemm<'c> {
             scales,
             groups: Groups::of(op),
             reduced: None,
+            second: None,
             pairs: None,
             declined: None,
             asked: asked(op)?,
@@ -180,6 +190,32 @@ impl<'c> Gemm<'c> {
     /// The same where its epilogue forms elements of pairs of columns.
     pub(in crate::planner) fn pairing(self, pairs: Option<Pairs>) -> Self {
         Self { pairs, ..self }
+    }
+
+    /// The same with another product of its rows, where there is one.
+    pub(in crate::planner) fn dual(self, second: Option<Op<'c>>) -> Self {
+        let second = second.and_then(|op| {
+            let (b, result) = (*operands(op).get(1)?, *results(op).first()?);
+            Some(Second { b, result })
+        });
+        let n = match second {
+            None => self.n,
+            Some(_) => self.n * 2,
+        };
+        Self { n, second, ..self }
+    }
+
+    /// The columns of a result.
+    pub(in crate::planner) const fn columns(&self) -> i64 {
+        match self.second {
+            None => self.n,
+            Some(_) => self.n / 2,
+        }
+    }
+
+    /// Whether a tile's sums are of two halves of columns.
+    pub(in crate::planner) const fn has_halves(&self) -> bool {
+        self.pairs.is_some() || self.second.is_some()
     }
 
     fn check_extents(&self) -> PassResult<'c> {
@@ -311,7 +347,8 @@ impl<'c> Gemm<'c> {
             (true, true) => OperandOrder::Tt,
         };
         let extent = |extent: i64| u64::try_from(extent).ok();
-        let single = self.batch.is_none_or(|batch| batch == 1);
+        // Entries are of products whose tiles are stored as they are.
+        let single = self.batch.is_none_or(|batch| batch == 1) && !self.has_halves();
         single.then_some(())?;
         Some(Key {
             chip: chip.name.to_owned(),
@@ -419,9 +456,9 @@ impl<'c> Gemm<'c> {
             // A row for each pair, one column behind the other.
             self.shape(self.n / 2, self.k * 2)
         } else if self.trans_b {
-            self.shape(self.n, self.k)
+            self.shape(self.columns(), self.k)
         } else {
-            self.shape(self.k, self.n)
+            self.shape(self.k, self.columns())
         };
         let groups = self.groups.iter().map(|groups| groups.count);
         groups.chain(matrix).collect()

@@ -24,7 +24,7 @@ use axe_passes::fuse::evaluate::{Evaluator, Origin};
 use axe_passes::fuse::fold::Fold;
 use axe_passes::fuse::frame::{Operand, Out};
 use axe_passes::fuse::fusion::Fusion;
-use axe_passes::fuse::registers::registers;
+use axe_passes::fuse::registers::{Registers, registers};
 use axe_passes::fuse::reshape::element_bytes;
 use axe_passes::ir::Val;
 use melior::ir::ValueLike;
@@ -47,6 +47,8 @@ struct Parts<'a, 'c> {
     /// Where the CTAs of a cluster add up a tile's sums, when they share its depth.
     shared: Option<ClusterSum<'c>>,
     epilogue: Epilogue<'a, 'c>,
+    /// A tile of results.
+    results: Registers,
     /// The subtiles that are stored one after the other; none where a tile is stored at once.
     subtiles: Vec<Subtile>,
 }
@@ -69,6 +71,7 @@ impl<'c> WgmmaKernel<'_, 'c> {
             let what = "a product has two operands";
             return Err(layout_error(code.builder.location, what));
         };
+        let second = gemm.second.and_then(|_| operands.next());
         let scales = BlockScales::take(&gemm.scales, &mut operands)
             .map(|scales| scales.stage(code, config))
             .transpose()?;
@@ -81,7 +84,7 @@ impl<'c> WgmmaKernel<'_, 'c> {
         let stages = config.stages();
         let operands = [
             OperandTile::new(code, a, stages, gemm.trans_a, [m, k])?,
-            OperandTile::new(code, b, stages, !gemm.trans_b, [n, k])?.in_pairs(gemm),
+            OperandTile::new(code, b, stages, !gemm.trans_b, [n, k])?.in_halves(gemm, second),
         ];
         let mainloop = Mainloop {
             gemm,
@@ -93,19 +96,19 @@ impl<'c> WgmmaKernel<'_, 'c> {
             scales,
         };
         let shared = ClusterSum::new(code, config, gemm.accumulator)?;
+        // Of sums of two halves there are half as many results.
+        let results = match gemm.has_halves() {
+            true => registers.part(0, n / 2).map_err(failed)?,
+            false => registers.clone(),
+        };
         // Where the instruction's rows are columns, a thread does not hold a part of each subtile.
         let subtiles = match config.swaps_ab() {
             true => Vec::new(),
             false => {
                 let store = config.store(element_bytes(gemm.element), self.chip);
                 let row_bytes = RowBytes::of(m / config.warpgroups(), store.row_bytes);
-                let stored = shared
-                    .as_ref()
-                    .map_or(&registers, |shared| &shared.registers);
-                match gemm.pairs {
-                    None => epilogue.subtiles(stored, row_bytes).map_err(failed)?,
-                    Some(_) => epilogue.of_pairs(stored, row_bytes).map_err(failed)?,
-                }
+                let stored = shared.as_ref().map_or(&results, |shared| &shared.registers);
+                epilogue.subtiles(stored, row_bytes).map_err(failed)?
             }
         };
         let parts = Parts {
@@ -114,6 +117,7 @@ impl<'c> WgmmaKernel<'_, 'c> {
             mainloop,
             shared,
             epilogue,
+            results,
             subtiles,
         };
         parts.warps(code)
@@ -175,7 +179,8 @@ impl<'c> Parts<'_, 'c> {
         }
         let (mainloop, epilogue) = (&self.mainloop, &self.epilogue);
         let registers = mainloop.registers;
-        let mut evaluator = epilogue.evaluator(code, registers, work.origin.clone());
+        let origin = mainloop.gemm.origin_of_results(code, &work.origin)?;
+        let mut evaluator = epilogue.evaluator(code, &self.results, origin);
         // What the sums of parts start from is the other kernel's to add.
         let start = match work.sums {
             None => epilogue.start(&mut evaluator)?,
@@ -189,7 +194,10 @@ impl<'c> Parts<'_, 'c> {
         match (work.sums, work.group) {
             (Some(at), _) => epilogue.keep(code, &registers.shape, at, sum),
             (None, None) => self.store(epilogue, &mut evaluator, sum),
-            (None, Some(group)) => self.store_group(code, &work.origin, group, sum),
+            (None, Some(group)) => {
+                let origin = evaluator.origin.clone();
+                self.store_group(code, &origin, group, sum)
+            }
         }
     }
 
@@ -245,7 +253,7 @@ impl<'c> Parts<'_, 'c> {
             subtiles if epilogue.gemm.pairs.is_some() => {
                 epilogue.store_pairs(evaluator, sum, subtiles, ahead)
             }
-            [] | [_] => epilogue.store(evaluator, sum, None),
+            [] | [_] if !epilogue.gemm.has_halves() => epilogue.store(evaluator, sum, None),
             subtiles => epilogue.store_subtiles(evaluator, sum, subtiles, ahead),
         }
     }
@@ -258,11 +266,10 @@ impl<'c> Parts<'_, 'c> {
         group: GroupTile<'c>,
         sum: Val<'c>,
     ) -> PassResult<'c> {
-        let registers = self.mainloop.registers;
         let next = code.add(origin.row, code.index(self.config.tile()[0])?)?;
         let whole = code.at_most(next, group.end)?;
         let store = |code: Code<'c>, epilogue: &Epilogue<'_, 'c>| {
-            let mut evaluator = epilogue.evaluator(code, registers, origin.clone());
+            let mut evaluator = epilogue.evaluator(code, &self.results, origin.clone());
             self.store(epilogue, &mut evaluator, sum)
         };
         code.branch(

@@ -24,6 +24,8 @@ pub(in crate::planner) struct OperandTile<'c> {
     k_first: bool,
     /// How far apart in global memory, in rows and k, the boxes of both halves are that a stage is made of, where it is.
     halves: Option<[i64; 2]>,
+    /// Where the second half is, where that is another matrix.
+    second: Option<Argument<'c>>,
 }
 
 /// A swizzled operand tile `[rows, columns]`: pieces of 128 bytes, or of 64 or 32 where those divide the columns, each row after
@@ -103,16 +105,27 @@ impl<'c> OperandTile<'c> {
             stage: code.memref(&shape, element, &stage, Some("shared"))?,
             k_first,
             halves: None,
+            second: None,
         })
     }
 
-    /// The same where a stage is made of the columns of both halves, or of every other one and its neighbours.
-    pub(in crate::planner) fn in_pairs(self, gemm: &Gemm<'c>) -> Self {
-        let halves = gemm.pairs.map(|pairs| match pairs {
-            Pairs::Halves => [gemm.n / 2, 0],
-            Pairs::Interleaved => [0, gemm.k],
-        });
-        Self { halves, ..self }
+    /// The same where a stage is made of the columns of both halves, of every other one and its neighbours, or of those of a second matrix.
+    pub(in crate::planner) fn in_halves(
+        self,
+        gemm: &Gemm<'c>,
+        second: Option<Argument<'c>>,
+    ) -> Self {
+        let halves = match (gemm.pairs, &second) {
+            (Some(Pairs::Halves), _) => Some([gemm.n / 2, 0]),
+            (Some(Pairs::Interleaved), _) => Some([0, gemm.k]),
+            (None, Some(_)) => Some([0, 0]),
+            (None, None) => None,
+        };
+        Self {
+            halves,
+            second,
+            ..self
+        }
     }
 
     /// The same stages, of whose depth only so much is filled and read.
@@ -143,6 +156,7 @@ impl<'c> OperandTile<'c> {
             stage: code.memref(&shape, element, &stage, Some("shared"))?,
             k_first: self.k_first,
             halves: self.halves,
+            second: self.second.clone(),
         })
     }
 
@@ -159,7 +173,7 @@ impl<'c> OperandTile<'c> {
         traffic: Traffic,
     ) -> PassResult<'c> {
         let Some([apart, behind]) = self.halves else {
-            let whole = self.from(code, batch, [start, k], &self.shape)?;
+            let whole = self.from(code, &self.global, (batch, [start, k]), &self.shape)?;
             return code.copy_signal(whole, self.stage(code, stage)?, slot, traffic);
         };
         let [shape, second] = self.half();
@@ -167,8 +181,9 @@ impl<'c> OperandTile<'c> {
             code.add(start, code.index(apart)?)?,
             code.add(k, code.index(behind)?)?,
         ];
-        for (from, at) in [([start, k], [0, 0]), (next, second)] {
-            let from = self.from(code, batch, from, &shape)?;
+        let other = self.second.as_ref().unwrap_or(&self.global);
+        for (of, from, at) in [(&self.global, [start, k], [0, 0]), (other, next, second)] {
+            let from = self.from(code, of, (batch, from), &shape)?;
             let to = self.half_of_stage(code, stage, (at, shape))?;
             code.copy_signal(from, to, slot, traffic)?;
         }
@@ -179,13 +194,13 @@ impl<'c> OperandTile<'c> {
     fn from(
         &self,
         code: Code<'c>,
-        batch: Option<Val<'c>>,
-        [start, k]: [Val<'c>; 2],
+        of: &Argument<'c>,
+        (batch, [start, k]): (Option<Val<'c>>, [Val<'c>; 2]),
         shape: &[i64],
     ) -> PassResult<'c, Val<'c>> {
         let at = if self.k_first { [k, start] } else { [start, k] };
         let at: Vec<_> = batch.into_iter().chain(at).collect();
-        code.global_box(self.global.memref, &self.global.extents, &at, shape)
+        code.global_box(of.memref, &of.extents, &at, shape)
     }
 
     /// The shape of a half of a stage's rows along the result, and the place of the second half.
