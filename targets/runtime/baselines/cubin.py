@@ -1,5 +1,5 @@
 """Packages launched by the driver on torch's tensors and stream: for baselines that take turns with torch in one process."""
-import ctypes as C, json
+import ctypes as C, json, math
 import torch
 cu = C.CDLL("libcuda.so.1")
 def ok(r):
@@ -15,6 +15,7 @@ class Attribute(C.Structure):
     """CUlaunchAttribute: its kind, and 64 bytes from the eighth on of which an int is used."""
     _fields_ = [("id", C.c_int), ("pad", C.c_int), ("value", C.c_int * 16)]
 SERIALIZED_BY_PROGRAM = 6
+NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 14
 class Package:
     """A package of launches alone, of static sizes."""
     def __init__(self, path):
@@ -22,7 +23,9 @@ class Package:
         for k in m["kernels"]:
             mod, f = C.c_void_p(), C.c_void_p(); code = open(f"{path}/{k['cubin']}", "rb").read(); self.code.append(code)
             ok(cu.cuModuleLoadData(C.byref(mod), code)); ok(cu.cuModuleGetFunction(C.byref(f), mod, k["symbol"].encode()))
-            ok(cu.cuFuncSetAttribute(f, 8, k["dynamic_shared_bytes"])); self.kernels[k["name"]] = k, f
+            ok(cu.cuFuncSetAttribute(f, 8, k["dynamic_shared_bytes"]))
+            if math.prod(k.get("cluster") or [1]) > 8: ok(cu.cuFuncSetAttribute(f, NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1))
+            self.kernels[k["name"]] = k, f
         self.buffers = {b["name"]: torch.empty(b["shape"], device="cuda", dtype=DT[b["dtype"]][1]) for b in m.get("buffers", [])}
         for b in m.get("buffers", []):
             init, own = b.get("init"), self.buffers[b["name"]]

@@ -15,6 +15,8 @@ pub const MOST_BLOCKS: i64 = 65_535;
 
 /// CTAs of a cluster at most, on every chip that has clusters (CUDA C++ Programming Guide, "Thread Block Clusters").
 pub const MOST_CLUSTER: i64 = 8;
+/// The same where a kernel asks for it, on those that have room for it (the same section, "non-portable").
+pub const NON_PORTABLE_CLUSTER: i64 = 16;
 /// Bytes of the widest access of a thread (PTX ISA, "Vectors as Operands": `.v4.b32`).
 pub const ACCESS_BYTES: i64 = 16;
 /// Bytes of the narrowest `cp.async` (PTX ISA 9.7.9.25.3).

@@ -168,8 +168,8 @@ mod tests {
             (40_001, 2, Some(20_480)),
             (60_008, 4, Some(16_384)),
             (131_072, 8, Some(16_384)),
-            (262_144, 8, Some(32_768)),
-            (524_288, 8, Some(65_536)),
+            (262_144, 16, Some(16_384)),
+            (524_288, 16, Some(32_768)),
         ] {
             let work = work(columns, 2, "sm_90a");
             assert_eq!((work.ctas, work.staged), (ctas, staged), "{work}");
@@ -247,9 +247,9 @@ mod tests {
     fn parts_are_of_few_warps_where_many_ctas_are_resident() {
         for (columns, bytes, ctas, warps) in [
             (128_256, 2, 8, 8),
-            (128_256, 4, 8, 16),
+            (128_256, 4, 16, 8),
             (151_936, 2, 8, 8),
-            (151_936, 4, 8, 16),
+            (151_936, 4, 16, 8),
         ] {
             let work = work(columns, bytes, "sm_90a");
             assert_eq!((work.ctas, work.warps), (ctas, warps), "{work}");

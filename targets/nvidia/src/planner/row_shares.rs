@@ -4,7 +4,7 @@
 use super::problem::count;
 use super::row::Row;
 use super::row_tile::RowTile;
-use crate::facts::chip::{ACCESS_BYTES, Chip, MOST_CLUSTER};
+use crate::facts::chip::{ACCESS_BYTES, Chip, MOST_CLUSTER, NON_PORTABLE_CLUSTER};
 use crate::vocabulary::WARP;
 
 /// CTAs of a multiprocessor that have rows, or parts of them: one's loads overlap with another's reductions and stores.
@@ -38,6 +38,15 @@ const VECTORS: i64 = 2;
 const PART_VECTORS: i64 = 1;
 /// Columns of a warp of a row whose front is peeled off, at least.
 const PEELED_COLUMNS: i64 = 1000;
+/// Warps of a CTA of the widest cluster, and bytes of its part at least: of sums, and of others. Measured, in it and in one of 8: softmax of 262,144
+/// columns of f32 72.7 and 88.2 us, of 98,304 66.7 and 68.9, of 151,936 of f16, 20 KiB a part, 76.7 and 69.7; RMSNorm of 200,000 of f32 80.4 and
+/// 88.1, of 163,840 75.0 and 74.2.
+const WIDE_SUMS: (i64, i64) = (16, 48 * 1024);
+/// See [`WIDE_SUMS`].
+const WIDE: (i64, i64) = (8, 24 * 1024);
+/// The part of a row's columns by which those of others than sums may have room for more. Measured: softmax of 200,000 columns of f16, whose last
+/// CTA would have none, takes 72.9 us, and 70.4 in a cluster of 8.
+const UNEVEN: i64 = 10;
 /// Shared memory that reductions take beside parts of rows, in bytes.
 const STATES_BYTES: i64 = 1024;
 
@@ -110,12 +119,31 @@ impl Shares {
             true => (alone.min(resident(RESIDENT)), first),
             false => (resident(RESIDENT), &[][..]),
         };
+        let parts = |of: &[(i64, i64)]| of.iter().find_map(|part| self.in_parts(sizes, *part));
         let others = PARTS.map(|(warps, ctas)| (warps, resident(ctas)));
-        let mut parts = first.iter().copied().chain(others);
+        // What is formed of sums, or in f64, is no quicker in more and shorter parts.
+        let is_slow = row.adds && !row.has_moments || row.is_widened;
+        let (before, behind) = others.split_at(if is_slow { 2 } else { 0 });
         self.by_one_cta(alone)
-            .or_else(|| parts.find_map(|part| self.in_parts(sizes, part)))
+            .or_else(|| parts(first))
+            .or_else(|| parts(before))
+            .or_else(|| self.in_wide_cluster(chip))
+            .or_else(|| parts(behind))
             .or_else(|| self.by_one_cta(resident(1)))
             .or_else(|| self.in_parts(sizes, (LARGEST, resident(1))))
+    }
+
+    /// By a cluster of more CTAs than every chip has room for, where their parts are long and about as long as each other.
+    fn in_wide_cluster(self, chip: &Chip) -> Option<Share> {
+        let row = self.row;
+        let is_summed = row.adds && !row.has_moments && !row.is_widened;
+        let (warps, least) = if is_summed { WIDE_SUMS } else { WIDE };
+        let is_quick = self.is_aligned && row.stores && chip.clustered > 0;
+        let bytes = resident_bytes(RESIDENT, chip);
+        let share = is_quick.then(|| self.in_parts(&[NON_PORTABLE_CLUSTER], (warps, bytes)))??;
+        let unused = share.ctas.saturating_mul(share.columns) - row.columns;
+        let is_even = is_summed || unused <= row.columns / UNEVEN;
+        (is_even && share.columns.saturating_mul(row.read) >= least).then_some(share)
     }
 
     /// By one CTA, where a row is no more bytes than that.
@@ -248,7 +276,7 @@ mod tests {
             (262_144, 2, [8, 16, 16, 32_768]),
             (24_576, 4, [4, 8, 8, 6144]),
             (65_536, 4, [8, 8, 8, 8192]),
-            (262_144, 4, [8, 16, 8, 32_768]),
+            (262_144, 4, [16, 16, 8, 16_384]),
         ] {
             let row = Row {
                 adds: true,
@@ -274,6 +302,39 @@ mod tests {
                 ..Row::plain(columns, 2)
             };
             assert_eq!(shared(row), Some(wanted), "{columns}");
+        }
+    }
+
+    #[test]
+    fn longest_rows_are_those_of_more_ctas_than_every_chip_has_room_for() {
+        let chip = chip("sm_90a").unwrap();
+        let of = |columns, bytes, adds, is_widened| {
+            let row = Row {
+                adds,
+                is_widened,
+                ..Row::plain(columns, bytes)
+            };
+            share(row, chip).map(|share| (share.ctas, share.warps * share.tile.threads() / WARP))
+        };
+        for (columns, bytes, adds, is_widened, wanted) in [
+            (98_304, 4, false, false, (16, 8)),
+            (131_072, 2, false, false, (8, 8)),
+            (151_936, 2, false, false, (8, 8)),
+            (163_840, 4, true, false, (8, 16)),
+            (200_000, 2, false, false, (8, 8)),
+            (262_144, 2, false, false, (16, 8)),
+            (262_144, 4, false, false, (16, 8)),
+            (262_144, 2, true, false, (8, 16)),
+            (200_000, 4, true, false, (16, 16)),
+            (262_144, 4, true, false, (16, 16)),
+            (131_072, 4, true, true, (8, 16)),
+            (262_144, 4, true, true, (16, 8)),
+        ] {
+            assert_eq!(
+                of(columns, bytes, adds, is_widened),
+                Some(wanted),
+                "{columns} {bytes} {adds}"
+            );
         }
     }
 
