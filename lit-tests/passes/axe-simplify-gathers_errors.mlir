@@ -144,10 +144,10 @@ func.func @data(%x: tensor<8xf32>, %p: tensor<8xi64>) -> tensor<8xf32> {
 // CHECK: linalg.generic
 // CHECK: math.floor
 // CHECK: tensor.extract
-func.func @many(%x: tensor<70000xf32>) -> tensor<140000xf32> {
+func.func @many(%x: tensor<140000xf32>) -> tensor<280000xf32> {
   %c = arith.constant 2.0 : f32
-  %e = tensor.empty() : tensor<140000xf32>
-  %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>], iterator_types = ["parallel"]} outs(%e : tensor<140000xf32>) {
+  %e = tensor.empty() : tensor<280000xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>], iterator_types = ["parallel"]} outs(%e : tensor<280000xf32>) {
   ^bb0(%o: f32):
     %i = linalg.index 0 : index
     %n = arith.index_cast %i : index to i64
@@ -156,10 +156,10 @@ func.func @many(%x: tensor<70000xf32>) -> tensor<140000xf32> {
     %h = math.floor %g : f32
     %s = arith.fptosi %h : f32 to i64
     %t = arith.index_cast %s : i64 to index
-    %v = tensor.extract %x[%t] : tensor<70000xf32>
+    %v = tensor.extract %x[%t] : tensor<140000xf32>
     linalg.yield %v : f32
-  } -> tensor<140000xf32>
-  return %y : tensor<140000xf32>
+  } -> tensor<280000xf32>
+  return %y : tensor<280000xf32>
 }
 
 // -----

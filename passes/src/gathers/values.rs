@@ -1,17 +1,17 @@
 //! The values of an index of a body at all points of its loops: scalars as they are computed, each in its type.
 
 use super::digits::Points;
-use crate::ir::value::{argument_number, defining, identity, name, only_result, operands};
+use crate::ir::value::{argument_number, defining, name, only_result, operands};
 use crate::ir::{Op, Val, attribute, types, walk};
 use axe_dialect::element_type;
 use melior::ir::operation::OperationLike;
 use melior::ir::{AffineMap, AttributeLike, TypeLike, ValueLike};
 use mlir_sys as sys;
 use std::cmp::Ordering;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 /// Points at which an index is evaluated at most.
-const MOST_POINTS: usize = 1 << 16;
+const MOST_POINTS: usize = 1 << 18;
 /// Operations that form an index at most.
 const MOST_OPERATIONS: usize = 64;
 /// What a comparison says of an order.
@@ -40,6 +40,27 @@ const FLOATS: [Says; 6] = [
 enum Scalar {
     Int(i64),
     Float(f64),
+}
+
+/// Where a scalar comes from: an operation by its number, or an element of an input.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Step(usize),
+    Input(usize),
+}
+
+/// An operation of a body, read once for all points.
+struct Step {
+    name: String,
+    operands: Vec<Place>,
+    /// Bits of its result.
+    bits: u32,
+    /// A constant's value.
+    constant: Option<Scalar>,
+    /// The loop of an index.
+    dim: Option<usize>,
+    /// What a comparison says.
+    says: Option<Says>,
 }
 
 /// The body of loops.
@@ -90,9 +111,15 @@ impl<'c> Body<'c> {
             .iter()
             .try_fold(1usize, |all, own| all.checked_mul(*own));
         let count = count.filter(|count| *count <= MOST_POINTS)?;
+        let mut steps = Vec::new();
+        for op in &order {
+            let step = Step::of(*op, |value| self.place(&order, value))?;
+            steps.push(step);
+        }
+        let index = self.place(&order, index)?;
         let mut values = Vec::with_capacity(count);
         for number in 0..count {
-            match self.value(&order, index, &point(&extents, number))? {
+            match self.value(&steps, index, &point(&extents, number))? {
                 Scalar::Int(value) => values.push(value),
                 Scalar::Float(_) => return None,
             }
@@ -136,20 +163,31 @@ impl<'c> Body<'c> {
         self.inputs.iter().find(|own| own.argument == argument)
     }
 
+    /// Where a value comes from.
+    fn place(&self, order: &[Op<'c>], value: Val<'c>) -> Option<Place> {
+        match defining(value) {
+            Some(op) => order.iter().position(|own| *own == op).map(Place::Step),
+            None => {
+                let input = self.inputs.iter().position(|own| own.argument == value);
+                input.map(Place::Input)
+            }
+        }
+    }
+
     /// The value at a point.
-    fn value(&self, order: &[Op<'c>], value: Val<'c>, point: &[usize]) -> Option<Scalar> {
-        let mut known: HashMap<usize, Scalar> = HashMap::new();
-        let of = |value: Val<'c>, known: &HashMap<usize, Scalar>| match defining(value) {
-            Some(_) => known.get(&identity(value)).copied(),
-            None => self.input(value)?.element(point).map(Scalar::Int),
+    fn value(&self, steps: &[Step], value: Place, point: &[usize]) -> Option<Scalar> {
+        let mut known: Vec<Scalar> = Vec::with_capacity(steps.len());
+        let of = |place: Place, known: &[Scalar]| match place {
+            Place::Step(at) => known.get(at).copied(),
+            Place::Input(at) => self.inputs.get(at)?.element(point).map(Scalar::Int),
         };
-        for op in order {
-            let all: Option<Vec<_>> = operands(*op)
-                .into_iter()
-                .map(|own| of(own, &known))
-                .collect();
-            let result = only_result(*op)?;
-            known.insert(identity(result), computed(*op, &all?, point)?);
+        let mut all = Vec::new();
+        for step in steps {
+            all.clear();
+            for place in &step.operands {
+                all.push(of(*place, &known)?);
+            }
+            known.push(step.computed(&all, point)?);
         }
         of(value, &known)
     }
@@ -252,55 +290,86 @@ fn dim_of(op: Op<'_>) -> Option<usize> {
     usize::try_from(dim).ok()
 }
 
-/// What an operation computes of these; none where that is not known, not defined, or not exact.
-fn computed(op: Op<'_>, all: &[Scalar], point: &[usize]) -> Option<Scalar> {
-    let own = name(op);
-    let result = only_result(op)?.r#type();
-    let bits = types::bits(result).unwrap_or(64);
-    // A condition has no one value as a number.
-    let is_condition = |value: &Val<'_>| types::bits(value.r#type()) == Some(1);
-    if own != "arith.select" && operands(op).iter().any(is_condition) {
-        return None;
-    }
-    match (own.as_str(), all) {
-        ("linalg.index", _) => {
-            let index = point.get(dim_of(op)?)?;
-            i64::try_from(*index).ok().map(Scalar::Int)
+impl Step {
+    /// Reads an operation; none where conditions are more than chosen by: they have no one value as a number.
+    fn of<'c>(op: Op<'c>, place: impl Fn(Val<'c>) -> Option<Place>) -> Option<Self> {
+        let own = name(op);
+        let is_condition = |value: &Val<'_>| types::bits(value.r#type()) == Some(1);
+        if own != "arith.select" && operands(op).iter().any(is_condition) {
+            return None;
         }
-        ("arith.constant", _) => {
+        let value = || {
             let value = op.attribute("value").ok()?;
             let int = attribute::integer(value).map(Scalar::Int);
             int.or_else(|| attribute::float(value).map(Scalar::Float))
+        };
+        Some(Self {
+            operands: operands(op).into_iter().map(place).collect::<Option<_>>()?,
+            bits: types::bits(only_result(op)?.r#type()).unwrap_or(64),
+            constant: value().filter(|_| own == "arith.constant"),
+            dim: dim_of(op),
+            says: says(&own, op),
+            name: own,
+        })
+    }
+
+    /// What it computes of these; none where that is not known, not defined, or not exact.
+    fn computed(&self, all: &[Scalar], point: &[usize]) -> Option<Scalar> {
+        let (own, bits) = (self.name.as_str(), self.bits);
+        match (own, all) {
+            ("linalg.index", _) => {
+                let index = point.get(self.dim?)?;
+                i64::try_from(*index).ok().map(Scalar::Int)
+            }
+            ("arith.constant", _) => self.constant,
+            ("arith.select", &[Scalar::Int(condition), yes, no]) => {
+                Some(if condition == 0 { no } else { yes })
+            }
+            // f64 in between would round twice.
+            ("arith.sitofp", &[Scalar::Int(value)]) if bits == 32 => {
+                Some(Scalar::Float(f64::from(value as f32)))
+            }
+            ("arith.sitofp", &[Scalar::Int(value)]) => rounded(value as f64, bits),
+            ("arith.fptosi", &[Scalar::Float(value)]) => {
+                let whole = value.trunc();
+                // Beyond this f64 has no bits for ones.
+                (whole.abs() < 2f64.powi(52))
+                    .then_some(Scalar::Int(whole as i64))
+                    .and_then(|own| fitting(own, bits))
+            }
+            ("arith.extf" | "arith.truncf", &[Scalar::Float(value)]) => rounded(value, bits),
+            (_, &[Scalar::Float(value)]) => rounded(of_float(own, value)?, bits),
+            ("arith.cmpf", &[Scalar::Float(a), Scalar::Float(b)]) => {
+                self.compared(a.partial_cmp(&b)?)
+            }
+            (_, &[Scalar::Float(a), Scalar::Float(b)]) => rounded(of_floats(own, a, b)?, bits),
+            ("arith.index_cast" | "arith.extsi" | "arith.trunci", &[Scalar::Int(value)]) => {
+                fitting(Scalar::Int(value), bits)
+            }
+            ("arith.cmpi", &[Scalar::Int(a), Scalar::Int(b)]) => self.compared(a.cmp(&b)),
+            (_, &[Scalar::Int(a), Scalar::Int(b)]) => {
+                fitting(Scalar::Int(of_integers(own, a, b)?), bits)
+            }
+            _ => None,
         }
-        ("arith.select", &[Scalar::Int(condition), yes, no]) => {
-            Some(if condition == 0 { no } else { yes })
+    }
+
+    /// Whether a comparison holds of numbers in this order, none of them a NaN.
+    fn compared(&self, order: Ordering) -> Option<Scalar> {
+        Some(Scalar::Int(i64::from((self.says?)(order))))
+    }
+}
+
+/// What a comparison says.
+fn says(name: &str, op: Op<'_>) -> Option<Says> {
+    let predicate = op.attribute("predicate").ok();
+    let predicate = usize::try_from(predicate.and_then(attribute::integer)?).ok()?;
+    match name {
+        "arith.cmpi" => INTEGERS.get(predicate).copied(),
+        _ => {
+            let from = if predicate < 8 { 1 } else { 8 };
+            FLOATS.get(predicate.checked_sub(from)?).copied()
         }
-        // f64 in between would round twice.
-        ("arith.sitofp", &[Scalar::Int(value)]) if bits == 32 => {
-            Some(Scalar::Float(f64::from(value as f32)))
-        }
-        ("arith.sitofp", &[Scalar::Int(value)]) => rounded(value as f64, bits),
-        ("arith.fptosi", &[Scalar::Float(value)]) => {
-            let whole = value.trunc();
-            // Beyond this f64 has no bits for ones.
-            (whole.abs() < 2f64.powi(52))
-                .then_some(Scalar::Int(whole as i64))
-                .and_then(|own| fitting(own, bits))
-        }
-        ("arith.extf" | "arith.truncf", &[Scalar::Float(value)]) => rounded(value, bits),
-        (_, &[Scalar::Float(value)]) => rounded(of_float(&own, value)?, bits),
-        ("arith.cmpf", &[Scalar::Float(a), Scalar::Float(b)]) => {
-            compared_floats(op, a.partial_cmp(&b)?)
-        }
-        (_, &[Scalar::Float(a), Scalar::Float(b)]) => rounded(of_floats(&own, a, b)?, bits),
-        ("arith.index_cast" | "arith.extsi" | "arith.trunci", &[Scalar::Int(value)]) => {
-            fitting(Scalar::Int(value), bits)
-        }
-        ("arith.cmpi", &[Scalar::Int(a), Scalar::Int(b)]) => compared(op, a.cmp(&b)),
-        (_, &[Scalar::Int(a), Scalar::Int(b)]) => {
-            fitting(Scalar::Int(of_integers(&own, a, b)?), bits)
-        }
-        _ => None,
     }
 }
 
@@ -361,26 +430,4 @@ fn of_integers(name: &str, a: i64, b: i64) -> Option<i64> {
         "arith.minsi" => Some(a.min(b)),
         _ => None,
     }
-}
-
-/// Whether a comparison of integers holds.
-fn compared(op: Op<'_>, order: Ordering) -> Option<Scalar> {
-    let says = INTEGERS.get(predicate_of(op)?)?;
-    Some(Scalar::Int(i64::from(says(order))))
-}
-
-/// Whether a comparison of numbers, none of them a NaN, holds.
-fn compared_floats(op: Op<'_>, order: Ordering) -> Option<Scalar> {
-    let predicate = predicate_of(op)?;
-    let from = if predicate < 8 { 1 } else { 8 };
-    let says = FLOATS.get(predicate.checked_sub(from)?)?;
-    Some(Scalar::Int(i64::from(says(order))))
-}
-
-fn predicate_of(op: Op<'_>) -> Option<usize> {
-    let predicate = op
-        .attribute("predicate")
-        .ok()
-        .and_then(attribute::integer)?;
-    usize::try_from(predicate).ok()
 }
