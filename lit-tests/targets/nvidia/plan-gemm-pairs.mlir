@@ -71,10 +71,10 @@ func.func @also_read(%a: tensor<512x1024xf16>, %w: tensor<8192x1024xf16>) -> (te
 
 // -----
 
-// Of neighbours that is not so: those of a thread lie apart in memory.
+// Neighbours, too, of which a thread has one column in two.
 // CHECK-LABEL: func.func @neighbours_read
-// CHECK: axe.launch @neighbours_read_0_gemm
-// CHECK: axe.launch @neighbours_read_1_loops
+// CHECK: axe.launch @neighbours_read_0_gemm {{.*}} outs(%{{.*}} : tensor<512x8192xf16>, tensor<512x4096xf16>)
+// CHECK-NOT: axe.launch
 func.func @neighbours_read(%a: tensor<512x1024xf16>, %w: tensor<8192x1024xf16>) -> (tensor<512x4096xf16>, tensor<512x8192xf16>) {
   %p = axe.gemm %a, %w {trans_b} : tensor<512x1024xf16>, tensor<8192x1024xf16> -> tensor<512x8192xf32>
   %l = axe.cast %p : tensor<512x8192xf32> -> tensor<512x8192xf16>
@@ -86,6 +86,73 @@ func.func @neighbours_read(%a: tensor<512x1024xf16>, %w: tensor<8192x1024xf16>) 
     axe.yield %m : f16
   }
   return %o, %l : tensor<512x4096xf16>, tensor<512x8192xf16>
+}
+
+// -----
+
+// Rows that are counted at run time: loops that take one column of each pair are formed by what reads them, or are a kernel.
+// CHECK-LABEL: func.func @counted
+// CHECK: axe.launch @counted_0_gemm {{.*}} outs(%{{.*}} : tensor<?x4096xf16>)
+// CHECK-NOT: axe.launch
+func.func @counted(%a: tensor<?x1024xf16>, %w: tensor<8192x1024xf16>) -> tensor<?x4096xf16> {
+  %zero = arith.constant 0 : index
+  %rows = tensor.dim %a, %zero : tensor<?x1024xf16>
+  %p = axe.gemm %a, %w {trans_b} : tensor<?x1024xf16>, tensor<8192x1024xf16> -> tensor<?x8192xf32>
+  %l = axe.cast %p : tensor<?x8192xf32> -> tensor<?x8192xf16>
+  %g = tensor.extract_slice %l[0, 0] [%rows, 4096] [1, 1] : tensor<?x8192xf16> to tensor<?x4096xf16>
+  %u = tensor.extract_slice %l[0, 4096] [%rows, 4096] [1, 1] : tensor<?x8192xf16> to tensor<?x4096xf16>
+  %t = axe.map ins(%g : tensor<?x4096xf16>) -> tensor<?x4096xf16> {
+  ^bb0(%x: f16):
+    %t = math.tanh %x : f16
+    axe.yield %t : f16
+  }
+  %o = axe.map ins(%t, %u : tensor<?x4096xf16>, tensor<?x4096xf16>) -> tensor<?x4096xf16> {
+  ^bb0(%x: f16, %y: f16):
+    %m = arith.mulf %x, %y : f16
+    axe.yield %m : f16
+  }
+  return %o : tensor<?x4096xf16>
+}
+
+// -----
+
+// What the gate is formed of is stored too.
+// CHECK-LABEL: func.func @counted_read
+// CHECK: axe.launch @counted_read_0_gemm
+// CHECK: axe.launch @counted_read_1_loops
+// CHECK: axe.launch @counted_read_2_loops
+// CHECK: axe.launch @counted_read_3_map
+func.func @counted_read(%a: tensor<?x1024xf16>, %w: tensor<8192x1024xf16>) -> (tensor<?x4096xf16>, tensor<?x8192xf16>) {
+  %zero = arith.constant 0 : index
+  %rows = tensor.dim %a, %zero : tensor<?x1024xf16>
+  %p = axe.gemm %a, %w {trans_b} : tensor<?x1024xf16>, tensor<8192x1024xf16> -> tensor<?x8192xf32>
+  %l = axe.cast %p : tensor<?x8192xf32> -> tensor<?x8192xf16>
+  %g = tensor.extract_slice %l[0, 0] [%rows, 4096] [1, 1] : tensor<?x8192xf16> to tensor<?x4096xf16>
+  %u = tensor.extract_slice %l[0, 4096] [%rows, 4096] [1, 1] : tensor<?x8192xf16> to tensor<?x4096xf16>
+  %o = axe.map ins(%g, %u : tensor<?x4096xf16>, tensor<?x4096xf16>) -> tensor<?x4096xf16> {
+  ^bb0(%x: f16, %y: f16):
+    %m = arith.mulf %x, %y : f16
+    axe.yield %m : f16
+  }
+  return %o, %l : tensor<?x4096xf16>, tensor<?x8192xf16>
+}
+
+// -----
+
+// One of them is a product's operand.
+// CHECK-LABEL: func.func @counted_apart
+// CHECK: axe.launch @counted_apart_0_gemm
+// CHECK: axe.launch @counted_apart_1_loops
+// CHECK: axe.launch @counted_apart_2_gemm
+// CHECK-NOT: axe.launch
+func.func @counted_apart(%a: tensor<?x1024xf16>, %w: tensor<2048x1024xf16>, %v: tensor<1024x1024xf16>) -> tensor<?x1024xf32> {
+  %zero = arith.constant 0 : index
+  %rows = tensor.dim %a, %zero : tensor<?x1024xf16>
+  %p = axe.gemm %a, %w {trans_b} : tensor<?x1024xf16>, tensor<2048x1024xf16> -> tensor<?x2048xf32>
+  %l = axe.cast %p : tensor<?x2048xf32> -> tensor<?x2048xf16>
+  %g = tensor.extract_slice %l[0, 0] [%rows, 1024] [1, 1] : tensor<?x2048xf16> to tensor<?x1024xf16>
+  %o = axe.gemm %g, %v {trans_b} : tensor<?x1024xf16>, tensor<1024x1024xf16> -> tensor<?x1024xf32>
+  return %o : tensor<?x1024xf32>
 }
 
 // -----

@@ -467,7 +467,8 @@ impl<'c> Code<'c> {
 }
 
 /// The strides of row-major memory of these extents.
-fn row_major(extents: &[i64]) -> Vec<i64> {
+#[must_use]
+pub fn row_major(extents: &[i64]) -> Vec<i64> {
     let mut strides = vec![1_i64; extents.len()];
     for at in (1..extents.len()).rev() {
         strides[at - 1] = strides[at].saturating_mul(extents[at]);

@@ -4,7 +4,7 @@ use super::fold::{Fold, Stream};
 use super::group::Group;
 use super::nest::Pointwise;
 use super::operators::{captured, is_product};
-use super::pairs::Paired;
+use super::pairs::{Paired, Side};
 use super::reshape::{element_bytes, shape_in};
 use super::space::{Cut, Kind, Place, Size, broadcast_of, place_of, source};
 use crate::PassResult;
@@ -176,6 +176,11 @@ pub(super) fn needs<'c>(
         && let Some(paired) = Paired::of(op, cut.columns)
     {
         return paired.needs();
+    }
+    if let (Kind::Pairs(_), Some(cut)) = (kind, cut)
+        && let Some(side) = Side::of(op, cut.columns)
+    {
+        return vec![(side.table, Kind::Full)];
     }
     if let Some(nest) = Pointwise::of(op) {
         return of_kind(nest.inputs);

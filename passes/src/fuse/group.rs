@@ -2,15 +2,15 @@
 
 use super::apart::Apart;
 use super::attention::{Attention, Backward};
-use super::nest::Pointwise;
+use super::nest::{Pointwise, is_nest};
 use super::operators::{bases, is_reshape, is_widening, splat};
-use super::pairs::Paired;
+use super::pairs::{Paired, Side};
 use super::reshape::element_bytes;
 use super::row_parts;
-use super::space::{Cut, Kind, Place, Size, broadcast_of, place_of, product, source};
+use super::space::{Cut, Kind, Pairs, Place, Size, broadcast_of, place_of, product, source};
 use super::strided;
 use crate::ir::value::{defining, identity, name, only_result, operands, results, users};
-use crate::ir::{DYNAMIC, Op, TensorType, Val, attribute, walk};
+use crate::ir::{DYNAMIC, Op, TensorType, Val, attribute};
 use axe_dialect::ops;
 use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
@@ -180,6 +180,11 @@ impl<'c> Group<'c> {
         if let Some(nest) = Pointwise::of(op) {
             return (self.takes_loops && nest.is_formed_again()).then_some(true);
         }
+        if let (Kind::Pairs(pairs), Some(columns)) = (kind, self.columns())
+            && let Some(side) = Side::of(op, columns)
+        {
+            return Some(side.pairs == pairs && self.pull(side.table, Kind::Full));
+        }
         let from = source(op)?;
         if is_reshape(op) {
             // A cast that says an extent stays outside: what it casts has a size of another kind.
@@ -296,11 +301,8 @@ impl<'c> Group<'c> {
         let (kind, Some(result)) = (Kind::Pairs(paired.pairs), only_result(op)) else {
             return false;
         };
-        // A block's columns are not in one subtile.
-        let has_others =
-            self.second.is_some() || self.forms(|kind| matches!(kind, Kind::Blocks(_)));
         let mut needs = paired.needs().into_iter();
-        if has_others
+        if !self.takes_pairs()
             || !self.fits(result, kind)
             || !needs.all(|(value, kind)| self.pull(value, kind))
         {
@@ -308,6 +310,41 @@ impl<'c> Group<'c> {
         }
         self.formed.insert((identity(result), kind));
         self.owned.push(op);
+        true
+    }
+
+    /// Whether elements can be formed of pairs of its columns: a block's are not in one subtile, and two products have others.
+    fn takes_pairs(&self) -> bool {
+        self.second.is_none() && !self.forms(|kind| matches!(kind, Kind::Blocks(_)))
+    }
+
+    /// Whether loops that take one column of each pair can be formed in the kernel, which stores nothing of the result then. Neighbours of
+    /// other tensors of its size, of as many rows, are not read.
+    pub(super) fn takes_side(&self, side: &Side<'c>) -> bool {
+        let Root::Gemm(product) = self.root else {
+            return false;
+        };
+        let mut trial = self.clone();
+        let is_formed = self.takes_pairs() && trial.pull(side.table, Kind::Full);
+        let read = trial.inputs.iter().filter(|(_, kind)| *kind == Kind::Full);
+        let is_alone = side.pairs == Pairs::Halves || read.count() == operands(product).len();
+        is_formed && is_alone && self.owned.iter().all(|op| self.is_read_here(*op, side))
+    }
+
+    /// Whether what an operator gives is read by others of the kernel and by loops that take columns of pairs alone.
+    fn is_read_here(&self, op: Op<'c>, side: &Side<'c>) -> bool {
+        let mut left = results(op);
+        while let Some(value) = left.pop() {
+            for user in users(value) {
+                let loops = user.parent_operation().filter(|op| is_nest(*op));
+                match loops {
+                    Some(loops) if self.columns().is_some_and(|all| side.has(loops, all)) => {}
+                    None if is_reshape(user) => left.extend(results(user)),
+                    None if self.owned.contains(&user) => {}
+                    _ => return false,
+                }
+            }
+        }
         true
     }
 
@@ -342,23 +379,6 @@ impl<'c> Group<'c> {
 
     fn forms(&self, is_wanted: impl Fn(Kind) -> bool) -> bool {
         self.formed.iter().any(|(_, kind)| is_wanted(*kind))
-    }
-
-    /// Whether nothing but these loops reads what the kernel has formed so far.
-    pub(super) fn is_read_by(&self, op: Op<'c>) -> bool {
-        let body = walk::nested(op, &|_| true);
-        let own = |user: &Op<'c>| *user == op || body.contains(user) || self.owned.contains(user);
-        let mut left: Vec<_> = self.owned.iter().flat_map(|op| results(*op)).collect();
-        while let Some(value) = left.pop() {
-            for user in users(value) {
-                if is_reshape(user) {
-                    left.extend(results(user));
-                } else if !own(&user) {
-                    return false;
-                }
-            }
-        }
-        true
     }
 
     /// Adds tensors that bodies read anywhere. False when the kernel forms one of them.
@@ -406,6 +426,13 @@ impl<'c> Group<'c> {
             }
             let kinds: &[Kind] = match self.root {
                 Root::Columns(_) => &[Kind::Column],
+                Root::Gemm(_) if self.takes_pairs() => &[
+                    Kind::Full,
+                    Kind::Row,
+                    Kind::Column,
+                    Kind::Pairs(Pairs::Halves),
+                    Kind::Pairs(Pairs::Interleaved),
+                ],
                 _ => &[Kind::Full, Kind::Row, Kind::Column],
             };
             kinds.iter().copied().find(|kind| {

@@ -11,7 +11,7 @@ use super::attention::{Attention, Backward, Found};
 use super::group::{Group, Root};
 use super::nest::{Nest, Pointwise, Start, is_nest};
 use super::operators::{bases, has, is_lazy, is_operator, is_product, is_reshape, start_of};
-use super::pairs::Paired;
+use super::pairs::{Paired, Side};
 use super::reduced::reduced_apart;
 use super::siblings::stored;
 use super::space::{Kind, Pairs, Size, source};
@@ -47,6 +47,8 @@ pub(super) struct Groups<'c> {
     wanted: HashSet<usize>,
     /// Whether tiles of rows can have loops.
     loops: bool,
+    /// Columns of pairs of products' results, which readers form, or else a kernel of their own.
+    sides: HashSet<usize>,
     /// The operation that is taken up.
     reader: Option<Op<'c>>,
 }
@@ -81,6 +83,8 @@ impl<'c> Groups<'c> {
                 groups.single(op, number);
             } else if let Some(nest) = Pointwise::of(op) {
                 groups.pointwise(op, &nest, number, choices);
+            } else if groups.side(op, choices) {
+                // Formed by each reader.
             } else if is_nest(op) {
                 groups.nest(op, number);
             } else {
@@ -168,6 +172,15 @@ impl<'c> Groups<'c> {
             .filter_map(|base| self.owner.get(&identity(base)).copied())
             .filter(|at| self.groups.get(*at).is_some_and(|group| !group.sealed))
             .collect();
+        let sides = values
+            .iter()
+            .filter(|value| self.sides.contains(&identity(**value)));
+        let tables = sides.filter_map(|value| Some(self.side_of(defining(*value)?)?.table));
+        let owners = tables
+            .flat_map(bases)
+            .filter_map(|base| self.owner.get(&identity(base)).copied());
+        let open = owners.filter(|at| self.groups.get(*at).is_some_and(|group| !group.sealed));
+        candidates.extend(open);
         candidates.extend(self.beside(op));
         // A product first: its epilogue costs no pass over memory. Then the latest.
         candidates.sort_unstable_by_key(|at| (self.is_product(*at), *at));
@@ -315,11 +328,8 @@ impl<'c> Groups<'c> {
                 return None;
             };
             let paired = Paired::of(op, group.columns()?)?;
-            // Neighbours are in no order in which memory has them.
-            let is_alone = || paired.pairs == Pairs::Halves || group.is_read_by(op);
-            let joins = (choices.forms_pairs)(product, paired.pairs)
-                && is_alone()
-                && group.join_pairs(op, &paired);
+            let joins =
+                (choices.forms_pairs)(product, paired.pairs) && group.join_pairs(op, &paired);
             joins.then_some((at, group))
         });
         let Some((at, group)) = found else {
@@ -327,6 +337,42 @@ impl<'c> Groups<'c> {
         };
         self.place(at, at_number(group, number), op, number);
         true
+    }
+
+    /// Loops that take one column of each pair of a product's result, for operators that may join its kernel. False where they are others.
+    fn side(&mut self, op: Op<'c>, choices: &Choices<'_, 'c>) -> bool {
+        let Some(side) = self.side_of(op) else {
+            return false;
+        };
+        // Neither is left to a kernel of its own, which would read the product's result.
+        let meets = |group: &Group<'c>| {
+            let columns = group.columns();
+            columns.is_some_and(|columns| side.meets_other(op, columns))
+        };
+        let takes = |group: &Group<'c>| match group.root {
+            Root::Gemm(product) => {
+                meets(group)
+                    && (choices.forms_pairs)(product, side.pairs)
+                    && group.takes_side(&side)
+            }
+            _ => false,
+        };
+        let mut owners = bases(side.table).into_iter();
+        let owner = owners.find_map(|base| self.owner.get(&identity(base)).copied());
+        let group = owner.and_then(|at| self.groups.get(at));
+        let taken = group.is_some_and(|group| !group.sealed && takes(group));
+        if taken {
+            self.sides.extend(results(op).into_iter().map(identity));
+        }
+        taken
+    }
+
+    /// The columns that loops take of a product's result.
+    fn side_of(&self, op: Op<'c>) -> Option<Side<'c>> {
+        let read = Nest::read(op).ok()?.reads;
+        let mut owners = read.into_iter().flat_map(bases);
+        let at = owners.find_map(|base| self.owner.get(&identity(base)).copied())?;
+        Side::of(op, self.groups.get(at)?.columns()?)
     }
 
     /// Opens a group of tiles with an operator. False where it does not fit.
@@ -501,7 +547,14 @@ impl<'c> Groups<'c> {
             return;
         }
         let Some(op) = defining(value) else { return };
-        if is_reshape(op) {
+        if self.sides.remove(&identity(value)) {
+            // In front of what reads it, which has its place already.
+            let own = self.groups.len();
+            self.nest(op, number);
+            if let Some(group) = self.groups.get_mut(own) {
+                group.position = (number, own);
+            }
+        } else if is_reshape(op) {
             if let Some(from) = source(op) {
                 self.provide(from, number);
             }

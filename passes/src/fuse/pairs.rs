@@ -2,12 +2,13 @@
 //! forms gates and values together. The columns of a pair are a half of the row apart, as `torch.chunk` cuts it, or neighbours.
 //! They join the product's kernel, which forms both in the registers of one thread.
 
-use super::nest::Pointwise;
+use super::nest::{Pointwise, is_nest};
 use super::operators::captured;
 use super::space::{Kind, Pairs, product};
-use crate::ir::value::{defining, identity, name, only_result, operands, results};
-use crate::ir::{Builder, Op, TensorType, Val, attribute, inline, walk};
+use crate::ir::value::{defining, identity, name, only_result, operands, results, users};
+use crate::ir::{Builder, DYNAMIC, Op, TensorType, Val, attribute, inline, walk};
 use crate::{PassError, PassResult};
+use axe_dialect::ops;
 use melior::ir::operation::OperationLike;
 use melior::ir::{TypeLike, ValueLike};
 use std::collections::{HashMap, HashSet};
@@ -28,6 +29,93 @@ pub struct Paired<'c> {
     op: Op<'c>,
     /// The number in `reads` of what an operation extracts.
     extracted: HashMap<usize, usize>,
+}
+
+/// Loops that take one column of each pair of a product's result whose rows are counted at run time: what both are formed of is computed by
+/// operators of their own.
+#[derive(Clone, Copy, Debug)]
+pub struct Side<'c> {
+    /// Which columns are a pair.
+    pub pairs: Pairs,
+    /// The product's result, or what is formed of it element by element.
+    pub table: Val<'c>,
+    /// Which of the two columns.
+    pub column: usize,
+}
+
+impl<'c> Side<'c> {
+    /// Reads loops over half of so many columns; none where they do more than take elements.
+    #[must_use]
+    pub fn of(op: Op<'c>, columns: i64) -> Option<Self> {
+        let result = only_result(op).filter(|_| is_nest(op))?;
+        let shape = TensorType::of_value(result)?.shape;
+        let (first, rest) = shape.split_first()?;
+        let block = walk::blocks(op).first().copied()?;
+        let last = walk::operations(block).pop()?;
+        let extract = defining(*operands(last).first()?)?;
+        let all = operands(extract);
+        let (&table, indices) = all
+            .split_first()
+            .filter(|_| name(extract) == "tensor.extract")?;
+        let extents = TensorType::of_value(table)?.shape;
+        let (whole, own) = extents.split_first()?;
+        if *first != DYNAMIC || *whole != DYNAMIC || own.contains(&DYNAMIC) {
+            return None;
+        }
+        // The number of rows has no part in where an element is.
+        let known = [&[1], rest].concat();
+        let space = Space::of(&known, columns)?;
+        let flat = place(indices, &[&[1], own].concat(), known.len())?;
+        let found = [Pairs::Halves, Pairs::Interleaved].map(|pairs| {
+            let elements = product(own)?;
+            let (kind, column) = space.kind(&flat, elements, pairs)?;
+            (kind == Kind::Full).then_some(Self {
+                pairs,
+                table,
+                column,
+            })
+        });
+        found.into_iter().flatten().next()
+    }
+}
+
+/// Operators that are followed from a column of pairs.
+const MOST_FOLLOWED: usize = 64;
+
+impl<'c> Side<'c> {
+    /// Whether loops take a column of the same pairs.
+    #[must_use]
+    pub fn has(&self, op: Op<'c>, columns: i64) -> bool {
+        Self::of(op, columns).is_some_and(|own| own.pairs == self.pairs && own.table == self.table)
+    }
+
+    /// Whether what is computed of its elements alone, by operators of which each has one reader, meets what is computed of the other column.
+    #[must_use]
+    pub fn meets_other(&self, op: Op<'c>, columns: i64) -> bool {
+        let extracts = users(self.table).into_iter();
+        let loops = extracts.filter_map(|user| user.parent_operation());
+        let sides: Vec<_> = loops.filter(|own| self.has(*own, columns)).collect();
+        let [first, second] = sides[..] else {
+            return false;
+        };
+        let other = if first == op { second } else { first };
+        let is_other = Self::of(other, columns).is_some_and(|own| own.column != self.column);
+        let own = only_readers(op);
+        is_other
+            && only_readers(other)
+                .iter()
+                .any(|reader| own.contains(reader))
+    }
+}
+
+/// The only reader of what an operation gives, the only one of what that gives, and so on, as long as they are elementwise.
+fn only_readers<'c>(op: Op<'c>) -> Vec<Op<'c>> {
+    let next = |op: &Op<'c>| match users(only_result(*op)?)[..] {
+        [user] if [ops::MAP, ops::CAST].contains(&name(user).as_str()) => Some(user),
+        _ => None,
+    };
+    let all = std::iter::successors(Some(op), next);
+    all.skip(1).take(MOST_FOLLOWED).collect()
 }
 
 /// A sum of multiples of the loops' indices and a number.
@@ -76,12 +164,7 @@ impl<'c> Paired<'c> {
         let all = operands(op);
         let (&table, indices) = all.split_first()?;
         let extents = TensorType::of_value(table)?.shape;
-        let mut flat = Linear::constant(0, space.rows.len() + 1);
-        for (index, extent) in indices.iter().zip(&extents) {
-            flat = flat
-                .times(*extent)?
-                .plus(&Linear::of(*index, space.rows.len() + 1)?)?;
-        }
+        let flat = place(indices, &extents, space.rows.len() + 1)?;
         let (kind, column) = space.kind(&flat, product(&extents)?, self.pairs)?;
         let read = (table, kind, column);
         let at = self.reads.iter().position(|own| *own == read);
@@ -142,6 +225,15 @@ impl<'c> Paired<'c> {
         let yielded = operands(last).first().copied().ok_or_else(missing)?;
         Ok(values.get(&identity(yielded)).copied().unwrap_or(yielded))
     }
+}
+
+/// The number of an element in row-major order, of a tensor with these extents in so many loops.
+fn place(indices: &[Val<'_>], extents: &[i64], dims: usize) -> Option<Linear> {
+    let mut flat = Linear::constant(0, dims);
+    for (index, extent) in indices.iter().zip(extents) {
+        flat = flat.times(*extent)?.plus(&Linear::of(*index, dims)?)?;
+    }
+    Some(flat)
 }
 
 /// The rows and columns of a product's result, and the shape of what is formed of pairs of columns.

@@ -4,7 +4,7 @@ use super::arguments::Argument;
 use super::evaluate::{Evaluator, Origin};
 use super::nest::index_of_number;
 use super::space::{Cut, Kind};
-use crate::build::layout_error;
+use crate::build::{layout_error, row_major};
 use crate::ir::{Builder, DYNAMIC, Int, Ints, Val};
 use crate::{PassError, PassResult};
 use axe_dialect::ops;
@@ -27,8 +27,8 @@ impl<'c> Evaluator<'_, 'c> {
                 self.code.div(origin.column, self.code.index(of)?)?,
             ],
         };
-        if let (Kind::Column, Some(neighbour)) = (kind, self.neighbour) {
-            return self.every_other(argument, neighbour);
+        if let (Kind::Full | Kind::Column, Some(neighbour)) = (kind, self.neighbour) {
+            return self.every_other(argument, kind, neighbour);
         }
         let batch = origin.batch.filter(|_| kind != Kind::Column);
         let (shape, _) = self.registers.of(kind);
@@ -52,19 +52,38 @@ impl<'c> Evaluator<'_, 'c> {
         self.code.global_box(memref, extents, &at, &shape)
     }
 
-    /// The tile's box of a value a column, of which it has every other one.
-    fn every_other(&self, argument: &Argument<'c>, neighbour: i64) -> PassResult<'c, Val<'c>> {
-        let code = self.code;
-        let pairs: i64 = argument.extents.iter().product::<i64>() / 2;
-        let [sizes, strides] = [[pairs, 2], [2, 1]].map(|own| own.map(Int::Known));
-        let all = code.reinterpret(argument.memref, &sizes, &strides, &[1, 1])?;
-        let at = [self.origin.column, code.index(neighbour)?];
-        let columns = self.registers.shape[1];
-        let own = code.global_box(all, &[pairs, 2], &at, &[columns, 1])?;
-        let layout = Layout::strided(&[columns], &[2]);
-        let layout = layout.map_err(|error| layout_error(code.builder.location, error))?;
-        let element = axe_dialect::element_type(argument.memref.r#type());
-        code.view(own, code.memref(&[columns], element, &layout, None)?)
+    /// The tile's box of an argument of which it has every other column.
+    fn every_other(
+        &self,
+        argument: &Argument<'c>,
+        kind: Kind,
+        neighbour: i64,
+    ) -> PassResult<'c, Val<'c>> {
+        let (code, origin) = (self.code, &self.origin);
+        let failed = |error| layout_error(code.builder.location, error);
+        let lost = || layout_error(code.builder.location, "an argument without columns");
+        let memref = argument.memref;
+        let (&columns, rows) = argument.extents.split_last().ok_or_else(lost)?;
+        let extents = [rows, &[columns / 2, 2]].concat();
+        let strides = row_major(&extents);
+        let [sizes, known] = [&extents, &strides].map(|own| {
+            let own = own.iter().copied().map(Int::Known);
+            own.collect::<Vec<_>>()
+        });
+        let all = code.reinterpret(memref, &sizes, &known, &vec![1; extents.len()])?;
+        let (shape, _) = self.registers.of(kind);
+        let at = match kind {
+            Kind::Full => vec![origin.row, origin.column, code.index(neighbour)?],
+            _ => vec![origin.column, code.index(neighbour)?],
+        };
+        let batch = origin.batch.filter(|_| kind == Kind::Full);
+        let at: Vec<_> = batch.into_iter().chain(at).collect();
+        let own = code.global_box(all, &extents, &at, &[&shape[..], &[1]].concat())?;
+        let apart = strides.len().saturating_sub(shape.len() + 1);
+        let apart = strides.get(apart..strides.len() - 1).unwrap_or_default();
+        let layout = Layout::strided(&shape, apart).map_err(failed)?;
+        let element = axe_dialect::element_type(memref.r#type());
+        code.view(own, code.memref(&shape, element, &layout, None)?)
     }
 
     /// An argument without the elements behind its rows' last whole tiles, where the tile is one of these.

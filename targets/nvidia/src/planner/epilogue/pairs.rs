@@ -4,20 +4,30 @@
 use super::Epilogue;
 use super::subtile::Subtile;
 use axe_passes::PassResult;
-use axe_passes::build::layout_error;
+use axe_passes::build::row_major;
 use axe_passes::fuse::arguments::Argument;
 use axe_passes::fuse::evaluate::Evaluator;
-use axe_passes::fuse::pairs::Paired;
+use axe_passes::fuse::pairs::{Paired, Side};
 use axe_passes::fuse::space::{Cut, Kind, Pairs};
-use axe_passes::ir::value::{defining, identity};
+use axe_passes::ir::value::{defining, identity, operands};
 use axe_passes::ir::{Int, Val};
-use melior::ir::operation::OperationLike;
+use std::collections::HashSet;
 
 /// A subtile's place among pairs, and among the columns that both are of.
 struct Places<'a, 'c> {
     subtile: &'a Subtile,
     pair: Evaluator<'a, 'c>,
     columns: [Evaluator<'a, 'c>; 2],
+}
+
+/// What elements of pairs are formed of.
+enum Leaf<'c> {
+    /// A tensor that is read.
+    Input(Val<'c>),
+    /// Loops over both columns.
+    Loops(Val<'c>, Paired<'c>),
+    /// One of the columns.
+    Side(Val<'c>, Side<'c>),
 }
 
 impl<'c> Epilogue<'_, 'c> {
@@ -69,9 +79,24 @@ impl<'c> Epilogue<'_, 'c> {
                 let [first, second] = &mut places.columns;
                 match kind {
                     Kind::Pairs(_) => {
-                        let paired = self.paired(*value)?;
-                        let formed = places.pair.pair((*value, &paired), [first, second])?;
-                        places.pair.known.insert((identity(*value), *kind), formed);
+                        for leaf in self.leaves(*value) {
+                            let (value, formed) = match leaf {
+                                Leaf::Input(_) => continue,
+                                Leaf::Loops(value, paired) => {
+                                    let of = [&mut *first, &mut *second];
+                                    (value, places.pair.pair((value, &paired), of)?)
+                                }
+                                Leaf::Side(value, side) => {
+                                    let own = if side.column == 0 {
+                                        &mut *first
+                                    } else {
+                                        &mut *second
+                                    };
+                                    (value, own.value(side.table, Kind::Full)?)
+                                }
+                            };
+                            places.pair.known.insert((identity(value), *kind), formed);
+                        }
                         places.pair.store(*value, *kind, to)?;
                     }
                     Kind::Full | Kind::Column => {
@@ -86,34 +111,48 @@ impl<'c> Epilogue<'_, 'c> {
         Ok(())
     }
 
-    /// The first half of an argument's columns, where a tile reaches over it: what is behind is another tile's to store.
+    /// The first half of an argument's columns, where a tile of halves reaches over it: what is behind is another tile's to store.
     fn first_half(
         &self,
         evaluator: &Evaluator<'_, 'c>,
         to: &Argument<'c>,
     ) -> PassResult<'c, Argument<'c>> {
-        let half = self.gemm.n / 2;
-        if half % evaluator.registers.shape[1] == 0 {
+        let (code, half) = (evaluator.code, self.gemm.n / 2);
+        let is_whole = half % evaluator.registers.shape[1] == 0;
+        let Some((_, rows)) = to.extents.split_last().filter(|_| !is_whole) else {
+            return Ok(to.clone());
+        };
+        if self.gemm.pairs != Some(Pairs::Halves) {
             return Ok(to.clone());
         }
-        let (mut sizes, mut strides) = (Vec::new(), Vec::new());
-        let mut stride = 1;
-        for &extent in to.extents.iter().rev() {
-            let size = if sizes.is_empty() { half } else { extent };
-            sizes.insert(0, Int::Known(size));
-            strides.insert(0, Int::Known(stride));
-            stride *= extent;
-        }
-        let (code, ones) = (evaluator.code, vec![1; sizes.len()]);
+        let sizes = [rows, &[half]].concat();
+        let [sizes, strides] = [sizes, row_major(&to.extents)].map(|own| {
+            let own = own.into_iter().map(Int::Known);
+            own.collect::<Vec<_>>()
+        });
+        let ones = vec![1; sizes.len()];
         let memref = code.reinterpret(to.memref, &sizes, &strides, &ones)?;
         Ok(Argument::global(memref, to.extents.clone()))
     }
 
-    /// The loops that an element of a pair is the result of.
-    fn paired(&self, value: Val<'c>) -> PassResult<'c, Paired<'c>> {
-        let paired = defining(value).and_then(|op| Paired::of(op, self.gemm.n));
-        let location = self.gemm.op.location();
-        paired.ok_or_else(|| layout_error(location, "expected loops over pairs of columns"))
+    /// What an element of a pair is formed of.
+    fn leaves(&self, value: Val<'c>) -> Vec<Leaf<'c>> {
+        let (mut found, mut left, mut seen) = (Vec::new(), vec![value], HashSet::new());
+        while let Some(value) = left.pop() {
+            if !seen.insert(identity(value)) {
+                continue;
+            }
+            let is_read = self.fusion.inputs.iter().any(|(own, _)| *own == value);
+            match defining(value).filter(|_| !is_read) {
+                None => found.push(Leaf::Input(value)),
+                Some(op) => match (Paired::of(op, self.gemm.n), Side::of(op, self.gemm.n)) {
+                    (Some(paired), _) => found.push(Leaf::Loops(value, paired)),
+                    (_, Some(side)) => found.push(Leaf::Side(value, side)),
+                    _ => left.extend(operands(op)),
+                },
+            }
+        }
+        found
     }
 
     /// The places of a subtile.
@@ -150,7 +189,21 @@ impl<'c> Places<'_, 'c> {
             let mut columns = self.columns.iter_mut();
             return columns.try_for_each(|own| own.fetch(value, kind));
         }
-        let paired = epilogue.paired(value)?;
+        for leaf in epilogue.leaves(value) {
+            match leaf {
+                Leaf::Input(value) => self.pair.fetch(value, kind)?,
+                Leaf::Side(_, side) => {
+                    if let Some(own) = self.columns.get_mut(side.column) {
+                        own.fetch(side.table, Kind::Full)?;
+                    }
+                }
+                Leaf::Loops(_, paired) => self.fetch_loops(&paired)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn fetch_loops(&mut self, paired: &Paired<'c>) -> PassResult<'c> {
         for (read, kind, column) in &paired.reads {
             match (kind, self.columns.get_mut(*column)) {
                 (Kind::Full | Kind::Column, Some(own)) => own.fetch(*read, *kind)?,
