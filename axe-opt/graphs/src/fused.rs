@@ -23,15 +23,16 @@ pub enum Mask {
 impl Graph<'_> {
     /// The results of a program.
     pub fn fused(&mut self) -> Vec<Value> {
-        let kind = self.random.below(8);
+        let kind = self.random.below(9);
         // The others have extents that are known.
-        self.open &= [0, 3, 4, 7].contains(&kind);
+        self.open &= [0, 3, 4, 7, 8].contains(&kind);
         match kind {
             0 => self.attention(),
             1 => self.chain(),
             2 | 5 => self.masked_rows(kind == 5),
             6 => self.gradients(),
             7 => self.strided_rows(),
+            8 => self.gated(),
             _ => self.product_and_rows(),
         }
     }
@@ -91,7 +92,7 @@ impl Graph<'_> {
     }
 
     /// `value w^T` with sums in f32.
-    fn multiplied_by(&mut self, value: &Value, n: i64) -> Value {
+    pub fn multiplied_by(&mut self, value: &Value, n: i64) -> Value {
         let (m, k) = (value.shape[0], value.shape[1]);
         let weights = self.input_of(value.element, &[n, k], false);
         let shape = Shape {

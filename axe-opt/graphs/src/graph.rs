@@ -174,7 +174,7 @@ impl<'a> Graph<'a> {
     }
 
     /// The first extent of open tensors.
-    fn extent(&mut self) -> String {
+    pub fn extent(&mut self) -> String {
         if let Some(name) = &self.extent {
             return name.clone();
         }

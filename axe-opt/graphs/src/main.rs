@@ -6,6 +6,7 @@
 mod attention;
 mod element;
 mod fused;
+mod gated;
 mod graph;
 mod judge;
 mod keep;
@@ -39,7 +40,7 @@ struct Arguments {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Programs that are to become one kernel or two instead: products with maps, masks, reductions and other
-    /// products behind them, attention and its gradients
+    /// products behind them, gated activations, attention and its gradients
     #[arg(long)]
     fused: bool,
     /// Write packages for the last chip of the targets, arguments, and what stock MLIR makes of them, with DIR/list.txt

@@ -46,7 +46,7 @@ impl Graph<'_> {
     }
 
     /// A line that makes a value of this shape, or an elementwise step where the shape cannot be.
-    fn moving(&mut self, value: &Value, shape: &[i64], text: &str) -> Value {
+    pub fn moving(&mut self, value: &Value, shape: &[i64], text: &str) -> Value {
         let name = self.fresh();
         let text = text.replace("NAME", &name);
         self.line(&text);
