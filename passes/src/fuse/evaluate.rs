@@ -7,7 +7,6 @@ use super::kept::Kept;
 use super::nest::Pointwise;
 use super::online::Walk;
 use super::operators::{captured, is_reshape, splat};
-use super::pairs::Paired;
 use super::peel::Peel;
 use super::registers::Registers;
 use super::space::{Cut, Kind, product, source};
@@ -315,7 +314,7 @@ impl<'c> Evaluator<'_, 'c> {
             .map(&[input], r#type, |inner, _| body(self, inner))
     }
 
-    fn scalar(&self, value: Val<'c>) -> PassResult<'c, Val<'c>> {
+    pub(super) fn scalar(&self, value: Val<'c>) -> PassResult<'c, Val<'c>> {
         if let Some(known) = self.scalars.get(&identity(value)) {
             return Ok(*known);
         }
@@ -384,40 +383,6 @@ impl<'c> Evaluator<'_, 'c> {
         self.code.map(&inputs, r#type, |inner, elements| {
             let at = self.index(&inner.builder, (&nest.shape, 1), kind)?;
             nest.element(&inner.builder, elements, &at, &outside)
-        })
-    }
-
-    /// What loops form of two columns of the space, which these have on their tiles.
-    ///
-    /// # Errors
-    /// When an operation cannot be built.
-    pub fn pair(
-        &mut self,
-        (value, paired): (Val<'c>, &Paired<'c>),
-        mut of: [&mut Evaluator<'_, 'c>; 2],
-    ) -> PassResult<'c, Val<'c>> {
-        let mut elements = Vec::new();
-        for (read, kind, column) in &paired.reads {
-            let formed = match (kind, of.get_mut(*column)) {
-                (Kind::Pairs(_), _) => self.value(*read, *kind)?,
-                (_, own) => own.ok_or_else(|| self.lost(*read))?.value(*read, *kind)?,
-            };
-            let whole = self.r#type(*read, Kind::Full)?;
-            elements.push(match kind {
-                Kind::Column => self.code.broadcast(formed, 0, whole)?,
-                Kind::Row => self.code.broadcast(formed, 1, whole)?,
-                _ => formed,
-            });
-        }
-        for input in &paired.inputs {
-            elements.push(self.value(*input, Kind::Pairs(paired.pairs))?);
-        }
-        let scalars = paired.captured().into_iter();
-        let outside = scalars.map(|scalar| Ok((identity(scalar), self.scalar(scalar)?)));
-        let outside = outside.collect::<PassResult<'c, HashMap<_, _>>>()?;
-        let r#type = self.r#type(value, Kind::Full)?;
-        self.code.map(&elements, r#type, |inner, elements| {
-            paired.element(&inner.builder, elements, outside)
         })
     }
 

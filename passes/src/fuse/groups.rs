@@ -6,12 +6,13 @@
 //! fills, reshapes and conversions to a wider type cost nothing in registers: they are formed again in every
 //! group that reads them, and become a kernel only for a reader that cannot.
 
+mod pairs;
+
 use super::apart::Apart;
 use super::attention::{Attention, Backward, Found};
 use super::group::{Group, Root};
 use super::nest::{Nest, Pointwise, Start, is_nest};
 use super::operators::{bases, has, is_lazy, is_operator, is_product, is_reshape, start_of};
-use super::pairs::{Paired, Side};
 use super::reduced::reduced_apart;
 use super::siblings::stored;
 use super::space::{Kind, Pairs, Size, source};
@@ -172,15 +173,7 @@ impl<'c> Groups<'c> {
             .filter_map(|base| self.owner.get(&identity(base)).copied())
             .filter(|at| self.groups.get(*at).is_some_and(|group| !group.sealed))
             .collect();
-        let sides = values
-            .iter()
-            .filter(|value| self.sides.contains(&identity(**value)));
-        let tables = sides.filter_map(|value| Some(self.side_of(defining(*value)?)?.table));
-        let owners = tables
-            .flat_map(bases)
-            .filter_map(|base| self.owner.get(&identity(base)).copied());
-        let open = owners.filter(|at| self.groups.get(*at).is_some_and(|group| !group.sealed));
-        candidates.extend(open);
+        candidates.extend(self.of_sides(values));
         candidates.extend(self.beside(op));
         // A product first: its epilogue costs no pass over memory. Then the latest.
         candidates.sort_unstable_by_key(|at| (self.is_product(*at), *at));
@@ -230,30 +223,6 @@ impl<'c> Groups<'c> {
             .filter(|(_, group)| reads(group))
             .map(|(at, _)| at)
             .collect()
-    }
-
-    /// Makes one group of those of two products of the same rows, where an operator reads of both and the kernel of a product forms two.
-    fn dual(
-        &mut self,
-        op: Op<'c>,
-        candidates: &[usize],
-        choices: &Choices<'_, 'c>,
-    ) -> Option<(usize, Group<'c>)> {
-        let &[first, second] = candidates else {
-            return None;
-        };
-        let into = first.min(second);
-        let from = first.max(second);
-        let (own, other) = (self.groups.get(into)?, self.groups.get(from)?);
-        let group = own.dual(other, op)?;
-        let (Root::Gemm(product), Some(second)) = (group.root, group.second) else {
-            return None;
-        };
-        if !(choices.forms_two)(product, second) {
-            return None;
-        }
-        self.hand_over(from, into);
-        Some((into, group))
     }
 
     /// Makes another group the owner of what a group has.
@@ -310,69 +279,6 @@ impl<'c> Groups<'c> {
             }
             _ => self.nest(op, number),
         }
-    }
-
-    /// Loops whose points are formed of two columns of a product's result join its kernel. False where they are others.
-    fn paired(
-        &mut self,
-        op: Op<'c>,
-        nest: &Pointwise<'c>,
-        number: usize,
-        choices: &Choices<'_, 'c>,
-    ) -> bool {
-        let owners = nest.tables.iter().flat_map(|table| bases(*table));
-        let owners = owners.filter_map(|base| self.owner.get(&identity(base)).copied());
-        let found = owners.collect::<Vec<_>>().into_iter().find_map(|at| {
-            let mut group = self.groups.get(at).filter(|group| !group.sealed)?.clone();
-            let Root::Gemm(product) = group.root else {
-                return None;
-            };
-            let paired = Paired::of(op, group.columns()?)?;
-            let joins =
-                (choices.forms_pairs)(product, paired.pairs) && group.join_pairs(op, &paired);
-            joins.then_some((at, group))
-        });
-        let Some((at, group)) = found else {
-            return false;
-        };
-        self.place(at, at_number(group, number), op, number);
-        true
-    }
-
-    /// Loops that take one column of each pair of a product's result, for operators that may join its kernel. False where they are others.
-    fn side(&mut self, op: Op<'c>, choices: &Choices<'_, 'c>) -> bool {
-        let Some(side) = self.side_of(op) else {
-            return false;
-        };
-        // Neither is left to a kernel of its own, which would read the product's result.
-        let meets = |group: &Group<'c>| {
-            let columns = group.columns();
-            columns.is_some_and(|columns| side.meets_other(op, columns))
-        };
-        let takes = |group: &Group<'c>| match group.root {
-            Root::Gemm(product) => {
-                meets(group)
-                    && (choices.forms_pairs)(product, side.pairs)
-                    && group.takes_side(&side)
-            }
-            _ => false,
-        };
-        let mut owners = bases(side.table).into_iter();
-        let owner = owners.find_map(|base| self.owner.get(&identity(base)).copied());
-        let group = owner.and_then(|at| self.groups.get(at));
-        let taken = group.is_some_and(|group| !group.sealed && takes(group));
-        if taken {
-            self.sides.extend(results(op).into_iter().map(identity));
-        }
-        taken
-    }
-
-    /// The columns that loops take of a product's result.
-    fn side_of(&self, op: Op<'c>) -> Option<Side<'c>> {
-        let read = Nest::read(op).ok()?.reads;
-        let mut owners = read.into_iter().flat_map(bases);
-        let at = owners.find_map(|base| self.owner.get(&identity(base)).copied())?;
-        Side::of(op, self.groups.get(at)?.columns()?)
     }
 
     /// Opens a group of tiles with an operator. False where it does not fit.

@@ -2,6 +2,7 @@
 //! forms gates and values together. The columns of a pair are a half of the row apart, as `torch.chunk` cuts it, or neighbours.
 //! They join the product's kernel, which forms both in the registers of one thread.
 
+use super::evaluate::Evaluator;
 use super::nest::{Pointwise, is_nest};
 use super::operators::captured;
 use super::space::{Kind, Pairs, product};
@@ -224,6 +225,42 @@ impl<'c> Paired<'c> {
         }
         let yielded = operands(last).first().copied().ok_or_else(missing)?;
         Ok(values.get(&identity(yielded)).copied().unwrap_or(yielded))
+    }
+}
+
+impl<'c> Evaluator<'_, 'c> {
+    /// What loops form of two columns of the space, which these have on their tiles.
+    ///
+    /// # Errors
+    /// When an operation cannot be built.
+    pub fn pair(
+        &mut self,
+        (value, paired): (Val<'c>, &Paired<'c>),
+        mut of: [&mut Evaluator<'_, 'c>; 2],
+    ) -> PassResult<'c, Val<'c>> {
+        let mut elements = Vec::new();
+        for (read, kind, column) in &paired.reads {
+            let formed = match (kind, of.get_mut(*column)) {
+                (Kind::Pairs(_), _) => self.value(*read, *kind)?,
+                (_, own) => own.ok_or_else(|| self.lost(*read))?.value(*read, *kind)?,
+            };
+            let whole = self.r#type(*read, Kind::Full)?;
+            elements.push(match kind {
+                Kind::Column => self.code.broadcast(formed, 0, whole)?,
+                Kind::Row => self.code.broadcast(formed, 1, whole)?,
+                _ => formed,
+            });
+        }
+        for input in &paired.inputs {
+            elements.push(self.value(*input, Kind::Pairs(paired.pairs))?);
+        }
+        let scalars = paired.captured().into_iter();
+        let outside = scalars.map(|scalar| Ok((identity(scalar), self.scalar(scalar)?)));
+        let outside = outside.collect::<PassResult<'c, HashMap<_, _>>>()?;
+        let r#type = self.r#type(value, Kind::Full)?;
+        self.code.map(&elements, r#type, |inner, elements| {
+            paired.element(&inner.builder, elements, outside)
+        })
     }
 }
 
