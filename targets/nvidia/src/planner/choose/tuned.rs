@@ -5,6 +5,7 @@
 //! lost is then small, and nothing can go wrong, since every tile computes products of every size. Batches and
 //! dynamic rows have no entries.
 
+use crate::planner::knobs::Plan;
 use axe_package::{DType, Key, Tuned, TunedDb};
 use axe_passes::{PassError, PassResult};
 use melior::ir::OperationRef;
@@ -65,6 +66,11 @@ fn twin(key: &Key) -> Option<Key> {
 /// Whether an entry was timed on the product itself, or its twin.
 pub(in crate::planner) fn is_for(entry: &Tuned, key: &Key) -> bool {
     entry.key == *key || twin(key).as_ref() == Some(&entry.key)
+}
+
+/// The plan of that entry, where it can be read.
+pub(in crate::planner) fn plan(plans: &TunedDb, key: &Key) -> Option<Plan> {
+    Plan::of_text(&find(plans, key)?.plan).ok()?.ok()
 }
 
 /// The entry of the product, of its twin, or of one with nearly as many rows.

@@ -8,7 +8,6 @@ use super::product::Gemm;
 use crate::facts::chip::Chip;
 use crate::planner::choose::tuned;
 use crate::planner::config::Config;
-use crate::planner::knobs::Plan;
 use crate::planner::single::is_repeated;
 use axe_dialect::ops::{self, Trait};
 use axe_package::TunedDb;
@@ -72,13 +71,9 @@ pub(in crate::planner) fn reduce_in_blocks<'c>(
 /// reduces none, or rows are not made of them or too few.
 fn columns_of(product: Op<'_>, row: i64, chip: &Chip, plans: &TunedDb) -> Option<i64> {
     let gemm = Gemm::read(product, chip).ok()?;
-    let tuned = || {
-        let entry = tuned::find(plans, &gemm.key(chip)?)?;
-        Plan::of_text(&entry.plan).ok()?.ok()
-    };
     let plan = match gemm.asked.chooses() {
         true => Some(gemm.asked),
-        false => tuned(),
+        false => gemm.key(chip).and_then(|key| tuned::plan(plans, &key)),
     };
     let tile = plan.and_then(|plan| plan.tile);
     let columns = match tile {

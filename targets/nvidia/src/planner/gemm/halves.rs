@@ -5,7 +5,6 @@ use super::product::{self, Gemm};
 use crate::facts::chip::Chip;
 use crate::planner::choose::tuned;
 use crate::planner::config::{Config, Decomposition, Wgmma};
-use crate::planner::knobs::Plan;
 use crate::planner::layouts::ROW_BYTES;
 use crate::planner::model;
 use axe_package::TunedDb;
@@ -22,7 +21,7 @@ const WHOLE: i64 = 64;
 /// How much longer tiles of such halves may be predicted to take than narrower ones.
 const NARROWER: f64 = 1.02;
 /// How much longer one kernel may be predicted to take than two: it reads A once, which is where they wait for power, and starts once.
-/// Measured: 2400 us for 2387 where it is predicted to take 3% longer (8192 x 12,288 x 4096), 44.2 for 50.5 at 64 x 11,008 x 4096.
+/// Measured: 2400 us for 2387 of 8192 x 12,288 x 4096, predicted to take 4% longer, and of 64 x 11,008 x 4096 44.2 for 50.5, predicted 1%.
 const SLACK: f64 = 1.03;
 /// Rows of a product at most that are quicker as columns of swapped tiles.
 const SWAPPED_ROWS: i64 = 32;
@@ -103,12 +102,9 @@ fn together(gemm: &Gemm<'_>, chip: &Chip) -> Option<f64> {
 
 /// Clocks of a product alone, as it is planned.
 fn alone(gemm: &Gemm<'_>, chip: &Chip, plans: &TunedDb) -> Option<f64> {
-    let tuned = || {
-        let entry = tuned::find(plans, &gemm.key(chip)?)?;
-        let plan = Plan::of_text(&entry.plan).ok()?.ok()?;
-        gemm.configure(&plan, chip).ok()
-    };
-    let config = tuned().or_else(|| gemm.configure(&gemm.asked, chip).ok())?;
+    let tuned = gemm.key(chip).and_then(|key| tuned::plan(plans, &key));
+    let config = tuned.and_then(|plan| gemm.configure(&plan, chip).ok());
+    let config = config.or_else(|| gemm.configure(&gemm.asked, chip).ok())?;
     Some(model::clocks(gemm.query(chip), config, chip))
 }
 
@@ -120,8 +116,8 @@ impl<'c> Gemm<'c> {
     }
 
     /// The cost model's choice of tiles with two halves: those whose halves are whole subtiles, where they are predicted to take
-    /// little more time than others. Measured: gated products of 4096 x 11,008 x 2048 take 265 us in halves of 64 columns, 271 of 80,
-    /// of 8192 x 24,576 x 4096 2461 of 80, and 2671 of 72 where three results are stored.
+    /// little more time than others. Measured: gated products of 4096 x 11,008 x 2048 take 265 us in halves of 64 columns, 271 of 80;
+    /// two products of 8192 x 12,288 x 4096 and all three results 2671 of 72, and 2554 by two kernels.
     pub(super) fn chosen_halves(
         &self,
         of: impl Fn(i64) -> Option<Wgmma>,
