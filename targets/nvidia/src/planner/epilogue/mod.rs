@@ -126,7 +126,7 @@ impl<'c> Epilogue<'_, 'c> {
         mut together: Option<Together>,
     ) -> PassResult<'c> {
         evaluator.known.clear();
-        self.begin(evaluator, sum)?;
+        begin(evaluator, self.gemm.result, sum)?;
         for ((value, kind), to) in self.fusion.outputs.iter().zip(&self.outputs) {
             let is_stored = match (kind, &mut together) {
                 (Kind::Full, Some(cta)) => self.store_by_row(evaluator, (*value, to), cta)?,
@@ -158,11 +158,6 @@ impl<'c> Epilogue<'_, 'c> {
             return Err(layout_error(code.builder.location, "a part has no sums"));
         };
         code.store(sum, code.global_box(to.memref, &to.extents, &at, shape)?)
-    }
-
-    /// Makes sums the product's value.
-    fn begin(&self, evaluator: &mut Evaluator<'_, 'c>, sum: Val<'c>) -> PassResult<'c> {
-        make(evaluator, self.gemm.result, sum)
     }
 
     /// The subtiles in which sums become results, where that is not all of them at once.
@@ -222,14 +217,12 @@ impl<'c> Epilogue<'_, 'c> {
     ) -> PassResult<'c> {
         let (code, gemm) = (evaluator.code, self.gemm);
         evaluator.known.clear();
-        // The product is there: nothing below it is needed.
-        let product = (identity(gemm.result), Kind::Full);
-        evaluator.known.insert(product, sum);
-        let second = self
-            .gemm
-            .second
-            .map(|second| (identity(second.result), Kind::Full));
-        evaluator.known.extend(second.map(|product| (product, sum)));
+        // Products are there: nothing below them is needed.
+        let second = gemm.second.map(|second| second.result);
+        let products: Vec<_> = [gemm.result].into_iter().chain(second).collect();
+        let known = products.iter();
+        let known = known.map(|product| ((identity(*product), Kind::Full), sum));
+        evaluator.known.extend(known.clone());
         let outputs = || self.fusion.outputs.iter().zip(&self.outputs);
         for ((value, kind), to) in outputs() {
             match by_part(*kind) {
@@ -245,8 +238,7 @@ impl<'c> Epilogue<'_, 'c> {
         let fetch = |subtile: &'a Subtile| {
             let column = code.add(evaluator.origin.column, code.index(subtile.first)?)?;
             let mut inner = evaluator.at_part(&subtile.registers, column);
-            inner.known.insert(product, sum);
-            inner.known.extend(second.map(|product| (product, sum)));
+            inner.known.extend(known.clone());
             for ((value, kind), _) in full.iter().filter(|_| ahead) {
                 inner.fetch(*value, *kind)?;
             }
@@ -260,12 +252,11 @@ impl<'c> Epilogue<'_, 'c> {
             let r#type = subtile
                 .registers
                 .r#type(code, Kind::Full, gemm.accumulator)?;
-            let part = code.extract_slice(sum, &[0, subtile.first], r#type)?;
-            self.begin(&mut inner, part)?;
-            if let Some(second) = gemm.second {
-                let at = evaluator.registers.shape[1] + subtile.first;
+            // The sums of a second product are behind those of the first.
+            for (number, product) in (0..).zip(&products) {
+                let at = number * evaluator.registers.shape[1] + subtile.first;
                 let part = code.extract_slice(sum, &[0, at], r#type)?;
-                make(&mut inner, second.result, part)?;
+                begin(&mut inner, *product, part)?;
             }
             for (((value, kind), to), state) in full.iter().zip(&mut states) {
                 match kind {
@@ -282,7 +273,7 @@ impl<'c> Epilogue<'_, 'c> {
 }
 
 /// Makes sums a product's value.
-fn make<'c>(evaluator: &mut Evaluator<'_, 'c>, result: Val<'c>, sum: Val<'c>) -> PassResult<'c> {
+fn begin<'c>(evaluator: &mut Evaluator<'_, 'c>, result: Val<'c>, sum: Val<'c>) -> PassResult<'c> {
     let element = evaluator.code.builder.tensor_of(result)?.element;
     let value = convert(evaluator, sum, element)?;
     evaluator

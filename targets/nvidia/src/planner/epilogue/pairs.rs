@@ -1,8 +1,8 @@
 //! Epilogues that form elements of two columns each. A tile's sums are the first columns of its pairs, then the second ones, so that a
 //! thread has both: they become results subtile by subtile, and results are half as wide as sums.
 
-use super::Epilogue;
 use super::subtile::Subtile;
+use super::{Epilogue, begin};
 use axe_passes::PassResult;
 use axe_passes::build::row_major;
 use axe_passes::fuse::arguments::Argument;
@@ -73,7 +73,7 @@ impl<'c> Epilogue<'_, 'c> {
                 let own = own.r#type(evaluator.code, Kind::Full, self.gemm.accumulator)?;
                 let at = [0, before + subtile.first];
                 let part = evaluator.code.extract_slice(sum, &at, own)?;
-                self.begin(columns, part)?;
+                begin(columns, self.gemm.result, part)?;
             }
             for ((value, kind), to) in self.fusion.outputs.iter().zip(&self.outputs) {
                 let [first, second] = &mut places.columns;
@@ -119,12 +119,10 @@ impl<'c> Epilogue<'_, 'c> {
     ) -> PassResult<'c, Argument<'c>> {
         let (code, half) = (evaluator.code, self.gemm.n / 2);
         let is_whole = half % evaluator.registers.shape[1] == 0;
-        let Some((_, rows)) = to.extents.split_last().filter(|_| !is_whole) else {
+        let reaches = !is_whole && self.gemm.pairs == Some(Pairs::Halves);
+        let Some((_, rows)) = to.extents.split_last().filter(|_| reaches) else {
             return Ok(to.clone());
         };
-        if self.gemm.pairs != Some(Pairs::Halves) {
-            return Ok(to.clone());
-        }
         let sizes = [rows, &[half]].concat();
         let [sizes, strides] = [sizes, row_major(&to.extents)].map(|own| {
             let own = own.into_iter().map(Int::Known);
