@@ -4,7 +4,7 @@ use super::fold::{Fold, Stream};
 use super::group::Group;
 use super::nest::Pointwise;
 use super::operators::{captured, is_product};
-use super::pairs::{Paired, Side};
+use super::pairs;
 use super::reshape::{element_bytes, shape_in};
 use super::space::{Cut, Kind, Place, Size, broadcast_of, place_of, source};
 use crate::PassResult;
@@ -173,14 +173,9 @@ pub(super) fn needs<'c>(
 ) -> Vec<(Val<'c>, Kind)> {
     let of_kind = |values: Vec<Val<'c>>| values.into_iter().map(|value| (value, kind)).collect();
     if let (Kind::Pairs(_), Some(cut)) = (kind, cut)
-        && let Some(paired) = Paired::of(op, cut.columns)
+        && let Some(own) = pairs::needs(op, cut.columns)
     {
-        return paired.needs();
-    }
-    if let (Kind::Pairs(_), Some(cut)) = (kind, cut)
-        && let Some(side) = Side::of(op, cut.columns)
-    {
-        return vec![(side.table, Kind::Full)];
+        return own;
     }
     if let Some(nest) = Pointwise::of(op) {
         return of_kind(nest.inputs);

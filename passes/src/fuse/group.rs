@@ -377,6 +377,7 @@ impl<'c> Group<'c> {
         (same && more.all(|own| group.join(*own))).then_some(group)
     }
 
+    /// Whether the kernel forms a value of such a kind.
     fn forms(&self, is_wanted: impl Fn(Kind) -> bool) -> bool {
         self.formed.iter().any(|(_, kind)| is_wanted(*kind))
     }
@@ -464,13 +465,10 @@ fn is_same_rows(first: Op<'_>, second: Op<'_>) -> bool {
         let all = read(op).into_iter().chain(results(op));
         all.map(|value| value.r#type()).collect::<Vec<_>>()
     };
-    let flag = |op: Op<'_>, name| op.has_attribute(name);
-    let flags = |op| ["trans_a", "trans_b"].map(|name| flag(op, name));
-    let has_two = |op| operands(op).len() == 2;
-    name(first) == ops::GEMM
-        && name(second) == ops::GEMM
-        && has_two(first)
-        && has_two(second)
+    let flags = |op: Op<'_>| ["trans_a", "trans_b"].map(|name| op.has_attribute(name));
+    let is_plain = |op| name(op) == ops::GEMM && operands(op).len() == 2;
+    is_plain(first)
+        && is_plain(second)
         && read(first).first() == read(second).first()
         && types(first) == types(second)
         && flags(first) == flags(second)

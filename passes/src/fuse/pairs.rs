@@ -14,6 +14,9 @@ use melior::ir::operation::OperationLike;
 use melior::ir::{TypeLike, ValueLike};
 use std::collections::{HashMap, HashSet};
 
+/// Operators that are followed from a column of pairs.
+const MOST_FOLLOWED: usize = 64;
+
 /// An element that a body reads: of which tensor, as it lies in the product's space, and of which column of the pair, where it has one
 /// for each.
 pub type PairRead<'c> = (Val<'c>, Kind, usize);
@@ -78,12 +81,7 @@ impl<'c> Side<'c> {
         });
         found.into_iter().flatten().next()
     }
-}
 
-/// Operators that are followed from a column of pairs.
-const MOST_FOLLOWED: usize = 64;
-
-impl<'c> Side<'c> {
     /// Whether loops take a column of the same pairs.
     #[must_use]
     pub fn has(&self, op: Op<'c>, columns: i64) -> bool {
@@ -107,6 +105,13 @@ impl<'c> Side<'c> {
                 .iter()
                 .any(|reader| own.contains(reader))
     }
+}
+
+/// What loops over pairs of so many columns take of the product's space; none where they are others.
+pub(super) fn needs(op: Op<'_>, columns: i64) -> Option<Vec<(Val<'_>, Kind)>> {
+    let side = || Side::of(op, columns).map(|side| vec![(side.table, Kind::Full)]);
+    let paired = Paired::of(op, columns).map(|paired| paired.needs());
+    paired.or_else(side)
 }
 
 /// The only reader of what an operation gives, the only one of what that gives, and so on, as long as they are elementwise.
@@ -153,11 +158,9 @@ impl<'c> Paired<'c> {
                 return None;
             }
         }
-        let mut of_product = paired
-            .reads
-            .iter()
-            .filter(|(_, kind, _)| *kind == Kind::Full);
-        let columns: HashSet<_> = of_product.by_ref().map(|(.., column)| *column).collect();
+        let reads = paired.reads.iter();
+        let of_product = reads.filter(|(_, kind, _)| *kind == Kind::Full);
+        let columns: HashSet<_> = of_product.map(|(.., column)| *column).collect();
         (columns.len() == 2).then_some(paired)
     }
 

@@ -16,11 +16,10 @@ impl<'c> Groups<'c> {
         candidates: &[usize],
         choices: &Choices<'_, 'c>,
     ) -> Option<(usize, Group<'c>)> {
-        let &[first, second] = candidates else {
+        // Products are in order.
+        let &[into, from] = candidates else {
             return None;
         };
-        let into = first.min(second);
-        let from = first.max(second);
         let (own, other) = (self.groups.get(into)?, self.groups.get(from)?);
         let group = own.dual(other, op)?;
         let (Root::Gemm(product), Some(second)) = (group.root, group.second) else {
