@@ -38,6 +38,7 @@ impl Graph<'_> {
         let made = self.like(&gate, element);
         let mut operands = vec![Operand::plain(&gate), Operand::plain(&value)];
         operands.extend(residual.iter().map(Operand::plain));
+        let is_added = residual.is_some();
         let product = self.generic(2, &operands, &made, |body, scalars, _, _| {
             let [gate, value] = [0, 1].map(|at| {
                 let wide = body.cast(&scalars[at], F32);
@@ -48,8 +49,8 @@ impl Graph<'_> {
             let gate = body.divf(&gate, &below, 1.0);
             let gate = body.addf(&gate, &one);
             let mut product = body.mulf(&gate, &value);
-            for more in scalars.iter().skip(2).take(usize::from(scalars.len() > 2)) {
-                let more = body.cast(more, F32);
+            if is_added {
+                let more = body.cast(&scalars[2], F32);
                 product = body.addf(&product, &more);
             }
             body.cast(&product, element)
@@ -66,12 +67,12 @@ impl Graph<'_> {
             map: vec![Some(1)],
         });
         let made = self.like(&product, x.element);
-        let count = usize::from(bias.is_some());
+        let has_bias = bias.is_some();
         let operands: Vec<_> = [Operand::plain(&product)].into_iter().chain(bias).collect();
         self.generic(2, &operands, &made, |body, scalars, _, _| {
             let mut sum = scalars[0].clone();
-            for bias in scalars.iter().skip(1).take(count) {
-                let bias = body.cast(bias, F32);
+            if has_bias {
+                let bias = body.cast(&scalars[1], F32);
                 sum = body.addf(&sum, &bias);
             }
             let sum = body.tamed(&sum, 4.0);
