@@ -8,6 +8,7 @@ mod element;
 mod fused;
 mod gated;
 mod graph;
+mod heads;
 mod judge;
 mod keep;
 mod moves;

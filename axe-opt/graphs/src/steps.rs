@@ -175,7 +175,11 @@ fn function(body: &mut Body, x: &Scalar, random: &mut Random) -> Scalar {
             body.unary(op, x, 1.6, x.error + 2.0 * about)
         }
         18 => {
-            let op = random.pick(&["math.sinh", "math.cosh", "math.expm1"]);
+            // Stock MLIR rounds the exponentials that it subtracts to 16 bits: little is left of small results.
+            let op = match x.element.bits() {
+                16 => "math.cosh",
+                _ => random.pick(&["math.sinh", "math.cosh", "math.expm1"]),
+            };
             let x = body.tamed(x, 2.0);
             // Their slopes are e^2 at most.
             body.unary(op, &x, 7.4, 7.4 * (x.error + 2.0 * about))
