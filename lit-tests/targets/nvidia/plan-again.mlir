@@ -48,18 +48,18 @@ func.func @heads(%x: tensor<512x256xf16>, %w: tensor<2048x256xf16>, %c: tensor<5
 // Rows in another order: the transpose forms them.
 // CHECK-LABEL: func.func @turned
 // CHECK: axe.launch @turned_0_rows {{.*}} outs({{.*}} : tensor<8192xf32>)
-// CHECK: axe.launch @turned_1_loops {{.*}} ins({{.*}} : tensor<512x16x128xf32>, tensor<512x16xf32>)
+// CHECK: axe.launch @turned_1_loops {{.*}} ins({{.*}} : tensor<512x16x96xf32>, tensor<512x16xf32>)
 // CHECK-NOT: axe.launch
-func.func @turned(%x: tensor<512x16x128xf32>) -> tensor<16x512x128xf32> {
-  %m = axe.reduce <max> %x dims [2] : tensor<512x16x128xf32> -> tensor<512x16xf32>
-  %mb = axe.broadcast %m dims [2] : tensor<512x16xf32> -> tensor<512x16x128xf32>
-  %n = axe.map ins(%x, %mb : tensor<512x16x128xf32>, tensor<512x16x128xf32>) -> tensor<512x16x128xf32> {
+func.func @turned(%x: tensor<512x16x96xf32>) -> tensor<16x512x96xf32> {
+  %m = axe.reduce <max> %x dims [2] : tensor<512x16x96xf32> -> tensor<512x16xf32>
+  %mb = axe.broadcast %m dims [2] : tensor<512x16xf32> -> tensor<512x16x96xf32>
+  %n = axe.map ins(%x, %mb : tensor<512x16x96xf32>, tensor<512x16x96xf32>) -> tensor<512x16x96xf32> {
   ^bb0(%u: f32, %v: f32):
     %0 = arith.subf %u, %v : f32
     axe.yield %0 : f32
   }
-  %t = axe.transpose %n [1, 0, 2] : tensor<512x16x128xf32> -> tensor<16x512x128xf32>
-  return %t : tensor<16x512x128xf32>
+  %t = axe.transpose %n [1, 0, 2] : tensor<512x16x96xf32> -> tensor<16x512x96xf32>
+  return %t : tensor<16x512x96xf32>
 }
 
 // -----

@@ -23,20 +23,25 @@ impl<'c> Rewritten<'c> {
     }
 
     /// Erases what was replaced and what only that read; the operations that are left, with those that are new.
-    pub(super) fn without(self, mut replaced: Vec<Op<'c>>) -> Vec<Op<'c>> {
+    pub(super) fn without(self, replaced: Vec<Op<'c>>) -> Vec<Op<'c>> {
         let mut left = self.block.map_or_else(Vec::new, walk::operations);
         left.retain(|op| !self.others.contains(op));
-        while let Some(op) = replaced.pop() {
-            // What is erased already is not in there.
-            let is_dead =
-                left.contains(&op) && results(op).into_iter().all(|own| users(own).is_empty());
-            if is_dead {
-                let read = operands(op).into_iter().filter_map(defining);
-                replaced.extend(read.filter(|op| has(*op, Trait::Logical) || is_reshape(*op)));
-                left.retain(|own| *own != op);
-                walk::erase(op);
-            }
-        }
+        erase_unread(&mut left, replaced);
         left
+    }
+}
+
+/// Erases those of some operations that nothing reads, and what only they read, as far as these are `left`, which are left without them.
+pub(super) fn erase_unread<'c>(left: &mut Vec<Op<'c>>, mut unread: Vec<Op<'c>>) {
+    while let Some(op) = unread.pop() {
+        // What is erased already is not in there.
+        let is_dead =
+            left.contains(&op) && results(op).into_iter().all(|own| users(own).is_empty());
+        if is_dead {
+            let read = operands(op).into_iter().filter_map(defining);
+            unread.extend(read.filter(|op| has(*op, Trait::Logical) || is_reshape(*op)));
+            left.retain(|own| *own != op);
+            walk::erase(op);
+        }
     }
 }

@@ -136,7 +136,7 @@ fn saturate<'c>(
 ///
 /// # Errors
 /// When the element type has none.
-pub(super) fn identity_of<'c>(
+pub(crate) fn identity_of<'c>(
     builder: &Builder<'c>,
     combiner: Combiner,
     element: Type<'c>,
@@ -166,7 +166,7 @@ pub(super) fn identity_of<'c>(
 ///
 /// # Errors
 /// When building fails.
-pub(super) fn combine<'c>(
+pub(crate) fn combine<'c>(
     builder: &Builder<'c>,
     combiner: Combiner,
     a: Val<'c>,

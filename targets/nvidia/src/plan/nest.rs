@@ -2,6 +2,7 @@
 
 use super::Decline;
 use crate::facts::chip::ACCESS_BYTES;
+use crate::vocabulary::WARP;
 use axe_passes::dispatch::sequence;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -37,6 +38,10 @@ pub struct NestPlan {
     /// a table again stays in L2.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub slices: i64,
+    /// Lanes next to each other that have the points of a row along the last parallel loop, and share out the turns of the body's loops over
+    /// it; one where each thread runs these.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub lanes: i64,
 }
 
 const fn one() -> i64 {
@@ -82,6 +87,24 @@ pub fn neighbours(
             && are_there(*number)
     };
     [16, 8, 4, 2].into_iter().find(fits).unwrap_or(1)
+}
+
+/// How many neighbours a thread has at once, and how many lanes the points of a row along the last parallel loop, where a warp has whole rows of
+/// points: for elements of so many bytes and a body of so many operations ([`neighbours`]), of parallel loops of these extents.
+#[must_use]
+pub fn of_rows(sizes: [i64; 2], extents: &[Option<i64>]) -> Option<[i64; 2]> {
+    let row = extents.last().copied().flatten()?;
+    let points = extents
+        .iter()
+        .try_fold(1i64, |all, extent| all.checked_mul((*extent)?))?;
+    let lanes = |vector: i64| {
+        let lanes = row / vector;
+        let is_whole = row % vector == 0 && points % (vector * WARP) == 0;
+        (is_whole && lanes > 1 && lanes <= WARP && lanes.count_ones() == 1).then_some(lanes)
+    };
+    let vector = neighbours(sizes, false, |number| lanes(number).is_some());
+    let lanes = lanes(vector).filter(|_| vector > 1);
+    lanes.map(|lanes| [vector, lanes])
 }
 
 /// Whether half a cache holds a table, so that it is read from memory once in whatever order.
@@ -135,7 +158,14 @@ impl NestPlan {
             bits: if small { 32 } else { 64 },
             vector: 1,
             slices: 1,
+            lanes: 1,
         }
+    }
+
+    /// The same with rows of so many lanes.
+    #[must_use]
+    pub fn in_rows_of(self, lanes: i64) -> Self {
+        Self { lanes, ..self }
     }
 
     /// The same in so many slices.
@@ -196,6 +226,13 @@ impl NestPlan {
                 self.slices
             )));
         }
+        let is_same = self.parallel == expected.parallel && self.vector == expected.vector;
+        if self.lanes != 1 && !(is_same && self.slices == 1 && self.lanes == expected.lanes) {
+            return Err(Decline::new(format!(
+                "{} lanes, where a row's points are those of {}",
+                self.lanes, expected.lanes
+            )));
+        }
         match self.bits == 64 || self.bits == expected.bits {
             true => Ok(()),
             false => Err(Decline::new(format!(
@@ -222,6 +259,9 @@ impl fmt::Display for NestPlan {
         }
         if self.slices > 1 {
             write!(f, ", in {} slices", self.slices)?;
+        }
+        if self.lanes > 1 {
+            write!(f, ", loops over rows by {} lanes", self.lanes)?;
         }
         writeln!(f)?;
         if !self.reductions.is_empty() {
@@ -266,6 +306,28 @@ mod tests {
     }
 
     #[test]
+    fn warps_have_whole_rows() {
+        let of = |bytes, extents: &[i64]| {
+            let extents: Vec<_> = extents.iter().map(|extent| Some(*extent)).collect();
+            of_rows([bytes, 40], &extents)
+        };
+        assert_eq!(of(2, &[2048, 128]), Some([8, 16]));
+        assert_eq!(of(4, &[2048, 128]), Some([4, 32]));
+        assert_eq!(of(2, &[2048, 512]), None);
+        assert_eq!(of(2, &[2048, 96]), None);
+        assert_eq!(of(2, &[3, 64]), Some([2, 32]));
+        assert_eq!(of(2, &[3, 32]), None);
+        assert_eq!(of(2, &[4, 64]), Some([8, 8]));
+        assert_eq!(of_rows([2, 40], &[None, Some(64)]), None);
+        assert_eq!(of_rows([2, 200], &[Some(64), Some(64)]), Some([4, 16]));
+        let plan = plan().by(4).in_rows_of(16);
+        assert!(plan.to_string().contains("loops over rows by 16 lanes"));
+        assert!(plan.check(&[false, true, false], &plan).is_ok());
+        let expected = self::plan().by(4);
+        assert!(plan.check(&[false, true, false], &expected).is_err());
+    }
+
+    #[test]
     fn neighbours_fill_the_last_loops() {
         assert_eq!(shares(8, &[Some(3), Some(64)]), Some(vec![1, 8]));
         assert_eq!(shares(8, &[Some(12), Some(2)]), Some(vec![4, 2]));
@@ -305,6 +367,7 @@ mod tests {
             bits: 64,
             vector: 1,
             slices: 1,
+            lanes: 1,
         };
         assert!(reason(with(&[0, 2], &[])).contains("loop 1 is missing"));
         assert!(reason(with(&[0, 1, 2], &[])).contains("loop 1 is a reduction"));

@@ -6,12 +6,12 @@ use super::family::{Family, Launch};
 use super::knobs::Plan;
 use super::problem::count;
 use crate::facts::chip::{ACCESS_BYTES, Chip};
-use crate::plan::nest::{is_cached, neighbours, shares};
+use crate::plan::nest::{is_cached, neighbours, of_rows, shares};
 use axe_passes::build::{Kernel, launch};
 use axe_passes::fuse::arguments::{argument_types, launched};
 use axe_passes::fuse::frame::{Operand, Out, operand};
 use axe_passes::fuse::group::{Group, Root};
-use axe_passes::fuse::nest::{Nest, Start, reused_table};
+use axe_passes::fuse::nest::{Nest, PointsOfRows, Start, reused_table, row_folds};
 use axe_passes::fuse::reshape::{element_bytes, extent_of};
 use axe_passes::ir::value::{identity, name, results};
 use axe_passes::ir::{Builder, DYNAMIC, TensorType, Val, walk};
@@ -227,12 +227,31 @@ fn at_once(nest: &Nest<'_>) -> i64 {
     let body = walk::nested(nest.op, &|_| true);
     let loops = body.iter().any(|op| name(*op) == "scf.for");
     let length = i64::try_from(body.len()).unwrap_or(i64::MAX);
-    match nest.reductions.contains(&true) {
-        true => 1,
-        false => neighbours([narrowest(nest), length], loops, |number| {
-            shares(number, &extents).is_some()
-        }),
+    if nest.reductions.contains(&true) {
+        return 1;
     }
+    let sizes = [narrowest(nest), length];
+    let in_rows = || {
+        let last = nest.parallel().last().copied()?;
+        let row = nest.extents.get(last).copied()?;
+        let folds = row_folds(nest.op, last, row).filter(|folds| !folds.is_empty());
+        folds.and_then(|_| of_rows(sizes, &extents))
+    };
+    match loops.then(in_rows).flatten() {
+        Some([vector, _]) => vector,
+        None => neighbours(sizes, loops, |number| shares(number, &extents).is_some()),
+    }
+}
+
+/// Operations that forming what a row is reduced to adds to a body, about.
+const OPERATIONS_OF_ROWS: usize = 24;
+
+/// Whether warps have the points of whole rows, and share out what the rows are reduced to.
+pub(super) fn share_rows(rows: PointsOfRows) -> bool {
+    let operations = rows.operations.saturating_add(OPERATIONS_OF_ROWS);
+    let sizes = [rows.bytes, i64::try_from(operations).unwrap_or(i64::MAX)];
+    let others = rows.points.checked_div(rows.columns);
+    of_rows(sizes, &[others, Some(rows.columns)]).is_some()
 }
 
 /// Bytes of the narrowest result.

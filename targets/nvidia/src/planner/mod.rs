@@ -138,10 +138,11 @@ impl<'c> Kernels<'c> for Planner {
         let of = |wanted: fn(Op<'c>) -> bool| -> Vec<_> {
             ops.iter().copied().filter(|op| wanted(*op)).collect()
         };
-        let reductions = of(|op| name(op) == ops::REDUCE);
+        let mut reductions = of(|op| name(op) == ops::REDUCE);
         let products = of(is_product);
         let nests = of(|op| is_nest(op) && op.result_count() > 1);
-        nest::inline_loops(&of(nest::is_inlined))?;
+        let inlined = of(nest::is_inlined);
+        nest::inline_loops(&inlined, &mut reductions, loops::share_rows)?;
         let loops = block.map_or_else(Vec::new, walk::operations);
         nest::join_sides(&loops)?;
         nest::fold_bodies(&loops)?;

@@ -4,9 +4,11 @@ use super::branches::is_same;
 use super::kernel::Kernel;
 use super::storage::is_row_major;
 use crate::plan::Decline;
-use crate::plan::nest::{MOST_OPERATIONS, NestPlan, neighbours, shares, slices};
+use crate::plan::nest::{MOST_OPERATIONS, NestPlan, neighbours, of_rows, shares, slices};
 use crate::state::types;
-use axe_passes::fuse::nest::{INITIAL, maps, parallel, reductions, reused_table};
+use axe_passes::fuse::nest::{
+    INITIAL, RowFold, maps, parallel, reductions, reused_table, row_folds,
+};
 use axe_passes::ir::value::{identity, name, operands};
 use axe_passes::ir::walk::{block_arguments, blocks, nested};
 use axe_passes::ir::{DYNAMIC, Op, Val, attribute};
@@ -85,21 +87,49 @@ impl<'c> Nest<'c> {
 
     /// The plan of the loops.
     pub(crate) fn plan(&self) -> NestPlan {
-        let extent = |(operand, dim): &(usize, usize)| {
-            let shape = types::memref_shape(self.operands.get(*operand)?.r#type())?;
-            shape.get(*dim).copied().filter(|extent| *extent != DYNAMIC)
-        };
-        let extents: Vec<_> = self.sources.iter().map(extent).collect();
+        let extents = self.sources.iter().map(|source| self.extent(source));
+        let extents: Vec<_> = extents.collect();
         let along = self
             .order
             .iter()
             .map(|at| extents.get(*at).copied().flatten());
         let along: Vec<_> = along.collect();
+        let plan = NestPlan::new(&self.order, &extents);
+        if let Some([vector, lanes]) = self.of_rows(&along) {
+            return plan.by(vector).in_rows_of(lanes);
+        }
         let vector = self.vector(&along);
         let slices = self.slices(&along, vector);
-        NestPlan::new(&self.order, &extents)
-            .by(vector)
-            .in_slices(slices)
+        plan.by(vector).in_slices(slices)
+    }
+
+    /// The loops of the body that go over the row of a point along the last parallel loop.
+    pub(crate) fn row_folds(&self) -> Vec<RowFold<'c>> {
+        let last = self.order.last().copied();
+        let found = last.and_then(|last| {
+            let extent = self.extent(self.sources.get(last)?)?;
+            row_folds(self.op, last, extent)
+        });
+        found.unwrap_or_default()
+    }
+
+    /// How many neighbours a thread has, and how many lanes a row, where the body goes over rows alone ([`of_rows`]).
+    fn of_rows(&self, extents: &[Option<i64>]) -> Option<[i64; 2]> {
+        let is_for_rows = !self.reductions.contains(&true) && !self.row_folds().is_empty();
+        let sizes = is_for_rows.then_some([self.narrowest()?, self.operations?])?;
+        of_rows(sizes, extents)
+    }
+
+    fn extent(&self, (operand, dim): &(usize, usize)) -> Option<i64> {
+        let shape = types::memref_shape(self.operands.get(*operand)?.r#type())?;
+        shape.get(*dim).copied().filter(|extent| *extent != DYNAMIC)
+    }
+
+    /// Bytes of the narrowest result.
+    fn narrowest(&self) -> Option<i64> {
+        let outs = self.operands.get(self.inputs..).unwrap_or_default().iter();
+        outs.filter_map(|out| types::bytes(axe_dialect::element_type(out.r#type())))
+            .min()
     }
 
     /// In how many slices of the last parallel loop, of these extents, rows of a table that is read again stay in L2.
@@ -115,9 +145,7 @@ impl<'c> Nest<'c> {
             .try_fold(1i64, |all, extent| all.checked_mul(*extent));
         let table = self.order.last().zip(points);
         let table = table.and_then(|(at, points)| reused_table(self.op, *at, points));
-        let outs = self.operands.get(self.inputs..).unwrap_or_default().iter();
-        let bytes = outs.filter_map(|out| types::bytes(axe_dialect::element_type(out.r#type())));
-        match (table, bytes.min()) {
+        match (table, self.narrowest()) {
             (Some(table), Some(bytes)) if own.len() > 1 && !self.reductions.contains(&true) => {
                 slices(
                     [table, self.cache_bytes],
@@ -131,11 +159,7 @@ impl<'c> Nest<'c> {
 
     /// How many neighbours along the last parallel loops, of these extents, fill the widest access of a thread to the narrowest result.
     fn vector(&self, extents: &[Option<i64>]) -> i64 {
-        let outs = self.operands.get(self.inputs..).unwrap_or_default();
-        let bytes = outs
-            .iter()
-            .filter_map(|out| types::bytes(axe_dialect::element_type(out.r#type())));
-        let (Some(bytes), Some(operations)) = (bytes.min(), self.operations) else {
+        let (Some(bytes), Some(operations)) = (self.narrowest(), self.operations) else {
             return 1;
         };
         if self.reductions.contains(&true) {

@@ -1,7 +1,7 @@
 //! What loops form again instead of reading it: normalised rows, of what they are normalised from and a factor or two a row. Stored for the
 //! loops, they would be written once and read once more; formed again they cost a product or two an element.
 
-use super::readers::{elements, is_moved, is_turned, keeps_rows, reshaped};
+use super::readers::{all_readers, elements, is_moved, is_turned, keeps_rows, reshaped};
 use super::{follows_kernel, follows_product, is_inlined, is_operand, is_reduced, is_stored};
 use crate::PassResult;
 use crate::fuse::operators::{is_reshape, splat};
@@ -9,7 +9,7 @@ use crate::fuse::rematerialize::{is_cheap, is_cheap_but_for};
 use crate::fuse::reshape::element_bytes;
 use crate::fuse::rewritten::Rewritten;
 use crate::ir::value::{defining, identity, name, only_result, operands, users};
-use crate::ir::{Builder, Op, TensorType, Val};
+use crate::ir::{Builder, Op, TensorType, Val, types, walk};
 use axe_dialect::ops;
 use melior::ir::ValueLike;
 use mlir_sys as sys;
@@ -36,6 +36,7 @@ impl<'c> Again<'c> {
             return None;
         }
         let mut formed = Formed::new(value);
+        formed.is_once = is_formed_once(value);
         formed.visit(value)?;
         let gains = formed.is_reduced && formed.whole == 1;
         gains.then_some(Self {
@@ -159,6 +160,8 @@ struct Formed<'c> {
     whole: usize,
     /// Whether it depends on reductions.
     is_reduced: bool,
+    /// Whether loops form each element once.
+    is_once: bool,
 }
 
 impl<'c> Formed<'c> {
@@ -171,6 +174,7 @@ impl<'c> Formed<'c> {
             stored: Vec::new(),
             whole: 0,
             is_reduced: false,
+            is_once: false,
         }
     }
 
@@ -192,7 +196,7 @@ impl<'c> Formed<'c> {
                     return self.stored(value);
                 }
             }
-            ops::MAP | ops::CAST if is_cheap(op) => {
+            ops::MAP | ops::CAST if is_cheap(op) || self.is_once && is_narrow(op) => {
                 let is_first = self.seen.len() == 1;
                 if !is_first && self.is_narrow(value) && follows_product(value) {
                     return self.stored(value);
@@ -233,6 +237,27 @@ impl<'c> Formed<'c> {
     fn is_narrow(&self, value: Val<'c>) -> bool {
         bytes(value) <= self.bytes
     }
+}
+
+/// Whether nothing but a transpose, whose result loops read where they have it, reads a value.
+fn is_formed_once(value: Val<'_>) -> bool {
+    let readers = all_readers(value);
+    let turned =
+        |op: &Op<'_>| name(*op) == ops::TRANSPOSE && !only_result(*op).is_some_and(is_moved);
+    readers.len() == 1 && readers.iter().all(turned)
+}
+
+/// Whether an operator has operations of arithmetic alone, on no more than 32 bits.
+fn is_narrow(op: Op<'_>) -> bool {
+    let is_known = |inner: Op<'_>| {
+        let name = name(inner);
+        let known = name == ops::YIELD || name.starts_with("arith.") || name.starts_with("math.");
+        let mut all = operands(inner).into_iter().chain(only_result(inner));
+        let is_number = name == "arith.constant";
+        known && (is_number || all.all(|value| types::bits(value.r#type()) <= Some(32)))
+    };
+    let mut inside = walk::nested(op, &|_| true).into_iter();
+    inside.all(is_known)
 }
 
 /// Whether a value of few elements is formed in a few clocks of what reductions give or is in memory, which is added to what is read.

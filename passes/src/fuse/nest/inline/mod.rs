@@ -8,13 +8,18 @@
 mod again;
 mod body;
 mod readers;
+mod rows;
 
 use super::{Nest, Start, is_nest, maps};
 use crate::PassResult;
 use crate::fuse::operators::{is_operator, is_product, is_reshape, splat};
+use crate::fuse::reshape::element_bytes;
+use crate::fuse::rewritten::erase_unread;
 use crate::fuse::space::source;
 use crate::generalize::generic::elementwise;
-use crate::ir::value::{defining, identity, name, only_result, operands, replace_all_uses, users};
+use crate::ir::value::{
+    defining, identity, name, only_result, operands, replace_all_uses, results, users,
+};
 use crate::ir::{Builder, DYNAMIC, Op, TensorType, Val, types, walk};
 use again::Again;
 use axe_dialect::Typed;
@@ -24,18 +29,39 @@ pub(super) use body::{is_computed, mapped};
 use melior::ir::AffineMap;
 use melior::ir::operation::OperationLike;
 pub(super) use readers::source_index;
-use readers::{all_readers, is_moved, is_turned, keeps_rows, readers, repeats, reshaped};
+use readers::{all_readers, elements, is_moved, is_turned, keeps_rows, readers, repeats, reshaped};
+pub use rows::PointsOfRows;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 /// Operations that the body of a group's loops has at most.
 const MOST_OPERATIONS: usize = 512;
 
-/// Makes loops of groups of a function's operations, of which [`is_inlined`] holds, where one would otherwise store for another.
+/// Makes loops of groups of a function's operations, of which [`is_inlined`] holds, where one would otherwise store for another. Loops whose
+/// threads `share` rows form what rows are reduced to themselves; which of the `reductions` nothing reads any more are erased.
 ///
 /// # Errors
 /// When building fails.
-pub fn inline_loops<'c>(ops: &[Op<'c>]) -> PassResult<'c> {
+pub fn inline_loops<'c>(
+    ops: &[Op<'c>],
+    reductions: &mut Vec<Op<'c>>,
+    share: impl Fn(PointsOfRows) -> bool,
+) -> PassResult<'c> {
+    make_loops(ops, &share)?;
+    let unread = reductions
+        .iter()
+        .filter(|op| results(**op).into_iter().all(|own| users(own).is_empty()));
+    let unread: Vec<_> = unread.copied().collect();
+    let block = unread.first().and_then(|op| op.block());
+    let mut left = block.map_or_else(Vec::new, walk::operations);
+    erase_unread(&mut left, unread);
+    if block.is_some() {
+        reductions.retain(|op| left.contains(op));
+    }
+    Ok(())
+}
+
+fn make_loops<'c>(ops: &[Op<'c>], share: &impl Fn(PointsOfRows) -> bool) -> PassResult<'c> {
     let mut ops = again::separate(ops)?;
     ops.retain(|op| is_inlined(*op));
     let mut again = Again::all(&ops);
@@ -50,7 +76,7 @@ pub fn inline_loops<'c>(ops: &[Op<'c>]) -> PassResult<'c> {
         let before = again.len();
         again.retain(|again| !again.has(&left));
         if again.len() == before {
-            return taken.iter().try_for_each(Group::replace);
+            return taken.iter().try_for_each(|group| group.replace(share));
         }
     }
 }
@@ -243,7 +269,7 @@ impl<'c> Group<'c> {
     }
 
     /// Builds the loops of each result that something else reads, and drops the group.
-    fn replace(&self) -> PassResult<'c> {
+    fn replace(&self, share: impl Fn(PointsOfRows) -> bool) -> PassResult<'c> {
         for &op in &self.members {
             let Some(result) = only_result(op) else {
                 continue;
@@ -253,8 +279,15 @@ impl<'c> Group<'c> {
             }
             let builder = Builder::before(op);
             let tensor = builder.tensor_of(result)?;
+            let points = PointsOfRows {
+                columns: tensor.shape.last().copied().unwrap_or(0),
+                points: elements(result),
+                bytes: element_bytes(tensor.element),
+                operations: self.size(result, &mut HashSet::new()),
+            };
+            let columns = share(points).then_some(points.columns);
             let made = elementwise(&builder, &tensor, &[], |inner, at| {
-                Body::new(self).formed(inner, op, at)
+                Body::new(self, at, columns).formed(inner, op, at)
             })?;
             replace_all_uses(result, made);
         }

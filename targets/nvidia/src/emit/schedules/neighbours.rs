@@ -3,11 +3,13 @@
 //! that they take by themselves each has its own, and stores are one all the same.
 
 use super::nest::{Loops, pointer};
+use super::reduce;
 use crate::emit::emitter::Emitter;
 use crate::emit::value::Bound;
 use crate::facts::chip::ACCESS_BYTES;
 use crate::state::branches::{are_together, counts_from_multiple, is_same};
 use axe_passes::PassResult;
+use axe_passes::fuse::nest::RowFold;
 use axe_passes::ir::value::{defining, identity, name, operands, results};
 use axe_passes::ir::walk::{block_arguments, blocks, operations};
 use axe_passes::ir::{DYNAMIC, Int, Ints, Op, Val, attribute, types};
@@ -21,6 +23,17 @@ struct Lane<'c> {
     at: Vec<Int<'c>>,
     indices: Vec<Val<'c>>,
     values: HashMap<usize, Bound<'c>>,
+}
+
+/// How points lie next to each other.
+struct Points<'a, 'c> {
+    /// Loops, and how many neighbours there are along each.
+    along: &'a [(usize, i64)],
+    /// Loops over rows, whose turns are shared out by so many lanes.
+    folds: Vec<RowFold<'c>>,
+    lanes: i64,
+    /// In such a loop, its index: each point's own along the row.
+    turn: Option<Val<'c>>,
 }
 
 impl<'c> Loops<'_, 'c> {
@@ -44,7 +57,16 @@ impl<'c> Loops<'_, 'c> {
             emitter.exchange(&mut lane.values);
             bound?;
         }
-        let values = together(emitter, body, &mut lanes, &along)?;
+        let points = Points {
+            along: &along,
+            folds: match self.plan.lanes {
+                1 => Vec::new(),
+                _ => self.nest.row_folds(),
+            },
+            lanes: self.plan.lanes,
+            turn: None,
+        };
+        let values = together(emitter, body, &mut lanes, &points)?;
         for number in 0..self.nest.initial.len() {
             for (lane, values) in lanes.iter().zip(&values) {
                 let value = values.get(number).copied();
@@ -104,15 +126,29 @@ fn together<'c>(
     emitter: &mut Emitter<'c>,
     block: BlockRef<'c, 'c>,
     lanes: &mut [Lane<'c>],
-    along: &[(usize, i64)],
+    points: &Points<'_, 'c>,
 ) -> PassResult<'c, Vec<Vec<Val<'c>>>> {
     let mut all = operations(block);
     let last = all.pop();
-    for op in all {
+    each(emitter, &all, lanes, points)?;
+    values_of(emitter, &last.map(operands).unwrap_or_default(), lanes)
+}
+
+/// Operations at each point.
+fn each<'c>(
+    emitter: &mut Emitter<'c>,
+    all: &[Op<'c>],
+    lanes: &mut [Lane<'c>],
+    points: &Points<'_, 'c>,
+) -> PassResult<'c> {
+    for &op in all {
         match name(op).as_str() {
-            "scf.if" if is_common(op, along) => branch(emitter, op, lanes, along)?,
-            "scf.for" => turns(emitter, op, lanes, along)?,
-            "memref.load" if in_vectors(emitter, op, lanes, along)? => {}
+            "scf.if" if is_common(op, points.along) => branch(emitter, op, lanes, points)?,
+            "scf.for" => match points.folds.iter().find(|fold| fold.op == op) {
+                Some(fold) => row(emitter, *fold, lanes, points)?,
+                None => turns(emitter, op, lanes, points)?,
+            },
+            "memref.load" if in_vectors(emitter, op, lanes, points)? => {}
             _ => {
                 for lane in lanes.iter_mut() {
                     in_lane(emitter, lane, |emitter| emitter.operation(op))?;
@@ -120,14 +156,73 @@ fn together<'c>(
             }
         }
     }
-    let yielded = last.map(operands).unwrap_or_default();
+    Ok(())
+}
+
+/// What values are at each point.
+fn values_of<'c>(
+    emitter: &mut Emitter<'c>,
+    wanted: &[Val<'c>],
+    lanes: &mut [Lane<'c>],
+) -> PassResult<'c, Vec<Vec<Val<'c>>>> {
     let values = lanes.iter_mut().map(|lane| {
         in_lane(emitter, lane, |emitter| {
-            let values = yielded.iter().map(|value| emitter.scalar(*value));
+            let values = wanted.iter().map(|value| emitter.scalar(*value));
             values.collect::<PassResult<'c, Vec<_>>>()
         })
     });
     values.collect()
+}
+
+/// A loop over the row of the points: each thread has the turns of its own, and the lanes of the row combine what these give.
+fn row<'c>(
+    emitter: &mut Emitter<'c>,
+    fold: RowFold<'c>,
+    lanes: &mut [Lane<'c>],
+    points: &Points<'_, 'c>,
+) -> PassResult<'c> {
+    let missing = || emitter.error("expected a loop over a row");
+    let body = blocks(fold.op).first().copied().ok_or_else(missing)?;
+    let &[(dim, _)] = points.along else {
+        return Err(missing());
+    };
+    let &[turn, carried] = block_arguments(body).as_slice() else {
+        return Err(missing());
+    };
+    let mut inside = operations(body);
+    let combined = inside
+        .pop()
+        .and_then(|last| defining(*operands(last).first()?));
+    let combined = combined.ok_or_else(missing)?;
+    inside.retain(|op| *op != combined);
+    let mut own = lanes.to_vec();
+    for lane in &mut own {
+        let place = lane.indices.get(dim).copied().ok_or_else(missing)?;
+        lane.values.insert(identity(turn), Bound::Scalar(place));
+    }
+    let in_row = Points {
+        along: points.along,
+        folds: Vec::new(),
+        lanes: points.lanes,
+        turn: Some(turn),
+    };
+    each(emitter, &inside, &mut own, &in_row)?;
+    let elements = operands(combined)
+        .into_iter()
+        .filter(|value| *value != carried);
+    let elements = values_of(emitter, &elements.collect::<Vec<_>>(), &mut own)?.concat();
+    let mut sum = reduce::chain(emitter, fold.combiner, elements.iter())?;
+    let masks = std::iter::successors(Some(1), |mask| Some(mask * 2));
+    for mask in masks.take_while(|mask| *mask < points.lanes) {
+        let other = reduce::shuffle(emitter, sum, mask)?;
+        sum = reduce::combine(emitter, fold.combiner, sum, other)?;
+    }
+    for lane in lanes {
+        let result = results(fold.op).first().copied();
+        lane.values
+            .extend(result.map(|result| (identity(result), Bound::Scalar(sum))));
+    }
+    Ok(())
 }
 
 /// Loads the elements of all points in vectors, where they are neighbours from a boundary on; false where nothing is loaded. LLVM would have to
@@ -136,19 +231,26 @@ fn in_vectors<'c>(
     emitter: &mut Emitter<'c>,
     op: Op<'c>,
     lanes: &mut [Lane<'c>],
-    along: &[(usize, i64)],
+    points: &Points<'_, 'c>,
 ) -> PassResult<'c, bool> {
     let all = operands(op);
     let (&[(dim, share)], Some((&source, index)), Some(&result)) =
-        (along, all.split_first(), results(op).first())
+        (points.along, all.split_first(), results(op).first())
     else {
         return Ok(false);
     };
     let Some((last, others)) = index.split_last() else {
         return Ok(false);
     };
-    let counts = counts_from_multiple(*last, (dim, share));
-    if !counts || !others.iter().all(|at| is_same(*at, along)) {
+    let is_own = points.turn == Some(*last);
+    let is_outside = |at: Val<'c>| {
+        is_own
+            && points.turn != Some(at)
+            && defining(at).is_none_or(|own| own.block() != op.block())
+    };
+    let counts = is_own || counts_from_multiple(*last, (dim, share));
+    let mut others = others.iter();
+    if !counts || !others.all(|at| is_same(*at, points.along) || is_outside(*at)) {
         return Ok(false);
     }
     let memory = emitter.memory(source)?;
@@ -201,7 +303,7 @@ fn branch<'c>(
     emitter: &mut Emitter<'c>,
     op: Op<'c>,
     lanes: &mut [Lane<'c>],
-    along: &[(usize, i64)],
+    points: &Points<'_, 'c>,
 ) -> PassResult<'c> {
     let condition = operands(op).first().copied();
     let condition = condition.ok_or_else(|| emitter.error("expected a condition"))?;
@@ -211,7 +313,7 @@ fn branch<'c>(
     for side in blocks(op) {
         let (region, _, inner) = emitter.builder.region(&[]);
         let outside = std::mem::replace(&mut emitter.builder, inner);
-        let values = together(emitter, side, &mut lanes.to_vec(), along)?.concat();
+        let values = together(emitter, side, &mut lanes.to_vec(), points)?.concat();
         let none = Vec::new();
         emitter
             .builder
@@ -232,7 +334,7 @@ fn turns<'c>(
     emitter: &mut Emitter<'c>,
     op: Op<'c>,
     lanes: &mut [Lane<'c>],
-    along: &[(usize, i64)],
+    points: &Points<'_, 'c>,
 ) -> PassResult<'c> {
     let values = operands(op);
     let parts = values.split_at_checked(3).zip(blocks(op).first().copied());
@@ -262,7 +364,7 @@ fn turns<'c>(
                 .insert(identity(*argument), Bound::Scalar(*value));
         }
     }
-    let yielded = together(emitter, body, &mut inside, along)?.concat();
+    let yielded = together(emitter, body, &mut inside, points)?.concat();
     let none = Vec::new();
     emitter
         .builder

@@ -209,7 +209,7 @@ fn combine_all<'c>(
 }
 
 /// Values one after the other.
-fn chain<'v, 'c: 'v>(
+pub(super) fn chain<'v, 'c: 'v>(
     emitter: &Emitter<'c>,
     combiner: Combiner,
     mut values: impl Iterator<Item = &'v Val<'c>>,
