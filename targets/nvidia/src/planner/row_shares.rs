@@ -47,6 +47,12 @@ const WIDE: (i64, i64) = (8, 24 * 1024);
 /// The part of a row's columns by which those of others than sums may have room for more. Measured: softmax of 200,000 columns of f16, whose last
 /// CTA would have none, takes 72.9 us, and 70.4 in a cluster of 8.
 const UNEVEN: i64 = 10;
+/// The parts of a row's columns which may be unused where exponentials are formed twice, since what is stored is wider than what is staged, and of which others
+/// are fewer. Measured: softmax of 50,304 columns of f16 with results in f32 takes 124.2 us in clusters of four, of which each CTA has room for
+/// 13,312, and 109.6 in clusters of two, for 25,600; of 65,536 112.5 and 111.1.
+const MOST_UNUSED: i64 = 20;
+/// See [`MOST_UNUSED`].
+const FEW_UNUSED: i64 = 40;
 /// Shared memory that reductions take beside parts of rows, in bytes.
 const STATES_BYTES: i64 = 1024;
 
@@ -120,17 +126,28 @@ impl Shares {
             false => (resident(RESIDENT), &[][..]),
         };
         let parts = |of: &[(i64, i64)]| of.iter().find_map(|part| self.in_parts(sizes, *part));
+        let fewer = || self.in_parts(sizes, (PART.0, resident(PARTS[0].1)));
         let others = PARTS.map(|(warps, ctas)| (warps, resident(ctas)));
         // What is formed of sums, or in f64, is no quicker in more and shorter parts.
         let is_slow = row.adds && !row.has_moments || row.is_widened;
         let (before, behind) = others.split_at(if is_slow { 2 } else { 0 });
         self.by_one_cta(alone)
-            .or_else(|| parts(first))
+            .or_else(|| parts(first).map(|share| self.evener(share, fewer())))
             .or_else(|| parts(before))
             .or_else(|| self.in_wide_cluster(chip))
             .or_else(|| parts(behind))
             .or_else(|| self.by_one_cta(resident(1)))
             .or_else(|| self.in_parts(sizes, (LARGEST, resident(1))))
+    }
+
+    /// The first share, or another one of which fewer columns are unused, where threads wait for what they compute of each.
+    fn evener(self, share: Share, other: Option<Share>) -> Share {
+        let row = self.row;
+        let unused = |share: &Share| share.ctas.saturating_mul(share.columns) - row.columns;
+        let is_computed = row.read < row.bytes && !row.adds && row.folds > 1;
+        let is_uneven = unused(&share) > row.columns / MOST_UNUSED;
+        let other = other.filter(|other| unused(other) <= row.columns / FEW_UNUSED);
+        other.filter(|_| is_computed && is_uneven).unwrap_or(share)
     }
 
     /// By a cluster of more CTAs than every chip has room for, where their parts are long and about as long as each other.
@@ -283,6 +300,22 @@ mod tests {
                 ..Row::plain(columns, bytes)
             };
             assert_eq!(shared(row), Some(wanted), "{columns} {bytes}");
+        }
+    }
+
+    #[test]
+    fn few_columns_are_unused_where_exponentials_are_formed_twice() {
+        for (columns, read, wanted) in [
+            (50_304, 2, [2, 8, 4, 25_600]),
+            (50_304, 4, [8, 8, 4, 7168]),
+            (65_536, 2, [4, 8, 4, 16_384]),
+        ] {
+            let row = Row {
+                folds: 2,
+                read,
+                ..Row::plain(columns, 4)
+            };
+            assert_eq!(shared(row), Some(wanted), "{columns} {read}");
         }
     }
 
