@@ -23,7 +23,7 @@ pub enum Mask {
 impl Graph<'_> {
     /// The results of a program.
     pub fn fused(&mut self) -> Vec<Value> {
-        let kind = self.random.below(10);
+        let kind = self.random.below(11);
         // The others have extents that are known.
         self.open &= [0, 3, 4, 7, 8].contains(&kind);
         match kind {
@@ -34,6 +34,7 @@ impl Graph<'_> {
             7 => self.strided_rows(),
             8 => self.gated(),
             9 => self.heads(),
+            10 => self.column_sums(),
             _ => self.product_and_rows(),
         }
     }
