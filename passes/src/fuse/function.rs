@@ -3,7 +3,7 @@
 use super::attention::{Attention, Backward, Found};
 use super::beside;
 use super::frame::Frame;
-use super::group::Group;
+use super::group::{ColumnFold, Group};
 use super::groups::{Choices, Groups};
 use super::nest::is_nest;
 use super::operators::{is_operator, is_reshape};
@@ -46,6 +46,11 @@ pub trait Kernels<'c> {
 
     /// Whether there are kernels of reductions of dimensions that others follow, with what forms their elements.
     fn takes_columns(&self) -> bool {
+        false
+    }
+
+    /// Whether these store elements that they form on the way, of such rows of tensors whose narrowest elements have so many bytes.
+    fn stores_folded(&self, _: ColumnFold, _: i64) -> bool {
         false
     }
 
@@ -227,6 +232,7 @@ fn launch<'c>(
         left: &|op| refused.has(op),
         loops: kernels.takes_loops(),
         columns: kernels.takes_columns(),
+        stores_folded: &|fold, bytes| kernels.stores_folded(fold, bytes),
         reduces_blocks: &|product, columns| kernels.reduces_blocks(product, columns),
         forms_pairs: &|product, pairs| kernels.forms_pairs(product, pairs),
         forms_two: &|first, second| kernels.forms_two(first, second),

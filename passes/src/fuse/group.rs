@@ -7,6 +7,7 @@ use super::operators::{bases, is_reshape, is_widening, splat};
 use super::pairs::{Paired, Side};
 use super::reshape::element_bytes;
 use super::row_parts;
+use super::siblings;
 use super::space::{Cut, Kind, Pairs, Place, Size, broadcast_of, place_of, product, source};
 use super::strided;
 use crate::ir::value::{defining, identity, name, only_result, operands, results, users};
@@ -16,6 +17,9 @@ use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
 use std::collections::HashSet;
 use std::rc::Rc;
+
+/// Bytes of the widest access of a thread.
+const VECTOR_BYTES: i64 = 16;
 
 /// What a group is built around.
 #[derive(Clone, Copy, Debug)]
@@ -226,12 +230,8 @@ impl<'c> Group<'c> {
         {
             return false;
         }
-        let full = |group: &Self| {
-            let full = group.inputs.iter().filter(|(_, kind)| *kind == Kind::Full);
-            full.map(|(input, _)| bytes(*input)).sum::<i64>()
-        };
         let alone = users(value).len() == 1;
-        let fits = alone || full(&trial) - full(self) <= bytes(value);
+        let fits = alone || trial.read_bytes() - self.read_bytes() <= bytes(value);
         if fits {
             *self = trial;
         }
@@ -255,16 +255,94 @@ impl<'c> Group<'c> {
             stored = source(op)?;
         }
         let is_read = |(input, _): &(Val<'c>, Kind)| *input == stored;
-        let only_reads =
-            |group: &Self| !row_parts::is_marked(op) && group.inputs.iter().any(is_read);
+        let is_alone = !row_parts::is_marked(op) && !siblings::is_marked(op);
+        let only_reads = |group: &Self| is_alone && group.inputs.iter().any(is_read);
         if !group.pull(from, Kind::Full) || only_reads(&group) {
             return None;
         }
         group.formed.insert((identity(result), Kind::Column));
         group.owned.push(op);
-        // What follows joins where columns are the result's elements.
-        group.sealed = fold.outer != 1;
         Some(group)
+    }
+
+    /// The same operators and another reduction of the same columns; `again` as in [`Group::of_columns`]. None where it would not read less
+    /// than in a kernel of its own.
+    pub(super) fn with_columns(&self, op: Op<'c>, again: HashSet<usize>) -> Option<Self> {
+        let Root::Columns(first) = self.root else {
+            return None;
+        };
+        let (Some(from), &[result]) = (source(op), &results(op)[..]) else {
+            return None;
+        };
+        let fold = ColumnFold::of(op)?;
+        let is_same = ColumnFold::of(first)? == fold && Size::of(from)? == self.total;
+        // What comes of parts stands for what it comes of.
+        let in_parts = row_parts::is_marked(op);
+        let is_reduced = |own: &Op<'c>| name(*own) == ops::REDUCE && source(*own) == Some(from);
+        let is_known = in_parts == row_parts::is_marked(first)
+            && !(in_parts && self.owned.iter().any(is_reduced));
+        let mut group = Self {
+            again: Rc::new(again),
+            ..self.clone()
+        };
+        let mut alone = Self {
+            takes_loops: true,
+            again: Rc::clone(&group.again),
+            ..Self::new(Root::Columns(op), self.total, Some(fold.columns))
+        };
+        let is_formed = |group: &mut Self| group.pull(from, Kind::Full);
+        if !is_same || !is_known || !is_formed(&mut group) || !is_formed(&mut alone) {
+            return None;
+        }
+        group.formed.insert((identity(result), Kind::Column));
+        group.owned.push(op);
+        (group.read_bytes() - self.read_bytes() < alone.read_bytes()).then_some(group)
+    }
+
+    /// The same operators, none of which reduces, and a reduction of columns of what they form: its kernel stores that on its way, where it
+    /// `stores` elements of such a fold, of tensors whose narrowest elements have so many bytes.
+    pub(super) fn folded(
+        &self,
+        op: Op<'c>,
+        stores: &dyn Fn(ColumnFold, i64) -> bool,
+    ) -> Option<Self> {
+        let (Some(from), &[result]) = (source(op), &results(op)[..]) else {
+            return None;
+        };
+        let fold = ColumnFold::of(op)?;
+        let cut = Cut::rows_of(fold.columns);
+        let is_elementwise = matches!(self.root, Root::Tiles)
+            && !self.owned.iter().any(|op| name(*op) == ops::REDUCE);
+        let is_same = self.cut.is_none_or(|own| own == cut) && Size::of(from)? == self.total;
+        if !is_elementwise || !is_same {
+            return None;
+        }
+        let mut group = Self {
+            position: self.position,
+            apart: self.apart.clone(),
+            takes_loops: true,
+            ..Self::new(Root::Columns(op), self.total, Some(fold.columns))
+        };
+        let mut own = self.owned.iter();
+        let is_formed =
+            own.all(|own| group.join_as(*own, &[Kind::Full])) && group.pull(from, Kind::Full);
+        group.formed.insert((identity(result), Kind::Column));
+        group.owned.push(op);
+        let full = group.inputs.iter().filter(|(_, kind)| *kind == Kind::Full);
+        let narrowest = full.map(|(input, _)| bytes(*input)).min()?;
+        // Rows that begin anywhere are joined, where nothing of them is stored.
+        let is_aligned = narrowest * fold.columns % VECTOR_BYTES == 0 && fold.outer == 1;
+        let is_stored = match row_parts::is_marked(op) {
+            true => is_aligned,
+            false => stores(fold, narrowest),
+        };
+        (is_formed && is_stored).then_some(group)
+    }
+
+    /// Bytes of an element of each tensor that it reads all of.
+    fn read_bytes(&self) -> i64 {
+        let full = self.inputs.iter().filter(|(_, kind)| *kind == Kind::Full);
+        full.map(|(input, _)| bytes(*input)).sum()
     }
 
     /// The same operators and a reduction of rows of other columns than those that the group has so far.
@@ -401,7 +479,21 @@ impl<'c> Group<'c> {
         let (Some(from), &[result]) = (source(op), &results(op)[..]) else {
             return false;
         };
-        let kind = if name(op) == ops::REDUCE {
+        if name(op) != ops::REDUCE {
+            let kinds: &[Kind] = match self.root {
+                Root::Columns(_) => &[Kind::Column],
+                Root::Gemm(_) if self.takes_pairs() => &[
+                    Kind::Full,
+                    Kind::Row,
+                    Kind::Column,
+                    Kind::Pairs(Pairs::Halves),
+                    Kind::Pairs(Pairs::Interleaved),
+                ],
+                _ => &[Kind::Full, Kind::Row, Kind::Column],
+            };
+            return self.join_as(op, kinds);
+        }
+        let kind = {
             let Some(cut) = strided::rows_of(op) else {
                 return false;
             };
@@ -416,36 +508,35 @@ impl<'c> Group<'c> {
                 _ => None,
             };
             kind.filter(|_| self.pull(from, Kind::Full))
-        } else {
-            let (read, tables) = match Pointwise::of(op) {
-                Some(nest) if self.takes_loops => (nest.inputs, nest.tables),
-                Some(_) => return false,
-                None => (operands(op), Vec::new()),
-            };
-            if !self.reads(tables) {
-                return false;
-            }
-            let kinds: &[Kind] = match self.root {
-                Root::Columns(_) => &[Kind::Column],
-                Root::Gemm(_) if self.takes_pairs() => &[
-                    Kind::Full,
-                    Kind::Row,
-                    Kind::Column,
-                    Kind::Pairs(Pairs::Halves),
-                    Kind::Pairs(Pairs::Interleaved),
-                ],
-                _ => &[Kind::Full, Kind::Row, Kind::Column],
-            };
-            kinds.iter().copied().find(|kind| {
-                let mut trial = self.clone();
-                let joined = self.fits(result, *kind)
-                    && read.iter().all(|operand| trial.pull(*operand, *kind));
-                if joined {
-                    *self = trial;
-                }
-                joined
-            })
         };
+        let Some(kind) = kind else { return false };
+        self.formed.insert((identity(result), kind));
+        self.owned.push(op);
+        true
+    }
+
+    /// Takes an elementwise operator into the kernel as the first of these kinds that fits. False, with the group in disorder, when none does.
+    fn join_as(&mut self, op: Op<'c>, kinds: &[Kind]) -> bool {
+        let &[result] = &results(op)[..] else {
+            return false;
+        };
+        let (read, tables) = match Pointwise::of(op) {
+            Some(nest) if self.takes_loops => (nest.inputs, nest.tables),
+            Some(_) => return false,
+            None => (operands(op), Vec::new()),
+        };
+        if !self.reads(tables) {
+            return false;
+        }
+        let kind = kinds.iter().copied().find(|kind| {
+            let mut trial = self.clone();
+            let joined =
+                self.fits(result, *kind) && read.iter().all(|operand| trial.pull(*operand, *kind));
+            if joined {
+                *self = trial;
+            }
+            joined
+        });
         let Some(kind) = kind else { return false };
         self.formed.insert((identity(result), kind));
         self.owned.push(op);

@@ -10,7 +10,7 @@ mod pairs;
 
 use super::apart::Apart;
 use super::attention::{Attention, Backward, Found};
-use super::group::{Group, Root};
+use super::group::{ColumnFold, Group, Root};
 use super::nest::{Nest, Pointwise, Start, is_nest};
 use super::operators::{bases, has, is_lazy, is_operator, is_product, is_reshape, start_of};
 use super::reduced::reduced_apart;
@@ -31,6 +31,8 @@ pub(super) struct Choices<'a, 'c> {
     pub loops: bool,
     /// Whether there are kernels of reductions of dimensions that others follow, which form what they reduce.
     pub columns: bool,
+    /// Whether these store elements that they form, of tensors whose narrowest elements have so many bytes.
+    pub stores_folded: &'a dyn Fn(ColumnFold, i64) -> bool,
     /// Whether the kernel of a product reduces blocks of so many columns.
     pub reduces_blocks: &'a dyn Fn(Op<'c>, i64) -> bool,
     /// Whether it forms elements of pairs of columns.
@@ -130,7 +132,7 @@ impl<'c> Groups<'c> {
     fn elementwise(&mut self, op: Op<'c>, number: usize, choices: &Choices<'_, 'c>) {
         let values = operands(op);
         if self.join(op, &values, number, choices)
-            || choices.columns && !strided::is_marked(op) && self.column_fold(op, number)
+            || choices.columns && !strided::is_marked(op) && self.column_fold(op, number, choices)
         {
             return;
         }
@@ -143,12 +145,18 @@ impl<'c> Groups<'c> {
     }
 
     /// Opens a group with a reduction of dimensions that others follow. False where it only reads a tensor.
-    fn column_fold(&mut self, op: Op<'c>, number: usize) -> bool {
+    fn column_fold(&mut self, op: Op<'c>, number: usize, choices: &Choices<'_, 'c>) -> bool {
         let tiles = self.groups.iter();
         let tiles = tiles.filter(|group| matches!(group.root, Root::Tiles));
         let owned = tiles.flat_map(|group| &group.owned);
         let maps = owned.filter(|op| has(**op, Trait::Elementwise));
-        let again = maps.flat_map(|op| results(*op)).map(identity).collect();
+        let again: HashSet<_> = maps.flat_map(|op| results(*op)).map(identity).collect();
+        let tiles = || self.columns_of_tiles(op, choices);
+        let own = self.columns_beside(op, &again).or_else(tiles);
+        if let Some((at, group)) = own {
+            self.place(at, at_number(group, number), op, number);
+            return true;
+        }
         let Some(mut group) = Group::of_columns(op, again) else {
             return false;
         };
@@ -157,6 +165,27 @@ impl<'c> Groups<'c> {
         self.add(group.clone());
         self.place(self.groups.len() - 1, group, op, number);
         true
+    }
+
+    /// An open kernel of columns that takes a reduction of the same ones, of what it reads; `again` as in [`Group::of_columns`].
+    fn columns_beside(&self, op: Op<'c>, again: &HashSet<usize>) -> Option<(usize, Group<'c>)> {
+        let open = self.groups.iter().enumerate().rev();
+        let mut open = open.filter(|(_, group)| !group.sealed && !group.owned.is_empty());
+        open.find_map(|(at, group)| Some((at, group.with_columns(op, again.clone())?)))
+    }
+
+    /// An open kernel of maps that takes a reduction of columns of what it forms.
+    fn columns_of_tiles(
+        &self,
+        op: Op<'c>,
+        choices: &Choices<'_, 'c>,
+    ) -> Option<(usize, Group<'c>)> {
+        let mut read: Vec<_> = operands(op).into_iter().flat_map(bases).collect();
+        let owner = |base: Val<'c>| self.owner.get(&identity(base)).copied();
+        let at = read.pop().and_then(owner)?;
+        let group = self.groups.get(at).filter(|group| !group.sealed)?;
+        let is_one = read.into_iter().all(|base| owner(base) == Some(at));
+        is_one.then(|| Some((at, group.folded(op, choices.stores_folded)?)))?
     }
 
     /// Puts an operator that reads these values into an open group that forms some of them. False where none takes it.

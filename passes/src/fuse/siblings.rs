@@ -1,13 +1,18 @@
-//! Reductions of the rows of one tensor, moved to where the first of them is: they become one kernel, which reads it once.
+//! Reductions of the rows, or of the columns, of one tensor, moved to where the first of them is: they become one kernel, which reads it once.
 
+use super::group::ColumnFold;
 use super::operators::{is_reshape, is_widening};
+use super::row_parts;
 use super::space::{Cut, source};
 use super::strided::rows_of;
-use crate::ir::value::{defining, name};
-use crate::ir::{Op, Val, walk};
+use crate::ir::value::{defining, identity, name, operands};
+use crate::ir::{Builder, Op, Val, walk};
 use axe_dialect::ops;
-use melior::ir::operation::OperationLike;
+use melior::ir::BlockRef;
+use melior::ir::operation::{OperationLike, OperationMutLike, OperationRefMut};
 use mlir_sys as sys;
+use std::cmp::Ordering;
+use std::collections::HashSet;
 
 /// What a value is in memory: that which it is a reshape of, or a conversion to a wider type.
 pub(super) fn stored(mut value: Val<'_>) -> Val<'_> {
@@ -43,6 +48,100 @@ pub fn gather(reductions: &[Op<'_>]) {
             None => firsts.push((own, cut, op)),
         }
     }
+}
+
+/// The attribute of reductions of columns that are next to others.
+const BESIDE: &str = "axe.columns_beside";
+/// Operations that a reduction is computed with, at most.
+const MOST_FOLLOWED: usize = 64;
+
+/// Whether a reduction of columns is next to others of the same tensor.
+pub(super) fn is_marked(op: Op<'_>) -> bool {
+    op.attribute(BESIDE).is_ok()
+}
+
+/// Moves reductions of columns of a block behind its first one of as many of them, of a tensor that this reads too, and what they are computed with
+/// in front of that.
+pub fn gather_columns(block: BlockRef<'_, '_>) {
+    let mut firsts: Vec<(ColumnFold, HashSet<usize>, Op<'_>)> = Vec::new();
+    for op in walk::operations(block) {
+        let Some((from, fold)) = source(op).zip(ColumnFold::of(op)) else {
+            continue;
+        };
+        let read = read_by(from);
+        let is_own = |(of, own, _): &&(ColumnFold, HashSet<usize>, Op<'_>)| {
+            *of == fold && !own.is_disjoint(&read)
+        };
+        match firsts.iter().find(is_own).map(|(_, _, first)| *first) {
+            Some(first) if row_parts::is_marked(op) == row_parts::is_marked(first) => {
+                let Some(computed) = computed_behind(op, first) else {
+                    continue;
+                };
+                for own in computed {
+                    // SAFETY: they are live operations of one block, and those that one takes come before it.
+                    unsafe {
+                        match own == op {
+                            true => sys::mlirOperationMoveAfter(own.to_raw(), first.to_raw()),
+                            false => sys::mlirOperationMoveBefore(own.to_raw(), first.to_raw()),
+                        }
+                    }
+                }
+                mark(first);
+                mark(op);
+            }
+            Some(_) => {}
+            None => firsts.push((fold, read, op)),
+        }
+    }
+}
+
+fn mark(op: Op<'_>) {
+    let unit = Builder::before(op).unit();
+    // SAFETY: the operation is live, and nothing else refers to its attributes.
+    unsafe { OperationRefMut::from_raw(op.to_raw()) }.set_attribute(BESIDE, unit);
+}
+
+/// The tensors of a value's size that it is formed of, element by element.
+fn read_by(value: Val<'_>) -> HashSet<usize> {
+    let (mut next, mut read) = (vec![value], HashSet::new());
+    let mut seen = HashSet::new();
+    while let Some(value) = next.pop() {
+        if !seen.insert(identity(value)) || seen.len() > MOST_FOLLOWED {
+            continue;
+        }
+        match defining(value) {
+            Some(op) if is_reshape(op) || [ops::MAP, ops::CAST].contains(&name(op).as_str()) => {
+                next.extend(operands(op));
+            }
+            Some(op) if name(op) == ops::BROADCAST => {}
+            _ => {
+                read.insert(identity(value));
+            }
+        }
+    }
+    read
+}
+
+/// An operation and what it is computed with behind another one of its block, in order; none where it takes that one's result, or much.
+fn computed_behind<'c>(op: Op<'c>, first: Op<'c>) -> Option<Vec<Op<'c>>> {
+    let (mut next, mut found): (_, Vec<Op<'c>>) = (vec![op], Vec::new());
+    while let Some(op) = next.pop() {
+        if op == first
+            || op.region_count() > 0 && name(op) != ops::MAP
+            || found.len() > MOST_FOLLOWED
+        {
+            return None;
+        }
+        if !is_before(Some(op), first) && !found.contains(&op) {
+            found.push(op);
+            next.extend(operands(op).into_iter().filter_map(defining));
+        }
+    }
+    found.sort_by(|a, b| match is_before(Some(*a), *b) {
+        true => Ordering::Less,
+        false => Ordering::Greater,
+    });
+    Some(found)
 }
 
 /// Whether an operation, if there is one, is in front of another of its block or in none that this one is in.

@@ -32,6 +32,12 @@ def gn_silu(x,g,b): return F.silu(F.group_norm(x,32,g,b))
 def convnext(x,dw,db,l,b,w1,c1,w2,c2,g):
     h=F.conv2d(x,dw,db,padding=3,groups=96).permute(0,2,3,1); h=F.linear(F.gelu(F.linear(F.layer_norm(h,(96,),l,b),w1,c1)),w2,c2)*g
     return x+h.permute(0,3,1,2)
+def ln_grad(dy, x, w):
+    h = x.float(); c = h - h.mean(-1, keepdim=True); r = torch.rsqrt(c.pow(2).mean(-1, keepdim=True) + 1e-5); n = c * r; d = dy.float() * w.float()
+    return (r * (d - d.mean(-1, keepdim=True) - n * (d * n).mean(-1, keepdim=True))).to(x.dtype), (dy.float() * n).sum(0), dy.float().sum(0)
+def gelu_grad(dy, x):
+    h = x.float(); g = dy * (0.5 * (1 + torch.erf(h * .70710678)) + h * torch.exp(-.5 * h ** 2) * .3989423).to(dy.dtype); return g, g.float().sum(0)
+def relu_grad(dy, y): g = dy * (y > 0).to(dy.dtype); return g, g.float().sum(0)
 def qk_norm(x, wq, wk, nq, nk, c, s):
     q, k = (heads(F.linear(x, w), n) for w, n in ((wq, 32), (wk, 8))); return rope(rms(q, nq), c, s), rope(rms(k, nk), c, s)
 def qwen_attn(x, wn, wq, wk, wv, wo, nq, nk, c, s):
@@ -73,6 +79,7 @@ CASES = {
     **{f"sam_{h * h}": (sam, [("normal", b, h * h, 64)] * 3 + [("normal", b, h, h, h)] * 2) for b, h in ((192, 16), (12, 64), (300, 14))},
     **{f"short_{s}_{d}": (plain, [("normal", 2 ** 23 // (s * d) // 8 * 8, s, d)] * 3) for s in (16, 32, 49, 64, 100, 128, 197, 256) for d in (32, 64, 128)},
     **{f"map_{n}_{t}_": (f, [("float" if t == "f32" else "normal", 8192, 8192)]) for n, f in (("sin", torch.sin), ("cos", torch.cos)) for t in ("f32", "f16", "bf16")},
+    **{f"{n}_grad_{r}": (f, [("normal", r, c)] * 2 + [(c,)] * (n == "ln")) for n, f in (("ln", ln_grad), ("gelu", gelu_grad), ("relu", relu_grad)) for r, c in ((8192, 4096), (32768, 768), (2000, 1000))},
     "map_two": (lambda x: (x.sin(), x.cos()), [(8192, 8192)]), "map_three": (lambda x, y: (x + y, x - y, x * y), [(8192, 8192)] * 2),
 }
 L = F.linear

@@ -10,7 +10,7 @@ use super::knobs::Plan;
 use super::model;
 use super::problem::count;
 use super::row_tile::RowTile;
-use super::single::{Elements, column_tile, reduced_tile, uneven_parts};
+use super::single::{Elements, column_tile, is_costly, reduced_tile, uneven_parts};
 use crate::facts::chip::Chip;
 use axe_dialect::ops::MaskOp;
 use axe_passes::PassResult;
@@ -26,7 +26,7 @@ use axe_passes::fuse::reshape::element_bytes;
 use axe_passes::fuse::row_parts;
 use axe_passes::fuse::space::{Cut, Kind, Size, source};
 use axe_passes::ir::types::is_float;
-use axe_passes::ir::value::{identity, only_result};
+use axe_passes::ir::value::{defining, identity};
 use axe_passes::ir::{Builder, Op, TensorType, Val};
 use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
@@ -35,13 +35,34 @@ use std::collections::HashMap;
 /// The family.
 pub(super) struct ColumnFolds;
 
-/// A reduction and what is formed around it.
+/// Reductions of the same columns, and what is formed around them.
 pub(super) struct Read<'c> {
     fusion: Fusion<'c>,
+    /// At least one.
+    reductions: Vec<Reduction<'c>>,
+    problem: Problem,
+}
+
+/// A reduction.
+#[derive(Clone, Copy)]
+struct Reduction<'c> {
     op: Op<'c>,
     from: Val<'c>,
     result: Val<'c>,
-    problem: Problem,
+    fold: Fold,
+}
+
+impl<'c> Reduction<'c> {
+    fn of(result: Val<'c>, fold: Fold) -> Option<Self> {
+        let op = defining(result)?;
+        let from = source(op)?;
+        Some(Self {
+            op,
+            from,
+            result,
+            fold,
+        })
+    }
 }
 
 /// What is reduced.
@@ -54,6 +75,8 @@ pub(super) struct Problem {
     tensors: i64,
     /// Bytes that are moved.
     moved: i64,
+    /// Whether elements that it forms are stored.
+    stores: bool,
     /// Whether CTAs share the rows.
     in_parts: bool,
     /// Rows that are reduced as one, because they begin anywhere in memory.
@@ -61,7 +84,7 @@ pub(super) struct Problem {
 }
 
 impl<'c> Read<'c> {
-    /// The reduction of what came of so many parts, and what is formed of its result.
+    /// The reductions of what came of so many parts, and what is formed of their results.
     fn rest(&self, parts: i64) -> Self {
         let fold = ColumnFold {
             rows: parts,
@@ -74,23 +97,27 @@ impl<'c> Read<'c> {
         };
         let columns = fusion.inputs.iter();
         let columns = columns.filter(|(_, kind)| *kind == Kind::Column).copied();
-        fusion.inputs = [(self.from, Kind::Full)]
-            .into_iter()
-            .chain(columns)
-            .collect();
-        let element = TensorType::of_value(self.result).map(|own| own.element);
+        let states = self.reductions.iter().map(|own| (own.from, Kind::Full));
+        fusion.inputs = states.chain(columns).collect();
+        fusion.outputs.retain(|(_, kind)| *kind != Kind::Full);
+        let elements = self.reductions.iter();
+        let elements = elements.filter_map(|own| TensorType::of_value(own.result));
+        let narrowest = elements
+            .map(|own| own.element)
+            .min_by_key(|own| element_bytes(*own));
         let problem = Problem {
             fold,
-            elements: element.map_or(self.problem.elements, Elements::of),
-            tensors: 1,
+            elements: narrowest.map_or(self.problem.elements, Elements::of),
+            tensors: i64::try_from(self.reductions.len()).unwrap_or(1),
             in_parts: false,
+            stores: false,
             joined: Joined::NONE,
             ..self.problem
         };
         Self {
             fusion,
             problem,
-            ..*self
+            reductions: self.reductions.clone(),
         }
     }
 }
@@ -119,7 +146,9 @@ impl Problem {
         };
         let at_once = tile.rows / tile.across;
         let mut own = at_once;
-        while own > 1 && own * self.tensors > at_once {
+        // What is stored ends with the rows of a CTA.
+        let is_part = |own: i64| self.stores && !self.in_parts && rows % (tile.across * own) != 0;
+        while own > 1 && (own * self.tensors > at_once || is_part(own)) {
             own /= 2;
         }
         RowTile {
@@ -127,6 +156,17 @@ impl Problem {
             ..tile
         }
     }
+}
+
+/// Whether threads have whole steps of rows, so that no step goes on behind the rows that become one; of elements of so many bytes.
+pub(super) fn has_whole_steps(fold: ColumnFold, bytes: i64) -> bool {
+    let of = Elements {
+        bytes,
+        is_float: true,
+        is_costly: false,
+    };
+    let tile = reduced_tile(fold.outer, [fold.rows, fold.columns], of);
+    fold.rows % tile.across == 0
 }
 
 impl Family for ColumnFolds {
@@ -147,9 +187,14 @@ impl Family for ColumnFolds {
         let Root::Columns(op) = group.root else {
             return Err(unreadable());
         };
-        let parts = || Some((source(op)?, only_result(op)?, ColumnFold::of(op)?));
-        let (from, result, fold) = parts().ok_or_else(unreadable)?;
+        let fold = ColumnFold::of(op).ok_or_else(unreadable)?;
         let fusion = Fusion::read(group, outputs, None)?;
+        let folds = fusion.folds.iter();
+        let reductions = folds.map(|(result, fold)| Reduction::of(*result, *fold));
+        let reductions: Vec<_> = reductions.collect::<Option<_>>().ok_or_else(unreadable)?;
+        if reductions.is_empty() {
+            return Err(unreadable());
+        }
         let full = fusion.inputs.iter().filter(|(_, kind)| *kind == Kind::Full);
         let mut elements = Vec::new();
         for (value, _) in full {
@@ -161,15 +206,19 @@ impl Family for ColumnFolds {
         let bytes: i64 = elements.iter().map(|element| element_bytes(*element)).sum();
         let bytes_of_narrowest = narrowest.map_or(4, |element| element_bytes(*element));
         let in_parts = row_parts::is_marked(op);
-        let is_joined = in_parts && can_join(&fusion, from);
+        let stored: i64 = Fusion::full_bytes(&fusion.outputs).iter().sum();
+        let mut all = reductions.iter();
+        let is_joined = in_parts && stored == 0 && all.all(|own| can_join(&fusion, own.from));
         let problem = Problem {
             fold,
             elements: Elements {
                 bytes: bytes_of_narrowest,
                 is_float: elements.iter().all(|element| is_float(*element)),
+                is_costly: stored > 0 && is_costly(op),
             },
             tensors: i64::try_from(elements.len()).unwrap_or(1).max(1),
-            moved: fusion.total.known.saturating_mul(bytes),
+            moved: fusion.total.known.saturating_mul(bytes + stored),
+            stores: stored > 0,
             in_parts,
             joined: Joined::NONE,
         };
@@ -187,9 +236,7 @@ impl Family for ColumnFolds {
         };
         Ok(Read {
             fusion,
-            op,
-            from,
-            result,
+            reductions,
             problem,
         })
     }
@@ -208,7 +255,7 @@ impl Family for ColumnFolds {
         search::only(config, clocks, limit)
     }
 
-    /// All multiprocessors read the bytes.
+    /// All multiprocessors move the bytes.
     fn clocks(problem: Problem, _: RowTile, chip: &Chip) -> f64 {
         model::moving(problem.moved, chip)
     }
@@ -223,7 +270,11 @@ impl Family for ColumnFolds {
             rows,
             columns,
         } = operators.problem.fold;
-        format!("{outer} x {rows} rows of {columns} elements, reduced to one each")
+        let several = match operators.reductions.len() {
+            1 => String::new(),
+            number => format!(", {number} times"),
+        };
+        format!("{outer} x {rows} rows of {columns} elements, reduced to one each{several}")
     }
 
     fn emit<'c>(
@@ -237,7 +288,7 @@ impl Family for ColumnFolds {
             tile,
             parts,
             rows,
-            states: None,
+            states: Vec::new(),
         };
         match parts {
             1 => kernel.launch(launch),
@@ -246,15 +297,15 @@ impl Family for ColumnFolds {
     }
 }
 
-/// The kernel of a reduction.
+/// The kernel of reductions.
 struct ColumnKernel<'a, 'c> {
     operators: &'a Read<'c>,
     tile: RowTile,
     /// Into how many parts the rows are cut, each a CTA's, and how many all but the last have.
     parts: i64,
     rows: i64,
-    /// What came of parts, where that is reduced in the place of what formed them.
-    states: Option<Val<'c>>,
+    /// What came of parts for each reduction, where that is reduced in the place of what formed them.
+    states: Vec<Val<'c>>,
 }
 
 /// What the kernel's loop works with.
@@ -281,11 +332,28 @@ impl<'c> ColumnKernel<'_, 'c> {
     /// The shape of a tensor: of the result, where there are dimensions in front of the rows, all that is kept.
     fn shape(&self, value: Val<'c>, kind: Kind) -> Vec<i64> {
         match self.operators.problem.fold {
-            ColumnFold { outer, columns, .. } if value == self.operators.result && outer != 1 => {
+            ColumnFold { outer, columns, .. } if self.is_result(value) && outer != 1 => {
                 vec![outer, columns]
             }
             fold => self.operators.fusion.shape(fold.columns, None, kind),
         }
+    }
+
+    fn is_result(&self, value: Val<'c>) -> bool {
+        let mut own = self.operators.reductions.iter();
+        own.any(|own| own.result == value)
+    }
+
+    /// What the kernel stores: of parts, all that is reduced.
+    fn stored(&self) -> Vec<(Val<'c>, Kind)> {
+        let outputs = &self.operators.fusion.outputs;
+        if self.parts == 1 {
+            return outputs.clone();
+        }
+        let states = self.operators.reductions.iter();
+        let states = states.map(|own| (own.result, Kind::Column));
+        let full = outputs.iter().filter(|(_, kind)| *kind == Kind::Full);
+        states.chain(full.copied()).collect()
     }
 
     /// Adds a kernel that reduces parts, and one that reduces what comes of them and forms the results. Launches them.
@@ -294,13 +362,24 @@ impl<'c> ColumnKernel<'_, 'c> {
         let Problem { fold, joined, .. } = operators.problem;
         let rows = self.parts * joined.rows;
         let shape = [fold.outer * rows, fold.columns];
-        let element = builder.tensor_of(operators.result)?.element;
-        let states = builder.tensor(&shape, element)?;
-        let states = builder.value("tensor.empty", &[], states, &[])?;
-        let out = (operators.result, operand(builder, states, &shape)?);
+        let mut outs = Vec::new();
+        for (value, kind) in self.stored() {
+            let out = match kind {
+                Kind::Full => launch.frame.out(builder, value, &self.shape(value, kind))?,
+                _ => {
+                    let states = builder.tensor(&shape, builder.tensor_of(value)?.element)?;
+                    let states = builder.value("tensor.empty", &[], states, &[])?;
+                    operand(builder, states, &shape)?
+                }
+            };
+            outs.push((value, out));
+        }
         let ins = self.ins(launch)?;
-        let (name, results) = self.add(launch, &ins, &[out])?;
-        let states = results.first().copied();
+        let (name, mut states) = self.add(launch, &ins, &outs)?;
+        let elements = states.split_off(operators.reductions.len());
+        launch
+            .frame
+            .store(builder, &outs[states.len()..], elements)?;
         let rest = operators.rest(rows);
         let kernel = ColumnKernel {
             operators: &rest,
@@ -329,14 +408,13 @@ impl<'c> ColumnKernel<'_, 'c> {
         let Launch { frame, builder, .. } = launch;
         let shape = |value, kind| self.shape(value, kind);
         let fusion = &self.operators.fusion;
-        let Some((states, (of, others))) = self.states.zip(fusion.inputs.split_first()) else {
-            return inputs(frame, builder, fusion, shape);
-        };
         let mut fusion = fusion.clone();
-        fusion.inputs = others.to_vec();
+        let of: Vec<_> = fusion.inputs.drain(..self.states.len()).collect();
         let mut ins = inputs(frame, builder, &fusion, shape)?;
-        let states = operand(builder, states, &shape(of.0, of.1))?;
-        ins.insert(fusion.tables.len(), states);
+        for (at, (states, (value, kind))) in (fusion.tables.len()..).zip(self.states.iter().zip(of))
+        {
+            ins.insert(at, operand(builder, *states, &shape(value, kind))?);
+        }
         Ok(ins)
     }
 
@@ -351,7 +429,9 @@ impl<'c> ColumnKernel<'_, 'c> {
         let fusion = &self.operators.fusion;
         let name = frame.name("columns");
         let types = argument_types(ins, &fusion.scalars, outs);
-        let kernel = Kernel::new(self.operators.op.location(), frame.module, &types);
+        let first = self.operators.reductions.first();
+        let at = first.map_or(builder.location, |own| own.op.location());
+        let kernel = Kernel::new(at, frame.module, &types);
         self.emit(&kernel, ins, outs)?;
         kernel.finish(frame.module, &name, self.tile.threads())?;
         let code = Code { builder: **builder };
@@ -380,29 +460,35 @@ impl<'c> ColumnKernel<'_, 'c> {
             }
         };
         let mut tiles = self.tiles(code, arguments)?;
-        let state = self.reduce(code, &mut tiles)?;
-        let state = match &left {
-            Some(left) => self.take(code, &tiles, left, state)?,
-            None => state,
-        };
-        let fold = Fold::of_reduction(self.operators.op)?;
-        let element = code.builder.tensor_of(self.operators.result)?.element;
-        let r#type = tiles.step.r#type(code, Kind::Column, element)?;
-        let sum = code.reduce(fold.combiner, state, 0, r#type)?;
-        let key = (identity(self.operators.result), Kind::Column);
-        tiles.known.insert(key, sum);
+        let mut states = self.reduce(code, &mut tiles)?;
+        if let Some(left) = &left {
+            states = self.take(code, &tiles, left, &states)?;
+        }
+        let mut sums = Vec::new();
+        for (own, state) in self.operators.reductions.iter().zip(states) {
+            let element = code.builder.tensor_of(own.result)?.element;
+            let r#type = tiles.step.r#type(code, Kind::Column, element)?;
+            let sum = code.reduce(own.fold.combiner, state, 0, r#type)?;
+            tiles
+                .known
+                .insert((identity(own.result), Kind::Column), sum);
+            sums.push((own.result, sum));
+        }
         let is_row = self.fold().outer == 1 && self.parts == 1;
         let mut evaluator = self.evaluator(code, &tiles, &tiles.step, tiles.rows[0]);
-        let outputs = self.operators.fusion.outputs.iter();
-        for ((value, kind), to) in outputs.zip(&tiles.arguments.outputs) {
-            if is_row {
-                evaluator.store(*value, *kind, to)?;
-                continue;
+        for ((value, kind), to) in self.stored().into_iter().zip(&tiles.arguments.outputs) {
+            match sums.iter().find(|(result, _)| *result == value) {
+                // Elements of the rows are stored on the way.
+                _ if kind == Kind::Full => {}
+                Some((_, sum)) if !is_row => {
+                    let [_, block] = self.blocks().place(code)?;
+                    let at = [block, tiles.column];
+                    let place =
+                        code.global_box(to.memref, &to.extents, &at, &[self.tile.columns])?;
+                    code.store(*sum, place)?;
+                }
+                _ => evaluator.store(value, kind, to)?,
             }
-            let [_, block] = self.blocks().place(code)?;
-            let at = [block, tiles.column];
-            let place = code.global_box(to.memref, &to.extents, &at, &[self.tile.columns])?;
-            code.store(sum, place)?;
         }
         Ok(())
     }
@@ -484,7 +570,7 @@ impl<'c> ColumnKernel<'_, 'c> {
 
     /// The rows of a tile, combined: a row of states for each row of threads. The next rows are on their way while some are
     /// combined.
-    fn reduce(&self, code: Code<'c>, tiles: &mut Tiles<'c>) -> PassResult<'c, Val<'c>> {
+    fn reduce(&self, code: Code<'c>, tiles: &mut Tiles<'c>) -> PassResult<'c, Vec<Val<'c>>> {
         let operators = self.operators;
         let mut evaluator = self.evaluator(code, tiles, &tiles.step, tiles.rows[0]);
         for (value, kind) in operators.fusion.inputs.iter() {
@@ -495,39 +581,34 @@ impl<'c> ColumnKernel<'_, 'c> {
         let known = std::mem::take(&mut evaluator.known);
         tiles.known = known;
         let tiles = &*tiles;
-        let fold = Fold::of_reduction(operators.op)?;
-        let element = code.builder.tensor_of(operators.from)?.element;
-        let neutral = code.scalar(element, fold.neutral())?;
-        let start = code.fill(neutral, tiles.step.r#type(code, Kind::Full, element)?)?;
-        let mut carried = vec![start];
+        let (mut carried, mut neutrals) = (Vec::new(), Vec::new());
+        for own in &operators.reductions {
+            let element = code.builder.tensor_of(own.from)?.element;
+            let neutral = code.scalar(element, own.fold.neutral())?;
+            neutrals.push(neutral);
+            carried.push(code.fill(neutral, tiles.step.r#type(code, Kind::Full, element)?)?);
+        }
         carried.extend(self.load(code, tiles, tiles.rows[0])?);
         let bounds = [tiles.rows[0], tiles.rows[1], code.index(self.tile.rows)?];
-        let states = code.for_range(bounds, &carried, |code, row, carried| {
-            let Some((&state, pieces)) = carried.split_first() else {
-                return Err(layout_error(
-                    code.builder.location,
-                    "a loop without its state",
-                ));
-            };
+        let mut states = code.for_range(bounds, &carried, |code, row, carried| {
+            let (states, pieces) = carried.split_at(neutrals.len());
             let next = self.load(code, tiles, code.add(row, code.index(self.tile.rows)?)?)?;
-            let state = self.combine(code, tiles, (row, pieces), (state, neutral))?;
-            Ok([vec![state], next].concat())
+            let states = self.combine(code, tiles, (row, pieces), (states, &neutrals))?;
+            Ok([states, next].concat())
         })?;
-        let state = states.first().copied();
-        state.ok_or_else(|| layout_error(code.builder.location, "a loop without its state"))
+        states.truncate(neutrals.len());
+        Ok(states)
     }
 
-    /// Takes the rows that were loaded into the state, step by step.
+    /// Takes the rows that were loaded into the states, step by step.
     fn combine(
         &self,
         code: Code<'c>,
         tiles: &Tiles<'c>,
         (row, pieces): (Val<'c>, &[Val<'c>]),
-        (mut state, neutral): (Val<'c>, Val<'c>),
-    ) -> PassResult<'c, Val<'c>> {
-        let fold = Fold::of_reduction(self.operators.op)?;
-        let from = self.operators.from;
-        let element = code.builder.tensor_of(from)?.element;
+        (states, neutrals): (&[Val<'c>], &[Val<'c>]),
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        let mut states = states.to_vec();
         for first in (0..self.tile.rows).step_by(usize::try_from(self.tile.across).unwrap_or(1)) {
             let row = code.add(row, code.index(first)?)?;
             let mut evaluator = self.evaluator(code, tiles, &tiles.step, row);
@@ -537,24 +618,30 @@ impl<'c> ColumnKernel<'_, 'c> {
                 let step = code.extract_slice(*piece, &[first, 0], r#type)?;
                 evaluator.known.insert((identity(value), Kind::Full), step);
             }
-            let value = evaluator.value(from, Kind::Full)?;
-            let value = self.masked(code, tiles, (row, value), neutral)?;
-            state = fold.merge(code, element, state, value)?;
+            let own = self.operators.reductions.iter();
+            for ((own, state), neutral) in own.zip(&mut states).zip(neutrals) {
+                let value = evaluator.value(own.from, Kind::Full)?;
+                let value = self.masked(code, tiles, (row, value), *neutral)?;
+                let element = code.builder.tensor_of(own.from)?.element;
+                *state = own.fold.merge(code, element, *state, value)?;
+            }
+            for ((value, kind), to) in self.stored().into_iter().zip(&tiles.arguments.outputs) {
+                if kind == Kind::Full {
+                    evaluator.store(value, kind, to)?;
+                }
+            }
         }
-        Ok(state)
+        Ok(states)
     }
 
-    /// Takes the rows that are left into the state of the last part.
+    /// Takes the rows that are left into the states of the last part.
     fn take(
         &self,
         code: Code<'c>,
         tiles: &Tiles<'c>,
         left: &Left<'c>,
-        state: Val<'c>,
-    ) -> PassResult<'c, Val<'c>> {
-        let operators = self.operators;
-        let (fold, from) = (Fold::of_reduction(operators.op)?, operators.from);
-        let element = code.builder.tensor_of(from)?.element;
+        states: &[Val<'c>],
+    ) -> PassResult<'c, Vec<Val<'c>>> {
         // The tensor is one row there, and that of another part's tile one which does not exist.
         let [zero, one] = [code.index(0)?, code.index(1)?];
         let last = code.index(self.fold().rows)?;
@@ -569,13 +656,19 @@ impl<'c> ColumnKernel<'_, 'c> {
         };
         let registers = (&tiles.step, Cut::rows_of(left.end));
         let read = (&left.inputs, &tiles.arguments.scalars);
-        let value = Evaluator::new(code, registers, read, origin).value(from, Kind::Full)?;
-        let neutral = code.scalar(element, fold.neutral())?;
-        let operands = MaskOp::operands(value, &[row, column], &limit, neutral);
-        let value = code
-            .builder
-            .operator_value(&operands, value.r#type(), &[])?;
-        fold.merge(code, element, state, value)
+        let mut evaluator = Evaluator::new(code, registers, read, origin);
+        let taken = |(own, state): (&Reduction<'c>, &Val<'c>)| {
+            let element = code.builder.tensor_of(own.from)?.element;
+            let value = evaluator.value(own.from, Kind::Full)?;
+            let neutral = code.scalar(element, own.fold.neutral())?;
+            let operands = MaskOp::operands(value, &[row, column], &limit, neutral);
+            let value = code
+                .builder
+                .operator_value(&operands, value.r#type(), &[])?;
+            own.fold.merge(code, element, *state, value)
+        };
+        let reductions = self.operators.reductions.iter();
+        reductions.zip(states).map(taken).collect()
     }
 
     /// A step's values, of which those behind the last row change no state.

@@ -56,7 +56,7 @@ use axe_passes::PassResult;
 use axe_passes::fuse::attention::{Attention, Backward};
 use axe_passes::fuse::frame::Frame;
 use axe_passes::fuse::function::{self, Kernels};
-use axe_passes::fuse::group::{Group, Root};
+use axe_passes::fuse::group::{ColumnFold, Group, Root};
 use axe_passes::fuse::nest::{self, is_nest};
 use axe_passes::fuse::operators::is_product;
 use axe_passes::fuse::parts::Reduced;
@@ -152,6 +152,7 @@ impl<'c> Kernels<'c> for Planner {
         let reductions = gemm::blocks::reduce_in_blocks(&reductions, self.chip, &self.plans)?;
         siblings::gather(&reductions);
         single::reduce_in_parts(&reductions, self.chip)?;
+        block.into_iter().for_each(siblings::gather_columns);
         gemm::widen::widen(&products, self.chip)?;
         nest::split_long(&nests, loops::lanes(self.chip))
     }
@@ -178,6 +179,10 @@ impl<'c> Kernels<'c> for Planner {
 
     fn takes_columns(&self) -> bool {
         true
+    }
+
+    fn stores_folded(&self, fold: ColumnFold, bytes: i64) -> bool {
+        column_folds::has_whole_steps(fold, bytes)
     }
 
     fn explains(&self) -> bool {

@@ -1,12 +1,14 @@
 //! Operators that get a kernel of their own: transposes, and broadcasts and reductions in the middle.
 
 mod broadcast;
+mod cost;
 mod parts;
 mod permutation;
 mod reduce;
 mod split;
 mod states;
 
+pub(super) use cost::is_costly;
 pub(super) use parts::{is_repeated, reduce_in_parts, uneven_parts};
 pub(super) use reduce::{Elements, column_tile, reduced_tile};
 pub(super) use split::split_reductions;

@@ -177,6 +177,9 @@ pub(in crate::planner) struct Elements {
     pub bytes: i64,
     /// Whether they are floats: narrow ones are held in pairs, integers in a register each.
     pub is_float: bool,
+    /// Whether what is reduced takes long to form of them ([`super::cost`]): threads that compute hide each other's latencies, and are many
+    /// where each has few rows on their way.
+    pub is_costly: bool,
 }
 
 impl Elements {
@@ -185,6 +188,7 @@ impl Elements {
         Self {
             bytes: element_bytes(element),
             is_float: is_float(element),
+            is_costly: false,
         }
     }
 
@@ -196,7 +200,10 @@ impl Elements {
             bytes => vector * (bytes / 4).max(1),
         };
         // Short vectors take a predicate or an address each, too.
-        let most = HELD_WORDS / words.max(2);
+        let most = match self.is_costly {
+            true => AT_ONCE,
+            false => HELD_WORDS / words.max(2),
+        };
         match rows {
             DYNAMIC => AT_ONCE,
             rows => power_of_two(rows / 2 + 1).clamp(1, most.max(1)),
@@ -253,8 +260,12 @@ mod tests {
 
     #[test]
     fn threads_read_as_many_rows_as_they_hold_and_have() {
-        let [f16, f32, i16, i8] = [(2, true), (4, true), (2, false), (1, false)]
-            .map(|(bytes, is_float)| Elements { bytes, is_float });
+        let [f16, f32, i16, i8] =
+            [(2, true), (4, true), (2, false), (1, false)].map(|(bytes, is_float)| Elements {
+                bytes,
+                is_float,
+                is_costly: false,
+            });
         for (rows, of, wanted) in [
             (131_072, f16, 64),
             (131_072, f32, 64),
