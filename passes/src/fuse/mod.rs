@@ -17,6 +17,7 @@
 //! * [`parts`], [`part_moments`], [`part_exponentials`]: variances, and sums of exponentials below a maximum, of those of parts;
 //! * [`peaks`]: exponentials that reach one in each row;
 //! * [`rematerialize`]: maps of few elements between reductions of rows and broadcasts;
+//! * [`tables`]: maps of what broadcasts repeat between rows and columns;
 //! * [`row_parts`]: reductions of columns in parts of their rows that are not as long;
 //! * [`siblings`]: reductions of the rows of one tensor;
 //! * [`softplus`]: hyperbolic tangents of a softplus, as quotients;
@@ -65,5 +66,6 @@ pub mod space;
 pub mod strided;
 pub mod sunk;
 pub mod symbolic;
+pub mod tables;
 pub mod transposed;
 pub mod wide_sums;

@@ -35,6 +35,9 @@ def convnext(x,dw,db,l,b,w1,c1,w2,c2,g):
 def ln_grad(dy, x, w):
     h = x.float(); c = h - h.mean(-1, keepdim=True); r = torch.rsqrt(c.pow(2).mean(-1, keepdim=True) + 1e-5); n = c * r; d = dy.float() * w.float()
     return (r * (d - d.mean(-1, keepdim=True) - n * (d * n).mean(-1, keepdim=True))).to(x.dtype), (dy.float() * n).sum(0), dy.float().sum(0)
+def rms_grad(dy, x, w):
+    h, d = x.float(), dy.float(); r = torch.rsqrt(h.pow(2).mean(-1, keepdim=True) + 1e-6); n = h * r; e = d * w.float()
+    return (r * (e - n * (e * n).mean(-1, keepdim=True))).to(x.dtype), (d * n).sum(0)
 def gelu_grad(dy, x):
     h = x.float(); g = dy * (0.5 * (1 + torch.erf(h * .70710678)) + h * torch.exp(-.5 * h ** 2) * .3989423).to(dy.dtype); return g, g.float().sum(0)
 def relu_grad(dy, y): g = dy * (y > 0).to(dy.dtype); return g, g.float().sum(0)
@@ -79,6 +82,9 @@ CASES = {
     **{f"sam_{h * h}": (sam, [("normal", b, h * h, 64)] * 3 + [("normal", b, h, h, h)] * 2) for b, h in ((192, 16), (12, 64), (300, 14))},
     **{f"short_{s}_{d}": (plain, [("normal", 2 ** 23 // (s * d) // 8 * 8, s, d)] * 3) for s in (16, 32, 49, 64, 100, 128, 197, 256) for d in (32, 64, 128)},
     **{f"map_{n}_{t}_": (f, [("float" if t == "f32" else "normal", 8192, 8192)]) for n, f in (("sin", torch.sin), ("cos", torch.cos)) for t in ("f32", "f16", "bf16")},
+    "ada_ln": (lambda x, s, g: F.layer_norm(x, (1024,)) * (1 + g[:, None]) + s[:, None], [("normal", 8, 4096, 1024), (8, 1024), (8, 1024)]),
+    "key_mask": (lambda x, m: torch.softmax(x + (m[:, None, None] - 1) * 6e4, -1), [("normal", 16, 12, 512, 512), ("normal", 16, 512)]),
+    "rms_grad": (rms_grad, [(8192, 4096), (8192, 4096), (4096,)]),
     **{f"{n}_grad_{r}": (f, [("normal", r, c)] * 2 + [(c,)] * (n == "ln")) for n, f in (("ln", ln_grad), ("gelu", gelu_grad), ("relu", relu_grad)) for r, c in ((8192, 4096), (32768, 768), (2000, 1000))},
     "map_two": (lambda x: (x.sin(), x.cos()), [(8192, 8192)]), "map_three": (lambda x, y: (x + y, x - y, x * y), [(8192, 8192)] * 2),
 }

@@ -63,7 +63,7 @@ use axe_passes::fuse::parts::Reduced;
 use axe_passes::fuse::space::{Cut, Pairs};
 use axe_passes::fuse::{
     part_exponentials, part_moments, peaks, rematerialize, siblings, softplus, strided, sunk,
-    transposed, wide_sums,
+    tables, transposed, wide_sums,
 };
 use axe_passes::ir::value::name;
 use axe_passes::ir::{Builder, Op, Val, walk};
@@ -126,6 +126,7 @@ impl<'c> Kernels<'c> for Planner {
         let ops = sunk::sink(&ops)?;
         let ops = softplus::rewrite(&ops)?;
         let ops = rematerialize::rewrite(&ops)?;
+        let ops = tables::rewrite(&ops)?;
         let ops = part_moments::split(&ops, parts)?;
         let ops = part_exponentials::split(&ops, parts)?;
         self.mark_strided(block);
