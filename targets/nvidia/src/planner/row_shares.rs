@@ -29,6 +29,10 @@ const SLOW_ALONE_BYTES: i64 = 24 * 1024;
 /// Warps and bytes of parts whose moments are formed. Measured: LayerNorm of 65,536 columns of f16 takes 74.2 us in parts of 32 KiB by 4 warps,
 /// 78.3 by 8.
 const MOMENT_PARTS: [(i64, i64); 2] = [(4, 32 * 1024), (8, 64 * 1024)];
+/// The same where exponentials are formed twice, since what is stored is wider than what is staged, two vectors at a time. Measured: softmax of 65,536 columns
+/// of f16 with results in f32 takes 105.4 us in parts of 16 KiB by 4 warps, 107.5 in parts of 32 KiB and 114.4 in these by 8, a vector at a time; of 128,256
+/// 109.9 in parts of 32 KiB, 119.9 by 8; of 50,304 110.5 in clusters of four, and 125.2 in clusters of eight, whose warps have room for an eighth more.
+const COMPUTED_PARTS: [(i64, i64); 2] = [(4, 28 * 1024), (4, 40 * 1024)];
 /// Warps of one CTA that forms the moments of a row of so many columns at most, and of a longer one.
 const MOMENT_WARPS: (i64, i64) = (8192, 4);
 const MOST_MOMENT_WARPS: i64 = 8;
@@ -47,12 +51,6 @@ const WIDE: (i64, i64) = (8, 24 * 1024);
 /// The part of a row's columns by which those of others than sums may have room for more. Measured: softmax of 200,000 columns of f16, whose last
 /// CTA would have none, takes 72.9 us, and 70.4 in a cluster of 8.
 const UNEVEN: i64 = 10;
-/// The parts of a row's columns which may be unused where exponentials are formed twice, since what is stored is wider than what is staged, and of which others
-/// are fewer. Measured: softmax of 50,304 columns of f16 with results in f32 takes 124.2 us in clusters of four, of which each CTA has room for
-/// 13,312, and 109.6 in clusters of two, for 25,600; of 65,536 112.5 and 111.1.
-const MOST_UNUSED: i64 = 20;
-/// See [`MOST_UNUSED`].
-const FEW_UNUSED: i64 = 40;
 /// Shared memory that reductions take beside parts of rows, in bytes.
 const STATES_BYTES: i64 = 1024;
 
@@ -118,6 +116,7 @@ impl Shares {
         let (alone, first): (i64, &[(i64, i64)]) = match (row.has_moments, row.is_widened) {
             (true, _) => (SLOW_ALONE_BYTES, &MOMENT_PARTS),
             (_, true) => (SLOW_ALONE_BYTES, &[]),
+            _ if self.is_computed() => (ALONE_BYTES, &COMPUTED_PARTS),
             _ => (ALONE_BYTES, &[PART]),
         };
         // Measured: batch normalisation in training, of which nothing is stored, takes 154 us in such parts, and 113 otherwise.
@@ -126,13 +125,12 @@ impl Shares {
             false => (resident(RESIDENT), &[][..]),
         };
         let parts = |of: &[(i64, i64)]| of.iter().find_map(|part| self.in_parts(sizes, *part));
-        let fewer = || self.in_parts(sizes, (PART.0, resident(PARTS[0].1)));
         let others = PARTS.map(|(warps, ctas)| (warps, resident(ctas)));
         // What is formed of sums, or in f64, is no quicker in more and shorter parts.
         let is_slow = row.adds && !row.has_moments || row.is_widened;
         let (before, behind) = others.split_at(if is_slow { 2 } else { 0 });
         self.by_one_cta(alone)
-            .or_else(|| parts(first).map(|share| self.evener(share, fewer())))
+            .or_else(|| parts(first))
             .or_else(|| parts(before))
             .or_else(|| self.in_wide_cluster(chip))
             .or_else(|| parts(behind))
@@ -140,14 +138,11 @@ impl Shares {
             .or_else(|| self.in_parts(sizes, (LARGEST, resident(1))))
     }
 
-    /// The first share, or another one of which fewer columns are unused, where threads wait for what they compute of each.
-    fn evener(self, share: Share, other: Option<Share>) -> Share {
+    /// Whether exponentials are formed twice, since what is stored is wider than what is staged.
+    const fn is_computed(self) -> bool {
         let row = self.row;
-        let unused = |share: &Share| share.ctas.saturating_mul(share.columns) - row.columns;
-        let is_computed = row.read < row.bytes && !row.adds && row.folds > 1;
-        let is_uneven = unused(&share) > row.columns / MOST_UNUSED;
-        let other = other.filter(|other| unused(other) <= row.columns / FEW_UNUSED);
-        other.filter(|_| is_computed && is_uneven).unwrap_or(share)
+        let is_exponential = !row.adds && !row.has_moments && !row.is_widened;
+        self.is_aligned && is_exponential && row.stores && row.folds > 1 && row.read < row.bytes
     }
 
     /// By a cluster of more CTAs than every chip has room for, where their parts are long and about as long as each other.
@@ -198,7 +193,10 @@ impl Shares {
             // CTAs have about as many columns each.
             let is_summed = self.row.adds && self.row.stores;
             let is_even = self.is_aligned && is_summed && many.columns <= few.columns;
-            let chosen = if is_even { many } else { few };
+            let chosen = match is_even || self.is_computed() && warps == COMPUTED_PARTS[0].0 {
+                true => many,
+                false => few,
+            };
             self.fits(chosen.columns, bytes).then_some(chosen)
         };
         sizes.iter().copied().find_map(part)
@@ -304,11 +302,14 @@ mod tests {
     }
 
     #[test]
-    fn few_columns_are_unused_where_exponentials_are_formed_twice() {
+    fn exponentials_that_are_formed_twice_are_those_of_few_warps() {
         for (columns, read, wanted) in [
-            (50_304, 2, [2, 8, 4, 25_600]),
-            (50_304, 4, [8, 8, 4, 7168]),
-            (65_536, 2, [4, 8, 4, 16_384]),
+            (32_000, 2, [4, 4, 8, 8192]),
+            (50_304, 2, [4, 4, 8, 13_312]),
+            (65_536, 2, [8, 4, 8, 8192]),
+            (128_256, 2, [8, 4, 8, 16_384]),
+            (151_936, 2, [8, 4, 8, 19_456]),
+            (65_536, 4, [8, 8, 4, 8192]),
         ] {
             let row = Row {
                 folds: 2,
