@@ -80,3 +80,32 @@ func.func @apart(%x: tensor<4096x512xf32>, %y: tensor<4096x512xf32>) -> (tensor<
   %c = axe.reduce <add> %y dims [0] : tensor<4096x512xf32> -> tensor<512xf32>
   return %b, %c : tensor<512xf32>, tensor<512xf32>
 }
+
+// -----
+
+// Keys of linear attention: their sum is in front of the product that reads them, and goes along queries, of which nothing is stored for it.
+// CHECK-LABEL: func.func @keys
+// CHECK: axe.launch @keys_0_columns {{.*}} ins(%{{.*}} : tensor<1024x64xf16>) outs(%{{.*}}, %{{.*}} : tensor<1024x64xf16>, tensor<8x64xf32>)
+// CHECK: axe.launch @keys_1_gemm
+// CHECK: axe.launch @keys_2_rows {{.*}} ins(%{{.*}}, %{{.*}} : tensor<8x64xf32>, tensor<1024x64xf16>) outs(%{{.*}} : tensor<1024xf32>)
+// CHECK-NOT: axe.launch
+func.func @keys(%q: tensor<8x128x64xf16>, %k: tensor<8x128x64xf16>, %v: tensor<8x128x64xf16>) -> (tensor<8x64x64xf32>, tensor<8x128xf32>) {
+  %f = axe.cast %k : tensor<8x128x64xf16> -> tensor<8x128x64xf32>
+  %e = axe.map ins(%f : tensor<8x128x64xf32>) -> tensor<8x128x64xf32> {
+  ^bb0(%u: f32):
+    %0 = arith.mulf %u, %u : f32
+    axe.yield %0 : f32
+  }
+  %h = axe.cast %e : tensor<8x128x64xf32> -> tensor<8x128x64xf16>
+  %kv = axe.gemm %h, %v {trans_a} : tensor<8x128x64xf16>, tensor<8x128x64xf16> -> tensor<8x64x64xf32>
+  %s = axe.reduce <add> %e dims [1] : tensor<8x128x64xf32> -> tensor<8x64xf32>
+  %sb = axe.broadcast %s dims [1] : tensor<8x64xf32> -> tensor<8x128x64xf32>
+  %g = axe.cast %q : tensor<8x128x64xf16> -> tensor<8x128x64xf32>
+  %p = axe.map ins(%g, %sb : tensor<8x128x64xf32>, tensor<8x128x64xf32>) -> tensor<8x128x64xf32> {
+  ^bb0(%u: f32, %w: f32):
+    %0 = arith.mulf %u, %w : f32
+    axe.yield %0 : f32
+  }
+  %z = axe.reduce <add> %p dims [2] : tensor<8x128x64xf32> -> tensor<8x128xf32>
+  return %kv, %z : tensor<8x64x64xf32>, tensor<8x128xf32>
+}

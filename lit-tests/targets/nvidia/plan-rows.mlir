@@ -98,9 +98,9 @@ func.func @statistics(%x: tensor<16384x512xf16>) -> tensor<512xf16> {
 // CHECK: axe.copy %{{.*}} to %{{.*}} : tensor<4x1024xf16
 
 // CHECK-LABEL: axe.kernel @long_0_rows
-// CHECK-SAME: threads(256) cluster(8, 1, 1)
-// CHECK: axe.copy async %{{.*}} to %{{.*}} : memref<1x13312xf32, {{.*}}> to memref<1x13312xf32, {{.*}}, #axe.space<shared>>
-// CHECK: axe.all_gather.create : memref<64x1xi32
+// CHECK-SAME: threads(512) cluster(8, 1, 1)
+// CHECK: axe.copy async %{{.*}} to %{{.*}} : memref<1x14336xf32, {{.*}}> to memref<1x14336xf32, {{.*}}, #axe.space<shared>>
+// CHECK: axe.all_gather.create : memref<128x1xi32
 // CHECK: axe.barrier cluster
 // CHECK: axe.wait
 // CHECK: axe.scope warp

@@ -3,7 +3,7 @@
 use super::apart::Apart;
 use super::attention::{Attention, Backward};
 use super::nest::{Pointwise, is_nest};
-use super::operators::{bases, is_reshape, is_widening, splat};
+use super::operators::{bases, has, is_reshape, is_widening, splat};
 use super::pairs::{Paired, Side};
 use super::reshape::element_bytes;
 use super::row_parts;
@@ -12,7 +12,7 @@ use super::space::{Cut, Kind, Pairs, Place, Size, broadcast_of, place_of, produc
 use super::strided;
 use crate::ir::value::{defining, identity, name, only_result, operands, results, users};
 use crate::ir::{DYNAMIC, Op, TensorType, Val, attribute};
-use axe_dialect::ops;
+use axe_dialect::ops::{self, Trait};
 use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
 use std::collections::HashSet;
@@ -314,7 +314,7 @@ impl<'c> Group<'c> {
         let is_elementwise = matches!(self.root, Root::Tiles)
             && !self.owned.iter().any(|op| name(*op) == ops::REDUCE);
         let is_same = self.cut.is_none_or(|own| own == cut) && Size::of(from)? == self.total;
-        if !is_elementwise || !is_same {
+        if !is_elementwise || !is_same || self.goes_on_beside(from) {
             return None;
         }
         let mut group = Self {
@@ -337,6 +337,24 @@ impl<'c> Group<'c> {
             false => stores(fold, narrowest),
         };
         (is_formed && is_stored).then_some(group)
+    }
+
+    /// Whether elementwise operators that may join it read what it forms, but for those that form another value.
+    fn goes_on_beside(&self, value: Val<'c>) -> bool {
+        let (mut next, mut forming) = (vec![value], Vec::new());
+        while let Some(value) = next.pop() {
+            let op = defining(value).filter(|op| !self.owned.contains(op));
+            if let Some(op) = op.filter(|op| !forming.contains(op)) {
+                next.extend(operands(op));
+                forming.push(op);
+            }
+        }
+        let results = self.owned.iter().flat_map(|op| results(*op));
+        let mut readers = results.flat_map(users);
+        readers.any(|op| {
+            let is_elementwise = has(op, Trait::Elementwise) && !is_widening(op);
+            is_elementwise && !self.owned.contains(&op) && !forming.contains(&op)
+        })
     }
 
     /// Bytes of an element of each tensor that it reads all of.

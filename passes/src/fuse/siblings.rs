@@ -1,11 +1,11 @@
 //! Reductions of the rows, or of the columns, of one tensor, moved to where the first of them is: they become one kernel, which reads it once.
 
 use super::group::ColumnFold;
-use super::operators::{is_reshape, is_widening};
+use super::operators::{is_product, is_reshape, is_widening};
 use super::row_parts;
 use super::space::{Cut, source};
 use super::strided::rows_of;
-use crate::ir::value::{defining, identity, name, operands};
+use crate::ir::value::{defining, identity, name, operands, results, users};
 use crate::ir::{Builder, Op, Val, walk};
 use axe_dialect::ops;
 use melior::ir::BlockRef;
@@ -90,9 +90,60 @@ pub fn gather_columns(block: BlockRef<'_, '_>) {
                 mark(op);
             }
             Some(_) => {}
-            None => firsts.push((fold, read, op)),
+            None => {
+                move_up(op);
+                firsts.push((fold, read, op));
+            }
         }
     }
+}
+
+/// Moves a reduction of columns behind the maps of what it reduces that others read from memory, before these: the kernel of the reduction stores it.
+fn move_up(op: Op<'_>) {
+    let mut chain = Vec::new();
+    let mut next = source(op);
+    while let Some(own) = next.and_then(defining).filter(|own| is_by_element(*own)) {
+        let is_read = |user: &Op<'_>| *user != op && !chain.contains(user);
+        let others: Vec<_> = results(own)
+            .into_iter()
+            .flat_map(users)
+            .filter(is_read)
+            .collect();
+        if !others.is_empty() {
+            let stored = others.iter().filter(|user| is_by_element(**user));
+            let last = stored.fold(own, |last, user| match is_before(Some(last), *user) {
+                true => *user,
+                false => last,
+            });
+            if !is_reshape(own) && others.iter().all(|user| is_stored(*user)) {
+                let mut last = last;
+                for moved in chain.iter().rev().chain([&op]) {
+                    // SAFETY: they are live operations of one block, each behind what it takes.
+                    unsafe { sys::mlirOperationMoveAfter(moved.to_raw(), last.to_raw()) };
+                    last = *moved;
+                }
+            }
+            return;
+        }
+        chain.push(own);
+        next = match operands(own)[..] {
+            [from] => Some(from),
+            _ => None,
+        };
+    }
+}
+
+/// Whether an operation reads its operands from memory, or all that reads what it computes by element does.
+fn is_stored(op: Op<'_>) -> bool {
+    let mut readers = results(op).into_iter().flat_map(users).peekable();
+    is_product(op)
+        || readers.peek().is_some()
+            && (is_by_element(op) || name(op) == ops::TRANSPOSE)
+            && readers.all(is_stored)
+}
+
+fn is_by_element(op: Op<'_>) -> bool {
+    [ops::MAP, ops::CAST].contains(&name(op).as_str()) || is_reshape(op)
 }
 
 fn mark(op: Op<'_>) {
@@ -102,7 +153,7 @@ fn mark(op: Op<'_>) {
 }
 
 /// The tensors of a value's size that it is formed of, element by element.
-fn read_by(value: Val<'_>) -> HashSet<usize> {
+pub(super) fn read_by(value: Val<'_>) -> HashSet<usize> {
     let (mut next, mut read) = (vec![value], HashSet::new());
     let mut seen = HashSet::new();
     while let Some(value) = next.pop() {
@@ -110,9 +161,7 @@ fn read_by(value: Val<'_>) -> HashSet<usize> {
             continue;
         }
         match defining(value) {
-            Some(op) if is_reshape(op) || [ops::MAP, ops::CAST].contains(&name(op).as_str()) => {
-                next.extend(operands(op));
-            }
+            Some(op) if is_by_element(op) => next.extend(operands(op)),
             Some(op) if name(op) == ops::BROADCAST => {}
             _ => {
                 read.insert(identity(value));

@@ -3,6 +3,7 @@
 //! are read once. Other reductions of such dimensions are kernels of their own, which read along memory.
 
 use super::operators::is_reshape;
+use super::siblings::read_by;
 use super::space::{Cut, Kind, Size, broadcast_of, source};
 use crate::ir::value::{defining, identity, name, only_result, operands, results, users};
 use crate::ir::{Builder, Op, Val};
@@ -44,8 +45,9 @@ pub(super) fn rows_of(op: Op<'_>) -> Option<Cut> {
     Cut::of_reduction(op).filter(|cut| !cut.is_strided() || is_marked(op))
 }
 
-/// Whether what comes of a value, one of each row, is repeated along the rows of a tensor.
+/// Whether what comes of a value, one of each row, is repeated along the rows of a tensor, for what is computed of its elements.
 fn goes_back(result: Val<'_>, (whole, cut): (Val<'_>, Cut)) -> bool {
+    let read = read_by(whole);
     let mut next = vec![result];
     let mut followed = 0;
     while let Some(value) = next.pop() {
@@ -57,12 +59,33 @@ fn goes_back(result: Val<'_>, (whole, cut): (Val<'_>, Cut)) -> bool {
             match only_result(user) {
                 Some(repeated) if name(user) == ops::BROADCAST => {
                     let of_rows = broadcast_of(user, repeated, Some(cut)) == Some((Kind::Row, cut));
-                    if of_rows && Size::of(repeated) == Size::of(whole) {
+                    let is_along = of_rows && Size::of(repeated) == Size::of(whole);
+                    if is_along && meets(repeated, &read) {
                         return true;
                     }
                 }
                 _ if is_by_element(user) => next.extend(results(user)),
                 _ => {}
+            }
+        }
+    }
+    false
+}
+
+/// Whether something is computed of a value and of what is formed of these tensors, element by element.
+fn meets(value: Val<'_>, read: &HashSet<usize>) -> bool {
+    let mut next = vec![value];
+    let mut followed = 0;
+    while let Some(value) = next.pop() {
+        for user in users(value) {
+            followed += 1;
+            let mut others = operands(user).into_iter().filter(|other| *other != value);
+            let is_computed = is_by_element(user) && followed <= MOST_FOLLOWED;
+            if is_computed && others.any(|other| !read_by(other).is_disjoint(read)) {
+                return true;
+            }
+            if is_computed {
+                next.extend(results(user));
             }
         }
     }

@@ -35,6 +35,9 @@ def convnext(x,dw,db,l,b,w1,c1,w2,c2,g):
 def ln_grad(dy, x, w):
     h = x.float(); c = h - h.mean(-1, keepdim=True); r = torch.rsqrt(c.pow(2).mean(-1, keepdim=True) + 1e-5); n = c * r; d = dy.float() * w.float()
     return (r * (d - d.mean(-1, keepdim=True) - n * (d * n).mean(-1, keepdim=True))).to(x.dtype), (dy.float() * n).sum(0), dy.float().sum(0)
+def linear_attn(q, k, v):
+    q, k = F.elu(q.float()) + 1, F.elu(k.float()) + 1; z = 1 / (q * k.sum(-2, keepdim=True)).sum(-1, keepdim=True)
+    return (q.to(v.dtype) @ (k.to(v.dtype).transpose(-1, -2) @ v)) * z.to(v.dtype)
 def rms_grad(dy, x, w):
     h, d = x.float(), dy.float(); r = torch.rsqrt(h.pow(2).mean(-1, keepdim=True) + 1e-6); n = h * r; e = d * w.float()
     return (r * (e - n * (e * n).mean(-1, keepdim=True))).to(x.dtype), (d * n).sum(0)
@@ -84,7 +87,7 @@ CASES = {
     **{f"map_{n}_{t}_": (f, [("float" if t == "f32" else "normal", 8192, 8192)]) for n, f in (("sin", torch.sin), ("cos", torch.cos)) for t in ("f32", "f16", "bf16")},
     "ada_ln": (lambda x, s, g: F.layer_norm(x, (1024,)) * (1 + g[:, None]) + s[:, None], [("normal", 8, 4096, 1024), (8, 1024), (8, 1024)]),
     "key_mask": (lambda x, m: torch.softmax(x + (m[:, None, None] - 1) * 6e4, -1), [("normal", 16, 12, 512, 512), ("normal", 16, 512)]),
-    "rms_grad": (rms_grad, [(8192, 4096), (8192, 4096), (4096,)]),
+    "linear_attn": (linear_attn, [("normal", 16, 12, 512, 64)] * 3), "rms_grad": (rms_grad, [(8192, 4096), (8192, 4096), (4096,)]),
     **{f"{n}_grad_{r}": (f, [("normal", r, c)] * 2 + [(c,)] * (n == "ln")) for n, f in (("ln", ln_grad), ("gelu", gelu_grad), ("relu", relu_grad)) for r, c in ((8192, 4096), (32768, 768), (2000, 1000))},
     "map_two": (lambda x: (x.sin(), x.cos()), [(8192, 8192)]), "map_three": (lambda x, y: (x + y, x - y, x * y), [(8192, 8192)] * 2),
 }
