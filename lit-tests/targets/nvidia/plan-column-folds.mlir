@@ -109,3 +109,46 @@ func.func @keys(%q: tensor<8x128x64xf16>, %k: tensor<8x128x64xf16>, %v: tensor<8
   %z = axe.reduce <add> %p dims [2] : tensor<8x128x64xf32> -> tensor<8x128xf32>
   return %kv, %z : tensor<8x64x64xf32>, tensor<8x128xf32>
 }
+
+// -----
+
+// Scalars that bodies take are computed in front of them.
+// CHECK-LABEL: func.func @captured
+// CHECK: %[[C:.*]] = arith.mulf %arg1, %arg1 : f32
+// CHECK: axe.launch @captured_0_columns {{.*}} ins(%arg0, %[[C]] : tensor<4096x512xf32>, f32)
+func.func @captured(%x: tensor<4096x512xf32>, %s: f32) -> (tensor<512xf32>, tensor<512xf32>) {
+  %a = axe.reduce <add> %x dims [0] : tensor<4096x512xf32> -> tensor<512xf32>
+  %c = arith.mulf %s, %s : f32
+  %p = axe.map ins(%x : tensor<4096x512xf32>) -> tensor<4096x512xf32> {
+  ^bb0(%u: f32):
+    %0 = arith.mulf %u, %c : f32
+    axe.yield %0 : f32
+  }
+  %b = axe.reduce <add> %p dims [0] : tensor<4096x512xf32> -> tensor<512xf32>
+  return %a, %b : tensor<512xf32>, tensor<512xf32>
+}
+
+// -----
+
+// A sum whose elements take a scalar that is computed behind a product stays behind it.
+// CHECK-LABEL: func.func @behind
+// CHECK: axe.launch @behind_0_map
+// CHECK: axe.launch @behind_1_gemm
+// CHECK: axe.launch @behind_2_columns
+func.func @behind(%s: f16, %x: tensor<256x64xf16>, %w: tensor<64x64xf16>) -> (tensor<256x64xf32>, tensor<64xf32>) {
+  %e = axe.map ins(%x : tensor<256x64xf16>) -> tensor<256x64xf16> {
+  ^bb0(%u: f16):
+    %0 = arith.mulf %u, %u : f16
+    axe.yield %0 : f16
+  }
+  %g = axe.gemm %e, %w : tensor<256x64xf16>, tensor<64x64xf16> -> tensor<256x64xf32>
+  %c = arith.mulf %s, %s : f16
+  %p = axe.map ins(%e : tensor<256x64xf16>) -> tensor<256x64xf16> {
+  ^bb0(%u: f16):
+    %0 = arith.mulf %u, %c : f16
+    axe.yield %0 : f16
+  }
+  %f = axe.cast %p : tensor<256x64xf16> -> tensor<256x64xf32>
+  %b = axe.reduce <add> %f dims [0] : tensor<256x64xf32> -> tensor<64xf32>
+  return %g, %b : tensor<256x64xf32>, tensor<64xf32>
+}

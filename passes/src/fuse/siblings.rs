@@ -1,7 +1,7 @@
 //! Reductions of the rows, or of the columns, of one tensor, moved to where the first of them is: they become one kernel, which reads it once.
 
 use super::group::ColumnFold;
-use super::operators::{is_product, is_reshape, is_widening};
+use super::operators::{captured, is_product, is_reshape, is_widening};
 use super::row_parts;
 use super::space::{Cut, source};
 use super::strided::rows_of;
@@ -115,7 +115,12 @@ fn move_up(op: Op<'_>) {
                 true => *user,
                 false => last,
             });
-            if !is_reshape(own) && others.iter().all(|user| is_stored(*user)) {
+            // Scalars that bodies take are not moved.
+            let taken = chain.iter().flat_map(|op| captured(*op));
+            let are_there = taken
+                .into_iter()
+                .all(|value| is_before(defining(value), last));
+            if !is_reshape(own) && are_there && others.iter().all(|user| is_stored(*user)) {
                 let mut last = last;
                 for moved in chain.iter().rev().chain([&op]) {
                     // SAFETY: they are live operations of one block, each behind what it takes.
@@ -183,7 +188,8 @@ fn computed_behind<'c>(op: Op<'c>, first: Op<'c>) -> Option<Vec<Op<'c>>> {
         }
         if !is_before(Some(op), first) && !found.contains(&op) {
             found.push(op);
-            next.extend(operands(op).into_iter().filter_map(defining));
+            let taken = operands(op).into_iter().chain(captured(op));
+            next.extend(taken.filter_map(defining));
         }
     }
     found.sort_by(|a, b| match is_before(Some(*a), *b) {
