@@ -49,8 +49,9 @@ pub trait Kernels<'c> {
         false
     }
 
-    /// Whether these store elements that they form on the way, of such rows of tensors whose narrowest elements have so many bytes.
-    fn stores_folded(&self, _: ColumnFold, _: i64) -> bool {
+    /// Whether these store elements that they form on the way, of such rows of tensors whose narrowest elements have so many bytes, where
+    /// CTAs share the rows or not.
+    fn stores_folded(&self, _fold: ColumnFold, _bytes: i64, _in_parts: bool) -> bool {
         false
     }
 
@@ -232,7 +233,7 @@ fn launch<'c>(
         left: &|op| refused.has(op),
         loops: kernels.takes_loops(),
         columns: kernels.takes_columns(),
-        stores_folded: &|fold, bytes| kernels.stores_folded(fold, bytes),
+        stores_folded: &|fold, bytes, in_parts| kernels.stores_folded(fold, bytes, in_parts),
         reduces_blocks: &|product, columns| kernels.reduces_blocks(product, columns),
         forms_pairs: &|product, pairs| kernels.forms_pairs(product, pairs),
         forms_two: &|first, second| kernels.forms_two(first, second),

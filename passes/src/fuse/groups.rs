@@ -31,8 +31,8 @@ pub(super) struct Choices<'a, 'c> {
     pub loops: bool,
     /// Whether there are kernels of reductions of dimensions that others follow, which form what they reduce.
     pub columns: bool,
-    /// Whether these store elements that they form, of tensors whose narrowest elements have so many bytes.
-    pub stores_folded: &'a dyn Fn(ColumnFold, i64) -> bool,
+    /// Whether these store elements that they form, of tensors whose narrowest elements have so many bytes, of rows that CTAs share or not.
+    pub stores_folded: &'a dyn Fn(ColumnFold, i64, bool) -> bool,
     /// Whether the kernel of a product reduces blocks of so many columns.
     pub reduces_blocks: &'a dyn Fn(Op<'c>, i64) -> bool,
     /// Whether it forms elements of pairs of columns.

@@ -53,6 +53,18 @@ pub fn splat(op: Op<'_>) -> Option<melior::ir::Attribute<'_>> {
     op.attribute("value").ok().and_then(attribute::splat)
 }
 
+/// The value that reshapes are of.
+pub(super) fn reshaped<'c>(value: Val<'c>) -> Val<'c> {
+    let reshape = defining(value).filter(|op| is_reshape(*op));
+    let from = reshape.and_then(|op| operands(op).first().copied());
+    from.map_or(value, reshaped)
+}
+
+/// Whether an operator computes each element of those at its place, or only gives them another shape.
+pub(super) fn is_by_element(op: Op<'_>) -> bool {
+    [ops::MAP, ops::CAST].contains(&name(op).as_str()) || is_reshape(op)
+}
+
 /// Whether an operator is formed again by each of its readers.
 pub(super) fn is_lazy(op: Op<'_>) -> bool {
     is_reshape(op) || has(op, Trait::Lazy) || splat(op).is_some()

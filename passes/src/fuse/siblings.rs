@@ -1,7 +1,7 @@
 //! Reductions of the rows, or of the columns, of one tensor, moved to where the first of them is: they become one kernel, which reads it once.
 
 use super::group::ColumnFold;
-use super::operators::{captured, is_product, is_reshape, is_widening};
+use super::operators::{captured, is_by_element, is_product, is_reshape, is_widening};
 use super::row_parts;
 use super::space::{Cut, source};
 use super::strided::rows_of;
@@ -145,10 +145,6 @@ fn is_stored(op: Op<'_>) -> bool {
         || readers.peek().is_some()
             && (is_by_element(op) || name(op) == ops::TRANSPOSE)
             && readers.all(is_stored)
-}
-
-fn is_by_element(op: Op<'_>) -> bool {
-    [ops::MAP, ops::CAST].contains(&name(op).as_str()) || is_reshape(op)
 }
 
 fn mark(op: Op<'_>) {

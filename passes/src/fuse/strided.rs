@@ -2,7 +2,7 @@
 //! normalisation of images. Where a target holds such rows, they are rows as others are, with a stride between their columns, and
 //! are read once. Other reductions of such dimensions are kernels of their own, which read along memory.
 
-use super::operators::is_reshape;
+use super::operators::is_by_element;
 use super::siblings::read_by;
 use super::space::{Cut, Kind, Size, broadcast_of, source};
 use crate::ir::value::{defining, identity, name, only_result, operands, results, users};
@@ -110,8 +110,4 @@ fn follows(value: Val<'_>, cut: Cut, marked: &HashSet<(usize, Cut)>) -> bool {
         }
     }
     false
-}
-
-fn is_by_element(op: Op<'_>) -> bool {
-    [ops::MAP, ops::CAST].contains(&name(op).as_str()) || is_reshape(op)
 }

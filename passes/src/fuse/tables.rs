@@ -2,7 +2,7 @@
 //! shift of a modulated normalisation are, one of each for a batch and a column. A cheap map of such a table is computed of what is loaded, rather than by a
 //! kernel of its own in front.
 
-use super::operators::{dims_of, is_reshape, splat};
+use super::operators::{dims_of, is_reshape, reshaped, splat};
 use super::rematerialize::is_cheap;
 use super::reshape::{element_bytes, reshape};
 use super::rewritten::Rewritten;
@@ -18,7 +18,6 @@ use std::collections::HashSet;
 
 /// Operations of a map that is computed for each element, at most.
 const MOST_OPERATIONS: usize = 6;
-
 /// Values that are followed from one.
 const MOST_FOLLOWED: usize = 64;
 /// Elements for each of a table from which on it does not matter how wide its elements are.
@@ -144,12 +143,6 @@ fn is_between(dims: &[i64], shape: &[i64]) -> bool {
 fn shape_of(value: Val<'_>) -> Option<Vec<i64>> {
     let tensor = TensorType::of_value(value)?;
     (!tensor.encoded && !tensor.shape.contains(&DYNAMIC)).then_some(tensor.shape)
-}
-
-/// The value that reshapes are of.
-fn reshaped<'c>(value: Val<'c>) -> Val<'c> {
-    let reshape = defining(value).filter(|op| is_reshape(*op));
-    reshape.and_then(source).map_or(value, reshaped)
 }
 
 fn splat_of(value: Val<'_>) -> Option<Attribute<'_>> {

@@ -13,9 +13,6 @@ use melior::ir::operation::OperationLike;
 use std::collections::HashSet;
 use std::rc::Rc;
 
-/// Bytes of the widest access of a thread.
-const VECTOR_BYTES: i64 = 16;
-
 /// A reduction of neighbouring dimensions that others follow, of static extents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ColumnFold {
@@ -113,11 +110,12 @@ impl<'c> Group<'c> {
     }
 
     /// The same operators, none of which reduces, and a reduction of columns of what they form: its kernel stores that on its way, where it
-    /// `stores` elements of such a fold, of tensors whose narrowest elements have so many bytes.
+    /// `stores` elements of such a fold, of tensors whose narrowest elements have so many bytes, of rows
+    /// that CTAs share or not.
     pub(in crate::fuse) fn folded(
         &self,
         op: Op<'c>,
-        stores: &dyn Fn(ColumnFold, i64) -> bool,
+        stores: &dyn Fn(ColumnFold, i64, bool) -> bool,
     ) -> Option<Self> {
         let (Some(from), &[result]) = (source(op), &results(op)[..]) else {
             return None;
@@ -143,13 +141,7 @@ impl<'c> Group<'c> {
         group.owned.push(op);
         let full = group.inputs.iter().filter(|(_, kind)| *kind == Kind::Full);
         let narrowest = full.map(|(input, _)| bytes(*input)).min()?;
-        // Rows that begin anywhere are joined, where nothing of them is stored.
-        let is_aligned = narrowest * fold.columns % VECTOR_BYTES == 0 && fold.outer == 1;
-        let is_stored = match row_parts::is_marked(op) {
-            true => is_aligned,
-            false => stores(fold, narrowest),
-        };
-        (is_formed && is_stored).then_some(group)
+        (is_formed && stores(fold, narrowest, row_parts::is_marked(op))).then_some(group)
     }
 
     /// Whether elementwise operators that may join it read what it forms, but for those that form another value.

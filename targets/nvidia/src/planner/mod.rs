@@ -182,8 +182,8 @@ impl<'c> Kernels<'c> for Planner {
         true
     }
 
-    fn stores_folded(&self, fold: ColumnFold, bytes: i64) -> bool {
-        column_folds::has_whole_steps(fold, bytes)
+    fn stores_folded(&self, fold: ColumnFold, bytes: i64, in_parts: bool) -> bool {
+        column_folds::stores(fold, bytes, in_parts)
     }
 
     fn explains(&self) -> bool {

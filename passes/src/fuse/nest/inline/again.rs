@@ -1,10 +1,10 @@
 //! What loops form again instead of reading it: normalised rows, of what they are normalised from and a factor or two a row. Stored for the
 //! loops, they would be written once and read once more; formed again they cost a product or two an element.
 
-use super::readers::{all_readers, elements, is_moved, is_turned, keeps_rows, reshaped};
+use super::readers::{all_readers, elements, is_moved, is_turned, keeps_rows};
 use super::{follows_kernel, follows_product, is_inlined, is_operand, is_reduced, is_stored};
 use crate::PassResult;
-use crate::fuse::operators::{is_reshape, splat};
+use crate::fuse::operators::{is_reshape, reshaped, splat};
 use crate::fuse::rematerialize::{is_cheap, is_cheap_but_for};
 use crate::fuse::reshape::element_bytes;
 use crate::fuse::rewritten::Rewritten;

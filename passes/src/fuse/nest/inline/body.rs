@@ -1,11 +1,11 @@
 //! What a group's loops compute at an index.
 
 use super::Group;
-use super::readers::{reshaped, source_index};
+use super::readers::source_index;
 use super::rows::OfRows;
 use crate::build::Code;
 use crate::fuse::nest::maps;
-use crate::fuse::operators::{is_reshape, splat};
+use crate::fuse::operators::{is_reshape, reshaped, splat};
 use crate::fuse::space::source;
 use crate::generalize::generic::extract;
 use crate::host::scalar::{combine, convert, identity_of};

@@ -12,7 +12,7 @@ mod rows;
 
 use super::{Nest, Start, is_nest, maps};
 use crate::PassResult;
-use crate::fuse::operators::{is_operator, is_product, is_reshape, splat};
+use crate::fuse::operators::{is_operator, is_product, is_reshape, reshaped, splat};
 use crate::fuse::reshape::element_bytes;
 use crate::fuse::rewritten::erase_unread;
 use crate::fuse::space::source;
@@ -29,7 +29,7 @@ pub(super) use body::{is_computed, mapped};
 use melior::ir::AffineMap;
 use melior::ir::operation::OperationLike;
 pub(super) use readers::source_index;
-use readers::{all_readers, elements, is_moved, is_turned, keeps_rows, readers, repeats, reshaped};
+use readers::{all_readers, elements, is_moved, is_turned, keeps_rows, readers, repeats};
 pub use rows::PointsOfRows;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;

@@ -2,9 +2,8 @@
 
 use super::{follows_kernel, is_stored};
 use crate::fuse::nest::is_nest;
-use crate::fuse::operators::is_reshape;
+use crate::fuse::operators::{is_reshape, reshaped};
 use crate::fuse::rematerialize::is_cheap;
-use crate::fuse::space::source;
 use crate::ir::value::{defining, name, only_result, operands, users};
 use crate::ir::{Builder, Int, Ints, Op, TensorType, Val, attribute, types, walk};
 use crate::{PassError, PassResult};
@@ -31,12 +30,6 @@ pub(super) fn keeps_rows(op: Op<'_>) -> bool {
         let last = i64::try_from(order.len()).unwrap_or(0) - 1;
         order.last() == Some(&last)
     })
-}
-
-/// The value that reshapes are of.
-pub(super) fn reshaped<'c>(value: Val<'c>) -> Val<'c> {
-    let reshape = defining(value).filter(|op| is_reshape(*op));
-    reshape.and_then(source).map_or(value, reshaped)
 }
 
 /// The operations that read a value element by element, through reshapes, and what each of them reads; none where something reads it

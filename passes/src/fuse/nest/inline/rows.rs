@@ -3,8 +3,8 @@
 
 use super::again::Values;
 use super::is_stored;
-use super::readers::{elements, keeps_rows, reshaped};
-use crate::fuse::operators::{is_product, is_reshape, splat};
+use super::readers::{elements, keeps_rows};
+use crate::fuse::operators::{is_product, is_reshape, reshaped, splat};
 use crate::ir::value::{defining, identity, name, only_result, operands, users};
 use crate::ir::{Op, TensorType, Val, attribute, types};
 use axe_dialect::ops::{self, FillOp};

@@ -11,7 +11,7 @@ use super::knobs::Plan;
 use super::model;
 use super::row_tile::RowTile;
 use super::single::{Elements, column_tile, is_costly, reduced_tile, uneven_parts};
-use crate::facts::chip::Chip;
+use crate::facts::chip::{ACCESS_BYTES, Chip};
 use axe_passes::PassResult;
 use axe_passes::build::layout_error;
 use axe_passes::fuse::fold::Fold;
@@ -151,8 +151,12 @@ impl Problem {
     }
 }
 
-/// Whether threads have whole steps of rows, so that no step goes on behind the rows that become one; of elements of so many bytes.
-pub(super) fn has_whole_steps(fold: ColumnFold, bytes: i64) -> bool {
+/// Whether the kernel stores elements that it forms of tensors whose narrowest elements have so many bytes: where CTAs share the rows, unless these begin
+/// anywhere, since such rows are joined; else where threads have whole steps of rows, so that none goes on behind the rows that become one.
+pub(super) fn stores(fold: ColumnFold, bytes: i64, in_parts: bool) -> bool {
+    if in_parts {
+        return fold.outer == 1 && fold.columns.saturating_mul(bytes) % ACCESS_BYTES == 0;
+    }
     let of = Elements {
         bytes,
         is_float: true,
