@@ -152,3 +152,27 @@ func.func @behind(%s: f16, %x: tensor<256x64xf16>, %w: tensor<64x64xf16>) -> (te
   %b = axe.reduce <add> %f dims [0] : tensor<256x64xf32> -> tensor<64xf32>
   return %g, %b : tensor<256x64xf32>, tensor<64xf32>
 }
+
+// -----
+
+// What is read behind a sum of columns may be formed of it: the sum stays where it is.
+// CHECK-LABEL: func.func @normalised
+// CHECK: axe.launch @normalised_{{[0-9]}}_gemm
+func.func @normalised(%q: tensor<8x1024x64xf16>, %v: tensor<8x1024x64xf16>) -> tensor<8x64x64xf32> {
+  %f = axe.cast %q : tensor<8x1024x64xf16> -> tensor<8x1024x64xf32>
+  %e = axe.map ins(%f : tensor<8x1024x64xf32>) -> tensor<8x1024x64xf32> {
+  ^bb0(%u: f32):
+    %0 = arith.mulf %u, %u : f32
+    axe.yield %0 : f32
+  }
+  %s = axe.reduce <add> %e dims [1] : tensor<8x1024x64xf32> -> tensor<8x64xf32>
+  %sb = axe.broadcast %s dims [1] : tensor<8x64xf32> -> tensor<8x1024x64xf32>
+  %n = axe.map ins(%f, %sb : tensor<8x1024x64xf32>, tensor<8x1024x64xf32>) -> tensor<8x1024x64xf32> {
+  ^bb0(%u: f32, %w: f32):
+    %0 = arith.divf %u, %w : f32
+    axe.yield %0 : f32
+  }
+  %h = axe.cast %n : tensor<8x1024x64xf32> -> tensor<8x1024x64xf16>
+  %kv = axe.gemm %h, %v {trans_a} : tensor<8x1024x64xf16>, tensor<8x1024x64xf16> -> tensor<8x64x64xf32>
+  return %kv : tensor<8x64x64xf32>
+}

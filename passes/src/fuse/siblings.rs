@@ -120,7 +120,10 @@ fn move_up(op: Op<'_>) {
             let are_there = taken
                 .into_iter()
                 .all(|value| is_before(defining(value), last));
-            if !is_reshape(own) && are_there && others.iter().all(|user| is_stored(*user)) {
+            // What stands behind the reduction may be formed of it.
+            let is_behind = is_before(Some(last), op);
+            let are_stored = others.iter().all(|user| is_stored(*user));
+            if !is_reshape(own) && is_behind && are_there && are_stored {
                 let mut last = last;
                 for moved in chain.iter().rev().chain([&op]) {
                     // SAFETY: they are live operations of one block, each behind what it takes.
