@@ -6,7 +6,7 @@ use super::row_parts;
 use super::space::{Cut, source};
 use super::strided::rows_of;
 use crate::ir::value::{defining, identity, name, operands, results, users};
-use crate::ir::{Builder, Op, Val, walk};
+use crate::ir::{Builder, Op, TensorType, Val, walk};
 use axe_dialect::ops;
 use melior::ir::BlockRef;
 use melior::ir::operation::{OperationLike, OperationMutLike, OperationRefMut};
@@ -74,20 +74,10 @@ pub fn gather_columns(block: BlockRef<'_, '_>) {
         };
         match firsts.iter().find(is_own).map(|(_, _, first)| *first) {
             Some(first) if row_parts::is_marked(op) == row_parts::is_marked(first) => {
-                let Some(computed) = computed_behind(op, first) else {
-                    continue;
-                };
-                for own in computed {
-                    // SAFETY: they are live operations of one block, and those that one takes come before it.
-                    unsafe {
-                        match own == op {
-                            true => sys::mlirOperationMoveAfter(own.to_raw(), first.to_raw()),
-                            false => sys::mlirOperationMoveBefore(own.to_raw(), first.to_raw()),
-                        }
-                    }
+                if move_behind(op, first) {
+                    mark(first);
+                    mark(op);
                 }
-                mark(first);
-                mark(op);
             }
             Some(_) => {}
             None => {
@@ -96,6 +86,54 @@ pub fn gather_columns(block: BlockRef<'_, '_>) {
             }
         }
     }
+}
+
+/// Moves reductions of parts of rows, and others of rows of the same shape, behind the first of a tensor that they read too, so that one kernel
+/// reduces them: what follows the first would be in front of the others.
+pub fn gather_parts(reductions: &[Op<'_>]) {
+    let shape = |op: Op<'_>| Some(TensorType::of_value(source(op)?)?.shape);
+    let shapes: HashSet<_> = reductions.iter().filter_map(|op| shape(*op)).collect();
+    let block = reductions.first().and_then(|op| op.block());
+    let all = block.map_or_else(Vec::new, walk::operations);
+    let mut firsts: Vec<(Vec<i64>, HashSet<usize>, Op<'_>)> = Vec::new();
+    for op in all
+        .into_iter()
+        .filter(|op| rows_of(*op).is_some_and(|cut| !cut.is_strided()))
+    {
+        let (Some(from), Some(shape)) = (source(op), shape(op)) else {
+            continue;
+        };
+        if !shapes.contains(&shape) {
+            continue;
+        }
+        let read = read_by(from);
+        let is_own = |(of, own, _): &&(Vec<i64>, HashSet<usize>, Op<'_>)| {
+            *of == shape && !own.is_disjoint(&read)
+        };
+        match firsts.iter().find(is_own).map(|(_, _, first)| *first) {
+            Some(first) => {
+                move_behind(op, first);
+            }
+            None => firsts.push((shape, read, op)),
+        }
+    }
+}
+
+/// Moves a reduction behind another of its block, and what it is computed with in front of that. False where it takes that one's result, or much.
+fn move_behind(op: Op<'_>, first: Op<'_>) -> bool {
+    let Some(computed) = computed_behind(op, first) else {
+        return false;
+    };
+    for own in computed {
+        // SAFETY: they are live operations of one block, and those that one takes come before it.
+        unsafe {
+            match own == op {
+                true => sys::mlirOperationMoveAfter(own.to_raw(), first.to_raw()),
+                false => sys::mlirOperationMoveBefore(own.to_raw(), first.to_raw()),
+            }
+        }
+    }
+    true
 }
 
 /// Moves a reduction of columns behind the maps of what it reduces that others read from memory, before these: the kernel of the reduction stores it.

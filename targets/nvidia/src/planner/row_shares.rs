@@ -93,6 +93,16 @@ pub(super) const fn enough(chip: &Chip) -> i64 {
     }
 }
 
+/// Bytes of a row at most that the CTAs of a chip's widest cluster hold.
+pub(super) const fn most_held(chip: &Chip) -> i64 {
+    let ctas = if chip.clustered > 0 {
+        NON_PORTABLE_CLUSTER
+    } else {
+        1
+    };
+    ctas * resident_bytes(1, chip)
+}
+
 /// Whether a multiprocessor holds as many parts of so many columns as overlap each other.
 pub(super) const fn is_resident(columns: i64, row: Row, chip: &Chip) -> bool {
     columns.saturating_mul(row.read) <= resident_bytes(RESIDENT, chip)

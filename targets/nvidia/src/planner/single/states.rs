@@ -1,6 +1,6 @@
 //! Which variances, and sums of exponentials below a maximum, are formed of those of parts, so that their elements are read once.
 
-use super::parts::{is_repeated, parts_of_rows};
+use super::parts::{goes_back, parts_of_rows};
 use super::runs;
 use super::split::last_run;
 use crate::facts::chip::Chip;
@@ -40,7 +40,7 @@ pub(in crate::planner) fn parts_of_states(of: &Reduced<'_>, chip: &Chip) -> Opti
     let parts = match cut.is_strided() {
         true => parts_of_columns(from, cut, chip)?,
         // What comes of all of a row and goes back along it is formed where the row is.
-        false if is_repeated(result) => return None,
+        false if goes_back(result, (from, dims), chip) => return None,
         false => parts_of_rows(&shape, dims, bytes, chip)?,
     };
     Some(Parts {
