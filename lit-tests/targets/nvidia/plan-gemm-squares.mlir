@@ -43,3 +43,33 @@ func.func @rounded(%x: tensor<2048x256xf16>, %w: tensor<1024x256xf16>) -> tensor
   %s = axe.reduce <max> %h dims [0] : tensor<2048x1024xf16> -> tensor<1024xf16>
   return %s : tensor<1024xf16>
 }
+
+// -----
+
+// Logarithms of sums of exponentials of rows: no block of a product's columns is formed of what its rows are reduced to, so that
+// the kernel of rows reduces them as a whole, and stores no exponentials.
+// CHECK-LABEL: func.func @logarithms
+// CHECK: axe.launch @logarithms_0_gemm
+// CHECK: axe.launch @logarithms_1_rows {{.*}} outs(%{{[0-9]+}} : tensor<2048xf32>)
+// CHECK-NOT: axe.launch
+func.func @logarithms(%x: tensor<2048x256xf16>, %w: tensor<1024x256xf16>) -> tensor<2048xf32> {
+  %p = axe.gemm %x, %w {trans_b} : tensor<2048x256xf16>, tensor<1024x256xf16> -> tensor<2048x1024xf32>
+  %h = axe.cast %p : tensor<2048x1024xf32> -> tensor<2048x1024xf16>
+  %f = axe.cast %h : tensor<2048x1024xf16> -> tensor<2048x1024xf32>
+  %m = axe.reduce <max> %f dims [1] : tensor<2048x1024xf32> -> tensor<2048xf32>
+  %mb = axe.broadcast %m dims [1] : tensor<2048xf32> -> tensor<2048x1024xf32>
+  %e = axe.map ins(%f, %mb : tensor<2048x1024xf32>, tensor<2048x1024xf32>) -> tensor<2048x1024xf32> {
+  ^bb0(%u: f32, %v: f32):
+    %d = arith.subf %u, %v : f32
+    %r = math.exp %d : f32
+    axe.yield %r : f32
+  }
+  %s = axe.reduce <add> %e dims [1] : tensor<2048x1024xf32> -> tensor<2048xf32>
+  %l = axe.map ins(%s, %m : tensor<2048xf32>, tensor<2048xf32>) -> tensor<2048xf32> {
+  ^bb0(%u: f32, %v: f32):
+    %d = math.log %u : f32
+    %r = arith.addf %d, %v : f32
+    axe.yield %r : f32
+  }
+  return %l : tensor<2048xf32>
+}

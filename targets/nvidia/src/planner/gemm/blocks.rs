@@ -169,20 +169,39 @@ fn rows_of(result: Val<'_>, row: i64, block: i64) -> Option<i64> {
     Some(if rows.dynamic { DYNAMIC } else { rows.known })
 }
 
-/// The product of whose elements, one by one, a value is formed.
+/// The product of whose elements, one by one, a value is formed, and of nothing that they are reduced to.
 fn product_of(value: Val<'_>) -> Option<Op<'_>> {
     let size = Size::of(value)?;
-    let mut next = vec![value];
+    let (mut next, mut found) = (vec![value], None);
+    let mut others = Vec::new();
     for _ in 0..MOST_FOLLOWED {
-        let op = defining(next.pop()?);
-        match op {
-            Some(op) if is_product(op) => return Some(op),
+        let Some(value) = next.pop() else {
+            break;
+        };
+        match defining(value) {
+            Some(op) if is_product(op) => found = found.or(Some(op)),
             Some(op) if has(op, Trait::Elementwise) || is_reshape(op) => {
                 let same = operands(op).into_iter();
                 next.extend(same.filter(|operand| Size::of(*operand) == Some(size)));
             }
-            _ => {}
+            Some(op) => others.push(op),
+            None => {}
         }
     }
-    None
+    found.filter(|product| !depend_on(others, *product))
+}
+
+/// Whether one of these operations is computed of another's result, or of much.
+fn depend_on<'c>(mut next: Vec<Op<'c>>, other: Op<'c>) -> bool {
+    let mut seen = Vec::new();
+    while let Some(op) = next.pop() {
+        if op == other || seen.len() > MOST_FOLLOWED {
+            return true;
+        }
+        if !seen.contains(&op) {
+            seen.push(op);
+            next.extend(operands(op).into_iter().filter_map(defining));
+        }
+    }
+    false
 }
