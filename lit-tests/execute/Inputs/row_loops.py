@@ -229,6 +229,34 @@ def most_of_halves():
     return choose(x, "f16", ("maximumf", "cmpf", "ogt"), "0xFC00"), [x], list(most(x))
 
 
+def least_of_computed():
+    """Of sums of products with a column's and a row's number, which are formed again where a row has a NaN."""
+    n, columns = 7, 3000
+    x = integers(-40, 40, n, columns, dtype=np.int32).astype(np.float32)
+    w, r = integers(1, 4, columns, dtype=np.int32).astype(np.float32), integers(-9, 9, n, dtype=np.int32).astype(np.float32)
+    x[1, 1234], x[2, 0], x[3], x[4, 2999], x[5] = np.nan, np.nan, np.nan, np.nan, np.inf
+    full, all_ = f"tensor<{n}x{columns}xf32>", "(i, j) -> (i, j)"
+    ops = f"%ze = tensor.empty() : {full}\n%z = " + generic([all_, "(i, j) -> (j)", "(i, j) -> (i)", all_], "pp", f"%x, %w, %r : {full}, tensor<{columns}xf32>, tensor<{n}xf32>", f"%ze : {full}", "^bb0(%v: f32, %c: f32, %d: f32, %o: f32):\n%p = arith.mulf %v, %c : f32\n%q = arith.addf %p, %d : f32\nlinalg.yield %q : f32", full)
+    z = x * w + r[:, None]
+    text = choose(z, "f32", ("minimumf", "cmpf", "olt"), "0x7F800000")
+    text = text.replace(f"(%x: {full})", f"(%x: {full}, %w: tensor<{columns}xf32>, %r: tensor<{n}xf32>)").replace(f"ins(%x : {full})", f"ins(%z : {full})")
+    head, _, rest = text.partition("{\n")
+    return head + "{\n" + ops + "\n" + rest, [x, w, r], list(most(z, least=True))
+
+
+def most_of_rows():
+    """Of probabilities: rows of a NaN have none, which the maximum and the sum of the row are."""
+    n, columns = 5, 1200
+    x = normal(n, columns)
+    x[1, 7], x[3] = np.nan, np.nan
+    text = log_softmax(n, columns, "f32")
+    whole = choose(x, "f32", ("maximumf", "cmpf", "ogt"), "0xFF800000").replace(f"ins(%x : tensor<{n}x{columns}xf32>)", f"ins(%lp : tensor<{n}x{columns}xf32>)")
+    head, _, rest = whole.partition("{\n")
+    rest = rest.replace(f"return %y#0, %y#1 : tensor<{n}xf32>, tensor<{n}xi64>", f"return %y#1 : tensor<{n}xi64>")
+    head = head.replace(f"-> (tensor<{n}xf32>, tensor<{n}xi64>)", f"-> (tensor<{n}xi64>)")
+    return head + "{\n" + text + rest, [x], [most(reference(x).astype(np.float32))[1]]
+
+
 def most_in_shared_memory():
     x = normal(3, 40_000, dtype=np.float16)
     x[1, 39_999] = np.nan
@@ -305,7 +333,7 @@ def variance_in_shared_memory():
 loops.CASES = [
     loss, loss_mean, loss_in_shared_memory, loss_of_a_cluster, loss_in_a_window, loss_in_windows_of_a_cluster, loss_or_nan,
     log_softmax_of_halves, log_softmax_of_windows, log_of_small_sums, gradient, masked_softmax,
-    most_of_halves, most_in_shared_memory, least_of_integers, last_of_equals, most_with_numbers,
+    most_of_halves, least_of_computed, most_of_rows, most_in_shared_memory, least_of_integers, last_of_equals, most_with_numbers,
     variance_in_registers, variance_in_shared_memory,
 ]
 

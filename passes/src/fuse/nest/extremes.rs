@@ -4,12 +4,13 @@
 //! The body decides, and no name does: it is executed on all short sequences of elements that stand for all ([`super::merge`]), and must
 //! give what the reductions do. Where that is wrong for a NaN alone, rows whose extreme is one are folded again, element by element.
 
-use super::hoist::is_computed;
+use super::computed::{Elements, Row};
 use super::merge::{Body, Datum, elements, extremum, sequences, start_numbers};
-use super::pointwise::{Pointwise, parallel_generic};
+use super::pointwise::{Pointwise, mark_seldom, parallel_generic};
 use super::{Nest, maps};
 use crate::PassResult;
 use crate::build::Code;
+use crate::fuse::reshape::reshape;
 use crate::fuse::space::source;
 use crate::ir::value::{defining, identity, is_used, name, operands, replace_all_uses, results};
 use crate::ir::{Builder, DYNAMIC, Op, TensorType, Val, attribute, inline, types, walk};
@@ -50,8 +51,9 @@ pub(super) fn to_reductions<'c>(op: Op<'c>, enough: i64) -> PassResult<'c> {
 struct Extremes<'c> {
     op: Op<'c>,
     block: BlockRef<'c, 'c>,
-    /// The elements, and their shape.
+    /// The elements, what they are formed of, and their shape.
     from: Val<'c>,
+    row: Row<'c>,
     shape: Vec<i64>,
     element: Type<'c>,
     /// What each result starts from.
@@ -78,11 +80,12 @@ impl<'c> Extremes<'c> {
         let block = walk::blocks(op).first().copied()?;
         let body = Body::read(block, inputs.len(), shape.len() - 1)?;
         let way = way(&body, op, (tensor.element, inputs.len()), &data)?;
-        let readable = !way.again || !is_computed(from) && !shape.contains(&DYNAMIC);
-        readable.then(|| Self {
+        let row = Row::of(from).filter(|_| !way.again || !shape.contains(&DYNAMIC));
+        row.map(|row| Self {
             op,
             block,
             from,
+            row,
             shape,
             element: tensor.element,
             starts,
@@ -119,12 +122,18 @@ impl<'c> Extremes<'c> {
             let element = self.builder.tensor_of(index)?.element;
             let chosen = match self.way.again {
                 false => code.cast(place, of_rows(element)?)?,
-                true => parallel_generic(
-                    &self.builder,
-                    &[place],
-                    (rows, element),
-                    |inner, elements| self.chosen(inner, elements, element),
-                )?,
+                true => {
+                    let mut read = vec![place];
+                    for value in &self.row.of_rows {
+                        read.push(reshape(&self.builder, *value, rows, None)?);
+                    }
+                    let body = |inner: &Builder<'c>, elements: &[Val<'c>]| {
+                        self.chosen(inner, elements, element)
+                    };
+                    let chosen = parallel_generic(&self.builder, &read, (rows, element), body)?;
+                    mark_seldom(chosen);
+                    chosen
+                }
             };
             replace_all_uses(index, chosen);
         }
@@ -177,9 +186,14 @@ impl<'c> Extremes<'c> {
         elements: &[Val<'c>],
         r#type: Type<'c>,
     ) -> PassResult<'c, Val<'c>> {
-        let Some(&place) = elements.first() else {
+        let Some((&place, of_rows)) = elements.split_first() else {
             return inner.index(0);
         };
+        let mut row = Vec::new();
+        for dim in 0..self.shape.len() - 1 {
+            let dim = [("dim", inner.parsed(&format!("{dim} : i64"))?)];
+            row.push(inner.value("linalg.index", &[], inner.index_type(), &dim)?);
+        }
         let predicate = [("predicate", inner.parsed("0 : i64")?)];
         let operands = [place, self.none(inner)?];
         let is_none = inner.value("arith.cmpi", &operands, self.integer(1), &predicate)?;
@@ -187,17 +201,17 @@ impl<'c> Extremes<'c> {
             Some(32) => Ok(place),
             _ => inner.value("arith.extsi", &[place], r#type, &[]),
         };
-        inner.choose(is_none, |inner| self.folded(inner), found)
+        inner.choose(is_none, |inner| self.folded(inner, &row, of_rows), found)
     }
 
     /// The index that the loop over a row's elements gives.
-    fn folded(&self, builder: &Builder<'c>) -> PassResult<'c, Val<'c>> {
+    fn folded(
+        &self,
+        builder: &Builder<'c>,
+        row: &[Val<'c>],
+        of_rows: &[Val<'c>],
+    ) -> PassResult<'c, Val<'c>> {
         let index = builder.index_type();
-        let mut at = vec![self.from];
-        for dim in 0..self.shape.len() - 1 {
-            let dim = [("dim", builder.parsed(&format!("{dim} : i64"))?)];
-            at.push(builder.value("linalg.index", &[], index, &dim)?);
-        }
         let mut starts = Vec::new();
         for start in &self.starts {
             starts.push(builder.constant(*start)?);
@@ -211,8 +225,13 @@ impl<'c> Extremes<'c> {
             Some((column, states)) => (*column, states),
             None => return builder.index(0),
         };
-        at.push(column);
-        let own = inner.value("tensor.extract", &at, self.element, &[])?;
+        let elements = Elements {
+            inner: &inner,
+            of: &self.row,
+            at: (row, column),
+            of_rows,
+        };
+        let own = elements.element(self.from)?;
         let yielded = self.turn(&inner, own, column, states)?;
         inner.operation("scf.yield", &yielded, &[], &[], Vec::new())?;
         let columns = self.shape.last().copied().unwrap_or(1);

@@ -2,6 +2,7 @@
 //! probabilities: what those are computed of is read instead, and what is computed of it is computed of few elements. What a row has
 //! one value of is at hand in the row's kernel.
 
+use super::computed::{is_computed, kept, units};
 use super::extremes;
 use super::pointwise::{Pointwise, parallel_generic};
 use crate::PassResult;
@@ -163,7 +164,7 @@ impl<'c> Hoist<'c> {
         for operand in operands(op) {
             let at = match name(op).as_str() {
                 ops::BROADCAST => kept(op, at),
-                _ if is_reshape(op) => units(operand, &tensor.shape, at),
+                _ if is_reshape(op) => units(operand, &tensor.shape, at, At::Zero),
                 _ => at.to_vec(),
             };
             read.push(self.elements(operand, &at, known)?);
@@ -305,53 +306,4 @@ impl<'c> Hoist<'c> {
         found.reverse();
         found
     }
-}
-
-/// Whether a tensor is computed element by element, so that it need not be stored for few of them.
-pub(super) fn is_computed(value: Val<'_>) -> bool {
-    let Some(op) = defining(value) else {
-        return false;
-    };
-    match name(op).as_str() {
-        ops::MAP | ops::CAST | ops::BROADCAST | ops::FILL => true,
-        _ if is_reshape(op) => is_of_units(op) && source(op).is_some_and(is_computed),
-        _ => splat(op).is_some(),
-    }
-}
-
-/// Whether a reshape adds and drops dimensions of extent 1 and does nothing else.
-fn is_of_units(op: Op<'_>) -> bool {
-    let wide = |value: Option<Val<'_>>| {
-        let shape = value.and_then(TensorType::of_value)?.shape;
-        Some(
-            shape
-                .into_iter()
-                .filter(|extent| *extent != 1)
-                .collect::<Vec<_>>(),
-        )
-    };
-    let from = wide(source(op));
-    from.is_some() && from == wide(only_result(op))
-}
-
-/// The index in what a broadcast repeats.
-fn kept<'c>(op: Op<'c>, at: &[At<'c>]) -> Vec<At<'c>> {
-    let dims = op.attribute("dims").ok().and_then(attribute::read_i64s);
-    let dims = dims.unwrap_or_default();
-    let own = (0i64..).zip(at).filter(|(dim, _)| !dims.contains(dim));
-    own.map(|(_, at)| *at).collect()
-}
-
-/// The index in a tensor of which another has the same elements, with other dimensions of extent 1.
-fn units<'c>(from: Val<'c>, shape: &[i64], at: &[At<'c>]) -> Vec<At<'c>> {
-    let wide = shape.iter().zip(at).filter(|(extent, _)| **extent != 1);
-    let mut wide = wide.map(|(_, at)| *at);
-    let own = TensorType::of_value(from)
-        .map(|tensor| tensor.shape)
-        .unwrap_or_default();
-    let place = |extent: &i64| match extent {
-        1 => At::Zero,
-        _ => wide.next().unwrap_or(At::Zero),
-    };
-    own.iter().map(place).collect()
 }

@@ -6,6 +6,7 @@
 //! extents, and `cf.assert` is gone.
 
 mod close;
+mod computed;
 mod extremes;
 mod fold;
 mod gathered;

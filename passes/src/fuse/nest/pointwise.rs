@@ -5,12 +5,15 @@
 
 use super::{Nest, Start, maps};
 use crate::fuse::reshape::extent_of;
-use crate::ir::value::{identity, name, only_result, operands, results};
+use crate::ir::value::{defining, identity, name, only_result, operands, results};
 use crate::ir::{Builder, DYNAMIC, Int, Ints, Op, TensorType, Val, attribute, inline, walk};
 use crate::{PassError, PassResult};
-use melior::ir::operation::OperationLike;
+use melior::ir::operation::{OperationLike, OperationMutLike, OperationRefMut};
 use melior::ir::{AffineMap, Type, ValueLike};
 use std::collections::HashMap;
+
+/// The attribute of loops that read tables at few of their points.
+const SELDOM: &str = "axe.reads_seldom";
 
 /// Such loops, read.
 #[derive(Clone, Debug)]
@@ -85,6 +88,9 @@ impl<'c> Pointwise<'c> {
     /// Whether the elements that are read of tables are few of those that these have: a gather of one a row, not a copy.
     #[must_use]
     pub fn reads_few(&self) -> bool {
+        if self.op.attribute(SELDOM).is_ok() {
+            return true;
+        }
         let elements = |shape: &[i64]| {
             let known = shape.iter().filter(|extent| **extent != DYNAMIC);
             known.fold(1i64, |all, extent| all.saturating_mul(*extent))
@@ -132,6 +138,15 @@ impl<'c> Pointwise<'c> {
         }
         let yielded = operands(last).first().copied().ok_or_else(missing)?;
         Ok(values.get(&identity(yielded)).copied().unwrap_or(yielded))
+    }
+}
+
+/// Says of loops that few of their points read tables.
+pub(super) fn mark_seldom(value: Val<'_>) {
+    if let Some(op) = defining(value) {
+        let unit = Builder::before(op).unit();
+        // SAFETY: the operation is live, and nothing else refers to its attributes.
+        unsafe { OperationRefMut::from_raw(op.to_raw()) }.set_attribute(SELDOM, unit);
     }
 }
 
