@@ -113,3 +113,25 @@ func.func @order(%x: tensor<8x32x64xf32>) -> tensor<64x32xf32> {
   %y = axe.reduce <add> %t dims [2] : tensor<64x32x8xf32> -> tensor<64x32xf32>
   return %y : tensor<64x32xf32>
 }
+
+// -----
+
+// Rows of a transpose, of which loops read one element each: it is read where it lies.
+// CHECK-LABEL: func.func @main
+// CHECK-NOT: _transpose
+// CHECK: return
+// CHECK: axe.kernel
+// CHECK: memref.load %{{.*}}[%[[I:.*]], %[[I]]] : memref<4096x4096xf16>
+func.func @main(%x: tensor<4096x4096xf16>) -> (tensor<4096xf32>, tensor<4096xf32>) {
+  %t = axe.transpose %x [1, 0] : tensor<4096x4096xf16> -> tensor<4096x4096xf16>
+  %w = axe.cast %t : tensor<4096x4096xf16> -> tensor<4096x4096xf32>
+  %s = axe.reduce <max> %w dims [1] : tensor<4096x4096xf32> -> tensor<4096xf32>
+  %e = tensor.empty() : tensor<4096xf32>
+  %d = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>], iterator_types = ["parallel"]} outs(%e : tensor<4096xf32>) {
+  ^bb0(%o: f32):
+    %i = linalg.index 0 : index
+    %q = tensor.extract %w[%i, %i] : tensor<4096x4096xf32>
+    linalg.yield %q : f32
+  } -> tensor<4096xf32>
+  return %s, %d : tensor<4096xf32>, tensor<4096xf32>
+}

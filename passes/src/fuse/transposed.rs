@@ -2,6 +2,7 @@
 //! operators of what is transposed, along other dimensions. Layer normalisation of channels, which come first in memory and last in
 //! the program, is one kernel so and not three.
 
+use super::nest::{Pointwise, loops_around};
 use super::operators::{dims_of, splat};
 use super::rewritten::Rewritten;
 use super::space::source;
@@ -78,6 +79,8 @@ struct Between<'c> {
     reductions: Vec<Op<'c>>,
     /// What maps read of broadcasts, fills and numbers.
     repeated: Vec<(Op<'c>, Val<'c>)>,
+    /// What loops read few elements with.
+    extracts: Vec<Op<'c>>,
 }
 
 impl<'c> Between<'c> {
@@ -90,6 +93,7 @@ impl<'c> Between<'c> {
             maps: Vec::new(),
             reductions: Vec::new(),
             repeated: Vec::new(),
+            extracts: Vec::new(),
         };
         let (mut next, mut seen) = (vec![first], HashSet::new());
         while let Some(op) = next.pop() {
@@ -119,6 +123,10 @@ impl<'c> Between<'c> {
                 _ => return None,
             }
             for user in users(result) {
+                if is_of_few(user, result) {
+                    found.extracts.push(user);
+                    continue;
+                }
                 if !all.contains(&key(&user)) {
                     return None;
                 }
@@ -134,7 +142,8 @@ impl<'c> Between<'c> {
                 }
             }
         }
-        Some(found)
+        let is_left = !found.reductions.is_empty() || !found.inverses.is_empty();
+        is_left.then_some(found)
     }
 
     fn rewrite(&self) -> PassResult<'c> {
@@ -148,6 +157,9 @@ impl<'c> Between<'c> {
         }
         for op in &self.reductions {
             self.turned.permute_dims(*op);
+        }
+        for op in &self.extracts {
+            self.turned.permute_indices(*op);
         }
         for op in self.transposes.iter().chain(&self.inverses) {
             if let Some((result, from)) = only_result(*op).zip(source(*op)) {
@@ -234,6 +246,18 @@ impl Turned {
         Ok(())
     }
 
+    /// Lets an extraction read where the element is in the source.
+    fn permute_indices(&self, extract: Op<'_>) {
+        let read = operands(extract);
+        for (own, at) in self.permutation.iter().zip(read.iter().skip(1)) {
+            let place = isize::try_from(own + 1);
+            if let Ok(place) = place {
+                // SAFETY: the position is that of an operand of a live operation.
+                unsafe { sys::mlirOperationSetOperand(extract.to_raw(), place, at.to_raw()) };
+            }
+        }
+    }
+
     /// Lets an operator have the dimensions of the source that its own are.
     fn permute_dims(&self, op: Op<'_>) {
         let own = dims_of(op).unwrap_or_default().into_iter();
@@ -244,6 +268,13 @@ impl Turned {
         // SAFETY: the operation is live, and nothing else refers to its attributes.
         unsafe { OperationRefMut::from_raw(op.to_raw()) }.set_attribute("dims", dims);
     }
+}
+
+/// Whether loops read few of a value's elements with an operation.
+fn is_of_few(op: Op<'_>, value: Val<'_>) -> bool {
+    let reads = name(op) == "tensor.extract" && operands(op).first() == Some(&value);
+    let around = || loops_around(op).and_then(Pointwise::of);
+    reads && around().is_some_and(|nest| nest.reads_few())
 }
 
 /// Gives a value another type.

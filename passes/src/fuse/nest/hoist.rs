@@ -4,14 +4,15 @@
 
 use super::computed::{is_computed, kept, units};
 use super::extremes;
+use super::inline::{all_readers, elements, follows_product};
 use super::pointwise::{Pointwise, parallel_generic};
 use crate::PassResult;
 use crate::build::Code;
-use crate::fuse::operators::{is_operator, is_reshape, splat};
+use crate::fuse::operators::{is_operator, is_product, is_reshape, is_widening, splat};
 use crate::fuse::reshape::reshape;
 use crate::fuse::space::source;
 use crate::ir::value::{
-    defining, identity, is_used, name, only_result, operands, replace_all_uses, results,
+    defining, identity, is_used, name, only_result, operands, replace_all_uses, results, users,
 };
 use crate::ir::{Builder, DYNAMIC, Op, TensorType, Val, attribute, inline, walk};
 use axe_dialect::Typed;
@@ -48,6 +49,9 @@ pub fn to_rows<'c>(ops: &[Op<'c>], enough: i64) -> PassResult<'c, Vec<Op<'c>>> {
     Ok(kept)
 }
 
+/// How many times as many elements as are read a tensor has at the least.
+const LEAST_LEFT: i64 = 4;
+
 /// What a dimension of a tensor is read at.
 #[derive(Clone, Copy, Debug)]
 enum At<'c> {
@@ -76,7 +80,13 @@ impl<'c> Hoist<'c> {
         };
         let extracts: Vec<_> = walk::operations(block).into_iter().filter(reads).collect();
         let known = !nest.shape.contains(&DYNAMIC) && nest.reads_few();
-        (known && !extracts.is_empty()).then_some(Self {
+        let few = || {
+            extracts
+                .iter()
+                .filter_map(|op| source(*op))
+                .all(few_are_read)
+        };
+        (known && !extracts.is_empty() && few()).then_some(Self {
             nest,
             block,
             extracts,
@@ -126,7 +136,7 @@ impl<'c> Hoist<'c> {
         if let Some(formed) = known.get(&key) {
             return Ok(*formed);
         }
-        let computed = defining(value).filter(|_| is_computed(value));
+        let computed = defining(value).filter(|op| is_computed(value) && !is_stored(*op, value));
         let formed = match computed {
             Some(op) => self.computed(op, at, known)?,
             None if self.is_own(value, at) => {
@@ -306,4 +316,23 @@ impl<'c> Hoist<'c> {
         found.reverse();
         found
     }
+}
+
+/// Whether a product's kernel stores what an operator forms of its result, since that is narrower or others read it.
+fn is_stored<'c>(op: Op<'c>, value: Val<'c>) -> bool {
+    let is_cast = name(op) == ops::CAST;
+    let is_wider = is_cast && is_widening(op);
+    let of_product = || source(op).and_then(defining).is_some_and(is_product);
+    !is_wider && (is_cast && of_product() || users(value).len() > 1 && follows_product(value))
+}
+
+/// Whether all loops that read few elements of a tensor read few of them together: slices next to each other are all of it.
+fn few_are_read(table: Val<'_>) -> bool {
+    let readers = all_readers(table).into_iter().filter_map(Pointwise::of);
+    let mut read = HashMap::new();
+    for reader in readers.filter(Pointwise::reads_few) {
+        read.extend(only_result(reader.op).map(|result| (identity(result), elements(result))));
+    }
+    let all = read.into_values().fold(0i64, i64::saturating_add);
+    all.saturating_mul(LEAST_LEFT) <= elements(table)
 }

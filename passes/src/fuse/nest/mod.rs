@@ -24,6 +24,7 @@ mod windows;
 
 pub use fold::fold_bodies;
 pub use gathered::reused_table;
+pub(super) use inline::loops_around;
 pub use inline::{PointsOfRows, inline_loops, is_inlined};
 pub use loops::{maps, parallel, reductions};
 pub use pointwise::{Pointwise, index_of_number};

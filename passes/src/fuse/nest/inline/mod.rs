@@ -28,8 +28,9 @@ use body::Body;
 pub(super) use body::{is_computed, mapped};
 use melior::ir::AffineMap;
 use melior::ir::operation::OperationLike;
-pub(super) use readers::source_index;
-use readers::{all_readers, elements, is_moved, is_turned, keeps_rows, readers, repeats};
+pub(in crate::fuse) use readers::loops_around;
+pub(super) use readers::{all_readers, elements, source_index};
+use readers::{is_moved, is_turned, keeps_rows, readers, repeats};
 pub use rows::PointsOfRows;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -67,10 +68,12 @@ fn make_loops<'c>(ops: &[Op<'c>], share: &impl Fn(PointsOfRows) -> bool) -> Pass
     let mut again = Again::all(&ops);
     loop {
         let values = Rc::new(again::Values::of(&again));
-        let all = groups(&ops, &values);
-        let (taken, left): (Vec<_>, Vec<_>) = all.into_iter().partition(Group::is_worthwhile);
+        let all = groups(&ops, &values).into_iter().map(Group::without_rows);
+        let taken: Vec<_> = all.filter(Group::is_worthwhile).collect();
         // What no loops form again after all is stored.
-        let left = left.iter().flat_map(|group| &group.members);
+        let left = ops
+            .iter()
+            .filter(|op| !taken.iter().any(|group| group.members.contains(op)));
         let left = left.filter_map(|op| only_result(*op)).map(identity);
         let left: HashSet<usize> = left.collect();
         let before = again.len();
@@ -161,10 +164,21 @@ fn groups<'c>(members: &[Op<'c>], again: &Rc<again::Values>) -> Vec<Group<'c>> {
             let few = |(reader, read)| numbered(reader).filter(|_| !repeats(reader, read, *op));
             found.map(few).collect()
         };
-        let Some(readers) = found.filter(|readers| !readers.is_empty()) else {
-            continue;
+        let readers = match found.filter(|readers| !readers.is_empty()) {
+            Some(readers) => {
+                inlined.insert(identity(result));
+                readers
+            }
+            // What the function returns is stored, and read there.
+            None if !is_kept(result) => {
+                let readers = returned(result).unwrap_or_default().into_iter();
+                readers
+                    .map(numbered)
+                    .collect::<Option<_>>()
+                    .unwrap_or_default()
+            }
+            None => continue,
         };
-        inlined.insert(identity(result));
         for reader in readers {
             let (from, to) = (of_group[at], of_group[reader]);
             for group in &mut of_group {
@@ -192,6 +206,34 @@ fn groups<'c>(members: &[Op<'c>], again: &Rc<again::Values>) -> Vec<Group<'c>> {
 }
 
 impl<'c> Group<'c> {
+    /// The group without maps at its end that join the kernel of rows: that reads what is in front of them.
+    fn without_rows(mut self) -> Self {
+        let is_root = |group: &Self, op: &Op<'c>| {
+            let result =
+                only_result(*op).filter(|result| !group.inlined.contains(&identity(*result)));
+            !is_nest(*op) && result.is_some_and(|result| group.joins_rows(result))
+        };
+        if !self.members.iter().any(|op| is_nest(*op)) {
+            return self;
+        }
+        loop {
+            let (rows, members): (Vec<_>, Vec<_>) = self
+                .members
+                .iter()
+                .copied()
+                .partition(|op| is_root(&self, op));
+            if rows.is_empty() {
+                return self;
+            }
+            let mut inlined = HashSet::clone(&self.inlined);
+            for value in rows.into_iter().flat_map(operands) {
+                inlined.remove(&identity(reshaped(value)));
+            }
+            self.members = members;
+            self.inlined = Rc::new(inlined);
+        }
+    }
+
     /// Whether loops store for others or others for them, and nothing is lost by one kernel.
     fn is_worthwhile(&self) -> bool {
         let inlined = |op: &Op<'c>| {
@@ -215,7 +257,7 @@ impl<'c> Group<'c> {
             && self.members.iter().all(|op| self.reads_memory(*op))
             && roots.all(|op| {
                 let result = only_result(*op);
-                (is_nest(*op) || result.is_some_and(|result| !joins_rows(result)))
+                (is_nest(*op) || result.is_some_and(|result| !self.joins_rows(result)))
                     && result.is_some_and(|result| {
                         self.size(result, &mut HashSet::new()) <= MOST_OPERATIONS
                     })
@@ -236,7 +278,11 @@ impl<'c> Group<'c> {
     fn reads_memory(&self, op: Op<'c>) -> bool {
         let mut all = read(op).into_iter();
         let stored = |value| self.again.stored.contains(&identity(value)) || is_kept(value);
-        all.all(|value| self.computes(value) || is_stored(value) || stored(reshaped(value)))
+        all.all(|value| {
+            let own = reshaped(value);
+            let is_root = || defining(own).is_some_and(|op| self.members.contains(&op));
+            self.computes(value) || is_stored(value) || stored(own) || is_root()
+        })
     }
 
     /// Operations that computing a value takes beside what is `known` at its index, each as often as loops read it elsewhere.
@@ -265,6 +311,22 @@ impl<'c> Group<'c> {
                 (false, true) => sum.saturating_add(self.size(value, &mut HashSet::new())),
                 (false, false) => sum.saturating_add(self.size(value, known)),
             }
+        })
+    }
+
+    /// Whether what reads a value elementwise, or along rows, and is not the group's would be one kernel with what forms it. Products read operands
+    /// from memory, and so does attention, which they are part of.
+    fn joins_rows(&self, value: Val<'c>) -> bool {
+        let mut others = users(value)
+            .into_iter()
+            .filter(|user| !self.members.contains(user));
+        others.any(|user| match name(user).as_str() {
+            ops::REDUCE => true,
+            ops::MAP | ops::CAST | ops::BROADCAST => !only_result(user).is_some_and(is_operand),
+            _ if is_reshape(user) => {
+                only_result(user).is_some_and(|result| self.joins_rows(result))
+            }
+            _ => false,
         })
     }
 
@@ -305,6 +367,14 @@ fn erase_reshapes(value: Val<'_>) {
         only_result(user).into_iter().for_each(erase_reshapes);
         walk::erase(user);
     }
+}
+
+/// The maps that read a value that a function returns beside; none of others.
+fn returned<'c>(value: Val<'c>) -> Option<Vec<Op<'c>>> {
+    let is_return = |op: &Op<'c>| name(*op) == "func.return";
+    let (returns, others): (Vec<_>, Vec<_>) = users(value).into_iter().partition(is_return);
+    let are_maps = others.iter().all(|op| name(*op) == ops::MAP);
+    (!returns.is_empty() && are_maps).then_some(others)
 }
 
 /// The tensors that an operation reads.
@@ -353,7 +423,7 @@ fn follows_kernel(value: Val<'_>) -> bool {
 }
 
 /// Whether a value is formed element by element of what a product gives, and of no reduction.
-fn follows_product(value: Val<'_>) -> bool {
+pub(super) fn follows_product(value: Val<'_>) -> bool {
     formed_of(value).into_iter().any(is_product) && !is_reduced(value)
 }
 
@@ -377,19 +447,6 @@ fn formed_of<'c>(value: Val<'c>) -> Vec<Op<'c>> {
         }
     }
     found
-}
-
-/// Whether what reads a value elementwise, or along rows, would be one kernel with what forms it. Products read operands from memory, and
-/// so does attention, which they are part of.
-fn joins_rows(value: Val<'_>) -> bool {
-    users(value)
-        .into_iter()
-        .any(|user| match name(user).as_str() {
-            ops::REDUCE => true,
-            ops::MAP | ops::CAST | ops::BROADCAST => !only_result(user).is_some_and(is_operand),
-            _ if is_reshape(user) => only_result(user).is_some_and(joins_rows),
-            _ => false,
-        })
 }
 
 /// Whether only products read a value, or what is formed of it element by element.

@@ -46,7 +46,7 @@ pub(super) fn readers<'c>(value: Val<'c>) -> Option<Vec<(Op<'c>, Val<'c>)>> {
 }
 
 /// The operations that read a value through reshapes.
-pub(super) fn all_readers<'c>(value: Val<'c>) -> Vec<Op<'c>> {
+pub(in crate::fuse::nest) fn all_readers<'c>(value: Val<'c>) -> Vec<Op<'c>> {
     let all = users(value).into_iter();
     let read = |user| match only_result(user).filter(|_| is_reshape(user)) {
         Some(result) => all_readers(result),
@@ -56,7 +56,7 @@ pub(super) fn all_readers<'c>(value: Val<'c>) -> Vec<Op<'c>> {
 }
 
 /// The loops in whose body an operation extracts an element.
-fn loops_around(op: Op<'_>) -> Option<Op<'_>> {
+pub(in crate::fuse) fn loops_around(op: Op<'_>) -> Option<Op<'_>> {
     let mut above = Some(op).filter(|op| name(*op) == "tensor.extract")?;
     while !is_nest(above) {
         above = above.parent_operation()?;
@@ -146,7 +146,7 @@ pub(super) fn is_turned(value: Val<'_>) -> bool {
 }
 
 /// Elements of a tensor of static extents.
-pub(super) fn elements(value: Val<'_>) -> i64 {
+pub(in crate::fuse::nest) fn elements(value: Val<'_>) -> i64 {
     let shape = TensorType::of_value(value).map(|tensor| tensor.shape);
     let shape = shape.unwrap_or_default();
     shape
