@@ -80,7 +80,7 @@ func.func @statistics(%x: tensor<16384x512xf16>) -> tensor<512xf16> {
 // CHECK: axe.launch @apart_1_reduce
 
 // CHECK-LABEL: func.func @total
-// CHECK: axe.launch @total_0_rows {{.*}} ins(%{{.*}} : tensor<2048x4096xf32>
+// CHECK: axe.launch @total_0_rows {{.*}} ins(%{{.*}} : tensor<1024x8192xf32>
 // CHECK: axe.launch @total_1_rows
 
 // CHECK-LABEL: func.func @statistics

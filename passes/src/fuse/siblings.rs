@@ -195,7 +195,8 @@ fn mark(op: Op<'_>) {
 }
 
 /// The tensors of a value's size that it is formed of, element by element.
-pub(super) fn read_by(value: Val<'_>) -> HashSet<usize> {
+#[must_use]
+pub fn read_by(value: Val<'_>) -> HashSet<usize> {
     let (mut next, mut read) = (vec![value], HashSet::new());
     let mut seen = HashSet::new();
     while let Some(value) = next.pop() {

@@ -120,15 +120,16 @@ pub(crate) fn run<'c>(
 
 impl<'c> Kernels<'c> for Planner {
     fn prepare(&self, ops: &[Op<'c>]) -> PassResult<'c> {
-        let parts = |of: &Reduced<'c>| single::parts_of_states(of, self.chip);
+        let moments = |of: &Reduced<'c>| single::parts_of_states(of, false, self.chip);
+        let exponentials = |of: &Reduced<'c>| single::parts_of_states(of, true, self.chip);
         let block = ops.first().and_then(|op| op.block());
         let ops = transposed::remove(ops)?;
         let ops = sunk::sink(&ops)?;
         let ops = softplus::rewrite(&ops)?;
         let ops = rematerialize::rewrite(&ops)?;
         let ops = tables::rewrite(&ops)?;
-        let ops = part_moments::split(&ops, parts)?;
-        let ops = part_exponentials::split(&ops, parts)?;
+        let ops = part_moments::split(&ops, moments)?;
+        let ops = part_exponentials::split(&ops, exponentials)?;
         self.mark_strided(block);
         wide_sums::narrow(&ops)?;
         peaks::mark(&ops);

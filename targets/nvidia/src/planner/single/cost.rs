@@ -10,9 +10,27 @@ use std::collections::HashSet;
 const MOST_FOLLOWED: usize = 64;
 /// Clocks of an element beyond which threads are many rather than rows on their way.
 const COSTLY: usize = 24;
+/// Clocks of a few exponentials or quotients.
+const LONG: usize = 12;
 
 /// Whether a reduction's elements take long to form, of maps of which others read something, too.
 pub(in crate::planner) fn is_costly(reduction: Op<'_>) -> bool {
+    let (clocks, own) = followed(reduction);
+    let mut all = own
+        .iter()
+        .skip(1)
+        .flat_map(|op| results(*op))
+        .flat_map(users);
+    clocks > COSTLY && all.any(|user| !own.contains(&user))
+}
+
+/// Whether a reduction's elements are exponentials, quotients and the like.
+pub(super) fn takes_long(reduction: Op<'_>) -> bool {
+    followed(reduction).0 >= LONG
+}
+
+/// Clocks of a reduction's element, and the reduction and the maps that form it.
+fn followed<'c>(reduction: Op<'c>) -> (usize, Vec<Op<'c>>) {
     let mut next = operands(reduction);
     let (mut seen, mut own) = (HashSet::new(), vec![reduction]);
     let mut clocks = 0usize;
@@ -30,12 +48,7 @@ pub(in crate::planner) fn is_costly(reduction: Op<'_>) -> bool {
         own.push(op);
         next.extend(operands(op));
     }
-    let mut all = own
-        .iter()
-        .skip(1)
-        .flat_map(|op| results(*op))
-        .flat_map(users);
-    clocks > COSTLY && all.any(|user| !own.contains(&user))
+    (clocks, own)
 }
 
 /// Clocks of an operation on an element, about.

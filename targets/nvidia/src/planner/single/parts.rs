@@ -2,7 +2,7 @@
 
 use super::reduce::{Elements, column_tile, narrow_tile};
 use super::{cost, runs};
-use crate::facts::chip::{ACCESS_BYTES, Chip};
+use crate::facts::chip::{ACCESS_BYTES, BANK_BYTES, Chip};
 use crate::planner::problem::count;
 use crate::planner::row_shares::most_held;
 use crate::planner::row_tile::{RowTile, row_tile};
@@ -36,8 +36,9 @@ const COSTLY_TURNS: i64 = 4;
 const FEW_STEPS: i64 = 4;
 /// Elements below which a row is one CTA's.
 const SHORT: i64 = 32 * 1024;
-/// Elements of a part of a row at most: a few threads hold them. Measured: the sums of a Dice loss of 64 x 262,144 f16 take 48.9 us in parts of 16,384, 28.5
-/// in parts of 4096, and group normalisation of 4 x 4,194,304 46.2 and 41.9.
+/// Elements of a short part of a row at most, which a few threads hold: of 16 bits, or which take long to form. Measured: the sums of a Dice loss of 64 x
+/// 262,144 f16 take 48.9 us in parts of 16,384, and 28.5 in short ones, squared errors of 16,384 x 4096 f16 73.0 and 61.8, of f32 60.8 and 61.6;
+/// variances of 8 x 8,388,608 f16 41.6 and 53.8.
 const PART: i64 = 4096;
 /// Columns of a matrix that a row is seen as.
 const LEAST_WIDTH: i64 = 32;
@@ -77,7 +78,10 @@ impl Shape {
     /// no number of parts divides it.
     fn parts(self, of: Elements, chip: &Chip) -> Option<i64> {
         match self.columns {
-            1 => self.parts_of_rows(of.bytes, chip),
+            1 => {
+                let is_short = of.is_costly || of.bytes < BANK_BYTES;
+                self.parts_of_rows((of.bytes, is_short), chip)
+            }
             _ => {
                 let most = self.most_parts(of, chip)?;
                 (2..=most).rev().find(|parts| self.reduced % parts == 0)
@@ -134,14 +138,15 @@ impl Shape {
             .flatten()
     }
 
-    /// Rows are CTAs, and fit in registers once they are cut.
-    fn parts_of_rows(self, bytes: i64, chip: &Chip) -> Option<i64> {
+    /// Rows are CTAs, and fit in registers once they are cut; of so many bytes an element, in short parts or not.
+    fn parts_of_rows(self, (bytes, is_short): (i64, bool), chip: &Chip) -> Option<i64> {
         if !self.has_few_rows(chip) {
             return None;
         }
         let fits = count(self.reduced, row_tile(self.reduced, bytes, 1).columns);
         let enough = count(4 * chip.multiprocessors, self.outer);
-        let least = fits.max(enough).max(count(self.reduced, PART)).max(2);
+        let longest = if is_short { PART } else { i64::MAX };
+        let least = fits.max(enough).max(count(self.reduced, longest)).max(2);
         (least..least.saturating_mul(4)).find(|parts| self.reduced % parts == 0)
     }
 }
@@ -200,10 +205,39 @@ fn narrowest(from: Val<'_>) -> Val<'_> {
     read.min_by_key(|value| bytes_of(*value)).unwrap_or(from)
 }
 
-/// Into how many parts rows along these dimensions of a shape are cut, of elements of so many bytes; none where they are not.
-pub(super) fn parts_of_rows(shape: &[i64], dims: &[i64], bytes: i64, chip: &Chip) -> Option<i64> {
+/// Into how many parts rows along these dimensions of a shape are cut, of elements of so many bytes, short ones or not; none where they are not.
+pub(super) fn parts_of_rows(
+    (shape, dims): (&[i64], &[i64]),
+    elements: (i64, bool),
+    chip: &Chip,
+) -> Option<i64> {
     let shape = Shape::of(shape, dims).filter(|shape| shape.columns == 1);
-    shape.and_then(|shape| shape.parts_of_rows(bytes, chip))
+    shape.and_then(|shape| shape.parts_of_rows(elements, chip))
+}
+
+/// Into how many parts rows are cut of which another reduction has parts already: one kernel reduces both.
+fn parts_beside(from: Val<'_>, shape: Shape) -> Option<i64> {
+    let Shape {
+        outer,
+        reduced,
+        columns,
+    } = shape;
+    let read = siblings::read_by(from);
+    let all = defining(from)
+        .and_then(|op| op.block())
+        .map_or_else(Vec::new, walk::operations);
+    let parts = |op: Op<'_>| {
+        let dims = op.attribute("dims").ok().and_then(attribute::read_i64s)?;
+        let own = source(op).filter(|_| name(op) == ops::REDUCE && dims == [2])?;
+        match TensorType::of_value(own)?.shape[..] {
+            [rows, parts, length, 1] if rows == outer && parts * length == reduced => {
+                (!read.is_disjoint(&siblings::read_by(own))).then_some(parts)
+            }
+            _ => None,
+        }
+    };
+    let is_row = columns == 1;
+    is_row.then(|| all.into_iter().find_map(parts)).flatten()
 }
 
 /// Whether what goes back along rows is formed in the kernel that reduces them, of a tensor along these dimensions.
@@ -258,7 +292,10 @@ fn cut<'c>(op: Op<'c>, of_parts: &mut Vec<Op<'c>>, chip: &Chip) -> PassResult<'c
         return Ok(Vec::new());
     };
     let of = Elements {
-        is_costly: cost::is_costly(op),
+        is_costly: match shape.columns {
+            1 => cost::takes_long(op),
+            _ => cost::is_costly(op),
+        },
         ..Elements::of(builder.tensor_of(narrowest(from))?.element)
     };
     if shape.is_uneven(of, chip) && ColumnFold::of(op).is_some() {
@@ -280,7 +317,9 @@ fn cut<'c>(op: Op<'c>, of_parts: &mut Vec<Op<'c>>, chip: &Chip) -> PassResult<'c
         reduced,
         columns,
     } = shape;
-    let (parts, width) = (shape.parts(of, chip), shape.width(chip));
+    let parts = shape.parts(of, chip);
+    let parts = parts.and_then(|parts| parts_beside(from, shape).or(Some(parts)));
+    let width = shape.width(chip);
     let states = match (parts, width) {
         (Some(parts), _) => {
             let cut = [outer, parts, reduced / parts, columns];
@@ -377,7 +416,7 @@ mod tests {
     #[test]
     fn few_results_are_reduced_in_parts() {
         for (shape, dims, wanted) in [
-            (&[16384, 4096][..], &[0, 1][..], Some(4096)),
+            (&[16384, 4096][..], &[0, 1][..], Some(16_384)),
             (&[8, 100_000], &[1], Some(80)),
             (&[4096, 100_000], &[1], None),
             (&[16384, 512], &[1], None),

@@ -15,8 +15,12 @@ const ROWS: [i64; 2] = [64, 1024];
 /// Rows of which CTAs hold enough neighbours and the rest is little.
 const GOOD_ROWS: i64 = 256;
 
-/// The parts of what is reduced, where it and what is formed of its result and reduced again are not formed in one kernel anyway.
-pub(in crate::planner) fn parts_of_states(of: &Reduced<'_>, chip: &Chip) -> Option<Parts> {
+/// The parts of what is reduced, short ones or not, where it and what is formed of its result and reduced again are not formed in one kernel anyway.
+pub(in crate::planner) fn parts_of_states(
+    of: &Reduced<'_>,
+    is_short: bool,
+    chip: &Chip,
+) -> Option<Parts> {
     let Reduced { from, dims, result } = of;
     let (from, result) = (*from, *result);
     let tensor = TensorType::of_value(from)?;
@@ -27,7 +31,7 @@ pub(in crate::planner) fn parts_of_states(of: &Reduced<'_>, chip: &Chip) -> Opti
         let cut = Cut::along(&shape, &inner)?;
         let is_one_kernel = match cut.is_strided() {
             true => holds(from, cut, chip),
-            false => parts_of_rows(&shape, &inner, bytes, chip).is_none(),
+            false => parts_of_rows((&shape, &inner), (bytes, is_short), chip).is_none(),
         };
         return is_one_kernel.then_some(Parts {
             shape,
@@ -41,7 +45,7 @@ pub(in crate::planner) fn parts_of_states(of: &Reduced<'_>, chip: &Chip) -> Opti
         true => parts_of_columns(from, cut, chip)?,
         // What comes of all of a row and goes back along it is formed where the row is.
         false if goes_back(result, (from, dims), chip) => return None,
-        false => parts_of_rows(&shape, dims, bytes, chip)?,
+        false => parts_of_rows((&shape, dims), (bytes, is_short), chip)?,
     };
     Some(Parts {
         shape: vec![
