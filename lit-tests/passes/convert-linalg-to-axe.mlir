@@ -143,3 +143,60 @@ func.func @operands(%x: tensor<?x8xf32>, %y: tensor<8x?xf32>, %s: f32, %o: tenso
   } -> tensor<?x8xf32>
   return %0 : tensor<?x8xf32>
 }
+
+// -----
+
+// An einsum, as torch-mlir writes it (`ij,kj->ik`): dimensions of extent 1 are moved along, and the product is one of a batch. Of the transposes one is the
+// product's, and the other is none.
+// CHECK-LABEL: @einsum
+// CHECK-NOT: axe.transpose
+// CHECK: axe.gemm %arg0, %arg1 {trans_b} : tensor<16x64xf16>, tensor<32x64xf16> -> tensor<16x32xf32>
+// CHECK-NOT: axe.transpose
+// CHECK: return
+func.func @einsum(%x: tensor<16x64xf16>, %w: tensor<32x64xf16>) -> tensor<16x32xf32> {
+  %zero = arith.constant 0.0 : f32
+  %w1 = tensor.expand_shape %w [[0], [1, 2]] output_shape [32, 64, 1] : tensor<32x64xf16> into tensor<32x64x1xf16>
+  %x1 = tensor.expand_shape %x [[0, 1], [2]] output_shape [1, 16, 64] : tensor<16x64xf16> into tensor<1x16x64xf16>
+  %te = tensor.empty() : tensor<64x32x1xf16>
+  %t = linalg.transpose ins(%w1 : tensor<32x64x1xf16>) outs(%te : tensor<64x32x1xf16>) permutation = [1, 0, 2]
+  %t2 = tensor.collapse_shape %t [[0], [1, 2]] : tensor<64x32x1xf16> into tensor<64x32xf16>
+  %t3 = tensor.expand_shape %t2 [[0, 1], [2]] output_shape [1, 64, 32] : tensor<64x32xf16> into tensor<1x64x32xf16>
+  %pe = tensor.empty() : tensor<1x16x32xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%pe : tensor<1x16x32xf32>) -> tensor<1x16x32xf32>
+  %p = linalg.batch_matmul ins(%x1, %t3 : tensor<1x16x64xf16>, tensor<1x64x32xf16>) outs(%z : tensor<1x16x32xf32>) -> tensor<1x16x32xf32>
+  %p2 = tensor.collapse_shape %p [[0, 1], [2]] : tensor<1x16x32xf32> into tensor<16x32xf32>
+  %p3 = tensor.expand_shape %p2 [[0], [1, 2]] output_shape [16, 1, 32] : tensor<16x32xf32> into tensor<16x1x32xf32>
+  %ue = tensor.empty() : tensor<16x32x1xf32>
+  %u = linalg.transpose ins(%p3 : tensor<16x1x32xf32>) outs(%ue : tensor<16x32x1xf32>) permutation = [0, 2, 1]
+  %y = tensor.collapse_shape %u [[0], [1, 2]] : tensor<16x32x1xf32> into tensor<16x32xf32>
+  return %y : tensor<16x32xf32>
+}
+
+// -----
+
+// Two dimensions become a batch in front of a product whose first factor was transposed among dimensions of extent 1 (`bhsd,bhse->bhde`).
+// CHECK-LABEL: @einsum_of_heads
+// CHECK-NOT: axe.transpose
+// CHECK: axe.gemm %{{.*}}, %{{.*}} {trans_a} : tensor<6x16x8xf16>, tensor<6x16x8xf16> -> tensor<6x8x8xf32>
+func.func @einsum_of_heads(%k: tensor<2x3x16x8xf16>, %v: tensor<2x3x16x8xf16>) -> tensor<6x8x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %k1 = tensor.expand_shape %k [[0], [1], [2], [3, 4]] output_shape [2, 3, 16, 8, 1] : tensor<2x3x16x8xf16> into tensor<2x3x16x8x1xf16>
+  %te = tensor.empty() : tensor<2x3x8x16x1xf16>
+  %t = linalg.transpose ins(%k1 : tensor<2x3x16x8x1xf16>) outs(%te : tensor<2x3x8x16x1xf16>) permutation = [0, 1, 3, 2, 4]
+  %t2 = tensor.collapse_shape %t [[0, 1], [2], [3, 4]] : tensor<2x3x8x16x1xf16> into tensor<6x8x16xf16>
+  %v2 = tensor.collapse_shape %v [[0, 1], [2], [3]] : tensor<2x3x16x8xf16> into tensor<6x16x8xf16>
+  %pe = tensor.empty() : tensor<6x8x8xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%pe : tensor<6x8x8xf32>) -> tensor<6x8x8xf32>
+  %p = linalg.batch_matmul ins(%t2, %v2 : tensor<6x8x16xf16>, tensor<6x16x8xf16>) outs(%z : tensor<6x8x8xf32>) -> tensor<6x8x8xf32>
+  return %p : tensor<6x8x8xf32>
+}
+
+// -----
+
+// A batch of one that is added to something keeps its batch.
+// CHECK-LABEL: @accumulated
+// CHECK: axe.gemm %arg0, %arg1 acc %arg2 : tensor<1x16x32xf32> : tensor<1x16x64xf16>, tensor<1x64x32xf16> -> tensor<1x16x32xf32>
+func.func @accumulated(%x: tensor<1x16x64xf16>, %w: tensor<1x64x32xf16>, %o: tensor<1x16x32xf32>) -> tensor<1x16x32xf32> {
+  %p = linalg.batch_matmul ins(%x, %w : tensor<1x16x64xf16>, tensor<1x64x32xf16>) outs(%o : tensor<1x16x32xf32>) -> tensor<1x16x32xf32>
+  return %p : tensor<1x16x32xf32>
+}

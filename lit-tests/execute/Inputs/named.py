@@ -70,6 +70,50 @@ def softmax(x):
 """, e / e.sum(axis=1, keepdims=True)
 
 
+@case(floats(2, 3, 40, 24), floats(2, 3, 40, 16))
+def einsum(a, b):
+    """`bhsd,bhse->bhed`, as torch-mlir writes it: dimensions of extent 1 are moved along with the others."""
+    want = np.einsum("bhsd,bhse->bhed", a.astype(np.float64), b.astype(np.float64))
+    return """func.func @main(%a: tensor<2x3x40x24xf32>, %b: tensor<2x3x40x16xf32>) -> tensor<2x3x16x24xf32> {
+  %z = arith.constant 0.0 : f32
+  %a1 = tensor.expand_shape %a [[0], [1], [2], [3, 4]] output_shape [2, 3, 40, 24, 1] : tensor<2x3x40x24xf32> into tensor<2x3x40x24x1xf32>
+  %te = tensor.empty() : tensor<2x3x24x40x1xf32>
+  %t = linalg.transpose ins(%a1 : tensor<2x3x40x24x1xf32>) outs(%te : tensor<2x3x24x40x1xf32>) permutation = [0, 1, 3, 2, 4]
+  %t2 = tensor.collapse_shape %t [[0, 1], [2], [3, 4]] : tensor<2x3x24x40x1xf32> into tensor<6x24x40xf32>
+  %b2 = tensor.collapse_shape %b [[0, 1], [2], [3]] : tensor<2x3x40x16xf32> into tensor<6x40x16xf32>
+  %pe = tensor.empty() : tensor<6x24x16xf32>
+  %p0 = linalg.fill ins(%z : f32) outs(%pe : tensor<6x24x16xf32>) -> tensor<6x24x16xf32>
+  %p = linalg.batch_matmul ins(%t2, %b2 : tensor<6x24x40xf32>, tensor<6x40x16xf32>) outs(%p0 : tensor<6x24x16xf32>) -> tensor<6x24x16xf32>
+  %p5 = tensor.expand_shape %p [[0, 1], [2], [3, 4]] output_shape [2, 3, 24, 1, 16] : tensor<6x24x16xf32> into tensor<2x3x24x1x16xf32>
+  %ue = tensor.empty() : tensor<2x3x16x24x1xf32>
+  %u = linalg.transpose ins(%p5 : tensor<2x3x24x1x16xf32>) outs(%ue : tensor<2x3x16x24x1xf32>) permutation = [0, 1, 4, 2, 3]
+  %y = tensor.collapse_shape %u [[0], [1], [2], [3, 4]] : tensor<2x3x16x24x1xf32> into tensor<2x3x16x24xf32>
+  return %y : tensor<2x3x16x24xf32>
+}
+""", want.astype(np.float32)
+
+
+@case(floats(40, 24), floats(16, 24))
+def einsum_of_one(a, b):
+    """`ij,kj->ik`: a product of a batch of one."""
+    want = np.einsum("ij,kj->ik", a.astype(np.float64), b.astype(np.float64))
+    return """func.func @main(%a: tensor<40x24xf32>, %b: tensor<16x24xf32>) -> tensor<40x16xf32> {
+  %z = arith.constant 0.0 : f32
+  %b1 = tensor.expand_shape %b [[0], [1, 2]] output_shape [16, 24, 1] : tensor<16x24xf32> into tensor<16x24x1xf32>
+  %a1 = tensor.expand_shape %a [[0, 1], [2]] output_shape [1, 40, 24] : tensor<40x24xf32> into tensor<1x40x24xf32>
+  %te = tensor.empty() : tensor<24x16x1xf32>
+  %t = linalg.transpose ins(%b1 : tensor<16x24x1xf32>) outs(%te : tensor<24x16x1xf32>) permutation = [1, 0, 2]
+  %t2 = tensor.collapse_shape %t [[0], [1, 2]] : tensor<24x16x1xf32> into tensor<24x16xf32>
+  %t3 = tensor.expand_shape %t2 [[0, 1], [2]] output_shape [1, 24, 16] : tensor<24x16xf32> into tensor<1x24x16xf32>
+  %pe = tensor.empty() : tensor<1x40x16xf32>
+  %p0 = linalg.fill ins(%z : f32) outs(%pe : tensor<1x40x16xf32>) -> tensor<1x40x16xf32>
+  %p = linalg.batch_matmul ins(%a1, %t3 : tensor<1x40x24xf32>, tensor<1x24x16xf32>) outs(%p0 : tensor<1x40x16xf32>) -> tensor<1x40x16xf32>
+  %y = tensor.collapse_shape %p [[0, 1], [2]] : tensor<1x40x16xf32> into tensor<40x16xf32>
+  return %y : tensor<40x16xf32>
+}
+""", want.astype(np.float32)
+
+
 @case(floats(17, 65))
 def softmax_of_columns(x):
     e = np.exp(x - x.max(axis=0, keepdims=True))

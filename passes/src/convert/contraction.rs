@@ -2,13 +2,14 @@
 
 use super::elementwise::loops_of;
 use super::factor::{Factor, fold};
-use super::operands::{Space, transpose};
+use super::operands::{Space, squeezed, transpose};
 use super::quantized::{self, Points};
-use super::reduction::initial_sum;
+use super::reduction::{initial_sum, starts_from_zero};
 use super::structured::Structured;
 use super::term::{Term, terms};
 use super::{Counts, unsupported};
 use crate::error::PassResult;
+use crate::ir::reshape::groups_without;
 use crate::ir::{Builder, DYNAMIC, Val, types};
 use axe_dialect::ops::{CastOp, GemmOp};
 use melior::ir::Type;
@@ -45,21 +46,95 @@ pub(super) fn convert<'c>(
         return Ok(None);
     }
     let formed = |term: &Term<'c>, counts: &mut Counts| term.formed(builder, op, counts);
-    let (whole_left, whole_right) = (formed(&left, counts)?, formed(&right, counts)?);
+    let (mut whole_left, mut whole_right) = (formed(&left, counts)?, formed(&right, counts)?);
+    let is_shifted = left.shift().is_some() || right.shift().is_some();
+    let units = match is_shifted {
+        true => Units::default(),
+        false => Units::of(builder, op, [&whole_left, &whole_right], &result)?,
+    };
+    if !units.loops.is_empty() {
+        whole_left = units.dropped(builder, whole_left)?;
+        whole_right = units.dropped(builder, whole_right)?;
+    }
+    let result = units.left_of(&result);
     let (factor_left, factor_right) = fold(builder, &whole_left, &whole_right)?;
     let parts = parts(op, &factor_left, &factor_right, &result)?;
     let (parts, factors) = in_order(parts, factor_left, factor_right, &result);
     let value = gemm(builder, op, factors, &parts, &result, counts)?;
-    let sides = [(&whole_left, left.shift()), (&whole_right, right.shift())];
-    if sides.iter().all(|(_, shift)| shift.is_none()) {
-        return Ok(Some(value));
+    if !is_shifted {
+        return units.added(builder, value).map(Some);
     }
+    let sides = [(&whole_left, left.shift()), (&whole_right, right.shift())];
     let points = Points {
         op,
         result: &result,
         summed: &parts.k,
     };
     quantized::corrected(builder, &points, value, sides, counts).map(Some)
+}
+
+/// Loops of one step that both factors and the result have: batches of one product, as an einsum is written with. Without them what is in front of the
+/// product is found.
+#[derive(Default)]
+struct Units {
+    loops: Vec<usize>,
+    /// The result's shape, with them.
+    shape: Vec<i64>,
+    /// Which of its dimensions they are.
+    are: Vec<bool>,
+}
+
+impl Units {
+    /// None where the product is added to something, or extents are known at run time only.
+    fn of<'c>(
+        builder: &Builder<'c>,
+        op: &Structured<'c>,
+        factors: [&Factor<'c>; 2],
+        result: &[usize],
+    ) -> PassResult<'c, Self> {
+        let shape = Space::new(op, result.to_vec())?.shape;
+        let is_unit = |(at, extent): (&usize, &i64)| {
+            *extent == 1 && factors.iter().all(|factor| factor.loops.contains(at))
+        };
+        let are: Vec<bool> = result.iter().zip(&shape).map(is_unit).collect();
+        let is_plain = !shape.contains(&DYNAMIC) && are.contains(&true) && are.contains(&false);
+        if !is_plain || !starts_from_zero(builder, op)? {
+            return Ok(Self::default());
+        }
+        let loops = result.iter().zip(&are).filter(|(_, unit)| **unit);
+        Ok(Self {
+            loops: loops.map(|(at, _)| *at).collect(),
+            shape,
+            are,
+        })
+    }
+
+    /// The other loops of these.
+    fn left_of(&self, loops: &[usize]) -> Vec<usize> {
+        let left = loops.iter().filter(|at| !self.loops.contains(at));
+        left.copied().collect()
+    }
+
+    /// A factor without them.
+    fn dropped<'c>(&self, builder: &Builder<'c>, factor: Factor<'c>) -> PassResult<'c, Factor<'c>> {
+        let are: Vec<_> = factor
+            .loops
+            .iter()
+            .map(|at| self.loops.contains(at))
+            .collect();
+        Ok(Factor {
+            value: squeezed(builder, factor.value, &are)?,
+            loops: self.left_of(&factor.loops),
+        })
+    }
+
+    /// The result with them.
+    fn added<'c>(&self, builder: &Builder<'c>, value: Val<'c>) -> PassResult<'c, Val<'c>> {
+        match self.loops.is_empty() {
+            true => Ok(value),
+            false => builder.expand(value, &self.shape, &groups_without(&self.are), &[]),
+        }
+    }
 }
 
 /// Whether each side has a loop of the result that the other lacks, or one of them does.
@@ -172,12 +247,7 @@ fn operand<'c>(
     let kept: Vec<usize> = wanted.iter().filter_map(|at| space.position(*at)).collect();
     let sizes = space.sizes(builder, &kept)?;
     builder
-        .expand(
-            value,
-            &shape,
-            &crate::ir::reshape::groups_without(&unit),
-            &sizes,
-        )
+        .expand(value, &shape, &groups_without(&unit), &sizes)
         .map(|value| (value, swapped))
 }
 

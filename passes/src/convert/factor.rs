@@ -7,7 +7,7 @@ use super::structured::Structured;
 use super::unsupported;
 use crate::error::PassResult;
 use crate::ir::value::defined_by;
-use crate::ir::{Builder, TensorType, Val, attribute, types};
+use crate::ir::{Builder, DYNAMIC, TensorType, Val, attribute, types};
 use axe_dialect::Typed;
 use axe_dialect::ops::{CastOp, TransposeOp};
 use melior::ir::operation::OperationLike;
@@ -83,6 +83,8 @@ fn peel<'c>(
             };
         } else if let Some(source) = casts.then(|| unwidened(factor.value)).flatten() {
             factor.value = source;
+        } else if let Some(source) = unexpanded(builder, factor.value)? {
+            factor.value = source;
         } else if let Some(collapsed) = collapsed(builder, &factor, casts)? {
             factor = collapsed;
         } else {
@@ -128,6 +130,50 @@ fn collapsed<'c>(
         value: builder.collapse(source, &groups)?,
         loops,
     }))
+}
+
+/// A collapse of what dimensions of extent 1 were put into, as the collapse of that.
+fn unexpanded<'c>(builder: &Builder<'c>, value: Val<'c>) -> PassResult<'c, Option<Val<'c>>> {
+    let found = || {
+        let collapse = defined_by(value, "tensor.collapse_shape")?;
+        let inner = collapse.operand(0).ok()?;
+        let from = defined_by(inner, "tensor.expand_shape")?.operand(0).ok()?;
+        let groups = collapse
+            .attribute("reassociation")
+            .ok()
+            .and_then(attribute::read_groups)?;
+        let (shape, own) = (
+            TensorType::of_value(inner)?.shape,
+            TensorType::of_value(from)?.shape,
+        );
+        let is_wide = |dim: &i64| {
+            let extent = usize::try_from(*dim).ok().and_then(|dim| shape.get(dim));
+            extent.is_some_and(|extent| *extent != 1)
+        };
+        let wide: Vec<_> = shape
+            .iter()
+            .copied()
+            .filter(|extent| *extent != 1)
+            .collect();
+        let mut next = 0i64..;
+        let groups: Vec<Vec<i64>> = groups
+            .iter()
+            .map(|group| {
+                group
+                    .iter()
+                    .filter(|dim| is_wide(dim))
+                    .filter_map(|_| next.next())
+                    .collect()
+            })
+            .collect();
+        let is_same =
+            wide == own && !wide.contains(&DYNAMIC) && groups.iter().all(|group| !group.is_empty());
+        is_same.then_some((from, groups))
+    };
+    match found() {
+        Some((from, groups)) => builder.collapse(from, &groups).map(Some),
+        None => Ok(None),
+    }
 }
 
 /// The source of a transpose and, for each group of the transpose's dimensions, the source's; `None` when

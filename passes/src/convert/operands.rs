@@ -219,6 +219,9 @@ pub(super) fn transpose<'c>(
             "the permutation does not fit the tensor's rank",
         ));
     };
+    if let Some(value) = without_units(builder, value, permutation, &shape)? {
+        return Ok(value);
+    }
     let permutation: Vec<i64> = permutation
         .iter()
         .filter_map(|dim| i64::try_from(*dim).ok())
@@ -226,6 +229,66 @@ pub(super) fn transpose<'c>(
     let attributes = [("permutation", builder.i64s(&permutation))];
     let result = builder.tensor(&shape, source.element)?;
     builder.operator_value(&TransposeOp::operands(value), result, &attributes)
+}
+
+/// A transpose to this shape as one of the dimensions that are not 1, between reshapes: what an einsum is written with moves such dimensions along.
+/// None where all are wide.
+fn without_units<'c>(
+    builder: &Builder<'c>,
+    value: Val<'c>,
+    permutation: &[usize],
+    shape: &[i64],
+) -> PassResult<'c, Option<Val<'c>>> {
+    let source = builder.tensor_of(value)?.shape;
+    let are_units =
+        |shape: &[i64]| -> Vec<bool> { shape.iter().map(|extent| *extent == 1).collect() };
+    let (from, to) = (are_units(&source), are_units(shape));
+    if shape.contains(&DYNAMIC) || !from.contains(&true) || !from.contains(&false) {
+        return Ok(None);
+    }
+    let wide: Vec<usize> = (0..source.len())
+        .filter(|dim| from.get(*dim) == Some(&false))
+        .collect();
+    let place = |dim: &usize| wide.iter().position(|own| own == dim);
+    let order: Vec<usize> = permutation.iter().filter_map(place).collect();
+    let value = squeezed(builder, value, &from)?;
+    let value = transpose(builder, value, &order)?;
+    builder
+        .expand(value, shape, &groups_without(&to), &[])
+        .map(Some)
+}
+
+/// A tensor without these dimensions of extent 1: what they were put into, where that is known.
+///
+/// # Errors
+/// When building fails.
+pub(super) fn squeezed<'c>(
+    builder: &Builder<'c>,
+    value: Val<'c>,
+    units: &[bool],
+) -> PassResult<'c, Val<'c>> {
+    let tensor = builder.tensor_of(value)?;
+    let wide = tensor.shape.iter().zip(units).filter(|(_, unit)| !**unit);
+    let wide: Vec<i64> = wide.map(|(extent, _)| *extent).collect();
+    let from = defined_by(value, "tensor.expand_shape").and_then(|op| op.operand(0).ok());
+    let has_shape =
+        |from: &Val<'c>| TensorType::of_value(*from).is_some_and(|own| own.shape == wide);
+    if let Some(from) = from.filter(has_shape) {
+        return Ok(from);
+    }
+    let groups = groups_without(units);
+    // What was collapsed before is collapsed at once: what is in front of it is looked for below one reshape.
+    let before = defined_by(value, "tensor.collapse_shape").and_then(|op| {
+        let own = op.attribute("reassociation").ok();
+        Some((op.operand(0).ok()?, own.and_then(attribute::read_groups)?))
+    });
+    let Some((from, own)) = before else {
+        return builder.collapse(value, &groups);
+    };
+    let dims = |dim: &i64| usize::try_from(*dim).ok().and_then(|dim| own.get(dim));
+    let both = |group: &Vec<i64>| group.iter().filter_map(dims).flatten().copied().collect();
+    let groups: Vec<Vec<i64>> = groups.iter().map(both).collect();
+    builder.collapse(from, &groups)
 }
 
 /// `axe.broadcast` of a tensor whose dimensions lie at `positions` of the space, ascending.

@@ -1,7 +1,7 @@
 //! Reductions: `axe.reduce` of what the body combines, and of the initial value when it matters.
 
 use super::elementwise::loops_of;
-use super::operands::{Operand, Space, align, fill, spread};
+use super::operands::{Operand, Space, align, fill, spread, uniform};
 use super::scalar::{arguments, evaluate, unexpected};
 use super::simple::restore_units;
 use super::structured::Structured;
@@ -336,6 +336,21 @@ fn with_initial<'c>(
     let result = builder.tensor(&space.shape, element)?;
     let reduced = builder.operation(ops::MAP, &tensors, &[result], &[], vec![region])?;
     builder.result_of(reduced)
+}
+
+/// Whether the initial value of a sum is zero.
+///
+/// # Errors
+/// When building fails.
+pub(super) fn starts_from_zero<'c>(
+    builder: &Builder<'c>,
+    op: &Structured<'c>,
+) -> PassResult<'c, bool> {
+    let init = op.operand(op.inputs.len());
+    let all = init.map(|(init, _)| uniform(builder, init)).transpose()?;
+    Ok(all
+        .flatten()
+        .is_some_and(|value| is_neutral(Combiner::Add, value)))
 }
 
 /// The initial value of a sum as a tensor of the space's shape; `None` when it is zero.
