@@ -57,6 +57,7 @@ fn clocks_of(name: &str) -> usize {
         "math.erf" => 20,
         "math.tanh" | "math.exp" | "math.log" | "math.log1p" => 8,
         "arith.divf" | "math.sqrt" | "math.rsqrt" => 6,
+        "math.absf" | "math.fma" | "math.copysign" => 1,
         name if name.starts_with("math.") => 12,
         name if name.starts_with("arith.") && name != "arith.constant" => 1,
         _ => 0,

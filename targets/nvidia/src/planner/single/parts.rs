@@ -80,7 +80,8 @@ impl Shape {
         match self.columns {
             1 => {
                 let is_short = of.is_costly || of.bytes < BANK_BYTES;
-                self.parts_of_rows((of.bytes, is_short), chip)
+                let longest = if is_short { PART } else { i64::MAX };
+                self.parts_of_rows((of.bytes, longest), chip)
             }
             _ => {
                 let most = self.most_parts(of, chip)?;
@@ -138,14 +139,13 @@ impl Shape {
             .flatten()
     }
 
-    /// Rows are CTAs, and fit in registers once they are cut; of so many bytes an element, in short parts or not.
-    fn parts_of_rows(self, (bytes, is_short): (i64, bool), chip: &Chip) -> Option<i64> {
+    /// Rows are CTAs, and fit in registers once they are cut; of so many bytes an element, in parts of so many at most.
+    fn parts_of_rows(self, (bytes, longest): (i64, i64), chip: &Chip) -> Option<i64> {
         if !self.has_few_rows(chip) {
             return None;
         }
         let fits = count(self.reduced, row_tile(self.reduced, bytes, 1).columns);
         let enough = count(4 * chip.multiprocessors, self.outer);
-        let longest = if is_short { PART } else { i64::MAX };
         let least = fits.max(enough).max(count(self.reduced, longest)).max(2);
         (least..least.saturating_mul(4)).find(|parts| self.reduced % parts == 0)
     }
@@ -205,10 +205,10 @@ fn narrowest(from: Val<'_>) -> Val<'_> {
     read.min_by_key(|value| bytes_of(*value)).unwrap_or(from)
 }
 
-/// Into how many parts rows along these dimensions of a shape are cut, of elements of so many bytes, short ones or not; none where they are not.
+/// Into how many parts rows along these dimensions of a shape are cut, of elements of so many bytes, of so many at most; none where they are not.
 pub(super) fn parts_of_rows(
     (shape, dims): (&[i64], &[i64]),
-    elements: (i64, bool),
+    elements: (i64, i64),
     chip: &Chip,
 ) -> Option<i64> {
     let shape = Shape::of(shape, dims).filter(|shape| shape.columns == 1);

@@ -15,10 +15,14 @@ const ROWS: [i64; 2] = [64, 1024];
 /// Rows of which CTAs hold enough neighbours and the rest is little.
 const GOOD_ROWS: i64 = 256;
 
-/// The parts of what is reduced, short ones or not, where it and what is formed of its result and reduced again are not formed in one kernel anyway.
+/// Elements of a part whose exponentials are summed up, at most. Measured: softmax of 16,777,216 f16 takes 36.3 us in parts of 16,384, 32.5 in these, and
+/// 32.1 in shorter ones, of which logsumexp of 8 x 8,388,608 takes 41.3 for 39.2.
+pub(in crate::planner) const EXPONENTIALS: i64 = 8192;
+
+/// The parts of what is reduced, of so many elements at most, where it and what is formed of its result and reduced again are not formed in one kernel anyway.
 pub(in crate::planner) fn parts_of_states(
     of: &Reduced<'_>,
-    is_short: bool,
+    longest: i64,
     chip: &Chip,
 ) -> Option<Parts> {
     let Reduced { from, dims, result } = of;
@@ -31,7 +35,7 @@ pub(in crate::planner) fn parts_of_states(
         let cut = Cut::along(&shape, &inner)?;
         let is_one_kernel = match cut.is_strided() {
             true => holds(from, cut, chip),
-            false => parts_of_rows((&shape, &inner), (bytes, is_short), chip).is_none(),
+            false => parts_of_rows((&shape, &inner), (bytes, longest), chip).is_none(),
         };
         return is_one_kernel.then_some(Parts {
             shape,
@@ -45,7 +49,7 @@ pub(in crate::planner) fn parts_of_states(
         true => parts_of_columns(from, cut, chip)?,
         // What comes of all of a row and goes back along it is formed where the row is.
         false if goes_back(result, (from, dims), chip) => return None,
-        false => parts_of_rows((&shape, dims), (bytes, is_short), chip)?,
+        false => parts_of_rows((&shape, dims), (bytes, longest), chip)?,
     };
     Some(Parts {
         shape: vec![
