@@ -200,3 +200,27 @@ func.func @accumulated(%x: tensor<1x16x64xf16>, %w: tensor<1x64x32xf16>, %o: ten
   %p = linalg.batch_matmul ins(%x, %w : tensor<1x16x64xf16>, tensor<1x64x32xf16>) outs(%o : tensor<1x16x32xf32>) -> tensor<1x16x32xf32>
   return %p : tensor<1x16x32xf32>
 }
+
+// -----
+
+// Products of vectors, each with one of its own, are a reduction of rows; one of them alone is a product.
+// CHECK-LABEL: @dots
+// CHECK-NOT: axe.gemm
+// CHECK: %[[P:.*]] = axe.map ins(%{{.*}}, %{{.*}} : tensor<50x70xf32>, tensor<50x70xf32>)
+// CHECK: axe.reduce <add> %[[P]] dims [1] : tensor<50x70xf32> -> tensor<50xf32>
+// CHECK-LABEL: @dot
+// CHECK: axe.gemm
+func.func @dots(%a: tensor<50x1x70xf16>, %b: tensor<50x70x1xf16>) -> tensor<50x1x1xf32> {
+  %zero = arith.constant 0.0 : f32
+  %pe = tensor.empty() : tensor<50x1x1xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%pe : tensor<50x1x1xf32>) -> tensor<50x1x1xf32>
+  %p = linalg.batch_matmul ins(%a, %b : tensor<50x1x70xf16>, tensor<50x70x1xf16>) outs(%z : tensor<50x1x1xf32>) -> tensor<50x1x1xf32>
+  return %p : tensor<50x1x1xf32>
+}
+func.func @dot(%a: tensor<1x70xf16>, %b: tensor<70x1xf16>) -> tensor<1x1xf32> {
+  %zero = arith.constant 0.0 : f32
+  %pe = tensor.empty() : tensor<1x1xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%pe : tensor<1x1xf32>) -> tensor<1x1xf32>
+  %p = linalg.matmul ins(%a, %b : tensor<1x70xf16>, tensor<70x1xf16>) outs(%z : tensor<1x1xf32>) -> tensor<1x1xf32>
+  return %p : tensor<1x1xf32>
+}

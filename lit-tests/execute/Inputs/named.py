@@ -114,6 +114,23 @@ def einsum_of_one(a, b):
 """, want.astype(np.float32)
 
 
+@case(floats(50, 70), floats(50, 70))
+def dots(a, b):
+    """`nd,nd->n`: a product of a vector and one of its own for each."""
+    want = np.einsum("nd,nd->n", a.astype(np.float64), b.astype(np.float64))
+    return """func.func @main(%a: tensor<50x70xf32>, %b: tensor<50x70xf32>) -> tensor<50xf32> {
+  %z = arith.constant 0.0 : f32
+  %a1 = tensor.expand_shape %a [[0], [1, 2]] output_shape [50, 1, 70] : tensor<50x70xf32> into tensor<50x1x70xf32>
+  %b1 = tensor.expand_shape %b [[0], [1, 2]] output_shape [50, 70, 1] : tensor<50x70xf32> into tensor<50x70x1xf32>
+  %pe = tensor.empty() : tensor<50x1x1xf32>
+  %p0 = linalg.fill ins(%z : f32) outs(%pe : tensor<50x1x1xf32>) -> tensor<50x1x1xf32>
+  %p = linalg.batch_matmul ins(%a1, %b1 : tensor<50x1x70xf32>, tensor<50x70x1xf32>) outs(%p0 : tensor<50x1x1xf32>) -> tensor<50x1x1xf32>
+  %y = tensor.collapse_shape %p [[0, 1, 2]] : tensor<50x1x1xf32> into tensor<50xf32>
+  return %y : tensor<50xf32>
+}
+""", want.astype(np.float32)
+
+
 @case(floats(17, 65))
 def softmax_of_columns(x):
     e = np.exp(x - x.max(axis=0, keepdims=True))

@@ -1,13 +1,13 @@
-//! Contractions: sums of products become one `axe.gemm`.
+//! Contractions: sums of products become one `axe.gemm`, those of two vectors ([`super::dots`]) a reduction.
 
 use super::elementwise::loops_of;
 use super::factor::{Factor, fold};
-use super::operands::{Space, squeezed, transpose};
+use super::operands::{Space, extent_of, squeezed, transpose};
 use super::quantized::{self, Points};
 use super::reduction::{initial_sum, starts_from_zero};
 use super::structured::Structured;
 use super::term::{Term, terms};
-use super::{Counts, unsupported};
+use super::{Counts, dots, unsupported};
 use crate::error::PassResult;
 use crate::ir::reshape::groups_without;
 use crate::ir::{Builder, DYNAMIC, Val, types};
@@ -37,8 +37,15 @@ pub(super) fn convert<'c>(
         return Ok(None);
     };
     let result = loops_of(op.result_map(0));
-    if result.len() != op.result_map(0).len() || !is_product(&left, &right, &result) {
+    if result.len() != op.result_map(0).len() || !is_product(&left, &right, &result, |_| true) {
         return Ok(None);
+    }
+    let is_wide = |at: usize| extent_of(op, at).is_none_or(|(extent, _)| extent != 1);
+    if !is_product(&left, &right, &result, is_wide) {
+        let dots = dots::convert(builder, op, [&left, &right], &result, counts)?;
+        if dots.is_some() {
+            return Ok(dots);
+        }
     }
     // A reduction of rows forms what the body computes where it is summed up; a product would write it out first.
     let whole = |term: &Term<'c>| term.loops.len() == op.reductions.len();
@@ -50,7 +57,9 @@ pub(super) fn convert<'c>(
     let is_shifted = left.shift().is_some() || right.shift().is_some();
     let units = match is_shifted {
         true => Units::default(),
-        false => Units::of(builder, op, [&whole_left, &whole_right], &result)?,
+        false => Units::of(builder, op, &result, |at| {
+            whole_left.loops.contains(at) && whole_right.loops.contains(at)
+        })?,
     };
     if !units.loops.is_empty() {
         whole_left = units.dropped(builder, whole_left)?;
@@ -76,8 +85,8 @@ pub(super) fn convert<'c>(
 /// Loops of one step that both factors and the result have: batches of one product, as an einsum is written with. Without them what is in front of the
 /// product is found.
 #[derive(Default)]
-struct Units {
-    loops: Vec<usize>,
+pub(super) struct Units {
+    pub(super) loops: Vec<usize>,
     /// The result's shape, with them.
     shape: Vec<i64>,
     /// Which of its dimensions they are.
@@ -85,17 +94,15 @@ struct Units {
 }
 
 impl Units {
-    /// None where the product is added to something, or extents are known at run time only.
-    fn of<'c>(
+    /// Those of which that holds, too; none where the product is added to something, or extents are known at run time only.
+    pub(super) fn of<'c>(
         builder: &Builder<'c>,
         op: &Structured<'c>,
-        factors: [&Factor<'c>; 2],
         result: &[usize],
+        holds: impl Fn(&usize) -> bool,
     ) -> PassResult<'c, Self> {
         let shape = Space::new(op, result.to_vec())?.shape;
-        let is_unit = |(at, extent): (&usize, &i64)| {
-            *extent == 1 && factors.iter().all(|factor| factor.loops.contains(at))
-        };
+        let is_unit = |(at, extent): (&usize, &i64)| *extent == 1 && holds(at);
         let are: Vec<bool> = result.iter().zip(&shape).map(is_unit).collect();
         let is_plain = !shape.contains(&DYNAMIC) && are.contains(&true) && are.contains(&false);
         if !is_plain || !starts_from_zero(builder, op)? {
@@ -110,13 +117,17 @@ impl Units {
     }
 
     /// The other loops of these.
-    fn left_of(&self, loops: &[usize]) -> Vec<usize> {
+    pub(super) fn left_of(&self, loops: &[usize]) -> Vec<usize> {
         let left = loops.iter().filter(|at| !self.loops.contains(at));
         left.copied().collect()
     }
 
     /// A factor without them.
-    fn dropped<'c>(&self, builder: &Builder<'c>, factor: Factor<'c>) -> PassResult<'c, Factor<'c>> {
+    pub(super) fn dropped<'c>(
+        &self,
+        builder: &Builder<'c>,
+        factor: Factor<'c>,
+    ) -> PassResult<'c, Factor<'c>> {
         let are: Vec<_> = factor
             .loops
             .iter()
@@ -129,7 +140,11 @@ impl Units {
     }
 
     /// The result with them.
-    fn added<'c>(&self, builder: &Builder<'c>, value: Val<'c>) -> PassResult<'c, Val<'c>> {
+    pub(super) fn added<'c>(
+        &self,
+        builder: &Builder<'c>,
+        value: Val<'c>,
+    ) -> PassResult<'c, Val<'c>> {
         match self.loops.is_empty() {
             true => Ok(value),
             false => builder.expand(value, &self.shape, &groups_without(&self.are), &[]),
@@ -137,11 +152,16 @@ impl Units {
     }
 }
 
-/// Whether each side has a loop of the result that the other lacks, or one of them does.
-fn is_product(left: &Term<'_>, right: &Term<'_>, result: &[usize]) -> bool {
+/// Whether each side has a loop of the result that the other lacks, or one of them does, of loops of which that holds.
+fn is_product(
+    left: &Term<'_>,
+    right: &Term<'_>,
+    result: &[usize],
+    holds: impl Fn(usize) -> bool,
+) -> bool {
     let own = |a: &Term<'_>, b: &Term<'_>| {
         let mut loops = a.loops.iter().filter(|at| result.contains(at));
-        loops.any(|at| !b.loops.contains(at))
+        loops.any(|at| !b.loops.contains(at) && holds(*at))
     };
     own(left, right) || own(right, left)
 }
@@ -267,7 +287,7 @@ fn grouped(single: usize, lengths: &[usize]) -> Vec<Vec<i64>> {
 }
 
 /// The type that the gemm accumulates in: f32 for narrower floats, whose own sums nobody wants.
-fn accumulator<'c>(builder: &Builder<'c>, element: Type<'c>) -> Type<'c> {
+pub(super) fn accumulator<'c>(builder: &Builder<'c>, element: Type<'c>) -> Type<'c> {
     match types::bits(element) {
         Some(bits) if bits < 32 && types::is_float(element) => {
             builder.r#type(|context| Type::float32(context))
@@ -277,7 +297,10 @@ fn accumulator<'c>(builder: &Builder<'c>, element: Type<'c>) -> Type<'c> {
 }
 
 /// A tensor with its elements converted; the value itself when they have the type.
-fn with_element<'c>(
+///
+/// # Errors
+/// When building fails.
+pub(super) fn with_element<'c>(
     builder: &Builder<'c>,
     value: Val<'c>,
     element: Type<'c>,

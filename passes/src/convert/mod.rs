@@ -7,6 +7,7 @@
 mod contraction;
 mod control;
 mod convolution;
+mod dots;
 mod elementwise;
 mod factor;
 mod named;

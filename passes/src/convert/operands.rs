@@ -80,7 +80,7 @@ impl<'c> Space<'c> {
 
 /// The extent of a loop, static when any operand says so, and the tensor and dimension to ask for it.
 /// Initial values are asked first: those that only give a shape outlive nothing but this pass.
-fn extent_of<'c>(op: &Structured<'c>, at: usize) -> Option<(i64, (Val<'c>, usize))> {
+pub(super) fn extent_of<'c>(op: &Structured<'c>, at: usize) -> Option<(i64, (Val<'c>, usize))> {
     let having = (0..op.maps.len()).rev().filter_map(|number| {
         let (value, map) = op.operand(number)?;
         let dim = map.iter().position(|index| *index == Index::Loop(at))?;
