@@ -120,9 +120,8 @@ pub(crate) fn run<'c>(
 
 impl<'c> Kernels<'c> for Planner {
     fn prepare(&self, ops: &[Op<'c>]) -> PassResult<'c> {
-        let moments = |of: &Reduced<'c>| single::parts_of_states(of, i64::MAX, self.chip);
-        let exponentials =
-            |of: &Reduced<'c>| single::parts_of_states(of, single::EXPONENTIALS, self.chip);
+        let moments = |of: &Reduced<'c>| single::parts_of_moments(of, self.chip);
+        let exponentials = |of: &Reduced<'c>| single::parts_of_exponentials(of, self.chip);
         let block = ops.first().and_then(|op| op.block());
         let ops = transposed::remove(ops)?;
         let ops = sunk::sink(&ops)?;

@@ -12,7 +12,7 @@ pub(super) use cost::is_costly;
 pub(super) use parts::{is_repeated, reduce_in_parts, uneven_parts};
 pub(super) use reduce::{Elements, column_tile, reduced_tile};
 pub(super) use split::split_reductions;
-pub(super) use states::{EXPONENTIALS, parts_of_states};
+pub(super) use states::{parts_of_exponentials, parts_of_moments};
 
 use super::choose::search::{self, Candidate};
 use super::columns::Columns;

@@ -39,7 +39,7 @@ const SHORT: i64 = 32 * 1024;
 /// Elements of a short part of a row at most, which a few threads hold: of 16 bits, or which take long to form. Measured: the sums of a Dice loss of 64 x
 /// 262,144 f16 take 48.9 us in parts of 16,384, and 28.5 in short ones, squared errors of 16,384 x 4096 f16 73.0 and 61.8, of f32 60.8 and 61.6;
 /// variances of 8 x 8,388,608 f16 41.6 and 53.8.
-const PART: i64 = 4096;
+pub(super) const PART: i64 = 4096;
 /// Columns of a matrix that a row is seen as.
 const LEAST_WIDTH: i64 = 32;
 const MOST_WIDTH: i64 = 4096;

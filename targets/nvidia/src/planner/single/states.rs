@@ -1,6 +1,6 @@
 //! Which variances, and sums of exponentials below a maximum, are formed of those of parts, so that their elements are read once.
 
-use super::parts::{goes_back, parts_of_rows};
+use super::parts::{PART, goes_back, parts_of_rows};
 use super::runs;
 use super::split::last_run;
 use crate::facts::chip::Chip;
@@ -15,16 +15,29 @@ const ROWS: [i64; 2] = [64, 1024];
 /// Rows of which CTAs hold enough neighbours and the rest is little.
 const GOOD_ROWS: i64 = 256;
 
-/// Elements of a part whose exponentials are summed up, at most. Measured: softmax of 16,777,216 f16 takes 36.3 us in parts of 16,384, 32.5 in these, and
-/// 32.1 in shorter ones, of which logsumexp of 8 x 8,388,608 takes 41.3 for 39.2.
-pub(in crate::planner) const EXPONENTIALS: i64 = 8192;
+/// CTAs of a multiprocessor that sum up exponentials of parts, at least. Measured: softmax of 16,777,216 f16 takes 36.3 us in 1024 parts and 32.1 in 4096,
+/// logsumexp of 8 x 8,388,608 39.2 in 4096 and 41.3 in 16,384.
+const PARTS: i64 = 16;
+/// Elements of a part that is no short one.
+const LONG_PART: i64 = 4 * PART;
+
+/// The parts of what is reduced to a sum of exponentials: short ones where long ones are few.
+pub(in crate::planner) fn parts_of_exponentials(of: &Reduced<'_>, chip: &Chip) -> Option<Parts> {
+    let elements = TensorType::of_value(of.from).and_then(|own| product(&own.shape))?;
+    let longest = match elements / LONG_PART < PARTS * chip.multiprocessors {
+        true => PART,
+        false => i64::MAX,
+    };
+    parts_of_states(of, longest, chip)
+}
+
+/// The parts of what is reduced to moments.
+pub(in crate::planner) fn parts_of_moments(of: &Reduced<'_>, chip: &Chip) -> Option<Parts> {
+    parts_of_states(of, i64::MAX, chip)
+}
 
 /// The parts of what is reduced, of so many elements at most, where it and what is formed of its result and reduced again are not formed in one kernel anyway.
-pub(in crate::planner) fn parts_of_states(
-    of: &Reduced<'_>,
-    longest: i64,
-    chip: &Chip,
-) -> Option<Parts> {
+fn parts_of_states(of: &Reduced<'_>, longest: i64, chip: &Chip) -> Option<Parts> {
     let Reduced { from, dims, result } = of;
     let (from, result) = (*from, *result);
     let tensor = TensorType::of_value(from)?;
