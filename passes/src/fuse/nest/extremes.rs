@@ -80,7 +80,10 @@ impl<'c> Extremes<'c> {
         let block = walk::blocks(op).first().copied()?;
         let body = Body::read(block, inputs.len(), shape.len() - 1)?;
         let way = way(&body, op, (tensor.element, inputs.len()), &data)?;
-        let row = Row::of(from).filter(|_| !way.again || !shape.contains(&DYNAMIC));
+        let row = match way.again {
+            true => Row::of(from).filter(|_| !shape.contains(&DYNAMIC)),
+            false => Some(Row::default()),
+        };
         row.map(|row| Self {
             op,
             block,
