@@ -44,17 +44,28 @@ pub(in crate::planner) fn ranked<C: Copy + PartialEq, K: PartialEq, W: Eq + Hash
     kind: impl Fn(&C) -> K,
     way: impl Fn(&C) -> W,
 ) -> Vec<Candidate<C>> {
-    let best = |config: &C| {
-        let same = all
-            .iter()
-            .filter(|other| kind(&other.config) == kind(config));
-        same.map(|other| clocks(&other.config))
-            .fold(f64::INFINITY, f64::min)
-    };
-    let mut worth: Vec<_> = all
+    // Each is predicted once: they are thousands.
+    let timed: Vec<(Tried<C>, f64)> = all
         .iter()
-        .map(|Tried { config, number }| {
-            let slower = clocks(config) / best(config);
+        .map(|tried| (*tried, clocks(&tried.config)))
+        .collect();
+    let mut bests: Vec<(K, f64)> = Vec::new();
+    for (tried, own) in &timed {
+        let of = kind(&tried.config);
+        match bests.iter_mut().find(|(kind, _)| *kind == of) {
+            Some((_, best)) => *best = best.min(*own),
+            None => bests.push((of, *own)),
+        }
+    }
+    let best = |config: &C| {
+        let of = kind(config);
+        let found = bests.iter().find(|(kind, _)| *kind == of);
+        found.map_or(f64::INFINITY, |(_, best)| *best)
+    };
+    let mut worth: Vec<_> = timed
+        .iter()
+        .map(|(Tried { config, number }, own)| {
+            let slower = own / best(config);
             (*config, slower, slower + PATIENCE * *number as f64)
         })
         .filter(|(_, slower, _)| *slower <= WORTH)
