@@ -2,11 +2,12 @@
 
 use super::elementwise::loops_of;
 use super::factor::{Factor, fold};
-use super::operands::{Space, extent_of, squeezed, transpose};
+use super::operands::{Space, extent_of, transpose};
 use super::quantized::{self, Points};
-use super::reduction::{initial_sum, starts_from_zero};
+use super::reduction::initial_sum;
 use super::structured::Structured;
 use super::term::{Term, terms};
+use super::units::Units;
 use super::{Counts, dots, unsupported};
 use crate::error::PassResult;
 use crate::ir::reshape::groups_without;
@@ -80,76 +81,6 @@ pub(super) fn convert<'c>(
         summed: &parts.k,
     };
     quantized::corrected(builder, &points, value, sides, counts).map(Some)
-}
-
-/// Loops of one step that both factors and the result have: batches of one product, as an einsum is written with. Without them what is in front of the
-/// product is found.
-#[derive(Default)]
-pub(super) struct Units {
-    pub(super) loops: Vec<usize>,
-    /// The result's shape, with them.
-    shape: Vec<i64>,
-    /// Which of its dimensions they are.
-    are: Vec<bool>,
-}
-
-impl Units {
-    /// Those of which that holds, too; none where the product is added to something, or extents are known at run time only.
-    pub(super) fn of<'c>(
-        builder: &Builder<'c>,
-        op: &Structured<'c>,
-        result: &[usize],
-        holds: impl Fn(&usize) -> bool,
-    ) -> PassResult<'c, Self> {
-        let shape = Space::new(op, result.to_vec())?.shape;
-        let is_unit = |(at, extent): (&usize, &i64)| *extent == 1 && holds(at);
-        let are: Vec<bool> = result.iter().zip(&shape).map(is_unit).collect();
-        let is_plain = !shape.contains(&DYNAMIC) && are.contains(&true) && are.contains(&false);
-        if !is_plain || !starts_from_zero(builder, op)? {
-            return Ok(Self::default());
-        }
-        let loops = result.iter().zip(&are).filter(|(_, unit)| **unit);
-        Ok(Self {
-            loops: loops.map(|(at, _)| *at).collect(),
-            shape,
-            are,
-        })
-    }
-
-    /// The other loops of these.
-    pub(super) fn left_of(&self, loops: &[usize]) -> Vec<usize> {
-        let left = loops.iter().filter(|at| !self.loops.contains(at));
-        left.copied().collect()
-    }
-
-    /// A factor without them.
-    pub(super) fn dropped<'c>(
-        &self,
-        builder: &Builder<'c>,
-        factor: Factor<'c>,
-    ) -> PassResult<'c, Factor<'c>> {
-        let are: Vec<_> = factor
-            .loops
-            .iter()
-            .map(|at| self.loops.contains(at))
-            .collect();
-        Ok(Factor {
-            value: squeezed(builder, factor.value, &are)?,
-            loops: self.left_of(&factor.loops),
-        })
-    }
-
-    /// The result with them.
-    pub(super) fn added<'c>(
-        &self,
-        builder: &Builder<'c>,
-        value: Val<'c>,
-    ) -> PassResult<'c, Val<'c>> {
-        match self.loops.is_empty() {
-            true => Ok(value),
-            false => builder.expand(value, &self.shape, &groups_without(&self.are), &[]),
-        }
-    }
 }
 
 /// Whether each side has a loop of the result that the other lacks, or one of them does, of loops of which that holds.

@@ -1,10 +1,11 @@
 //! Products of vectors, each with one of its own: what is summed up of them is a reduction of rows, not a product of matrices with one row and one column.
 
 use super::Counts;
-use super::contraction::{Units, accumulator, with_element};
+use super::contraction::{accumulator, with_element};
 use super::operands::transpose;
 use super::structured::Structured;
 use super::term::Term;
+use super::units::Units;
 use crate::build::Code;
 use crate::error::PassResult;
 use crate::ir::{Builder, Val, types};

@@ -20,6 +20,7 @@ mod structured;
 mod term;
 #[cfg(test)]
 mod tests;
+mod units;
 
 use crate::error::{self, PassError, PassResult};
 use crate::ir::value::{is_used, name, operands, replace_all_uses, results};
