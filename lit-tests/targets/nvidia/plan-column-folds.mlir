@@ -158,21 +158,28 @@ func.func @behind(%s: f16, %x: tensor<256x64xf16>, %w: tensor<64x64xf16>) -> (te
 // What is read behind a sum of columns may be formed of it: the sum stays where it is.
 // CHECK-LABEL: func.func @normalised
 // CHECK: axe.launch @normalised_{{[0-9]}}_gemm
-func.func @normalised(%q: tensor<8x1024x64xf16>, %v: tensor<8x1024x64xf16>) -> tensor<8x64x64xf32> {
-  %f = axe.cast %q : tensor<8x1024x64xf16> -> tensor<8x1024x64xf32>
-  %e = axe.map ins(%f : tensor<8x1024x64xf32>) -> tensor<8x1024x64xf32> {
+func.func @normalised(%q: tensor<32x8x1024x64xf16>, %k: tensor<32x8x1024x64xf16>) -> tensor<32x8x64x64xf32> {
+  %f = axe.cast %q : tensor<32x8x1024x64xf16> -> tensor<32x8x1024x64xf32>
+  %e = axe.map ins(%f : tensor<32x8x1024x64xf32>) -> tensor<32x8x1024x64xf32> {
   ^bb0(%u: f32):
     %0 = arith.mulf %u, %u : f32
     axe.yield %0 : f32
   }
-  %s = axe.reduce <add> %e dims [1] : tensor<8x1024x64xf32> -> tensor<8x64xf32>
-  %sb = axe.broadcast %s dims [1] : tensor<8x64xf32> -> tensor<8x1024x64xf32>
-  %n = axe.map ins(%f, %sb : tensor<8x1024x64xf32>, tensor<8x1024x64xf32>) -> tensor<8x1024x64xf32> {
+  %s = axe.reduce <add> %e dims [2] : tensor<32x8x1024x64xf32> -> tensor<32x8x64xf32>
+  %s1 = tensor.expand_shape %s [[0], [1, 2], [3]] output_shape [32, 8, 1, 64] : tensor<32x8x64xf32> into tensor<32x8x1x64xf32>
+  %r1 = axe.map ins(%s1 : tensor<32x8x1x64xf32>) -> tensor<32x8x1x64xf32> {
+  ^bb0(%u: f32):
+    %0 = math.sqrt %u : f32
+    axe.yield %0 : f32
+  }
+  %r = tensor.collapse_shape %r1 [[0], [1, 2], [3]] : tensor<32x8x1x64xf32> into tensor<32x8x64xf32>
+  %rb = axe.broadcast %r dims [2] : tensor<32x8x64xf32> -> tensor<32x8x1024x64xf32>
+  %n = axe.map ins(%f, %rb : tensor<32x8x1024x64xf32>, tensor<32x8x1024x64xf32>) -> tensor<32x8x1024x64xf32> {
   ^bb0(%u: f32, %w: f32):
     %0 = arith.divf %u, %w : f32
     axe.yield %0 : f32
   }
-  %h = axe.cast %n : tensor<8x1024x64xf32> -> tensor<8x1024x64xf16>
-  %kv = axe.gemm %h, %v {trans_a} : tensor<8x1024x64xf16>, tensor<8x1024x64xf16> -> tensor<8x64x64xf32>
-  return %kv : tensor<8x64x64xf32>
+  %h = axe.cast %n : tensor<32x8x1024x64xf32> -> tensor<32x8x1024x64xf16>
+  %kv = axe.gemm %h, %k {trans_a} : tensor<32x8x1024x64xf16>, tensor<32x8x1024x64xf16> -> tensor<32x8x64x64xf32>
+  return %kv : tensor<32x8x64x64xf32>
 }
