@@ -1,12 +1,14 @@
 //! Reductions to fewer results than the chip has work for, in parts: each part is reduced by itself, and then the parts.
 
 use super::reduce::{Elements, column_tile, narrow_tile};
+use super::split::in_two;
 use super::{cost, runs};
 use crate::facts::chip::{ACCESS_BYTES, BANK_BYTES, Chip};
 use crate::planner::problem::count;
 use crate::planner::row_shares::most_held;
 use crate::planner::row_tile::{RowTile, row_tile};
 use axe_dialect::ops;
+use axe_passes::PassResult;
 use axe_passes::build::layout_error;
 use axe_passes::fuse::group::ColumnFold;
 use axe_passes::fuse::operators::{is_reshape, splat};
@@ -19,8 +21,6 @@ use axe_passes::ir::value::{
     defining, identity, name, only_result, operands, replace_all_uses, results, users,
 };
 use axe_passes::ir::{Builder, DYNAMIC, Op, TensorType, Val, attribute, walk};
-use axe_passes::{PassError, PassResult};
-use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
 use std::collections::HashSet;
 
@@ -216,16 +216,14 @@ pub(super) fn parts_of_rows(
 }
 
 /// Into how many parts rows are cut of which another reduction has parts already: one kernel reduces both.
-fn parts_beside(from: Val<'_>, shape: Shape) -> Option<i64> {
+fn parts_beside((op, from): (Op<'_>, Val<'_>), shape: Shape) -> Option<i64> {
     let Shape {
         outer,
         reduced,
         columns,
     } = shape;
     let read = siblings::read_by(from);
-    let all = defining(from)
-        .and_then(|op| op.block())
-        .map_or_else(Vec::new, walk::operations);
+    let all = op.block().map_or_else(Vec::new, walk::operations);
     let parts = |op: Op<'_>| {
         let dims = op.attribute("dims").ok().and_then(attribute::read_i64s)?;
         let own = source(op).filter(|_| name(op) == ops::REDUCE && dims == [2])?;
@@ -273,20 +271,8 @@ fn cut<'c>(op: Op<'c>, of_parts: &mut Vec<Op<'c>>, chip: &Chip) -> PassResult<'c
     let builder = Builder::before(op);
     let tensor = builder.tensor_of(from)?;
     if let Some((outer, rows)) = rows_below(from, &dims) {
-        let combiner = op.attribute("combiner").map_err(|_| no_combiner(op))?;
-        let step = |from, dims: &[i64], r#type| {
-            let attributes = [("combiner", combiner), ("dims", builder.i64s(dims))];
-            builder.value(ops::REDUCE, &[from], r#type, &attributes)
-        };
-        let kept = (0i64..)
-            .zip(&tensor.shape)
-            .filter(|(dim, _)| !rows.contains(dim));
-        let kept: Vec<_> = kept.map(|(_, extent)| *extent).collect();
-        let sums = step(from, &rows, builder.tensor(&kept, tensor.element)?)?;
-        let last = step(sums, &outer, result.r#type())?;
-        replace_all_uses(result, last);
-        walk::erase(op);
-        return Ok(defining(last).into_iter().collect());
+        let [_, last] = in_two(op, (&outer, &rows))?;
+        return Ok(vec![last]);
     }
     let Some(shape) = Shape::of(&tensor.shape, &dims) else {
         return Ok(Vec::new());
@@ -306,7 +292,9 @@ fn cut<'c>(op: Op<'c>, of_parts: &mut Vec<Op<'c>>, chip: &Chip) -> PassResult<'c
     if shape.is_held(from, chip) && goes_back() {
         return Ok(Vec::new());
     }
-    let combiner = op.attribute("combiner").map_err(|_| no_combiner(op))?;
+    let combiner = op
+        .attribute("combiner")
+        .map_err(|_| layout_error(op.location(), "a reduction has no combiner"))?;
     let step = |from: Val<'c>, dim: i64, kept: &[i64]| {
         let attributes = [("combiner", combiner), ("dims", builder.i64s(&[dim]))];
         let kept = builder.tensor(kept, tensor.element)?;
@@ -318,7 +306,7 @@ fn cut<'c>(op: Op<'c>, of_parts: &mut Vec<Op<'c>>, chip: &Chip) -> PassResult<'c
         columns,
     } = shape;
     let parts = shape.parts(of, chip);
-    let parts = parts.and_then(|parts| parts_beside(from, shape).or(Some(parts)));
+    let parts = parts.and_then(|parts| parts_beside((op, from), shape).or(Some(parts)));
     let width = shape.width(chip);
     let states = match (parts, width) {
         (Some(parts), _) => {
@@ -342,10 +330,6 @@ fn cut<'c>(op: Op<'c>, of_parts: &mut Vec<Op<'c>>, chip: &Chip) -> PassResult<'c
     let states = Some(states).filter(|_| parts.is_none());
     let left = states.into_iter().chain([last]);
     Ok(left.filter_map(defining).collect())
-}
-
-fn no_combiner<'c>(op: Op<'c>) -> PassError<'c> {
-    layout_error(op.location(), "a reduction has no combiner")
 }
 
 /// The last of these dimensions, as the second, where a value is formed of what rows along them were reduced to: the kernel of those rows adds them up.

@@ -52,24 +52,43 @@ fn split_reduction<'c>(op: Op<'c>, left: &mut Vec<Op<'c>>) -> PassResult<'c, Opt
         return Ok(None);
     }
     let (outer, inner) = last_run(&tensor.shape, &dims);
+    let [middle, last] = in_two(op, (&outer, &inner))?;
+    left.push(middle);
+    Ok(Some(last))
+}
+
+/// A reduction as two, along the second of these dimensions and then along the first.
+///
+/// # Errors
+/// When an operation cannot be built.
+pub(super) fn in_two<'c>(
+    op: Op<'c>,
+    (outer, inner): (&[i64], &[i64]),
+) -> PassResult<'c, [Op<'c>; 2]> {
+    let builder = Builder::before(op);
+    let missing = |what| layout_error(op.location(), what);
+    let from = source(op).zip(only_result(op));
+    let (from, result) = from.ok_or_else(|| missing("a reduction has no result"))?;
+    let tensor = builder.tensor_of(from)?;
     let kept: Vec<i64> = (0i64..)
         .zip(&tensor.shape)
         .filter(|(dim, _)| !inner.contains(dim))
         .map(|(_, extent)| *extent)
         .collect();
-    let combiner = op
-        .attribute("combiner")
-        .map_err(|_| layout_error(op.location(), "a reduction has no combiner"))?;
+    let combiner = op.attribute("combiner");
+    let combiner = combiner.map_err(|_| missing("a reduction has no combiner"))?;
     let step = |from, dims: &[i64], r#type| {
         let attributes = [("combiner", combiner), ("dims", builder.i64s(dims))];
         builder.value(ops::REDUCE, &[from], r#type, &attributes)
     };
-    let middle = step(from, &inner, builder.tensor(&kept, tensor.element)?)?;
-    left.extend(defining(middle));
-    let last = step(middle, &outer, result.r#type())?;
+    let middle = step(from, inner, builder.tensor(&kept, tensor.element)?)?;
+    let last = step(middle, outer, result.r#type())?;
     replace_all_uses(result, last);
     walk::erase(op);
-    Ok(defining(last))
+    let made = defining(middle).zip(defining(last));
+    let (middle, last) =
+        made.ok_or_else(|| layout_error(builder.location, "a reduction has no operator"))?;
+    Ok([middle, last])
 }
 
 /// Dimensions of several runs of neighbours: those before the last run, and its own.
