@@ -154,7 +154,7 @@ impl<'c> Loops<'_, 'c> {
         }
         let values = self.reduce(emitter, 0, at, &carried)?;
         for (number, value) in values.into_iter().enumerate() {
-            self.store(emitter, self.nest.inputs + number, at, value)?;
+            self.store(emitter, self.nest.inputs + number, at, &[value])?;
         }
         Ok(())
     }
@@ -304,12 +304,16 @@ impl<'c> Loops<'_, 'c> {
             return Ok(values);
         }
         for (number, value) in values.into_iter().enumerate() {
-            self.store(emitter, self.nest.inputs + number, at, value)?;
+            self.store(emitter, self.nest.inputs + number, at, &[value])?;
         }
         Ok(Vec::new())
     }
 
-    fn memory(&self, emitter: &Emitter<'c>, operand: usize) -> PassResult<'c, &Memory<'c>> {
+    pub(super) fn memory(
+        &self,
+        emitter: &Emitter<'c>,
+        operand: usize,
+    ) -> PassResult<'c, &Memory<'c>> {
         let memory = self.memories.get(operand);
         memory.ok_or_else(|| emitter.error("an operand of the loops is not there"))
     }
@@ -350,12 +354,12 @@ impl<'c> Loops<'_, 'c> {
         emitter: &Emitter<'c>,
         operand: usize,
         at: &[Int<'c>],
-        value: Val<'c>,
+        values: &[Val<'c>],
     ) -> PassResult<'c> {
         let index = self.index_of(emitter, operand, at)?;
         let memory = self.memory(emitter, operand)?;
         let pointer = pointer(emitter, memory, &index)?;
-        emitter.store(memory, pointer, &[value])
+        emitter.store(memory, pointer, values)
     }
 }
 
