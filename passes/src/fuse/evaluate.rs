@@ -1,6 +1,7 @@
 //! The values of a group on one tile, in registers.
 
 use super::arguments::{Argument, Inputs};
+use super::between::Between;
 use super::fold::{Fold, Part, Stream};
 use super::fusion::{kind_of_source, needs};
 use super::kept::Kept;
@@ -12,7 +13,7 @@ use super::registers::Registers;
 use super::space::{Cut, Kind, product, source};
 use crate::build::{Code, Number, layout_error};
 use crate::ir::value::{defining, identity, name, operands};
-use crate::ir::{Op, TensorType, Val, attribute, walk};
+use crate::ir::{Int, Op, TensorType, Val, attribute, walk};
 use crate::{PassError, PassResult};
 use axe_dialect::element_type;
 use axe_dialect::ops::{self, MaskOp};
@@ -261,7 +262,8 @@ impl<'c> Evaluator<'_, 'c> {
         builder.value(ops::BROADCAST, &[from], self.r#type(value, kind)?, &dims)
     }
 
-    /// A broadcast of a tensor in memory: of each element its own is loaded, once a row where rows repeat it.
+    /// A broadcast of a tensor in memory: of each element its own is loaded, once a row where rows repeat it, and once a column where all rows of
+    /// the tile do.
     fn gathered(
         &mut self,
         op: Op<'c>,
@@ -269,6 +271,13 @@ impl<'c> Evaluator<'_, 'c> {
         value: Val<'c>,
         kind: Kind,
     ) -> PassResult<'c, Val<'c>> {
+        if let Some(repeated) = self.repeated_rows(op, from, value)? {
+            return Ok(repeated);
+        }
+        let row = (identity(value), Kind::Row);
+        if let Some(known) = self.known.get(&row) {
+            return self.code.broadcast(*known, 1, self.r#type(value, kind)?);
+        }
         let shape = TensorType::of_value(value)
             .ok_or_else(|| self.lost(value))?
             .shape;
@@ -279,9 +288,10 @@ impl<'c> Evaluator<'_, 'c> {
         let (named, behind) = shape.split_at(last.map_or(0, |last| last + 1));
         let repeated = product(behind).filter(|repeated| *repeated > 0);
         let repeated = repeated.ok_or_else(|| self.lost(value))?;
-        let by_row = kind == Kind::Full && Cut::rows_of(repeated) == self.cut;
+        let columns = self.cut.columns;
+        let by_row = kind == Kind::Full && !self.cut.is_strided() && repeated % columns == 0;
         let (own, repeated) = match by_row {
-            true => (Kind::Row, 1),
+            true => (Kind::Row, repeated / columns),
             false => (kind, repeated),
         };
         let memref = self.scalars.get(&identity(from)).copied();
@@ -294,9 +304,61 @@ impl<'c> Evaluator<'_, 'c> {
             inner.builder.value("memref.load", &operands, element, &[])
         })?;
         match by_row {
-            true => self.code.broadcast(loaded, 1, self.r#type(value, kind)?),
+            true => {
+                self.known.insert(row, loaded);
+                self.code.broadcast(loaded, 1, self.r#type(value, kind)?)
+            }
             false => Ok(loaded),
         }
+    }
+
+    /// What rows of a table give a product's tile, which is no higher than what repeats one of them: its first rows have one, the rest the next. None
+    /// where the tile is higher.
+    fn repeated_rows(
+        &self,
+        op: Op<'c>,
+        from: Val<'c>,
+        value: Val<'c>,
+    ) -> PassResult<'c, Option<Val<'c>>> {
+        let ([rows, columns], whole) = (self.registers.shape, self.cut.columns);
+        let between = Between::of(op, value, whole).filter(|_| !self.cut.is_strided());
+        let memref = self.scalars.get(&identity(from)).copied();
+        let (Some(Between::Row { rows: run }), Some(memref), None) = (between, memref, self.part)
+        else {
+            return Ok(None);
+        };
+        if run < rows {
+            return Ok(None);
+        }
+        let shape = self.code.builder.tensor_of(from)?.shape;
+        let extents = [product(&shape).unwrap_or(whole) / whole, whole];
+        let [sizes, strides] = [extents, [whole, 1]].map(|own| own.map(Int::Known));
+        let table = self.code.reinterpret(memref, &sizes, &strides, &[1, 1])?;
+        let (code, ints) = (self.code, self.code.builder.ints());
+        let r#type = self.r#type(value, Kind::Full)?;
+        let load = |row: Int<'c>| {
+            let at = [ints.value(row)?, self.origin.column];
+            let own = code.global_box(table, &extents, &at, &[columns])?;
+            let row = code.load(own, self.r#type(value, Kind::Column)?)?;
+            code.broadcast(row, 0, r#type)
+        };
+        let first = ints.div(self.row_of_all(&ints, Int::of(self.origin.row))?, run)?;
+        if run % rows == 0 {
+            return load(first).map(Some);
+        }
+        let next = ints.add(first, Int::Known(1))?;
+        let last = ints.min(next, Int::Known(extents[0] - 1))?;
+        let both = [load(first)?, load(last)?];
+        let begins = Int::Value(ints.value(ints.mul(next, run)?)?);
+        let chosen = code.map(&both, r#type, |inner, elements| {
+            let ints = inner.builder.ints();
+            let row = self.along(&inner.builder, 0, self.origin.row)?;
+            let is_first = ints.less(self.row_of_all(&ints, row)?, begins)?;
+            let operands = [&[is_first], elements].concat();
+            let element = self.element(value)?;
+            inner.builder.value("arith.select", &operands, element, &[])
+        });
+        chosen.map(Some)
     }
 
     /// A map without inputs, whose body knows where its element is.
@@ -588,6 +650,11 @@ impl<'c> Evaluator<'_, 'c> {
         let Some(op) = defining(value) else {
             return Ok(());
         };
+        if name(op) == ops::BROADCAST
+            && Between::of(op, value, self.cut.columns) == Some(Between::Element)
+        {
+            return self.value(value, kind).map(|_| ());
+        }
         for (operand, kind) in needs(op, (value, kind), Some(self.cut)) {
             self.form_rows(operand, kind)?;
         }

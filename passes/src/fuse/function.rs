@@ -44,6 +44,11 @@ pub trait Kernels<'c> {
         false
     }
 
+    /// Whether products read a matrix that all of a batch share where it is, and their epilogues what rows share.
+    fn takes_tables(&self) -> bool {
+        false
+    }
+
     /// Whether there are kernels of reductions of dimensions that others follow, with what forms their elements.
     fn takes_columns(&self) -> bool {
         false
@@ -232,6 +237,7 @@ fn launch<'c>(
     let choices = Choices {
         left: &|op| refused.has(op),
         loops: kernels.takes_loops(),
+        tables: kernels.takes_tables(),
         columns: kernels.takes_columns(),
         stores_folded: &|fold, bytes, in_parts| kernels.stores_folded(fold, bytes, in_parts),
         reduces_blocks: &|product, columns| kernels.reduces_blocks(product, columns),

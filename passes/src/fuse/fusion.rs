@@ -1,9 +1,10 @@
 //! A group, read once: what its kernel takes, forms and gives. Nothing after this looks at the group again.
 
+use super::between::Between;
 use super::fold::{Fold, Stream};
 use super::group::Group;
 use super::nest::Pointwise;
-use super::operators::{captured, is_product};
+use super::operators::{captured, is_product, is_reshape};
 use super::pairs;
 use super::reshape::{element_bytes, shape_in};
 use super::space::{Cut, Kind, Place, Size, broadcast_of, place_of, source};
@@ -162,6 +163,23 @@ pub(super) fn kind_of_source(
     match place_of(op, value) {
         Place::Unit => Some(kind),
         _ => broadcast_of(op, value, Some(cut?)).map(|(of, _)| of),
+    }
+}
+
+/// Whether a value of a space with these columns is a number for each row.
+#[must_use]
+pub fn is_by_row(value: Val<'_>, cut: Cut) -> bool {
+    let Some(op) = defining(value) else {
+        return false;
+    };
+    match name(op).as_str() {
+        ops::BROADCAST => match kind_of_source(op, (value, Kind::Full), Some(cut)) {
+            Some(of) => of == Kind::Row,
+            None => Between::of(op, value, cut.columns) == Some(Between::Element),
+        },
+        ops::CAST => source(op).is_some_and(|from| is_by_row(from, cut)),
+        _ if is_reshape(op) => source(op).is_some_and(|from| is_by_row(from, cut)),
+        _ => false,
     }
 }
 

@@ -4,6 +4,8 @@ mod columns;
 
 use super::apart::Apart;
 use super::attention::{Attention, Backward};
+use super::between::Between;
+use super::few::is_formed_by_readers;
 use super::nest::{Pointwise, is_nest};
 use super::operators::{bases, is_reshape, is_widening, splat};
 use super::pairs::{Paired, Side};
@@ -69,6 +71,8 @@ pub struct Group<'c> {
     pub apart: Vec<Apart<'c>>,
     /// Whether its tiles can have loops.
     pub(super) takes_loops: bool,
+    /// Whether the epilogue of its product loads elements of tables.
+    pub(super) takes_tables: bool,
     /// Values of other kernels that are formed again rather than read, where that reads no more.
     pub(super) again: Rc<HashSet<usize>>,
     pub(super) sealed: bool,
@@ -92,6 +96,7 @@ impl<'c> Group<'c> {
             position: (0, 0),
             apart: Vec::new(),
             takes_loops: false,
+            takes_tables: false,
             again: Rc::default(),
             sealed: false,
             sealed_by: None,
@@ -215,8 +220,15 @@ impl<'c> Group<'c> {
                 self.cut = self.cut.or_else(own);
                 Some(self.reads(vec![from]))
             }
+            _ if kind == Kind::Full && self.takes_table(op, value) => Some(self.reads(vec![from])),
             _ => None,
         }
+    }
+
+    /// Whether the epilogue of a product loads what a broadcast repeats between its rows.
+    fn takes_table(&self, op: Op<'c>, value: Val<'c>) -> bool {
+        let between = self.columns().map(|own| Between::of(op, value, own));
+        self.takes_tables && source(op).is_some_and(is_static) && between.flatten().is_some()
     }
 
     /// Forms an elementwise operator of another kernel here too. False where that would read more than its result, unless nothing
@@ -464,7 +476,7 @@ fn is_same_rows(first: Op<'_>, second: Op<'_>) -> bool {
 }
 
 /// Elements of the last dimensions of a broadcast, where it adds those.
-fn repeated_along(op: Op<'_>, value: Val<'_>) -> Option<i64> {
+pub(super) fn repeated_along(op: Op<'_>, value: Val<'_>) -> Option<i64> {
     let shape = TensorType::of_value(value)?.shape;
     let dims = op.attribute("dims").ok().and_then(attribute::read_i64s)?;
     let kept = |(dim, extent): &(i64, &i64)| **extent != 1 && !dims.contains(dim);

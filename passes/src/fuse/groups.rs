@@ -12,7 +12,9 @@ use super::apart::Apart;
 use super::attention::{Attention, Backward, Found};
 use super::group::{ColumnFold, Group, Root};
 use super::nest::{Nest, Pointwise, Start, is_nest};
-use super::operators::{bases, has, is_lazy, is_operator, is_product, is_reshape, start_of};
+use super::operators::{
+    bases, has, is_lazy, is_operator, is_product, is_reshape, shared_operand, start_of,
+};
 use super::reduced::reduced_apart;
 use super::siblings::stored;
 use super::space::{Kind, Pairs, Size, source};
@@ -29,6 +31,8 @@ pub(super) struct Choices<'a, 'c> {
     pub left: &'a dyn Fn(Op<'c>) -> bool,
     /// Whether tiles of rows can have loops.
     pub loops: bool,
+    /// Whether products read a matrix that all of a batch share where it is, and their epilogues what rows share.
+    pub tables: bool,
     /// Whether there are kernels of reductions of dimensions that others follow, which form what they reduce.
     pub columns: bool,
     /// Whether these store elements that they form, of tensors whose narrowest elements have so many bytes, of rows that CTAs share or not.
@@ -50,6 +54,8 @@ pub(super) struct Groups<'c> {
     wanted: HashSet<usize>,
     /// Whether tiles of rows can have loops.
     loops: bool,
+    /// Whether products read what a batch and rows share.
+    tables: bool,
     /// Columns of pairs of products' results, which readers form, or else a kernel of their own.
     sides: HashSet<usize>,
     /// The operation that is taken up.
@@ -62,6 +68,7 @@ impl<'c> Groups<'c> {
     pub(super) fn of(ops: &[Op<'c>], found: &Found<'c>, choices: &Choices<'_, 'c>) -> Self {
         let mut groups = Self {
             loops: choices.loops,
+            tables: choices.tables,
             ..Self::default()
         };
         for (number, &op) in ops.iter().enumerate() {
@@ -263,16 +270,31 @@ impl<'c> Groups<'c> {
         }
     }
 
-    /// Makes one group of several open ones that an operator reads, where the one of most elements can have the operators of all
-    /// and this one. None of them reads another: nothing outside reads what an open group forms.
-    fn merged(&mut self, op: Op<'c>, candidates: &[usize]) -> Option<(usize, Group<'c>)> {
+    /// The open group of most elements, of several ones of tiles; or that of a product, where the others read tables alone.
+    fn largest(&self, candidates: &[usize]) -> Option<usize> {
         let size = |at: &usize| {
             let group = self.groups.get(*at)?;
-            matches!(group.root, Root::Tiles).then_some(group.total.known)
+            let is_product = matches!(group.root, Root::Gemm(_));
+            let is_tiles = matches!(group.root, Root::Tiles);
+            let is_taken = is_product && group.takes_tables || is_tiles;
+            is_taken.then_some((is_product, group.total.known, *at))
         };
         let sizes: Option<Vec<_>> = candidates.iter().map(size).collect();
         let sizes = sizes.filter(|sizes| sizes.len() > 1)?;
-        let (_, into) = sizes.into_iter().zip(candidates.iter().copied()).max()?;
+        let (has_product, _, into) = sizes.iter().copied().max()?;
+        let reads_tables = |at: &usize| {
+            self.groups
+                .get(*at)
+                .is_some_and(|own| own.inputs.is_empty())
+        };
+        let mut others = candidates.iter().filter(|at| **at != into);
+        (!has_product || others.all(reads_tables)).then_some(into)
+    }
+
+    /// Makes one group of several open ones that an operator reads, where the one of most elements can have the operators of all
+    /// and this one. None of them reads another: nothing outside reads what an open group forms.
+    fn merged(&mut self, op: Op<'c>, candidates: &[usize]) -> Option<(usize, Group<'c>)> {
+        let into = self.largest(candidates)?;
         let mut trial = self.groups.get(into)?.clone();
         for other in candidates.iter().filter(|at| **at != into) {
             let other = self.groups.get(*other)?;
@@ -371,14 +393,16 @@ impl<'c> Groups<'c> {
             return self.single(op, number);
         };
         let columns = TensorType::of_value(*result).and_then(|tensor| tensor.shape.last().copied());
-        let mut group = Group::new(Root::Gemm(op), total, columns);
+        let mut group = Group {
+            takes_tables: self.tables && name(op) == ops::GEMM,
+            ..Group::new(Root::Gemm(op), total, columns)
+        };
         let values = operands(op);
         let start = start_of(op);
-        for value in values
-            .iter()
-            .take(values.len() - usize::from(start.is_some()))
-        {
-            group.inputs.push((*value, Kind::Full));
+        let factors = values.len() - usize::from(start.is_some());
+        for (at, value) in values.iter().take(factors).enumerate() {
+            let shared = shared_operand(op, at).filter(|_| self.tables);
+            group.inputs.push((shared.unwrap_or(*value), Kind::Full));
         }
         // A value that cannot be had in the kernel's space is found when the kernel is built.
         if let Some(start) = start {

@@ -33,6 +33,7 @@ pub mod arguments;
 pub mod attention;
 mod below;
 mod beside;
+mod between;
 mod element;
 pub mod evaluate;
 pub mod fold;

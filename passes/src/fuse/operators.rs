@@ -1,6 +1,6 @@
 //! Operators of a function, by what a kernel can do with them.
 
-use super::space::source;
+use super::space::{Place, place_of, source};
 use crate::ir::value::{defining, identity, name, operands, results};
 use crate::ir::{Op, TensorType, Val, attribute, types, walk};
 use axe_dialect::ops::{self, GemmOp, Trait};
@@ -31,6 +31,24 @@ pub fn is_product(op: Op<'_>) -> bool {
 #[must_use]
 pub fn start_of(op: Op<'_>) -> Option<Val<'_>> {
     GemmOp::of(op)?.acc
+}
+
+/// The matrix that an operand repeats for all products of a batch, where it does.
+#[must_use]
+pub fn shared_operand(product: Op<'_>, number: usize) -> Option<Val<'_>> {
+    let operand = operands(product).get(number).copied()?;
+    let [_, .., rows, columns] = TensorType::of_value(operand)?.shape[..] else {
+        return None;
+    };
+    let whole = reshaped(operand);
+    let repeat = defining(whole).filter(|op| name(*op) == ops::BROADCAST)?;
+    let from = source(repeat).filter(|_| name(product) == ops::GEMM && number < 2)?;
+    let is_static = TensorType::of_value(whole)?
+        .shape
+        .iter()
+        .all(|extent| *extent > 0);
+    let is_matrix = place_of(repeat, whole) == Place::Outer(rows.checked_mul(columns)?);
+    (is_static && is_matrix).then_some(from)
 }
 
 /// Whether an operation gives the same elements in the same order.

@@ -140,15 +140,12 @@ impl<'c> Evaluator<'_, 'c> {
         kind: Kind,
     ) -> PassResult<'c, Vec<Val<'c>>> {
         let ints = builder.ints();
-        let along = |dim: i64, origin: Val<'c>| {
-            let dim = [("dim", builder.parsed(&format!("{dim} : i64"))?)];
-            let at = builder.value(ops::INDEX, &[], builder.index_type(), &dim)?;
-            ints.add(Int::of(origin), Int::Value(at))
-        };
+        let along = |dim: i64, origin: Val<'c>| self.along(builder, dim, origin);
         let Origin { row, column, .. } = &self.origin;
         let index = match kind {
             Kind::Row => {
-                let row = self.in_batch(&ints, along(0, *row)?, self.cut.stride)?;
+                let row = self.row_of_all(&ints, along(0, *row)?)?;
+                let row = self.in_batch(&ints, row, self.cut.stride)?;
                 index_of_number(&ints, shape, block_of(&ints, row, repeated)?)?
             }
             Kind::Column => {
@@ -160,7 +157,8 @@ impl<'c> Evaluator<'_, 'c> {
                 return Err(PassError::new(self.code.builder.location, why));
             }
             Kind::Full => {
-                let (row, column) = (along(0, *row)?, along(1, *column)?);
+                let row = self.row_of_all(&ints, along(0, *row)?)?;
+                let column = along(1, *column)?;
                 let Cut { columns, stride } = self.cut;
                 let own = (columns % repeated == 0).then_some(columns / repeated);
                 let own = own.and_then(|own| of_columns(shape, own));
@@ -184,6 +182,29 @@ impl<'c> Evaluator<'_, 'c> {
             }
         };
         index.into_iter().map(|at| ints.value(at)).collect()
+    }
+
+    /// The index along a dimension of the element that a map's body computes, on a tile that begins here.
+    pub(super) fn along(
+        &self,
+        builder: &Builder<'c>,
+        dim: i64,
+        origin: Val<'c>,
+    ) -> PassResult<'c, Int<'c>> {
+        let dim = [("dim", builder.parsed(&format!("{dim} : i64"))?)];
+        let at = builder.value(ops::INDEX, &[], builder.index_type(), &dim)?;
+        builder.ints().add(Int::of(origin), Int::Value(at))
+    }
+
+    /// The number among all rows of one of a product of a batch.
+    pub(super) fn row_of_all(&self, ints: &Ints<'c>, row: Int<'c>) -> PassResult<'c, Int<'c>> {
+        match self.origin.batch {
+            Some(batch) if !self.cut.is_strided() => {
+                let before = ints.times(Int::of(batch), Int::of(self.origin.limit[0]))?;
+                ints.add(before, row)
+            }
+            _ => Ok(row),
+        }
     }
 
     /// The number among all elements of one among those of a matrix of the batch, each of which has so many.

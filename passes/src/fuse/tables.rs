@@ -2,8 +2,10 @@
 //! shift of a modulated normalisation are, one of each for a batch and a column. A cheap map of such a table is computed of what is loaded, rather than by a
 //! kernel of its own in front.
 
+use super::between::Between;
+use super::group::repeated_along;
 use super::operators::{dims_of, is_reshape, reshaped, splat};
-use super::rematerialize::is_cheap;
+use super::rematerialize::{is_cheap, is_cheap_but_for};
 use super::reshape::{element_bytes, reshape};
 use super::rewritten::Rewritten;
 use super::space::{product, source};
@@ -22,6 +24,8 @@ const MOST_OPERATIONS: usize = 6;
 const MOST_FOLLOWED: usize = 64;
 /// Elements for each of a table from which on it does not matter how wide its elements are.
 const REPEATS: i64 = 16;
+/// Operations that an epilogue computes for each row of its tile, beside cheap ones: what becomes of the variance of a channel.
+const OF_ROWS: [&str; 4] = ["arith.divf", "math.absf", "math.rsqrt", "math.sqrt"];
 
 /// Rewrites such broadcasts. `ops` are operations of a block in order; they are given with those that are new, and without those that nothing reads any more.
 ///
@@ -74,11 +78,13 @@ impl<'c> Table<'c> {
         let is_small = few_elements?.saturating_mul(REPEATS) <= elements?;
         let is_taken = is_map
             && few
-            && is_cheap(map)
-            && is_between(&dims, &shapes[1])
             && is_repeated(made)
-            && is_in_memory(from)
-            && is_of_rows(result)
+            && (is_of_epilogue(map, from, op)
+                || is_of_map(map, from, op)
+                || is_cheap(map)
+                    && is_in_memory(from, &[])
+                    && is_between(&dims, &shapes[1])
+                    && is_of_rows(result))
             && (is_small || bytes(from) <= bytes(made));
         is_taken.then_some(Self {
             map,
@@ -163,6 +169,40 @@ fn is_repeated(value: Val<'_>) -> bool {
 
 /// Whether a value is computed with others that a kernel of rows has: of what reductions give, or for one. Loops form maps of tables themselves.
 fn is_of_rows(value: Val<'_>) -> bool {
+    met(value, ops::REDUCE).is_some()
+}
+
+/// Whether the epilogue of a product computes a map of what a broadcast repeats between its rows.
+fn is_of_epilogue<'c>(map: Op<'c>, from: Val<'c>, repeat: Op<'c>) -> bool {
+    let columns = || {
+        let result = only_result(met(only_result(repeat)?, ops::GEMM)?)?;
+        TensorType::of_value(result)?.shape.last().copied()
+    };
+    let between = || Between::of(repeat, only_result(repeat)?, columns()?);
+    let cheap: &[_] = match between() {
+        Some(Between::Element) => &OF_ROWS,
+        Some(Between::Row { .. }) => &[],
+        None => return false,
+    };
+    is_cheap_but_for(map, cheap) && is_in_memory(from, cheap)
+}
+
+/// Whether a kernel of maps alone computes a map of what a broadcast repeats along the last dimensions, which are its rows then.
+fn is_of_map<'c>(map: Op<'c>, from: Val<'c>, repeat: Op<'c>) -> bool {
+    let is_of_rows = || {
+        let result = only_result(repeat)?;
+        let columns = repeated_along(repeat, result)?;
+        let between = Between::of(repeat, result, columns);
+        let is_alone = met(result, ops::REDUCE)
+            .or_else(|| met(result, ops::GEMM))
+            .is_none();
+        Some(columns >= REPEATS && between == Some(Between::Element) && is_alone)
+    };
+    is_cheap_but_for(map, &OF_ROWS) && is_in_memory(from, &OF_ROWS) && is_of_rows() == Some(true)
+}
+
+/// An operator of a name that a value meets along maps, of it or of what it is of.
+fn met<'c>(value: Val<'c>, wanted: &str) -> Option<Op<'c>> {
     let (mut next, mut seen) = (vec![value], HashSet::new());
     while let Some(value) = next.pop() {
         if !seen.insert(identity(value)) || seen.len() > MOST_FOLLOWED {
@@ -171,7 +211,7 @@ fn is_of_rows(value: Val<'_>) -> bool {
         let around = defining(value).into_iter().chain(users(value));
         for op in around {
             match name(op).as_str() {
-                ops::REDUCE => return true,
+                own if own == wanted => return Some(op),
                 ops::MAP | ops::CAST | ops::BROADCAST => {
                     next.extend(operands(op).into_iter().chain(only_result(op)));
                 }
@@ -182,18 +222,21 @@ fn is_of_rows(value: Val<'_>) -> bool {
             }
         }
     }
-    false
+    None
 }
 
-/// Whether a value is in memory, or computed of what is by other such maps.
-fn is_in_memory(value: Val<'_>) -> bool {
+/// Whether a value is in memory, or computed of what is by other maps that are cheap, or of these operations.
+fn is_in_memory(value: Val<'_>, others: &[&str]) -> bool {
     let Some(op) = defining(reshaped(value)) else {
         return true;
     };
     let is_map = [ops::MAP, ops::CAST].contains(&name(op).as_str());
     let mut read = operands(op).into_iter();
     match is_map {
-        true => is_cheap(op) && read.all(|value| is_number(value) || is_in_memory(value)),
+        true => {
+            let is_taken = |value| is_number(value) || is_in_memory(value, others);
+            is_cheap_but_for(op, others) && read.all(is_taken)
+        }
         false => ![ops::REDUCE, ops::BROADCAST].contains(&name(op).as_str()),
     }
 }

@@ -179,6 +179,10 @@ impl<'c> Kernels<'c> for Planner {
         true
     }
 
+    fn takes_tables(&self) -> bool {
+        true
+    }
+
     fn takes_columns(&self) -> bool {
         true
     }

@@ -19,7 +19,8 @@ use axe_passes::PassResult;
 use axe_passes::build::{Code, layout_error};
 use axe_passes::fuse::arguments::{Argument, Arguments};
 use axe_passes::fuse::evaluate::{Evaluator, Origin};
-use axe_passes::fuse::fusion::Fusion;
+use axe_passes::fuse::fold::Fold;
+use axe_passes::fuse::fusion::{Fusion, is_by_row};
 use axe_passes::fuse::operators::is_reshape;
 use axe_passes::fuse::registers::Registers;
 use axe_passes::fuse::reshape::element_bytes;
@@ -48,11 +49,13 @@ impl<'a, 'c> Epilogue<'a, 'c> {
         arguments: Arguments<'c>,
     ) -> (Self, std::vec::IntoIter<Argument<'c>>) {
         let Arguments {
-            operands,
+            mut operands,
             inputs,
             scalars,
             outputs,
         } = arguments;
+        // Tables come first.
+        operands.drain(..fusion.tables.len().min(operands.len()));
         let epilogue = Self {
             gemm,
             fusion,
@@ -108,11 +111,42 @@ impl<'c> Epilogue<'_, 'c> {
         &self,
         evaluator: &mut Evaluator<'_, 'c>,
     ) -> PassResult<'c, Option<Val<'c>>> {
-        let Some(start) = self.gemm.start else {
+        let Some(start) = self.gemm.start.filter(|_| !self.adds_behind()) else {
             return Ok(None);
         };
         let value = evaluator.value(start, Kind::Full)?;
         convert(evaluator, value, self.gemm.accumulator).map(Some)
+    }
+
+    /// Whether what a product is added to comes behind its sums: of a number for each row, several accumulators would begin in one register, and
+    /// `ptxas` waits for each `wgmma` then.
+    fn adds_behind(&self) -> bool {
+        let columns = Cut::rows_of(self.gemm.columns());
+        self.gemm
+            .start
+            .is_some_and(|start| is_by_row(start, columns))
+    }
+
+    /// Makes sums a product's value.
+    fn begin(
+        &self,
+        evaluator: &mut Evaluator<'_, 'c>,
+        result: Val<'c>,
+        mut sum: Val<'c>,
+    ) -> PassResult<'c> {
+        let start = self.gemm.start.filter(|_| result == self.gemm.result);
+        if let Some(start) = start.filter(|_| self.adds_behind()) {
+            let start = evaluator.value(start, Kind::Full)?;
+            let element = element_type(sum.r#type());
+            let start = convert(evaluator, start, element)?;
+            sum = Fold::PRODUCT.merge(evaluator.code, element, sum, start)?;
+        }
+        let element = evaluator.code.builder.tensor_of(result)?.element;
+        let value = convert(evaluator, sum, element)?;
+        evaluator
+            .known
+            .insert((identity(result), Kind::Full), value);
+        Ok(())
     }
 
     /// Forms what follows a tile of sums, and stores it, by a CTA where all of its threads do so together.
@@ -126,7 +160,7 @@ impl<'c> Epilogue<'_, 'c> {
         mut together: Option<Together>,
     ) -> PassResult<'c> {
         evaluator.known.clear();
-        begin(evaluator, self.gemm.result, sum)?;
+        self.begin(evaluator, self.gemm.result, sum)?;
         for ((value, kind), to) in self.fusion.outputs.iter().zip(&self.outputs) {
             let is_stored = match (kind, &mut together) {
                 (Kind::Full, Some(cta)) => self.store_by_row(evaluator, (*value, to), cta)?,
@@ -230,6 +264,9 @@ impl<'c> Epilogue<'_, 'c> {
                 false => evaluator.store(*value, *kind, to)?,
             }
         }
+        if let Some(start) = gemm.start.filter(|_| self.adds_behind()) {
+            evaluator.form_rows(start, Kind::Full)?;
+        }
         // Those of the largest elements first: the others' subtiles fit in their slots, and sums that are stored as they are
         // make room for what is formed of them.
         let mut full: Vec<_> = outputs().filter(|((_, kind), _)| by_part(*kind)).collect();
@@ -256,7 +293,7 @@ impl<'c> Epilogue<'_, 'c> {
             for (number, product) in (0..).zip(&products) {
                 let at = number * evaluator.registers.shape[1] + subtile.first;
                 let part = code.extract_slice(sum, &[0, at], r#type)?;
-                begin(&mut inner, *product, part)?;
+                self.begin(&mut inner, *product, part)?;
             }
             for (((value, kind), to), state) in full.iter().zip(&mut states) {
                 match kind {
@@ -270,16 +307,6 @@ impl<'c> Epilogue<'_, 'c> {
         }
         Ok(())
     }
-}
-
-/// Makes sums a product's value.
-fn begin<'c>(evaluator: &mut Evaluator<'_, 'c>, result: Val<'c>, sum: Val<'c>) -> PassResult<'c> {
-    let element = evaluator.code.builder.tensor_of(result)?.element;
-    let value = convert(evaluator, sum, element)?;
-    evaluator
-        .known
-        .insert((identity(result), Kind::Full), value);
-    Ok(())
 }
 
 /// Whether each subtile stores its own part of a value.

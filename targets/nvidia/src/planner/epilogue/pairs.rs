@@ -1,8 +1,8 @@
 //! Epilogues that form elements of two columns each. A tile's sums are the first columns of its pairs, then the second ones, so that a
 //! thread has both: they become results subtile by subtile, and results are half as wide as sums.
 
+use super::Epilogue;
 use super::subtile::Subtile;
-use super::{Epilogue, begin};
 use axe_passes::PassResult;
 use axe_passes::build::row_major;
 use axe_passes::fuse::arguments::Argument;
@@ -73,7 +73,7 @@ impl<'c> Epilogue<'_, 'c> {
                 let own = own.r#type(evaluator.code, Kind::Full, self.gemm.accumulator)?;
                 let at = [0, before + subtile.first];
                 let part = evaluator.code.extract_slice(sum, &at, own)?;
-                begin(columns, self.gemm.result, part)?;
+                self.begin(columns, self.gemm.result, part)?;
             }
             for ((value, kind), to) in self.fusion.outputs.iter().zip(&self.outputs) {
                 let [first, second] = &mut places.columns;

@@ -232,7 +232,7 @@ impl<'c> Product<'_, 'c> {
         self.epilogue(launch, ins)
     }
 
-    /// What the epilogue reads and writes.
+    /// What the epilogue reads, its tables in front of all else, and writes.
     fn epilogue(
         &self,
         launch: &mut Launch<'_, 'c>,
@@ -241,6 +241,12 @@ impl<'c> Product<'_, 'c> {
         let (frame, builder, gemm) = (&mut launch.frame, launch.builder, self.gemm);
         let batch = gemm.batch.map(|batch| [batch, gemm.m]);
         let shape = |kind| self.fusion.shape(gemm.columns(), batch, kind);
+        let mut tables = Vec::new();
+        for table in &self.fusion.tables {
+            let shape = builder.tensor_of(*table)?.shape;
+            tables.push(frame.operand(builder, *table, &shape)?);
+        }
+        ins.splice(0..0, tables);
         for (value, kind) in &self.fusion.inputs {
             ins.push(frame.operand(builder, *value, &shape(*kind))?);
         }

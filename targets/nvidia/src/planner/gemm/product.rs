@@ -8,7 +8,7 @@ use crate::planner::scheduler::Extents;
 use axe_dialect::ops::{GroupedGemmOp, ScaledGemmOp};
 use axe_dialect::{Typed, element_type};
 use axe_package::{DType, Key, OperandOrder, TunedOp};
-use axe_passes::fuse::operators::start_of;
+use axe_passes::fuse::operators::{shared_operand, start_of};
 use axe_passes::fuse::reshape::element_bytes;
 use axe_passes::fuse::space::Pairs;
 use axe_passes::ir::value::{name, operands, results};
@@ -30,6 +30,8 @@ pub(in crate::planner) struct Gemm<'c> {
     pub op: Op<'c>,
     pub a: Val<'c>,
     pub b: Val<'c>,
+    /// Whether all products of a batch have the same matrix A, and B.
+    pub shared: [bool; 2],
     pub start: Option<Val<'c>>,
     pub result: Val<'c>,
     /// Products, when there is a batch.
@@ -137,6 +139,7 @@ impl<'c> Gemm<'c> {
             return Err(unreadable());
         };
         let scales = Scales::of(op);
+        let shared = [0, 1].map(|number| shared_operand(op, number));
         let trans_a = op.has_attribute("trans_a");
         let batch = match batch {
             [] => None,
@@ -145,8 +148,9 @@ impl<'c> Gemm<'c> {
         };
         let mut gemm = Self {
             op,
-            a,
-            b,
+            a: shared[0].unwrap_or(a),
+            b: shared[1].unwrap_or(b),
+            shared: shared.map(|own| own.is_some()),
             start: start_of(op),
             result,
             batch,
@@ -438,28 +442,30 @@ impl<'c> Gemm<'c> {
         }
     }
 
-    /// `[batch, rows, columns]` of an operand.
-    fn shape(&self, rows: i64, columns: i64) -> Vec<i64> {
-        self.batch.into_iter().chain([rows, columns]).collect()
+    /// `[batch, rows, columns]` of an operand, or of one matrix for the whole batch.
+    fn shape(&self, [rows, columns]: [i64; 2], is_shared: bool) -> Vec<i64> {
+        let batch = self.batch.filter(|_| !is_shared);
+        batch.into_iter().chain([rows, columns]).collect()
     }
 
     pub(in crate::planner) fn extents_of_a(&self) -> Vec<i64> {
-        if self.trans_a {
-            self.shape(self.k, self.m)
-        } else {
-            self.shape(self.m, self.k)
-        }
+        let shape = match self.trans_a {
+            true => [self.k, self.m],
+            false => [self.m, self.k],
+        };
+        self.shape(shape, self.shared[0])
     }
 
     pub(in crate::planner) fn extents_of_b(&self) -> Vec<i64> {
-        let matrix = if self.trans_b && self.pairs == Some(Pairs::Interleaved) {
+        let shape = if self.trans_b && self.pairs == Some(Pairs::Interleaved) {
             // A row for each pair, one column behind the other.
-            self.shape(self.n / 2, self.k * 2)
+            [self.n / 2, self.k * 2]
         } else if self.trans_b {
-            self.shape(self.columns(), self.k)
+            [self.columns(), self.k]
         } else {
-            self.shape(self.k, self.columns())
+            [self.k, self.columns()]
         };
+        let matrix = self.shape(shape, self.shared[1]);
         let groups = self.groups.iter().map(|groups| groups.count);
         groups.chain(matrix).collect()
     }

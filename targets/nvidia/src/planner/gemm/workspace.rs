@@ -118,9 +118,11 @@ pub(super) fn stream_k<'c>(
         last,
     };
     let (sums, outs) = wave.multiply(product.fusion, launch, (&ins, outs), &name)?;
+    // Tables are in front of the factors, what else the epilogue reads behind them.
     let inputs = ins.len().saturating_sub(product.fusion.inputs.len());
     let inputs = ins.get(inputs..).unwrap_or_default();
-    let ins: Vec<_> = std::iter::once(&sums).chain(inputs).cloned().collect();
+    let tables = ins.get(..product.fusion.tables.len()).unwrap_or_default();
+    let ins: Vec<_> = tables.iter().chain([&sums]).chain(inputs).cloned().collect();
     let reduction = Reduction::new(product, launch, &ins, &outs);
     let [m, n, _] = config.tile();
     let tile = low_enough(sums_tile(product.gemm.reduced.unwrap_or(n)), last.splits);

@@ -306,7 +306,9 @@ impl<'c> Ring<'c> {
         } else {
             [start, depth]
         };
-        let at: Vec<_> = self.origin.batch.into_iter().chain(at).collect();
+        // A matrix that the whole batch shares has no number.
+        let batch = self.origin.batch.filter(|_| path.extents.len() > at.len());
+        let at: Vec<_> = batch.into_iter().chain(at).collect();
         code.global_box(path.global, &path.extents, &at, &path.shape)
     }
 

@@ -199,6 +199,8 @@ impl<'c> OperandTile<'c> {
         shape: &[i64],
     ) -> PassResult<'c, Val<'c>> {
         let at = if self.k_first { [k, start] } else { [start, k] };
+        // A matrix that the whole batch shares has no number.
+        let batch = batch.filter(|_| of.extents.len() > at.len());
         let at: Vec<_> = batch.into_iter().chain(at).collect();
         code.global_box(of.memref, &of.extents, &at, shape)
     }
