@@ -203,6 +203,9 @@ impl<'c> Group<'c> {
         if name(op) == ops::CAST && (kind != Kind::Full || is_widening(op)) {
             return Some(self.pull(from, kind));
         }
+        if is_formed_by_readers(op, kind) {
+            return Some(operands(op).into_iter().all(|from| self.pull(from, kind)));
+        }
         if kind == Kind::Full && self.again.contains(&identity(value)) {
             return self.form_again(op, value).then_some(true);
         }

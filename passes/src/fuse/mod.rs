@@ -36,6 +36,7 @@ mod beside;
 mod between;
 mod element;
 pub mod evaluate;
+mod few;
 pub mod fold;
 pub mod frame;
 pub mod function;
