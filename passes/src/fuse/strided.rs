@@ -15,6 +15,8 @@ use std::collections::HashSet;
 const STRIDED: &str = "axe.strided_rows";
 /// Operations that are followed from a reduction to a broadcast of its result, or back from what it reduces.
 const MOST_FOLLOWED: usize = 64;
+/// Elements that are few to reduce.
+const MOST_FEW: i64 = 16;
 
 /// Marks such reductions among operators in order; `holds` says of what is reduced whether a target holds its rows.
 pub fn mark<'c>(ops: &[Op<'c>], holds: impl Fn(Val<'c>, Cut) -> bool) {
@@ -24,7 +26,8 @@ pub fn mark<'c>(ops: &[Op<'c>], holds: impl Fn(Val<'c>, Cut) -> bool) {
         let (Some(cut), Some(from), Some(result)) = (cut, source(op), only_result(op)) else {
             continue;
         };
-        let begins = || goes_back(result, (from, cut)) && holds(from, cut);
+        let is_taken = || goes_back(result, (from, cut)) || is_few(from, result, cut);
+        let begins = || is_taken() && holds(from, cut);
         if follows(from, cut, &marked) || begins() {
             let unit = Builder::before(op).unit();
             // SAFETY: the operation is live, and nothing else refers to its attributes.
@@ -32,6 +35,14 @@ pub fn mark<'c>(ops: &[Op<'c>], holds: impl Fn(Val<'c>, Cut) -> bool) {
             marked.insert((identity(result), cut));
         }
     }
+}
+
+/// Whether so few elements are reduced that a thread has them all, of what is computed, or to what is computed further: then neither is stored.
+fn is_few(from: Val<'_>, result: Val<'_>, cut: Cut) -> bool {
+    let is_computed = |op: &Op<'_>| [ops::MAP, ops::CAST].contains(&name(*op).as_str());
+    let formed = defining(from).is_some_and(|op| is_computed(&op));
+    let goes_on = users(result).iter().any(is_computed);
+    cut.columns <= MOST_FEW && (formed || goes_on)
 }
 
 /// Whether a reduction was marked.
