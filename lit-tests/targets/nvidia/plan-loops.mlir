@@ -199,10 +199,10 @@ func.func @rope(%x: tensor<4x8xf32>, %t: tensor<8xf32>) -> tensor<4x8xf32> {
   %e = tensor.empty() : tensor<4x4xf32>
   %a = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} outs(%e : tensor<4x4xf32>) {
   ^bb0(%o: f32):
-    %c4 = arith.constant 4 : index
+    %c3 = arith.constant 3 : index
     %i = linalg.index 0 : index
     %j = linalg.index 1 : index
-    %k = arith.addi %j, %c4 : index
+    %k = arith.addi %j, %c3 : index
     %v = tensor.extract %x[%i, %k] : tensor<4x8xf32>
     linalg.yield %v : f32
   } -> tensor<4x4xf32>
@@ -309,10 +309,10 @@ func.func @rows(%x: tensor<4x8xf32>) -> tensor<4xf32> {
   %e = tensor.empty() : tensor<4x4xf32>
   %a = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} outs(%e : tensor<4x4xf32>) {
   ^bb0(%o: f32):
-    %c4 = arith.constant 4 : index
+    %c3 = arith.constant 3 : index
     %i = linalg.index 0 : index
     %j = linalg.index 1 : index
-    %k = arith.addi %j, %c4 : index
+    %k = arith.addi %j, %c3 : index
     %v = tensor.extract %x[%i, %k] : tensor<4x8xf32>
     linalg.yield %v : f32
   } -> tensor<4x4xf32>

@@ -17,6 +17,8 @@ pub struct Argument<'c> {
     pub memref: Val<'c>,
     /// Its extents.
     pub extents: Vec<i64>,
+    /// The column of it that is the space's first one, where its rows are longer.
+    pub first: i64,
     /// The row and column of the space at which it begins, where it is the CTA's part in shared memory.
     pub staged_at: Option<[Val<'c>; 2]>,
 }
@@ -28,6 +30,7 @@ impl<'c> Argument<'c> {
         Self {
             memref,
             extents,
+            first: 0,
             staged_at: None,
         }
     }
@@ -64,15 +67,19 @@ impl<'c> Arguments<'c> {
         let mut operands: Vec<_> = ins.iter().zip(memrefs.by_ref()).map(of).collect();
         let own = operands.len().saturating_sub(fusion.inputs.len());
         let inputs = operands.split_off(own);
-        let keys = fusion.inputs.iter();
-        let keys = keys.map(|(value, kind)| (identity(*value), *kind));
+        let inputs = fusion.inputs.iter().zip(inputs);
+        let inputs = inputs.map(|((value, kind), argument)| {
+            let first = fusion.sliced(*value, *kind).map_or(0, |own| own.first);
+            ((identity(*value), *kind), Argument { first, ..argument })
+        });
+        let inputs = inputs.collect();
         let scalars = fusion.scalars.iter().map(|value| identity(*value));
         let tables = fusion.tables.iter().map(|value| identity(*value));
         let tables = tables.zip(operands.iter().map(|table| table.memref));
         let scalars = tables.chain(scalars.zip(memrefs.by_ref())).collect();
         Self {
             operands,
-            inputs: keys.zip(inputs).collect(),
+            inputs,
             scalars,
             outputs: outs
                 .iter()
@@ -114,7 +121,13 @@ pub fn inputs<'c>(
         ins.push(frame.operand(builder, *table, &shape)?);
     }
     for (value, kind) in &fusion.inputs {
-        ins.push(frame.operand(builder, *value, &shape(*value, *kind))?);
+        let mut shape = shape(*value, *kind);
+        let sliced = fusion.sliced(*value, *kind);
+        if let (Some(sliced), Some(columns)) = (sliced, shape.last_mut()) {
+            *columns = sliced.whole;
+        }
+        let tensor = sliced.map_or(*value, |own| own.from);
+        ins.push(frame.operand(builder, tensor, &shape)?);
     }
     Ok(ins)
 }

@@ -83,8 +83,7 @@ impl<'c> Place<'_, 'c> {
             let stores = |stored: &[Val<'c>]| stored.iter().any(|own| identity(*own) == *value);
             later.all(|(_, stored)| !stores(stored))
         };
-        let tensors = group.inputs.iter().map(|(value, _)| *value);
-        let mut tensors = tensors.chain(group.tables.iter().copied());
+        let mut tensors = group.read().into_iter();
         let is_number = |op: Op<'c>| name(op) == "arith.constant";
         let mut scalars = formed_by(group).into_iter().flat_map(captured);
         let known =

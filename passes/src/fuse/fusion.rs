@@ -7,6 +7,7 @@ use super::nest::Pointwise;
 use super::operators::{captured, is_product, is_reshape};
 use super::pairs;
 use super::reshape::{element_bytes, shape_in};
+use super::sliced::Sliced;
 use super::space::{Cut, Kind, Place, Size, broadcast_of, place_of, source};
 use crate::PassResult;
 use crate::ir::value::{defining, identity, name, operands};
@@ -25,6 +26,8 @@ pub struct Fusion<'c> {
     pub outputs: Vec<(Val<'c>, Kind)>,
     /// Tensors of the space that are read.
     pub inputs: Vec<(Val<'c>, Kind)>,
+    /// Those of them that are parts of longer rows.
+    pub sliced: Vec<(Val<'c>, Sliced<'c>)>,
     /// Tensors of which bodies read elements anywhere.
     pub tables: Vec<Val<'c>>,
     /// Scalars of the function that bodies read.
@@ -54,6 +57,7 @@ impl<'c> Fusion<'c> {
         let outputs: Vec<_> = outputs.iter().filter_map(kind_of).collect();
         let mut fusion = Self {
             cut: group.cut,
+            sliced: group.sliced.clone(),
             ..Self::storing(group.total, None, outputs.clone())
         };
         let start = start.map(|start| (start, Kind::Full));
@@ -71,6 +75,7 @@ impl<'c> Fusion<'c> {
             cut: columns.map(Cut::rows_of),
             outputs,
             inputs: Vec::new(),
+            sliced: Vec::new(),
             tables: Vec::new(),
             scalars: Vec::new(),
             folds: Vec::new(),
@@ -91,6 +96,14 @@ impl<'c> Fusion<'c> {
         let full = tensors.iter().filter(|(_, kind)| *kind == Kind::Full);
         let types = full.filter_map(|(value, _)| TensorType::of_value(*value));
         types.map(|own| element_bytes(own.element)).collect()
+    }
+
+    /// Where an input lies whose rows are parts of longer ones.
+    #[must_use]
+    pub fn sliced(&self, value: Val<'c>, kind: Kind) -> Option<Sliced<'c>> {
+        let mut all = self.sliced.iter();
+        let own = all.find(|(own, _)| *own == value && kind == Kind::Full);
+        own.map(|(_, sliced)| *sliced)
     }
 
     /// The dimension that the kernel streams: that of its folds. A product's comes first, for no reduction joins it.

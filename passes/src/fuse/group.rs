@@ -10,6 +10,7 @@ use super::nest::{Pointwise, is_nest};
 use super::operators::{bases, is_reshape, is_widening, splat};
 use super::pairs::{Paired, Side};
 use super::reshape::element_bytes;
+use super::sliced::Sliced;
 use super::space::{Cut, Kind, Pairs, Place, Size, broadcast_of, place_of, product, source};
 use super::strided;
 use crate::ir::value::{defining, identity, name, only_result, operands, results, users};
@@ -55,6 +56,8 @@ pub struct Group<'c> {
     pub cut: Option<Cut>,
     /// What the kernel reads.
     pub inputs: Vec<(Val<'c>, Kind)>,
+    /// What it reads of rows that are parts of longer ones, where these lie.
+    pub sliced: Vec<(Val<'c>, Sliced<'c>)>,
     /// Tensors of which bodies read elements anywhere.
     pub tables: Vec<Val<'c>>,
     /// What the kernel forms.
@@ -88,6 +91,7 @@ impl<'c> Group<'c> {
             total,
             cut: columns.map(Cut::rows_of),
             inputs: Vec::new(),
+            sliced: Vec::new(),
             tables: Vec::new(),
             formed: HashSet::new(),
             owned: Vec::new(),
@@ -174,10 +178,30 @@ impl<'c> Group<'c> {
             // A value that is read must not come from the group itself.
             None if bases(value).into_iter().any(|base| self.owns(base)) => false,
             None => {
+                self.slice(value, kind);
                 self.inputs.push((value, kind));
                 true
             }
         }
+    }
+
+    /// Reads rows where they lie that are parts of longer ones; they are the space's rows, unless it has other ones.
+    fn slice(&mut self, value: Val<'c>, kind: Kind) {
+        let is_taken = matches!(self.root, Root::Tiles) && self.takes_loops && kind == Kind::Full;
+        let sliced = is_taken.then(|| Sliced::of(value)).flatten();
+        if let Some(sliced) = sliced.filter(|own| self.set_cut(Cut::rows_of(own.columns))) {
+            self.sliced.push((value, sliced));
+        }
+    }
+
+    /// The tensors in memory that it reads.
+    pub(super) fn read(&self) -> Vec<Val<'c>> {
+        let of = |value: &Val<'c>| {
+            let sliced = self.sliced.iter().find(|(own, _)| own == value);
+            sliced.map_or(*value, |(_, sliced)| sliced.from)
+        };
+        let inputs = self.inputs.iter().map(|(value, _)| of(value));
+        inputs.chain(self.tables.iter().copied()).collect()
     }
 
     /// Forms the result of an operator that is formed again; `None` when it is rather read.

@@ -17,9 +17,10 @@ use super::operators::{
 };
 use super::reduced::reduced_apart;
 use super::siblings::stored;
+use super::sliced::Sliced;
 use super::space::{Kind, Pairs, Size, source};
 use super::strided;
-use crate::ir::value::{defining, identity, name, operands, results};
+use crate::ir::value::{defining, identity, name, only_result, operands, results};
 use crate::ir::{Op, TensorType, Val};
 use axe_dialect::ops::{self, Trait};
 use std::collections::{HashMap, HashSet};
@@ -58,6 +59,8 @@ pub(super) struct Groups<'c> {
     tables: bool,
     /// Columns of pairs of products' results, which readers form, or else a kernel of their own.
     sides: HashSet<usize>,
+    /// Parts of rows, which readers read where these lie, or else a kernel of their own.
+    slices: HashSet<usize>,
     /// The operation that is taken up.
     reader: Option<Op<'c>>,
 }
@@ -91,6 +94,8 @@ impl<'c> Groups<'c> {
                 // Formed by each reader.
             } else if is_operator(op) && (has(op, Trait::Relayout) || name(op) == ops::TOP_K) {
                 groups.single(op, number);
+            } else if groups.slice(op, choices) {
+                // Formed by each reader.
             } else if let Some(nest) = Pointwise::of(op) {
                 groups.pointwise(op, &nest, number, choices);
             } else if groups.side(op, choices) {
@@ -118,9 +123,8 @@ impl<'c> Groups<'c> {
             if outputs.is_empty() {
                 continue;
             }
-            let inputs = group.inputs.iter().map(|(value, _)| value);
-            for value in inputs.chain(&group.tables) {
-                self.wanted.extend(chain(*value));
+            for value in group.read() {
+                self.wanted.extend(chain(value));
             }
             live.push((by_itself(group), outputs));
         }
@@ -332,6 +336,16 @@ impl<'c> Groups<'c> {
         }
     }
 
+    /// Whether loops take parts of rows, which readers read where they lie, or else a kernel of its own.
+    fn slice(&mut self, op: Op<'c>, choices: &Choices<'_, 'c>) -> bool {
+        let result = only_result(op).filter(|_| choices.loops);
+        let sliced = result.filter(|value| Sliced::of(*value).is_some());
+        // A product's kernel forms what comes of both halves of its columns, if it can.
+        let of_memory = sliced.filter(|_| !self.side(op, choices));
+        self.slices.extend(of_memory.map(identity));
+        sliced.is_some()
+    }
+
     /// Opens a group of tiles with an operator. False where it does not fit.
     fn open(&mut self, op: Op<'c>, total: Size, number: usize) -> bool {
         let mut group = self.tiles(total);
@@ -375,8 +389,7 @@ impl<'c> Groups<'c> {
         for result in results(op) {
             self.owner.insert(identity(result), at);
         }
-        let inputs = group.inputs.iter().map(|(value, _)| *value);
-        let read: Vec<_> = inputs.chain(group.tables.iter().copied()).collect();
+        let read = group.read();
         if let Some(slot) = self.groups.get_mut(at) {
             *slot = group;
         }
@@ -506,7 +519,7 @@ impl<'c> Groups<'c> {
             return;
         }
         let Some(op) = defining(value) else { return };
-        if self.sides.remove(&identity(value)) {
+        if self.sides.remove(&identity(value)) || self.slices.remove(&identity(value)) {
             // In front of what reads it, which has its place already.
             let own = self.groups.len();
             self.nest(op, number);

@@ -63,6 +63,7 @@ mod rewritten;
 pub mod rounds;
 pub mod row_parts;
 pub mod siblings;
+pub mod sliced;
 pub mod softplus;
 pub mod space;
 pub mod strided;

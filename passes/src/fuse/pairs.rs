@@ -126,9 +126,9 @@ fn only_readers<'c>(op: Op<'c>) -> Vec<Op<'c>> {
 
 /// A sum of multiples of the loops' indices and a number.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Linear {
-    factors: Vec<i64>,
-    constant: i64,
+pub(super) struct Linear {
+    pub(super) factors: Vec<i64>,
+    pub(super) constant: i64,
 }
 
 impl<'c> Paired<'c> {
@@ -268,7 +268,7 @@ impl<'c> Evaluator<'_, 'c> {
 }
 
 /// The number of an element in row-major order, of a tensor with these extents in so many loops.
-fn place(indices: &[Val<'_>], extents: &[i64], dims: usize) -> Option<Linear> {
+pub(super) fn place(indices: &[Val<'_>], extents: &[i64], dims: usize) -> Option<Linear> {
     let mut flat = Linear::constant(0, dims);
     for (index, extent) in indices.iter().zip(extents) {
         flat = flat.times(*extent)?.plus(&Linear::of(*index, dims)?)?;

@@ -47,7 +47,10 @@ impl<'c> Evaluator<'_, 'c> {
         if let (Kind::Full, Some(own)) = (kind, self.in_vectors(argument)?) {
             return Ok(own);
         }
-        let at: Vec<_> = batch.into_iter().chain(at).collect();
+        let mut at: Vec<_> = batch.into_iter().chain(at).collect();
+        if let Some(column) = at.last_mut().filter(|_| argument.first > 0) {
+            *column = self.code.add(*column, self.code.index(argument.first)?)?;
+        }
         let memref = self.whole(argument, kind)?.unwrap_or(*memref);
         self.code.global_box(memref, extents, &at, &shape)
     }
@@ -92,7 +95,8 @@ impl<'c> Evaluator<'_, 'c> {
         let &[rows, columns] = &argument.extents[..] else {
             return Ok(None);
         };
-        if !self.inside || kind != Kind::Full || rows == DYNAMIC || columns % step == 0 {
+        let is_part = argument.first > 0 || columns != self.cut.columns;
+        if is_part || !self.inside || kind != Kind::Full || rows == DYNAMIC || columns % step == 0 {
             return Ok(None);
         }
         let sizes = [rows, columns - columns % step].map(Int::Known);

@@ -27,7 +27,7 @@ pub use gathered::reused_table;
 pub(super) use inline::loops_around;
 pub use inline::{PointsOfRows, inline_loops, is_inlined};
 pub use loops::{maps, parallel, reductions};
-pub use pointwise::{Pointwise, index_of_number};
+pub use pointwise::{Pointwise, index_of_number, is_identity};
 pub use repeats::repeats_to_loops;
 pub use row_fold::{RowFold, row_folds};
 pub use sides::join_sides;

@@ -172,7 +172,8 @@ fn in_kernel<'c>(op: Op<'c>, at: &[Val<'c>]) -> PassResult<'c, Option<Val<'c>>> 
 }
 
 /// Whether a map gives each dimension its own loop; those of extent 1 may have the index 0 instead.
-fn is_identity(map: AffineMap<'_>, shape: &[i64]) -> bool {
+#[must_use]
+pub fn is_identity(map: AffineMap<'_>, shape: &[i64]) -> bool {
     let own = |(at, extent): (usize, &i64)| {
         map.result(at).is_ok_and(|index| {
             (index.is_dim() && index.dim_position() == at)

@@ -205,6 +205,7 @@ impl<'c> Packed<'c> {
             rows: Argument {
                 memref,
                 extents: shape.to_vec(),
+                first: 0,
                 staged_at: Some([self.row, zero]),
             },
             of: argument.clone(),

@@ -118,6 +118,7 @@ impl<'c> Staged<'c> {
         let staged = |memref: Val<'c>, columns: i64, first: Val<'c>| Argument {
             memref,
             extents: vec![1, columns],
+            first: 0,
             staged_at: Some([self.row, first]),
         };
         let first = code.add(code.times(self.row, self.whole)?, self.part)?;
@@ -147,11 +148,17 @@ impl<'c> Staged<'c> {
         let element = axe_dialect::element_type(argument.memref.r#type());
         let memref = code.alloc(&shape, element, &layout)?;
         let at = [self.row, self.first];
-        let from = code.global_box(argument.memref, &argument.extents, &at, &shape)?;
+        let column = match argument.first {
+            0 => self.first,
+            first => code.add(self.first, code.index(first)?)?,
+        };
+        let place = [self.row, column];
+        let from = code.global_box(argument.memref, &argument.extents, &place, &shape)?;
         code.copy_async(from, memref)?;
         Ok(Argument {
             memref,
             extents: shape.to_vec(),
+            first: 0,
             staged_at: Some(at),
         })
     }
@@ -247,6 +254,7 @@ impl<'c> OfWarp<'_, 'c> {
         Ok(Argument {
             memref: code.shared_box(argument.memref, &argument.extents, &at, &extents)?,
             extents: extents.to_vec(),
+            first: 0,
             staged_at: Some([row, self.columns[0]]),
         })
     }

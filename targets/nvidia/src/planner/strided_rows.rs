@@ -305,6 +305,7 @@ impl<'c> RowKernel<'_, 'c> {
         Ok(Argument {
             memref,
             extents: shape.to_vec(),
+            first: 0,
             staged_at: Some([origin.row, origin.column]),
         })
     }

@@ -1,0 +1,65 @@
+// Rows that are parts of longer ones are read where they lie by the kernel that reduces them.
+// RUN: axe-opt %s --axe-nvidia="target=sm_90a until=scheduled" --split-input-file | FileCheck %s
+
+// CHECK-LABEL: func.func @columns
+// CHECK: axe.launch @columns_0_rows {{.*}} ins(%arg0 : tensor<64x576xf16>)
+// CHECK-NOT: axe.launch
+// CHECK: axe.kernel @columns_0_rows(%[[X:.*]]: memref<64x576xf16>, %{{.*}}: memref<64x512xf16>)
+// CHECK: %[[FIRST:.*]] = arith.constant 64 : index
+// CHECK: axe.slice %[[X]][%{{.*}}, %{{.*}}] : memref<64x576xf16> to memref<{{.*}}x512xf16, #axe.layout<S[({{.*}}, 512) : (576, 1)]>>
+func.func @columns(%x: tensor<64x576xf16>) -> tensor<64x512xf16> {
+  %s = tensor.extract_slice %x[0, 64] [64, 512] [1, 1] : tensor<64x576xf16> to tensor<64x512xf16>
+  %m = axe.reduce <max> %s dims [1] : tensor<64x512xf16> -> tensor<64xf16>
+  %b = axe.broadcast %m dims [1] : tensor<64xf16> -> tensor<64x512xf16>
+  %y = axe.map ins(%s, %b : tensor<64x512xf16>, tensor<64x512xf16>) -> tensor<64x512xf16> {
+  ^bb0(%u: f16, %v: f16):
+    %0 = arith.subf %u, %v : f16
+    axe.yield %0 : f16
+  }
+  return %y : tensor<64x512xf16>
+}
+
+// -----
+
+// One of three tensors that lie between each other.
+// CHECK-LABEL: func.func @between
+// CHECK: axe.launch @between_0_rows {{.*}} ins(%{{.*}} : tensor<64x1536xf16>)
+// CHECK-NOT: axe.launch
+func.func @between(%x: tensor<4x16x3x8x64xf16>) -> tensor<4x16xf16> {
+  %s = tensor.extract_slice %x[0, 0, 1, 0, 0] [4, 16, 1, 8, 64] [1, 1, 1, 1, 1] : tensor<4x16x3x8x64xf16> to tensor<4x16x8x64xf16>
+  %m = axe.reduce <max> %s dims [2, 3] : tensor<4x16x8x64xf16> -> tensor<4x16xf16>
+  return %m : tensor<4x16xf16>
+}
+
+// -----
+
+// What begins at no vector's boundary is copied, as is what is reduced along other rows.
+// CHECK-LABEL: func.func @odd
+// CHECK: axe.launch @odd_0_loops
+// CHECK: axe.launch @odd_1_rows
+func.func @odd(%x: tensor<64x576xf16>) -> tensor<64xf16> {
+  %s = tensor.extract_slice %x[0, 63] [64, 512] [1, 1] : tensor<64x576xf16> to tensor<64x512xf16>
+  %m = axe.reduce <max> %s dims [1] : tensor<64x512xf16> -> tensor<64xf16>
+  return %m : tensor<64xf16>
+}
+// CHECK-LABEL: func.func @heads
+// CHECK: axe.launch @heads_0_loops
+// CHECK: axe.launch @heads_1_rows
+func.func @heads(%x: tensor<64x576xf16>) -> tensor<64x8xf16> {
+  %s = tensor.extract_slice %x[0, 64] [64, 512] [1, 1] : tensor<64x576xf16> to tensor<64x512xf16>
+  %h = tensor.expand_shape %s [[0], [1, 2]] output_shape [64, 8, 64] : tensor<64x512xf16> into tensor<64x8x64xf16>
+  %m = axe.reduce <max> %h dims [2] : tensor<64x8x64xf16> -> tensor<64x8xf16>
+  return %m : tensor<64x8xf16>
+}
+
+// -----
+
+// What is returned, too, is stored by a kernel of its own.
+// CHECK-LABEL: func.func @stored
+// CHECK-DAG: axe.launch @stored_{{.}}_loops
+// CHECK-DAG: axe.launch @stored_{{.}}_rows {{.*}} ins(%arg0 : tensor<64x576xf16>)
+func.func @stored(%x: tensor<64x576xf16>) -> (tensor<64x512xf16>, tensor<64xf16>) {
+  %s = tensor.extract_slice %x[0, 64] [64, 512] [1, 1] : tensor<64x576xf16> to tensor<64x512xf16>
+  %m = axe.reduce <max> %s dims [1] : tensor<64x512xf16> -> tensor<64xf16>
+  return %s, %m : tensor<64x512xf16>, tensor<64xf16>
+}
