@@ -23,7 +23,7 @@ pub enum Mask {
 impl Graph<'_> {
     /// The results of a program.
     pub fn fused(&mut self) -> Vec<Value> {
-        let kind = self.random.below(11);
+        let kind = self.random.below(14);
         // The others have extents that are known.
         self.open &= [0, 3, 4, 7, 8].contains(&kind);
         match kind {
@@ -35,6 +35,9 @@ impl Graph<'_> {
             8 => self.gated(),
             9 => self.heads(),
             10 => self.column_sums(),
+            11 => self.channels(),
+            12 => self.gates(),
+            13 => self.slices(),
             _ => self.product_and_rows(),
         }
     }

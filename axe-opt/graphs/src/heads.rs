@@ -1,7 +1,7 @@
 //! Heads: rows of a few dozen elements that are normalised, rotated, and stored in another order of rows.
 
 use crate::element::Element;
-use crate::graph::{Graph, Operand, Value, type_of};
+use crate::graph::{Graph, Operand, Value};
 use Element::{BF16, F16, F32};
 
 impl Graph<'_> {
@@ -67,20 +67,5 @@ impl Graph<'_> {
             let sum = body.addf(&x, &y);
             body.cast(&sum, value.element)
         })
-    }
-
-    /// So many columns of each row, from one on.
-    fn columns(&mut self, value: &Value, first: i64, count: i64) -> Value {
-        let mut shape = value.shape.clone();
-        shape[3] = count;
-        let sizes: Vec<_> = shape.iter().map(i64::to_string).collect();
-        let text = format!(
-            "NAME = tensor.extract_slice {}[0, 0, 0, {first}] [{}] [1, 1, 1, 1] : {} to {}",
-            value.name,
-            sizes.join(", "),
-            value.r#type(),
-            type_of(&shape, false, value.element)
-        );
-        self.moving(value, &shape, &text)
     }
 }

@@ -4,6 +4,7 @@
 //! a bound of how far two right implementations may be apart, and that bound is what results are held to.
 
 mod attention;
+mod channels;
 mod columns;
 mod element;
 mod fused;

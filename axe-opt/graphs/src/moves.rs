@@ -54,6 +54,25 @@ impl Graph<'_> {
         self.value(name, &made, value.bound, value.error)
     }
 
+    /// So many columns of each row, from one on.
+    pub fn columns(&mut self, value: &Value, first: i64, count: i64) -> Value {
+        let mut shape = value.shape.clone();
+        let last = shape.len() - 1;
+        shape[last] = count;
+        let mut offsets = vec![0; shape.len()];
+        offsets[last] = first;
+        let text = format!(
+            "NAME = tensor.extract_slice {}{}{}{} : {} to {}",
+            value.name,
+            list(&offsets),
+            list(&shape),
+            list(&vec![1; shape.len()]),
+            value.r#type(),
+            type_of(&shape, false, value.element)
+        );
+        self.moving(value, &shape, &text)
+    }
+
     fn sliced(&mut self, value: &Value) -> Value {
         let (mut offsets, mut sizes, mut strides) = (Vec::new(), Vec::new(), Vec::new());
         for &extent in &value.shape {

@@ -189,7 +189,7 @@ impl Graph<'_> {
     }
 
     /// The sum of products as a `linalg.generic`, operands converted in its body; the bound of results and of their errors.
-    fn multiplied(
+    pub fn multiplied(
         &mut self,
         loops: usize,
         operands: &[Operand; 2],
