@@ -72,14 +72,15 @@ LogicalResult AllGatherOp::verify() {
       return emitOpError("(AG2) expected a source of the shape [1] and "
                          "elements of at most 64 bits, got ")
              << source.getType();
-    auto expected = RankedTensorType::get({1, through.getDimSize(0)}, element);
+    int64_t rows = through.getDimSize(through.getRank() - 2);
+    auto expected = RankedTensorType::get({1, rows}, element);
     if (shapeOf(result.getType()) != expected.getShape() ||
         elementType(result.getType()) != element)
       return emitOpError("(AG2) expected a result of ")
              << expected << ", got " << result.getType();
   }
   int64_t words = wordsOfRow(getSources().getTypes());
-  if (through.getDimSize(1) != words)
+  if (through.getShape().back() != words)
     return emitOpError("(AG3) expected rows of ")
            << words << " words, got " << through;
   return success();

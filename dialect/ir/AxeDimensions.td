@@ -49,13 +49,14 @@ def Axe_AllGatherOp : Axe_Operator<"all_gather", [MemoryEffects<[MemRead, MemWri
     barrier, meet once: what is reduced of the results is the same everywhere.
 
     It waits for the others' elements and orders no other memory. All thread
-    groups of the cluster execute it, once.
+    groups of the cluster execute it: once, or, with a `through` of two slots, as
+    often as each other.
 
     **Constraints**
 
     * (AG1) as many results as sources, at least one;
     * (AG2) sources have the shape `[1]` and elements of at most 64 bits, and results the source's element type and
-      the shape `[1, n]`, where `n` is the number of rows of `through`;
+      the shape `[1, n]`, where `n` is the number of rows of `through`, or of a slot of it;
     * (AG3) rows of `through`, of an `axe.all_gather.create`, have a word for each 32 bits of an element of every
       source, as vectors are stored: 1, 2 or a multiple of 4.
 

@@ -79,10 +79,11 @@ LogicalResult PeerOp::verify() {
 
 LogicalResult AllGatherCreateOp::verify() {
   auto type = cast<MemRefType>(getResult().getType());
-  if (!type.hasStaticShape() || type.getRank() != 2 ||
+  bool areSlots = type.getRank() == 3 && type.getDimSize(0) == 2;
+  if (!type.hasStaticShape() || (type.getRank() != 2 && !areSlots) ||
       !type.getElementType().isSignlessInteger(32) ||
       !type.getLayout().isIdentity() || spaceOf(type) != "shared")
-    return emitOpError("(AC1) expected a matrix of 'i32' in "
+    return emitOpError("(AC1) expected a matrix of 'i32', or two, in "
                        "#axe.space<shared>, without a layout, got ")
            << type;
   if (!isa_and_nonnull<KernelOp>((*this)->getParentOp()))

@@ -135,18 +135,24 @@ def Axe_AllGatherCreateOp : Axe_Op<"all_gather.create", [MemoryEffects<[MemAlloc
     there. Every CTA of the cluster has its own, which the others write:
     an `axe.barrier cluster` behind this says that they may.
 
+    With two such matrices, slots, the `axe.all_gather` may stand in a loop: each
+    turn takes the other slot. A thread group gives a row of one turn
+    once it has read the turn before, and waits for the rows of all, so that nobody
+    writes what another one still reads.
+
     **Constraints**
 
-    * (AC1) the result is a matrix of `i32` in shared memory, without a layout, of static shape;
+    * (AC1) the result is a matrix of `i32` in shared memory, or two of them, without a layout, of static shape;
     * (AC2) it stands in the kernel's body, outside any scope;
     * (AC3) at most one `axe.all_gather` uses it: a second one would overwrite what is still read.
 
-    **Example**: `%all = axe.all_gather.create : memref<64x2xi32, #axe.space<shared>>`
+    **Example**: `%all = axe.all_gather.create : memref<64x2xi32, #axe.space<shared>>`, and in a loop
+    `%all = axe.all_gather.create : memref<2x64x2xi32, #axe.space<shared>>`
 
     **Errors**
 
     ```mlir
-    %all = axe.all_gather.create : memref<64xi32, #axe.space<shared>>                             // (AC1) expected a matrix of 'i32' in #axe.space<shared>, without a layout
+    %all = axe.all_gather.create : memref<64xi32, #axe.space<shared>>                             // (AC1) expected a matrix of 'i32', or two, in #axe.space<shared>, without a layout
     axe.scope warp { %all = axe.all_gather.create : memref<64x2xi32, #axe.space<shared>> }        // (AC2) expected to stand in the body of a kernel
     axe.all_gather %a through %all ... axe.all_gather %b through %all ...                         // (AC3) expected one axe.all_gather through it, got 2
     ```

@@ -7,3 +7,10 @@ axe.kernel @rows() threads(128) {
   %all = axe.all_gather.create : memref<4x2xi32, #axe.space<shared>>
   axe.return
 }
+
+// CHECK-LABEL: axe.kernel @slots
+axe.kernel @slots() threads(128) {
+  // CHECK: axe.all_gather.create : memref<2x4x2xi32, #axe.space<shared>>
+  %all = axe.all_gather.create : memref<2x4x2xi32, #axe.space<shared>>
+  axe.return
+}

@@ -1,8 +1,16 @@
 // RUN: axe-opt %s -split-input-file -verify-diagnostics
 
 axe.kernel @vector() threads(64) {
-  // expected-error@+1 {{(AC1) expected a matrix of 'i32' in #axe.space<shared>, without a layout, got 'memref<64xi32, #axe.space<shared>>'}}
+  // expected-error@+1 {{(AC1) expected a matrix of 'i32', or two, in #axe.space<shared>, without a layout, got 'memref<64xi32, #axe.space<shared>>'}}
   %all = axe.all_gather.create : memref<64xi32, #axe.space<shared>>
+  axe.return
+}
+
+// -----
+
+axe.kernel @three() threads(64) {
+  // expected-error@+1 {{(AC1) expected a matrix of 'i32', or two, in #axe.space<shared>, without a layout, got 'memref<3x64x1xi32, #axe.space<shared>>'}}
+  %all = axe.all_gather.create : memref<3x64x1xi32, #axe.space<shared>>
   axe.return
 }
 

@@ -47,3 +47,13 @@ axe.kernel @storage(%m: memref<1xf32>) threads(64) {
   %as = axe.all_gather %a through %all : tensor<1xf32> through memref<2x1xi32, #axe.space<shared>> -> tensor<1x2xf32>
   axe.return
 }
+
+// -----
+
+axe.kernel @slots(%m: memref<1xf32>) threads(64) {
+  %all = axe.all_gather.create : memref<2x4x1xi32, #axe.space<shared>>
+  %a = axe.copy %m : memref<1xf32> -> tensor<1xf32>
+  // expected-error@+1 {{(AG2) expected a result of 'tensor<1x4xf32>', got 'tensor<1x2xf32>'}}
+  %as = axe.all_gather %a through %all : tensor<1xf32> through memref<2x4x1xi32, #axe.space<shared>> -> tensor<1x2xf32>
+  axe.return
+}

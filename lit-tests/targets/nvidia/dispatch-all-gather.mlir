@@ -36,6 +36,41 @@ axe.kernel @cta(%x: memref<1xf16>) threads(128) {
   axe.return
 }
 
+// In a loop: turns take two slots, and the mbarriers count once more after each wait.
+// CHECK-LABEL: kernel @turns
+// CHECK: axe.all_gather -> st.async
+// CHECK-NEXT: | 2 slots, one a turn
+// CHECK-NEXT: | st.async 1 words of each of 4 thread groups to each of 2 CTAs
+axe.kernel @turns(%x: memref<1xf32>, %n: index) threads(128) cluster(2, 1, 1) {
+  %all = axe.all_gather.create : memref<2x8x1xi32, #axe.space<shared>>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  axe.barrier cluster
+  scf.for %i = %c0 to %n step %c1 {
+    axe.scope warp {
+      %a = axe.copy %x : memref<1xf32> -> tensor<1xf32, #one>
+      %as = axe.all_gather %a through %all : tensor<1xf32, #one> through memref<2x8x1xi32, #axe.space<shared>> -> tensor<1x8xf32, #eight>
+    }
+  }
+  axe.return
+}
+
+// CHECK-LABEL: kernel @turns_of_cta
+// CHECK: axe.all_gather -> st.shared
+// CHECK: | 2 slots, one a turn
+axe.kernel @turns_of_cta(%x: memref<1xf16>, %n: index) threads(128) {
+  %all = axe.all_gather.create : memref<2x4x1xi32, #axe.space<shared>>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %i = %c0 to %n step %c1 {
+    axe.scope warp {
+      %a = axe.copy %x : memref<1xf16> -> tensor<1xf16, #one>
+      %as = axe.all_gather %a through %all : tensor<1xf16, #one> through memref<2x4x1xi32, #axe.space<shared>> -> tensor<1x4xf16, #four>
+    }
+  }
+  axe.return
+}
+
 // CHECK-LABEL: gpu.func @cluster
 // CHECK: nvvm.mbarrier.init
 // CHECK: nvvm.mbarrier.arrive.expect_tx
@@ -46,3 +81,11 @@ axe.kernel @cta(%x: memref<1xf16>) threads(128) {
 // CHECK-LABEL: gpu.func @cta
 // CHECK-NOT: mbarrier
 // CHECK: nvvm.barrier0
+// CHECK-LABEL: gpu.func @turns
+// CHECK-COUNT-2: nvvm.mbarrier.init
+// CHECK-COUNT-2: nvvm.mbarrier.arrive.expect_tx
+// CHECK: scf.for
+// CHECK: nvvm.bar.warp.sync
+// CHECK: st.async
+// CHECK: mbarrier.try_wait.parity
+// CHECK: mbarrier.arrive.expect_tx

@@ -11,6 +11,9 @@ use melior::ir::{Type, ValueLike};
 /// Words of a vector in shared memory at most.
 const VECTOR_WORDS: i64 = 4;
 
+/// Slots of what is gathered in a loop, which turns take by turns.
+const SLOTS: i64 = 2;
+
 /// The 32-bit words of a row that has elements of so many bits, as vectors are stored.
 fn words_of_row(bits: impl Iterator<Item = u32>) -> i64 {
     match bits.map(|bits| 1 + i64::from(bits > 32)).sum() {
@@ -20,11 +23,15 @@ fn words_of_row(bits: impl Iterator<Item = u32>) -> i64 {
 }
 
 impl<'c> Code<'c> {
-    /// `axe.all_gather.create`: for values of these types of so many thread groups.
+    /// `axe.all_gather.create`: for values of these types of so many thread groups, once or in a loop.
     ///
     /// # Errors
     /// When building fails.
-    pub fn all_gather_create(&self, groups: i64, elements: &[Type<'c>]) -> PassResult<'c, Val<'c>> {
+    pub fn all_gather_create(
+        &self,
+        (groups, elements): (i64, &[Type<'c>]),
+        in_loop: bool,
+    ) -> PassResult<'c, Val<'c>> {
         let i32 = self
             .builder
             .r#type(|context| IntegerType::new(context, 32).into());
@@ -32,7 +39,9 @@ impl<'c> Code<'c> {
         let bits = elements
             .iter()
             .map(|element| types::bits(*element).unwrap_or(32));
-        let shape = [groups, words_of_row(bits)];
+        let slots = in_loop.then_some(SLOTS);
+        let rows = [groups, words_of_row(bits)];
+        let shape: Vec<_> = slots.into_iter().chain(rows).collect();
         let shared = SpaceAttribute::new(location, "shared");
         let r#type = memref_type(location, &shape, i32, None, shared)
             .ok_or_else(|| super::layout_error(location, "no storage of rows"))?;

@@ -15,14 +15,18 @@ pub(super) struct States<'c> {
 }
 
 impl<'c> States<'c> {
-    /// Makes room for them.
+    /// Makes room for them, once or in a loop.
     ///
     /// # Errors
     /// When an operation cannot be built.
-    pub(super) fn new(code: Code<'c>, warps: i64, rounds: &[Round<'c>]) -> PassResult<'c, Self> {
+    pub(super) fn new(
+        code: Code<'c>,
+        (warps, in_loop): (i64, bool),
+        rounds: &[Round<'c>],
+    ) -> PassResult<'c, Self> {
         let room = |round: &Round<'c>| {
             let elements: Vec<_> = round.elements().collect();
-            code.all_gather_create(warps, &elements)
+            code.all_gather_create((warps, &elements), in_loop)
         };
         Ok(Self {
             warps,

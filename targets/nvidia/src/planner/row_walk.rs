@@ -84,7 +84,7 @@ impl<'c> Walked<'c> {
             columns,
             elements: rows.saturating_mul(columns),
             row,
-            states: States::new(code, work.warps, rounds)?,
+            states: States::new(code, (work.warps, false), rounds)?,
         })
     }
 

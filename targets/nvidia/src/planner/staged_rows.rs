@@ -170,7 +170,7 @@ impl<'c> Staged<'c> {
     /// When an operation cannot be built.
     pub(super) fn begin(&mut self, code: Code<'c>, rounds: &[Round<'c>]) -> PassResult<'c> {
         if self.in_parts {
-            self.states = Some(States::new(code, self.ctas * self.warps, rounds)?);
+            self.states = Some(States::new(code, (self.ctas * self.warps, false), rounds)?);
         }
         match self.ctas {
             1 => Ok(()),

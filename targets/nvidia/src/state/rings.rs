@@ -1,5 +1,6 @@
 //! Rings of stages as a kernel's operators use them: the arrivals that complete a stage, the bytes that copies bring.
 
+use super::gathering::takes_turns;
 use super::threads::{ThreadGroup, groups_of_a_tile};
 use super::types;
 use crate::facts::chip::Chip;
@@ -167,6 +168,11 @@ pub(crate) fn rings_below(op: Op<'_>) -> Vec<RingKey> {
                 ops::PIPELINE_ACQUIRE => (Side::Producer, operands(op).first().copied()),
                 ops::PIPELINE_WAIT => (Side::Consumer, operands(op).first().copied()),
                 ops::REDUCE_SCATTER => (Side::Consumer, operands(op).last().copied()),
+                ops::ALL_GATHER => {
+                    let through = operands(op).last().copied();
+                    let through = through.filter(|through| takes_turns(through.r#type()));
+                    (Side::Consumer, through)
+                }
                 _ => return None,
             };
             Some((identity(ring?), side))

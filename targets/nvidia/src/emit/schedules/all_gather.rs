@@ -1,18 +1,27 @@
-//! `axe.all_gather`: each thread group's values reach all thread groups of the cluster once.
+//! `axe.all_gather`: each thread group's values reach all thread groups of the cluster.
 //!
 //! In a cluster a lane of each group stores them to each CTA by `st.async` (PTX ISA 9.7.9.12), which counts its bytes at that CTA's
-//! mbarrier: who waits for it needs no barrier of the cluster, and no fence. The rows are written once in a kernel, so that
+//! mbarrier: who waits for it needs no barrier of the cluster, and no fence. Rows of one slot are written once in a kernel, so that
 //! nothing in them is overwritten, and a CTA that has them all is written to no more and may end. In a CTA alone they are
 //! stored, and its barrier says that they are there.
+//!
+//! In a loop turns take two slots by turns. A thread group gives its row of turn `t + 2`, which overwrites that of turn `t`, once it has all
+//! rows of turn `t + 1`; each of these its thread group gave when it had read turn `t`. So nobody waits for readers, and a phase of a
+//! slot's mbarrier ends only when all have seen the end of the one before. The leader lets the bytes of the next phase come
+//! before it gives its row of the turn between.
 
+use super::reduce_scatter::expect_bytes;
 use super::text::expect;
 use crate::emit::assembly::Assembly;
 use crate::emit::emitter::Emitter;
 use crate::emit::pipeline::wait_loop;
+use crate::emit::progress::Cursor;
 use crate::emit::schedule::Emit;
 use crate::emit::value::Memory;
 use crate::fragment::Fragment;
 use crate::plan::Decline;
+use crate::state::gathering::Slots;
+use crate::state::rings::{RingKey, Side};
 use crate::state::site::Site;
 use crate::state::threads::{WARP_THREADS, parents};
 use crate::state::types;
@@ -21,7 +30,7 @@ use axe_dialect::ops::{self, AllGatherOp};
 use axe_passes::PassResult;
 use axe_passes::dispatch::{Match, Schedule};
 use axe_passes::ir::types::bits;
-use axe_passes::ir::value::{defining, name};
+use axe_passes::ir::value::{defining, identity, name};
 use axe_passes::ir::walk::{blocks, nested, operations};
 use axe_passes::ir::{Int, Op, Val};
 use melior::ir::operation::OperationLike;
@@ -47,6 +56,8 @@ pub(super) struct Rows {
     ctas: i64,
     /// Thread groups of a CTA.
     groups: i64,
+    /// Slots, which turns of a loop take by turns; one where there is no loop.
+    slots: i64,
     /// 32-bit words of a row.
     words: i64,
 }
@@ -56,9 +67,13 @@ impl fmt::Display for Rows {
         let Self {
             ctas,
             groups,
+            slots,
             words,
         } = self;
         let of_cta = format!("{words} words of each of {groups} thread groups");
+        if *slots > 1 {
+            writeln!(f, "{slots} slots, one a turn")?;
+        }
         match ctas {
             1 => writeln!(f, "st.shared {of_cta}\nbar.sync\nld.shared")?,
             _ => writeln!(
@@ -68,6 +83,11 @@ impl fmt::Display for Rows {
         }
         Ok(())
     }
+}
+
+/// The cursor of the turns.
+fn key(op: &AllGatherOp<'_>) -> RingKey {
+    (identity(op.through), Side::Consumer)
 }
 
 fn read<'c>(op: Op<'c>) -> Result<AllGatherOp<'c>, Decline> {
@@ -91,13 +111,20 @@ fn results<'c>(site: Site<'_, 'c>, op: &AllGatherOp<'c>) -> Result<Rc<Fragment>,
 /// What an operator gathers.
 fn rows(site: Site<'_, '_>) -> Result<Rows, Decline> {
     let op = read(site.op)?;
-    let is_scope = |parent: &Op<'_>| [ops::SCOPE, ops::KERNEL].contains(&name(*parent).as_str());
+    let storage = &site.memory(op.sources.len())?.shape;
+    let slots = Slots::of(storage).ok_or_else(|| Decline::new("expected rows of words"))?;
     let mut around = parents(site.op).take_while(|parent| name(*parent) != ops::KERNEL);
-    if !around.all(|parent| is_scope(&parent)) {
-        return Err(Decline::new(
-            "expected outside of loops and branches: its rows are written once",
-        ));
-    }
+    let is_once = |parent: &Op<'_>| name(*parent) == ops::SCOPE;
+    let is_often = |parent: &Op<'_>| is_once(parent) || name(*parent) == "scf.for";
+    match slots.count {
+        1 if !around.all(|parent| is_once(&parent)) => Err(Decline::new(
+            "expected outside of loops and branches: its rows are written once, or storage of two slots, in a loop",
+        )),
+        2.. if !around.all(|parent| is_often(&parent)) => Err(Decline::new(
+            "expected outside of branches: all thread groups of the cluster give rows equally often",
+        )),
+        _ => Ok(()),
+    }?;
     let (ctas, groups) = (site.kernel.cluster_size(), site.group.count());
     if groups * site.threads() != site.kernel.threads {
         return Err(Decline::new(
@@ -117,14 +144,15 @@ fn rows(site: Site<'_, '_>) -> Result<Rows, Decline> {
         }
     }
     results(site, &op)?;
-    match site.memory(op.sources.len())?.shape[..] {
-        [rows, words] if rows == ctas * groups => Ok(Rows {
+    match slots.rows == ctas * groups {
+        true => Ok(Rows {
             ctas,
             groups,
-            words,
+            slots: slots.count,
+            words: slots.words,
         }),
-        ref shape => Err(Decline::new(format!(
-            "expected rows of {groups} thread groups of {ctas} CTAs, got storage of {shape:?}"
+        false => Err(Decline::new(format!(
+            "expected rows of {groups} thread groups of {ctas} CTAs, got storage of {storage:?}"
         ))),
     }
 }
@@ -155,6 +183,9 @@ impl<'c> Match<Site<'_, 'c>> for Cluster {
         let rows = rows(site)?;
         if !(2..=WARP_THREADS).contains(&rows.ctas) {
             return Err(Decline::new("expected a cluster of 2 to 32 CTAs"));
+        }
+        if rows.slots > 1 && site.group.warps > 1 {
+            return Err(Decline::new("expected warps, in a loop"));
         }
         match is_open(&read(site.op)?) {
             true => Ok(rows),
@@ -201,10 +232,16 @@ impl<'c> Emit<'c> for Cluster {
         let op = read(op).map_err(|decline| emitter.error(decline.to_string()))?;
         let through = emitter.memory(op.through)?;
         let words = plan.row(emitter, &op)?;
-        let full = emitter.gathered_barrier(&through)?;
+        let turn = plan.turn(emitter, &op);
+        let full = emitter.gathered_barrier(&through, turn.stage)?;
         let ints = emitter.ints();
         let row = ints.mul(emitter.rank_in_cluster()?, plan.groups)?;
-        let to = plan.row_pointer(emitter, &through, ints.add(row, emitter.group_number()?)?)?;
+        let row = ints.add(row, emitter.group_number()?)?;
+        let to = plan.row_pointer(emitter, &through, (turn.stage, row))?;
+        if plan.slots > 1 {
+            // All lanes have read the turn before.
+            emitter.warp_barrier()?;
+        }
         let lane = ints.rem(Int::Value(emitter.thread), WARP_THREADS)?;
         let first = ints.less(Int::Value(emitter.thread), Int::Known(plan.ctas))?;
         for (at, vector) in (0..).step_by(4).zip(words.chunks(4)) {
@@ -213,9 +250,16 @@ impl<'c> Emit<'c> for Cluster {
             operands.extend(vector);
             emitter.assembly(&store_async(vector.len()), &operands, &[])?;
         }
-        let parity = ints.value(Int::ZERO)?;
+        let parity = ints.value(turn.phase)?;
         emitter.assembly(&wait_loop(), &[full, parity], &[])?;
-        plan.load(emitter, &op, &through)
+        if plan.slots > 1 {
+            let bytes = emitter.gathered_slots(&through)?.bytes_of_slot();
+            let bytes = ints.value(Int::Known(bytes))?;
+            let leads = leads_cta(emitter)?;
+            emitter.assembly(&expect_bytes(), &[full, bytes, leads], &[])?;
+        }
+        plan.advance(emitter, &op, turn)?;
+        plan.load(emitter, (&op, turn), &through)
     }
 }
 
@@ -229,7 +273,8 @@ impl<'c> Emit<'c> for Cta {
         let op = read(op).map_err(|decline| emitter.error(decline.to_string()))?;
         let through = emitter.memory(op.through)?;
         let words = plan.row(emitter, &op)?;
-        let to = plan.row_pointer(emitter, &through, emitter.group_number()?)?;
+        let turn = plan.turn(emitter, &op);
+        let to = plan.row_pointer(emitter, &through, (turn.stage, emitter.group_number()?))?;
         let ints = emitter.ints();
         let leads = ints.less(Int::Value(emitter.thread), Int::Known(1))?;
         emitter.when(leads, &[], |emitter| {
@@ -240,11 +285,38 @@ impl<'c> Emit<'c> for Cta {
             Ok(Vec::new())
         })?;
         emitter.effect("nvvm.barrier0", &[])?;
-        plan.load(emitter, &op, &through)
+        plan.advance(emitter, &op, turn)?;
+        plan.load(emitter, (&op, turn), &through)
     }
 }
 
 impl Rows {
+    /// The slot of this turn, and the parity of its phase.
+    fn turn<'c>(&self, emitter: &Emitter<'c>, op: &AllGatherOp<'c>) -> Cursor<'c> {
+        match self.slots {
+            1 => Cursor::START,
+            _ => emitter.cursor(key(op)),
+        }
+    }
+
+    /// Goes on to the next turn.
+    fn advance<'c>(
+        &self,
+        emitter: &mut Emitter<'c>,
+        op: &AllGatherOp<'c>,
+        turn: Cursor<'c>,
+    ) -> PassResult<'c> {
+        if self.slots > 1 {
+            let ints = emitter.ints();
+            let next = Cursor {
+                stage: ints.xor(turn.stage, Int::Known(1))?,
+                phase: ints.xor(turn.phase, turn.stage)?,
+            };
+            emitter.cursors.insert(key(op), next);
+        }
+        Ok(())
+    }
+
     /// The words of this thread group's row.
     fn row<'c>(&self, emitter: &Emitter<'c>, op: &AllGatherOp<'c>) -> PassResult<'c, Vec<Val<'c>>> {
         let mut row = Vec::new();
@@ -263,9 +335,11 @@ impl Rows {
         &self,
         emitter: &Emitter<'c>,
         through: &Memory<'c>,
-        row: Int<'c>,
+        (slot, row): (Int<'c>, Int<'c>),
     ) -> PassResult<'c, Val<'c>> {
-        let at = emitter.ints().mul(row, self.words)?;
+        let ints = emitter.ints();
+        let slot = ints.mul(slot, emitter.gathered_slots(through)?.words_of_slot())?;
+        let at = ints.add(slot, ints.mul(row, self.words)?)?;
         emitter.offset_pointer(through, through.base, at)
     }
 
@@ -273,7 +347,7 @@ impl Rows {
     fn load<'c>(
         &self,
         emitter: &Emitter<'c>,
-        op: &AllGatherOp<'c>,
+        (op, turn): (&AllGatherOp<'c>, Cursor<'c>),
         through: &Memory<'c>,
     ) -> PassResult<'c, Vec<Val<'c>>> {
         let first = op.results.first().map(ValueLike::r#type);
@@ -285,7 +359,7 @@ impl Rows {
         for register in 0..fragment.registers() {
             let index = emitter.index_of(&fragment, register)?;
             let row = index.last().copied().unwrap_or(Int::ZERO);
-            let from = self.row_pointer(emitter, through, row)?;
+            let from = self.row_pointer(emitter, through, (turn.stage, row))?;
             let mut row = Vec::new();
             for at in (0..self.words).step_by(VECTOR_WORDS as usize) {
                 let from = emitter.offset_pointer(through, from, Int::Known(at))?;
@@ -299,6 +373,13 @@ impl Rows {
         }
         Ok(all.concat())
     }
+}
+
+/// Whether this is the first lane of a CTA's first warp.
+fn leads_cta<'c>(emitter: &Emitter<'c>) -> PassResult<'c, Val<'c>> {
+    let ints = emitter.ints();
+    let thread = ints.mul(emitter.group_number()?, WARP_THREADS)?;
+    ints.less(ints.add(thread, Int::Value(emitter.thread))?, Int::Known(1))
 }
 
 /// The 32-bit words of a value.

@@ -393,7 +393,7 @@ fn store_async(byte: i64, vector: &[Val<'_>]) -> Assembly {
 }
 
 /// One thread's arrival, which says how many bytes are to come.
-fn expect_bytes() -> Assembly {
+pub(super) fn expect_bytes() -> Assembly {
     Assembly {
         text: "@$2 mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;".to_owned(),
         constraints: "r,r,b,~{memory}".to_owned(),
