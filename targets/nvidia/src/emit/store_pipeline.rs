@@ -5,6 +5,7 @@
 //! those of the next, go on where the last one stopped.
 
 use super::emitter::Emitter;
+use crate::state::cursor::Taken;
 use crate::state::slots::Slots;
 use crate::state::types;
 use axe_dialect::ops;
@@ -69,9 +70,13 @@ impl<'c> Emitter<'c> {
     /// scope has left is settled before it.
     pub(crate) fn carries_subtiles(&mut self, op: Op<'c>) -> PassResult<'c, bool> {
         let inside = |op: Op<'c>| name(op) != ops::SCOPE;
+        let through_slots = |op: &Op<'c>| {
+            let plan = self.plan_of(*op);
+            plan.is_ok_and(|plan| matches!(plan.taken(), Taken::Slots(_)))
+        };
         let carries = self.warp.is_some()
             && self.chip.has_tma
-            && nested(op, &inside).iter().any(stores_registers);
+            && nested(op, &inside).iter().any(through_slots);
         if carries {
             self.settle_earlier()?;
         }
