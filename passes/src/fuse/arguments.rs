@@ -4,7 +4,7 @@ use super::frame::{Frame, Operand, Out};
 use super::fusion::Fusion;
 use super::space::Kind;
 use crate::PassResult;
-use crate::build::Kernel;
+use crate::build::{Code, Kernel};
 use crate::ir::value::identity;
 use crate::ir::{Builder, Val};
 use melior::ir::{Type, ValueLike};
@@ -33,6 +33,21 @@ impl<'c> Argument<'c> {
             first: 0,
             staged_at: None,
         }
+    }
+
+    /// Where a row and a column of the space are in it.
+    ///
+    /// # Errors
+    /// When an operation cannot be built.
+    pub fn place(
+        &self,
+        code: Code<'c>,
+        [row, column]: [Val<'c>; 2],
+    ) -> PassResult<'c, [Val<'c>; 2]> {
+        Ok(match self.first {
+            0 => [row, column],
+            first => [row, code.add(column, code.index(first)?)?],
+        })
     }
 }
 

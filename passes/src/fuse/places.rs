@@ -40,9 +40,11 @@ impl<'c> Evaluator<'_, 'c> {
             // What is known of a place in a loop is not found in a difference.
             let along = self.along.filter(|_| self.first() == Some(column));
             let column = along.map_or_else(|| self.code.sub(origin.column, column), Ok)?;
-            return self
-                .code
-                .shared_box(*memref, extents, &[row, column], &shape);
+            let at = match kind {
+                Kind::Column => vec![column],
+                _ => vec![row, column],
+            };
+            return self.code.shared_box(*memref, extents, &at, &shape);
         }
         if let (Kind::Full, Some(own)) = (kind, self.in_vectors(argument)?) {
             return Ok(own);

@@ -61,7 +61,9 @@ pub struct Chip {
     /// Streaming multiprocessors of the full data-centre part, for planning without a device.
     pub multiprocessors: i64,
     /// Those of them that clusters of four and more CTAs find, one CTA each: what `cudaOccupancyMaxActiveClusters`
-    /// gives for an H200. Clusters stay within a graphics processing cluster, whose multiprocessors four may not divide.
+    /// gives for an H200: 30 clusters of four, 15 of eight, 7 of sixteen, and as many times that as CTAs are resident. Clusters stay
+    /// within a graphics processing cluster, whose multiprocessors four may not divide. Parts of the family with fewer multiprocessors
+    /// (H100 PCIe: 114) have room for fewer: what a plan says is right there, but clusters beyond the room begin when others have ended.
     pub clustered: i64,
     /// How fast kernels whose warps all copy and multiply are.
     pub mma: MmaRates,

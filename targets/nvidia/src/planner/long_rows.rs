@@ -1,11 +1,12 @@
 //! Rows that are longer than a CTA's registers hold: they are staged in shared memory, so that they are read from global
 //! memory once however often a kernel goes through them. Of rows that are longer than that, too, the CTAs of a cluster have a
 //! part of the columns each. There each warp forms states of reductions of its own columns, and all warps of the row exchange them
-//! once a round: no barrier stands between a maximum and the sum below it.
+//! once a round: no barrier stands between a maximum and the sum below it. Clusters may stay for several rows ([`super::row_turns`]).
 
 use super::row::Row;
 use super::row_shares::{self, Share};
 use super::row_tile::{RowTile, row_tile, vector};
+use super::row_turns;
 use super::row_walk;
 use crate::facts::chip::{ACCESS_BYTES, BANK_BYTES, Chip};
 use std::fmt;
@@ -33,6 +34,8 @@ pub(super) struct RowWork {
     pub ahead: i64,
     /// Whether rows go through shared memory in one piece, both ways.
     pub is_packed: bool,
+    /// Clusters that stay, where each goes through several rows ([`super::row_turns`]); none where each has one.
+    pub clusters: Option<i64>,
 }
 
 impl RowWork {
@@ -45,6 +48,7 @@ impl RowWork {
             staged: None,
             ahead: 0,
             is_packed: false,
+            clusters: None,
         }
     }
 
@@ -105,12 +109,18 @@ impl RowWork {
     }
 
     fn staged(row: Row, chip: &Chip) -> Option<Self> {
+        let share = row_shares::share(row, chip)?;
+        let staying = (share.ctas > 1).then(|| row_turns::staying(row, chip));
+        let (share, clusters) = match staying.flatten() {
+            Some((share, clusters)) => (share, Some(clusters)),
+            None => (share, None),
+        };
         let Share {
             tile,
             warps,
             ctas,
             columns,
-        } = row_shares::share(row, chip)?;
+        } = share;
         Some(Self {
             tile,
             warps,
@@ -118,6 +128,7 @@ impl RowWork {
             staged: Some(columns),
             ahead: 0,
             is_packed: false,
+            clusters,
         })
     }
 }
@@ -137,9 +148,12 @@ impl fmt::Display for RowWork {
         if let Some(columns) = self.staged {
             write!(f, ", {columns} columns in shared memory")?;
         }
-        match self.ctas {
-            1 => Ok(()),
-            ctas => write!(f, " of each of {ctas} CTAs"),
+        if self.ctas > 1 {
+            write!(f, " of each of {} CTAs", self.ctas)?;
+        }
+        match self.clusters {
+            None => Ok(()),
+            Some(clusters) => write!(f, ", {clusters} clusters that stay for several rows"),
         }
     }
 }
@@ -206,6 +220,22 @@ mod tests {
             let own = (work.ctas, work.staged, work.threads());
             assert_eq!(own, wanted, "{columns} {bytes}");
         }
+    }
+
+    #[test]
+    fn clusters_stay_for_rows_that_have_something_in_common() {
+        let row = Row {
+            rows: 1024,
+            repeated: 4,
+            has_moments: true,
+            adds: true,
+            ..Row::plain(65_536, 2)
+        };
+        let chip = chip("sm_90a").unwrap();
+        let stays = "1 x 256 by 32 threads, 8 elements at once of 4 warps, 8192 columns in shared memory of each of 8 CTAs, 43 clusters that stay for several rows";
+        assert_eq!(RowWork::of_rows(row, chip).to_string(), stays);
+        let own = RowWork::of_rows(Row { repeated: 0, ..row }, chip);
+        assert_eq!((own.ctas, own.clusters), (4, None));
     }
 
     #[test]

@@ -12,6 +12,8 @@ pub(super) struct Row {
     pub words: i64,
     /// Bytes that are read for a column, of all tensors.
     pub read: i64,
+    /// The same of tensors that have an element a column, for all rows; none where bodies read elements anywhere.
+    pub repeated: i64,
     /// How often rows are reduced.
     pub folds: usize,
     /// Whether the number of rows is known at run time only.
@@ -38,6 +40,7 @@ impl Row {
             bytes,
             words: 1,
             read: bytes,
+            repeated: 0,
             folds: 1,
             dynamic: false,
             stores: true,

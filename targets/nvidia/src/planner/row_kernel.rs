@@ -8,6 +8,7 @@ use super::packed_rows::Packed;
 use super::problem::count;
 use super::row_walk::Walked;
 use super::staged_rows::Staged;
+use super::staying_rows::Staying;
 use axe_dialect::Level;
 use axe_passes::build::{Code, Kernel, layout_error};
 use axe_passes::fuse::arguments::{Argument, Arguments, Inputs, argument_types, launched, tensors};
@@ -98,6 +99,10 @@ impl<'c> RowKernel<'_, 'c> {
         let known = rows.first().filter(|rows| **rows != DYNAMIC);
         let known = known.map_or(1, |rows| count(*rows, self.work.tile.rows));
         let ctas = self.work.ctas;
+        let (x, known) = match self.work.clusters {
+            None => (x, known),
+            Some(clusters) => (code.index(clusters)?, clusters),
+        };
         let x = if ctas > 1 { code.times(x, ctas)? } else { x };
         self.tiles().grid(code, x, known.saturating_mul(ctas))
     }
@@ -123,23 +128,15 @@ impl<'c> RowKernel<'_, 'c> {
         if self.work.is_packed {
             return self.emit_packed(code, (&registers, origin), arguments);
         }
+        if let Some(clusters) = self.work.clusters {
+            return self.emit_turns(code, clusters, (&registers, origin), arguments);
+        }
         let staged = self.stage(code, &mut arguments, (origin.row, &rounds))?;
         let walked = self.walk(code, (origin.row, &rounds))?;
         let form = |code: Code<'c>, inputs: &Inputs<'c>, part: Option<&dyn RowPart<'c>>| {
-            let mut evaluator = Evaluator {
-                part,
-                kept: self.fusion.kept().filter(|_| self.work.staged.is_some()),
-                ..self.evaluator(code, (&registers, origin), (inputs, &arguments.scalars))
-            };
-            if part.is_some_and(|part| part.walk().is_none()) {
-                for value in self.fusion.rows_without_folds() {
-                    evaluator.value(value, Kind::Row)?;
-                }
-            }
-            for (number, round) in rounds.iter().enumerate() {
-                evaluator.form_round(number, round)?;
-            }
-            self.store(&mut evaluator, &arguments.outputs)
+            let read = (inputs, &arguments.scalars);
+            let evaluator = self.evaluator(code, (&registers, origin), read);
+            self.form(Evaluator { part, ..evaluator }, &arguments.outputs)
         };
         let inputs = &arguments.inputs;
         if let Some(walked) = walked {
@@ -158,6 +155,58 @@ impl<'c> RowKernel<'_, 'c> {
             }),
             _ => form(code, inputs, None),
         }
+    }
+
+    /// Forms the folds of a row, or of what a CTA or a warp has of it, and stores what comes of them.
+    fn form(&self, mut evaluator: Evaluator<'_, 'c>, outputs: &[Argument<'c>]) -> PassResult<'c> {
+        evaluator.kept = self.fusion.kept().filter(|_| self.work.staged.is_some());
+        if evaluator.part.is_some_and(|part| part.walk().is_none()) {
+            for value in self.fusion.rows_without_folds() {
+                evaluator.value(value, Kind::Row)?;
+            }
+        }
+        for (number, round) in self.fusion.rounds().iter().enumerate() {
+            evaluator.form_round(number, round)?;
+        }
+        self.store(&mut evaluator, outputs)
+    }
+
+    /// Rows of clusters that stay, one after the other.
+    fn emit_turns(
+        &self,
+        code: Code<'c>,
+        clusters: i64,
+        (registers, origin): (&Registers, Origin<'c>),
+        arguments: Arguments<'c>,
+    ) -> PassResult<'c> {
+        let staged = self.work.staged.unwrap_or(self.columns);
+        let mut part = Staged::new(code, self.work, (origin.row, [staged, self.columns]))?;
+        let place = (origin.row, part.first(), staged);
+        // In the order of the arguments, so that the code is the same each time.
+        let keys = self.fusion.inputs.iter();
+        let keys = keys.map(|(value, kind)| (identity(*value), *kind));
+        let inputs = keys.filter_map(|key| Some((key, arguments.inputs.get(&key)?.clone())));
+        let rows = Staying::new(code, [self.rows(), clusters], place, inputs)?;
+        part.begin(code, &self.fusion.rounds())?;
+        let turns = rows.turns(code)?;
+        let turn = |code: Code<'c>, turn: Val<'c>, _: &[Val<'c>]| {
+            let inputs = rows.next(code, turn)?;
+            let row = rows.row(code, turn)?;
+            let origin = Origin { row, ..origin };
+            code.thread_groups(Level::Warp, |inner| {
+                let part = part.of_warp(inner, &arguments.inputs, self.rows())?;
+                let own = inputs
+                    .iter()
+                    .map(|(key, argument)| Ok((*key, part.argument(inner, argument)?)));
+                let own = own.collect::<PassResult<'c, _>>()?;
+                let read = (&own, &arguments.scalars);
+                let evaluator = self.evaluator(inner, (registers, origin), read);
+                let part: Option<&dyn RowPart<'c>> = Some(&part);
+                self.form(Evaluator { part, ..evaluator }, &arguments.outputs)
+            })?;
+            Ok(Vec::new())
+        };
+        code.for_each(turns, 1, &[], turn).map(drop)
     }
 
     /// The group's values on a tile at this place.

@@ -72,17 +72,25 @@ pub(super) struct Share {
 
 /// How rows are shared out; none where shared memory does not hold them, or they are gone through once.
 pub(super) fn share(row: Row, chip: &Chip) -> Option<Share> {
-    let vector = (ACCESS_BYTES / row.bytes).max(1);
-    let shares = Shares {
-        row,
-        vector,
-        is_aligned: row.columns % vector == 0,
-    };
+    let shares = Shares::of(row);
     let is_known = shares.is_aligned || !row.dynamic;
     let passes = row.folds + usize::from(row.stores);
     (passes > 1 && row.read > 0 && is_known)
         .then(|| shares.find(chip))
         .flatten()
+}
+
+/// How rows are shared out by a cluster of so many CTAs of so many warps, whose parts are as long as each other; none where they would not be.
+pub(super) fn alike(row: Row, ctas: i64, warps: i64) -> Option<Share> {
+    let shares = Shares::of(row);
+    let tile = shares.tile(WARP, PART_VECTORS);
+    let is_even = shares.is_aligned && row.columns % (ctas * warps * tile.columns) == 0;
+    is_even.then_some(Share {
+        tile,
+        warps,
+        ctas,
+        columns: row.columns / ctas,
+    })
 }
 
 /// Long rows that a chip has work from, of which each is a CTA's, or a cluster's.
@@ -119,6 +127,15 @@ struct Shares {
 }
 
 impl Shares {
+    fn of(row: Row) -> Self {
+        let vector = (ACCESS_BYTES / row.bytes).max(1);
+        Self {
+            row,
+            vector,
+            is_aligned: row.columns % vector == 0,
+        }
+    }
+
     fn find(self, chip: &Chip) -> Option<Share> {
         let row = self.row;
         let sizes: &[i64] = match chip.clustered {

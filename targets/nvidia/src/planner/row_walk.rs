@@ -54,6 +54,7 @@ pub(super) fn work(row: Row, chip: &Chip) -> Option<RowWork> {
         staged: None,
         ahead,
         is_packed: false,
+        clusters: None,
     })
 }
 

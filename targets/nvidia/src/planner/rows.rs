@@ -81,6 +81,8 @@ pub(super) struct Problem {
     is_flat: bool,
     /// Whether a value a column is read for all rows.
     repeats: bool,
+    /// Bytes of such values of a column; none where bodies read elements anywhere.
+    repeated: i64,
 }
 
 impl Family for Rows {
@@ -124,6 +126,7 @@ impl Family for Rows {
             has_moments: !fusion.rounds().iter().all(Round::is_online),
             is_flat: is_flat(&fusion),
             repeats: fusion.inputs.iter().any(|(_, kind)| *kind == Kind::Column),
+            repeated: repeated(&fusion),
         };
         Ok(Read { fusion, problem })
     }
@@ -220,6 +223,14 @@ fn held(fusion: &Fusion<'_>) -> i64 {
     read.into_iter().chain(written).map(element_bytes).sum()
 }
 
+/// Bytes of the elements that tensors have one of a column, for all rows; none where bodies read elements anywhere.
+fn repeated(fusion: &Fusion<'_>) -> i64 {
+    let columns = fusion.inputs.iter();
+    let columns = columns.filter(|(_, kind)| *kind == Kind::Column && fusion.tables.is_empty());
+    let tensors = columns.filter_map(|(value, _)| TensorType::of_value(*value));
+    tensors.map(|own| element_bytes(own.element)).sum()
+}
+
 /// Whether nothing ties elements to rows.
 fn is_flat(fusion: &Fusion<'_>) -> bool {
     let tensors = || fusion.inputs.iter().chain(&fusion.outputs);
@@ -254,6 +265,7 @@ impl Problem {
             bytes: self.bytes,
             words: self.words,
             read: self.read,
+            repeated: self.repeated,
             folds: self.folds,
             dynamic: self.total.dynamic,
             stores: self.moved > self.read,

@@ -28,6 +28,8 @@ pub(super) struct Staged<'c> {
     warps: i64,
     /// Whether each of them has a part of its columns.
     in_parts: bool,
+    /// Whether the CTA goes through several rows.
+    stays: bool,
     columns: i64,
     /// Elements that a thread has next to each other.
     vector: i64,
@@ -87,6 +89,7 @@ impl<'c> Staged<'c> {
             ctas,
             warps: work.threads() / WARP,
             in_parts: work.warps > 1,
+            stays: work.clusters.is_some(),
             columns: staged,
             vector: work.tile.vector,
             whole: columns,
@@ -148,11 +151,7 @@ impl<'c> Staged<'c> {
         let element = axe_dialect::element_type(argument.memref.r#type());
         let memref = code.alloc(&shape, element, &layout)?;
         let at = [self.row, self.first];
-        let column = match argument.first {
-            0 => self.first,
-            first => code.add(self.first, code.index(first)?)?,
-        };
-        let place = [self.row, column];
+        let place = argument.place(code, at)?;
         let from = code.global_box(argument.memref, &argument.extents, &place, &shape)?;
         code.copy_async(from, memref)?;
         Ok(Argument {
@@ -170,12 +169,18 @@ impl<'c> Staged<'c> {
     /// When an operation cannot be built.
     pub(super) fn begin(&mut self, code: Code<'c>, rounds: &[Round<'c>]) -> PassResult<'c> {
         if self.in_parts {
-            self.states = Some(States::new(code, (self.ctas * self.warps, false), rounds)?);
+            let warps = self.ctas * self.warps;
+            self.states = Some(States::new(code, (warps, self.stays), rounds)?);
         }
         match self.ctas {
             1 => Ok(()),
             _ => code.cluster_barrier(),
         }
+    }
+
+    /// The CTA's first column of its row.
+    pub(super) const fn first(&self) -> Val<'c> {
+        self.first
     }
 
     /// The part of a warp, in its scope, of what the kernel reads.
@@ -192,7 +197,12 @@ impl<'c> Staged<'c> {
         let warp = code.div(code.thread("x")?, code.index(WARP)?)?;
         let within = code.times(warp, columns)?;
         let first = code.add(self.first, within)?;
-        let left = code.above(code.index(self.whole)?, first)?;
+        let all = code.index(columns)?;
+        // Rows that clusters stay for are in parts that are alike.
+        let own = match self.stays {
+            true => all,
+            false => code.min(code.above(code.index(self.whole)?, first)?, all)?,
+        };
         let peel = self.peeled.as_ref().map(|peeled| {
             let of_lanes = |columns: i64| {
                 let copies = [(WARP / columns, columns, "lane")];
@@ -220,7 +230,7 @@ impl<'c> Staged<'c> {
         Ok(OfWarp {
             row: self,
             within,
-            columns: [first, code.min(left, code.index(columns)?)?],
+            columns: [first, own],
             peel: peel.transpose()?,
         })
     }
@@ -249,11 +259,14 @@ impl<'c> OfWarp<'_, 'c> {
         let Some([row, _]) = argument.staged_at else {
             return Ok(argument.clone());
         };
-        let extents = [1, self.row.columns / self.row.warps];
-        let at = [code.index(0)?, self.within];
+        let columns = self.row.columns / self.row.warps;
+        let (at, extents) = match argument.extents.len() {
+            1 => (vec![self.within], vec![columns]),
+            _ => (vec![code.index(0)?, self.within], vec![1, columns]),
+        };
         Ok(Argument {
             memref: code.shared_box(argument.memref, &argument.extents, &at, &extents)?,
-            extents: extents.to_vec(),
+            extents,
             first: 0,
             staged_at: Some([row, self.columns[0]]),
         })
