@@ -63,3 +63,24 @@ func.func @stored(%x: tensor<64x576xf16>) -> (tensor<64x512xf16>, tensor<64xf16>
   %m = axe.reduce <max> %s dims [1] : tensor<64x512xf16> -> tensor<64xf16>
   return %s, %m : tensor<64x512xf16>, tensor<64xf16>
 }
+
+// -----
+
+// What a product's result is multiplied by is read so, too, with the numbers that its rows share.
+// CHECK-LABEL: func.func @gated
+// CHECK: axe.launch @gated_0_gemm {{.*}} ins(%{{.*}} : tensor<256xf16>, tensor<256x256xf16>, tensor<4x256x128xf16>, tensor<4x256x256xf16>)
+// CHECK-NOT: axe.launch
+func.func @gated(%x: tensor<4x256x256xf16>, %w: tensor<256x256xf16>, %v: tensor<4x256x128xf16>, %c: tensor<256xf16>) -> tensor<4x256x128xf16> {
+  %wb = axe.broadcast %w dims [0] : tensor<256x256xf16> -> tensor<4x256x256xf16>
+  %p = axe.gemm %wb, %v : tensor<4x256x256xf16>, tensor<4x256x128xf16> -> tensor<4x256x128xf32>
+  %h = axe.cast %p : tensor<4x256x128xf32> -> tensor<4x256x128xf16>
+  %cb = axe.broadcast %c dims [0, 2] : tensor<256xf16> -> tensor<4x256x128xf16>
+  %u = tensor.extract_slice %x[0, 0, 0] [4, 256, 128] [1, 1, 1] : tensor<4x256x256xf16> to tensor<4x256x128xf16>
+  %y = axe.map ins(%u, %h, %cb : tensor<4x256x128xf16>, tensor<4x256x128xf16>, tensor<4x256x128xf16>) -> tensor<4x256x128xf16> {
+  ^bb0(%s: f16, %t: f16, %r: f16):
+    %0 = arith.addf %t, %r : f16
+    %1 = arith.mulf %s, %0 : f16
+    axe.yield %1 : f16
+  }
+  return %y : tensor<4x256x128xf16>
+}

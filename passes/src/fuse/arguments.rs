@@ -136,15 +136,28 @@ pub fn inputs<'c>(
         ins.push(frame.operand(builder, *table, &shape)?);
     }
     for (value, kind) in &fusion.inputs {
-        let mut shape = shape(*value, *kind);
-        let sliced = fusion.sliced(*value, *kind);
-        if let (Some(sliced), Some(columns)) = (sliced, shape.last_mut()) {
-            *columns = sliced.whole;
-        }
-        let tensor = sliced.map_or(*value, |own| own.from);
-        ins.push(frame.operand(builder, tensor, &shape)?);
+        let shape = shape(*value, *kind);
+        ins.push(input(frame, builder, fusion, (*value, *kind), shape)?);
     }
     Ok(ins)
+}
+
+/// A tensor that a kernel reads, of this shape in the space; all of the rows that it has parts of.
+///
+/// # Errors
+/// As for [`Frame::operand`].
+pub fn input<'c>(
+    frame: &mut Frame<'c>,
+    builder: &Builder<'c>,
+    fusion: &Fusion<'c>,
+    (value, kind): (Val<'c>, Kind),
+    mut shape: Vec<i64>,
+) -> PassResult<'c, Operand<'c>> {
+    let sliced = fusion.sliced(value, kind);
+    if let (Some(sliced), Some(columns)) = (sliced, shape.last_mut()) {
+        *columns = sliced.whole;
+    }
+    frame.operand(builder, sliced.map_or(value, |own| own.from), &shape)
 }
 
 /// New tensors for a kernel's outputs, of the shapes that their kinds have.

@@ -187,7 +187,11 @@ impl<'c> Group<'c> {
 
     /// Reads rows where they lie that are parts of longer ones; they are the space's rows, unless it has other ones.
     fn slice(&mut self, value: Val<'c>, kind: Kind) {
-        let is_taken = matches!(self.root, Root::Tiles) && self.takes_loops && kind == Kind::Full;
+        let is_taken = match self.root {
+            Root::Tiles => self.takes_loops && kind == Kind::Full,
+            Root::Gemm(_) => self.takes_tables && kind == Kind::Full,
+            _ => false,
+        };
         let sliced = is_taken.then(|| Sliced::of(value)).flatten();
         if let Some(sliced) = sliced.filter(|own| self.set_cut(Cut::rows_of(own.columns))) {
             self.sliced.push((value, sliced));

@@ -26,7 +26,8 @@ pub struct Sliced<'c> {
 
 impl<'c> Sliced<'c> {
     /// Reads loops that take parts of rows and nothing else, in whole vectors. How many rows there are may be known at run time only.
-    pub(super) fn of(value: Val<'c>) -> Option<Self> {
+    #[must_use]
+    pub fn of(value: Val<'c>) -> Option<Self> {
         let op = defining(value).filter(|op| is_nest(*op))?;
         let nest = Nest::read(op).ok()?;
         let (&[from], &[map]) = (nest.reads.as_slice(), maps(op)?.as_slice()) else {

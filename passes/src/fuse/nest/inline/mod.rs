@@ -15,6 +15,7 @@ use crate::PassResult;
 use crate::fuse::operators::{is_operator, is_product, is_reshape, reshaped, splat};
 use crate::fuse::reshape::element_bytes;
 use crate::fuse::rewritten::erase_unread;
+use crate::fuse::sliced::Sliced;
 use crate::fuse::space::source;
 use crate::generalize::generic::elementwise;
 use crate::ir::value::{
@@ -241,6 +242,9 @@ impl<'c> Group<'c> {
         };
         let (loops, others): (Vec<Op<'c>>, Vec<Op<'c>>) =
             self.members.iter().partition(|op| is_nest(**op));
+        if self.joins_product(&loops) {
+            return false;
+        }
         // Such loops may join the rows that the reduction is in.
         let joins = loops.iter().any(|op| operands(*op).len() > 1);
         if joins && self.members.iter().any(|op| reads_reduction(*op)) {
@@ -262,6 +266,21 @@ impl<'c> Group<'c> {
                         self.size(result, &mut HashSet::new()) <= MOST_OPERATIONS
                     })
             })
+    }
+
+    /// Whether maps read a product, whose kernel they join, and all loops are parts of rows of other tensors, which it reads where they lie.
+    fn joins_product(&self, loops: &[Op<'c>]) -> bool {
+        let mut maps = self.members.iter().filter(|op| name(**op) == ops::MAP);
+        let reads_product = |op: &Op<'c>| {
+            operands(*op)
+                .into_iter()
+                .any(|value| is_alone_of_product(value))
+        };
+        let is_slice = |op: &Op<'c>| {
+            let sliced = only_result(*op).and_then(Sliced::of);
+            sliced.is_some_and(|own| !follows_kernel(own.from))
+        };
+        !loops.is_empty() && loops.iter().all(is_slice) && maps.any(reads_product)
     }
 
     /// Whether a value, or what it is a reshape of, is computed wherever it is read.
@@ -420,6 +439,15 @@ fn follows_kernel(value: Val<'_>) -> bool {
     below
         .into_iter()
         .any(|op| is_product(op) || name(op) == ops::REDUCE)
+}
+
+/// Whether a value is a product's result, or this in another type or shape, that nothing else reads.
+fn is_alone_of_product(value: Val<'_>) -> bool {
+    let Some(op) = defining(value).filter(|_| users(value).len() == 1) else {
+        return false;
+    };
+    let passes = is_reshape(op) || [ops::CAST, ops::MAP].contains(&name(op).as_str());
+    is_product(op) || passes && operands(op).into_iter().any(is_alone_of_product)
 }
 
 /// Whether a value is formed element by element of what a product gives, and of no reduction.

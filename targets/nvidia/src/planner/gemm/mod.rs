@@ -36,7 +36,7 @@ use crate::facts::chip::Chip;
 use axe_package::Key;
 use axe_passes::PassResult;
 use axe_passes::build::{Kernel, layout_error};
-use axe_passes::fuse::arguments::{argument_types, launched};
+use axe_passes::fuse::arguments::{argument_types, input, launched};
 use axe_passes::fuse::frame::{Operand, Out};
 use axe_passes::fuse::fusion::Fusion;
 use axe_passes::fuse::group::{Group, Root};
@@ -248,7 +248,8 @@ impl<'c> Product<'_, 'c> {
         }
         ins.splice(0..0, tables);
         for (value, kind) in &self.fusion.inputs {
-            ins.push(frame.operand(builder, *value, &shape(*kind))?);
+            let own = (*value, *kind);
+            ins.push(input(frame, builder, self.fusion, own, shape(*kind))?);
         }
         let mut outs = Vec::new();
         for (value, kind) in &self.fusion.outputs {
