@@ -45,6 +45,7 @@ pub mod group;
 mod groups;
 pub mod kept;
 mod moments;
+pub mod narrowed;
 pub mod nest;
 pub mod online;
 pub mod operators;

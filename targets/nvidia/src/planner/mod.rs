@@ -64,8 +64,8 @@ use axe_passes::fuse::operators::is_product;
 use axe_passes::fuse::parts::Reduced;
 use axe_passes::fuse::space::{Cut, Pairs};
 use axe_passes::fuse::{
-    part_exponentials, part_moments, peaks, rematerialize, siblings, softplus, strided, sunk,
-    tables, transposed, wide_sums,
+    narrowed, part_exponentials, part_moments, peaks, rematerialize, siblings, softplus, strided,
+    sunk, tables, transposed, wide_sums,
 };
 use axe_passes::ir::value::name;
 use axe_passes::ir::{Builder, Op, Val, walk};
@@ -127,6 +127,7 @@ impl<'c> Kernels<'c> for Planner {
         let block = ops.first().and_then(|op| op.block());
         let ops = transposed::remove(ops)?;
         let ops = sunk::sink(&ops)?;
+        let ops = narrowed::rewrite(&ops)?;
         let ops = softplus::rewrite(&ops)?;
         let ops = rematerialize::rewrite(&ops)?;
         let ops = tables::rewrite(&ops)?;

@@ -122,7 +122,12 @@ pub(super) fn stream_k<'c>(
     let inputs = ins.len().saturating_sub(product.fusion.inputs.len());
     let inputs = ins.get(inputs..).unwrap_or_default();
     let tables = ins.get(..product.fusion.tables.len()).unwrap_or_default();
-    let ins: Vec<_> = tables.iter().chain([&sums]).chain(inputs).cloned().collect();
+    let ins: Vec<_> = tables
+        .iter()
+        .chain([&sums])
+        .chain(inputs)
+        .cloned()
+        .collect();
     let reduction = Reduction::new(product, launch, &ins, &outs);
     let [m, n, _] = config.tile();
     let tile = low_enough(sums_tile(product.gemm.reduced.unwrap_or(n)), last.splits);
