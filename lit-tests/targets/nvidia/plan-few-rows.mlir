@@ -91,7 +91,7 @@ func.func @entropy(%x: tensor<256x262144xf32>, %y: tensor<256xi64>) -> tensor<25
 // CHECK: axe.launch @all_0_rows {{.*}} outs(%{{.*}} : tensor<2048xf32>)
 // CHECK: axe.launch @all_1_rows
 // CHECK-NOT: axe.launch
-// CHECK: axe.kernel @largest_0_rows{{.*}} cluster(8, 1, 1)
+// CHECK: axe.kernel @largest_0_rows{{.*}} cluster(16, 1, 1)
 // CHECK: axe.kernel @entropy_0_rows{{.*}} threads(512)
 func.func @all(%x: tensor<2048x32000xf32>) -> tensor<f32> {
   %m = axe.reduce <max> %x dims [1] : tensor<2048x32000xf32> -> tensor<2048xf32>
