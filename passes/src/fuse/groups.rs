@@ -7,6 +7,7 @@
 //! group that reads them, and become a kernel only for a reader that cannot.
 
 mod pairs;
+mod slices;
 
 use super::apart::Apart;
 use super::attention::{Attention, Backward, Found};
@@ -17,10 +18,9 @@ use super::operators::{
 };
 use super::reduced::reduced_apart;
 use super::siblings::stored;
-use super::sliced::Sliced;
 use super::space::{Kind, Pairs, Size, source};
 use super::strided;
-use crate::ir::value::{defining, identity, name, only_result, operands, results};
+use crate::ir::value::{defining, identity, name, operands, results};
 use crate::ir::{Op, TensorType, Val};
 use axe_dialect::ops::{self, Trait};
 use std::collections::{HashMap, HashSet};
@@ -334,16 +334,6 @@ impl<'c> Groups<'c> {
             }
             _ => self.nest(op, number),
         }
-    }
-
-    /// Whether loops take parts of rows, which readers read where they lie, or else a kernel of its own.
-    fn slice(&mut self, op: Op<'c>, choices: &Choices<'_, 'c>) -> bool {
-        let result = only_result(op).filter(|_| choices.loops);
-        let sliced = result.filter(|value| Sliced::of(*value).is_some());
-        // A product's kernel forms what comes of both halves of its columns, if it can.
-        let of_memory = sliced.filter(|_| !self.side(op, choices));
-        self.slices.extend(of_memory.map(identity));
-        sliced.is_some()
     }
 
     /// Opens a group of tiles with an operator. False where it does not fit.

@@ -44,6 +44,7 @@ pub mod fusion;
 pub mod group;
 mod groups;
 pub mod kept;
+mod loaded;
 mod moments;
 pub mod narrowed;
 pub mod nest;
