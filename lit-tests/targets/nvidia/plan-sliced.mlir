@@ -54,6 +54,36 @@ func.func @heads(%x: tensor<64x576xf16>) -> tensor<64x8xf16> {
 
 // -----
 
+// How many rows there are may be known at run time only: of what is reduced, and of what a product's result is multiplied by.
+// CHECK-LABEL: func.func @counted
+// CHECK: axe.launch @counted_0_rows {{.*}} ins(%arg0 : tensor<?x576xf16>)
+// CHECK-NOT: axe.launch
+// CHECK-LABEL: func.func @counted_gate
+// CHECK: axe.launch @counted_gate_0_gemm {{.*}} ins(%{{.*}} : tensor<?x64xf16>, tensor<512x64xf16>, tensor<?x576xf16>)
+// CHECK-NOT: axe.launch
+func.func @counted(%x: tensor<?x576xf16>) -> tensor<?xf16> {
+  %zero = arith.constant 0 : index
+  %rows = tensor.dim %x, %zero : tensor<?x576xf16>
+  %s = tensor.extract_slice %x[0, 64] [%rows, 512] [1, 1] : tensor<?x576xf16> to tensor<?x512xf16>
+  %m = axe.reduce <max> %s dims [1] : tensor<?x512xf16> -> tensor<?xf16>
+  return %m : tensor<?xf16>
+}
+func.func @counted_gate(%a: tensor<?x64xf16>, %w: tensor<512x64xf16>, %x: tensor<?x576xf16>) -> tensor<?x512xf16> {
+  %zero = arith.constant 0 : index
+  %rows = tensor.dim %x, %zero : tensor<?x576xf16>
+  %p = axe.gemm %a, %w {trans_b} : tensor<?x64xf16>, tensor<512x64xf16> -> tensor<?x512xf32>
+  %h = axe.cast %p : tensor<?x512xf32> -> tensor<?x512xf16>
+  %s = tensor.extract_slice %x[0, 64] [%rows, 512] [1, 1] : tensor<?x576xf16> to tensor<?x512xf16>
+  %y = axe.map ins(%h, %s : tensor<?x512xf16>, tensor<?x512xf16>) -> tensor<?x512xf16> {
+  ^bb0(%u: f16, %v: f16):
+    %0 = arith.mulf %u, %v : f16
+    axe.yield %0 : f16
+  }
+  return %y : tensor<?x512xf16>
+}
+
+// -----
+
 // What is returned, too, is stored by a kernel of its own.
 // CHECK-LABEL: func.func @stored
 // CHECK-DAG: axe.launch @stored_{{.}}_loops

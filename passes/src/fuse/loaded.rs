@@ -85,7 +85,9 @@ impl<'c> Evaluator<'_, 'c> {
         let table = self.code.reinterpret(memref, &sizes, &strides, &[1, 1])?;
         let (code, ints) = (self.code, self.code.builder.ints());
         let r#type = self.r#type(value, Kind::Full)?;
+        // A cluster's last tiles may be behind all rows.
         let load = |row: Int<'c>| {
+            let row = ints.min(row, Int::Known(extents[0] - 1))?;
             let at = [ints.value(row)?, self.origin.column];
             let own = code.global_box(table, &extents, &at, &[columns])?;
             let row = code.load(own, self.r#type(value, Kind::Column)?)?;
@@ -96,8 +98,7 @@ impl<'c> Evaluator<'_, 'c> {
             return load(first).map(Some);
         }
         let next = ints.add(first, Int::Known(1))?;
-        let last = ints.min(next, Int::Known(extents[0] - 1))?;
-        let both = [load(first)?, load(last)?];
+        let both = [load(first)?, load(next)?];
         let begins = Int::Value(ints.value(ints.mul(next, run)?)?);
         let chosen = code.map(&both, r#type, |inner, elements| {
             let ints = inner.builder.ints();

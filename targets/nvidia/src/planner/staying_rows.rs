@@ -7,6 +7,7 @@ use axe_passes::build::{Code, layout_error, row_major};
 use axe_passes::fuse::arguments::Argument;
 use axe_passes::fuse::space::Kind;
 use axe_passes::ir::Val;
+use melior::ir::ValueLike;
 
 /// The rows of a cluster, as a CTA of it has its part of them.
 #[derive(Debug)]
@@ -157,7 +158,6 @@ impl<'c> Staying<'c> {
         shape: &[i64],
         argument: &Argument<'c>,
     ) -> PassResult<'c, Val<'c>> {
-        use melior::ir::ValueLike;
         let layout = Layout::strided(shape, &row_major(shape))
             .map_err(|error| layout_error(code.builder.location, error))?;
         let element = axe_dialect::element_type(argument.memref.r#type());
