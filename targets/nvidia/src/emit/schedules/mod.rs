@@ -24,6 +24,7 @@ mod rescale;
 mod rings;
 mod rows;
 mod scalar;
+mod share;
 mod shuffle;
 mod staged;
 mod store;

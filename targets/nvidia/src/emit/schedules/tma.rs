@@ -1,5 +1,6 @@
 //! Copies by the tensor memory accelerator: `cp.async.bulk.tensor` (PTX ISA 9.7.9.27).
 
+use super::share::{Share, share};
 use super::traffic::{Traffic, accumulates, adds_in_bulk};
 use super::transfer::sides;
 use crate::emit::emitter::Emitter;
@@ -38,26 +39,6 @@ pub(super) struct Boxes {
 impl fmt::Display for Boxes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.tma.fmt(f)
-    }
-}
-
-/// The part of a tile that one CTA of a cluster fetches for all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Share {
-    /// Rows of the tile, its first dimension.
-    rows: i64,
-    /// Elements between the parts in shared memory.
-    step: i64,
-    /// How many CTAs fetch parts for each other, and how far apart their ranks are, where not all of the cluster do.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    among: Option<[i64; 2]>,
-}
-
-impl Share {
-    /// How many CTAs fetch parts for each other in a cluster of so many, and how far apart their ranks are.
-    fn ctas(self, cluster: i64) -> [i64; 2] {
-        self.among.unwrap_or([cluster, 1])
     }
 }
 
@@ -183,38 +164,6 @@ fn among(site: Site<'_, '_>) -> Result<Option<[i64; 2]>, Decline> {
             "expected CTAs that a cluster of {cluster} falls into, got {own:?}"
         ))),
     }
-}
-
-/// The first of the parts of a shared tile that so many CTAs fetch for each other, cut along its first dimension.
-fn share<'c>(
-    shared: &Storage<'c>,
-    among: Option<[i64; 2]>,
-    cluster: i64,
-) -> Result<(Storage<'c>, Share), Decline> {
-    let parts = among.map_or(cluster, |[ctas, _]| ctas);
-    let (Some(&rows), Some(iters)) = (shared.shape.first(), shared.dims.first()) else {
-        return Err(Decline::new("expected a tile of at least one dimension"));
-    };
-    let [iter] = iters.as_slice() else {
-        return Err(Decline::new("the rows of the tile are not evenly apart"));
-    };
-    let share = Share {
-        rows: rows / parts,
-        step: rows / parts * iter.stride,
-        among,
-    };
-    let period = shared.swizzle.map_or(1, |swizzle| swizzle.period());
-    if rows % parts != 0 || share.step % period != 0 {
-        return Err(Decline::new(format!(
-            "{rows} rows do not fall into {parts} parts that begin with the swizzle's period"
-        )));
-    }
-    let mut part = shared.clone();
-    if let (Some(extent), Some(iters)) = (part.shape.first_mut(), part.dims.first_mut()) {
-        *extent = share.rows;
-        *iters = vec![axe_layout::Iter::new(share.rows, iter.stride, iter.axis)];
-    }
-    Ok((part, share))
 }
 
 /// What the accelerator sees of a copy between a box of an argument and shared memory.
@@ -403,10 +352,10 @@ impl<'c> Emitter<'c> {
         };
         to.base = self.offset_pointer(&to, to.base, ints.mul(rank, share.step)?)?;
         let kept = from.origin.as_ref().map(|origin| &origin.kept);
-        if let Some(first) = kept.and_then(|kept| kept.first().copied())
-            && let Some(at) = from.at.get_mut(first)
+        if let Some(dim) = kept.and_then(|kept| kept.get(share.dim).copied())
+            && let Some(at) = from.at.get_mut(dim)
         {
-            *at = ints.add(*at, ints.mul(rank, share.rows)?)?;
+            *at = ints.add(*at, ints.mul(rank, share.extent)?)?;
         }
         Ok((from, to))
     }
