@@ -1,6 +1,6 @@
 //! Attention as data, the configurations of its kernel, and how long they take.
 
-use crate::facts::chip::{Chip, THREAD_REGISTERS};
+use crate::facts::chip::{Chip, MULTIPROCESSOR_REGISTERS, THREAD_REGISTERS};
 use crate::facts::wgmma::K_BYTES;
 use crate::planner::knobs::{Plan, Sharing};
 use crate::planner::problem::count;
@@ -19,6 +19,8 @@ const OTHER_REGISTERS: i64 = 32;
 /// Registers more where threads store results themselves: the places of their rows. Measured: heads of 128 with 192 keys, which leave
 /// none, take 1.02 times as long as with 176.
 const PLACE_REGISTERS: i64 = 8;
+/// Registers that ptxas counts for an instruction beside its sums: of 208 columns it asks for 134.
+const INSTRUCTION_REGISTERS: i64 = 30;
 
 /// Parts of keys at most: those of one problem are about as many as multiprocessors.
 pub(super) const MOST_SPLITS: i64 = 128;
@@ -206,7 +208,10 @@ impl Config {
             true => 0,
             false => PLACE_REGISTERS,
         };
+        // ptxas counts an instruction's registers against those that a launch has for each thread.
+        let launched = MULTIPROCESSOR_REGISTERS / self.threads();
         self.shared_bytes(problem) <= chip.shared_bytes
+            && problem.columns.max(self.keys) / 2 + INSTRUCTION_REGISTERS <= launched
             && self.thread_registers(problem) + places <= self.registers()[1].min(THREAD_REGISTERS)
     }
 }
@@ -488,6 +493,16 @@ mod tests {
             };
             let own = configure(&problem, &Plan::default(), chip).expect("fits");
             assert_eq!(own.by_problem(&problem, chip), by_problem, "{batch}: {own}");
+        }
+    }
+
+    #[test]
+    fn an_instruction_has_the_registers_that_a_launch_has() {
+        let chip = chip("sm_90a").expect("a chip");
+        for columns in (16..=256).step_by(16) {
+            let all = offered(&problem(4096, columns), chip);
+            let wide = all.iter().filter(|own| own.consumers == 3);
+            assert_eq!(wide.count() > 0, columns <= 192, "{columns}");
         }
     }
 
