@@ -244,6 +244,13 @@ pub struct AttentionRates {
     /// The part of a block's shorter work that the longer does not hide, with one, two and three warpgroups: one that is alone multiplies
     /// and then forms exponentials; several do so in turns.
     pub exposed: [f64; 3],
+    /// How much longer a block takes in a cluster of two CTAs that bring it for each other: that of two warpgroups whose products take by far the
+    /// longest, since power that L2 does not take is the tensor cores', and any other, since what keeps one of the CTAs keeps both. Measured
+    /// for 8192 places: heads of 128 and 160 0.978 and 0.991, of 112, 144, 192 and 224 0.998 to 1.003; of 48 and 96 1.041 and 1.030, of 64,
+    /// by three warpgroups, 1.071.
+    pub pairs: [f64; 2],
+    /// Clocks that a kernel of such clusters takes longer: 57 us became 61, 67 us 68.
+    pub pairs_start: f64,
     /// Clocks of a block of keys beside its products, exponentials and reads: barriers, and waits for the first scores; of a small
     /// tile its part of them.
     pub block: f64,
@@ -292,6 +299,8 @@ impl AttentionRates {
         lanes: 128.0,
         memory_bytes: 1500.0,
         exposed: [0.6, 0.12, 0.08],
+        pairs: [0.98, 1.05],
+        pairs_start: 5000.0,
         block: 700.0,
         second_loop: 1.12,
         narrow: ([0.6, 0.3, 0.15], 250.0, 1.07),

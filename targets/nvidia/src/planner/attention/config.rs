@@ -58,6 +58,10 @@ pub struct Problem {
     pub stores: bool,
     /// Whether extents are known at run time only: those above are what they are taken for.
     pub dynamic: bool,
+    /// Whether rows of keys or values begin inside of sectors of memory.
+    pub straddles: bool,
+    /// Whether the tiles of a problem, which are a known number, go through the same blocks of keys, each of which one copy brings.
+    pub same_blocks: bool,
 }
 
 impl Problem {
@@ -84,6 +88,8 @@ pub struct Config {
     pub columns: i64,
     /// Parts of a tile's keys, each a CTA's at a time; a second kernel merges them.
     pub splits: i64,
+    /// CTAs of a cluster, whose tiles of a problem follow each other: each brings a part of a block of keys and values for all.
+    pub cluster: i64,
 }
 
 impl fmt::Display for Config {
@@ -94,6 +100,7 @@ impl fmt::Display for Config {
             stages: Some(self.stages),
             decomposition: (self.splits > 1).then_some(Sharing::SplitK),
             splits: (self.splits > 1).then_some(self.splits),
+            cluster: (self.cluster > 1).then_some([self.cluster, 1]),
             ..Plan::default()
         };
         plan.fmt(f)
@@ -107,12 +114,11 @@ impl Config {
         self.consumers * ROWS
     }
 
-    /// Tiles of all problems, each part of its keys one.
+    /// Tiles of all problems, each part of its keys one; those of a problem fill whole clusters.
     #[must_use]
     pub const fn tiles(self, problem: &Problem) -> i64 {
-        let tiles = problem
-            .batch
-            .saturating_mul(count(problem.rows, self.rows()));
+        let clusters = count(count(problem.rows, self.rows()), self.cluster);
+        let tiles = problem.batch.saturating_mul(clusters * self.cluster);
         tiles.saturating_mul(self.splits)
     }
 
@@ -228,6 +234,7 @@ pub fn offered(problem: &Problem, chip: &Chip) -> Vec<Config> {
             query_stages: 1,
             columns: problem.columns,
             splits: 1,
+            cluster: 1,
         })
     });
     let whole = |config: &Config| config.keys % problem.key_step() == 0;
@@ -237,6 +244,11 @@ pub fn offered(problem: &Problem, chip: &Chip) -> Vec<Config> {
     let fits = fits.flat_map(|config| {
         let config = config.deepest(problem, chip).ahead(problem, chip);
         splits(problem, config, chip).map(move |splits| Config { splits, ..config })
+    });
+    let fits = fits.flat_map(|config| {
+        [Some(config), config.in_pairs(problem)]
+            .into_iter()
+            .flatten()
     });
     let mut fits: Vec<_> = fits.collect();
     fits.sort_by_cached_key(|config| {
@@ -279,11 +291,12 @@ pub fn configure(problem: &Problem, plan: &Plan, chip: &Chip) -> Result<Config, 
         stages: None,
         decomposition: None,
         splits: None,
+        cluster: None,
         ..*plan
     };
     if let Some((key, _)) = known.entries().first() {
         return Err(format!(
-            "expected tile, consumers, stages, decomposition and splits in axe.plan of attention, got '{key}'"
+            "expected tile, consumers, stages, decomposition, splits and cluster in axe.plan of attention, got '{key}'"
         ));
     }
     if let Some([rows, keys, columns]) = plan.tile {
@@ -311,7 +324,9 @@ pub fn configure(problem: &Problem, plan: &Plan, chip: &Chip) -> Result<Config, 
     }
     config.stages = plan.stages.unwrap_or(config.stages);
     config.query_stages = 1;
+    config.cluster = 1;
     config.splits = asked_splits(problem, plan, config, chip)?;
+    config = config.clustered(problem, plan, chip)?;
     let checked = (2..=8).contains(&config.stages) && config.fits(problem, chip);
     let ahead = config.ahead(problem, chip);
     checked.then_some(ahead).ok_or_else(|| {
@@ -338,6 +353,7 @@ fn asked_splits(
         all.min_by_key(|own| of(*own).clocks(problem, chip).to_bits())
     };
     let splits = match (plan.decomposition, plan.splits) {
+        (None, _) if plan.cluster.is_some_and(|shape| shape != [1, 1]) => 1,
         (None, _) => quickest(1).unwrap_or(1),
         (Some(Sharing::DataParallel), None) => 1,
         (Some(Sharing::SplitK), Some(splits)) => splits,
@@ -382,13 +398,13 @@ pub fn seen(visible: &Visible, rows: i64, keys: i64) -> (f64, Option<i64>) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::facts::chip::chip;
     use crate::planner::attention::cost;
     use axe_passes::fuse::attention::visible::Edge;
 
-    fn problem(rows: i64, columns: i64) -> Problem {
+    pub(in super::super) fn problem(rows: i64, columns: i64) -> Problem {
         Problem {
             batch: 64,
             rows,
@@ -404,6 +420,8 @@ mod tests {
             run: 1,
             stores: true,
             dynamic: false,
+            straddles: false,
+            same_blocks: true,
         }
     }
 
@@ -541,7 +559,8 @@ mod tests {
             "{tile = array<i64: 128, 256, 128>}",
             "{tile = array<i64: 128, 96, 128>, consumers = 1 : i64}",
             "{stages = 8 : i64}",
-            "{cluster = array<i64: 2, 1>}",
+            "{cluster = array<i64: 1, 2>}",
+            "{cluster = array<i64: 2, 1>, decomposition = \"split_k\", splits = 2 : i64}",
         ] {
             assert!(configure(&problem, &plan(wrong), chip).is_err(), "{wrong}");
         }

@@ -222,6 +222,7 @@ impl<'c> Parts<'_, 'c> {
         let queries = &self.views[0];
         let (zero, one) = (code.index(0)?, code.index(1)?);
         let Blocks { top, rest, .. } = self.tiles.blocks(code, tile)?;
+        let multicast = self.config.cluster > 1;
         let bring = |code: Code<'c>, (at, ring): (usize, &Ring<'c>), block: Val<'c>| {
             let view = &self.views[1 + at];
             if let Some(table) = &self.tables[at] {
@@ -234,7 +235,7 @@ impl<'c> Parts<'_, 'c> {
                 false => [first, zero],
             };
             let from = view.boxed(code, tile.batch, origin, ring.shape)?;
-            code.copy_signal(from, ring.stage(code, stage)?, slot, false)?;
+            code.copy_signal(from, ring.stage(code, stage)?, slot, multicast)?;
             code.commit_slot(ring.pipeline, slot)
         };
         let (keys, values) = ((0, &self.keys), (1, &self.values));

@@ -2,6 +2,7 @@
 
 use super::lengths::Lengths;
 use super::sizes::Sizes;
+use crate::facts::chip::SECTOR_BYTES;
 use crate::planner::mainloop::operand::{in_pieces, widest};
 use axe_dialect::element_type;
 use axe_layout::{Axis, Iter, Layout, Offset};
@@ -247,6 +248,16 @@ impl Strides {
         let steps = steps.flat_map(|step| [step.digit.extent, step.digit.stride, step.elements]);
         let own = [self.problems].into_iter().chain(self.extents);
         own.chain(self.strides).chain(steps).collect()
+    }
+
+    /// Whether rows of elements of so many bytes begin inside of sectors of memory.
+    pub(super) fn straddles(&self, bytes: i64) -> bool {
+        let batch = self.batch.iter().chain(&self.rows_of);
+        let mut apart = batch
+            .map(|step| step.elements)
+            .chain([self.strides[0], self.first]);
+        // Numbers below zero stand for those that are known at run time only.
+        apart.any(|elements| elements > 0 && elements * bytes % SECTOR_BYTES != 0)
     }
 
     /// Why no kernel has it where some of its strides are known at run time only.

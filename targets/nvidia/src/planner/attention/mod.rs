@@ -1,6 +1,7 @@
 //! Attention in one kernel: what [`axe_passes::fuse::attention`] finds, by warps that copy and warpgroups that multiply (sm_90a).
 //!
 //! * [`config`]: the problem as data, and configurations; [`cost`]: how long they take;
+//! * [`clusters`]: CTAs that bring keys and values for each other;
 //! * [`memory`]: tensors by their strides, and rings in shared memory; [`by_column`]: values of 8 bits, turned for the second product;
 //! * [`pages`]: keys and values that are read through a table;
 //! * [`lengths`]: lengths of sequences, which are data; [`segments`]: labels of rows and keys, which are too;
@@ -12,6 +13,7 @@
 pub(super) mod backward;
 mod by_column;
 mod carried;
+mod clusters;
 pub(super) mod config;
 mod cost;
 mod crossed;
@@ -44,7 +46,7 @@ use axe_passes::fuse::attention::{Attention, Extents, Read};
 use axe_passes::fuse::frame::{Operand, Out, operand};
 use axe_passes::fuse::group::Group;
 use axe_passes::ir::value::identity;
-use axe_passes::ir::{Builder, DYNAMIC, Val};
+use axe_passes::ir::{Builder, DYNAMIC, Int, Val};
 use axe_passes::{PassError, PassResult};
 use by_column::Turned;
 use config::{Config, Problem};
@@ -124,7 +126,8 @@ impl<'c> Operators<'c> {
         let sizes = self.sizes(parts);
         let scalars = sizes.scalars(launch.builder)?;
         let types = argument_types(ins, &scalars, outs);
-        let kernel = Kernel::new(launch.builder.location, module, &types);
+        let mut kernel = Kernel::new(launch.builder.location, module, &types);
+        kernel.cluster = config.cluster;
         let arguments = self.arguments(&kernel, sizes)?;
         let by_problem = config.by_problem(&self.problem, launch.chip);
         let how = (config, by_problem);
@@ -206,19 +209,17 @@ impl<'c> Operators<'c> {
         let (symbols, most) = (&self.packed.symbols, launch.chip.multiprocessors);
         let Extents { batch, rows, .. } = self.packed.extents;
         let ctas = match symbols.has(batch) || symbols.has(rows) {
-            false => builder.index(config.tiles(&self.problem).min(most))?,
+            false => builder.index(config.ctas(&self.problem, most))?,
             true => {
+                let ints = builder.ints();
+                let [batch, rows] = [batch, rows].map(|own| symbols.value(builder, own));
+                let tiles = [rows?, builder.index(config.rows() * config.cluster)?];
                 let index = builder.index_type();
-                let (batch, rows) = (
-                    symbols.value(builder, batch)?,
-                    symbols.value(builder, rows)?,
-                );
-                let tile = builder.index(config.rows())?;
-                let of_problem = builder.value("arith.ceildivui", &[rows, tile], index, &[])?;
-                let tiles = builder.value("arith.muli", &[batch, of_problem], index, &[])?;
-                let splits = builder.index(config.splits)?;
-                let tiles = builder.value("arith.muli", &[tiles, splits], index, &[])?;
-                builder.value("arith.minui", &[tiles, builder.index(most)?], index, &[])?
+                let of_problem = builder.value("arith.ceildivui", &tiles, index, &[])?;
+                let clusters = ints.times(Int::Value(batch?), Int::Value(of_problem))?;
+                let clusters = ints.mul(clusters, config.splits)?;
+                let clusters = ints.min(clusters, Int::Known(most / config.cluster))?;
+                ints.value(ints.mul(clusters, config.cluster)?)?
             }
         };
         let one = builder.index(1)?;

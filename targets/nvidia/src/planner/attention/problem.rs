@@ -241,6 +241,12 @@ fn problem(attention: &Attention<'_>, tensors: &Tensors) -> Problem {
         run: runs.fold(1, |all, run| all / gcd(all, run) * run),
         stores: tensors.results.is_some(),
         dynamic: !attention.symbols.is_empty(),
+        straddles: [&tensors.keys, &tensors.values]
+            .iter()
+            .any(|own| own.straddles(element_bytes(attention.element))),
+        same_blocks: attention.visible.is_all()
+            && attention.tables().next().is_none()
+            && !attention.symbols.has(attention.extents.rows),
     }
 }
 

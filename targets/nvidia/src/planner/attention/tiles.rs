@@ -153,25 +153,41 @@ impl<'a, 'c> Tiles<'a, 'c> {
     ) -> PassResult<'c> {
         let ints = code.builder.ints();
         let tiles = ints.mul(self.count(code)?, self.config.splits)?;
-        let (batch, tiles) = (self.sizes.index(code, self.batch)?, ints.value(tiles)?);
-        let lost = || layout_error(code.builder.location, "a tile has a problem and rows");
+        let batch = self.sizes.index(code, self.batch)?;
         if self.visible.is_all() || are_even(self.visible) {
-            return code.for_tiles(
-                &[batch, tiles],
-                (RasterOrder::Rows, 1),
-                false,
-                |code, at| {
-                    let &[batch, tile] = at else {
-                        return Err(lost());
-                    };
-                    body(code, self.tile(code, batch, tile, false)?)
-                },
-            );
+            return self.in_order(code, batch, tiles, body);
         }
+        let tiles = ints.value(tiles)?;
         if self.by_problem {
             return self.in_pairs(code, body);
         }
         self.longest_first(code, [batch, tiles], body)
+    }
+
+    /// Tile after tile; the CTAs of a cluster have tiles that follow each other, of which the last may have no rows.
+    fn in_order(
+        &self,
+        code: Code<'c>,
+        batch: Val<'c>,
+        tiles: Int<'c>,
+        body: impl FnOnce(Code<'c>, Tile<'c>) -> PassResult<'c>,
+    ) -> PassResult<'c> {
+        let ints = code.builder.ints();
+        let cluster = self.config.cluster;
+        let above = ints.add(tiles, Int::Known(cluster - 1))?;
+        let clusters = ints.value(ints.div(above, cluster)?)?;
+        let order = (RasterOrder::Rows, 1);
+        code.for_tiles(&[batch, clusters], order, false, |code, at| {
+            let &[batch, number] = at else {
+                let lost = "a tile has a problem and rows";
+                return Err(layout_error(code.builder.location, lost));
+            };
+            let number = match cluster {
+                1 => number,
+                _ => code.add(code.times(number, cluster)?, code.rank_in_cluster()?)?,
+            };
+            body(code, self.tile(code, batch, number, false)?)
+        })
     }
 
     /// Problem after problem, so that their keys and values are read from L2: a long tile and a short one together are as long as

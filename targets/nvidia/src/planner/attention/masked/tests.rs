@@ -9,6 +9,7 @@ fn config(consumers: i64, keys: i64) -> Config {
         query_stages: 1,
         columns: 64,
         splits: 1,
+        cluster: 1,
     }
 }
 
