@@ -108,3 +108,28 @@ func.func @reshaped(%x: tensor<300x64x64xf16>) -> tensor<300xf16> {
   %y = axe.cast %s : tensor<300xf64> -> tensor<300xf16>
   return %y : tensor<300xf16>
 }
+
+// -----
+
+// A sum in f32 of f32 elements that are summed up in f64, too, is that sum, rounded; one that stands in front of it is not.
+// CHECK-LABEL: func.func @rounded
+// CHECK: axe.kernel @rounded_0_rows
+// CHECK: axe.reduce <add> {{.*}} -> tensor<{{[0-9]+}}xf32
+// CHECK: %[[SUM:.*]] = axe.reduce <add> {{.*}} -> tensor<{{[0-9]+}}xf64
+// CHECK-NOT: axe.reduce
+// CHECK: axe.cast %[[SUM]] : {{.*}} -> tensor<{{[0-9]+}}xf32
+// CHECK-NOT: axe.reduce
+// CHECK: axe.return
+func.func @rounded(%x: tensor<300x512xf32>) -> (tensor<300xf32>, tensor<300xf32>, tensor<300xf32>) {
+  %before = axe.reduce <add> %x dims [1] : tensor<300x512xf32> -> tensor<300xf32>
+  %d = axe.cast %x : tensor<300x512xf32> -> tensor<300x512xf64>
+  %s = axe.reduce <add> %d dims [1] : tensor<300x512xf64> -> tensor<300xf64>
+  %y = axe.map ins(%s : tensor<300xf64>) -> tensor<300xf32> {
+  ^bb0(%a: f64):
+    %b = arith.mulf %a, %a : f64
+    %c = arith.truncf %b : f64 to f32
+    axe.yield %c : f32
+  }
+  %behind = axe.reduce <add> %x dims [1] : tensor<300x512xf32> -> tensor<300xf32>
+  return %before, %y, %behind : tensor<300xf32>, tensor<300xf32>, tensor<300xf32>
+}

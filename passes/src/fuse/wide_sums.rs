@@ -9,6 +9,8 @@
 //!   without such a sum of the same elements `x - mean = (x - high) - low`, where `high + low` is the mean in twice f32's precision;
 //! * squares are positive, so that their sum in f32 loses at most its additions' roundings.
 //!
+//! A sum in f32 of f32 elements that are summed up in f64, too, is that sum, rounded.
+//!
 //! The variance's relative error is below `(a + 4) 2^-24`, where `a` is how many additions an element goes through (a thread's and those of
 //! a tree over threads: under 600 for rows of 262,144): 2^-14. A result of 16 bits rounds that away; one of f32 has the error of
 //! a sum in f32, as torch's own kernels form it. Of bfloat16, sums and squares beyond f32's range are infinite.
@@ -22,9 +24,9 @@ use crate::ir::value::{
 };
 use crate::ir::{Builder, DYNAMIC, Op, TensorType, Val, attribute, types, walk};
 use axe_dialect::{Combiner, ops};
-use melior::ir::Type;
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::IntegerType;
+use melior::ir::{Type, ValueLike};
 use std::collections::HashMap;
 
 /// Operations that are followed from a sum to where it is rounded.
@@ -40,10 +42,10 @@ pub fn narrow<'c>(ops: &[Op<'c>]) -> PassResult<'c> {
         let Some(sum) = Sum::of(op) else {
             continue;
         };
-        let Some(terms) = Terms::of(sum.from, &sum.dims) else {
-            continue;
-        };
-        sum.replace(terms, ops, &mut centered)?;
+        match Terms::of(sum.from, &sum.dims) {
+            Some(terms) => sum.replace(terms, ops, &mut centered)?,
+            None => sum.share_rounded(ops)?,
+        }
     }
     Ok(())
 }
@@ -299,19 +301,40 @@ impl<'c> Sum<'c> {
         builder.value(ops::REDUCE, &[of], self.row(builder, narrow)?, &attributes)
     }
 
+    /// Lets the same sum in f32 of elements that are converted for this one be this one, rounded.
+    fn share_rounded(&self, ops: &[Op<'c>]) -> PassResult<'c> {
+        let cast = defining(self.from).filter(|op| name(*op) == ops::CAST);
+        let Some(own) = cast.and_then(source) else {
+            return Ok(());
+        };
+        for (other, result) in self.alike(own, ops) {
+            let builder = Builder::before(other);
+            let rounded = Code { builder }.cast(self.result, result.r#type())?;
+            replace_all_uses(result, rounded);
+        }
+        Ok(())
+    }
+
     /// Lets the same sum in f32, where it stands behind this one, be this one.
     fn share(&self, own: Val<'c>, sum: Val<'c>, ops: &[Op<'c>]) {
+        for (_, result) in self.alike(own, ops) {
+            replace_all_uses(result, sum);
+        }
+    }
+
+    /// The sums of a value along the same dimensions that stand behind this one.
+    fn alike(&self, own: Val<'c>, ops: &[Op<'c>]) -> Vec<(Op<'c>, Val<'c>)> {
         let position = |op: Op<'c>| ops.iter().position(|other| *other == op);
         let here = position(self.op);
-        for other in users(own).into_iter().filter(|op| name(*op) == ops::REDUCE) {
+        let is_alike = |other: &Op<'c>| {
             let combiner = other.attribute("combiner").ok().and_then(Combiner::cast);
             let dims = other.attribute("dims").ok().and_then(attribute::read_i64s);
             let same = combiner == Some(Combiner::Add) && dims.as_ref() == Some(&self.dims);
-            let behind = position(other).is_some_and(|at| Some(at) > here);
-            if let Some(result) = only_result(other).filter(|_| same && behind) {
-                replace_all_uses(result, sum);
-            }
-        }
+            same && position(*other).is_some_and(|at| Some(at) > here)
+        };
+        let sums = users(own).into_iter();
+        let sums = sums.filter(|op| name(*op) == ops::REDUCE && is_alike(op));
+        sums.filter_map(|op| Some((op, only_result(op)?))).collect()
     }
 
     fn row(&self, builder: &Builder<'c>, element: Type<'c>) -> PassResult<'c, Type<'c>> {
