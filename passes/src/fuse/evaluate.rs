@@ -34,6 +34,9 @@ pub struct Origin<'c> {
     pub limit: [Val<'c>; 2],
 }
 
+/// Values of a tile that are loaded.
+pub type Loaded<'c> = HashMap<(usize, Kind), Val<'c>>;
+
 /// The part of its rows' columns that a CTA goes through, where it has not all of them.
 pub trait RowPart<'c> {
     /// The first of them, and how many they are.
@@ -83,6 +86,8 @@ pub struct Evaluator<'a, 'c> {
     pub along: Option<Val<'c>>,
     /// Whether the tile's columns are known to be the space's.
     pub inside: bool,
+    /// What the thread group has loaded of its rows for good, tile by tile.
+    pub held: Option<&'a [Loaded<'c>]>,
     /// Which of two neighbours the tile's columns are, where they are every other one of the space.
     pub neighbour: Option<i64>,
     /// What is formed already.
@@ -109,6 +114,7 @@ impl<'a, 'c> Evaluator<'a, 'c> {
             kept: None,
             along: None,
             inside: false,
+            held: None,
             neighbour: None,
             known: HashMap::new(),
         }
@@ -390,79 +396,6 @@ impl<'c> Evaluator<'_, 'c> {
         results.first().copied().ok_or_else(|| self.lost(from))
     }
 
-    /// A loop over the tiles of the rows, or of the CTA's part of them, at each of which `body` forms values.
-    ///
-    /// # Errors
-    /// When an operation cannot be built.
-    pub fn for_columns(
-        &self,
-        starts: &[Val<'c>],
-        body: impl FnOnce(&mut Self, &[Val<'c>]) -> PassResult<'c, Vec<Val<'c>>>,
-    ) -> PassResult<'c, Vec<Val<'c>>> {
-        let [count, step] = self.range()?;
-        self.for_columns_of([self.code.index(0)?, count, step], starts, body)
-    }
-
-    /// The same in two loops where rows are not made of whole tiles: `body` knows of all tiles but the last that they are inside.
-    ///
-    /// # Errors
-    /// When an operation cannot be built.
-    pub fn for_tiles(
-        &self,
-        starts: &[Val<'c>],
-        body: impl Fn(&mut Self, &[Val<'c>]) -> PassResult<'c, Vec<Val<'c>>>,
-    ) -> PassResult<'c, Vec<Val<'c>>> {
-        let beyond = self.cut.columns % self.registers.shape[1];
-        if beyond == 0 {
-            return self.for_columns(starts, body);
-        }
-        let [count, step] = self.range()?;
-        let code = self.code;
-        let edge = match (self.first(), self.peel()) {
-            (_, Some(_)) => code.mul(code.div(count, step)?, step)?,
-            (Some(first), None) => code.above(code.index(self.cut.columns - beyond)?, first)?,
-            (None, None) => code.index(self.cut.columns - beyond)?,
-        };
-        let whole = [code.index(0)?, code.min(count, edge)?, step];
-        let results = self.for_columns_of(whole, starts, |inner, carried| {
-            inner.inside = true;
-            body(inner, carried)
-        })?;
-        self.for_columns_of([edge, count, step], &results, body)
-    }
-
-    /// The first of the CTA's columns, where it has a part of them.
-    pub(super) fn first(&self) -> Option<Val<'c>> {
-        self.part.map(|part| part.columns()[0])
-    }
-
-    /// How many columns the CTA has, and those of a tile.
-    fn range(&self) -> PassResult<'c, [Val<'c>; 2]> {
-        let count = match self.part {
-            Some(part) => part.columns()[1],
-            None => self.origin.limit[1],
-        };
-        Ok([count, self.code.index(self.registers.shape[1])?])
-    }
-
-    /// A loop over tiles whose columns are counted from the first of the CTA's.
-    fn for_columns_of(
-        &self,
-        range: [Val<'c>; 3],
-        starts: &[Val<'c>],
-        body: impl FnOnce(&mut Self, &[Val<'c>]) -> PassResult<'c, Vec<Val<'c>>>,
-    ) -> PassResult<'c, Vec<Val<'c>>> {
-        self.code.for_range(range, starts, |code, at, carried| {
-            let column = match self.first() {
-                Some(first) => code.add(first, at)?,
-                None => at,
-            };
-            let mut tile = self.at_column(code, column);
-            tile.along = Some(at);
-            body(&mut tile, carried)
-        })
-    }
-
     /// The same at another column of the same rows: what is outer stays known.
     pub fn at_column(&self, code: Code<'c>, column: Val<'c>) -> Self
     where
@@ -482,6 +415,7 @@ impl<'c> Evaluator<'_, 'c> {
             kept: self.kept,
             along: None,
             inside: false,
+            held: self.held,
             neighbour: self.neighbour,
             origin: Origin {
                 column,

@@ -12,7 +12,7 @@
 //! * [`online`]: folds of rows that are read once, all of a round in one walk;
 //! * [`kept`]: exponentials of rows in shared memory, each formed once;
 //! * [`nest`]: what no operator says, as loops;
-//! * [`registers`], [`arguments`], [`evaluate`], `places`: the operators of a group on one tile;
+//! * [`registers`], [`arguments`], [`evaluate`], `places`, `tiles`: the operators of a group on one tile;
 //! * [`pairs`]: what is formed of two columns of a product's result;
 //! * [`parts`], [`part_moments`], [`part_exponentials`]: variances, and sums of exponentials below a maximum, of those of parts;
 //! * [`peaks`]: exponentials that reach one in each row;
@@ -72,5 +72,6 @@ pub mod strided;
 pub mod sunk;
 pub mod symbolic;
 pub mod tables;
+mod tiles;
 pub mod transposed;
 pub mod wide_sums;

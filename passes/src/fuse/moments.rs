@@ -1,6 +1,8 @@
 //! The moments of rows whose parts several thread groups have, in one exchange: a sum, what elements are apart from its mean, and
 //! the squares of that, as [`super::wide_sums`] writes them.
 //!
+//! Of parts that thread groups hold in registers, those of f64 are, too: nothing is left about a mean in f64.
+//!
 //! Of a part of `n'` elements whose own mean is `c'`, the sums `R' = sum(x - c')` and `Q' = sum((x - c')^2)` say those about any other
 //! center (Chan, Golub, LeVeque): `sum(x - c) = R' + n' d` and `sum((x - c)^2) = Q' + d (2 R' + n' d)`, where `d = c' - c`. Both
 //! are of differences between means, whose rounding is relative to how far parts are apart.
@@ -20,8 +22,8 @@ use melior::ir::{Type, ValueLike};
 /// Sums of rows about values of each row, of elements whose sum another fold is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moments<'c> {
-    /// `sum(x - center)`.
-    pub rest: Val<'c>,
+    /// `sum(x - center)`; none where the center is as exact as the sum.
+    pub rest: Option<Val<'c>>,
     /// `sum((x - center)^2)`.
     pub squares: Val<'c>,
     center: Val<'c>,
@@ -49,58 +51,87 @@ impl<'c> Places<'c> {
 pub(super) struct States<'c> {
     /// `sum(x)`.
     pub sum: Val<'c>,
-    /// `sum(x - c')`, where `c'` is the part's mean.
-    pub rest: Val<'c>,
+    /// `sum(x - c')`, where `c'` is the part's mean; none where it is zero.
+    pub rest: Option<Val<'c>>,
     /// `sum((x - c')^2)`.
     pub squares: Val<'c>,
-    /// How many elements there are.
-    pub count: Val<'c>,
+    /// How many elements there are; none where all parts have as many.
+    pub count: Option<Val<'c>>,
 }
 
 impl<'c> Moments<'c> {
     /// The moments that two sums in f32 are of the elements that another is the sum of.
     pub(super) fn of(sum: Val<'c>, rest: Val<'c>, squares: Val<'c>) -> Option<Self> {
-        let all = [sum, rest, squares];
-        let is_f32 = |value: &Val<'c>| {
-            let element = element_type(value.r#type());
-            types::is_float(element) && types::bits(element) == Some(32)
-        };
-        let adds = |value: &Val<'c>| {
-            let fold = defining(*value).and_then(|op| Fold::of_reduction(op).ok());
-            fold.is_some_and(|fold| fold.combiner == Combiner::Add)
-        };
-        if !all.iter().all(is_f32) || !all.iter().all(adds) {
+        if ![sum, rest, squares].iter().all(|own| is_sum(*own, 32)) {
             return None;
         }
-        let [x, apart, square] = all.map(|value| defining(value).and_then(source));
-        let from = x?;
-        let x = Element::of(from);
-        let (of_rest, center) = less(Element::of(apart?))?;
-        let &[one, other] = &Element::of(square?).resolved().operands_of("arith.mulf")?[..] else {
+        let own = Self::about_mean(sum, squares)?;
+        let (of_rest, center) = less(Element::of(defining(rest).and_then(source)?))?;
+        let same = of_rest.is(Element::of(own.from)) && center == own.center;
+        same.then_some(Self {
+            rest: Some(rest),
+            ..own
+        })
+    }
+
+    /// Those that a sum in f64 is of the elements that another is the sum of.
+    pub(super) fn of_wide(sum: Val<'c>, squares: Val<'c>) -> Option<Self> {
+        let is_wide = is_sum(sum, 64) && is_sum(squares, 64);
+        is_wide.then(|| Self::about_mean(sum, squares)).flatten()
+    }
+
+    /// The squares of what elements are apart from a value a row.
+    fn about_mean(sum: Val<'c>, squares: Val<'c>) -> Option<Self> {
+        let [from, square] = [sum, squares].map(|value| defining(value).and_then(source));
+        let (from, square) = (from?, Element::of(square?));
+        let &[one, other] = &square.resolved().operands_of("arith.mulf")?[..] else {
             return None;
         };
-        let (of_squares, about) = less(one)?;
-        let same = one.value == other.value && about == center;
-        (same && of_rest.is(x) && of_squares.is(x)).then_some(Self {
-            rest,
+        let (of_squares, center) = less(one)?;
+        let same = one.value == other.value && of_squares.is(Element::of(from));
+        same.then_some(Self {
+            rest: None,
             squares,
             center,
             from,
         })
     }
 
-    /// The states of a thread group's part of so many columns, in one walk through its tiles.
-    ///
-    /// Each place of a tile adds up what its elements are apart from the first of them, `r = sum(x - s)`, and the squares of that: `s` is as
-    /// far from the mean as elements are apart, so that no digits are lost when the sums are moved to the mean.
+    /// The folds whose states are exchanged beside that of the sum.
+    pub(super) fn folds(&self) -> impl Iterator<Item = Val<'c>> {
+        self.rest.into_iter().chain([self.squares])
+    }
+
+    /// The states of a thread group's part of so many columns; `alike` are those of each part, where all have as many.
     pub(super) fn states(
         &self,
         evaluator: &Evaluator<'_, 'c>,
         (sum, fold): (Val<'c>, Fold),
-        columns: Val<'c>,
+        (columns, alike): (Val<'c>, Option<i64>),
     ) -> PassResult<'c, States<'c>> {
         let code = evaluator.code;
-        let places = self.walk(evaluator, fold)?;
+        let row = evaluator.r#type(sum, Kind::Row)?;
+        let count = match alike {
+            Some(columns) => number(code, columns, row)?,
+            None => count(code, columns, row)?,
+        };
+        let own = self.walked(evaluator, (sum, fold), (count, alike))?;
+        let count = alike.is_none().then_some(count);
+        Ok(States { count, ..own })
+    }
+
+    /// The states of a part in one walk through its tiles.
+    ///
+    /// Each place of a tile adds up what its elements are apart from the first of them, `r = sum(x - s)`, and the squares of that: `s` is as
+    /// far from the mean as elements are apart, so that no digits are lost when the sums are moved to the mean.
+    fn walked(
+        &self,
+        evaluator: &Evaluator<'_, 'c>,
+        (sum, fold): (Val<'c>, Fold),
+        (count, alike): (Val<'c>, Option<i64>),
+    ) -> PassResult<'c, States<'c>> {
+        let code = evaluator.code;
+        let places = self.walk(evaluator, fold, alike)?;
         let row = evaluator.r#type(sum, Kind::Row)?;
         let shape = places.first.r#type();
         let whole = code.map(&places.all(), shape, |inner, of| {
@@ -109,7 +140,6 @@ impl<'c> Moments<'c> {
         })?;
         let whole = code.reduce(fold.combiner, whole, 1, row)?;
         let whole = evaluator.with_peeled(self.from, fold, whole)?;
-        let count = count(code, columns, row)?;
         let mean = code.map(&[whole, count], row, |inner, of| mean(&inner, of[0], of[1]))?;
         let about = code.broadcast(mean, 1, shape)?;
         let [first, rest, squares, number] = places.all();
@@ -126,42 +156,45 @@ impl<'c> Moments<'c> {
         let inputs = [first, rest, number, about, squares];
         let all_squares = code.map(&inputs, shape, |inner, of| {
             let [apart, all] = moved(&inner, of)?;
-            about_center(&inner, [of[4], of[1]], [apart, all])
+            about_center(&inner, (of[4], Some(of[1])), [apart, all])
         })?;
         let mut own = evaluator.at_column(code, evaluator.origin.column);
         own.known.insert((identity(self.center), Kind::Row), mean);
-        let reduced = |own: &Evaluator<'_, 'c>, of: Val<'c>, value: Val<'c>| {
+        let reduced = |of: Val<'c>, value: Val<'c>| {
             let state = code.reduce(fold.combiner, value, 1, row)?;
             let from = defining(of).and_then(source);
             let from = from.ok_or_else(|| own.lost(of))?;
             own.with_peeled(from, fold, state)
         };
+        let rest = self.rest.map(|rest| reduced(rest, all_rest));
         Ok(States {
             sum: whole,
-            rest: reduced(&own, self.rest, all_rest)?,
-            squares: reduced(&own, self.squares, all_squares)?,
-            count,
+            rest: rest.transpose()?,
+            squares: reduced(self.squares, all_squares)?,
+            count: None,
         })
     }
 
-    /// What each place of a tile has of the tiles of a part.
-    fn walk(&self, evaluator: &Evaluator<'_, 'c>, fold: Fold) -> PassResult<'c, Places<'c>> {
+    /// What each place of a tile has of the tiles of a part. How many tiles these are is known where all parts are alike, and counted otherwise: the last
+    /// one may have less columns.
+    fn walk(
+        &self,
+        evaluator: &Evaluator<'_, 'c>,
+        fold: Fold,
+        alike: Option<i64>,
+    ) -> PassResult<'c, Places<'c>> {
         let code = evaluator.code;
         let shape = evaluator.r#type(self.from, Kind::Full)?;
-        let start = code.index(0)?;
-        let mut begin = evaluator.at_column(code, evaluator.first().unwrap_or(start));
-        begin.along = Some(start);
+        let mut begin = evaluator.first_tile()?;
         begin.form_rows(self.from, Kind::Full)?;
         let first = begin.masked(self.from, fold)?;
         let first = code.map(&[first], shape, |inner, of| finite(&inner, of[0]))?;
-        let number = |of| {
-            let scalar = code.scalar(element_type(shape), Number::Of(of))?;
-            code.fill(scalar, shape)
-        };
-        let start = [number(0)?; 3];
-        let one = number(1)?;
+        let tiles = alike.map(|columns| columns / evaluator.registers.shape[1]);
+        let zero = number(code, 0, shape)?;
+        let one = number(code, 1, shape)?;
+        let start = vec![zero; if tiles.is_some() { 2 } else { 3 }];
         let results = evaluator.for_tiles(&start, |tile, carried| {
-            let &[rest, squares, count] = carried else {
+            let &[rest, squares, ..] = carried else {
                 return Err(tile.lost(self.from));
             };
             let code = tile.code;
@@ -175,48 +208,60 @@ impl<'c> Moments<'c> {
                 let builder = &inner.builder;
                 builder.value("math.fma", &[of[0], of[0], of[1]], of[0].r#type(), &[])
             })?;
-            let count = fold.merge(code, element_type(shape), count, tile.mask(one, fold)?)?;
-            Ok(vec![rest, squares, count])
+            let mut all = vec![rest, squares];
+            if let Some(count) = carried.get(2) {
+                let own = tile.mask(one, fold)?;
+                all.push(fold.merge(code, element_type(shape), *count, own)?);
+            }
+            Ok(all)
         })?;
-        let &[rest, squares, number] = &results[..] else {
+        let &[rest, squares, ref counted @ ..] = &results[..] else {
             return Err(evaluator.lost(self.from));
         };
+        let known = tiles.map(|tiles| number(code, tiles, shape)).transpose()?;
+        let number = known.or_else(|| counted.first().copied());
         Ok(Places {
             first,
             rest,
             squares,
-            number,
+            number: number.ok_or_else(|| evaluator.lost(self.from))?,
         })
     }
 
-    /// Makes known the moments of rows, of the states of all parts. That of the sum is known.
+    /// Makes known the moments of rows, of the states of all parts, of which each has `alike` elements or as many as it says. That of the sum is known.
     pub(super) fn merge(
         &self,
         evaluator: &mut Evaluator<'_, 'c>,
-        all: States<'c>,
+        (all, alike): (States<'c>, Option<i64>),
         row: Type<'c>,
     ) -> PassResult<'c> {
         let code = evaluator.code;
         let whole = all.sum.r#type();
+        let alike = alike
+            .map(|columns| number(code, columns, whole))
+            .transpose()?;
+        let count = all.count.or(alike);
+        let count = count.ok_or_else(|| evaluator.lost(self.squares))?;
         let center = evaluator.value(self.center, Kind::Row)?;
         let center = code.broadcast(center, 1, whole)?;
-        let inputs = [all.sum, all.count, all.rest, center];
-        let rest = code.map(&inputs, whole, |inner, of| {
-            let mean = mean(&inner, of[0], of[1])?;
-            let apart = binary(&inner, "arith.subf", mean, of[3])?;
-            let moved = binary(&inner, "arith.mulf", of[1], apart)?;
-            binary(&inner, "arith.addf", of[2], moved)
-        })?;
-        let rest = code.reduce(Combiner::Add, rest, 1, row)?;
-        evaluator
-            .known
-            .insert((identity(self.rest), Kind::Row), rest);
-        let inputs = [all.sum, all.count, all.rest, all.squares, center];
+        if let Some((rest, own)) = self.rest.zip(all.rest) {
+            let inputs = [all.sum, count, own, center];
+            let whole = code.map(&inputs, whole, |inner, of| {
+                let mean = mean(&inner, of[0], of[1])?;
+                let apart = binary(&inner, "arith.subf", mean, of[3])?;
+                let moved = binary(&inner, "arith.mulf", of[1], apart)?;
+                binary(&inner, "arith.addf", of[2], moved)
+            })?;
+            let whole = code.reduce(Combiner::Add, whole, 1, row)?;
+            evaluator.known.insert((identity(rest), Kind::Row), whole);
+        }
+        let inputs = [all.sum, count, all.squares, center];
+        let inputs: Vec<_> = inputs.into_iter().chain(all.rest).collect();
         let squares = code.map(&inputs, whole, |inner, of| {
             let mean = mean(&inner, of[0], of[1])?;
-            let apart = binary(&inner, "arith.subf", mean, of[4])?;
+            let apart = binary(&inner, "arith.subf", mean, of[3])?;
             let all = binary(&inner, "arith.mulf", of[1], apart)?;
-            about_center(&inner, [of[3], of[2]], [apart, all])
+            about_center(&inner, (of[2], of.get(4).copied()), [apart, all])
         })?;
         let squares = code.reduce(Combiner::Add, squares, 1, row)?;
         evaluator
@@ -224,6 +269,14 @@ impl<'c> Moments<'c> {
             .insert((identity(self.squares), Kind::Row), squares);
         Ok(())
     }
+}
+
+/// Whether a value is a sum in a float of so many bits.
+fn is_sum(value: Val<'_>, bits: u32) -> bool {
+    let element = element_type(value.r#type());
+    let fold = defining(value).and_then(|op| Fold::of_reduction(op).ok());
+    let adds = fold.is_some_and(|fold| fold.combiner == Combiner::Add);
+    adds && types::is_float(element) && types::bits(element) == Some(bits)
 }
 
 /// `x` and the tensor of `b`, of `x - b` where `b` is a value a row.
@@ -246,14 +299,19 @@ fn finite<'c>(code: &Code<'c>, value: Val<'c>) -> PassResult<'c, Val<'c>> {
     builder.value("arith.select", &[is_none, zero, value], value.r#type(), &[])
 }
 
-/// `q + d (2 r + n d)`: squares about a center that the one of `q` and `r` is `d` apart from, of `d` and `n d`.
+/// `q + d (2 r + n d)`: squares about a center that the one of `q` and `r` is `d` apart from, of `d` and `n d`. Where there is no `r`, it is zero.
 fn about_center<'c>(
     code: &Code<'c>,
-    [squares, rest]: [Val<'c>; 2],
+    (squares, rest): (Val<'c>, Option<Val<'c>>),
     [apart, all]: [Val<'c>; 2],
 ) -> PassResult<'c, Val<'c>> {
-    let twice = binary(code, "arith.addf", rest, rest)?;
-    let moved = binary(code, "arith.addf", twice, all)?;
+    let moved = match rest {
+        None => all,
+        Some(rest) => {
+            let twice = binary(code, "arith.addf", rest, rest)?;
+            binary(code, "arith.addf", twice, all)?
+        }
+    };
     let moved = binary(code, "arith.mulf", apart, moved)?;
     binary(code, "arith.addf", squares, moved)
 }
@@ -267,6 +325,12 @@ fn mean<'c>(code: &Code<'c>, sum: Val<'c>, count: Val<'c>) -> PassResult<'c, Val
     let one = code.scalar(sum.r#type(), Number::Of(1))?;
     let count = binary(code, "arith.maximumf", count, one)?;
     binary(code, "arith.divf", sum, count)
+}
+
+/// The same number in all places of a tensor.
+fn number<'c>(code: Code<'c>, of: i64, shape: Type<'c>) -> PassResult<'c, Val<'c>> {
+    let scalar = code.scalar(element_type(shape), Number::Of(of))?;
+    code.fill(scalar, shape)
 }
 
 /// How many elements a part of a row has, as a value a row.

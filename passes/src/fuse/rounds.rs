@@ -19,9 +19,20 @@ use crate::ir::value::{defining, identity};
 use axe_dialect::{Combiner, element_type};
 use melior::ir::{Type, ValueLike};
 
+/// What is known of the parts of rows that thread groups have.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Parts {
+    /// Columns of each of them, where all have as many.
+    pub alike: Option<i64>,
+    /// Whether thread groups have them in registers.
+    pub are_held: bool,
+}
+
 /// Folds whose states are exchanged at once.
 #[derive(Clone, Debug)]
 pub struct Round<'c> {
+    /// Columns of each part, where all have as many.
+    alike: Option<i64>,
     /// Those that need no other of the round.
     pub(super) alone: Vec<(Val<'c>, Fold)>,
     /// Sums of exponentials below a maximum.
@@ -46,9 +57,10 @@ impl<'c> Round<'c> {
     pub fn elements(&self) -> impl Iterator<Item = Type<'c>> {
         let alone = self.alone.iter().map(|(value, _)| *value);
         let below = self.below.iter().map(|below| below.value);
-        // The moments' own, and how many elements a part has.
+        // The moments' own, and how many elements a part has where that is not known.
+        let count = |own: &Moments<'c>| self.alike.is_none().then_some(own.squares);
         let moments = self.moments.iter();
-        let moments = moments.flat_map(|(own, _)| [own.rest, own.squares, own.rest]);
+        let moments = moments.flat_map(move |(own, _)| own.folds().chain(count(own)));
         let all = alone.chain(below).chain(moments);
         all.map(|value| element_type(value.r#type()))
     }
@@ -58,12 +70,19 @@ impl<'c> Fusion<'c> {
     /// The rounds in which the folds of rows are formed.
     #[must_use]
     pub fn rounds(&self) -> Vec<Round<'c>> {
+        self.rounds_of(Parts::default())
+    }
+
+    /// The same of parts of which something is known: where they are held, moments in f64 are one round, too. Of others they are no quicker so.
+    #[must_use]
+    pub fn rounds_of(&self, parts: Parts) -> Vec<Round<'c>> {
         let mut left = self.folds.clone();
         let (mut done, mut rounds) = (Vec::new(), Vec::new());
         while !left.is_empty() {
             let needed: Vec<_> = left.iter().map(|fold| self.folds_of(*fold)).collect();
             let is_done = |value: &Val<'c>| done.contains(value);
             let mut round = Round {
+                alike: parts.alike,
                 alone: Vec::new(),
                 below: Vec::new(),
                 moments: Vec::new(),
@@ -90,7 +109,7 @@ impl<'c> Fusion<'c> {
                 });
                 round.below.extend(below);
             }
-            round.moments = self.moments(&left, &round, &done);
+            round.moments = self.moments((&left, &done), &round, parts.are_held);
             if round.alone.is_empty() {
                 // Folds that need each other do not exist.
                 return rounds;
@@ -98,7 +117,7 @@ impl<'c> Fusion<'c> {
             done.extend(round.alone.iter().map(|(value, _)| *value));
             done.extend(round.below.iter().map(|below| below.value));
             let moments = round.moments.iter();
-            done.extend(moments.flat_map(|(own, _)| [own.rest, own.squares]));
+            done.extend(moments.flat_map(|(own, _)| own.folds()));
             left.retain(|(value, _)| !done.contains(value));
             rounds.push(round);
         }
@@ -108,9 +127,9 @@ impl<'c> Fusion<'c> {
     /// Moments among folds that are left, of elements whose sums are in a round.
     fn moments(
         &self,
-        left: &[(Val<'c>, Fold)],
+        (left, done): (&[(Val<'c>, Fold)], &[Val<'c>]),
         round: &Round<'c>,
-        done: &[Val<'c>],
+        are_held: bool,
     ) -> Vec<(Moments<'c>, usize)> {
         let open = |fold: &(Val<'c>, Fold)| {
             let needed = self.folds_of(*fold).into_iter();
@@ -119,11 +138,14 @@ impl<'c> Fusion<'c> {
         };
         let mut found = Vec::new();
         for (at, (sum, _)) in round.alone.iter().enumerate() {
-            for rest in left.iter().filter(|rest| open(rest) == [*sum]) {
-                let squares = left.iter().filter(|squares| open(squares) == [*sum]);
-                let own = squares.filter_map(|squares| Moments::of(*sum, rest.0, squares.0));
+            let of_sum = || left.iter().filter(|fold| open(fold) == [*sum]);
+            for rest in of_sum() {
+                let own = of_sum().filter_map(|squares| Moments::of(*sum, rest.0, squares.0));
                 found.extend(own.take(1).map(|own| (own, at)));
             }
+            let wide = of_sum().filter_map(|squares| Moments::of_wide(*sum, squares.0));
+            let wide = wide.take(usize::from(are_held));
+            found.extend(wide.map(|own| (own, at)));
         }
         found
     }
@@ -199,7 +221,7 @@ impl<'c> Evaluator<'_, 'c> {
         let mut moments = Vec::new();
         for (own, at) in &round.moments {
             if let Some(sum) = round.alone.get(*at) {
-                moments.push((*at, own.states(self, *sum, columns)?));
+                moments.push((*at, own.states(self, *sum, (columns, round.alike))?));
             }
         }
         let mut states = Vec::new();
@@ -221,7 +243,9 @@ impl<'c> Evaluator<'_, 'c> {
             states.push(own.state(below.value, below.fold)?);
         }
         for (_, own) in moments {
-            states.extend([own.rest, own.squares, own.count]);
+            states.extend(own.rest);
+            states.push(own.squares);
+            states.extend(own.count);
         }
         Ok(states)
     }
@@ -266,18 +290,22 @@ impl<'c> Evaluator<'_, 'c> {
             let state = whole(at, sum.fold, scaled)?;
             self.known.insert((identity(sum.value), Kind::Row), state);
         }
-        let of_moments = below.get(round.below.len()..).unwrap_or_default();
-        for ((moments, at), own) in round.moments.iter().zip(of_moments.chunks_exact(3)) {
-            let (Some(sum), Some(row)) = (alone.get(*at), states.get(*at)) else {
+        let mut of_moments = below.iter().skip(round.below.len()).copied();
+        for (moments, at) in &round.moments {
+            let rest = moments.rest.and_then(|_| of_moments.next());
+            let squares = of_moments.next();
+            let count = round.alike.is_none().then(|| of_moments.next()).flatten();
+            let (Some(sum), Some(row), Some(squares)) = (alone.get(*at), states.get(*at), squares)
+            else {
                 continue;
             };
             let own = States {
                 sum: *sum,
-                rest: own[0],
-                squares: own[1],
-                count: own[2],
+                rest,
+                squares,
+                count,
             };
-            moments.merge(self, own, row.r#type())?;
+            moments.merge(self, (own, round.alike), row.r#type())?;
         }
         Ok(())
     }
