@@ -36,6 +36,8 @@ pub(super) struct RowWork {
     pub is_packed: bool,
     /// Clusters that stay, where each goes through several rows ([`super::row_turns`]); none where each has one.
     pub clusters: Option<i64>,
+    /// Whether the warps of those have rows in registers ([`super::row_holds`]).
+    pub holds: bool,
 }
 
 impl RowWork {
@@ -49,6 +51,7 @@ impl RowWork {
             ahead: 0,
             is_packed: false,
             clusters: None,
+            holds: false,
         }
     }
 
@@ -109,18 +112,15 @@ impl RowWork {
     }
 
     fn staged(row: Row, chip: &Chip) -> Option<Self> {
-        let share = row_shares::share(row, chip)?;
-        let staying = (share.ctas > 1).then(|| row_turns::staying(row, chip));
-        let (share, clusters) = match staying.flatten() {
-            Some((share, clusters)) => (share, Some(clusters)),
-            None => (share, None),
-        };
+        let share = row_shares::share(row, chip);
+        let is_short = share.is_some_and(|share| share.ctas == 1);
+        let stays = (!is_short).then(|| row_turns::staying(row, chip)).flatten();
         let Share {
             tile,
             warps,
             ctas,
             columns,
-        } = share;
+        } = stays.map_or(share, |stays| Some(stays.share))?;
         Some(Self {
             tile,
             warps,
@@ -128,7 +128,8 @@ impl RowWork {
             staged: Some(columns),
             ahead: 0,
             is_packed: false,
-            clusters,
+            clusters: stays.map(|stays| stays.clusters),
+            holds: stays.is_some_and(|stays| stays.holds),
         })
     }
 }
@@ -153,7 +154,10 @@ impl fmt::Display for RowWork {
         }
         match self.clusters {
             None => Ok(()),
-            Some(clusters) => write!(f, ", {clusters} clusters that stay for several rows"),
+            Some(clusters) => {
+                let held = if self.holds { " in registers" } else { "" };
+                write!(f, ", {clusters} clusters that stay for several rows{held}")
+            }
         }
     }
 }

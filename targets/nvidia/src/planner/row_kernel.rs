@@ -8,7 +8,6 @@ use super::packed_rows::Packed;
 use super::problem::count;
 use super::row_walk::Walked;
 use super::staged_rows::Staged;
-use super::staying_rows::Staying;
 use axe_dialect::Level;
 use axe_passes::build::{Code, Kernel, layout_error};
 use axe_passes::fuse::arguments::{Argument, Arguments, Inputs, argument_types, launched, tensors};
@@ -18,7 +17,7 @@ use axe_passes::fuse::frame::{Operand, Out};
 use axe_passes::fuse::fusion::Fusion;
 use axe_passes::fuse::registers::{Registers, registers};
 use axe_passes::fuse::reshape::leading_of;
-use axe_passes::fuse::rounds::Round;
+use axe_passes::fuse::rounds::{Parts, Round};
 use axe_passes::fuse::space::{Cut, Kind};
 use axe_passes::ir::value::identity;
 use axe_passes::ir::{Builder, DYNAMIC, Val};
@@ -121,7 +120,7 @@ impl<'c> RowKernel<'_, 'c> {
         });
         let outputs = self.fusion.outputs.iter().zip(&arguments.outputs);
         let origin = self.origin(code, inputs.chain(outputs))?;
-        let rounds = self.fusion.rounds();
+        let rounds = self.rounds();
         if let Some(flat) = self.flat {
             return self.emit_flat(code, flat, (&registers, origin), &arguments);
         }
@@ -157,60 +156,40 @@ impl<'c> RowKernel<'_, 'c> {
         }
     }
 
+    /// The rounds in which the folds of rows are formed.
+    pub(super) fn rounds(&self) -> Vec<Round<'c>> {
+        // Clusters stay for rows whose parts are alike.
+        let staged = self.work.staged.filter(|_| self.work.clusters.is_some());
+        self.fusion.rounds_of(Parts {
+            alike: staged.map(|columns| columns / self.work.warps),
+            are_held: self.work.holds,
+        })
+    }
+
     /// Forms the folds of a row, or of what a CTA or a warp has of it, and stores what comes of them.
-    fn form(&self, mut evaluator: Evaluator<'_, 'c>, outputs: &[Argument<'c>]) -> PassResult<'c> {
-        evaluator.kept = self.fusion.kept().filter(|_| self.work.staged.is_some());
+    ///
+    /// # Errors
+    /// When an operation cannot be built.
+    pub(super) fn form(
+        &self,
+        mut evaluator: Evaluator<'_, 'c>,
+        outputs: &[Argument<'c>],
+    ) -> PassResult<'c> {
+        let is_staged = self.work.staged.is_some() && evaluator.held.is_none();
+        evaluator.kept = self.fusion.kept().filter(|_| is_staged);
         if evaluator.part.is_some_and(|part| part.walk().is_none()) {
             for value in self.fusion.rows_without_folds() {
                 evaluator.value(value, Kind::Row)?;
             }
         }
-        for (number, round) in self.fusion.rounds().iter().enumerate() {
+        for (number, round) in self.rounds().iter().enumerate() {
             evaluator.form_round(number, round)?;
         }
         self.store(&mut evaluator, outputs)
     }
 
-    /// Rows of clusters that stay, one after the other.
-    fn emit_turns(
-        &self,
-        code: Code<'c>,
-        clusters: i64,
-        (registers, origin): (&Registers, Origin<'c>),
-        arguments: Arguments<'c>,
-    ) -> PassResult<'c> {
-        let staged = self.work.staged.unwrap_or(self.columns);
-        let mut part = Staged::new(code, self.work, (origin.row, [staged, self.columns]))?;
-        let place = (origin.row, part.first(), staged);
-        // In the order of the arguments, so that the code is the same each time.
-        let keys = self.fusion.inputs.iter();
-        let keys = keys.map(|(value, kind)| (identity(*value), *kind));
-        let inputs = keys.filter_map(|key| Some((key, arguments.inputs.get(&key)?.clone())));
-        let rows = Staying::new(code, [self.rows(), clusters], place, inputs)?;
-        part.begin(code, &self.fusion.rounds())?;
-        let turns = rows.turns(code)?;
-        let turn = |code: Code<'c>, turn: Val<'c>, _: &[Val<'c>]| {
-            let inputs = rows.next(code, turn)?;
-            let row = rows.row(code, turn)?;
-            let origin = Origin { row, ..origin };
-            code.thread_groups(Level::Warp, |inner| {
-                let part = part.of_warp(inner, &arguments.inputs, self.rows())?;
-                let own = inputs
-                    .iter()
-                    .map(|(key, argument)| Ok((*key, part.argument(inner, argument)?)));
-                let own = own.collect::<PassResult<'c, _>>()?;
-                let read = (&own, &arguments.scalars);
-                let evaluator = self.evaluator(inner, (registers, origin), read);
-                let part: Option<&dyn RowPart<'c>> = Some(&part);
-                self.form(Evaluator { part, ..evaluator }, &arguments.outputs)
-            })?;
-            Ok(Vec::new())
-        };
-        code.for_each(turns, 1, &[], turn).map(drop)
-    }
-
     /// The group's values on a tile at this place.
-    fn evaluator<'e>(
+    pub(super) fn evaluator<'e>(
         &self,
         code: Code<'c>,
         (registers, origin): (&'e Registers, Origin<'c>),
@@ -351,7 +330,7 @@ impl<'c> RowKernel<'_, 'c> {
     }
 
     /// Rows of the space, where they are known.
-    fn rows(&self) -> i64 {
+    pub(super) fn rows(&self) -> i64 {
         let rows = self.fusion.shape(self.columns, None, Kind::Row);
         rows.first().copied().unwrap_or(1)
     }

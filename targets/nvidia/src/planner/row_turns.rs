@@ -11,9 +11,12 @@
 //! | 73,728 | 77.7 | 71.9 | 49,152 | 77.2 | 70.8 |
 //! | 98,304 | 73.3 | 70.9 | 65,536 | 75.3 | 72.1 |
 //! | 131,072 | 75.0 | 70.7 | 98,304 | 79.9 | 74.2 |
+//!
+//! Where there is no room for two rows, warps have one of them in registers ([`super::row_holds`]).
 
 use super::problem::count;
 use super::row::Row;
+use super::row_holds;
 use super::row_shares::{Share, alike};
 use crate::facts::chip::{
     Chip, MOST_CLUSTER, MULTIPROCESSOR_REGISTERS, NON_PORTABLE_CLUSTER, RESERVED_BYTES,
@@ -35,24 +38,70 @@ const PART_BYTES: i64 = 14 * 1024;
 const ON_THEIR_WAY: (i64, i64) = (37 * 1024, 36 * 1024);
 /// Rows that a cluster goes through, at least: in the last turn some have none, and all wait for the first row.
 const TURNS: i64 = 20;
-/// Bytes of what a warp tells the others of a row, at most.
-const STATE_BYTES: i64 = 32;
+/// Bytes of what a warp tells the others of a row, at most: two sums in f64, or three in f32.
+const STATE_BYTES: i64 = 16;
+/// Bytes that parts of rows are no multiple of where it is quicker to hold them, if they are summed up in f64: moments of what is held take one exchange, and two
+/// otherwise. Measured, LayerNorm of f32: 28,672 columns 71.0 us held, in parts of 56 KiB, and 74.4 to 78.3 in shared memory; 49,152 71.3 and 72.6 to 76.9;
+/// 98,304 71.7 and 72.4; but 32,768 73.4, in parts of 64 KiB, and 71.6; 65,536 73.2, in parts of 32 KiB, and 71.5.
+const SPREAD_BYTES: i64 = 32 * 1024;
+/// Slots of what warps tell each other.
+const SLOTS: i64 = 2;
 /// Registers of a thread, at least.
 const REGISTERS: i64 = 64;
 
+/// Clusters that stay.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stays {
+    /// What a CTA has of a row.
+    pub share: Share,
+    /// How many there are.
+    pub clusters: i64,
+    /// Whether warps have rows in registers.
+    pub holds: bool,
+}
+
 /// How rows are shared out by clusters that stay, and how many there are; none where rows have nothing in common, are too few, or are too long or too short
 /// for that.
-pub(super) fn staying(row: Row, chip: &Chip) -> Option<(Share, i64)> {
-    let is_reduced_twice = row.has_moments || row.adds && row.folds > 1;
-    let has_common = is_reduced_twice && row.stores && row.repeated > 0;
+pub(super) fn staying(row: Row, chip: &Chip) -> Option<Stays> {
+    let is_summed = row.has_moments || row.adds;
+    let has_common = is_summed && row.stores && row.repeated > 0;
     let is_known = !row.dynamic && chip.clustered > 0;
-    let sizes: &[i64] = match has_common && is_known {
+    if !(has_common && is_known) {
+        return None;
+    }
+    let (shared, held) = (in_shared_memory(row, chip), row_holds::held(row, chip));
+    match held.filter(|held| row.is_widened && !row.has_moments && held.is_spread(row)) {
+        Some(held) => Some(held),
+        None => shared.or(held),
+    }
+}
+
+impl Stays {
+    /// Whether parts of rows begin anywhere in what memory spreads over its channels.
+    const fn is_spread(self, row: Row) -> bool {
+        self.share.columns.saturating_mul(row.bytes) % SPREAD_BYTES != 0
+    }
+}
+
+/// Rows that warps go through tile by tile, twice or more.
+fn in_shared_memory(row: Row, chip: &Chip) -> Option<Stays> {
+    let sizes: &[i64] = match is_reduced_twice(row) {
         true => &[MOST_CLUSTER, NON_PORTABLE_CLUSTER],
         false => &[],
     };
     sizes.iter().find_map(|ctas| {
         let share = alike(row, *ctas, WARPS)?;
-        let clusters = clusters(share, row, chip)?;
+        let of_registers = MULTIPROCESSOR_REGISTERS / (share.warps * WARP * REGISTERS);
+        let resident = room_for(share, row, STAGES, chip).min(of_registers);
+        let all = resident.saturating_mul(chip.clusters(share.ctas));
+        // Measured: LayerNorm of 65,536 columns of f16, 1024 rows, takes 77.9 us with all 45 that there is room for, 71.3 with 43; of 57,344, 26 rows each, 71.1.
+        let is_full = share.ctas == MOST_CLUSTER && resident > RESIDENT;
+        let most = match is_full && row.rows.checked_rem(all)? != 0 {
+            true => all - 1,
+            false => all,
+        };
+        let is_enough = resident >= RESIDENT && row.rows / most >= TURNS;
+        let clusters = is_enough.then(|| alike_turns(row, most))?;
         let least = if row.has_moments {
             ON_THEIR_WAY.0
         } else {
@@ -61,38 +110,30 @@ pub(super) fn staying(row: Row, chip: &Chip) -> Option<(Share, i64)> {
         let on_their_way = clusters * row.columns.saturating_mul(row.read);
         let is_quick =
             share.columns * row.read >= PART_BYTES && on_their_way >= least * chip.multiprocessors;
-        is_quick.then_some((share, clusters))
+        is_quick.then_some(Stays {
+            share,
+            clusters,
+            holds: false,
+        })
     })
 }
 
-/// As many clusters as a chip holds at a time, since one more would begin when all others have ended; or a few less, of which all have as many rows or one
-/// less. None where it holds too few, or they have too few rows.
-fn clusters(share: Share, row: Row, chip: &Chip) -> Option<i64> {
-    let resident = resident(share, row, chip);
-    let all = resident.saturating_mul(chip.clusters(share.ctas));
-    // Measured: LayerNorm of 65,536 columns of f16, 1024 rows, takes 77.9 us with all 45 that there is room for, 71.3 with 43; of 57,344, 26 rows each, 71.1.
-    let is_full = share.ctas == MOST_CLUSTER && resident > RESIDENT;
-    let most = match is_full && row.rows.checked_rem(all)? != 0 {
-        true => all - 1,
-        false => all,
-    };
-    let is_enough = resident >= RESIDENT && row.rows / most >= TURNS;
-    is_enough.then(|| count(row.rows, count(row.rows, most)))
+/// Whether one reduction takes the result of another.
+pub(super) const fn is_reduced_twice(row: Row) -> bool {
+    row.has_moments || row.folds > 1
 }
 
-/// CTAs that a multiprocessor holds.
-const fn resident(share: Share, row: Row, chip: &Chip) -> i64 {
-    let column = row.read.saturating_mul(STAGES).saturating_add(row.repeated);
-    let states = STAGES * share.ctas * share.warps * STATE_BYTES;
+/// So many clusters, or a few less, of which all have as many rows or one less: one more than a chip holds at a time would begin when all others have ended.
+pub(super) const fn alike_turns(row: Row, most: i64) -> i64 {
+    count(row.rows, count(row.rows, most))
+}
+
+/// CTAs whose shared memory a multiprocessor has room for, where parts of so many rows are in each beside what all rows have.
+pub(super) const fn room_for(share: Share, row: Row, rows: i64, chip: &Chip) -> i64 {
+    let column = row.read.saturating_mul(rows).saturating_add(row.repeated);
+    let states = SLOTS * share.ctas * share.warps * STATE_BYTES;
     let bytes = share.columns.saturating_mul(column);
-    let bytes = bytes.saturating_add(states + RESERVED_BYTES);
-    let of_shared = (chip.shared_bytes + RESERVED_BYTES) / bytes;
-    let of_registers = MULTIPROCESSOR_REGISTERS / (share.warps * WARP * REGISTERS);
-    if of_shared < of_registers {
-        of_shared
-    } else {
-        of_registers
-    }
+    (chip.shared_bytes + RESERVED_BYTES) / bytes.saturating_add(states + RESERVED_BYTES)
 }
 
 #[cfg(test)]
@@ -102,8 +143,11 @@ mod tests {
 
     /// CTAs, the columns of each, and clusters.
     fn stay(row: Row) -> Option<[i64; 3]> {
-        let (share, clusters) = staying(row, chip("sm_90a").unwrap())?;
-        Some([share.ctas, share.columns, clusters])
+        let stays = staying(row, chip("sm_90a").unwrap())?;
+        let Stays {
+            share, clusters, ..
+        } = stays;
+        (!stays.holds).then_some([share.ctas, share.columns, clusters])
     }
 
     /// Layer normalisation of so many rows, in f32 with sums.
@@ -145,6 +189,24 @@ mod tests {
         }
         assert_eq!(stay(layer_norm(420, 131_072, 2)), Some([16, 8192, 21]));
         assert_eq!(stay(layer_norm(419, 131_072, 2)), None);
+    }
+
+    #[test]
+    fn sums_in_f64_are_of_rows_that_are_held_where_their_parts_are_spread() {
+        for (columns, wanted) in [
+            (28_672, true),
+            (32_768, false),
+            (49_152, true),
+            (65_536, false),
+            (98_304, true),
+        ] {
+            let row = Row {
+                is_widened: true,
+                ..layer_norm((1 << 25) / columns, columns, 4)
+            };
+            let stays = staying(row, chip("sm_90a").unwrap()).unwrap();
+            assert_eq!(stays.holds, wanted, "{columns}");
+        }
     }
 
     #[test]

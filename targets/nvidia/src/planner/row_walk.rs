@@ -55,6 +55,7 @@ pub(super) fn work(row: Row, chip: &Chip) -> Option<RowWork> {
         ahead,
         is_packed: false,
         clusters: None,
+        holds: false,
     })
 }
 

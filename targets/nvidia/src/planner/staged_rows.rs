@@ -30,6 +30,8 @@ pub(super) struct Staged<'c> {
     in_parts: bool,
     /// Whether the CTA goes through several rows.
     stays: bool,
+    /// Whether its warps hold them in registers.
+    holds: bool,
     columns: i64,
     /// Elements that a thread has next to each other.
     vector: i64,
@@ -90,6 +92,7 @@ impl<'c> Staged<'c> {
             warps: work.threads() / WARP,
             in_parts: work.warps > 1,
             stays: work.clusters.is_some(),
+            holds: work.holds,
             columns: staged,
             vector: work.tile.vector,
             whole: columns,
@@ -195,6 +198,11 @@ impl<'c> Staged<'c> {
     ) -> PassResult<'c, OfWarp<'_, 'c>> {
         let columns = self.columns / self.warps;
         let warp = code.div(code.thread("x")?, code.index(WARP)?)?;
+        // Which copies of warps have to know of their places.
+        let warp = match self.holds {
+            true => code.rem(warp, code.index(self.warps)?)?,
+            false => warp,
+        };
         let within = code.times(warp, columns)?;
         let first = code.add(self.first, within)?;
         let all = code.index(columns)?;

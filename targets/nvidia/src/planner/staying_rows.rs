@@ -9,14 +9,55 @@ use axe_passes::fuse::space::Kind;
 use axe_passes::ir::Val;
 use melior::ir::ValueLike;
 
+/// The rows of a cluster, which it has one after the other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turns<'c> {
+    /// Rows of all clusters, and how many clusters there are.
+    pub rows: i64,
+    pub clusters: i64,
+    /// The number of this one: its first row.
+    pub cluster: Val<'c>,
+}
+
+impl<'c> Turns<'c> {
+    /// How often the cluster goes through a row.
+    ///
+    /// # Errors
+    /// When an operation cannot be built.
+    pub(super) fn count(self, code: Code<'c>) -> PassResult<'c, Val<'c>> {
+        let behind = code.sub(code.index(self.rows)?, self.cluster)?;
+        code.ceil_div(behind, self.clusters)
+    }
+
+    /// The row of a turn.
+    ///
+    /// # Errors
+    /// When an operation cannot be built.
+    pub(super) fn row(self, code: Code<'c>, turn: Val<'c>) -> PassResult<'c, Val<'c>> {
+        code.add(code.times(turn, self.clusters)?, self.cluster)
+    }
+
+    /// Begins to copy the row behind that of a turn, where there is one.
+    ///
+    /// # Errors
+    /// When an operation cannot be built.
+    pub(super) fn fetch_behind(
+        self,
+        code: Code<'c>,
+        turn: Val<'c>,
+        fetch: impl FnOnce(Code<'c>, Val<'c>) -> PassResult<'c>,
+    ) -> PassResult<'c> {
+        let next = code.add(turn, code.index(1)?)?;
+        let is_last = code.at_most(self.count(code)?, next)?;
+        code.branch(is_last, |_| Ok(()), |inner| fetch(inner, next))?;
+        code.commit()
+    }
+}
+
 /// The rows of a cluster, as a CTA of it has its part of them.
 #[derive(Debug)]
 pub(super) struct Staying<'c> {
-    /// Rows of all clusters, and how many clusters there are.
-    rows: i64,
-    clusters: i64,
-    /// The number of this one: its first row.
-    cluster: Val<'c>,
+    turns: Turns<'c>,
     /// The CTA's first column, and how many it has.
     first: Val<'c>,
     columns: i64,
@@ -27,7 +68,7 @@ pub(super) struct Staying<'c> {
 }
 
 /// What a kernel reads, by its value and kind.
-type Input<'c> = ((usize, Kind), Argument<'c>);
+pub(super) type Input<'c> = ((usize, Kind), Argument<'c>);
 
 impl<'c> Staying<'c> {
     /// Makes room for rows, and begins to copy what all of them have, and the first one.
@@ -36,14 +77,12 @@ impl<'c> Staying<'c> {
     /// When an operation cannot be built.
     pub(super) fn new(
         code: Code<'c>,
-        [rows, clusters]: [i64; 2],
-        (cluster, first, columns): (Val<'c>, Val<'c>, i64),
+        turns: Turns<'c>,
+        (first, columns): (Val<'c>, i64),
         inputs: impl IntoIterator<Item = Input<'c>>,
     ) -> PassResult<'c, Self> {
         let mut own = Self {
-            rows,
-            clusters,
-            cluster,
+            turns,
             first,
             columns,
             rings: Vec::new(),
@@ -52,7 +91,7 @@ impl<'c> Staying<'c> {
         for (key, argument) in inputs {
             match key.1 {
                 Kind::Full => {
-                    let ring = own.room(code, &[STAGES, columns], &argument)?;
+                    let ring = room(code, &[STAGES, columns], &argument)?;
                     own.rings.push((key, argument, ring));
                 }
                 Kind::Column => {
@@ -67,23 +106,6 @@ impl<'c> Staying<'c> {
         Ok(own)
     }
 
-    /// How often the cluster goes through a row.
-    ///
-    /// # Errors
-    /// When an operation cannot be built.
-    pub(super) fn turns(&self, code: Code<'c>) -> PassResult<'c, Val<'c>> {
-        let behind = code.sub(code.index(self.rows)?, self.cluster)?;
-        code.ceil_div(behind, self.clusters)
-    }
-
-    /// The row of a turn.
-    ///
-    /// # Errors
-    /// When an operation cannot be built.
-    pub(super) fn row(&self, code: Code<'c>, turn: Val<'c>) -> PassResult<'c, Val<'c>> {
-        code.add(code.times(turn, self.clusters)?, self.cluster)
-    }
-
     /// Waits for the row of a turn, and begins to copy that of the next one: all warps are done with the row that was in its place.
     /// What the kernel reads is given where it is then.
     ///
@@ -91,12 +113,10 @@ impl<'c> Staying<'c> {
     /// When an operation cannot be built.
     pub(super) fn next(&self, code: Code<'c>, turn: Val<'c>) -> PassResult<'c, Vec<Input<'c>>> {
         code.wait(0)?;
-        let next = code.add(turn, code.index(1)?)?;
-        let is_last = code.at_most(self.turns(code)?, next)?;
-        code.branch(is_last, |_| Ok(()), |inner| self.fetch(inner, next))?;
-        code.commit()?;
+        let fetch = |inner, next| self.fetch(inner, next);
+        self.turns.fetch_behind(code, turn, fetch)?;
         let mut inputs = self.others.clone();
-        let staged_at = Some([self.row(code, turn)?, self.first]);
+        let staged_at = Some([self.turns.row(code, turn)?, self.first]);
         for (key, _, ring) in &self.rings {
             let staged = Argument {
                 memref: self.stage(code, *ring, turn)?,
@@ -116,7 +136,7 @@ impl<'c> Staying<'c> {
 
     /// Copies the parts of a turn's row.
     fn fetch(&self, code: Code<'c>, turn: Val<'c>) -> PassResult<'c> {
-        let at = [self.row(code, turn)?, self.first];
+        let at = [self.turns.row(code, turn)?, self.first];
         for (_, argument, ring) in &self.rings {
             let shape = [1, self.columns];
             let at = argument.place(code, at)?;
@@ -140,27 +160,29 @@ impl<'c> Staying<'c> {
         argument: &Argument<'c>,
     ) -> PassResult<'c, Argument<'c>> {
         let shape = [self.columns];
-        let memref = self.room(code, &shape, argument)?;
+        let memref = room(code, &shape, argument)?;
         let from = code.global_box(argument.memref, &argument.extents, &[self.first], &shape)?;
         code.copy_async(from, memref)?;
         Ok(Argument {
             memref,
             extents: shape.to_vec(),
             first: 0,
-            staged_at: Some([self.cluster, self.first]),
+            staged_at: Some([self.turns.cluster, self.first]),
         })
     }
+}
 
-    /// Shared memory of a shape, for elements of an argument.
-    fn room(
-        &self,
-        code: Code<'c>,
-        shape: &[i64],
-        argument: &Argument<'c>,
-    ) -> PassResult<'c, Val<'c>> {
-        let layout = Layout::strided(shape, &row_major(shape))
-            .map_err(|error| layout_error(code.builder.location, error))?;
-        let element = axe_dialect::element_type(argument.memref.r#type());
-        code.alloc(shape, element, &layout)
-    }
+/// Shared memory of a shape, for elements of an argument.
+///
+/// # Errors
+/// When an operation cannot be built.
+pub(super) fn room<'c>(
+    code: Code<'c>,
+    shape: &[i64],
+    argument: &Argument<'c>,
+) -> PassResult<'c, Val<'c>> {
+    let layout = Layout::strided(shape, &row_major(shape))
+        .map_err(|error| layout_error(code.builder.location, error))?;
+    let element = axe_dialect::element_type(argument.memref.r#type());
+    code.alloc(shape, element, &layout)
 }
