@@ -1,6 +1,7 @@
 //! Loops and branches: a register tensor that a loop carries is as many values as it has registers.
 
 use super::emitter::Emitter;
+use super::hoist::hoist_addresses;
 use super::value::Bound;
 use crate::state::rings::{RingKey, rings_below};
 use crate::state::types;
@@ -240,6 +241,9 @@ impl<'c> Emitter<'c> {
             .builder
             .operation("scf.if", &[condition], &types, &[], regions)?;
         self.define_branch(emitted)?;
+        if self.nest.is_some() {
+            hoist_addresses(emitted);
+        }
         let emitted = results(emitted);
         let (values, cursors) = emitted.split_at(emitted.len().saturating_sub(before.len()));
         self.set_carried(&rings, cursors);

@@ -72,6 +72,8 @@ pub(crate) struct Emitter<'c> {
     pub store_pipeline: StorePipeline<'c>,
     /// Loops around what is being emitted.
     pub loops: usize,
+    /// Whether the body that is being emitted for neighbours loads some of their elements in vectors.
+    pub loads_vectors: bool,
     /// Whether what is being emitted is the body of a map, which runs on registers without an element too.
     pub speculative: bool,
     /// The element that a map's body computes: its index along each dimension, where the body asks for it.
@@ -127,6 +129,7 @@ impl<'c> Emitter<'c> {
             bulk_stores: false,
             store_pipeline: StorePipeline::new(false),
             loops: 0,
+            loads_vectors: false,
             speculative: false,
             element: Vec::new(),
             precision: Rc::new(Precision::of(kernel.op)),

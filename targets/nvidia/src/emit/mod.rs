@@ -17,6 +17,7 @@ mod factors;
 mod float8;
 mod functions;
 mod gathering;
+mod hoist;
 mod math;
 mod memory;
 mod module;

@@ -66,7 +66,9 @@ impl<'c> Loops<'_, 'c> {
             lanes: self.plan.lanes,
             turn: None,
         };
+        emitter.loads_vectors = loads_vectors(emitter, self.op, &points)?;
         let values = together(emitter, body, &mut lanes, &points)?;
+        emitter.loads_vectors = false;
         for number in 0..self.nest.initial.len() {
             let own = values.iter().map(|values| values.get(number).copied());
             let own = own.collect::<Option<Vec<_>>>();
@@ -259,31 +261,14 @@ fn in_vectors<'c>(
     lanes: &mut [Lane<'c>],
     points: &Points<'_, 'c>,
 ) -> PassResult<'c, bool> {
+    let width = vector_of(emitter, op, points)?;
     let all = operands(op);
-    let (&[(dim, share)], Some((&source, index)), Some(&result)) =
-        (points.along, all.split_first(), results(op).first())
+    let (Some((&source, index)), Some(&result), 2..) =
+        (all.split_first(), results(op).first(), width)
     else {
         return Ok(false);
     };
-    let Some((last, others)) = index.split_last() else {
-        return Ok(false);
-    };
-    let is_own = points.turn == Some(*last);
-    let is_outside = |at: Val<'c>| {
-        is_own
-            && points.turn != Some(at)
-            && defining(at).is_none_or(|own| own.block() != op.block())
-    };
-    let counts = is_own || counts_from_multiple(*last, (dim, share));
-    let mut others = others.iter();
-    if !counts || !others.all(|at| is_same(*at, points.along) || is_outside(*at)) {
-        return Ok(false);
-    }
     let memory = emitter.memory(source)?;
-    let width = width(&memory, share);
-    if width == 1 {
-        return Ok(false);
-    }
     for vector in lanes.chunks_mut(usize::try_from(width).unwrap_or(1)) {
         let Some(first) = vector.first_mut() else {
             continue;
@@ -299,6 +284,48 @@ fn in_vectors<'c>(
         }
     }
     Ok(true)
+}
+
+/// Whether some load of loops has the elements of several points in a vector.
+fn loads_vectors<'c>(
+    emitter: &Emitter<'c>,
+    op: Op<'c>,
+    points: &Points<'_, 'c>,
+) -> PassResult<'c, bool> {
+    let loads = nested(op, &|_| true).into_iter();
+    for load in loads.filter(|op| name(*op) == "memref.load") {
+        if vector_of(emitter, load, points)? > 1 {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// How many points' elements a load has in a vector; 1 where each has its own.
+fn vector_of<'c>(
+    emitter: &Emitter<'c>,
+    op: Op<'c>,
+    points: &Points<'_, 'c>,
+) -> PassResult<'c, i64> {
+    let all = operands(op);
+    let (&[(dim, share)], Some((&source, index))) = (points.along, all.split_first()) else {
+        return Ok(1);
+    };
+    let Some((last, others)) = index.split_last() else {
+        return Ok(1);
+    };
+    let is_own = points.turn == Some(*last);
+    let is_outside = |at: Val<'c>| {
+        is_own
+            && points.turn != Some(at)
+            && defining(at).is_none_or(|own| own.block() != op.block())
+    };
+    let counts = is_own || counts_from_multiple(*last, (dim, share));
+    let mut others = others.iter();
+    if !counts || !others.all(|at| is_same(*at, points.along) || is_outside(*at)) {
+        return Ok(1);
+    }
+    Ok(width(&emitter.memory(source)?, share))
 }
 
 /// Elements of the widest access to row-major memory that so many neighbours fill, which begin at a multiple of their number; 1 where rows do not.

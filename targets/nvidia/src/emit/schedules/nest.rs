@@ -419,25 +419,55 @@ fn evaluate<'c>(
         .map(Int::Value)
 }
 
-/// The address of an element of a row-major argument.
+/// The address of an element of a row-major argument, summed up from the last dimension on: LLVM looks no further than six sums for whether a vector
+/// begins there.
 pub(super) fn pointer<'c>(
     emitter: &Emitter<'c>,
     memory: &Memory<'c>,
     at: &[Int<'c>],
 ) -> PassResult<'c, Val<'c>> {
+    pointer_of(emitter, memory, terms(emitter, memory, at)?)
+}
+
+/// How many elements in front of one its index along each dimension puts, the last dimension's first.
+fn terms<'c>(
+    emitter: &Emitter<'c>,
+    memory: &Memory<'c>,
+    at: &[Int<'c>],
+) -> PassResult<'c, Vec<Int<'c>>> {
     let wide = Ints::new(emitter.builder, 64);
-    let (mut offset, mut stride) = (Int::ZERO, Int::Known(1));
+    let (mut terms, mut stride) = (Vec::new(), Int::Known(1));
     for (dim, at) in at.iter().enumerate().rev() {
-        offset = wide.add(offset, wide.times(wide.cast(*at)?, stride)?)?;
+        terms.push(wide.times(wide.cast(*at)?, stride)?);
         if dim > 0 {
             stride = wide.times(stride, wide.cast(extent_of(memory, dim))?)?;
         }
     }
+    Ok(terms)
+}
+
+/// The address behind so many elements, summed up in this order.
+fn pointer_of<'c>(
+    emitter: &Emitter<'c>,
+    memory: &Memory<'c>,
+    terms: Vec<Int<'c>>,
+) -> PassResult<'c, Val<'c>> {
+    let wide = Ints::new(emitter.builder, 64);
+    let mut offset = Int::ZERO;
+    for term in terms {
+        offset = wide.add(offset, term)?;
+    }
     emitter.offset_pointer(memory, memory.base, offset)
 }
 
+/// An element. Neighbours that are all loaded one by one have all but their last index in common, which is added last; beside vectors the sums are
+/// as theirs, which have parts in common with them.
 fn load<'c>(emitter: &Emitter<'c>, memory: &Memory<'c>, at: &[Int<'c>]) -> PassResult<'c, Val<'c>> {
-    let pointer = pointer(emitter, memory, at)?;
+    let mut terms = terms(emitter, memory, at)?;
+    if !emitter.loads_vectors {
+        terms.reverse();
+    }
+    let pointer = pointer_of(emitter, memory, terms)?;
     let values = emitter.load(memory, pointer, 1)?;
     values
         .first()
