@@ -24,7 +24,7 @@ const ADDRESSES: [&str; 9] = [
 const QUOTIENTS: [&str; 2] = ["arith.divui", "arith.remui"];
 
 /// Moves what a branch's sides form addresses of in front of it. Neighbours that are loaded in a branch each, since each may be outside of its
-/// tensor, have most of their addresses in common, which no pass of LLVM looks for in branches beside each other.
+/// tensor, have most of their addresses in common. LLVM finds that in one block: GVNHoist, which is off, takes what all sides of a branch form.
 pub(super) fn hoist_addresses(branch: Op<'_>) {
     let is_outside = |value: &Val<'_>| {
         let own = defining(*value).and_then(|op| op.parent_operation());

@@ -251,6 +251,9 @@ pub struct AttentionRates {
     pub pairs: [f64; 2],
     /// Clocks that a kernel of such clusters takes longer: 57 us became 61, 67 us 68.
     pub pairs_start: f64,
+    /// Clocks in which the tensor memory accelerator asks for a sector of a box's row that begins inside of one, and for a row of it. Measured, of rows
+    /// of 32, 64 and 128 bytes, which touch two, three and five sectors: 2.8 to 3.2, 3.8 to 4.0, and 6.
+    pub requests: [i64; 2],
     /// Clocks of a block of keys beside its products, exponentials and reads: barriers, and waits for the first scores; of a small
     /// tile its part of them.
     pub block: f64,
@@ -301,6 +304,7 @@ impl AttentionRates {
         exposed: [0.6, 0.12, 0.08],
         pairs: [0.98, 1.05],
         pairs_start: 5000.0,
+        requests: [1, 1],
         block: 700.0,
         second_loop: 1.12,
         narrow: ([0.6, 0.3, 0.15], 250.0, 1.07),

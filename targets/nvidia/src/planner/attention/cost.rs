@@ -13,7 +13,8 @@ const INSTRUCTIONS: f64 = 3.5;
 /// How often products of few rows read keys and values at the memory's rate in the time that they take, at least. Measured: one row of each of
 /// 256 problems of 4096 keys takes 1502 us in kernels of its operators, transposes of the keys and values among them, and 128 in one.
 const FEW_ROWS: f64 = 4.0;
-/// How much longer products take than all else where the tensor cores are what is short of power.
+/// How much longer products take than all else where the tensor cores are what is short of power: as the model has them, heads of 96, 1.11 times, are
+/// slower in clusters, those of 112, 1.28 times, as quick, and those of 128, 1.45 times, quicker.
 const BUSY: f64 = 1.25;
 /// Keys, and results of a tile, up to which a tile and its blocks take their part of the time of others, of so many results.
 const SHORT: i64 = 256;
@@ -70,7 +71,7 @@ impl Config {
             let block = self.block(problem, rates, 0.0);
             return self.streamed(problem, (chip, rates), [block, bytes]) + after;
         }
-        let reads = self.reads(problem, chip) / self.cluster as f64;
+        let reads = self.reads(problem, (chip, rates)) / self.cluster as f64;
         let mut block = self.block(problem, rates, reads);
         let start = match self.cluster {
             1 => 0.0,
@@ -130,19 +131,21 @@ impl Config {
     }
 
     /// Clocks in which a multiprocessor reads a block from L2. The accelerator asks for each row of a box: where rows begin inside of sectors,
-    /// for one sector more than its bytes are. Measured, clocks of a row of 32, 64 and 128 bytes: 2.8 to 3.2, 3.8 to 4.0, and 6.
-    fn reads(self, problem: &Problem, chip: &Chip) -> f64 {
+    /// for one sector more than its bytes are.
+    fn reads(self, problem: &Problem, (chip, rates): (&Chip, &AttentionRates)) -> f64 {
         let bytes = self.keys * (problem.depth + problem.columns) * problem.bytes;
         let whole = bytes as f64 / chip.mma.l2_bytes;
         if !problem.straddles {
             return whole;
         }
-        let rows = |columns: i64| {
+        let [sector, row] = rates.requests;
+        let requests = |columns: i64| {
             let piece = widest(columns, problem.bytes);
-            columns / piece * (piece * problem.bytes / SECTOR_BYTES + 2)
+            let sectors = piece * problem.bytes / SECTOR_BYTES + 1;
+            columns / piece * (sectors * sector + row)
         };
-        let rows = rows(problem.depth) + rows(problem.columns);
-        whole.max((self.keys * rows) as f64)
+        let requests = requests(problem.depth) + requests(problem.columns);
+        whole.max((self.keys * requests) as f64)
     }
 
     /// Clocks of a block whose reads take so many.

@@ -112,7 +112,7 @@ knobs! {
     swizzle: i64 { range: SWIZZLES, of: WGMMA }
         "rows of tiles in a group of the order (`groups`, `snake`)";
     cluster: [i64; 2] { of: WGMMA }
-        "rows and columns of CTAs that fetch operands for each other: those of a column share B's columns, those of a row A's rows; 2, 4 or 8 of them";
+        "rows and columns of CTAs that fetch operands for each other: those of a column share B's columns, those of a row A's rows; 2, 4 or 8 of them; of attention two rows, whose tiles of queries share keys and values";
     swap_ab: bool { of: WGMMA, with: Some("tile") }
         "the instruction's 64 rows are the result's columns, for results of few rows";
     decomposition: Sharing {}
