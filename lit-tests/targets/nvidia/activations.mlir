@@ -22,7 +22,8 @@
 // GELU-NEXT: add.rn.f32 [[BELOW:%r[0-9]+]], [[E]], 0f3F800000;
 // GELU-NEXT: rcp.approx.ftz.f32 [[PART:%r[0-9]+]], [[BELOW]];
 // GELU-NEXT: mul.rn.f32 {{%r[0-9]+}}, [[PART]], [[X]];
-// GELU-NEXT: mul.rn.f32 [[SQUARE:%r[0-9]+]], [[X:%r[0-9]+]], [[X]];
+// GELU-NEXT: cvt.f32.f16 [[X:%r[0-9]+]],
+// GELU-NEXT: mul.rn.f32 [[SQUARE:%r[0-9]+]], [[X]], [[X]];
 func.func @gelu(%x: tensor<4096xf16>) -> tensor<4096xf16> {
   %e = tensor.empty() : tensor<4096xf16>
   %o = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%x : tensor<4096xf16>) outs(%e : tensor<4096xf16>) {

@@ -296,19 +296,46 @@ impl<'c> Emitter<'c> {
         pointer: Val<'c>,
         width: i64,
     ) -> PassResult<'c, Vec<Val<'c>>> {
+        let loaded = self.load_vector(memory, pointer, width)?;
+        self.elements_of(loaded, width, memory.element)
+    }
+
+    /// Loads them as a vector, or what stands for one element in memory.
+    pub(crate) fn load_vector(
+        &self,
+        memory: &Memory<'c>,
+        pointer: Val<'c>,
+        width: i64,
+    ) -> PassResult<'c, Val<'c>> {
         let alignment = [("alignment", self.alignment(width * memory.bytes))];
-        if width == 1 {
-            let stored = types::stored(self.builder, memory.element);
-            let value = self
-                .builder
-                .value("llvm.load", &[pointer], stored, &alignment)?;
-            return Ok(vec![self.bitcast(value, memory.element)?]);
+        let loaded = match width {
+            1 => types::stored(self.builder, memory.element),
+            _ => types::vector(width, memory.element),
+        };
+        self.builder
+            .value("llvm.load", &[pointer], loaded, &alignment)
+    }
+
+    /// The elements of what [`Emitter::load_vector`] loads.
+    pub(crate) fn elements_of(
+        &self,
+        loaded: Val<'c>,
+        width: i64,
+        element: melior::ir::Type<'c>,
+    ) -> PassResult<'c, Vec<Val<'c>>> {
+        match width {
+            1 => Ok(vec![self.bitcast(loaded, element)?]),
+            _ => self.unpack(loaded, width, element),
         }
-        let vector = types::vector(width, memory.element);
-        let loaded = self
-            .builder
-            .value("llvm.load", &[pointer], vector, &alignment)?;
-        self.unpack(loaded, width, memory.element)
+    }
+
+    /// As many times the same element, as [`Emitter::load_vector`] would load it.
+    pub(crate) fn padded_vector(&self, pad: Val<'c>, width: i64) -> PassResult<'c, Val<'c>> {
+        let element = melior::ir::ValueLike::r#type(&pad);
+        match usize::try_from(width) {
+            Ok(width) if width > 1 => self.pack(&vec![pad; width], element),
+            _ => self.bitcast(pad, types::stored(self.builder, element)),
+        }
     }
 
     /// Stores consecutive elements.

@@ -131,20 +131,22 @@ pub(super) fn load<'c>(
     let mut values = vec![pad; pointers.len() * width];
     for (key, members) in &groups {
         let condition = emitter.exist(fragment, memory, key)?;
-        let pads = vec![pad; members.len() * width];
         let loads = |emitter: &mut Emitter<'c>| {
-            let mut loaded = Vec::new();
-            for &member in members {
-                loaded.extend(emitter.load(memory, pointers[member], plan.width)?);
-            }
-            Ok(loaded)
+            let own = members.iter();
+            let own = own.map(|&member| emitter.load_vector(memory, pointers[member], plan.width));
+            own.collect::<PassResult<'c, Vec<_>>>()
         };
+        // Vectors leave a branch whole: of what is cut out of them in it LLVM would make a value of the branch each.
         let loaded = match condition {
             None => loads(emitter)?,
-            Some(condition) => emitter.when(condition, &pads, loads)?,
+            Some(condition) => {
+                let pads = emitter.padded_vector(pad, plan.width)?;
+                emitter.when(condition, &vec![pads; members.len()], loads)?
+            }
         };
-        for (member, vector) in members.iter().zip(loaded.chunks(width)) {
-            values[member * width..][..width].copy_from_slice(vector);
+        for (member, vector) in members.iter().zip(loaded) {
+            let vector = emitter.elements_of(vector, plan.width, memory.element)?;
+            values[member * width..][..width].copy_from_slice(&vector);
         }
     }
     Ok(values)
