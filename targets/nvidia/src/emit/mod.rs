@@ -8,6 +8,7 @@
 mod access;
 mod approximate;
 mod assembly;
+mod bf16;
 mod by_need;
 mod cluster_end;
 mod control;

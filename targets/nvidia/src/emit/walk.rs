@@ -177,6 +177,9 @@ impl<'c> Emitter<'c> {
         if self.block_in_cluster(op)? || self.math(op, &name(op))? || self.float8_conversion(op)? {
             return Ok(());
         }
+        if self.bf16_conversion(op)? {
+            return Ok(());
+        }
         self.clone_scalars(op)
     }
 

@@ -18,6 +18,16 @@ pub(crate) fn tensor_shape(r#type: Type) -> Option<Vec<i64>> {
     unsafe { sys::mlirTypeIsARankedTensor(r#type.to_raw()).then(|| shape(r#type)) }
 }
 
+/// How many elements a vector has; `None` for another type.
+pub(crate) fn vector_size(r#type: Type) -> Option<i64> {
+    // SAFETY: as above, for a vector.
+    let shape = unsafe { sys::mlirTypeIsAVector(r#type.to_raw()).then(|| shape(r#type)) };
+    shape.as_deref().and_then(|shape| match shape {
+        [size] => Some(*size),
+        _ => None,
+    })
+}
+
 /// # Safety
 /// The type is a ranked shaped type.
 unsafe fn shape(r#type: Type) -> Vec<i64> {

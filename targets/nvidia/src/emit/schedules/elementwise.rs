@@ -3,6 +3,7 @@
 use super::packed;
 use super::text::Registers;
 use crate::emit::access::register_index;
+use crate::emit::bf16;
 use crate::emit::emitter::Emitter;
 use crate::emit::schedule::Emit;
 use crate::emit::value::{Bound, Registers as Values};
@@ -124,11 +125,13 @@ impl<'c> Emit<'c> for Cast {
         if sizes == [Some(32), Some(16)] && is_float(source.element) && is_float(to) {
             return narrow_pairs(emitter, &source.values, to);
         }
-        source
-            .values
-            .iter()
-            .map(|value| convert(emitter, *value, to))
-            .collect()
+        let widens = bf16::widens(op);
+        let own = |value: &Val<'c>| {
+            let wide = widens.then(|| emitter.widen_bf16(*value, to)).transpose()?;
+            wide.flatten()
+                .map_or_else(|| convert(emitter, *value, to), Ok)
+        };
+        source.values.iter().map(own).collect()
     }
 }
 
