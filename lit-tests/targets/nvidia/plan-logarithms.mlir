@@ -35,6 +35,38 @@ func.func @probabilities(%x: tensor<64x256xf16>) -> tensor<64x256xf16> {
 
 // -----
 
+// The same where what is left is rounded to bf16, which has numbers below 2^-126.
+// CHECK-LABEL: llvm.func @of_bf16_0_rows
+// CHECK: llvm.nvvm.ex2.approx.ftz.f32
+// CHECK: llvm.return
+func.func @of_bf16(%x: tensor<64x256xbf16>) -> tensor<64x256xbf16> {
+  %w = axe.cast %x : tensor<64x256xbf16> -> tensor<64x256xf32>
+  %m = axe.reduce <max> %w dims [1] : tensor<64x256xf32> -> tensor<64xf32>
+  %b = axe.broadcast %m dims [1] : tensor<64xf32> -> tensor<64x256xf32>
+  %d = axe.map ins(%w, %b : tensor<64x256xf32>, tensor<64x256xf32>) -> tensor<64x256xf32> {
+  ^bb0(%u: f32, %v: f32):
+    %r = arith.subf %u, %v : f32
+    axe.yield %r : f32
+  }
+  %e = axe.map ins(%d : tensor<64x256xf32>) -> tensor<64x256xf32> {
+  ^bb0(%u: f32):
+    %r = math.exp %u : f32
+    axe.yield %r : f32
+  }
+  %s = axe.reduce <add> %e dims [1] : tensor<64x256xf32> -> tensor<64xf32>
+  %c = axe.broadcast %s dims [1] : tensor<64xf32> -> tensor<64x256xf32>
+  %p = axe.map ins(%d, %c : tensor<64x256xf32>, tensor<64x256xf32>) -> tensor<64x256xf32> {
+  ^bb0(%u: f32, %v: f32):
+    %l = math.log %v : f32
+    %r = arith.subf %u, %l : f32
+    axe.yield %r : f32
+  }
+  %y = axe.cast %p : tensor<64x256xf32> -> tensor<64x256xbf16>
+  return %y : tensor<64x256xbf16>
+}
+
+// -----
+
 // Nothing is known of the largest: sums below 2^-126 have a logarithm.
 // CHECK-LABEL: llvm.func @sums_0_rows
 // CHECK-NOT: constant(-0.693147
@@ -180,4 +212,34 @@ func.func @apart(%x: tensor<64x256xf16>) -> tensor<64x256xf16> {
   }
   %y = axe.cast %p : tensor<64x256xf32> -> tensor<64x256xf16>
   return %y : tensor<64x256xf16>
+}
+
+// -----
+
+// Exponentials below a maximum are at most one. What is rounded to bf16 has numbers below 2^-126: they are formed 2^32 times as large.
+// CHECK-LABEL: llvm.func @small_0_rows
+// CHECK-DAG: constant(3.200000e+01 : f32)
+// CHECK-DAG: constant(2.32830644E-10 : f32)
+// CHECK: llvm.nvvm.ex2.approx.ftz.f32
+// CHECK-NOT: llvm.nvvm.ex2.approx.f32
+// CHECK: llvm.return
+func.func @small(%x: tensor<64x256xbf16>) -> tensor<64x256xbf16> {
+  %w = axe.cast %x : tensor<64x256xbf16> -> tensor<64x256xf32>
+  %m = axe.reduce <max> %w dims [1] : tensor<64x256xf32> -> tensor<64xf32>
+  %b = axe.broadcast %m dims [1] : tensor<64xf32> -> tensor<64x256xf32>
+  %e = axe.map ins(%w, %b : tensor<64x256xf32>, tensor<64x256xf32>) -> tensor<64x256xf32> {
+  ^bb0(%u: f32, %v: f32):
+    %d = arith.subf %u, %v : f32
+    %r = math.exp %d : f32
+    axe.yield %r : f32
+  }
+  %s = axe.reduce <add> %e dims [1] : tensor<64x256xf32> -> tensor<64xf32>
+  %c = axe.broadcast %s dims [1] : tensor<64xf32> -> tensor<64x256xf32>
+  %p = axe.map ins(%e, %c : tensor<64x256xf32>, tensor<64x256xf32>) -> tensor<64x256xf32> {
+  ^bb0(%u: f32, %v: f32):
+    %r = arith.divf %u, %v : f32
+    axe.yield %r : f32
+  }
+  %y = axe.cast %p : tensor<64x256xf32> -> tensor<64x256xbf16>
+  return %y : tensor<64x256xbf16>
 }

@@ -1,27 +1,48 @@
 //! Exponentials of a row less its maximum, which only their sum reads: one of them is 1, so that the sum is 1 or more, and
 //! numbers below 2^-126 change nothing in it. The logarithm of another sum shows them.
 
+use super::below::{Exponentials, Peak};
+use super::element::Element;
 use super::operators::{dims_of, is_reshape, reduces};
 use super::space::source;
 use super::wide_sums::mapped;
-use crate::ir::value::{defining, name, only_result, users};
+use crate::ir::value::{defining, name, only_result, operands, users};
 use crate::ir::{Builder, Op, Val, walk};
 use axe_dialect::{Combiner, ops};
+use melior::ir::Attribute;
 use melior::ir::operation::{OperationLike, OperationMutLike, OperationRefMut};
 
 /// The attribute of such exponentials, which copies of them keep.
 pub(super) const REACHES_ONE: &str = "axe.reaches_one";
 
+/// The attribute of all exponentials of a row less its maximum, whoever reads them: their operands are at most zero.
+const BELOW_PEAK: &str = "axe.below_peak";
+
 /// Marks such exponentials among operators.
 pub fn mark(ops: &[Op<'_>]) {
-    for &op in ops.iter().filter(|op| reads_its_peak(**op)) {
+    for &op in ops {
         let unit = Builder::before(op).unit();
-        let all = walk::nested(op, &|_| true).into_iter();
-        for inner in all.filter(|op| name(*op) == "math.exp") {
-            // SAFETY: the operation is live, and nothing else refers to its attributes.
-            unsafe { OperationRefMut::from_raw(inner.to_raw()) }.set_attribute(REACHES_ONE, unit);
+        if reads_its_peak(op) {
+            let all = walk::nested(op, &|_| true).into_iter();
+            for inner in all.filter(|op| name(*op) == "math.exp") {
+                set(inner, REACHES_ONE, unit);
+            }
+        }
+        if let Some(inner) = below_peak(op) {
+            set(inner, BELOW_PEAK, unit);
         }
     }
+}
+
+fn set<'c>(op: Op<'c>, attribute: &str, value: Attribute<'c>) {
+    // SAFETY: the operation is live, and nothing else refers to its attributes.
+    unsafe { OperationRefMut::from_raw(op.to_raw()) }.set_attribute(attribute, value);
+}
+
+/// Whether an exponential was marked as that of a number at most zero.
+#[must_use]
+pub fn is_at_most_one(op: Op<'_>) -> bool {
+    op.attribute(BELOW_PEAK).is_ok()
 }
 
 /// Whether an exponential was marked.
@@ -46,6 +67,17 @@ fn reads_its_peak(op: Op<'_>) -> bool {
         let users = users(result);
         !users.is_empty() && users.into_iter().all(sums)
     })
+}
+
+/// The exponential that a map yields of an element less the maximum of its row.
+fn below_peak(op: Op<'_>) -> Option<Op<'_>> {
+    let result = only_result(op).filter(|_| name(op) == ops::MAP)?;
+    let yielded = walk::operations(walk::blocks(op).first().copied()?).pop()?;
+    let inner = defining(*operands(yielded).first()?).filter(|op| name(*op) == "math.exp")?;
+    let terms = Exponentials::of(result).filter(|terms| terms.stands == Peak::Plain)?;
+    let peak = defining(terms.peak)?;
+    reduces(peak, Combiner::Max)?;
+    terms.x.is(Element::of(source(peak)?)).then_some(inner)
 }
 
 /// The dimensions of whose maximum a value is repeated along them.

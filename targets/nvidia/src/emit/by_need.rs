@@ -9,7 +9,7 @@ use super::math::{EX2, Floats, LG2};
 use super::schedules::convert;
 use super::value::Bound;
 use crate::state::types;
-use axe_passes::fuse::peaks::reaches_one;
+use axe_passes::fuse::peaks::{is_at_most_one, reaches_one};
 use axe_passes::ir::types::{bits, is_float};
 use axe_passes::ir::value::{defined_by, operands, results};
 use axe_passes::ir::{Op, Val};
@@ -132,24 +132,28 @@ impl<'c> Emitter<'c> {
                 flush_operand: false,
                 coarse: true,
                 absolute,
+                at_most_zero: false,
             }),
             (true, 16) => Some(Goal {
                 flush: true,
                 flush_operand: true,
                 coarse: !need.full && !need.close || allowed,
                 absolute,
+                at_most_zero: false,
             }),
             (true, 32) if allowed => Some(Goal {
                 flush: true,
                 flush_operand: true,
                 coarse: true,
                 absolute,
+                at_most_zero: false,
             }),
             (true, 32) if need.is_inexact() => Some(Goal {
-                flush: !need.bf16 && (!need.tiny || reaches_one(op)),
+                flush: reaches_one(op) || !need.bf16 && !need.tiny,
                 flush_operand: false,
                 coarse: need.is_narrow() && !need.f16,
                 absolute,
+                at_most_zero: is_at_most_one(op),
             }),
             _ => None,
         }

@@ -102,6 +102,8 @@ pub(super) struct Goal {
     pub coarse: bool,
     /// Only sums with numbers of magnitude 1/4 and more see it: 2^-20 may be wrong of 1.
     pub absolute: bool,
+    /// Its operand is at most zero.
+    pub at_most_zero: bool,
 }
 
 /// A function with an approximation.
@@ -151,6 +153,7 @@ impl Function {
     /// The function's value.
     pub(super) fn at<A: Arithmetic>(self, a: &A, x: A::Value, goal: Goal) -> Formed<A> {
         match self {
+            Self::Exp if goal.at_most_zero && goal.coarse && !goal.flush => exp_below_one(a, x),
             Self::Exp => a.approximate(Instruction::Ex2, scaled(a, x, LOG2_E)?, goal.flush),
             Self::Exp2 => a.approximate(Instruction::Ex2, x, goal.flush),
             Self::Log => {
@@ -170,6 +173,16 @@ impl Function {
             Self::Cos => sine(a, x, true),
         }
     }
+}
+
+/// The power of two by which exponentials are larger while they are formed: the smallest numbers of bf16, 2^-133, are none that `ex2.approx.ftz` flushes then.
+const ABOVE: f64 = 32.0;
+
+/// `e^x` of `x <= 0`, 2^-18 of it wrong at most, with numbers below 2^-126: ptxas takes three instructions more for an `ex2.approx` that has them, this is one.
+fn exp_below_one<A: Arithmetic>(a: &A, x: A::Value) -> Formed<A> {
+    let turns = a.fma(x, a.number(LOG2_E)?, a.number(ABOVE)?)?;
+    let above = a.approximate(Instruction::Ex2, turns, true)?;
+    scaled(a, above, (-ABOVE).exp2())
 }
 
 /// `e^x`, 2^-21 of it wrong at most; with `flush` what is below 2^-126 may be zero.

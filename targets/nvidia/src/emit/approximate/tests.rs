@@ -122,6 +122,7 @@ fn goal(format: Format) -> Goal {
         flush_operand: f16,
         coarse: !f16,
         absolute: false,
+        at_most_zero: false,
     }
 }
 
@@ -193,6 +194,26 @@ fn functions_are_within_an_ulp_of_the_correctly_rounded_result() {
                 );
             }
         }
+    }
+}
+
+#[test]
+fn exponentials_below_one_are_those_of_bf16_down_to_its_smallest_number() {
+    let goal = Goal {
+        at_most_zero: true,
+        ..goal(Format::Bf16)
+    };
+    let made = |host: &Host, x: f32| match x > 0.0 {
+        true => f64::from(x).exp() as f32,
+        false => value(Function::Exp.at(host, x, goal)),
+    };
+    let most = most_ulps(Format::Bf16, f64::exp, made);
+    assert!(most.0 <= 1, "{most:?}");
+    for host in MACHINES.map(|errors| Host { errors }) {
+        let at = |x: f32| value(Function::Exp.at(&host, x, goal));
+        assert!(at(f32::NEG_INFINITY) == 0.0 && at(f32::NAN).is_nan());
+        let least = f64::from(at(-92.0));
+        assert!((least / (-92f64).exp() - 1.0).abs() < 1e-2, "{least}");
     }
 }
 
