@@ -18,7 +18,7 @@ axe.kernel @outside(%x: memref<128xf32>) threads(64) {
 // -----
 
 axe.kernel @unknown(%x: memref<64xf32>) threads(64) {
-  // expected-error @below {{'axe.copy' has no schedule "tma" on sm_80: expected one of ldmatrix, ld.vector, ld.scalar}}
+  // expected-error @below {{'axe.copy' has no schedule "tma" on sm_80: expected one of ldmatrix, ld.funnel, ld.vector, ld.scalar}}
   %v = axe.copy %x schedule = "tma" : memref<64xf32> -> tensor<64xf32, #axe.layout<S[64 : 1@thread]>>
   axe.return
 }

@@ -38,7 +38,7 @@ axe.kernel @unplanned(%x: memref<512xf32>) threads(128) attributes {plan = {chip
 
 #row = #axe.layout<S[(128, 4) : (1@thread, 1@reg)]>
 axe.kernel @unknown_schedule(%x: memref<512xf32>) threads(128) attributes {plan = {chip = "sm_90a", shared_bytes = 0}} {
-  // expected-error @below {{'axe.copy' has no schedule "ld.warp" on sm_90a: expected one of ldmatrix, ld.vector, ld.scalar}}
+  // expected-error @below {{'axe.copy' has no schedule "ld.warp" on sm_90a: expected one of ldmatrix, ld.funnel, ld.vector, ld.scalar}}
   %v = axe.copy %x schedule = "ld.warp" {plan = {registers = 4}} : memref<512xf32> -> tensor<512xf32, #row>
   axe.return
 }

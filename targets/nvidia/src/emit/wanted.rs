@@ -50,6 +50,11 @@ impl<'c> Chosen<'c> {
     }
 }
 
+/// Whether what a load gives is such an arm, so that some of it may not be wanted.
+pub(super) fn is_chosen(load: Op<'_>) -> bool {
+    Chosen::of(load).is_some_and(|chosen| is_computed(chosen.condition))
+}
+
 /// Whether a tensor is computed without a load.
 fn is_computed(value: Val<'_>) -> bool {
     let (mut next, mut followed) = (vec![value], 0);
@@ -93,7 +98,8 @@ impl<'c> Emitter<'c> {
         }
     }
 
-    fn not(&self, bit: Val<'c>) -> PassResult<'c, Val<'c>> {
+    /// Whether a condition does not hold.
+    pub(super) fn not(&self, bit: Val<'c>) -> PassResult<'c, Val<'c>> {
         let bool = types::integer(self.builder, 1);
         let all = self
             .builder

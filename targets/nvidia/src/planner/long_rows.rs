@@ -38,6 +38,8 @@ pub(super) struct RowWork {
     pub clusters: Option<i64>,
     /// Whether the warps of those have rows in registers ([`super::row_holds`]).
     pub holds: bool,
+    /// Whether CTAs have what all rows have in shared memory, too, where the front of rows is peeled off.
+    pub has_common: bool,
 }
 
 impl RowWork {
@@ -52,6 +54,7 @@ impl RowWork {
             is_packed: false,
             clusters: None,
             holds: false,
+            has_common: false,
         }
     }
 
@@ -120,6 +123,7 @@ impl RowWork {
             warps,
             ctas,
             columns,
+            has_common,
         } = stays.map_or(share, |stays| Some(stays.share))?;
         Some(Self {
             tile,
@@ -130,6 +134,7 @@ impl RowWork {
             is_packed: false,
             clusters: stays.map(|stays| stays.clusters),
             holds: stays.is_some_and(|stays| stays.holds),
+            has_common,
         })
     }
 }
@@ -147,7 +152,11 @@ impl fmt::Display for RowWork {
             write!(f, ", in one piece through shared memory")?;
         }
         if let Some(columns) = self.staged {
-            write!(f, ", {columns} columns in shared memory")?;
+            let common = match self.has_common {
+                true => ", what all rows have, too",
+                false => "",
+            };
+            write!(f, ", {columns} columns in shared memory{common}")?;
         }
         if self.ctas > 1 {
             write!(f, " of each of {} CTAs", self.ctas)?;

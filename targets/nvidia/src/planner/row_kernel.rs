@@ -298,8 +298,15 @@ impl<'c> RowKernel<'_, 'c> {
         let mut tails = Vec::new();
         for (value, kind) in &self.fusion.inputs {
             let key = (identity(*value), *kind);
-            if let (Kind::Full, Some(argument)) = (kind, arguments.inputs.get_mut(&key)) {
-                let (fetched, tail) = part.fetch(code, (key, argument))?;
+            let Some(argument) = arguments.inputs.get_mut(&key) else {
+                continue;
+            };
+            let fetched = match kind {
+                Kind::Full => Some(part.fetch(code, (key, argument))?),
+                Kind::Column => part.fetch_common(code, (key, argument))?,
+                _ => None,
+            };
+            if let Some((fetched, tail)) = fetched {
                 *argument = fetched;
                 tails.extend(tail);
             }

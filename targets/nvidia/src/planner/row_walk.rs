@@ -56,6 +56,7 @@ pub(super) fn work(row: Row, chip: &Chip) -> Option<RowWork> {
         is_packed: false,
         clusters: None,
         holds: false,
+        has_common: false,
     })
 }
 

@@ -118,6 +118,23 @@ impl<'c> Copied<'c> {
         let at = [code.index(0)?, skipped];
         code.shared_box(self.memref, &[1, self.length], &at, &[1, elements])
     }
+
+    /// The same as a vector.
+    ///
+    /// # Errors
+    /// When an operation cannot be built.
+    pub(super) fn line(
+        &self,
+        code: Code<'c>,
+        skipped: Val<'c>,
+        elements: i64,
+    ) -> PassResult<'c, Val<'c>> {
+        let layout = Layout::strided(&[elements], &[1])
+            .map_err(|error| layout_error(code.builder.location, error))?;
+        let element = axe_dialect::element_type(self.memref.r#type());
+        let r#type = code.memref(&[elements], element, &layout, Some("shared"))?;
+        code.slice(self.memref, &[code.index(0)?, skipped], r#type)
+    }
 }
 
 impl<'c> Tail<'c> {

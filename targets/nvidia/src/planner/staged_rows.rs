@@ -32,6 +32,8 @@ pub(super) struct Staged<'c> {
     stays: bool,
     /// Whether its warps hold them in registers.
     holds: bool,
+    /// Whether it has what all rows have of its columns.
+    has_common: bool,
     columns: i64,
     /// Elements that a thread has next to each other.
     vector: i64,
@@ -93,6 +95,7 @@ impl<'c> Staged<'c> {
             in_parts: work.warps > 1,
             stays: work.clusters.is_some(),
             holds: work.holds,
+            has_common: work.has_common,
             columns: staged,
             vector: work.tile.vector,
             whole: columns,
@@ -141,6 +144,35 @@ impl<'c> Staged<'c> {
         };
         let memref = copied.part(code, at, self.columns)?;
         Ok((staged(memref, self.columns, self.first), tail))
+    }
+
+    /// The same of an argument that has an element a column, for all rows, where the row's front is peeled off: vectors of it begin anywhere, and threads
+    /// cut them out of what is in shared memory.
+    ///
+    /// # Errors
+    /// When an operation cannot be built.
+    pub(super) fn fetch_common(
+        &mut self,
+        code: Code<'c>,
+        (key, argument): ((usize, Kind), &Argument<'c>),
+    ) -> PassResult<'c, Option<(Argument<'c>, Option<Tail<'c>>)>> {
+        let window = Window::of(self.whole, self.vector, self.warps * WARP);
+        let (Some(window), Some(peeled), true) = (window, &mut self.peeled, self.has_common) else {
+            return Ok(None);
+        };
+        let (copied, tail) = window.fetch(code, argument, (self.first, self.columns))?;
+        let line = |skipped: Val<'c>, columns: i64, first: Val<'c>| {
+            Ok(Argument {
+                memref: copied.line(code, skipped, columns)?,
+                extents: vec![columns],
+                first: 0,
+                staged_at: Some([self.row, first]),
+            })
+        };
+        let zero = code.index(0)?;
+        let fetched = line(copied.skipped, self.columns, self.first)?;
+        peeled.arguments.insert(key, line(zero, self.vector, zero)?);
+        Ok(Some((fetched, tail)))
     }
 
     fn fetch_aligned(

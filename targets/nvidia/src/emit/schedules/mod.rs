@@ -9,6 +9,7 @@ mod elementwise;
 mod exchange;
 mod fill;
 mod fma;
+mod funnel;
 mod gather;
 mod groups;
 mod load;
@@ -98,6 +99,7 @@ fn of_copy<'c>(site: Site<'_, 'c>) -> Candidates<'c> {
         (true, false) => between_registers(),
         (false, false) => vec![
             Box::new(matrix::LoadMatrix),
+            Box::new(funnel::FunnelLoad),
             Box::new(load::VectorLoad),
             Box::new(scalar::ScalarLoad),
         ],
