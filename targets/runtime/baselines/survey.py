@@ -12,17 +12,18 @@ TYPES = {"f16": f16, "bf16": torch.bfloat16, "f32": f32}
 SHORT = 16, 32, 48, 64, 72, 80, 96, 112, 128, 144, 160, 192, 200, 224, 256, 320, 384, 640, 768
 LONG = (1024, 1280, 1536, 2048, 3072, 5120, 8192, 12288, 16384, 20480, 24576, 28672, 32768, 36864, 40001, 40960, 49152, 60008, 65536, 98304, 131072, 163840, 200000,
         250002, 262144)
+ODD = 100, 197, 250, 1000, 1001, 2047, 3001, 4097, 5000, 10007, 16386, 33333, 50257, 65537, 100000, 100001, 131073
 def layer_norm(x, g, b): return F.layer_norm(x, (x.shape[-1],), g, b)
 def rms_norm(x, g): return F.rms_norm(x, (x.shape[-1],), g)
 def softmax(x): return F.softmax(x, -1)
 def log_softmax(x): return F.log_softmax(x, -1)
 def entropy(x, y): return F.cross_entropy(x, y, reduction="none")
 for t, d in TYPES.items():
-    for n in SHORT + LONG:
-        if t == "bf16" and n not in (1024, 8192, 65536): continue
+    for n in SHORT + LONG + ODD:
+        if t == "bf16" and n in ODD: continue
         r = 2**27 // d.itemsize // n; x, g, y = ((r, n), d), ((n,), d), ((2 * r,), i64); long = ((2 * r, n), d)
         case(f"layernorm_{t}_{n}", layer_norm, x, g, g); case(f"rmsnorm_{t}_{n}", rms_norm, x, g); case(f"softmax_{t}_{n}", softmax, x)
-        if n in (64, 200, 768, 1024, 8192, 24576, 65536, 262144): case(f"rmsres_{t}_{n}", normed_sum, x, x, g)
+        if n in (64, 200, 768, 1024, 8192, 24576, 65536, 262144, *ODD): case(f"rmsres_{t}_{n}", normed_sum, x, x, g)
         if n in (64, 200, 1024, 16384, 65536, 262144):
             case(f"entropy_{t}_{n}", entropy, long, y); case(f"argmax_{t}_{n}", lambda x: x.argmax(-1), long); case(f"sum_{t}_{n}", lambda x: x.sum(-1), long)
             case(f"logsoftmax_{t}_{n}", log_softmax, x)
