@@ -1,4 +1,4 @@
-// Numbers of bf16 that are loaded are the upper halves of words: those of f32 are cut out of these, an instruction each. What is compared is converted, so that
+// Numbers of bf16 that are loaded are the upper halves of words: those of f32 are cut out of these, an instruction each. What is only compared is converted, so that
 // LLVM finds that it may compare first, and ptxas compares two at once.
 // REQUIRES: axe-driver
 // RUN: axe compile %s --function sum --target sm_90a -o %t.axe
@@ -42,4 +42,16 @@ func.func @rows(%x: tensor<4099x1024xbf16>, %g: tensor<1024xbf16>) -> tensor<409
     axe.yield %r : bf16
   }
   return %y : tensor<4099x1024xbf16>
+}
+
+// What is compared and used otherwise, too, is cut out.
+// CHECK-LABEL: .entry both_0_rows
+// CHECK-NOT: cvt.f32.bf16
+// CHECK: and.b32 %r{{[0-9]+}}, %r{{[0-9]+}}, -65536
+// CHECK-NOT: cvt.f32.bf16
+func.func @both(%x: tensor<4096x1024xbf16>) -> (tensor<4096xf32>, tensor<4096xf32>) {
+  %w = axe.cast %x : tensor<4096x1024xbf16> -> tensor<4096x1024xf32>
+  %m = axe.reduce <max> %w dims [1] : tensor<4096x1024xf32> -> tensor<4096xf32>
+  %s = axe.reduce <add> %w dims [1] : tensor<4096x1024xf32> -> tensor<4096xf32>
+  return %m, %s : tensor<4096xf32>, tensor<4096xf32>
 }

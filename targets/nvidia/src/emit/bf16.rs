@@ -1,5 +1,5 @@
 //! Numbers of bf16 as those of f32, whose upper halves they are: of what is loaded in vectors, an instruction each. ptxas takes two for a
-//! conversion of a register's upper half, `prmt` and a shift; but it compares numbers that it converts without a conversion, two at once.
+//! conversion of a register's upper half, `prmt` and a shift; but what is only compared it compares without a conversion, two numbers at once.
 
 use super::emitter::Emitter;
 use super::value::Bound;
@@ -30,34 +30,33 @@ const COMPARES: [&str; 5] = [
 /// Operations that are looked at for what numbers go to.
 const MOST_FOLLOWED: usize = 64;
 
-/// Whether an operation converts numbers so: what it gives is compared with nothing.
+/// Whether an operation converts numbers so: what it gives is not only compared.
 pub(super) fn widens(op: Op<'_>) -> bool {
     let (&[value], &[result]) = (operands(op).as_slice(), results(op).as_slice()) else {
         return false;
     };
     let [from, to] = [value, result].map(|value| element_type(value.r#type()));
-    is_bf16(from) && is_float(to) && bits(to) == Some(32) && !is_compared(result)
+    is_bf16(from) && is_float(to) && bits(to) == Some(32) && !is_only_compared(result)
 }
 
-/// Whether numbers are compared, themselves or where tiles of them are.
-fn is_compared(value: Val<'_>) -> bool {
+/// Whether all that reads numbers compares them, or masks them before.
+fn is_only_compared(value: Val<'_>) -> bool {
     let (mut next, mut followed) = (vec![value], 0);
     while let Some(value) = next.pop() {
         for user in users(value) {
             followed += 1;
             let own = name(user);
-            if followed > MOST_FOLLOWED || COMPARES.contains(&own.as_str()) {
-                return true;
-            }
             match own.as_str() {
-                ops::REDUCE if compares(user) => return true,
+                _ if followed > MOST_FOLLOWED => return false,
+                ops::REDUCE if compares(user) => {}
                 ops::MASK => next.extend(results(user)),
                 ops::MAP => next.extend(arguments_of(user, value)),
-                _ => {}
+                own if COMPARES.contains(&own) => {}
+                _ => return false,
             }
         }
     }
-    false
+    true
 }
 
 /// Whether a reduction finds an extreme.
