@@ -243,3 +243,23 @@ func.func @small(%x: tensor<64x256xbf16>) -> tensor<64x256xbf16> {
   %y = axe.cast %p : tensor<64x256xf32> -> tensor<64x256xbf16>
   return %y : tensor<64x256xbf16>
 }
+
+// -----
+
+// Of a maximum that another row's elements are below nothing is known: these may be larger.
+// CHECK-LABEL: llvm.func @others_
+// CHECK-NOT: llvm.nvvm.ex2.approx.ftz.f32
+// CHECK: llvm.nvvm.ex2.approx.f32
+func.func @others(%x: tensor<64x64xbf16>) -> tensor<64x64xbf16> {
+  %w = axe.cast %x : tensor<64x64xbf16> -> tensor<64x64xf32>
+  %m = axe.reduce <max> %w dims [1] : tensor<64x64xf32> -> tensor<64xf32>
+  %b = axe.broadcast %m dims [0] : tensor<64xf32> -> tensor<64x64xf32>
+  %e = axe.map ins(%w, %b : tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32> {
+  ^bb0(%u: f32, %v: f32):
+    %d = arith.subf %u, %v : f32
+    %r = math.exp %d : f32
+    axe.yield %r : f32
+  }
+  %y = axe.cast %e : tensor<64x64xf32> -> tensor<64x64xbf16>
+  return %y : tensor<64x64xbf16>
+}

@@ -1,4 +1,4 @@
-//! Exponentials of a row less its maximum, which only their sum reads: one of them is 1, so that the sum is 1 or more, and
+//! Exponentials of a row less its maximum: they are 1 at most. Where only their sum reads them, one of them is 1, so that the sum is 1 or more, and
 //! numbers below 2^-126 change nothing in it. The logarithm of another sum shows them.
 
 use super::below::{Exponentials, Peak};
@@ -12,10 +12,10 @@ use axe_dialect::{Combiner, ops};
 use melior::ir::Attribute;
 use melior::ir::operation::{OperationLike, OperationMutLike, OperationRefMut};
 
-/// The attribute of such exponentials, which copies of them keep.
+/// The attribute of exponentials that only such a sum reads, which copies of them keep.
 pub(super) const REACHES_ONE: &str = "axe.reaches_one";
 
-/// The attribute of all exponentials of a row less its maximum, whoever reads them: their operands are at most zero.
+/// The same of all exponentials of a row less its maximum, whoever reads them.
 const BELOW_PEAK: &str = "axe.below_peak";
 
 /// Marks such exponentials among operators.
@@ -39,9 +39,9 @@ fn set<'c>(op: Op<'c>, attribute: &str, value: Attribute<'c>) {
     unsafe { OperationRefMut::from_raw(op.to_raw()) }.set_attribute(attribute, value);
 }
 
-/// Whether an exponential was marked as that of a number at most zero.
+/// Whether an exponential was marked as that of an element less its row's maximum, which is at most zero.
 #[must_use]
-pub fn is_at_most_one(op: Op<'_>) -> bool {
+pub fn is_below_peak(op: Op<'_>) -> bool {
     op.attribute(BELOW_PEAK).is_ok()
 }
 
@@ -76,8 +76,9 @@ fn below_peak(op: Op<'_>) -> Option<Op<'_>> {
     let inner = defining(*operands(yielded).first()?).filter(|op| name(*op) == "math.exp")?;
     let terms = Exponentials::of(result).filter(|terms| terms.stands == Peak::Plain)?;
     let peak = defining(terms.peak)?;
-    reduces(peak, Combiner::Max)?;
-    terms.x.is(Element::of(source(peak)?)).then_some(inner)
+    let dims = reduces(peak, Combiner::Max)?;
+    let is_own = dims_of(terms.broadcast)? == dims && terms.x.is(Element::of(source(peak)?));
+    is_own.then_some(inner)
 }
 
 /// The dimensions of whose maximum a value is repeated along them.

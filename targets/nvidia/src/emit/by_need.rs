@@ -9,7 +9,7 @@ use super::math::{EX2, Floats, LG2};
 use super::schedules::convert;
 use super::value::Bound;
 use crate::state::types;
-use axe_passes::fuse::peaks::{is_at_most_one, reaches_one};
+use axe_passes::fuse::peaks::{is_below_peak, reaches_one};
 use axe_passes::ir::types::{bits, is_float};
 use axe_passes::ir::value::{defined_by, operands, results};
 use axe_passes::ir::{Op, Val};
@@ -153,7 +153,7 @@ impl<'c> Emitter<'c> {
                 flush_operand: false,
                 coarse: need.is_narrow() && !need.f16,
                 absolute,
-                at_most_zero: is_at_most_one(op),
+                at_most_zero: is_below_peak(op),
             }),
             _ => None,
         }
