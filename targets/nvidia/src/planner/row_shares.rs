@@ -57,8 +57,8 @@ const WIDE_PLACES: (i64, i64) = (8, 40 * 1024);
 /// The part of a row's columns by which those of others than sums may have room for more. Measured: softmax of 200,000 columns of f16, whose last
 /// CTA would have none, takes 72.9 us, and 70.4 in a cluster of 8.
 const UNEVEN: i64 = 10;
-/// CTAs that have what all rows have of words beside a row whose front is peeled off. Measured: RMSNorm of f32 takes 74.9 us with 16,386 columns, 98.8 where the
-/// scale is read from global memory, with 33,333 73.5 and 80.8; with 65,537 by eight 94.3 and 83.6; LayerNorm, in f64, with 10,007 by two 82.1 and 90.0, with 16,386 by four 122.6
+/// CTAs that have what all rows have of words beside a row whose front is peeled off. Measured: RMSNorm of f32 takes 73.5 us with 16,386 columns, 98.8 where the
+/// scale is read from global memory, with 33,333 75.3 and 82.4; with 65,537 by eight 94.3 and 83.6; LayerNorm, in f64, with 10,007 by two 82.1 and 90.0, with 16,386 by four 122.6
 /// and 92.8.
 const COMMON_CTAS: [i64; 2] = [2, 4];
 /// Shared memory that reductions take beside parts of rows, in bytes.

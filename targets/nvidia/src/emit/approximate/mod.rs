@@ -178,7 +178,7 @@ impl Function {
 /// The power of two by which exponentials are larger while they are formed: the smallest numbers of bf16, 2^-133, are none that `ex2.approx.ftz` flushes then.
 const ABOVE: f64 = 32.0;
 
-/// `e^x` of `x <= 0`, 2^-18 of it wrong at most, with numbers below 2^-126: ptxas takes three instructions more for an `ex2.approx` that has them, this is one.
+/// `e^x` of `x <= 0`, 2^-17 of it wrong at most, with numbers below 2^-126: ptxas takes three instructions more for an `ex2.approx` that has them, this is one.
 fn exp_below_one<A: Arithmetic>(a: &A, x: A::Value) -> Formed<A> {
     let turns = a.fma(x, a.number(LOG2_E)?, a.number(ABOVE)?)?;
     let above = a.approximate(Instruction::Ex2, turns, true)?;

@@ -1,8 +1,8 @@
 //! `axe.copy` from global memory to registers, where vectors begin anywhere: of each, the one or two aligned vectors that it lies in are
-//! loaded, and its words are cut out of them by funnel shifts (PTX ISA 9.7.8.2, "shf"). How far vectors are behind the aligned ones is the
+//! loaded, and its words are cut out of them by funnel shifts (PTX ISA 9.7.8, `shf`). How far vectors are behind the aligned ones is the
 //! same for all accesses of a copy.
 
-use super::load::padding;
+use super::load::Reads;
 use crate::emit::access::register_index;
 use crate::emit::emitter::Emitter;
 use crate::emit::schedule::Emit;
@@ -137,10 +137,11 @@ impl<'c> Emit<'c> for FunnelLoad {
         emitter: &mut Emitter<'c>,
         op: Op<'c>,
     ) -> PassResult<'c, Vec<Val<'c>>> {
-        let source = emitter.source(op)?;
-        let memory = emitter.memory(source)?;
-        let fragment = emitter.result_fragment(op)?;
-        let pad = padding(emitter, op, memory.element)?;
+        let Reads {
+            memory,
+            fragment,
+            pad,
+        } = Reads::of(emitter, op)?;
         let along = along(&fragment).ok_or_else(|| emitter.error("expected vectors"))?;
         let behind = Behind::new(emitter, plan.width, &memory)?;
         let own = Vectors {

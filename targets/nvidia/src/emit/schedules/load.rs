@@ -13,6 +13,7 @@ use axe_passes::PassResult;
 use axe_passes::dispatch::{Match, Schedule};
 use axe_passes::ir::value::operands;
 use axe_passes::ir::{Op, Val};
+use std::rc::Rc;
 
 /// `ld` of 1 to 16 bytes.
 #[derive(Clone, Copy)]
@@ -60,6 +61,28 @@ pub(super) fn padding<'c>(
     }
 }
 
+/// What a copy from memory to registers takes.
+pub(super) struct Reads<'c> {
+    pub memory: Memory<'c>,
+    pub fragment: Rc<Fragment>,
+    /// The value of elements that do not exist.
+    pub pad: Val<'c>,
+}
+
+impl<'c> Reads<'c> {
+    pub(super) fn of(emitter: &Emitter<'c>, op: Op<'c>) -> PassResult<'c, Self> {
+        let source = emitter.source(op)?;
+        let memory = emitter.memory(source)?;
+        let fragment = emitter.result_fragment(op)?;
+        let pad = padding(emitter, op, memory.element)?;
+        Ok(Self {
+            memory,
+            fragment,
+            pad,
+        })
+    }
+}
+
 impl<'c> Emit<'c> for VectorLoad {
     fn emit(
         &self,
@@ -67,10 +90,11 @@ impl<'c> Emit<'c> for VectorLoad {
         emitter: &mut Emitter<'c>,
         op: Op<'c>,
     ) -> PassResult<'c, Vec<Val<'c>>> {
-        let source = emitter.source(op)?;
-        let memory = emitter.memory(source)?;
-        let fragment = emitter.result_fragment(op)?;
-        let pad = padding(emitter, op, memory.element)?;
+        let Reads {
+            memory,
+            fragment,
+            pad,
+        } = Reads::of(emitter, op)?;
         match emitter.wanted(op, &fragment)? {
             None => load(emitter, &fragment, plan, &memory, pad),
             Some(wanted) => load_wanted(emitter, &fragment, plan, &memory, (pad, &wanted)),

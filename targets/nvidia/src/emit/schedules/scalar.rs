@@ -1,6 +1,6 @@
 //! Copies element by element, which may add to their destination: whatever the layouts, slowly.
 
-use super::load::padding;
+use super::load::{Reads, padding};
 use super::text::{Elements, Registers};
 use super::{accumulate, store, transfer};
 use crate::emit::emitter::Emitter;
@@ -92,10 +92,11 @@ impl<'c> Emit<'c> for ScalarLoad {
         emitter: &mut Emitter<'c>,
         op: Op<'c>,
     ) -> PassResult<'c, Vec<Val<'c>>> {
-        let source = emitter.source(op)?;
-        let memory = emitter.memory(source)?;
-        let fragment = emitter.result_fragment(op)?;
-        let pad = padding(emitter, op, memory.element)?;
+        let Reads {
+            memory,
+            fragment,
+            pad,
+        } = Reads::of(emitter, op)?;
         load(emitter, &fragment, &memory, pad)
     }
 }
