@@ -106,6 +106,12 @@ impl<'c> Fusion<'c> {
         own.map(|(_, sliced)| *sliced)
     }
 
+    /// Whether rows of what it reads lie apart from each other: those of longer ones. Their tensors are not one piece of memory.
+    #[must_use]
+    pub fn reads_apart(&self) -> bool {
+        !self.sliced.is_empty()
+    }
+
     /// The dimension that the kernel streams: that of its folds. A product's comes first, for no reduction joins it.
     #[must_use]
     pub fn stream(&self) -> Option<Stream> {

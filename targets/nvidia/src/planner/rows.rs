@@ -103,17 +103,13 @@ impl Family for Rows {
         let [read, written] = [&fusion.inputs, &fusion.outputs].map(|own| Fusion::full_bytes(own));
         let bytes = || read.iter().chain(&written).copied();
         let streams = fusion.stream() == Some(Stream::Columns);
-        let least = bytes().min().unwrap_or(BANK_BYTES);
         let words = words(&fusion);
         let problem = Problem {
             total: fusion.total,
             columns: fusion
                 .columns()
                 .unwrap_or_else(|| free_columns(fusion.total)),
-            bytes: match fusion.columns().filter(|_| streams) {
-                Some(columns) if columns % (ACCESS_BYTES / least).max(1) != 0 => least,
-                _ => written.iter().copied().max().unwrap_or(least),
-            },
+            bytes: vector_bytes(&fusion, [&read, &written]),
             words,
             moved: bytes().sum(),
             read: read.iter().sum(),
@@ -178,6 +174,25 @@ impl Family for Rows {
             work,
         };
         kernel.launch(launch)
+    }
+}
+
+/// Bytes of the elements that vectors are made of, of kernels that read and write elements of so many: see [`Problem::bytes`]. Rows that lie apart from
+/// each other begin at boundaries of vectors of their own elements, and are in none that begin anywhere in one piece of memory.
+fn vector_bytes(fusion: &Fusion<'_>, [read, written]: [&[i64]; 2]) -> i64 {
+    let all = || read.iter().chain(written).copied();
+    let least = all().min().unwrap_or(BANK_BYTES);
+    let columns = fusion.columns();
+    let divide =
+        |bytes: &i64| columns.is_none_or(|columns| columns % (ACCESS_BYTES / bytes).max(1) == 0);
+    let streams = fusion.stream() == Some(Stream::Columns);
+    let own = match streams && !divide(&least) {
+        true => least,
+        false => written.iter().copied().max().unwrap_or(least),
+    };
+    match fusion.reads_apart() && !divide(&own) {
+        true => all().filter(divide).min().unwrap_or(own),
+        false => own,
     }
 }
 
@@ -252,6 +267,7 @@ fn is_read_once(fusion: &Fusion<'_>) -> bool {
     let of_rows = |(_, kind): &(Val<'_>, Kind)| *kind == Kind::Row;
     is_online
         && !fusion.total.dynamic
+        && !fusion.reads_apart()
         && fusion.outputs.iter().all(of_rows)
         && (is_aligned() || !fusion.inputs.iter().any(is_column))
 }
