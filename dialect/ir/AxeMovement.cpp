@@ -113,6 +113,10 @@ LogicalResult GatherOp::verify() {
   if (getPad() && getPad().getType() != elementType(table))
     return emitOpError("(GA3) expected padding of type ")
            << elementType(table) << ", got " << getPad().getType();
+  int64_t count = shapeOf(table).front();
+  if (getClamp() && (getPad() || ShapedType::isDynamic(count) || count < 1))
+    return emitOpError("(GA4) expected no padding, and a table with rows, got ")
+           << table;
   return success();
 }
 

@@ -87,6 +87,9 @@ def Axe_GatherOp : Axe_Operator<"gather", [DeclareOpInterfaceMethods<MemoryEffec
     cache of keys and values, or of the tokens that an expert takes are read so.
     Numbers are signed; where one names no row of the table, and where a sliced
     `rows` or table has no element, the result is `pad` (zero when absent).
+    With `wrap`, a negative number counts from the last row on, as in NumPy. With
+    `clamp`, a number that names no row stands for the nearest one, as in
+    StableHLO's gather, and where a sliced `rows` has none, for some row.
     Nothing is read outside the table, whatever the numbers are.
 
     **Constraints**
@@ -94,12 +97,14 @@ def Axe_GatherOp : Axe_Operator<"gather", [DeclareOpInterfaceMethods<MemoryEffec
     * (GA1) `rows` has one dimension, of 32-bit or 64-bit integers;
     * (GA2) the result has the table's element type and its shape, with as many
       rows as there are numbers;
-    * (GA3) `pad` has the element type.
+    * (GA3) `pad` has the element type;
+    * (GA4) with `clamp` there is no `pad`, and the table is known to have a row.
 
     **Example**
 
     ```mlir
     %x = axe.gather %table at %tokens : memref<32000x64xf16>, memref<128xi32> -> tensor<128x64xf16, #frag>
+    %y = axe.gather %table at %tokens wrap clamp : memref<32000x64xf16>, memref<128xi32> -> tensor<128x64xf16, #frag>
     ```
 
     **Errors**
@@ -108,13 +113,16 @@ def Axe_GatherOp : Axe_Operator<"gather", [DeclareOpInterfaceMethods<MemoryEffec
     %0 = axe.gather %t at %r : memref<9x8xf16>, memref<4xf32> -> tensor<4x8xf16>          // (GA1) expected numbers of rows in one dimension of 'i32' or 'i64', got 'memref<4xf32>'
     %0 = axe.gather %t at %r : memref<9x8xf16>, memref<4xi32> -> tensor<9x8xf16>          // (GA2) expected a result of 4 rows of 'memref<9x8xf16>', got 'tensor<9x8xf16>'
     %0 = axe.gather %t at %r pad %z : f32 : memref<9x8xf16>, memref<4xi32> -> tensor<4x8xf16>  // (GA3) expected padding of type 'f16', got 'f32'
+    %0 = axe.gather %t at %r clamp : memref<?x8xf16>, memref<4xi32> -> tensor<4x8xf16>    // (GA4) expected no padding, and a table with rows, got 'memref<?x8xf16>'
     ```
   }];
   let arguments = !con((ins Axe_Memory:$table, Axe_Memory:$rows,
-                            Optional<AnyType>:$pad), scheduling);
+                            Optional<AnyType>:$pad, UnitAttr:$wrap,
+                            UnitAttr:$clamp), scheduling);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    $table `at` $rows (`pad` $pad^ `:` type($pad))?
+    $table `at` $rows (`pad` $pad^ `:` type($pad))? (`wrap` $wrap^)?
+    (`clamp` $clamp^)?
     (`schedule` `=` $schedule^)? (`options` `=` $options^)? attr-dict
     `:` type($table) `,` type($rows) `->` type($result)
   }];

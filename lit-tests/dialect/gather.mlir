@@ -12,6 +12,17 @@ func.func @rows(%t: memref<?x2xf16>, %r: memref<32xi32>, %z: f16) -> tensor<32x2
   return %1 : tensor<32x2xf16, #frag>
 }
 
+// CHECK-LABEL: func.func @nearest
+func.func @nearest(%t: memref<9x2xf16>, %r: memref<32xi32>, %z: f16) -> tensor<32x2xf16, #frag> {
+  // CHECK: axe.gather %{{.*}} at %{{.*}} clamp : memref<9x2xf16>, memref<32xi32> -> tensor<32x2xf16
+  %0 = axe.gather %t at %r clamp : memref<9x2xf16>, memref<32xi32> -> tensor<32x2xf16, #frag>
+  // CHECK: axe.gather %{{.*}} at %{{.*}} wrap clamp : memref
+  %1 = axe.gather %t at %r wrap clamp : memref<9x2xf16>, memref<32xi32> -> tensor<32x2xf16, #frag>
+  // CHECK: axe.gather %{{.*}} at %{{.*}} pad %{{.*}} : f16 wrap : memref
+  %2 = axe.gather %t at %r pad %z : f16 wrap : memref<9x2xf16>, memref<32xi32> -> tensor<32x2xf16, #frag>
+  return %0 : tensor<32x2xf16, #frag>
+}
+
 // Rows may be of any rank; numbers of 64 bits.
 // CHECK-LABEL: func.func @blocks
 func.func @blocks(%t: memref<9x4x8xf32>, %n: memref<9xf32>, %r: memref<?xi64>) -> (tensor<?x4x8xf32>, tensor<?xf32>) {

@@ -45,3 +45,27 @@ func.func @f(%t: memref<9x8xf16>, %r: memref<4xi32>, %z: f32) {
   %0 = axe.gather %t at %r pad %z : f32 : memref<9x8xf16>, memref<4xi32> -> tensor<4x8xf16>
   return
 }
+
+// -----
+
+func.func @f(%t: memref<?x8xf16>, %r: memref<4xi32>) {
+  // expected-error @+1 {{(GA4) expected no padding, and a table with rows, got 'memref<?x8xf16>'}}
+  %0 = axe.gather %t at %r clamp : memref<?x8xf16>, memref<4xi32> -> tensor<4x8xf16>
+  return
+}
+
+// -----
+
+func.func @f(%t: memref<0x8xf16>, %r: memref<4xi32>) {
+  // expected-error @+1 {{(GA4) expected no padding, and a table with rows, got 'memref<0x8xf16>'}}
+  %0 = axe.gather %t at %r clamp : memref<0x8xf16>, memref<4xi32> -> tensor<4x8xf16>
+  return
+}
+
+// -----
+
+func.func @f(%t: memref<9x8xf16>, %r: memref<4xi32>, %z: f16) {
+  // expected-error @+1 {{(GA4) expected no padding, and a table with rows, got 'memref<9x8xf16>'}}
+  %0 = axe.gather %t at %r pad %z : f16 clamp : memref<9x8xf16>, memref<4xi32> -> tensor<4x8xf16>
+  return
+}

@@ -22,6 +22,8 @@ pub(super) fn gather<'c>(
         table,
         rows,
         pad,
+        wrap,
+        clamp,
         result,
         ..
     } = parts(op)?;
@@ -45,10 +47,22 @@ pub(super) fn gather<'c>(
             // Where a slice has no number, it names no row.
             let none = number(inner, axe_dialect::element_type(rows.r#type()), -1.0)?;
             let row = ints.cast(Int::Value(numbers.load(inner, &[row], Some(none))?))?;
-            let place: Vec<_> = std::iter::once(row).chain(column.iter().copied()).collect();
+            let row = match wrap {
+                true => ints.wrapped(row, count)?,
+                false => row,
+            };
+            let place = |row| -> Vec<_> {
+                let columns = column.iter().copied();
+                std::iter::once(row).chain(columns).collect()
+            };
+            if clamp {
+                let last = ints.sub(count, Int::Known(1))?;
+                let row = ints.max(ints.min(row, last)?, Int::Known(0))?;
+                return from.load(inner, &place(row), None);
+            }
             inner.choose(
                 ints.below(row, count)?,
-                |inner| from.load(inner, &place, pad),
+                |inner| from.load(inner, &place(row), pad),
                 |inner| match pad {
                     Some(pad) => Ok(pad),
                     None => number(inner, tensor.element, 0.0),

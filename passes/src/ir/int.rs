@@ -294,6 +294,15 @@ impl<'c> Ints<'c> {
         }
     }
 
+    /// A number of one of so many, of which one that is negative counts from the last on, as in NumPy.
+    ///
+    /// # Errors
+    /// As [`Self::value`].
+    pub fn wrapped(&self, number: Int<'c>, count: Int<'c>) -> PassResult<'c, Int<'c>> {
+        let is_negative = self.less(number, Int::Known(0))?;
+        self.select(is_negative, self.add(number, count)?, number)
+    }
+
     /// `a` shifted by a signed number of bits, to the right when positive.
     ///
     /// # Errors

@@ -125,6 +125,8 @@ impl<'c> Emit<'c> for Load {
             rows: emitter.memory(operands.rows)?,
             fragment: &*emitter.result_fragment(op)?,
             width: plan.width,
+            wraps: operands.wrap,
+            clamps: operands.clamp,
             table,
         };
         gather.emit(emitter, plan.registers)
@@ -138,6 +140,10 @@ struct Gather<'a, 'c> {
     pad: Val<'c>,
     fragment: &'a Fragment,
     width: i64,
+    /// Whether a negative number counts from the last row on.
+    wraps: bool,
+    /// Whether a number that names no row stands for the nearest one.
+    clamps: bool,
 }
 
 impl<'c> Gather<'_, 'c> {
@@ -147,18 +153,27 @@ impl<'c> Gather<'_, 'c> {
         for (part, columns) in self.by_row(registers) {
             let (row, exists) = self.row(emitter, part)?;
             for (condition, accesses) in self.by_bounds(emitter, &columns)? {
-                let condition = emitter.both(condition, exists)?;
-                let pads = vec![self.pad; accesses.len() * width];
-                let loaded = emitter.when(condition, &pads, |emitter| {
-                    let mut loaded = Vec::new();
-                    for &register in &accesses {
-                        loaded.extend(self.load(emitter, row, register)?);
+                let loads = |emitter: &mut Emitter<'c>| {
+                    let own = accesses.iter();
+                    let own = own.map(|&register| self.load(emitter, row, register));
+                    own.collect::<PassResult<'c, Vec<_>>>()
+                };
+                let condition = match (condition, exists) {
+                    (Some(own), Some(exists)) => Some(emitter.both(Some(own), exists)?),
+                    (own, exists) => own.or(exists),
+                };
+                // Vectors leave a branch whole: of what is cut out of them in it LLVM would make a value of the branch each.
+                let loaded = match condition {
+                    None => loads(emitter)?,
+                    Some(condition) => {
+                        let pads = emitter.padded_vector(self.pad, self.width)?;
+                        emitter.when(condition, &vec![pads; accesses.len()], loads)?
                     }
-                    Ok(loaded)
-                })?;
-                for (register, vector) in accesses.iter().zip(loaded.chunks(width)) {
+                };
+                for (register, vector) in accesses.iter().zip(loaded) {
+                    let vector = emitter.elements_of(vector, self.width, self.table.element)?;
                     let first = usize::try_from(*register).unwrap_or(0);
-                    values[first..][..width].copy_from_slice(vector);
+                    values[first..][..width].copy_from_slice(&vector);
                 }
             }
         }
@@ -177,8 +192,12 @@ impl<'c> Gather<'_, 'c> {
         rows
     }
 
-    /// The row of the table for a row of the result, and whether there is one.
-    fn row(&self, emitter: &mut Emitter<'c>, part: i64) -> PassResult<'c, (Int<'c>, Val<'c>)> {
+    /// The row of the table for a row of the result, and whether there is one, where there may be none.
+    fn row(
+        &self,
+        emitter: &mut Emitter<'c>,
+        part: i64,
+    ) -> PassResult<'c, (Int<'c>, Option<Val<'c>>)> {
         let dim = self.fragment.dims().first().map_or(&[][..], Vec::as_slice);
         let at = emitter
             .ints()
@@ -191,8 +210,18 @@ impl<'c> Gather<'_, 'c> {
             Some(count) => Int::Value(count),
             None => emitter.room(&self.table, 0)?,
         };
-        let inside = wide.below(wide.cast(Int::Value(number))?, wide.cast(count)?)?;
-        Ok((emitter.ints().cast(Int::Value(number))?, inside))
+        let (number, count) = (wide.cast(Int::Value(number))?, wide.cast(count)?);
+        let number = match self.wraps {
+            true => wide.wrapped(number, count)?,
+            false => number,
+        };
+        if self.clamps {
+            let last = wide.sub(count, Int::Known(1))?;
+            let row = wide.max(wide.min(number, last)?, Int::Known(0))?;
+            return Ok((emitter.ints().cast(row)?, None));
+        }
+        let inside = wide.below(number, count)?;
+        Ok((emitter.ints().cast(number)?, Some(inside)))
     }
 
     /// Accesses of a row by the bounds of their columns.
@@ -215,16 +244,11 @@ impl<'c> Gather<'_, 'c> {
             .collect()
     }
 
-    fn load(
-        &self,
-        emitter: &Emitter<'c>,
-        row: Int<'c>,
-        register: i64,
-    ) -> PassResult<'c, Vec<Val<'c>>> {
+    fn load(&self, emitter: &Emitter<'c>, row: Int<'c>, register: i64) -> PassResult<'c, Val<'c>> {
         let mut index = emitter.index_of(self.fragment, register)?;
         index[0] = row;
         let address = emitter.address_of(&self.table, &index)?;
         let pointer = emitter.offset_pointer(&self.table, self.table.base, address)?;
-        emitter.load(&self.table, pointer, self.width)
+        emitter.load_vector(&self.table, pointer, self.width)
     }
 }

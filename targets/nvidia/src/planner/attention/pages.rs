@@ -101,10 +101,7 @@ impl<'a, 'c> Table<'a, 'c> {
         let ints = code.builder.ints();
         let own = ints.cast(Int::Value(self.numbers.element(code, at)?))?;
         let own = match self.pages.wraps {
-            true => {
-                let negative = ints.less(own, Int::Known(0))?;
-                ints.select(negative, ints.add(own, Int::Known(count))?, own)?
-            }
+            true => ints.wrapped(own, Int::Known(count))?,
             false => own,
         };
         let own = ints.max(ints.min(own, Int::Known(count - 1))?, Int::Known(0))?;
