@@ -160,3 +160,44 @@ func.func @hiding(%x: tensor<300x4096xf32>) -> tensor<300xi64> {
   } -> (tensor<300xf32>, tensor<300xi64>)
   return %y#1 : tensor<300xi64>
 }
+
+// -----
+
+// Loops that nothing joins form what they read of a broadcast.
+// CHECK-LABEL: func.func @alone
+// CHECK: axe.launch @alone_0_{{.*}} ins(%arg0 : tensor<4xi32>)
+// CHECK-NOT: axe.launch
+func.func @alone(%n: tensor<4xi32>) -> tensor<4x64xi1> {
+  %b = axe.broadcast %n dims [1] : tensor<4xi32> -> tensor<4x64xi32>
+  %empty = tensor.empty() : tensor<4x64xi1>
+  %y = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%b : tensor<4x64xi32>) outs(%empty : tensor<4x64xi1>) {
+  ^bb0(%v: i32, %o: i1):
+    %j = linalg.index 1 : index
+    %k = arith.index_cast %v : i32 to index
+    %w = arith.cmpi slt, %j, %k : index
+    linalg.yield %w : i1
+  } -> tensor<4x64xi1>
+  return %y : tensor<4x64xi1>
+}
+
+// -----
+
+// Loops that read a table by numbers which a broadcast repeats read the numbers themselves.
+// CHECK-LABEL: func.func @repeated
+// CHECK: axe.launch @repeated_0_loops {{.*}} ins(%arg1, %arg0 : tensor<3x5xi64>, tensor<3x17x48xf16>)
+// CHECK-NOT: axe.launch
+func.func @repeated(%x: tensor<3x17x48xf16>, %i: tensor<3x5xi64>) -> tensor<3x5x48xf16> {
+  %b = axe.broadcast %i dims [2] : tensor<3x5xi64> -> tensor<3x5x48xi64>
+  %empty = tensor.empty() : tensor<3x5x48xf16>
+  %y = linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i, j, k)>, affine_map<(i, j, k) -> (i, j, k)>], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%b : tensor<3x5x48xi64>) outs(%empty : tensor<3x5x48xf16>) {
+  ^bb0(%n: i64, %o: f16):
+    %d = linalg.index 0 : index
+    %r = arith.index_cast %n : i64 to index
+    %c = linalg.index 2 : index
+    %v = tensor.extract %x[%d, %r, %c] : tensor<3x17x48xf16>
+    linalg.yield %v : f16
+  } -> tensor<3x5x48xf16>
+  return %y : tensor<3x5x48xf16>
+}

@@ -554,10 +554,12 @@ impl<'c> Groups<'c> {
     }
 }
 
-/// A group of tiles that nothing joined the loops of is a kernel of loops.
+/// A group of tiles that nothing joined the loops of is a kernel of loops, where it forms nothing else that these read.
 fn by_itself(group: Group<'_>) -> Group<'_> {
+    let reads = |value: &Val<'_>| group.inputs.contains(&(*value, Kind::Full));
+    let reads_inputs = |op| Pointwise::of(op).is_none_or(|nest| nest.inputs.iter().all(reads));
     match group.owned[..] {
-        [op] if matches!(group.root, Root::Tiles) && is_nest(op) => Group {
+        [op] if matches!(group.root, Root::Tiles) && is_nest(op) && reads_inputs(op) => Group {
             root: Root::Single(op),
             ..group
         },

@@ -139,6 +139,7 @@ impl<'c> Kernels<'c> for Planner {
         self.mark_strided(block);
         wide_sums::narrow(&ops)?;
         peaks::mark(&ops);
+        let ops = nest::read_repeated(&ops)?;
         let ops = nest::to_rows(&ops, row_shares::enough(self.chip))?;
         let ops = nest::unroll_windows(&ops)?;
         let ops = nest::repeats_to_loops(&ops)?;
