@@ -23,9 +23,9 @@ pub enum Mask {
 impl Graph<'_> {
     /// The results of a program.
     pub fn fused(&mut self) -> Vec<Value> {
-        let kind = self.random.below(14);
+        let kind = self.random.below(15);
         // The others have extents that are known.
-        self.open &= [0, 3, 4, 7, 8].contains(&kind);
+        self.open &= [0, 3, 4, 7, 8, 14].contains(&kind);
         match kind {
             0 => self.attention(),
             1 => self.chain(),
@@ -38,6 +38,7 @@ impl Graph<'_> {
             11 => self.channels(),
             12 => self.gates(),
             13 => self.slices(),
+            14 => self.apart(),
             _ => self.product_and_rows(),
         }
     }

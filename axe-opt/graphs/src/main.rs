@@ -3,6 +3,7 @@
 //! A graph is what its seed makes it. Its arguments hold multiples of an eighth or small integers; each value carries
 //! a bound of how far two right implementations may be apart, and that bound is what results are held to.
 
+mod apart;
 mod attention;
 mod channels;
 mod columns;

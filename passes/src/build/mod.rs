@@ -21,7 +21,7 @@ pub use roles::{Multicast, Traffic};
 use crate::ir::{Builder, DYNAMIC, Int, Val, types};
 use crate::{PassError, PassResult};
 use axe_dialect::ops::{
-    self, CopyOp, ExtractSliceOp, FillOp, GemmOp, SliceOp, TransposeOp, ViewOp,
+    self, CopyOp, ExtractSliceOp, FillOp, GatherOp, GemmOp, SliceOp, TransposeOp, ViewOp,
 };
 use axe_dialect::{Combiner, LayoutAttribute, SpaceAttribute, element_type, memref_type};
 use axe_layout::Layout;
@@ -200,6 +200,26 @@ impl<'c> Code<'c> {
     pub fn load(&self, memref: Val<'c>, r#type: Type<'c>) -> PassResult<'c, Val<'c>> {
         let operands = CopyOp::operands(memref, None, None, None);
         self.builder.operator_value(&operands, r#type, &[])
+    }
+
+    /// `axe.gather clamp`: rows of a table, by numbers in memory, of which one that names no row stands for the nearest, and a negative one,
+    /// where they `wrap`, for one from the last on.
+    ///
+    /// # Errors
+    /// When building fails.
+    pub fn gather(
+        &self,
+        (table, rows): (Val<'c>, Val<'c>),
+        wraps: bool,
+        r#type: Type<'c>,
+    ) -> PassResult<'c, Val<'c>> {
+        let attributes = [
+            ("clamp", self.builder.unit()),
+            ("wrap", self.builder.unit()),
+        ];
+        let attributes = &attributes[..1 + usize::from(wraps)];
+        self.builder
+            .operator_value(&GatherOp::operands(table, rows, None), r#type, attributes)
     }
 
     /// A copy into memory.

@@ -146,8 +146,12 @@ impl<'c> Evaluator<'_, 'c> {
             (Some(kept), _) => kept,
             (None, Some(argument)) => {
                 let r#type = self.r#type(value, kind)?;
-                self.code
-                    .load(self.boxed(&argument.clone(), kind)?, r#type)?
+                match self.looked_up(&argument.clone(), r#type)? {
+                    Some(own) => own,
+                    None => self
+                        .code
+                        .load(self.boxed(&argument.clone(), kind)?, r#type)?,
+                }
             }
             (None, None) => {
                 let op = defining(value).ok_or_else(|| self.lost(value))?;

@@ -3,6 +3,7 @@
 use super::between::Between;
 use super::fold::{Fold, Stream};
 use super::group::Group;
+use super::lookup::Lookup;
 use super::nest::Pointwise;
 use super::operators::{captured, is_product, is_reshape};
 use super::pairs;
@@ -28,6 +29,8 @@ pub struct Fusion<'c> {
     pub inputs: Vec<(Val<'c>, Kind)>,
     /// Those of them that are parts of longer rows.
     pub sliced: Vec<(Val<'c>, Sliced<'c>)>,
+    /// Those of them that are rows which data names.
+    pub lookups: Vec<(Val<'c>, Lookup<'c>)>,
     /// Tensors of which bodies read elements anywhere.
     pub tables: Vec<Val<'c>>,
     /// Scalars of the function that bodies read.
@@ -58,6 +61,7 @@ impl<'c> Fusion<'c> {
         let mut fusion = Self {
             cut: group.cut,
             sliced: group.sliced.clone(),
+            lookups: group.lookups.clone(),
             ..Self::storing(group.total, None, outputs.clone())
         };
         let start = start.map(|start| (start, Kind::Full));
@@ -76,6 +80,7 @@ impl<'c> Fusion<'c> {
             outputs,
             inputs: Vec::new(),
             sliced: Vec::new(),
+            lookups: Vec::new(),
             tables: Vec::new(),
             scalars: Vec::new(),
             folds: Vec::new(),
@@ -106,10 +111,18 @@ impl<'c> Fusion<'c> {
         own.map(|(_, sliced)| *sliced)
     }
 
-    /// Whether rows of what it reads lie apart from each other: those of longer ones. Their tensors are not one piece of memory.
+    /// The table and the numbers of an input whose rows data names.
+    #[must_use]
+    pub fn lookup(&self, value: Val<'c>, kind: Kind) -> Option<Lookup<'c>> {
+        let mut all = self.lookups.iter();
+        let own = all.find(|(own, _)| *own == value && kind == Kind::Full);
+        own.map(|(_, lookup)| *lookup)
+    }
+
+    /// Whether rows of what it reads lie apart from each other: those of longer ones, or of a table. Their tensors are not one piece of memory.
     #[must_use]
     pub fn reads_apart(&self) -> bool {
-        !self.sliced.is_empty()
+        !self.sliced.is_empty() || !self.lookups.is_empty()
     }
 
     /// The dimension that the kernel streams: that of its folds. A product's comes first, for no reduction joins it.
@@ -134,6 +147,9 @@ impl<'c> Fusion<'c> {
         }
         if group.inputs.contains(&(value, kind)) {
             self.inputs.push((value, kind));
+            if let Some(lookup) = self.lookup(value, kind) {
+                self.add(group, lookup.numbers, Kind::Row)?;
+            }
             return Ok(());
         }
         let Some(op) = defining(value) else {

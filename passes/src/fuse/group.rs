@@ -6,6 +6,7 @@ use super::apart::Apart;
 use super::attention::{Attention, Backward};
 use super::between::Between;
 use super::few::is_formed_by_readers;
+use super::lookup::Lookup;
 use super::nest::{Pointwise, is_nest};
 use super::operators::{bases, is_reshape, is_widening, splat};
 use super::pairs::{Paired, Side};
@@ -58,6 +59,8 @@ pub struct Group<'c> {
     pub inputs: Vec<(Val<'c>, Kind)>,
     /// What it reads of rows that are parts of longer ones, where these lie.
     pub sliced: Vec<(Val<'c>, Sliced<'c>)>,
+    /// What it reads of rows that data names, where these lie.
+    pub lookups: Vec<(Val<'c>, Lookup<'c>)>,
     /// Tensors of which bodies read elements anywhere.
     pub tables: Vec<Val<'c>>,
     /// What the kernel forms.
@@ -92,6 +95,7 @@ impl<'c> Group<'c> {
             cut: columns.map(Cut::rows_of),
             inputs: Vec::new(),
             sliced: Vec::new(),
+            lookups: Vec::new(),
             tables: Vec::new(),
             formed: HashSet::new(),
             owned: Vec::new(),
@@ -179,6 +183,7 @@ impl<'c> Group<'c> {
             None if bases(value).into_iter().any(|base| self.owns(base)) => false,
             None => {
                 self.slice(value, kind);
+                self.look_up(value, kind);
                 self.inputs.push((value, kind));
                 true
             }
@@ -198,11 +203,38 @@ impl<'c> Group<'c> {
         }
     }
 
+    /// Reads rows of a table where they lie, and the numbers that name them.
+    fn look_up(&mut self, value: Val<'c>, kind: Kind) {
+        let has_rows = matches!(self.root, Root::Tiles | Root::Columns(_)) && self.takes_loops;
+        let is_taken = has_rows && kind == Kind::Full;
+        let Some(lookup) = is_taken.then(|| Lookup::of(value)).flatten() else {
+            return;
+        };
+        let is_own = bases(lookup.numbers)
+            .into_iter()
+            .any(|base| self.owns(base));
+        if !is_own && self.set_cut(Cut::rows_of(lookup.columns)) {
+            let numbers = (lookup.numbers, Kind::Row);
+            if !self.inputs.contains(&numbers) {
+                self.inputs.push(numbers);
+            }
+            self.lookups.push((value, lookup));
+        }
+    }
+
+    /// Whether its kernel has a value in registers that it reads of longer rows, or of a table.
+    pub(super) fn reads_rows_of(&self, value: Val<'c>) -> bool {
+        let is_sliced = self.sliced.iter().any(|(own, _)| *own == value);
+        is_sliced || self.lookups.iter().any(|(own, _)| *own == value)
+    }
+
     /// The tensors in memory that it reads.
     pub(super) fn read(&self) -> Vec<Val<'c>> {
         let of = |value: &Val<'c>| {
             let sliced = self.sliced.iter().find(|(own, _)| own == value);
-            sliced.map_or(*value, |(_, sliced)| sliced.from)
+            let lookup = self.lookups.iter().find(|(own, _)| own == value);
+            let from = sliced.map(|(_, own)| own.from);
+            from.or(lookup.map(|(_, own)| own.table)).unwrap_or(*value)
         };
         let inputs = self.inputs.iter().map(|(value, _)| of(value));
         inputs.chain(self.tables.iter().copied()).collect()

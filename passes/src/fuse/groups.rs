@@ -59,7 +59,7 @@ pub(super) struct Groups<'c> {
     tables: bool,
     /// Columns of pairs of products' results, which readers form, or else a kernel of their own.
     sides: HashSet<usize>,
-    /// Parts of rows, which readers read where these lie, or else a kernel of their own.
+    /// Parts of rows, and rows of tables, which readers read where these lie, or else a kernel of their own.
     slices: HashSet<usize>,
     /// The operation that is taken up.
     reader: Option<Op<'c>>,
@@ -509,6 +509,10 @@ impl<'c> Groups<'c> {
             return;
         }
         let Some(op) = defining(value) else { return };
+        if let Some(at) = self.reads_rows_of(value) {
+            self.stores_too(at, op, value);
+            return self.provide(value, number);
+        }
         if self.sides.remove(&identity(value)) || self.slices.remove(&identity(value)) {
             // In front of what reads it, which has its place already.
             let own = self.groups.len();

@@ -9,7 +9,7 @@ use crate::ir::{Builder, DYNAMIC, Int, Ints, Val};
 use crate::{PassError, PassResult};
 use axe_dialect::ops;
 use axe_layout::Layout;
-use melior::ir::ValueLike;
+use melior::ir::{Type, ValueLike};
 
 impl<'c> Evaluator<'_, 'c> {
     /// The tile's box of an argument.
@@ -55,6 +55,24 @@ impl<'c> Evaluator<'_, 'c> {
         }
         let memref = self.whole(argument, kind)?.unwrap_or(*memref);
         self.code.global_box(memref, extents, &at, &shape)
+    }
+
+    /// The tile of an argument of whose rows data names some, where each of its rows has a number of its own.
+    pub(super) fn looked_up(
+        &self,
+        argument: &Argument<'c>,
+        r#type: Type<'c>,
+    ) -> PassResult<'c, Option<Val<'c>>> {
+        let Some(numbers) = argument.numbers else {
+            return Ok(None);
+        };
+        let (code, origin) = (self.code, &self.origin);
+        let ([rows, columns], extents) = (self.registers.shape, &argument.extents);
+        let all = extents.first().copied().unwrap_or(1);
+        let at = [code.index(0)?, origin.column];
+        let table = code.global_box(argument.memref, extents, &at, &[all, columns])?;
+        let rows = code.strided_box(numbers.memref, &[origin.row], &[rows], &[1])?;
+        code.gather((table, rows), numbers.wraps, r#type).map(Some)
     }
 
     /// The tile's box of an argument of which it has every other column.

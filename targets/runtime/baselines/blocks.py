@@ -125,8 +125,9 @@ GATED = ((8192, 12288, 4096), (8192, 11008, 4096), (4096, 5504, 2048), (2048, 14
 for kind, (fn, shapes) in GATES.items():
     for m, n, k in GATED: CASES[f"gated_{kind}_{m}x{n}x{k}"] = (fn, shapes(m, n, k))
 def made(shape, device, dtype):
-    """An input: numbers of one scale behind a product with weights of two dimensions."""
+    """An input: numbers of one scale behind a product with weights of two dimensions, or of rows of a table."""
     kind, *own = shape if isinstance(shape[0], str) else ("weights", *shape)
+    if kind == "rows": most, *own = own; return torch.randint(0, most, own, device="cuda") if device != "meta" else torch.empty(own, device=device, dtype=torch.int64)
     if device == "meta": return torch.empty(own, device=device, dtype={"int": torch.int64, "float": torch.float32}.get(kind, dtype))
     if kind == "int": return torch.arange(own[0], device=device)
     if kind == "float": return torch.rand(own, device=device)

@@ -66,7 +66,8 @@ impl<'c> Group<'c> {
         }
         let is_read = |(input, _): &(Val<'c>, Kind)| *input == stored;
         let is_alone = !row_parts::is_marked(op) && !siblings::is_marked(op);
-        let only_reads = |group: &Self| is_alone && group.inputs.iter().any(is_read);
+        let only_reads =
+            |group: &Self| is_alone && group.lookups.is_empty() && group.inputs.iter().any(is_read);
         if !group.pull(from, Kind::Full) || only_reads(&group) {
             return None;
         }

@@ -72,12 +72,7 @@ impl<'c> Held<'c> {
                 Kind::Full => vec![1, self.columns],
                 _ => vec![self.columns],
             };
-            let staged = Argument {
-                memref,
-                extents,
-                first: 0,
-                staged_at: Some([row, self.first]),
-            };
+            let staged = Argument::staged(memref, extents, [row, self.first]);
             Ok((*key, part.argument(code, &staged)?))
         };
         self.inputs.iter().map(of_warp).collect()

@@ -202,12 +202,7 @@ impl<'c> Packed<'c> {
         let memref = code.view(rows, code.memref(&shape, element, &layout, Some("shared"))?)?;
         Ok(Room {
             all,
-            rows: Argument {
-                memref,
-                extents: shape.to_vec(),
-                first: 0,
-                staged_at: Some([self.row, zero]),
-            },
+            rows: Argument::staged(memref, shape.to_vec(), [self.row, zero]),
             of: argument.clone(),
         })
     }

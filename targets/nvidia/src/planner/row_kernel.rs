@@ -345,7 +345,7 @@ impl<'c> RowKernel<'_, 'c> {
     fn origin<'a>(
         &self,
         code: Code<'c>,
-        mut tensors: impl Iterator<Item = (&'a (Val<'c>, Kind), &'a Argument<'c>)>,
+        tensors: impl Iterator<Item = (&'a (Val<'c>, Kind), &'a Argument<'c>)>,
     ) -> PassResult<'c, Origin<'c>>
     where
         'c: 'a,
@@ -353,7 +353,9 @@ impl<'c> RowKernel<'_, 'c> {
         let rows = self.fusion.shape(self.columns, None, Kind::Row);
         let limit = match rows.first() {
             Some(&DYNAMIC) => {
-                let whole = tensors.find(|((_, kind), _)| *kind != Kind::Column);
+                // A table has other rows.
+                let mut whole = tensors.filter(|(_, argument)| argument.numbers.is_none());
+                let whole = whole.find(|((_, kind), _)| *kind != Kind::Column);
                 let (_, argument) = whole
                     .ok_or_else(|| layout_error(code.builder.location, "no argument has rows"))?;
                 code.leading(argument.memref, DYNAMIC)?

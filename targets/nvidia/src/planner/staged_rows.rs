@@ -124,11 +124,8 @@ impl<'c> Staged<'c> {
         let Some(window) = Window::of(self.whole, vector, self.warps * WARP) else {
             return Ok((self.fetch_aligned(code, argument)?, None));
         };
-        let staged = |memref: Val<'c>, columns: i64, first: Val<'c>| Argument {
-            memref,
-            extents: vec![1, columns],
-            first: 0,
-            staged_at: Some([self.row, first]),
+        let staged = |memref: Val<'c>, columns: i64, first: Val<'c>| {
+            Argument::staged(memref, vec![1, columns], [self.row, first])
         };
         let first = code.add(code.times(self.row, self.whole)?, self.part)?;
         let (copied, tail) = window.fetch(code, argument, (first, self.columns))?;
@@ -162,12 +159,8 @@ impl<'c> Staged<'c> {
         };
         let (copied, tail) = window.fetch(code, argument, (self.first, self.columns))?;
         let line = |skipped: Val<'c>, columns: i64, first: Val<'c>| {
-            Ok(Argument {
-                memref: copied.line(code, skipped, columns)?,
-                extents: vec![columns],
-                first: 0,
-                staged_at: Some([self.row, first]),
-            })
+            let memref = copied.line(code, skipped, columns)?;
+            Ok(Argument::staged(memref, vec![columns], [self.row, first]))
         };
         let zero = code.index(0)?;
         let fetched = line(copied.skipped, self.columns, self.first)?;
@@ -189,12 +182,7 @@ impl<'c> Staged<'c> {
         let place = argument.place(code, at)?;
         let from = code.global_box(argument.memref, &argument.extents, &place, &shape)?;
         code.copy_async(from, memref)?;
-        Ok(Argument {
-            memref,
-            extents: shape.to_vec(),
-            first: 0,
-            staged_at: Some(at),
-        })
+        Ok(Argument::staged(memref, shape.to_vec(), at))
     }
 
     /// Makes room for the states of rounds of folds, and waits until all CTAs of the cluster run, so that they can be written to;
@@ -304,12 +292,8 @@ impl<'c> OfWarp<'_, 'c> {
             1 => (vec![self.within], vec![columns]),
             _ => (vec![code.index(0)?, self.within], vec![1, columns]),
         };
-        Ok(Argument {
-            memref: code.shared_box(argument.memref, &argument.extents, &at, &extents)?,
-            extents,
-            first: 0,
-            staged_at: Some([row, self.columns[0]]),
-        })
+        let memref = code.shared_box(argument.memref, &argument.extents, &at, &extents)?;
+        Ok(Argument::staged(memref, extents, [row, self.columns[0]]))
     }
 }
 

@@ -116,19 +116,15 @@ impl<'c> Staying<'c> {
         let fetch = |inner, next| self.fetch(inner, next);
         self.turns.fetch_behind(code, turn, fetch)?;
         let mut inputs = self.others.clone();
-        let staged_at = Some([self.turns.row(code, turn)?, self.first]);
+        let at = [self.turns.row(code, turn)?, self.first];
         for (key, _, ring) in &self.rings {
-            let staged = Argument {
-                memref: self.stage(code, *ring, turn)?,
-                extents: vec![1, self.columns],
-                first: 0,
-                staged_at,
-            };
+            let own = self.stage(code, *ring, turn)?;
+            let staged = Argument::staged(own, vec![1, self.columns], at);
             inputs.push((*key, staged));
         }
         for ((_, kind), argument) in &mut inputs {
             if *kind == Kind::Column {
-                argument.staged_at = staged_at;
+                argument.staged_at = Some(at);
             }
         }
         Ok(inputs)
@@ -163,12 +159,8 @@ impl<'c> Staying<'c> {
         let memref = room(code, &shape, argument)?;
         let from = code.global_box(argument.memref, &argument.extents, &[self.first], &shape)?;
         code.copy_async(from, memref)?;
-        Ok(Argument {
-            memref,
-            extents: shape.to_vec(),
-            first: 0,
-            staged_at: Some([self.turns.cluster, self.first]),
-        })
+        let at = [self.turns.cluster, self.first];
+        Ok(Argument::staged(memref, shape.to_vec(), at))
     }
 }
 

@@ -302,12 +302,8 @@ impl<'c> RowKernel<'_, 'c> {
             .collect();
         let from = code.global_box(argument.memref, &argument.extents, &at, &shape)?;
         code.copy_async(from, memref)?;
-        Ok(Argument {
-            memref,
-            extents: shape.to_vec(),
-            first: 0,
-            staged_at: Some([origin.row, origin.column]),
-        })
+        let at = [origin.row, origin.column];
+        Ok(Argument::staged(memref, shape.to_vec(), at))
     }
 
     /// Stores the outputs; those with columns piece by piece where rows go through the tile so.

@@ -92,6 +92,7 @@ impl<'c> Read<'c> {
         let columns = columns.filter(|(_, kind)| *kind == Kind::Column).copied();
         let states = self.reductions.iter().map(|own| (own.from, Kind::Full));
         fusion.inputs = states.chain(columns).collect();
+        fusion.lookups.clear();
         fusion.outputs.retain(|(_, kind)| *kind != Kind::Full);
         let elements = self.reductions.iter();
         let elements = elements.filter_map(|own| TensorType::of_value(own.result));
