@@ -5,6 +5,8 @@
 #include "Survive.h"
 #include "TrnRegister.h"
 
+#include "mlir-c/IR.h"
+#include "mlir/CAPI/IR.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
@@ -13,6 +15,8 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
+
+extern "C" MlirDialectHandle mlirGetDialectHandle__axe_tm_tensor__();
 
 /// Adds a line of ours to --version, which LLVM prints.
 static void sayVersion(llvm::raw_ostream &os) { os << "Axe " AXE_VERSION "\n"; }
@@ -24,6 +28,8 @@ static void registerEverything(mlir::DialectRegistry &registry) {
   mlir::registerAllGPUToLLVMIRTranslations(registry);
   registry.insert<axe::AxeDialect>();
   trn::registerDialect(registry);
+  mlirDialectHandleInsertDialect(mlirGetDialectHandle__axe_tm_tensor__(),
+                                 wrap(&registry));
 }
 
 /// Runs mlir-opt's main over all upstream dialects and passes, and axe's.

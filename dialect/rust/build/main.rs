@@ -32,6 +32,20 @@ const GENERATED: [(&[&str], &str); 10] = [
     (&["-gen-op-defs"], "AxeOps.cpp.inc"),
 ];
 
+/// The same of torch-mlir's dialect, whose modules are read.
+const FRONTEND: [(&[&str], &str); 4] = [
+    (
+        &["-gen-dialect-decls", "-dialect=tm_tensor"],
+        "TMTensorDialect.h.inc",
+    ),
+    (
+        &["-gen-dialect-defs", "-dialect=tm_tensor"],
+        "TMTensorDialect.cpp.inc",
+    ),
+    (&["-gen-op-decls"], "TMTensorOps.h.inc"),
+    (&["-gen-op-defs"], "TMTensorOps.cpp.inc"),
+];
+
 fn main() -> Result<(), Box<dyn Error>> {
     let mlir = Mlir::find()?;
     let manifest = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
@@ -39,16 +53,22 @@ fn main() -> Result<(), Box<dyn Error>> {
     // In the repository these are links to the folders that CMake builds from; a packaged crate holds the files.
     let ir = manifest.join("ir").canonicalize()?;
     let capi = manifest.join("capi").canonicalize()?;
+    let frontends = manifest.join("frontends").canonicalize()?;
 
     let operations = ir.join("AxeOps.td");
     for (arguments, file) in GENERATED {
         mlir.generate(&operations, arguments, &out.join(file))?;
+    }
+    for (arguments, file) in FRONTEND {
+        let declared = frontends.join("TMTensor.td");
+        mlir.generate(&declared, arguments, &out.join(file))?;
     }
     let records = ods::Records::parse(&records(&mlir, &operations)?)?;
     let wrappers = wrappers::text(&records.operations()?, &records.traits()?)?;
     std::fs::write(out.join("ops.rs"), wrappers)?;
     let mut sources = sources_in(&ir)?;
     sources.extend(sources_in(&capi)?);
+    sources.extend(sources_in(&frontends)?);
     mlir.cpp()
         .opt_level(2)
         .include(&ir)
@@ -58,6 +78,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .compile("axe_dialect");
 
     println!("cargo:rerun-if-changed={}", ir.display());
+    println!("cargo:rerun-if-changed={}", frontends.display());
     for part in ["Axe.cpp", "include"] {
         println!("cargo:rerun-if-changed={}", capi.join(part).display());
     }

@@ -30,6 +30,7 @@ pub(crate) struct LayoutSwizzle {
 
 unsafe extern "C" {
     pub(crate) fn mlirGetDialectHandle__axe__() -> MlirDialectHandle;
+    pub(crate) fn mlirGetDialectHandle__axe_tm_tensor__() -> MlirDialectHandle;
     pub(crate) fn axeModuleCreateParse(
         context: MlirContext,
         module: MlirStringRef,

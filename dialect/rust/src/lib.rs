@@ -39,6 +39,13 @@ pub fn handle() -> DialectHandle {
     unsafe { DialectHandle::from_raw(ffi::mlirGetDialectHandle__axe__()) }
 }
 
+/// The handle of torch-mlir's dialect `tm_tensor`, as far as its modules are read: for contexts in which torch-mlir has not registered its own.
+#[must_use]
+pub fn tm_tensor() -> DialectHandle {
+    // SAFETY: the function returns the handle of a dialect that is linked in.
+    unsafe { DialectHandle::from_raw(ffi::mlirGetDialectHandle__axe_tm_tensor__()) }
+}
+
 /// Adds the axe dialect to a registry.
 pub fn register(registry: &DialectRegistry) {
     handle().insert_dialect(registry);

@@ -16,6 +16,7 @@ mod quantized;
 mod reduction;
 mod scalar;
 mod simple;
+mod sort;
 mod structured;
 mod term;
 #[cfg(test)]
@@ -64,6 +65,23 @@ pub(crate) fn run<'c>(module: Op<'c>, pass: &mut PassContext<'_>) -> PassResult<
     }
     let mut counts = Counts::default();
     let mut failures = Vec::new();
+    for op in walk::nested(module, &entered) {
+        let replaced = match name(op).as_str() {
+            sort::SORT => sort::replace(op),
+            other if other.starts_with("tm_tensor.") => Err(PassError::new(
+                op.location(),
+                format!(
+                    "'{other}' is not supported: of tm_tensor there is a form of tm_tensor.sort, which torch.topk is written as"
+                ),
+            )),
+            _ => Ok(()),
+        };
+        if let Err(error) = replaced
+            && !pass.flag("allow-unsupported")
+        {
+            failures.push(error);
+        }
+    }
     for op in walk::nested(module, &entered) {
         if !name(op).starts_with("linalg.") {
             continue;
@@ -199,7 +217,8 @@ fn replace<'c>(op: Op<'c>, replacements: &Replacements<'c>) -> PassResult<'c> {
 /// Whether the pass looks below an operation: not into structured operations, nor into kernels.
 fn entered(op: Op<'_>) -> bool {
     let name = name(op);
-    !name.starts_with("linalg.") && !name.starts_with("axe.")
+    let structured = ["linalg.", "axe.", "tm_tensor."];
+    !structured.iter().any(|dialect| name.starts_with(dialect))
 }
 
 /// Whether an operation without uses can go: it computes values and does nothing else.

@@ -33,12 +33,13 @@ pub unsafe fn register_all_raw(registry: MlirDialectRegistry) {
     }
 }
 
-/// A context with all that [`register_all`] registers, loaded, and LLVM's translations. It runs passes on the calling
+/// A context with all that [`register_all`] registers, and torch-mlir's `tm_tensor`, loaded, and LLVM's translations. It runs passes on the calling
 /// thread, which [`crate::decisions`] needs.
 #[must_use]
 pub fn context() -> Context {
     let registry = DialectRegistry::new();
     register_all(&registry);
+    axe_dialect::tm_tensor().insert_dialect(&registry);
     let context = Context::new_with_registry(&registry, false);
     context.load_all_available_dialects();
     register_all_llvm_translations(&context);

@@ -1,0 +1,112 @@
+// RUN: axe-opt %s --convert-linalg-to-axe -split-input-file -verify-diagnostics
+
+func.func @unsigned(%x: tensor<4x6xi32>) -> tensor<4x6xi32> {
+  // expected-error @+1 {{'tm_tensor.sort' is not supported: expected a comparison of two elements, greater or less}}
+  %0 = tm_tensor.sort dimension(1) outs(%x : tensor<4x6xi32>) {
+  ^bb0(%a: i32, %b: i32):
+    %1 = arith.cmpi uge, %a, %b : i32
+    tm_tensor.yield %1 : i1
+  } -> tensor<4x6xi32>
+  return %0 : tensor<4x6xi32>
+}
+
+// -----
+
+func.func @reversed(%x: tensor<4x6xi32>) -> tensor<4x6xi32> {
+  // expected-error @+1 {{'tm_tensor.sort' is not supported: expected a comparison of two elements, greater or less}}
+  %0 = tm_tensor.sort dimension(1) outs(%x : tensor<4x6xi32>) {
+  ^bb0(%a: i32, %b: i32):
+    %1 = arith.cmpi sge, %b, %a : i32
+    tm_tensor.yield %1 : i1
+  } -> tensor<4x6xi32>
+  return %0 : tensor<4x6xi32>
+}
+
+// -----
+
+func.func @others(%x: tensor<4x6xf32>, %y: tensor<4x6xi64>) -> tensor<4x6xi64> {
+  // expected-error @+1 {{'tm_tensor.sort' is not supported: expected the numbers of elements along the dimension beside them}}
+  %0:2 = tm_tensor.sort dimension(1) outs(%x, %y : tensor<4x6xf32>, tensor<4x6xi64>) {
+  ^bb0(%a: f32, %b: f32, %c: i64, %d: i64):
+    %1 = arith.cmpf oge, %a, %b : f32
+    tm_tensor.yield %1 : i1
+  } -> tensor<4x6xf32>, tensor<4x6xi64>
+  return %0#1 : tensor<4x6xi64>
+}
+
+// -----
+
+func.func @three(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
+  // expected-error @+1 {{'tm_tensor.sort' is not supported: expected elements, or elements and their numbers}}
+  %0:3 = tm_tensor.sort dimension(1) outs(%x, %x, %x : tensor<4x6xf32>, tensor<4x6xf32>, tensor<4x6xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32, %d: f32, %e: f32, %f: f32):
+    %1 = arith.cmpf oge, %a, %b : f32
+    tm_tensor.yield %1 : i1
+  } -> tensor<4x6xf32>, tensor<4x6xf32>, tensor<4x6xf32>
+  return %0#1 : tensor<4x6xf32>
+}
+
+// -----
+
+func.func @nowhere(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
+  // expected-error @+1 {{'tm_tensor.sort' is not supported: expected a dimension of a tensor}}
+  %0 = tm_tensor.sort dimension(-1) outs(%x : tensor<4x6xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %1 = arith.cmpf oge, %a, %b : f32
+    tm_tensor.yield %1 : i1
+  } -> tensor<4x6xf32>
+  return %0 : tensor<4x6xf32>
+}
+
+// -----
+
+func.func @counted(%x: tensor<4x?xf32>) -> tensor<4x?xf32> {
+  // expected-error @+1 {{'tm_tensor.sort' is not supported: expected a dimension of static extent}}
+  %0 = tm_tensor.sort dimension(1) outs(%x : tensor<4x?xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %1 = arith.cmpf oge, %a, %b : f32
+    tm_tensor.yield %1 : i1
+  } -> tensor<4x?xf32>
+  return %0 : tensor<4x?xf32>
+}
+
+// -----
+
+func.func @empty(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
+  // expected-error @+1 {{'tm_tensor.sort' is not supported: expected a comparison of two elements, greater or less}}
+  %0 = "tm_tensor.sort"(%x) <{dimension = 1 : i64, operandSegmentSizes = array<i32: 0, 1>}> ({
+  }) : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  return %0 : tensor<4x6xf32>
+}
+
+// -----
+
+func.func @nothing() {
+  // expected-error @+1 {{'tm_tensor.sort' is not supported: expected elements, or elements and their numbers}}
+  "tm_tensor.sort"() <{dimension = 0 : i64, operandSegmentSizes = array<i32: 0, 0>}> ({
+  }) : () -> ()
+  return
+}
+
+// -----
+
+func.func @scan(%x: tensor<4x6xf32>, %y: tensor<4x6xf32>, %z: tensor<4xf32>) -> tensor<4x6xf32> {
+  // expected-error @+1 {{'tm_tensor.scan' is not supported: of tm_tensor there is a form of tm_tensor.sort, which torch.topk is written as}}
+  %0:2 = tm_tensor.scan dimension(1) inclusive(true) ins(%x : tensor<4x6xf32>) outs(%y, %z : tensor<4x6xf32>, tensor<4xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %1 = arith.addf %a, %b : f32
+    tm_tensor.yield %1 : f32
+  } -> tensor<4x6xf32>, tensor<4xf32>
+  return %0#0 : tensor<4x6xf32>
+}
+
+// -----
+
+func.func @scatter(%u: tensor<2x6xf32>, %i: tensor<2x1xi64>, %y: tensor<4x6xf32>) -> tensor<4x6xf32> {
+  // expected-error @+1 {{'tm_tensor.scatter' is not supported}}
+  %0 = tm_tensor.scatter {dimension_map = array<i64: 0>} unique_indices(true) ins(%u, %i : tensor<2x6xf32>, tensor<2x1xi64>) outs(%y : tensor<4x6xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    tm_tensor.yield %a : f32
+  } -> tensor<4x6xf32>
+  return %0 : tensor<4x6xf32>
+}
