@@ -94,13 +94,13 @@ void FillOp::getEffects(Effects &effects) {
 }
 
 LogicalResult GatherOp::verify() {
-  auto rows = cast<MemRefType>(getRows().getType());
+  auto rows = cast<ShapedType>(getRows().getType());
   Type number = rows.getElementType();
   if (rows.getRank() != 1 ||
       !(number.isSignlessInteger(32) || number.isSignlessInteger(64)))
     return emitOpError("(GA1) expected numbers of rows in one dimension of "
                        "'i32' or 'i64', got ")
-           << rows;
+           << Type(rows);
   Type table = getTable().getType(), result = getResult().getType();
   SmallVector<int64_t> shape(shapeOf(table));
   if (!shape.empty())

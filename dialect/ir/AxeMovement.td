@@ -90,7 +90,9 @@ def Axe_GatherOp : Axe_Operator<"gather", [DeclareOpInterfaceMethods<MemoryEffec
     With `wrap`, a negative number counts from the last row on, as in NumPy. With
     `clamp`, a number that names no row stands for the nearest one, as in
     StableHLO's gather, and where a sliced `rows` has none, for some row.
-    Nothing is read outside the table, whatever the numbers are.
+    Nothing is read outside the table, whatever the numbers are. Numbers that a
+    kernel forms itself are in registers, and each thread has those of the rows
+    that it has elements of.
 
     **Constraints**
 
@@ -116,7 +118,7 @@ def Axe_GatherOp : Axe_Operator<"gather", [DeclareOpInterfaceMethods<MemoryEffec
     %0 = axe.gather %t at %r clamp : memref<?x8xf16>, memref<4xi32> -> tensor<4x8xf16>    // (GA4) expected no padding, and a table with rows, got 'memref<?x8xf16>'
     ```
   }];
-  let arguments = !con((ins Axe_Memory:$table, Axe_Memory:$rows,
+  let arguments = !con((ins Axe_Memory:$table, Axe_TensorOrMemory:$rows,
                             Optional<AnyType>:$pad, UnitAttr:$wrap,
                             UnitAttr:$clamp), scheduling);
   let results = (outs AnyRankedTensor:$result);

@@ -23,6 +23,14 @@ func.func @nearest(%t: memref<9x2xf16>, %r: memref<32xi32>, %z: f16) -> tensor<3
   return %0 : tensor<32x2xf16, #frag>
 }
 
+// Numbers may be in registers.
+// CHECK-LABEL: func.func @held
+func.func @held(%t: memref<9x2xf16>, %r: tensor<32xi32>) -> tensor<32x2xf16, #frag> {
+  // CHECK: axe.gather %{{.*}} at %{{.*}} clamp : memref<9x2xf16>, tensor<32xi32> -> tensor<32x2xf16
+  %0 = axe.gather %t at %r clamp : memref<9x2xf16>, tensor<32xi32> -> tensor<32x2xf16, #frag>
+  return %0 : tensor<32x2xf16, #frag>
+}
+
 // Rows may be of any rank; numbers of 64 bits.
 // CHECK-LABEL: func.func @blocks
 func.func @blocks(%t: memref<9x4x8xf32>, %n: memref<9xf32>, %r: memref<?xi64>) -> (tensor<?x4x8xf32>, tensor<?xf32>) {

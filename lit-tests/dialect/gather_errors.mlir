@@ -69,3 +69,11 @@ func.func @f(%t: memref<9x8xf16>, %r: memref<4xi32>, %z: f16) {
   %0 = axe.gather %t at %r pad %z : f16 clamp : memref<9x8xf16>, memref<4xi32> -> tensor<4x8xf16>
   return
 }
+
+// -----
+
+func.func @f(%t: memref<9x8xf16>, %r: tensor<4xf32>) {
+  // expected-error @+1 {{(GA1) expected numbers of rows in one dimension of 'i32' or 'i64', got 'tensor<4xf32>'}}
+  %0 = axe.gather %t at %r : memref<9x8xf16>, tensor<4xf32> -> tensor<4x8xf16>
+  return
+}

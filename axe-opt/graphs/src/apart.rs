@@ -80,15 +80,31 @@ impl Graph<'_> {
         let [before, behind] = [0; 2].map(|_| self.random.pick(&[0, 8, 16, 64, 5]));
         let mut whole = shape.to_vec();
         whole[last] += before + behind;
+        // Some rows of each block, too.
+        let rows = match self.random.once_in(2) {
+            true => [0; 2].map(|_| self.random.range(0, 3)),
+            false => [0; 2],
+        };
+        whole[last - 1] += rows[0] + rows[1];
         let x = self.input_of(element, &whole, false);
-        self.columns(&x, before, shape[last])
+        let part = self.columns(&x, before, shape[last]);
+        match rows {
+            [0, 0] => part,
+            [first, _] => self.part(&part, last - 1, (first, shape[last - 1])),
+        }
     }
 
     /// Rows of a table, by numbers of which some are brought into its range, and negative ones may count from the last row on.
     fn looked_up(&mut self, element: Element, shape: &[i64]) -> Value {
         let (rank, kind) = (shape.len(), self.random.pick(&[I32, I64]));
         let numbers = self.input_of(kind, &shape[..rank - 1], self.open);
-        let table = self.input_of(element, &[TABLE, shape[rank - 1]], false);
+        // A table, or one for each matrix of a batch.
+        let is_batched = rank == 3 && !self.open && self.random.once_in(3);
+        let mut extents = vec![TABLE, shape[rank - 1]];
+        if is_batched {
+            extents.insert(0, shape[0]);
+        }
+        let table = self.input_of(element, &extents, false);
         let made = Made {
             map: Vec::new(),
             shape: shape.to_vec(),
@@ -113,7 +129,7 @@ impl Graph<'_> {
              %below = arith.cmpi slt, %wide, %first : index\n    %moved = arith.addi %wide, %rows : index\n    \
              %wrapped = arith.select %below, %moved, %wide : index\n    %above = arith.maxsi {number}, %first : index\n    \
              %row = arith.minsi %above, %last : index\n    %column = linalg.index {} : index\n    \
-             %own = tensor.extract {}[%row, %column] : {}\n    linalg.yield %own : {}\n  }} -> {type}",
+             %batch = linalg.index 0 : index\n    %own = tensor.extract {}[{}%row, %column] : {}\n    linalg.yield %own : {}\n  }} -> {type}",
             maps.join(", "),
             vec!["\"parallel\""; rank].join(", "),
             numbers.name,
@@ -124,6 +140,7 @@ impl Graph<'_> {
             TABLE - 1,
             rank - 1,
             table.name,
+            if is_batched { "%batch, " } else { "" },
             table.r#type(),
             element.name(),
         ));

@@ -56,11 +56,15 @@ impl Graph<'_> {
 
     /// So many columns of each row, from one on.
     pub fn columns(&mut self, value: &Value, first: i64, count: i64) -> Value {
+        self.part(value, value.shape.len() - 1, (first, count))
+    }
+
+    /// So many of a value's indices along a dimension, from one on.
+    pub fn part(&mut self, value: &Value, dim: usize, (first, count): (i64, i64)) -> Value {
         let mut shape = value.shape.clone();
-        let last = shape.len() - 1;
-        shape[last] = count;
+        shape[dim] = count;
         let mut offsets = vec![0; shape.len()];
-        offsets[last] = first;
+        offsets[dim] = first;
         let text = format!(
             "NAME = tensor.extract_slice {}{}{}{} : {} to {}",
             value.name,

@@ -2,23 +2,14 @@
 
 use super::frame::{Frame, Operand, Out};
 use super::fusion::Fusion;
+use super::row_numbers::{Named, RowNumbers};
 use super::space::Kind;
 use crate::PassResult;
-use crate::build::{Code, Kernel, layout_error};
+use crate::build::{Code, Kernel};
 use crate::ir::value::identity;
-use crate::ir::{Builder, Int, Ints, Val, types};
-use axe_dialect::element_type;
+use crate::ir::{Builder, Int, Ints, Val};
 use melior::ir::{Type, ValueLike};
 use std::collections::HashMap;
-
-/// Numbers of rows, one for each of the space.
-#[derive(Clone, Copy, Debug)]
-pub struct Numbers<'c> {
-    /// Where they are.
-    pub memref: Val<'c>,
-    /// Whether a negative one counts from the last row on.
-    pub wraps: bool,
-}
 
 /// A memref of the kernel in the space's own shape.
 #[derive(Clone, Debug)]
@@ -29,8 +20,8 @@ pub struct Argument<'c> {
     pub extents: Vec<i64>,
     /// The column of it that is the space's first one, where its rows are longer.
     pub first: i64,
-    /// The numbers of its rows that the space's are, where data names them.
-    pub numbers: Option<Numbers<'c>>,
+    /// Which of its rows the space's are, where these are others.
+    pub numbers: Option<RowNumbers<'c>>,
     /// The row and column of the space at which it begins, where it is the CTA's part in shared memory.
     pub staged_at: Option<[Val<'c>; 2]>,
 }
@@ -70,38 +61,16 @@ impl<'c> Argument<'c> {
         [row, column]: [Val<'c>; 2],
     ) -> PassResult<'c, [Val<'c>; 2]> {
         let row = match self.numbers {
-            Some(numbers) => self.named(code, numbers, row)?,
+            Some(numbers) => {
+                let ints = Ints::index(code.builder);
+                ints.value(numbers.of_row(code.builder, Int::of(row))?)?
+            }
             None => row,
         };
         Ok(match self.first {
             0 => [row, column],
             first => [row, code.add(column, code.index(first)?)?],
         })
-    }
-}
-
-impl<'c> Argument<'c> {
-    /// The row of it that is named for a row of the space: the nearest one where there is none of that number.
-    fn named(&self, code: Code<'c>, numbers: Numbers<'c>, row: Val<'c>) -> PassResult<'c, Val<'c>> {
-        let failed = |why| layout_error(code.builder.location, why);
-        let element = element_type(numbers.memref.r#type());
-        let bits = types::bits(element).ok_or_else(|| failed("a row's number is an integer"))?;
-        let rows = self
-            .extents
-            .first()
-            .ok_or_else(|| failed("a table has rows"))?;
-        let number = code
-            .builder
-            .value("memref.load", &[numbers.memref, row], element, &[])?;
-        let ints = Ints::new(code.builder, bits);
-        let own = match numbers.wraps {
-            true => ints.wrapped(Int::Value(number), Int::Known(*rows))?,
-            false => Int::Value(number),
-        };
-        let own = ints.min(own, Int::Known(rows - 1))?;
-        let own = ints.max(own, Int::Known(0))?;
-        let indices = Ints::index(code.builder);
-        indices.value(indices.cast(own)?)
     }
 }
 
@@ -138,18 +107,29 @@ impl<'c> Arguments<'c> {
         let inputs = operands.split_off(own);
         let inputs = fusion.inputs.iter().zip(inputs);
         let inputs = inputs.map(|((value, kind), argument)| {
-            let first = fusion.sliced(*value, *kind).map_or(0, |own| own.first);
-            ((identity(*value), *kind), Argument { first, ..argument })
+            let sliced = fusion.sliced(*value, *kind);
+            let blocks = sliced.and_then(|own| own.blocks);
+            let own = Argument {
+                first: sliced.map_or(0, |own| own.first),
+                numbers: blocks.map(|blocks| RowNumbers {
+                    named: None,
+                    blocks: Some(blocks),
+                }),
+                ..argument
+            };
+            ((identity(*value), *kind), own)
         });
         let mut inputs: Inputs<'c> = inputs.collect();
         for (value, lookup) in &fusion.lookups {
             let numbers = inputs.get(&(identity(lookup.numbers), Kind::Row));
-            let numbers = numbers.map(|own| Numbers {
+            let named = numbers.map(|own| Named {
                 memref: own.memref,
                 wraps: lookup.wraps,
+                rows: lookup.rows,
             });
+            let blocks = lookup.blocks;
             if let Some(argument) = inputs.get_mut(&(identity(*value), Kind::Full)) {
-                argument.numbers = numbers;
+                argument.numbers = named.map(|_| RowNumbers { named, blocks });
             }
         }
         let scalars = fusion.scalars.iter().map(|value| identity(*value));
@@ -218,11 +198,14 @@ pub fn input<'c>(
     mut shape: Vec<i64>,
 ) -> PassResult<'c, Operand<'c>> {
     if let Some(lookup) = fusion.lookup(value, kind) {
-        return frame.operand(builder, lookup.table, &[lookup.rows, lookup.columns]);
+        return frame.operand(builder, lookup.table, &[lookup.all, lookup.columns]);
     }
     let sliced = fusion.sliced(value, kind);
     if let (Some(sliced), Some(columns)) = (sliced, shape.last_mut()) {
         *columns = sliced.whole;
+    }
+    if let (Some(all), Some(rows)) = (sliced.and_then(|own| own.all), shape.first_mut()) {
+        *rows = all;
     }
     frame.operand(builder, sliced.map_or(value, |own| own.from), &shape)
 }

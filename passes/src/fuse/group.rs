@@ -24,6 +24,9 @@ use std::rc::Rc;
 
 pub use columns::ColumnFold;
 
+/// Columns of rows of several dimensions at most, where only how a tensor lies says what its rows are.
+const MOST_COLUMNS: i64 = 8192;
+
 /// What a group is built around.
 #[derive(Clone, Copy, Debug)]
 pub enum Root<'c> {
@@ -197,7 +200,21 @@ impl<'c> Group<'c> {
             Root::Gemm(_) => self.takes_tables && kind == Kind::Full,
             _ => false,
         };
+        let is_row = self.cut.is_some();
+        // Some rows of each block are no row, where nothing else says what rows are.
+        let last = TensorType::of_value(value).and_then(|tensor| tensor.shape.last().copied());
+        let divides =
+            |own: &Sliced<'c>| own.whole % own.columns == 0 && own.columns <= MOST_COLUMNS;
+        let fits = |own: &Sliced<'c>| is_row || Some(own.columns) == last || divides(own);
         let sliced = is_taken.then(|| Sliced::of(value)).flatten();
+        let sliced = sliced.filter(fits);
+        if let Some(sliced) = sliced.filter(|own| self.set_cut(Cut::rows_of(own.columns))) {
+            self.sliced.push((value, sliced));
+            return;
+        }
+        let has_blocks = is_taken && matches!(self.root, Root::Tiles);
+        let of_blocks = || Sliced::in_blocks(value, self.columns());
+        let sliced = has_blocks.then(of_blocks).flatten();
         if let Some(sliced) = sliced.filter(|own| self.set_cut(Cut::rows_of(own.columns))) {
             self.sliced.push((value, sliced));
         }

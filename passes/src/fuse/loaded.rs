@@ -112,7 +112,7 @@ impl<'c> Evaluator<'_, 'c> {
     }
 
     /// A map without inputs, whose body knows where its element is.
-    fn indexed(
+    pub(super) fn indexed(
         &self,
         element: Type<'c>,
         kind: Kind,

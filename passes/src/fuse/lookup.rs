@@ -4,6 +4,7 @@
 use super::nest::{Nest, Start, is_identity, is_nest, maps};
 use super::numbers::{loop_of, number};
 use super::operators::{is_lazy, is_reshape};
+use super::row_numbers::Blocks;
 use super::space::{product, source};
 use crate::ir::value::{defining, identity, name, operands};
 use crate::ir::{Op, TensorType, Val, types, walk};
@@ -21,8 +22,12 @@ pub struct Lookup<'c> {
     pub numbers: Val<'c>,
     /// Whether a negative number counts from the last row on.
     pub wraps: bool,
-    /// Rows of the table.
+    /// Rows that a number names: the table's, or those of a matrix of a batch.
     pub rows: i64,
+    /// Rows of the table.
+    pub all: i64,
+    /// Where rows of the result are of the same matrix, of a batch (`torch.gather`).
+    pub blocks: Option<Blocks>,
     /// Columns of a row.
     pub columns: i64,
 }
@@ -35,16 +40,30 @@ impl<'c> Lookup<'c> {
         let result = TensorType::of_value(value)?;
         let taken = operands(taken(op, &result.shape)?);
         let (&table, indices) = taken.split_first()?;
-        let (&row, of_row) = indices.split_first()?;
         let from = TensorType::of_value(table)?;
-        let (&rows, inner) = from.shape.split_first()?;
+        // Dimensions of the batch.
+        let is_own = |(at, index): &(usize, &Val<'c>)| loop_of(**index) == Some(*at);
+        let batch = indices.iter().enumerate().take_while(is_own).count();
+        let (&row, of_row) = indices.get(batch..)?.split_first()?;
+        let (outside, matrix) = from.shape.split_at_checked(batch)?;
+        let (&rows, inner) = matrix.split_first()?;
         let (number, wraps) = number(row, rows)?;
         let numbers = operand(op, number)?;
         let named = TensorType::of_value(numbers)?;
         let outer = named.shape.len();
         let mut in_order = of_row.iter().zip(outer..);
         let is_row = in_order.all(|(index, at)| loop_of(*index) == Some(at))
-            && result.shape.split_at_checked(outer) == Some((&named.shape[..], inner));
+            && result.shape.split_at_checked(outer) == Some((&named.shape[..], inner))
+            && named.shape.get(..batch) == Some(outside);
+        let all = product(from.shape.get(..=batch)?)?;
+        let blocks = || {
+            let count = product(named.shape.get(batch..)?)?;
+            Some(Blocks {
+                count,
+                apart: rows,
+                first: 0,
+            })
+        };
         let is_number = matches!(types::bits(named.element), Some(32 | 64)) && is_stored(numbers);
         let columns = product(inner).filter(|columns| *columns > 0 && columns % VECTOR == 0)?;
         let is_taken = outer > 0 && rows > 0 && is_row && is_number;
@@ -53,6 +72,8 @@ impl<'c> Lookup<'c> {
             numbers,
             wraps,
             rows,
+            all,
+            blocks: if batch > 0 { Some(blocks()?) } else { None },
             columns,
         })
     }

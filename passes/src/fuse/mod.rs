@@ -65,6 +65,7 @@ pub mod rematerialize;
 pub mod reshape;
 mod rewritten;
 pub mod rounds;
+pub mod row_numbers;
 pub mod row_parts;
 pub mod siblings;
 pub mod sliced;

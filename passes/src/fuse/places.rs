@@ -3,12 +3,14 @@
 use super::arguments::Argument;
 use super::evaluate::{Evaluator, Origin};
 use super::nest::index_of_number;
+use super::row_numbers::{Blocks, RowNumbers};
 use super::space::{Cut, Kind};
 use crate::build::{layout_error, row_major};
 use crate::ir::{Builder, DYNAMIC, Int, Ints, Val};
 use crate::{PassError, PassResult};
 use axe_dialect::ops;
 use axe_layout::Layout;
+use melior::ir::r#type::IntegerType;
 use melior::ir::{Type, ValueLike};
 
 impl<'c> Evaluator<'_, 'c> {
@@ -57,7 +59,7 @@ impl<'c> Evaluator<'_, 'c> {
         self.code.global_box(memref, extents, &at, &shape)
     }
 
-    /// The tile of an argument of whose rows data names some, where each of its rows has a number of its own.
+    /// The tile of an argument whose rows are not those of the same numbers: where each of several has a number of its own, all are gathered.
     pub(super) fn looked_up(
         &self,
         argument: &Argument<'c>,
@@ -68,11 +70,39 @@ impl<'c> Evaluator<'_, 'c> {
         };
         let (code, origin) = (self.code, &self.origin);
         let ([rows, columns], extents) = (self.registers.shape, &argument.extents);
+        let follows = |blocks: Blocks| blocks.count % rows == 0;
+        if rows == 1 || numbers.named.is_none() && numbers.blocks.is_none_or(follows) {
+            let at = argument.place(code, [origin.row, origin.column])?;
+            let own = code.global_box(argument.memref, extents, &at, &[rows, columns])?;
+            return code.load(own, r#type).map(Some);
+        }
         let all = extents.first().copied().unwrap_or(1);
-        let at = [code.index(0)?, origin.column];
+        let column = code.add(origin.column, code.index(argument.first)?)?;
+        let at = [code.index(0)?, column];
         let table = code.global_box(argument.memref, extents, &at, &[all, columns])?;
-        let rows = code.strided_box(numbers.memref, &[origin.row], &[rows], &[1])?;
-        code.gather((table, rows), numbers.wraps, r#type).map(Some)
+        let (rows, wraps) = match (numbers.named, numbers.blocks) {
+            (Some(named), None) => {
+                let own = code.strided_box(named.memref, &[origin.row], &[rows], &[1])?;
+                (own, named.wraps)
+            }
+            _ => (self.row_numbers(numbers, all)?, false),
+        };
+        code.gather((table, rows), wraps, r#type).map(Some)
+    }
+
+    /// The number of each row of the tile among so many.
+    fn row_numbers(&self, numbers: RowNumbers<'c>, all: i64) -> PassResult<'c, Val<'c>> {
+        let bits = if i32::try_from(all).is_ok() { 32 } else { 64 };
+        let element = self
+            .code
+            .builder
+            .r#type(|context| IntegerType::new(context, bits).into());
+        self.indexed(element, Kind::Row, |this, inner| {
+            let row = this.along(&inner.builder, 0, this.origin.row)?;
+            let own = numbers.of_row(inner.builder, row)?;
+            let ints = Ints::new(inner.builder, bits);
+            ints.value(ints.cast(own)?)
+        })
     }
 
     /// The tile's box of an argument of which it has every other column.

@@ -2,8 +2,9 @@
 //! leading dimension of what they are taken from, and takes no copy of them.
 
 use super::nest::{Nest, Start, is_identity, is_nest, maps};
-use super::pairs::place;
+use super::pairs::{Linear, place};
 use super::reshape::element_bytes;
+use super::row_numbers::Blocks;
 use super::space::product;
 use crate::ir::value::{defining, name, operands};
 use crate::ir::{DYNAMIC, Op, TensorType, Val, walk};
@@ -22,12 +23,128 @@ pub struct Sliced<'c> {
     pub first: i64,
     /// How many columns they have.
     pub columns: i64,
+    /// Which rows they are of, where not of all: `x[:, 1:]` takes some of each block.
+    pub blocks: Option<Blocks>,
+    /// Rows of the tensor, where they are of others than all.
+    pub all: Option<i64>,
 }
 
 impl<'c> Sliced<'c> {
     /// Reads loops that take parts of rows and nothing else, in whole vectors. How many rows there are may be known at run time only.
     #[must_use]
     pub fn of(value: Val<'c>) -> Option<Self> {
+        let part = Part::of(value)?;
+        let [whole, columns] = rows_of(&part.result.shape, &part.flat.factors)?;
+        let own = Self {
+            from: part.from,
+            whole,
+            first: part.flat.constant,
+            columns,
+            blocks: None,
+            all: None,
+        };
+        let is_part = own.first >= 0 && own.first + columns <= whole && columns < whole;
+        let is_whole = own.is_whole(&part.source.shape, &part.result.shape)?;
+        (is_part && part.is_aligned([whole, columns, own.first]) && is_whole).then_some(own)
+    }
+
+    /// Reads loops that take rows of some numbers, whole or parts, of so many columns, or else as many as the last dimension has. All extents are known.
+    #[must_use]
+    pub fn in_blocks(value: Val<'c>, columns: Option<i64>) -> Option<Self> {
+        let part = Part::of(value)?;
+        let columns = columns.or(part.result.shape.last().copied())?;
+        let Lie {
+            whole,
+            count,
+            blocks,
+            apart,
+        } = Lie::of(&part.result.shape, &part.flat.factors, columns)?;
+        let (elements, at) = (product(&part.source.shape)?, part.flat.constant);
+        let rows = elements / whole;
+        let [row, first] = [at / whole, at % whole];
+        let is_part = at >= 0 && first + columns <= whole && rows * whole == elements;
+        let is_inside = (blocks - 1) * apart + row + count <= rows;
+        let is_several = blocks > 1 || row > 0 || count < rows;
+        let is_taken = is_part && is_inside && is_several;
+        (is_taken && part.is_aligned([whole, columns, first])).then_some(Self {
+            from: part.from,
+            whole,
+            first,
+            columns,
+            blocks: Some(Blocks {
+                count,
+                apart,
+                first: row,
+            }),
+            all: Some(rows),
+        })
+    }
+
+    /// Whether the tensor has as many rows as parts are taken; of those whose number is known at run time only, as many in each of its first dimension.
+    fn is_whole(self, source: &[i64], result: &[i64]) -> Option<bool> {
+        let [is_open, other] = [source, result].map(|shape| shape.first() == Some(&DYNAMIC));
+        let known = |shape: &[i64]| product(shape.get(usize::from(is_open)..)?);
+        let elements = known(result)?.checked_div(self.columns)?;
+        Some(is_open == other && known(source)? == elements.checked_mul(self.whole)?)
+    }
+}
+
+/// How rows of so many columns lie in memory: so many of each of several blocks, of which the next begins so many rows behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Lie {
+    whole: i64,
+    count: i64,
+    blocks: i64,
+    apart: i64,
+}
+
+impl Lie {
+    /// Of elements of this shape that are so far apart along its dimensions.
+    fn of(shape: &[i64], apart: &[i64], columns: i64) -> Option<Self> {
+        let dims = shape.iter().zip(apart).filter(|(extent, _)| **extent != 1);
+        let mut dims: Vec<_> = dims.map(|(extent, apart)| [*extent, *apart]).collect();
+        let mut own = 1i64;
+        while own < columns {
+            let [extent, apart] = dims.pop().filter(|[_, apart]| *apart == own)?;
+            own = own.checked_mul(extent.max(0) * apart.signum())?;
+        }
+        let mut levels: Vec<[i64; 2]> = Vec::new();
+        for [extent, apart] in dims.into_iter().rev() {
+            match levels.last_mut() {
+                Some([inner, step]) if inner.checked_mul(*step) == Some(apart) => {
+                    *inner = inner.checked_mul(extent)?;
+                }
+                _ => levels.push([extent, apart]),
+            }
+        }
+        let is_known = own == columns && levels.iter().flatten().all(|own| *own > 0);
+        let (whole, count, blocks, behind) = match levels[..] {
+            [[count, whole]] => (whole, count, 1, count.checked_mul(whole)?),
+            [[count, whole], [blocks, behind]] => (whole, count, blocks, behind),
+            _ => return None,
+        };
+        (is_known && behind % whole == 0).then_some(Self {
+            whole,
+            count,
+            blocks,
+            apart: behind / whole,
+        })
+    }
+}
+
+/// Loops that take a part of a tensor, and nothing else.
+pub(super) struct Part<'c> {
+    /// The extraction that is all of their body.
+    pub taken: Op<'c>,
+    from: Val<'c>,
+    source: TensorType<'c>,
+    result: TensorType<'c>,
+    /// The number of the element that each takes.
+    flat: Linear,
+}
+
+impl<'c> Part<'c> {
+    pub(super) fn of(value: Val<'c>) -> Option<Self> {
         let op = defining(value).filter(|op| is_nest(*op))?;
         let nest = Nest::read(op).ok()?;
         let (&[from], &[map]) = (nest.reads.as_slice(), maps(op)?.as_slice()) else {
@@ -39,26 +156,20 @@ impl<'c> Sliced<'c> {
         let taken = taken(op).filter(|_| is_written && is_identity(map, &result.shape))?;
         let all = operands(taken);
         let flat = place(all.get(1..)?, &source.shape, result.shape.len())?;
-        let [whole, columns] = rows_of(&result.shape, &flat.factors)?;
-        let own = Self {
+        Some(Self {
+            taken,
             from,
-            whole,
-            first: flat.constant,
-            columns,
-        };
-        let bytes = element_bytes(source.element);
-        let is_vector = |elements: i64| elements * bytes % VECTOR_BYTES == 0;
-        let is_part = own.first >= 0 && own.first + columns <= whole && columns < whole;
-        let is_aligned = [whole, columns, own.first].into_iter().all(is_vector);
-        (is_part && is_aligned && own.is_whole(&source.shape, &result.shape)?).then_some(own)
+            source,
+            result,
+            flat,
+        })
     }
 
-    /// Whether the tensor has as many rows as parts are taken; of those whose number is known at run time only, as many in each of its first dimension.
-    fn is_whole(self, source: &[i64], result: &[i64]) -> Option<bool> {
-        let [is_open, other] = [source, result].map(|shape| shape.first() == Some(&DYNAMIC));
-        let known = |shape: &[i64]| product(shape.get(usize::from(is_open)..)?);
-        let elements = known(result)?.checked_div(self.columns)?;
-        Some(is_open == other && known(source)? == elements.checked_mul(self.whole)?)
+    /// Whether so many elements each are whole vectors.
+    fn is_aligned(&self, elements: [i64; 3]) -> bool {
+        let bytes = element_bytes(self.source.element);
+        let mut all = elements.into_iter();
+        all.all(|elements| elements * bytes % VECTOR_BYTES == 0)
     }
 }
 
@@ -106,6 +217,53 @@ fn rows_of(shape: &[i64], apart: &[i64]) -> Option<[i64; 2]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn some_rows_of_blocks_are_taken() {
+        for (shape, apart, columns, wanted) in [
+            (
+                &[8, 511, 8000][..],
+                &[4_096_000, 8000, 1][..],
+                8000,
+                Some([8000, 511, 8, 512]),
+            ),
+            (
+                &[8, 511, 16, 64],
+                &[524_288, 1024, 64, 1],
+                1024,
+                Some([1024, 511, 8, 512]),
+            ),
+            (
+                &[8, 511, 16, 64],
+                &[524_288, 1024, 64, 1],
+                64,
+                Some([64, 8176, 8, 8192]),
+            ),
+            (
+                &[8, 511, 500],
+                &[524_288, 1024, 1],
+                500,
+                Some([1024, 511, 8, 512]),
+            ),
+            (&[99, 512], &[512, 1], 512, Some([512, 99, 1, 99])),
+            (
+                &[8, 1, 768],
+                &[393_216, 768, 1],
+                768,
+                Some([393_216, 8, 1, 8]),
+            ),
+            (&[2, 3, 4, 8], &[1000, 100, 16, 1], 8, None),
+            (&[2, 3, 8], &[100, 24, 1], 8, None),
+            (&[4, 8], &[-8, 1], 8, None),
+            (&[4, 8], &[8, 2], 8, None),
+            (&[4, 8], &[8, 1], 16, None),
+            (&[8], &[1], 8, None),
+        ] {
+            let lie = Lie::of(shape, apart, columns);
+            let own = lie.map(|own| [own.whole, own.count, own.blocks, own.apart]);
+            assert_eq!(own, wanted, "{shape:?} {apart:?} {columns}");
+        }
+    }
 
     #[test]
     fn rows_lie_as_far_apart_as_each_other() {

@@ -1,10 +1,10 @@
 //! `axe.gather`: for each row of the result the row of the table that data names, where there is one.
 
 use super::Lowering;
-use super::ops::{generate, number, sharpen};
+use super::ops::{self, generate, number, sharpen};
 use crate::error::{PassError, PassResult};
 use crate::ir::value::parts;
-use crate::ir::{Builder, Int, Op, Val};
+use crate::ir::{Builder, Int, Op, TensorType, Val};
 use axe_dialect::ops::GatherOp;
 use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
@@ -29,13 +29,17 @@ pub(super) fn gather<'c>(
     } = parts(op)?;
     let missing = || PassError::new(op.location(), "a gather without rows");
     let (r#type, tensor) = (result.r#type(), builder.tensor_of(result)?);
-    let (from, numbers) = (
-        lowering.storage(builder, table)?,
-        lowering.storage(builder, rows)?,
-    );
+    let from = lowering.storage(builder, table)?;
+    // In memory, or a tensor that the kernel forms.
+    let in_memory = TensorType::of_value(rows).is_none();
+    let numbers = in_memory.then(|| lowering.storage(builder, rows));
+    let numbers = numbers.transpose()?;
     let extents = lowering.extents(builder, table)?;
     let (&count, columns) = extents.split_first().ok_or_else(missing)?;
-    let mut sizes = lowering.extents(builder, rows)?;
+    let mut sizes = match in_memory {
+        true => lowering.extents(builder, rows)?,
+        false => ops::extents(builder, rows)?,
+    };
     sizes.extend_from_slice(columns);
     generate(
         builder,
@@ -46,7 +50,11 @@ pub(super) fn gather<'c>(
             let ints = inner.ints();
             // Where a slice has no number, it names no row.
             let none = number(inner, axe_dialect::element_type(rows.r#type()), -1.0)?;
-            let row = ints.cast(Int::Value(numbers.load(inner, &[row], Some(none))?))?;
+            let row = match &numbers {
+                Some(numbers) => numbers.load(inner, &[row], Some(none))?,
+                None => ops::extract(inner, rows, &[row])?,
+            };
+            let row = ints.cast(Int::Value(row))?;
             let row = match wrap {
                 true => ints.wrapped(row, count)?,
                 false => row,

@@ -12,8 +12,11 @@ impl<'c> Groups<'c> {
     /// Whether loops take parts of rows, or rows of a table, which readers read where they lie, or else a kernel of its own.
     pub(super) fn slice(&mut self, op: Op<'c>, choices: &Choices<'_, 'c>) -> bool {
         let result = only_result(op).filter(|_| choices.loops);
-        let is_taken =
-            |value: &Val<'c>| Sliced::of(*value).is_some() || Lookup::of(*value).is_some();
+        let is_taken = |value: &Val<'c>| {
+            Sliced::of(*value).is_some()
+                || Sliced::in_blocks(*value, None).is_some()
+                || Lookup::of(*value).is_some()
+        };
         let sliced = result.filter(is_taken);
         // A product's kernel forms what comes of both halves of its columns, if it can.
         let of_memory = sliced.filter(|_| !self.side(op, choices));

@@ -21,6 +21,7 @@ mod repeats;
 mod row_fold;
 mod sides;
 mod split;
+mod through;
 mod windows;
 
 pub use fold::fold_bodies;
@@ -34,6 +35,7 @@ pub use repeats::repeats_to_loops;
 pub use row_fold::{RowFold, row_folds};
 pub use sides::join_sides;
 pub use split::split_long;
+pub use through::read_through;
 pub use windows::unroll_windows;
 
 pub use hoist::to_rows;

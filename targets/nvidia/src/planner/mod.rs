@@ -153,6 +153,7 @@ impl<'c> Kernels<'c> for Planner {
         let inlined = of(nest::is_inlined);
         nest::inline_loops(&inlined, &mut reductions, loops::share_rows)?;
         let loops = block.map_or_else(Vec::new, walk::operations);
+        let loops = nest::read_through(&loops)?;
         nest::join_sides(&loops)?;
         nest::fold_bodies(&loops)?;
         let reductions = single::split_reductions(&reductions)?;

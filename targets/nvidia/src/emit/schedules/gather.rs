@@ -8,6 +8,7 @@ use crate::emit::value::Memory;
 use crate::fragment::Fragment;
 use crate::plan::Decline;
 use crate::plan::copy::CopyPlan;
+use crate::plan::gather::GatherPlan;
 use crate::state::form::{Form, Storage};
 use crate::state::site::Site;
 use crate::state::storage::with_memory;
@@ -33,6 +34,9 @@ pub(super) struct Vectors {
     pub registers: i64,
     /// Elements of an access.
     pub width: i64,
+    /// The register with the number of each element's row, where numbers are in registers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub numbers: Option<GatherPlan>,
 }
 
 impl fmt::Display for Vectors {
@@ -66,6 +70,15 @@ fn table<'a, 'c>(site: Site<'a, 'c>) -> Result<&'a Storage<'c>, Decline> {
     }
 }
 
+/// Which registers of the numbers those of the elements need; none where numbers are in memory.
+fn numbers(site: Site<'_, '_>, fragment: &Fragment) -> Result<Option<GatherPlan>, Decline> {
+    let Form::Registers(held) = site.operand(1)? else {
+        return site.memory(1).map(|_| None);
+    };
+    let columns: i64 = fragment.shape().iter().skip(1).product();
+    GatherPlan::new(&held.fragment, fragment, |x| x / columns.max(1)).map(Some)
+}
+
 /// The elements of a row that one access may read: those of a copy of as many rows, if every row begins as aligned as
 /// those do.
 fn width(table: &Storage<'_>, fragment: &Fragment) -> i64 {
@@ -89,17 +102,18 @@ fn width(table: &Storage<'_>, fragment: &Fragment) -> i64 {
 impl<'c> Match<Site<'_, 'c>> for Load {
     fn plan(&self, site: Site<'_, 'c>) -> Result<Vectors, Decline> {
         let fragment = site.result()?;
-        site.memory(1)?;
         Ok(Vectors {
             registers: fragment.registers(),
             width: width(table(site)?, &fragment),
+            numbers: numbers(site, &fragment)?,
         })
     }
 
     fn check(&self, site: Site<'_, 'c>, plan: &Vectors) -> Result<(), Decline> {
         let widest = self.plan(site)?;
         let divides = plan.width > 0 && widest.width % plan.width == 0;
-        match divides && plan.registers == widest.registers {
+        let is_same = plan.registers == widest.registers && plan.numbers == widest.numbers;
+        match divides && is_same {
             true => Ok(()),
             false => Err(Decline::new(format!(
                 "expected {widest:?}, or a part of its width, got {plan:?}"
@@ -122,7 +136,13 @@ impl<'c> Emit<'c> for Load {
                 Some(pad) => emitter.scalar(pad)?,
                 None => emitter.zero(table.element)?,
             },
-            rows: emitter.memory(operands.rows)?,
+            rows: match &plan.numbers {
+                None => Rows::Memory(emitter.memory(operands.rows)?),
+                Some(plan) => {
+                    let values = emitter.registers(operands.rows)?.values;
+                    Rows::Registers(plan.clone(), values)
+                }
+            },
             fragment: &*emitter.result_fragment(op)?,
             width: plan.width,
             wraps: operands.wrap,
@@ -133,10 +153,16 @@ impl<'c> Emit<'c> for Load {
     }
 }
 
+/// Where the numbers of rows are.
+enum Rows<'c> {
+    Memory(Memory<'c>),
+    Registers(GatherPlan, Vec<Val<'c>>),
+}
+
 /// A gather under way.
 struct Gather<'a, 'c> {
     table: Memory<'c>,
-    rows: Memory<'c>,
+    rows: Rows<'c>,
     pad: Val<'c>,
     fragment: &'a Fragment,
     width: i64,
@@ -151,7 +177,7 @@ impl<'c> Gather<'_, 'c> {
         let width = usize::try_from(self.width).unwrap_or(1);
         let mut values = vec![self.pad; usize::try_from(registers).unwrap_or(0)];
         for (part, columns) in self.by_row(registers) {
-            let (row, exists) = self.row(emitter, part)?;
+            let (row, exists) = self.row(emitter, part, columns.first().copied())?;
             for (condition, accesses) in self.by_bounds(emitter, &columns)? {
                 let loads = |emitter: &mut Emitter<'c>| {
                     let own = accesses.iter();
@@ -197,14 +223,25 @@ impl<'c> Gather<'_, 'c> {
         &self,
         emitter: &mut Emitter<'c>,
         part: i64,
+        register: Option<i64>,
     ) -> PassResult<'c, (Int<'c>, Option<Val<'c>>)> {
-        let dim = self.fragment.dims().first().map_or(&[][..], Vec::as_slice);
-        let at = emitter
-            .ints()
-            .add(emitter.thread_index(dim)?, Int::Known(part))?;
-        let none = IntegerAttribute::new(self.rows.element, -1).into();
-        let none = emitter.builder.constant(none)?;
-        let number = load_at(emitter, &self.rows, &[at], none)?;
+        let number = match &self.rows {
+            Rows::Memory(rows) => {
+                let dim = self.fragment.dims().first().map_or(&[][..], Vec::as_slice);
+                let at = emitter
+                    .ints()
+                    .add(emitter.thread_index(dim)?, Int::Known(part))?;
+                let none = IntegerAttribute::new(rows.element, -1).into();
+                let none = emitter.builder.constant(none)?;
+                load_at(emitter, rows, &[at], none)?
+            }
+            Rows::Registers(plan, values) => {
+                let at = |of: &[i64], at: i64| of.get(usize::try_from(at).ok()?).copied();
+                let from = register.and_then(|own| at(&plan.from, own));
+                let value = from.and_then(|from| values.get(usize::try_from(from).ok()?).copied());
+                value.ok_or_else(|| emitter.error("a register of the plan does not exist"))?
+            }
+        };
         let wide = Ints::new(emitter.builder, 64);
         let count = match self.table.extent_at(0) {
             Some(count) => Int::Value(count),
