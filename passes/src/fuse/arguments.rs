@@ -8,6 +8,7 @@ use crate::PassResult;
 use crate::build::{Code, Kernel};
 use crate::ir::value::identity;
 use crate::ir::{Builder, Int, Ints, Val};
+use indexmap::IndexMap;
 use melior::ir::{Type, ValueLike};
 use std::collections::HashMap;
 
@@ -74,8 +75,8 @@ impl<'c> Argument<'c> {
     }
 }
 
-/// The inputs of a kernel, by value and kind.
-pub type Inputs<'c> = HashMap<(usize, Kind), Argument<'c>>;
+/// The inputs of a kernel, by value and kind, in an order that is always the same: so is the code that goes through them.
+pub type Inputs<'c> = IndexMap<(usize, Kind), Argument<'c>>;
 
 /// A kernel's arguments, in the order of [`argument_types`].
 pub struct Arguments<'c> {

@@ -17,7 +17,7 @@ use super::gemm::product::Gemm;
 use axe_dialect::{element_type, ops};
 use axe_passes::PassResult;
 use axe_passes::build::{Code, layout_error};
-use axe_passes::fuse::arguments::{Argument, Arguments};
+use axe_passes::fuse::arguments::{Argument, Arguments, Inputs};
 use axe_passes::fuse::evaluate::{Evaluator, Origin};
 use axe_passes::fuse::fold::Fold;
 use axe_passes::fuse::fusion::{Fusion, is_by_row};
@@ -36,7 +36,7 @@ use subtile::{RowBytes, Subtile};
 pub(super) struct Epilogue<'a, 'c> {
     pub gemm: &'a Gemm<'c>,
     pub fusion: &'a Fusion<'c>,
-    inputs: HashMap<(usize, Kind), Argument<'c>>,
+    inputs: Inputs<'c>,
     scalars: HashMap<usize, Val<'c>>,
     pub outputs: Vec<Argument<'c>>,
 }
