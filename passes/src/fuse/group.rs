@@ -141,6 +141,14 @@ impl<'c> Group<'c> {
         self.cut.map(|cut| cut.columns)
     }
 
+    /// Elements of a result of a reduction of columns: those of all dimensions that it keeps.
+    fn kept_columns(&self) -> Option<i64> {
+        match self.root {
+            Root::Columns(op) => ColumnFold::of(op)?.kept(),
+            _ => None,
+        }
+    }
+
     /// Takes columns as the space's, unless it has other ones.
     fn set_cut(&mut self, cut: Cut) -> bool {
         self.cut.get_or_insert(cut) == &cut && self.total.rows(cut.columns).is_some()
@@ -159,7 +167,10 @@ impl<'c> Group<'c> {
         match kind {
             Kind::Full => size == self.total,
             Kind::Row => self.columns().and_then(|columns| self.total.rows(columns)) == Some(size),
-            Kind::Column => !size.dynamic && Some(size.known) == self.columns(),
+            Kind::Column => {
+                let own = Some(size.known);
+                !size.dynamic && (own == self.columns() || own == self.kept_columns())
+            }
             Kind::Blocks(of) => self.total.rows(of) == Some(size),
             Kind::Pairs(_) => self.total.rows(2) == Some(size),
         }

@@ -2,6 +2,7 @@
 //! normalisation of images. Where a target holds such rows, they are rows as others are, with a stride between their columns, and
 //! are read once. Other reductions of such dimensions are kernels of their own, which read along memory.
 
+use super::lookup::Lookup;
 use super::operators::is_by_element;
 use super::siblings::read_by;
 use super::space::{Cut, Kind, Size, broadcast_of, source};
@@ -42,7 +43,23 @@ fn is_few(from: Val<'_>, result: Val<'_>, cut: Cut) -> bool {
     let is_computed = |op: &Op<'_>| [ops::MAP, ops::CAST].contains(&name(*op).as_str());
     let formed = defining(from).is_some_and(|op| is_computed(&op));
     let goes_on = users(result).iter().any(is_computed);
-    cut.columns <= MOST_FEW && (formed || goes_on)
+    cut.columns <= MOST_FEW && (formed || goes_on) && !reads_lookups(from)
+}
+
+/// Whether a value is formed, element by element, of rows of tables, which kernels of columns read where they lie.
+fn reads_lookups(value: Val<'_>) -> bool {
+    let mut next = vec![value];
+    for _ in 0..MOST_FOLLOWED {
+        let Some(value) = next.pop() else {
+            return false;
+        };
+        match defining(value).filter(|op| is_by_element(*op)) {
+            Some(op) => next.extend(operands(op)),
+            None if Lookup::of(value).is_some() => return true,
+            None => {}
+        }
+    }
+    false
 }
 
 /// Whether a reduction was marked.

@@ -36,6 +36,12 @@ impl ColumnFold {
         Self::along(&from.shape, &dims)
     }
 
+    /// Elements of the result.
+    #[must_use]
+    pub const fn kept(self) -> Option<i64> {
+        self.outer.checked_mul(self.columns)
+    }
+
     fn along(shape: &[i64], dims: &[i64]) -> Option<Self> {
         let cut = Cut::along(shape, dims)?;
         let fold = Self {
@@ -66,8 +72,11 @@ impl<'c> Group<'c> {
         }
         let is_read = |(input, _): &(Val<'c>, Kind)| *input == stored;
         let is_alone = !row_parts::is_marked(op) && !siblings::is_marked(op);
-        let only_reads =
-            |group: &Self| is_alone && group.lookups.is_empty() && group.inputs.iter().any(is_read);
+        let goes_on = fold.outer > 1 && users(result).into_iter().any(is_computed);
+        let only_reads = |group: &Self| {
+            let is_plain = is_alone && group.lookups.is_empty() && !goes_on;
+            is_plain && group.inputs.iter().any(is_read)
+        };
         if !group.pull(from, Kind::Full) || only_reads(&group) {
             return None;
         }
@@ -162,6 +171,12 @@ impl<'c> Group<'c> {
             is_elementwise && !self.owned.contains(&op) && !forming.contains(&op)
         })
     }
+}
+
+/// Whether an operator computes more, element by element, or reshapes for one that does.
+fn is_computed(op: Op<'_>) -> bool {
+    let reads = || results(op).into_iter().flat_map(users).any(is_computed);
+    has(op, Trait::Elementwise) || is_reshape(op) && reads()
 }
 
 #[cfg(test)]

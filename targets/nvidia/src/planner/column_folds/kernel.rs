@@ -9,14 +9,14 @@ use crate::planner::row_tile::RowTile;
 use axe_dialect::ops::MaskOp;
 use axe_passes::PassResult;
 use axe_passes::build::{self, Code, Kernel, layout_error};
-use axe_passes::fuse::arguments::{Arguments, argument_types, inputs, launched, outputs};
+use axe_passes::fuse::arguments::{Argument, Arguments, argument_types, inputs, launched, outputs};
 use axe_passes::fuse::evaluate::{Evaluator, Origin};
 use axe_passes::fuse::frame::{Operand, Out, operand};
 use axe_passes::fuse::group::ColumnFold;
 use axe_passes::fuse::registers::{Registers, part, registers};
-use axe_passes::fuse::space::{Cut, Kind};
-use axe_passes::ir::Val;
+use axe_passes::fuse::space::{Cut, Kind, product};
 use axe_passes::ir::value::identity;
+use axe_passes::ir::{TensorType, Val};
 use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
 use std::collections::HashMap;
@@ -56,16 +56,46 @@ impl<'c> ColumnKernel<'_, 'c> {
     /// The shape of a tensor: of the result, where there are dimensions in front of the rows, all that is kept.
     fn shape(&self, value: Val<'c>, kind: Kind) -> Vec<i64> {
         match self.operators.problem.fold {
-            ColumnFold { outer, columns, .. } if self.is_result(value) && outer != 1 => {
+            ColumnFold { outer, columns, .. } if self.is_kept(value, kind) => {
                 vec![outer, columns]
             }
             fold => self.operators.fusion.shape(fold.columns, None, kind),
         }
     }
 
-    fn is_result(&self, value: Val<'c>) -> bool {
-        let mut own = self.operators.reductions.iter();
-        own.any(|own| own.result == value)
+    /// Whether a value has elements of all dimensions that are kept, of which some are in front of the rows.
+    fn is_kept(&self, value: Val<'c>, kind: Kind) -> bool {
+        let fold = self.operators.problem.fold;
+        let elements = TensorType::of_value(value).and_then(|own| product(&own.shape));
+        kind == Kind::Column && fold.outer != 1 && elements == fold.kept()
+    }
+
+    /// The arguments of a block: of what has a row for each, this one's.
+    fn of_block(
+        &self,
+        code: Code<'c>,
+        mut arguments: Arguments<'c>,
+    ) -> PassResult<'c, Arguments<'c>> {
+        let [_, block] = self.blocks().place(code)?;
+        let row = |own: &Argument<'c>, row: Val<'c>| {
+            let columns = own.extents.last().copied().unwrap_or(1);
+            let at = [row, code.index(0)?];
+            let memref = code.global_box(own.memref, &own.extents, &at, &[columns])?;
+            Ok(Argument::global(memref, vec![columns]))
+        };
+        let is_row = self.fold().outer == 1 && self.parts == 1;
+        let stored = self.stored().into_iter().zip(&mut arguments.outputs);
+        for (_, own) in stored.filter(|((_, kind), _)| *kind == Kind::Column && !is_row) {
+            *own = row(own, block)?;
+        }
+        let whole = code.div(block, code.index(self.parts)?)?;
+        let inputs = self.operators.fusion.inputs.iter();
+        for (value, kind) in inputs.filter(|(value, kind)| self.is_kept(*value, *kind)) {
+            if let Some(own) = arguments.inputs.get_mut(&(identity(*value), *kind)) {
+                *own = row(own, whole)?;
+            }
+        }
+        Ok(arguments)
     }
 
     /// What the kernel stores: of parts, all that is reduced.
@@ -183,12 +213,12 @@ impl<'c> ColumnKernel<'_, 'c> {
                 joined.arguments(code, (self.fold(), self.parts), arguments)?
             }
         };
+        let arguments = self.of_block(code, arguments)?;
         let mut tiles = self.tiles(code, arguments)?;
         let mut states = self.reduce(code, &mut tiles)?;
         if let Some(left) = &left {
             states = self.take(code, &tiles, left, &states)?;
         }
-        let mut sums = Vec::new();
         for (own, state) in self.operators.reductions.iter().zip(states) {
             let element = code.builder.tensor_of(own.result)?.element;
             let r#type = tiles.step.r#type(code, Kind::Column, element)?;
@@ -196,22 +226,12 @@ impl<'c> ColumnKernel<'_, 'c> {
             tiles
                 .known
                 .insert((identity(own.result), Kind::Column), sum);
-            sums.push((own.result, sum));
         }
-        let is_row = self.fold().outer == 1 && self.parts == 1;
         let mut evaluator = self.evaluator(code, &tiles, &tiles.step, tiles.rows[0]);
         for ((value, kind), to) in self.stored().into_iter().zip(&tiles.arguments.outputs) {
-            match sums.iter().find(|(result, _)| *result == value) {
-                // Elements of the rows are stored on the way.
-                _ if kind == Kind::Full => {}
-                Some((_, sum)) if !is_row => {
-                    let [_, block] = self.blocks().place(code)?;
-                    let at = [block, tiles.column];
-                    let place =
-                        code.global_box(to.memref, &to.extents, &at, &[self.tile.columns])?;
-                    code.store(*sum, place)?;
-                }
-                _ => evaluator.store(value, kind, to)?,
+            // Elements of the rows are stored on the way.
+            if kind != Kind::Full {
+                evaluator.store(value, kind, to)?;
             }
         }
         Ok(())
