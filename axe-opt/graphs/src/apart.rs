@@ -12,8 +12,11 @@ impl Graph<'_> {
     /// alone.
     pub fn apart(&mut self) -> Vec<Value> {
         let element = self.random.pick(&[F16, BF16, F32]);
-        if !self.open && self.random.once_in(5) {
-            return self.product_apart(element);
+        if !self.open && self.random.once_in(4) {
+            return match self.random.once_in(2) {
+                true => self.product_apart(element),
+                false => self.table_formed(element),
+            };
         }
         let outer = match self.open {
             true => self.rows,
@@ -71,6 +74,29 @@ impl Graph<'_> {
         vec![self.tamed_to(&sum, element)]
     }
 
+    /// Rows of a table that is formed itself, beside the table's.
+    fn table_formed(&mut self, element: Element) -> Vec<Value> {
+        let shape = [7, 21, 40].map(|rows| [rows, self.random.pick(&[16, 48, 64, 256])]);
+        let shape = self.random.pick(&shape);
+        let x = self.input_of(element, &shape, false);
+        let table = match self.random.below(3) {
+            0 => self.softmax_along(&x, 1),
+            1 => self.norm_along(&x, 1),
+            _ => self.elementwise(&x),
+        };
+        if table.shape != shape || !table.element.is_float() {
+            return vec![table];
+        }
+        let rows = self.rows_of_table(&table, &shape);
+        let both = self.of_both(&table, &rows);
+        let made = match self.random.below(3) {
+            0 => self.softmax_along(&both, 1),
+            1 => self.reduce(&both, &[0], "arith.addf"),
+            _ => both,
+        };
+        vec![self.tamed_to(&made, element), table]
+    }
+
     /// Rows of a table, or parts of longer rows.
     fn row_apart(&mut self, element: Element, shape: &[i64]) -> Value {
         let last = shape.len() - 1;
@@ -105,6 +131,23 @@ impl Graph<'_> {
             extents.insert(0, shape[0]);
         }
         let table = self.input_of(element, &extents, false);
+        self.rows_by((&numbers, &table), shape, is_batched)
+    }
+
+    /// The same of a table of a matrix's rows.
+    fn rows_of_table(&mut self, table: &Value, shape: &[i64]) -> Value {
+        let numbers = self.input_of(I64, &shape[..shape.len() - 1], false);
+        self.rows_by((&numbers, table), shape, false)
+    }
+
+    fn rows_by(
+        &mut self,
+        (numbers, table): (&Value, &Value),
+        shape: &[i64],
+        is_batched: bool,
+    ) -> Value {
+        let (rank, kind, element) = (shape.len(), numbers.element, table.element);
+        let rows = table.shape[table.shape.len() - 2];
         let made = Made {
             map: Vec::new(),
             shape: shape.to_vec(),
@@ -125,7 +168,7 @@ impl Graph<'_> {
         self.line(&format!(
             "{name} = linalg.generic {{indexing_maps = [{}], iterator_types = [{}]}} ins({} : {}) outs({start} : {type}) {{\n  \
              ^bb0(%at: {}, %out: {}):\n    %wide = arith.index_cast %at : {} to index\n    %first = arith.constant 0 : index\n    \
-             %rows = arith.constant {TABLE} : index\n    %last = arith.constant {} : index\n    \
+             %rows = arith.constant {rows} : index\n    %last = arith.constant {} : index\n    \
              %below = arith.cmpi slt, %wide, %first : index\n    %moved = arith.addi %wide, %rows : index\n    \
              %wrapped = arith.select %below, %moved, %wide : index\n    %above = arith.maxsi {number}, %first : index\n    \
              %row = arith.minsi %above, %last : index\n    %column = linalg.index {} : index\n    \
@@ -137,7 +180,7 @@ impl Graph<'_> {
             kind.name(),
             element.name(),
             kind.name(),
-            TABLE - 1,
+            rows - 1,
             rank - 1,
             table.name,
             if is_batched { "%batch, " } else { "" },

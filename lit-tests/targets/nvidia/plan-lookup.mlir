@@ -86,3 +86,48 @@ func.func @bags(%ids: tensor<8x12xi64>, %w: tensor<500x64xf16>) -> tensor<8x64xf
   %s = axe.reduce <add> %x dims [1] : tensor<8x12x64xf16> -> tensor<8x64xf16>
   return %s : tensor<8x64xf16>
 }
+
+// -----
+
+// A table that is formed is stored by a kernel of its own first, also where its elements are read beside its rows.
+// CHECK-LABEL: func.func @formed
+// CHECK: %[[H:.*]] = axe.launch @formed_0_map {{.*}} ins(%{{.*}} : tensor<{{.*}}xf16>)
+// CHECK: axe.launch @formed_1_rows
+// CHECK-NOT: axe.launch
+func.func @formed(%x: tensor<40x64xf16>, %ids: tensor<40xi64>) -> tensor<40xf16> {
+  %h = axe.map ins(%x : tensor<40x64xf16>) -> tensor<40x64xf16> {
+  ^bb0(%u: f16):
+    %0 = arith.addf %u, %u : f16
+    axe.yield %0 : f16
+  }
+  %e = tensor.empty() : tensor<40x64xf16>
+  %v = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%ids : tensor<40xi64>) outs(%e : tensor<40x64xf16>) {
+  ^bb0(%n: i64, %o: f16):
+    %r = arith.index_cast %n : i64 to index
+    %c = linalg.index 1 : index
+    %t = tensor.extract %h[%r, %c] : tensor<40x64xf16>
+    linalg.yield %t : f16
+  } -> tensor<40x64xf16>
+  %s = axe.map ins(%h, %v : tensor<40x64xf16>, tensor<40x64xf16>) -> tensor<40x64xf16> {
+  ^bb0(%a: f16, %b: f16):
+    %0 = arith.subf %a, %b : f16
+    axe.yield %0 : f16
+  }
+  %m = axe.reduce <max> %s dims [1] : tensor<40x64xf16> -> tensor<40xf16>
+  return %m : tensor<40xf16>
+}
+
+// -----
+
+// Some rows of each matrix of a batch.
+// CHECK-LABEL: func.func @places
+// CHECK: axe.launch @places_0_rows {{.*}} ins(%{{.*}} : tensor<21x64xf16>)
+// CHECK-NOT: axe.launch
+// CHECK: axe.kernel @places_0_rows
+// CHECK: axe.gather %{{.*}} at %{{.*}} clamp : {{.*}}, tensor<{{[0-9]+}}xi32
+func.func @places(%x: tensor<3x7x64xf16>) -> tensor<3x6xf16> {
+  %s = tensor.extract_slice %x[0, 1, 0] [3, 6, 64] [1, 1, 1] : tensor<3x7x64xf16> to tensor<3x6x64xf16>
+  %m = axe.reduce <max> %s dims [2] : tensor<3x6x64xf16> -> tensor<3x6xf16>
+  return %m : tensor<3x6xf16>
+}

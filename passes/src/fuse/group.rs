@@ -194,7 +194,7 @@ impl<'c> Group<'c> {
             Some(true) => self.formed.insert(key),
             Some(false) => false,
             // A value that is read must not come from the group itself.
-            None if bases(value).into_iter().any(|base| self.owns(base)) => false,
+            None if bases(value).into_iter().any(|base| self.is_of_own(base)) => false,
             None => {
                 self.slice(value, kind);
                 self.look_up(value, kind);
@@ -202,6 +202,16 @@ impl<'c> Group<'c> {
                 true
             }
         }
+    }
+
+    /// Whether a value is the group's, or rows of one that is, which no kernel may have stored yet.
+    fn is_of_own(&self, value: Val<'c>) -> bool {
+        let owned = |value: Val<'c>| bases(value).into_iter().any(|base| self.owns(base));
+        let parts = || Sliced::of(value).or_else(|| Sliced::in_blocks(value, None));
+        self.owns(value)
+            || self.takes_loops
+                && (parts().is_some_and(|own| owned(own.from))
+                    || Lookup::of(value).is_some_and(|own| owned(own.table) || owned(own.numbers)))
     }
 
     /// Reads rows where they lie that are parts of longer ones; they are the space's rows, unless it has other ones.
@@ -238,10 +248,7 @@ impl<'c> Group<'c> {
         let Some(lookup) = is_taken.then(|| Lookup::of(value)).flatten() else {
             return;
         };
-        let is_own = bases(lookup.numbers)
-            .into_iter()
-            .any(|base| self.owns(base));
-        if !is_own && self.set_cut(Cut::rows_of(lookup.columns)) {
+        if self.set_cut(Cut::rows_of(lookup.columns)) {
             let numbers = (lookup.numbers, Kind::Row);
             if !self.inputs.contains(&numbers) {
                 self.inputs.push(numbers);

@@ -26,6 +26,7 @@ blocks.CASES.update({
     **{f"bag_{d}": (lambda i, w: E(i, w).float().sum(1).half(), [rows(100000, 8192, 32), table(100000, d)]) for d in (64, 128, 512)}, "biases": (lambda x, i, b: F.gelu(x + E(i, b)), [table(16384, 2048), rows(64, 16384), table(64, 2048)]),
     "codes": (lambda z, i, c: z + (E(i, c) - z) * 0.5, [table(65536, 256), rows(8192, 65536), table(8192, 256)]), "softmax": (lambda i, w: F.softmax(E(i, w), -1), [rows(50000, 8192), table(50000, 4096)]), "taken": (lambda x, i: norm(taken(x, i), None, None), [table(64, 1024, 1024), rows(1024, 64, 256)]), "taken_alone": (taken, [table(64, 1024, 1024), rows(1024, 64, 256)]), "indexed": (lambda x, i, g: rms(x[i], g), [table(4096, 4096), rows(4096, 8192), (4096,)]),
     **{f"shifted_loss_{n}": (lambda x, t: -torch.gather(F.log_softmax(x[:, :-1], -1), 2, t[:, 1:, None]), [table(8, 512, n), rows(n, 8, 512)]) for n in (8000, 32000, 50304)},
+    **{f"experts_{k}": (lambda y, i, w: (y[i] * w[..., None]).sum(1), [table(16384, 2048), rows(16384, 4096, k), table(4096, k)]) for k in (2, 4, 8)}, "neighbours": (lambda h, i: h[i].mean(1), [table(65536, 128), rows(65536, 65536, 16)]), "mean_pool": (lambda x: x.mean(1), [table(64, 512, 768)]),
     "places": (lambda x, g, b: norm(x[:, 1:], g, b), [table(64, 197, 768), (768,), (768,)]), "class": (lambda x, g, b: norm(x[:, 0], g, b), [table(4096, 50, 768), (768,), (768,)]), "differences": (lambda x: (x[:, 1:] - x[:, :-1]).float().pow(2).mean(-1), [table(16, 1024, 1024)]),
     "alone": (lambda i, w: E(i, w), [rows(50000, 16384), table(50000, 2048)]),
 })

@@ -282,7 +282,7 @@ mod tests {
             (131_072, i8, 16),
             (16, f16, 16),
             (32, f32, 32),
-            (3, f32, 4),
+            (3, f32, 2),
             (DYNAMIC, f32, 16),
         ] {
             assert_eq!(column_tile([rows, 4096], of).rows, wanted, "{rows} {of:?}");
