@@ -70,32 +70,17 @@ impl<'c> ColumnKernel<'_, 'c> {
         kind == Kind::Column && fold.outer != 1 && elements == fold.kept()
     }
 
-    /// The arguments of a block: of what has a row for each, this one's.
-    fn of_block(
-        &self,
-        code: Code<'c>,
-        mut arguments: Arguments<'c>,
-    ) -> PassResult<'c, Arguments<'c>> {
-        let [_, block] = self.blocks().place(code)?;
-        let row = |own: &Argument<'c>, row: Val<'c>| {
-            let columns = own.extents.last().copied().unwrap_or(1);
-            let at = [row, code.index(0)?];
-            let memref = code.global_box(own.memref, &own.extents, &at, &[columns])?;
-            Ok(Argument::global(memref, vec![columns]))
-        };
-        let is_row = self.fold().outer == 1 && self.parts == 1;
-        let stored = self.stored().into_iter().zip(&mut arguments.outputs);
-        for (_, own) in stored.filter(|((_, kind), _)| *kind == Kind::Column && !is_row) {
-            *own = row(own, block)?;
-        }
-        let whole = code.div(block, code.index(self.parts)?)?;
+    /// Reads of what has elements of all dimensions that are kept the row of this block.
+    fn read_block(&self, code: Code<'c>, arguments: &mut Arguments<'c>) -> PassResult<'c> {
         let inputs = self.operators.fusion.inputs.iter();
         for (value, kind) in inputs.filter(|(value, kind)| self.is_kept(*value, *kind)) {
             if let Some(own) = arguments.inputs.get_mut(&(identity(*value), *kind)) {
-                *own = row(own, whole)?;
+                let [_, block] = self.blocks().place(code)?;
+                let whole = code.div(block, code.index(self.parts)?)?;
+                *own = row(code, own, whole)?;
             }
         }
-        Ok(arguments)
+        Ok(())
     }
 
     /// What the kernel stores: of parts, all that is reduced.
@@ -206,14 +191,14 @@ impl<'c> ColumnKernel<'_, 'c> {
         let code = kernel.code;
         let arguments = Arguments::of(kernel, ins, &self.operators.fusion, outs);
         let mut left = None;
-        let arguments = match self.operators.problem.joined {
+        let mut arguments = match self.operators.problem.joined {
             Joined::NONE => arguments,
             joined => {
                 left = joined.left(code, self.operators.problem.fold, &arguments)?;
                 joined.arguments(code, (self.fold(), self.parts), arguments)?
             }
         };
-        let arguments = self.of_block(code, arguments)?;
+        self.read_block(code, &mut arguments)?;
         let mut tiles = self.tiles(code, arguments)?;
         let mut states = self.reduce(code, &mut tiles)?;
         if let Some(left) = &left {
@@ -227,11 +212,17 @@ impl<'c> ColumnKernel<'_, 'c> {
                 .known
                 .insert((identity(own.result), Kind::Column), sum);
         }
+        let is_row = self.fold().outer == 1 && self.parts == 1;
         let mut evaluator = self.evaluator(code, &tiles, &tiles.step, tiles.rows[0]);
         for ((value, kind), to) in self.stored().into_iter().zip(&tiles.arguments.outputs) {
-            // Elements of the rows are stored on the way.
-            if kind != Kind::Full {
-                evaluator.store(value, kind, to)?;
+            match kind {
+                // Elements of the rows are stored on the way.
+                Kind::Full => {}
+                _ if is_row => evaluator.store(value, kind, to)?,
+                _ => {
+                    let [_, block] = self.blocks().place(code)?;
+                    evaluator.store(value, kind, &row(code, to, block)?)?;
+                }
             }
         }
         Ok(())
@@ -431,4 +422,12 @@ impl<'c> ColumnKernel<'_, 'c> {
         let operands = MaskOp::operands(value, &origin, &limit, neutral);
         code.builder.operator_value(&operands, value.r#type(), &[])
     }
+}
+
+/// A row of an argument.
+fn row<'c>(code: Code<'c>, own: &Argument<'c>, row: Val<'c>) -> PassResult<'c, Argument<'c>> {
+    let columns = own.extents.last().copied().unwrap_or(1);
+    let at = [row, code.index(0)?];
+    let memref = code.global_box(own.memref, &own.extents, &at, &[columns])?;
+    Ok(Argument::global(memref, vec![columns]))
 }
