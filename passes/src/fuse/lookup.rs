@@ -37,43 +37,44 @@ impl<'c> Lookup<'c> {
     #[must_use]
     pub fn of(value: Val<'c>) -> Option<Self> {
         let op = defining(value).filter(|op| is_nest(*op))?;
-        let result = TensorType::of_value(value)?;
-        let taken = operands(taken(op, &result.shape)?);
+        let result = TensorType::of_value(value)?.shape;
+        let taken = operands(taken(op, &result)?);
         let (&table, indices) = taken.split_first()?;
-        let from = TensorType::of_value(table)?;
-        // Dimensions of the batch.
+        let from = TensorType::of_value(table)?.shape;
+        // Dimensions of a batch, the row's, and those of its columns.
         let is_own = |(at, index): &(usize, &Val<'c>)| loop_of(**index) == Some(*at);
         let batch = indices.iter().enumerate().take_while(is_own).count();
         let (&row, of_row) = indices.get(batch..)?.split_first()?;
-        let (outside, matrix) = from.shape.split_at_checked(batch)?;
-        let (&rows, inner) = matrix.split_first()?;
+        let (&rows, inner) = from.get(batch..)?.split_first()?;
         let (number, wraps) = number(row, rows)?;
-        let numbers = operand(op, number)?;
+        let numbers = operand(op, number).filter(|own| is_stored(*own))?;
         let named = TensorType::of_value(numbers)?;
         let outer = named.shape.len();
         let mut in_order = of_row.iter().zip(outer..);
         let is_row = in_order.all(|(index, at)| loop_of(*index) == Some(at))
-            && result.shape.split_at_checked(outer) == Some((&named.shape[..], inner))
-            && named.shape.get(..batch) == Some(outside);
-        let all = product(from.shape.get(..=batch)?)?;
-        let blocks = || {
-            let count = product(named.shape.get(batch..)?)?;
-            Some(Blocks {
-                count,
+            && result.split_at_checked(outer) == Some((&named.shape[..], inner))
+            && named.shape.get(..batch) == from.get(..batch);
+        let is_number = match types::bits(named.element) {
+            Some(32) => i32::try_from(rows).is_ok(),
+            bits => bits == Some(64),
+        };
+        let columns = product(inner).filter(|columns| *columns > 0 && columns % VECTOR == 0)?;
+        let blocks = match batch {
+            0 => None,
+            _ => Some(Blocks {
+                count: product(named.shape.get(batch..)?)?,
                 apart: rows,
                 first: 0,
-            })
+            }),
         };
-        let is_number = matches!(types::bits(named.element), Some(32 | 64)) && is_stored(numbers);
-        let columns = product(inner).filter(|columns| *columns > 0 && columns % VECTOR == 0)?;
         let is_taken = outer > 0 && rows > 0 && is_row && is_number;
         is_taken.then_some(Self {
             table,
             numbers,
             wraps,
             rows,
-            all,
-            blocks: if batch > 0 { Some(blocks()?) } else { None },
+            all: product(from.get(..=batch)?)?,
+            blocks,
             columns,
         })
     }
