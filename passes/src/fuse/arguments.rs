@@ -22,7 +22,7 @@ pub struct Argument<'c> {
     /// The column of it that is the space's first one, where its rows are longer.
     pub first: i64,
     /// Which of its rows the space's are, where these are others.
-    pub numbers: Option<RowNumbers<'c>>,
+    pub numbers: Option<Box<RowNumbers<'c>>>,
     /// The row and column of the space at which it begins, where it is the CTA's part in shared memory.
     pub staged_at: Option<[Val<'c>; 2]>,
 }
@@ -61,7 +61,7 @@ impl<'c> Argument<'c> {
         code: Code<'c>,
         [row, column]: [Val<'c>; 2],
     ) -> PassResult<'c, [Val<'c>; 2]> {
-        let row = match self.numbers {
+        let row = match &self.numbers {
             Some(numbers) => {
                 let ints = Ints::index(code.builder);
                 ints.value(numbers.of_row(code.builder, Int::of(row))?)?
@@ -112,9 +112,11 @@ impl<'c> Arguments<'c> {
             let blocks = sliced.and_then(|own| own.blocks);
             let own = Argument {
                 first: sliced.map_or(0, |own| own.first),
-                numbers: blocks.map(|blocks| RowNumbers {
-                    named: None,
-                    blocks: Some(blocks),
+                numbers: blocks.map(|own| {
+                    Box::new(RowNumbers {
+                        named: None,
+                        blocks: Some(own),
+                    })
                 }),
                 ..argument
             };
@@ -130,7 +132,7 @@ impl<'c> Arguments<'c> {
             });
             let blocks = lookup.blocks;
             if let Some(argument) = inputs.get_mut(&(identity(*value), Kind::Full)) {
-                argument.numbers = named.map(|_| RowNumbers { named, blocks });
+                argument.numbers = named.map(|_| Box::new(RowNumbers { named, blocks }));
             }
         }
         let scalars = fusion.scalars.iter().map(|value| identity(*value));

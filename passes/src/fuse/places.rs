@@ -65,7 +65,7 @@ impl<'c> Evaluator<'_, 'c> {
         argument: &Argument<'c>,
         r#type: Type<'c>,
     ) -> PassResult<'c, Option<Val<'c>>> {
-        let Some(numbers) = argument.numbers else {
+        let Some(numbers) = argument.numbers.as_deref().copied() else {
             return Ok(None);
         };
         let (code, origin) = (self.code, &self.origin);

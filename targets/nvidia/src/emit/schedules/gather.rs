@@ -137,7 +137,7 @@ impl<'c> Emit<'c> for Load {
                 None => emitter.zero(table.element)?,
             },
             rows: match &plan.numbers {
-                None => Rows::Memory(emitter.memory(operands.rows)?),
+                None => Rows::Memory(Box::new(emitter.memory(operands.rows)?)),
                 Some(plan) => {
                     let values = emitter.registers(operands.rows)?.values;
                     Rows::Registers(plan.clone(), values)
@@ -155,7 +155,7 @@ impl<'c> Emit<'c> for Load {
 
 /// Where the numbers of rows are.
 enum Rows<'c> {
-    Memory(Memory<'c>),
+    Memory(Box<Memory<'c>>),
     Registers(GatherPlan, Vec<Val<'c>>),
 }
 
