@@ -62,8 +62,9 @@ impl<'c> Sliced<'c> {
         let (elements, at) = (product(&part.source.shape)?, part.flat.constant);
         let rows = elements / whole;
         let [row, first] = [at / whole, at % whole];
-        let is_part = at >= 0 && first + columns <= whole && rows * whole == elements;
-        let is_inside = (blocks - 1) * apart + row + count <= rows;
+        let is_part = at >= 0 && first <= whole - columns && rows * whole == elements;
+        let last = (blocks - 1).checked_mul(apart)?.checked_add(row)?;
+        let is_inside = last <= rows - count;
         let is_several = blocks > 1 || row > 0 || count < rows;
         let is_taken = is_part && is_inside && is_several;
         (is_taken && part.is_aligned([whole, columns, first])).then_some(Self {
@@ -123,11 +124,13 @@ impl Lie {
             [[count, whole], [blocks, behind]] => (whole, count, blocks, behind),
             _ => return None,
         };
-        (is_known && behind % whole == 0).then_some(Self {
+        let apart = behind.checked_div(whole)?;
+        let follows = behind.checked_rem(whole) == Some(0);
+        (is_known && follows).then_some(Self {
             whole,
             count,
             blocks,
-            apart: behind / whole,
+            apart,
         })
     }
 }
@@ -169,7 +172,10 @@ impl<'c> Part<'c> {
     fn is_aligned(&self, elements: [i64; 3]) -> bool {
         let bytes = element_bytes(self.source.element);
         let mut all = elements.into_iter();
-        all.all(|elements| elements * bytes % VECTOR_BYTES == 0)
+        all.all(|elements| {
+            let own = elements.checked_mul(bytes);
+            own.is_some_and(|own| own % VECTOR_BYTES == 0)
+        })
     }
 }
 
@@ -258,6 +264,8 @@ mod tests {
             (&[4, 8], &[8, 2], 8, None),
             (&[4, 8], &[8, 1], 16, None),
             (&[8], &[1], 8, None),
+            (&[2, 8], &[0, 1], 8, None),
+            (&[3, 2, 8], &[16, 0, 1], 8, None),
         ] {
             let lie = Lie::of(shape, apart, columns);
             let own = lie.map(|own| [own.whole, own.count, own.blocks, own.apart]);
