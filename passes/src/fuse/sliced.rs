@@ -43,7 +43,7 @@ impl<'c> Sliced<'c> {
             blocks: None,
             all: None,
         };
-        let is_part = own.first >= 0 && own.first + columns <= whole && columns < whole;
+        let is_part = columns < whole && (0..=whole - columns).contains(&own.first);
         let is_whole = own.is_whole(&part.source.shape, &part.result.shape)?;
         (is_part && part.is_aligned([whole, columns, own.first]) && is_whole).then_some(own)
     }
