@@ -64,8 +64,7 @@ pub(super) fn gather<'c>(
                 std::iter::once(row).chain(columns).collect()
             };
             if clamp {
-                let last = ints.sub(count, Int::Known(1))?;
-                let row = ints.max(ints.min(row, last)?, Int::Known(0))?;
+                let row = ints.clamped(row, count)?;
                 return from.load(inner, &place(row), None);
             }
             inner.choose(

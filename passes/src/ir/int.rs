@@ -303,6 +303,15 @@ impl<'c> Ints<'c> {
         self.select(is_negative, self.add(number, count)?, number)
     }
 
+    /// The number from zero up to `count` that is nearest to this one; zero of none.
+    ///
+    /// # Errors
+    /// As [`Self::value`].
+    pub fn clamped(&self, number: Int<'c>, count: Int<'c>) -> PassResult<'c, Int<'c>> {
+        let last = self.sub(count, Int::Known(1))?;
+        self.max(self.min(number, last)?, Int::Known(0))
+    }
+
     /// `a` shifted by a signed number of bits, to the right when positive.
     ///
     /// # Errors

@@ -253,8 +253,7 @@ impl<'c> Gather<'_, 'c> {
             false => number,
         };
         if self.clamps {
-            let last = wide.sub(count, Int::Known(1))?;
-            let row = wide.max(wide.min(number, last)?, Int::Known(0))?;
+            let row = wide.clamped(number, count)?;
             return Ok((emitter.ints().cast(row)?, None));
         }
         let inside = wide.below(number, count)?;
