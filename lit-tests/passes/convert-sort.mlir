@@ -1,4 +1,6 @@
 // torch.topk as torch-mlir writes it: a sort of elements and their numbers, of which the first are taken.
+// The dialect is known to the drivers alone: a host that has torch-mlir brings its own.
+// REQUIRES: axe-driver
 // RUN: axe-opt %s | FileCheck %s --check-prefix=READ
 // RUN: axe-opt %s --mlir-print-op-generic | axe-opt | FileCheck %s --check-prefix=READ
 // RUN: axe-opt %s --convert-linalg-to-axe | FileCheck %s

@@ -1,3 +1,5 @@
+// The dialect is known to the drivers alone.
+// REQUIRES: axe-driver
 // RUN: axe-opt %s --convert-linalg-to-axe -split-input-file -verify-diagnostics
 
 func.func @unsigned(%x: tensor<4x6xi32>) -> tensor<4x6xi32> {
