@@ -210,16 +210,28 @@ impl<'c> Moments<'c> {
             })?;
             let mut all = vec![rest, squares];
             if let Some(count) = carried.get(2) {
-                let own = tile.mask(one, fold)?;
-                all.push(fold.merge(code, element_type(shape), *count, own)?);
+                all.push(match tile.inside {
+                    // These are counted at once.
+                    true => *count,
+                    false => {
+                        let own = tile.mask(one, fold)?;
+                        fold.merge(code, element_type(shape), *count, own)?
+                    }
+                });
             }
             Ok(all)
         })?;
         let &[rest, squares, ref counted @ ..] = &results[..] else {
             return Err(evaluator.lost(self.from));
         };
-        let known = tiles.map(|tiles| number(code, tiles, shape)).transpose()?;
-        let number = known.or_else(|| counted.first().copied());
+        let number = match (tiles, counted.first(), evaluator.inside_tiles()?) {
+            (Some(tiles), ..) => Some(number(code, tiles, shape)?),
+            (None, Some(edge), Some(inside)) => {
+                let inside = count(code, inside, shape)?;
+                Some(fold.merge(code, element_type(shape), inside, *edge)?)
+            }
+            (None, counted, _) => counted.copied(),
+        };
         Ok(Places {
             first,
             rest,
@@ -333,7 +345,7 @@ fn number<'c>(code: Code<'c>, of: i64, shape: Type<'c>) -> PassResult<'c, Val<'c
     code.fill(scalar, shape)
 }
 
-/// How many elements a part of a row has, as a value a row.
+/// A number that is known at run time, in all places of a tensor.
 fn count<'c>(code: Code<'c>, columns: Val<'c>, row: Type<'c>) -> PassResult<'c, Val<'c>> {
     let builder: &Builder<'c> = &code.builder;
     let i32 = builder.r#type(|context| IntegerType::new(context, 32).into());

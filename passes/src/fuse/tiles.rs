@@ -35,23 +35,49 @@ impl<'c> Evaluator<'_, 'c> {
             }
             return Ok(carried);
         }
-        let beyond = self.cut.columns % self.registers.shape[1];
-        if beyond == 0 {
+        let Some(edge) = self.edge()? else {
             return self.for_columns(starts, body);
-        }
+        };
         let [count, step] = self.range()?;
         let code = self.code;
-        let edge = match (self.first(), self.peel()) {
-            (_, Some(_)) => code.mul(code.div(count, step)?, step)?,
-            (Some(first), None) => code.above(code.index(self.cut.columns - beyond)?, first)?,
-            (None, None) => code.index(self.cut.columns - beyond)?,
-        };
         let whole = [code.index(0)?, code.min(count, edge)?, step];
         let results = self.for_columns_of(whole, starts, |inner, carried| {
             inner.inside = true;
             body(inner, carried)
         })?;
         self.for_columns_of([edge, count, step], &results, body)
+    }
+
+    /// How many of [`Self::for_tiles`]' tiles are known to be inside; none where that is not known of tiles one by one.
+    ///
+    /// # Errors
+    /// When an operation cannot be built.
+    pub(super) fn inside_tiles(&self) -> PassResult<'c, Option<Val<'c>>> {
+        if self.held.is_some() {
+            return Ok(None);
+        }
+        let Some(edge) = self.edge()? else {
+            return Ok(None);
+        };
+        let [count, _] = self.range()?;
+        let whole = self.code.min(count, edge)?;
+        self.code.ceil_div(whole, self.registers.shape[1]).map(Some)
+    }
+
+    /// How far the tile that may have columns beyond the row's is behind the first of the CTA's; none where rows are made of whole tiles.
+    fn edge(&self) -> PassResult<'c, Option<Val<'c>>> {
+        let beyond = self.cut.columns % self.registers.shape[1];
+        if beyond == 0 {
+            return Ok(None);
+        }
+        let code = self.code;
+        let [count, step] = self.range()?;
+        let edge = match (self.first(), self.peel()) {
+            (_, Some(_)) => code.mul(code.div(count, step)?, step)?,
+            (Some(first), None) => code.above(code.index(self.cut.columns - beyond)?, first)?,
+            (None, None) => code.index(self.cut.columns - beyond)?,
+        };
+        Ok(Some(edge))
     }
 
     /// The tiles that are loaded for good.

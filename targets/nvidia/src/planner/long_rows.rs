@@ -5,7 +5,7 @@
 
 use super::row::Row;
 use super::row_shares::{self, Share};
-use super::row_tile::{RowTile, row_tile, vector};
+use super::row_tile::{RowTile, reduced_tile, vector};
 use super::row_turns;
 use super::row_walk;
 use crate::facts::chip::{ACCESS_BYTES, BANK_BYTES, Chip};
@@ -71,7 +71,7 @@ impl RowWork {
     /// The tiles of rows that are reduced: in the registers of a CTA, else in its shared memory or that of a cluster, as far
     /// as they hold them.
     pub(super) fn of_rows(row: Row, chip: &Chip) -> Self {
-        let tile = row_tile(row.columns, row.bytes, row.words);
+        let tile = reduced_tile(row);
         match tile.columns >= row.columns {
             true => Self::of_unaligned(row, chip)
                 .or_else(|| Self::of_crowded(row, chip))
@@ -94,7 +94,19 @@ impl RowWork {
         let is_long =
             least.is_some_and(|(_, bytes)| row.columns.saturating_mul(row.bytes) >= bytes);
         let staged = is_long.then(|| Self::staged(row, chip)).flatten();
-        staged.filter(|own| own.ctas == 1 && !row.has_moments && own.peels(row.columns))
+        let most = MOST_HELD.into_iter().find(|(bytes, _)| row.bytes <= *bytes);
+        let is_crowded = most.is_some_and(|(_, columns)| row.columns > columns);
+        staged.filter(|own| match (row.has_moments, row.is_widened) {
+            (true, _) => is_crowded && row.stores && own.is_tight(row.columns),
+            (_, true) => is_crowded && row.stores && own.ctas > 1,
+            _ => own.peels(row.columns) && (own.ctas == 1 || own.has_common),
+        })
+    }
+
+    /// Whether CTAs have room for no more than an eighth of a row's columns beside them.
+    fn is_tight(&self, columns: i64) -> bool {
+        let unused = self.staged.map(|staged| self.ctas * staged - columns);
+        unused.is_some_and(|unused| unused.saturating_mul(8) <= columns)
     }
 
     /// Rows that registers hold, but only of so many threads that few CTAs are resident: in shared memory.

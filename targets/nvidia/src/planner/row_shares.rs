@@ -58,9 +58,27 @@ const WIDE_PLACES: (i64, i64) = (8, 40 * 1024);
 /// CTA would have none, takes 72.9 us, and 70.4 in a cluster of 8.
 const UNEVEN: i64 = 10;
 /// CTAs that have what all rows have of words beside a row whose front is peeled off. Measured: RMSNorm of f32 takes 73.5 us with 16,386 columns, 98.8 where the
-/// scale is read from global memory, with 33,333 75.3 and 82.4; with 65,537 by eight 94.3 and 83.6; LayerNorm, in f64, with 10,007 by two 82.1 and 90.0, with 16,386 by four 122.6
-/// and 92.8.
-const COMMON_CTAS: [i64; 2] = [2, 4];
+/// scale is read from global memory, with 40,001 by eight 72.6 and 81.7, with 65,537 77.4 and 84.2, with 131,073 by sixteen 83.1 and 87.3; of a sum of 12,001 138.4
+/// and 175.4.
+const COMMON_CTAS: [i64; 4] = [2, 4, MOST_CLUSTER, NON_PORTABLE_CLUSTER];
+/// Warps of such a CTA where those of a part would have room for more than an eighth of the row's columns beside them. Measured: RMSNorm of 50,257 columns of f32
+/// takes 79.8 us by 8 warps of eight CTAs, 76.0 by 4, of 25,003 77.8 and 74.7; of 16,387, an eighth, 72.4 and 76.6.
+const COMMON_WARPS: (i64, i64) = (4, 8);
+/// CTAs of rows that are summed up in f64 or whose moments are formed, where they have not as many columns each, and their warps.
+const UNEVEN_CTAS: [i64; 5] = [1, 2, 4, MOST_CLUSTER, NON_PORTABLE_CLUSTER];
+const UNEVEN_WARPS: i64 = 4;
+/// Bytes of their parts, at least and at most: of rows that are summed up in f64. Where rows begin anywhere, threads have single elements. Measured, LayerNorm of f32:
+/// 10,007 columns take 79.0 us, 83.7 in registers, 16,387 85.5 and 101.1, 33,333 86.9 and 100.9 by eight warps with a front that is peeled off, 50,257 87.6 and
+/// 101.6, 100,001 96.6 and 109.3; 28,704 80.3 and 86.2 by eight warps, 60,008 84.3 and 93.4, 120,000 84.0 and 95.4.
+const WIDENED: [i64; 2] = [0, 36 * 1024];
+/// Those of rows whose moments are formed: parts of about ten tiles of two vectors. Measured, LayerNorm of f16: 36,008 columns take 79.3 us, 84.9 in shorter parts,
+/// 70,000 81.6 and 85.1, 151,936 81.9 and 103.8; 60,008, in parts of 32 KiB, 99.7 and 91.5.
+const UNEVEN_MOMENTS: [i64; 2] = [36 * 1024, 44 * 1024];
+/// The same where rows begin anywhere. Measured: 50,257 columns of f16 take 109.4 us, 126 by eight warps of two CTAs, 65,537 116.6 and 120.0.
+const UNALIGNED_MOMENTS: [i64; 2] = [0, 28 * 1024];
+/// Bytes of a row that begins anywhere and whose moments one CTA forms. Measured, LayerNorm of f16: 16,387 columns take 104.8 us so, 107.6 by two, 33,333 118 and
+/// 111.9.
+const UNALIGNED_MOMENT_BYTES: i64 = 40 * 1024;
 /// Shared memory that reductions take beside parts of rows, in bytes.
 const STATES_BYTES: i64 = 1024;
 
@@ -147,6 +165,16 @@ impl Shares {
     }
 
     fn find(self, chip: &Chip) -> Option<Share> {
+        let found = self.usual(chip);
+        let is_loose = |share: Share| share.ctas.saturating_mul(share.columns) != self.row.columns;
+        match self.row.stores && chip.clustered > 0 && found.is_some_and(is_loose) {
+            true => self.uneven().or(found),
+            false => found,
+        }
+    }
+
+    /// How rows are shared out where nothing else is known.
+    fn usual(self, chip: &Chip) -> Option<Share> {
         let row = self.row;
         let sizes: &[i64] = match chip.clustered {
             0 => &[],
@@ -162,9 +190,10 @@ impl Shares {
         // Measured: batch normalisation in training, of which nothing is stored, takes 154 us in such parts, and 113 otherwise.
         let (alone, first) = match self.is_aligned && row.stores {
             true => (alone.min(resident(RESIDENT)), first),
+            false if row.has_moments => (UNALIGNED_MOMENT_BYTES, &[][..]),
             false => (resident(RESIDENT), &[][..]),
         };
-        if let Some(share) = self.with_common(resident(RESIDENT)) {
+        if let Some(share) = self.with_common(resident(RESIDENT), chip) {
             return Some(share);
         }
         let parts = |of: &[(i64, i64)]| of.iter().find_map(|part| self.in_parts(sizes, *part));
@@ -209,7 +238,7 @@ impl Shares {
     /// By one CTA, where a row is no more bytes than that.
     fn by_one_cta(self, bytes: i64) -> Option<Share> {
         let columns = self.row.columns;
-        match (self.peels(), self.is_aligned && self.row.has_moments) {
+        match (self.peels(), self.row.has_moments) {
             (true, _) => self.in_parts(&[1], (peeled_warps(columns), bytes)),
             (_, true) => self.in_parts(&[1], (moment_warps(columns), bytes)),
             _ => {
@@ -227,8 +256,8 @@ impl Shares {
     }
 
     /// By one CTA that has what all rows have beside a row whose front is peeled off, where both are no more bytes than that; of elements of a word, which
-    /// global memory gives one by one otherwise, also by few.
-    fn with_common(self, bytes: i64) -> Option<Share> {
+    /// global memory gives one by one otherwise, also by those of a cluster.
+    fn with_common(self, bytes: i64, chip: &Chip) -> Option<Share> {
         let common = Self {
             row: Row {
                 read: self.row.read.saturating_add(self.row.repeated),
@@ -238,17 +267,59 @@ impl Shares {
         };
         let has_common = self.peels() && self.row.repeated > 0;
         let alone = || common.in_parts(&[1], (peeled_warps(self.row.columns), bytes));
-        let few: &[i64] = match (self.row.bytes < BANK_BYTES, self.row.is_widened) {
-            (true, _) => &[],
-            (false, true) => &COMMON_CTAS[..1],
-            (false, false) => &COMMON_CTAS,
+        let few: &[i64] = match self.row.bytes < BANK_BYTES || chip.clustered == 0 {
+            true => &[],
+            false => &COMMON_CTAS,
         };
-        let by_few = || common.in_parts(few, (PART.0, bytes));
+        let by = |warps: i64| common.in_parts(few, (warps, bytes));
+        let by_few = || {
+            let many = by(COMMON_WARPS.1)?;
+            let unused = many.ctas.saturating_mul(many.columns) - self.row.columns;
+            let is_loose = unused.saturating_mul(8) > self.row.columns;
+            by(COMMON_WARPS.0).filter(|_| is_loose).or(Some(many))
+        };
         let share = has_common.then(|| alone().or_else(by_few))??;
         Some(Share {
             has_common,
             ..share
         })
+    }
+
+    /// By few warps of CTAs that have not as many columns each, of rows that are summed up in f64 or whose moments are formed.
+    fn uneven(self) -> Option<Share> {
+        let Row {
+            columns,
+            adds,
+            has_moments,
+            is_widened,
+            ..
+        } = self.row;
+        let vectors = match has_moments && !self.is_aligned {
+            true => PART_VECTORS,
+            false => VECTORS,
+        };
+        let tile = self.tile(WARP, vectors);
+        let part = |ctas: &i64| Share {
+            tile,
+            warps: UNEVEN_WARPS,
+            ctas: *ctas,
+            columns: rounded_up(count(columns, *ctas), UNEVEN_WARPS * tile.columns),
+            has_common: false,
+        };
+        let within = |range: [i64; 2]| {
+            let bytes = move |share: &Share| share.columns.saturating_mul(self.row.read);
+            let fits = move |share: &Share| (range[0]..=range[1]).contains(&bytes(share));
+            UNEVEN_CTAS.iter().map(part).find(fits)
+        };
+        match (has_moments, self.is_aligned) {
+            (true, true) => within(UNEVEN_MOMENTS).filter(|share| share.ctas > 1),
+            (true, false) if columns.saturating_mul(self.row.read) > UNALIGNED_MOMENT_BYTES => {
+                // Measured: 25,003 columns take 132 us by two CTAs, 123.8 by eight warps of each.
+                within(UNALIGNED_MOMENTS).filter(|share| share.ctas > 2)
+            }
+            _ if is_widened && adds => within(WIDENED),
+            _ => None,
+        }
     }
 
     /// By the first of these numbers of CTAs whose parts are no more bytes than that, of which warps have columns of their own.
@@ -287,7 +358,7 @@ impl Shares {
 
     /// Whether the front of rows is peeled off.
     const fn peels(self) -> bool {
-        !self.is_aligned && !self.row.has_moments
+        !self.is_aligned && !self.row.has_moments && !self.row.is_widened
     }
 
     /// So many vectors of each thread.
@@ -497,7 +568,8 @@ mod tests {
             (8001, 4, Some((1, true))),
             (16_386, 4, Some((2, true))),
             (33_333, 4, Some((4, true))),
-            (65_537, 4, Some((8, false))),
+            (65_537, 4, Some((8, true))),
+            (131_073, 4, Some((16, true))),
         ] {
             let row = Row {
                 repeated: bytes,
@@ -512,6 +584,68 @@ mod tests {
             };
             let has_common = |row| share(row, chip).is_some_and(|share| share.has_common);
             assert!(!has_common(moments) && !has_common(Row { repeated: 0, ..row }));
+        }
+    }
+
+    #[test]
+    fn chips_without_clusters_share_no_row_among_ctas() {
+        let chip = chip("sm_80").unwrap();
+        for columns in [10_007, 16_387, 33_333, 65_537, 65_536] {
+            for (bytes, is_widened, repeated) in
+                [(2, false, 2), (4, false, 4), (4, true, 8), (4, false, 0)]
+            {
+                let row = Row {
+                    repeated,
+                    is_widened,
+                    adds: true,
+                    folds: 2,
+                    ..Row::plain(columns, bytes)
+                };
+                let ctas = share(row, chip).map_or(1, |share| share.ctas);
+                assert_eq!(ctas, 1, "{columns} {bytes} {is_widened} {repeated}");
+            }
+        }
+    }
+
+    #[test]
+    fn uneven_rows_whose_moments_are_formed_are_parts_of_few_warps() {
+        for (columns, wanted) in [
+            (16_387, Some([1, 8, 8, 18_432])),
+            (28_704, Some([2, 4, 8, 15_360])),
+            (36_008, Some([2, 4, 16, 18_432])),
+            (50_257, Some([4, 4, 8, 13_312])),
+            (65_537, Some([8, 4, 8, 9216])),
+            (151_936, Some([8, 4, 16, 20_480])),
+        ] {
+            let row = Row {
+                repeated: 4,
+                has_moments: true,
+                adds: true,
+                folds: 3,
+                ..Row::plain(columns, 2)
+            };
+            assert_eq!(shared(row), wanted, "{columns}");
+        }
+    }
+
+    #[test]
+    fn rows_that_are_summed_up_in_f64_are_short_parts_of_few_warps() {
+        for (columns, wanted) in [
+            (12_001, Some([2, 4, 8, 6144])),
+            (16_387, Some([2, 4, 8, 9216])),
+            (60_008, Some([8, 4, 8, 8192])),
+            (65_537, Some([8, 4, 8, 9216])),
+            (120_000, Some([16, 4, 8, 8192])),
+            (32_768, Some([4, 8, 8, 8192])),
+        ] {
+            let row = Row {
+                repeated: 8,
+                is_widened: true,
+                adds: true,
+                folds: 2,
+                ..Row::plain(columns, 4)
+            };
+            assert_eq!(shared(row), wanted, "{columns}");
         }
     }
 }

@@ -304,7 +304,8 @@ impl Problem {
         let how = match (self.streams, self.repeats) {
             (false, _) => Use::Elementwise,
             (true, false) => Use::Reduced,
-            (true, true) => Use::ReducedAndRepeated,
+            (true, true) if self.has_moments => Use::Moments,
+            (true, true) => Use::Repeated,
         };
         let tile = packed_rows::tile(self.row(), self.held, how);
         let tile = tile.filter(|_| moves && !self.total.dynamic)?;
