@@ -32,6 +32,9 @@ impl Reduction {
     pub(super) fn new<'c>(op: Op<'c>, shape: &[i64], dims: &[i64]) -> PassResult<'c, Self> {
         let runs = runs(shape, |dim| dims.contains(&dim));
         let (outer, rows, columns) = match runs[..] {
+            // Dimensions of one element are in no run.
+            [] => (None, 1, 1),
+            [(columns, false)] => (None, 1, columns),
             [(rows, true)] => (None, rows, 1),
             [(rows, true), (columns, false)] => (None, rows, columns),
             [(outer, false), (rows, true), (columns, false)] => (Some(outer), rows, columns),
