@@ -32,6 +32,7 @@ mod loops;
 mod mainloop;
 mod model;
 mod packed_rows;
+mod packed_tile;
 pub mod problem;
 mod row;
 mod row_holds;

@@ -6,7 +6,7 @@ use super::family::{Family, Launch};
 use super::flat::Flat;
 use super::knobs::Plan;
 use super::long_rows::RowWork;
-use super::packed_rows::{self, Use};
+use super::packed_tile::{self, Use};
 use super::row::Row;
 use super::row_kernel::RowKernel;
 use super::row_tile::elementwise_tile;
@@ -307,7 +307,7 @@ impl Problem {
             (true, true) if self.has_moments => Use::Moments,
             (true, true) => Use::Repeated,
         };
-        let tile = packed_rows::tile(self.row(), self.held, how);
+        let tile = packed_tile::tile(self.row(), self.held, how);
         let tile = tile.filter(|_| moves && !self.total.dynamic)?;
         Some(RowWork {
             is_packed: true,
