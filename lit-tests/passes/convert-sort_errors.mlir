@@ -92,20 +92,8 @@ func.func @nothing() {
 
 // -----
 
-func.func @scan(%x: tensor<4x6xf32>, %y: tensor<4x6xf32>, %z: tensor<4xf32>) -> tensor<4x6xf32> {
-  // expected-error @+1 {{'tm_tensor.scan' is not supported: of tm_tensor there is a form of tm_tensor.sort, which torch.topk is written as}}
-  %0:2 = tm_tensor.scan dimension(1) inclusive(true) ins(%x : tensor<4x6xf32>) outs(%y, %z : tensor<4x6xf32>, tensor<4xf32>) {
-  ^bb0(%a: f32, %b: f32):
-    %1 = arith.addf %a, %b : f32
-    tm_tensor.yield %1 : f32
-  } -> tensor<4x6xf32>, tensor<4xf32>
-  return %0#0 : tensor<4x6xf32>
-}
-
-// -----
-
 func.func @scatter(%u: tensor<2x6xf32>, %i: tensor<2x1xi64>, %y: tensor<4x6xf32>) -> tensor<4x6xf32> {
-  // expected-error @+1 {{'tm_tensor.scatter' is not supported}}
+  // expected-error @+1 {{'tm_tensor.scatter' is not supported: of tm_tensor there are forms of tm_tensor.sort, which torch.topk is written as, and of tm_tensor.scan, as torch.cumsum is}}
   %0 = tm_tensor.scatter {dimension_map = array<i64: 0>} unique_indices(true) ins(%u, %i : tensor<2x6xf32>, tensor<2x1xi64>) outs(%y : tensor<4x6xf32>) {
   ^bb0(%a: f32, %b: f32):
     tm_tensor.yield %a : f32

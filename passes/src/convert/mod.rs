@@ -15,6 +15,7 @@ mod operands;
 mod quantized;
 mod reduction;
 mod scalar;
+mod scan;
 mod simple;
 mod sort;
 mod structured;
@@ -68,10 +69,11 @@ pub(crate) fn run<'c>(module: Op<'c>, pass: &mut PassContext<'_>) -> PassResult<
     for op in walk::nested(module, &entered) {
         let replaced = match name(op).as_str() {
             sort::SORT => sort::replace(op),
+            scan::SCAN => scan::replace(op),
             other if other.starts_with("tm_tensor.") => Err(PassError::new(
                 op.location(),
                 format!(
-                    "'{other}' is not supported: of tm_tensor there is a form of tm_tensor.sort, which torch.topk is written as"
+                    "'{other}' is not supported: of tm_tensor there are forms of tm_tensor.sort, which torch.topk is written as, and of tm_tensor.scan, as torch.cumsum is"
                 ),
             )),
             _ => Ok(()),

@@ -262,7 +262,7 @@ fn is_ascending(op: Op<'_>) -> Option<bool> {
 }
 
 /// The order that undoes another.
-fn inverse(order: &[usize]) -> Vec<usize> {
+pub(super) fn inverse(order: &[usize]) -> Vec<usize> {
     (0..order.len())
         .filter_map(|dim| order.iter().position(|own| *own == dim))
         .collect()
