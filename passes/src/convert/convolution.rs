@@ -11,6 +11,7 @@
 mod copy;
 mod reading;
 
+use super::generic::{Loops, generic};
 use super::operands::fill_of;
 use super::structured::Structured;
 use super::term::terms;
@@ -236,21 +237,16 @@ fn contraction<'c>(
         .collect();
     let maps = inputs.iter().map(|input| &input.map).chain([&result]);
     let maps: Vec<_> = maps.map(|map| map_text(reading, map, &loops)).collect();
-    let kinds: Vec<_> = loops
-        .iter()
-        .map(|at| match reading.result.contains(at) {
-            true => "#linalg.iterator_type<parallel>",
-            false => "#linalg.iterator_type<reduction>",
-        })
-        .collect();
+    let kind = |at: &usize| match reading.result.contains(at) {
+        true => "parallel",
+        false => "reduction",
+    };
+    let kinds = loops.iter().map(kind).collect();
     let r#type = start.r#type();
-    let values: Vec<_> = inputs
-        .iter()
-        .map(|input| input.value)
-        .chain([start])
-        .collect();
+    let values: Vec<_> = inputs.iter().map(|input| input.value).collect();
     let elements: Vec<_> = values
         .iter()
+        .chain([&start])
         .map(|value| match TensorType::of_value(*value) {
             Some(tensor) => tensor.element,
             None => value.r#type(),
@@ -261,25 +257,8 @@ fn contraction<'c>(
         let yielded = inline::copy(&inner, *block, &arguments);
         inner.operation("linalg.yield", &yielded, &[], &[], Vec::new())?;
     }
-    let inputs = i32::try_from(inputs.len()).unwrap_or(i32::MAX);
-    let attributes = [
-        (
-            "indexing_maps",
-            builder.parsed(&format!("[{}]", maps.join(", ")))?,
-        ),
-        (
-            "iterator_types",
-            builder.parsed(&format!("[{}]", kinds.join(", ")))?,
-        ),
-        builder.segments(&[inputs, 1]),
-    ];
-    builder.operation(
-        "linalg.generic",
-        &values,
-        &[r#type],
-        &attributes,
-        vec![region],
-    )
+    let loops = Loops { maps, kinds };
+    generic(builder, &loops, (&values, start), (r#type, region))
 }
 
 /// The dynamic extents of a tensor's shape.

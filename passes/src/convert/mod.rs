@@ -10,6 +10,7 @@ mod convolution;
 mod dots;
 mod elementwise;
 mod factor;
+mod generic;
 mod named;
 mod operands;
 mod quantized;

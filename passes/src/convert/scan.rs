@@ -1,6 +1,7 @@
 //! torch-mlir's `tm_tensor.scan`, as `torch.cumsum` and `torch.cumprod` are written: what all elements up to each along a dimension are combined to. It is formed
 //! in blocks: of each element within its block, of the blocks before it, and of both.
 
+use super::generic::{Loops, generic};
 use super::operands::transpose;
 use super::sort::inverse;
 use super::unsupported;
@@ -300,27 +301,13 @@ impl<'c> Scan<'c> {
             .iter()
             .copied()
             .chain([every.get(..rank).unwrap_or(&every)]);
-        let maps: Vec<_> = results
-            .map(|of| format!("affine_map<({}) -> ({})>", dims(&every), dims(of)))
-            .collect();
-        let kinds: Vec<_> = (0..loops)
-            .map(|own| if own < rank { "parallel" } else { "reduction" })
-            .map(|kind| format!("#linalg.iterator_type<{kind}>"))
-            .collect();
-        let inputs = i32::try_from(read.len()).unwrap_or(i32::MAX);
-        let attributes = [
-            (
-                "indexing_maps",
-                builder.parsed(&format!("[{}]", maps.join(", ")))?,
-            ),
-            (
-                "iterator_types",
-                builder.parsed(&format!("[{}]", kinds.join(", ")))?,
-            ),
-            builder.segments(&[inputs, 1]),
-        ];
-        let all: Vec<_> = read.iter().copied().chain([init]).collect();
-        let op = builder.operation("linalg.generic", &all, &[r#type], &attributes, vec![region])?;
+        let maps = results.map(|of| format!("affine_map<({}) -> ({})>", dims(&every), dims(of)));
+        let kinds = (0..loops).map(|own| if own < rank { "parallel" } else { "reduction" });
+        let loops = Loops {
+            maps: maps.collect(),
+            kinds: kinds.collect(),
+        };
+        let op = generic(builder, &loops, (read, init), (r#type, region))?;
         builder.result_of(op)
     }
 

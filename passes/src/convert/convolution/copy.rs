@@ -1,5 +1,6 @@
 //! Copies of operands with a dimension for each loop.
 
+use super::super::generic::{Loops, generic};
 use super::reading::{Index, Operand, Reading};
 use crate::error::PassResult;
 use crate::ir::{Builder, DYNAMIC, Val};
@@ -31,23 +32,11 @@ pub(super) fn copied<'c>(
     inner.operation("linalg.yield", &yielded, &[], &[], Vec::new())?;
     let result: Vec<_> = order.iter().map(|at| Index::of_loop(*at)).collect();
     let maps = [&operand.map, &result].map(|map| map_text(reading, map, order));
-    let parallel = vec!["#linalg.iterator_type<parallel>"; order.len()].join(", ");
-    let attributes = [
-        (
-            "indexing_maps",
-            builder.parsed(&format!("[{}]", maps.join(", ")))?,
-        ),
-        ("iterator_types", builder.parsed(&format!("[{parallel}]"))?),
-        builder.segments(&[1, 1]),
-    ];
-    let operands = [operand.value, empty];
-    let op = builder.operation(
-        "linalg.generic",
-        &operands,
-        &[r#type],
-        &attributes,
-        vec![region],
-    )?;
+    let loops = Loops {
+        maps: maps.into(),
+        kinds: vec!["parallel"; order.len()],
+    };
+    let op = generic(builder, &loops, (&[operand.value], empty), (r#type, region))?;
     builder.result_of(op)
 }
 
