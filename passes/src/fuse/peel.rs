@@ -2,7 +2,7 @@
 //! off, as loops are for alignment. The tiles behind them are aligned as memory is, up to the row's last one.
 
 use super::arguments::{Argument, Inputs};
-use super::evaluate::{Evaluator, Origin};
+use super::evaluate::Evaluator;
 use super::fold::Fold;
 use super::registers::Registers;
 use super::space::Kind;
@@ -15,11 +15,9 @@ use melior::ir::ValueLike;
 /// What a thread group takes of the columns that are peeled off a row, and where its others lie.
 #[derive(Debug)]
 pub struct Peel<'c> {
-    /// A tile of as many columns as a vector has, of an element a lane: the last ones may be others.
-    pub all: Registers,
     /// Tiles of half a vector, a quarter, ..., one element: those of which the number of columns has a digit in binary are taken.
     pub pieces: Vec<Registers>,
-    /// How many columns are peeled off, from the row's first on: less than those. Zero where another thread group takes them.
+    /// How many columns are peeled off, from the row's first on; zero where another thread group takes them.
     pub columns: Val<'c>,
     /// The inputs, as they are read there.
     pub arguments: Inputs<'c>,
@@ -44,7 +42,6 @@ impl<'c> Evaluator<'_, 'c> {
         self.part.and_then(|part| part.peel())
     }
 
-    /// The tiles that have no column but those that are peeled off.
     fn pieces(&self) -> PassResult<'c, Vec<Piece<'_, 'c>>> {
         let (code, mut pieces) = (self.code, Vec::new());
         let Some(peel) = self.peel() else {
@@ -64,36 +61,18 @@ impl<'c> Evaluator<'_, 'c> {
         Ok(pieces)
     }
 
-    /// The tiles over which folds go: one, unless others write exponentials to where its last columns are read.
-    fn pieces_of_folds(&self) -> PassResult<'c, Vec<Piece<'_, 'c>>> {
-        let (code, Some(peel)) = (self.code, self.peel().filter(|_| self.kept.is_none())) else {
-            return self.pieces();
-        };
-        Ok(vec![Piece {
-            registers: &peel.all,
-            column: code.index(0)?,
-            taken: code.min(peel.columns, code.index(1)?)?,
-        }])
-    }
-
-    /// The group's values on such a tile, formed where `code` is: what is known of rows stays known. Columns behind those that are peeled off are masked.
+    /// The group's values on a tile of columns that are peeled off, formed where `code` is: what is known of rows stays known.
     fn at_piece<'b>(
         &'b self,
         peel: &'b Peel<'c>,
         (piece, code): (&Piece<'b, 'c>, Code<'c>),
     ) -> Evaluator<'b, 'c> {
-        let own = self.at_column(code, piece.column);
-        let [rows, _] = own.origin.limit;
         Evaluator {
             registers: piece.registers,
             arguments: &peel.arguments,
             part: None,
             kept: None,
-            origin: Origin {
-                limit: [rows, peel.columns],
-                ..own.origin
-            },
-            ..own
+            ..self.at_column(code, piece.column)
         }
     }
 
@@ -109,11 +88,11 @@ impl<'c> Evaluator<'_, 'c> {
         };
         let [zero, one] = [self.code.index(0)?, self.code.index(1)?];
         let element = element_type(from.r#type());
-        for piece in &self.pieces_of_folds()? {
+        for piece in &self.pieces()? {
             // A loop of one turn or none.
             let turns = [zero, piece.taken, one];
             let taken = self.code.for_range(turns, &[state], |code, _, carried| {
-                let own = self.at_piece(peel, (piece, code)).masked(from, fold)?;
+                let own = self.at_piece(peel, (piece, code)).value(from, Kind::Full)?;
                 let own = code.reduce(fold.combiner, own, 1, state.r#type())?;
                 let before = carried.first().copied().unwrap_or(state);
                 Ok(vec![fold.merge(code, element, before, own)?])

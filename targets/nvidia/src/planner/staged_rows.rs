@@ -247,7 +247,6 @@ impl<'c> Staged<'c> {
             let mut arguments = inputs.clone();
             arguments.extend(peeled.arguments.clone());
             Ok(Peel {
-                all: of_lanes(self.vector)?,
                 pieces: widths.map(of_lanes).collect::<PassResult<'c, _>>()?,
                 columns: own,
                 arguments,
