@@ -162,7 +162,7 @@ pub(super) fn reduced_tile(row: Row) -> RowTile {
 /// 77.1 and 74.1.
 fn lanes_of_moments(row: Row) -> Option<i64> {
     let vector = ACCESS_BYTES / row.bytes;
-    let is_short = row.bytes < BANK_BYTES && row.columns % vector == 0;
+    let is_short = row.bytes < BANK_BYTES && row.words == 1 && row.columns % vector == 0;
     match row.columns / vector {
         3 if is_short => Some(1),
         5..=7 if is_short => Some(2),
