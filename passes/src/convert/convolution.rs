@@ -11,11 +11,11 @@
 mod copy;
 mod reading;
 
-use super::generic::{Loops, generic};
 use super::operands::fill_of;
 use super::structured::Structured;
 use super::term::terms;
 use crate::error::PassResult;
+use crate::generalize::generic::{Loops, generic};
 use crate::ir::reshape::groups_without;
 use crate::ir::value::{defined_by, name, operands, replace_all_uses, results};
 use crate::ir::{Builder, DYNAMIC, Op, TensorType, Val, inline, walk};

@@ -10,7 +10,6 @@ mod convolution;
 mod dots;
 mod elementwise;
 mod factor;
-mod generic;
 mod named;
 mod operands;
 mod quantized;

@@ -366,3 +366,23 @@ pub(super) fn fill_of<'c>(
     let result = builder.tensor(shape, value.r#type())?;
     builder.operator_value(&FillOp::operands(value, None, sizes), result, &[])
 }
+
+/// The order that undoes another.
+pub(super) fn inverse(order: &[usize]) -> Vec<usize> {
+    (0..order.len())
+        .filter_map(|dim| order.iter().position(|own| *own == dim))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_are_undone() {
+        for order in [vec![0, 1], vec![1, 0], vec![0, 2, 3, 1]] {
+            let undone: Vec<_> = inverse(&order).into_iter().map(|at| order[at]).collect();
+            assert_eq!(undone, (0..order.len()).collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,17 +1,14 @@
 //! torch-mlir's `tm_tensor.scan`, as `torch.cumsum` and `torch.cumprod` are written: what all elements up to each along a dimension are combined to. It is formed
 //! in blocks: of each element within its block, of the blocks before it, and of both.
 
-use super::generic::{Loops, generic};
-use super::operands::transpose;
-use super::sort::inverse;
+use super::operands::{inverse, transpose};
 use super::unsupported;
 use crate::build::{Code, Number};
 use crate::error::PassResult;
 use crate::fuse::reshape::reshape;
-use crate::generalize::generic::{compare, elementwise, extract};
+use crate::generalize::generic::{Loops, compare, elementwise, extract, generic};
 use crate::ir::value::{is_used, name, operands, replace_all_uses, results};
 use crate::ir::{Builder, DYNAMIC, Op, Predicate, TensorType, Val, attribute, types, walk};
-use axe_dialect::ops;
 use melior::ir::operation::OperationLike;
 use melior::ir::{Type, ValueLike};
 
@@ -40,10 +37,7 @@ const COMBINERS: [(&str, Number); 6] = [
 /// are scanned.
 pub(super) fn replace<'c>(op: Op<'c>) -> PassResult<'c> {
     let builder = Builder::before(op);
-    let (scan, dim) = Scan::of(op, &builder)?;
-    let Some(&source) = operands(op).first() else {
-        return Err(unsupported(op, "expected a tensor"));
-    };
+    let (scan, source, dim) = Scan::of(op, &builder)?;
     let rank = builder.tensor_of(source)?.shape.len();
     let others = (0..rank).filter(|own| *own != dim);
     let order: Vec<_> = others.chain([dim]).collect();
@@ -67,7 +61,7 @@ fn cast<'c>(builder: &Builder<'c>, tensor: Val<'c>, to: Type<'c>) -> PassResult<
     let own = builder.tensor_of(tensor)?;
     match own.element == to {
         true => Ok(tensor),
-        false => builder.value(ops::CAST, &[tensor], builder.tensor(&own.shape, to)?, &[]),
+        false => Code { builder: *builder }.cast(tensor, builder.tensor(&own.shape, to)?),
     }
 }
 
@@ -96,20 +90,22 @@ struct Nest<'a> {
 }
 
 impl<'c> Scan<'c> {
-    fn of(op: Op<'c>, builder: &Builder<'c>) -> PassResult<'c, (Self, usize)> {
+    /// A scan, of what, and along which dimension.
+    fn of(op: Op<'c>, builder: &Builder<'c>) -> PassResult<'c, (Self, Val<'c>, usize)> {
         let integer = |own: &str| op.attribute(own).ok().and_then(attribute::integer);
-        let source = operands(op).first().copied().and_then(TensorType::of_value);
+        let source = operands(op).first().copied();
+        let tensor = source.and_then(TensorType::of_value);
         let dim = integer("dimension").and_then(|dim| usize::try_from(dim).ok());
-        let (Some(TensorType { shape, element, .. }), Some(dim)) = (source, dim) else {
+        let (Some(source), Some(TensorType { shape, element, .. }), Some(dim)) =
+            (source, tensor, dim)
+        else {
             return Err(unsupported(op, "expected a dimension of a tensor"));
         };
         if dim >= shape.len() {
             return Err(unsupported(op, "expected a dimension of the tensor"));
         }
-        let is_inclusive = op
-            .attribute("inclusive")
-            .is_ok_and(|own| own.to_string() == "true");
-        if !is_inclusive {
+        let inclusive = op.attribute("inclusive").ok().and_then(attribute::flag);
+        if inclusive != Some(true) {
             return Err(unsupported(op, "expected each element to be combined, too"));
         }
         if results(op).get(1).copied().is_some_and(is_used) {
@@ -128,7 +124,6 @@ impl<'c> Scan<'c> {
                 "expected static extents, or rows of a matrix that are counted at run time",
             ));
         }
-        let source = operands(op)[0];
         let leading = is_dynamic.then(|| builder.extent(source, 0)).transpose()?;
         let others = shape.iter().enumerate().filter(|(own, _)| *own != dim);
         let rows = match is_dynamic {
@@ -145,7 +140,7 @@ impl<'c> Scan<'c> {
             rows,
             leading,
         };
-        Ok((scan, dim))
+        Ok((scan, source, dim))
     }
 
     /// What the elements of rows of so many are combined to up to each, or to each before it.

@@ -1,7 +1,7 @@
 //! torch-mlir's `tm_tensor.sort`, as `torch.topk` and `torch.sort` are written: elements along a dimension in descending or ascending order, and the number of
 //! each. As far as slices of the first ones are read, it is `axe.top_k`.
 
-use super::operands::transpose;
+use super::operands::{inverse, transpose};
 use super::unsupported;
 use crate::error::PassResult;
 use crate::ir::value::{
@@ -258,25 +258,5 @@ fn is_ascending(op: Op<'_>) -> Option<bool> {
         (true, _) => Some(true),
         (_, true) => Some(false),
         _ => None,
-    }
-}
-
-/// The order that undoes another.
-pub(super) fn inverse(order: &[usize]) -> Vec<usize> {
-    (0..order.len())
-        .filter_map(|dim| order.iter().position(|own| *own == dim))
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn orders_are_undone() {
-        for order in [vec![0, 1], vec![1, 0], vec![0, 2, 3, 1]] {
-            let undone: Vec<_> = inverse(&order).into_iter().map(|at| order[at]).collect();
-            assert_eq!(undone, (0..order.len()).collect::<Vec<_>>());
-        }
     }
 }

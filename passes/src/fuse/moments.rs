@@ -224,19 +224,22 @@ impl<'c> Moments<'c> {
         let &[rest, squares, ref counted @ ..] = &results[..] else {
             return Err(evaluator.lost(self.from));
         };
-        let number = match (tiles, counted.first(), evaluator.inside_tiles()?) {
-            (Some(tiles), ..) => Some(number(code, tiles, shape)?),
-            (None, Some(edge), Some(inside)) => {
-                let inside = count(code, inside, shape)?;
-                Some(fold.merge(code, element_type(shape), inside, *edge)?)
-            }
-            (None, counted, _) => counted.copied(),
+        let number = match (tiles, counted) {
+            (Some(tiles), _) => number(code, tiles, shape)?,
+            (None, [edge]) => match evaluator.inside_tiles()? {
+                Some(inside) => {
+                    let inside = count(code, inside, shape)?;
+                    fold.merge(code, element_type(shape), inside, *edge)?
+                }
+                None => *edge,
+            },
+            (None, _) => return Err(evaluator.lost(self.from)),
         };
         Ok(Places {
             first,
             rest,
             squares,
-            number: number.ok_or_else(|| evaluator.lost(self.from))?,
+            number,
         })
     }
 

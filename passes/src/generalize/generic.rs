@@ -1,11 +1,45 @@
-//! Building a `linalg.generic` over a tensor, element by element.
+//! Building `linalg.generic`s: of loops that are given, and over a tensor, element by element.
 
 use crate::error::PassResult;
 use crate::ir::value::results;
-use crate::ir::{Builder, DYNAMIC, Int, Predicate, TensorType, Val, attribute};
+use crate::ir::{Builder, DYNAMIC, Int, Op, Predicate, TensorType, Val};
 use melior::ir::attribute::IntegerAttribute;
 use melior::ir::r#type::IntegerType;
-use melior::ir::{Type, ValueLike};
+use melior::ir::{Region, Type, ValueLike};
+
+/// The loops: what each operand is indexed with, the result's last, and `parallel` or `reduction` for each of them.
+pub(crate) struct Loops<'a> {
+    pub maps: Vec<String>,
+    pub kinds: Vec<&'a str>,
+}
+
+/// A `linalg.generic` of inputs and an initial value, of a body that is built.
+///
+/// # Errors
+/// When building fails.
+pub(crate) fn generic<'c>(
+    builder: &Builder<'c>,
+    loops: &Loops<'_>,
+    (inputs, init): (&[Val<'c>], Val<'c>),
+    (r#type, region): (Type<'c>, Region<'c>),
+) -> PassResult<'c, Op<'c>> {
+    let kind = |kind: &&str| format!("#linalg.iterator_type<{kind}>");
+    let kinds: Vec<_> = loops.kinds.iter().map(kind).collect();
+    let number = i32::try_from(inputs.len()).unwrap_or(i32::MAX);
+    let attributes = [
+        (
+            "indexing_maps",
+            builder.parsed(&format!("[{}]", loops.maps.join(", ")))?,
+        ),
+        (
+            "iterator_types",
+            builder.parsed(&format!("[{}]", kinds.join(", ")))?,
+        ),
+        builder.segments(&[number, 1]),
+    ];
+    let all: Vec<_> = inputs.iter().copied().chain([init]).collect();
+    builder.operation("linalg.generic", &all, &[r#type], &attributes, vec![region])
+}
 
 /// The tensor whose element at an index is what `body` gives for it. `sizes` has each dynamic extent.
 ///
@@ -33,23 +67,11 @@ pub(crate) fn elementwise<'c>(
     inner.operation("linalg.yield", &[value], &[], &[], Vec::new())?;
     let dims: Vec<_> = (0..rank).map(|dim| format!("d{dim}")).collect();
     let dims = dims.join(", ");
-    let map = builder.parsed(&format!("[affine_map<({dims}) -> ({dims})>]"))?;
-    let parallel = vec!["#linalg.iterator_type<parallel>"; rank].join(", ");
-    let attributes = [
-        ("indexing_maps", map),
-        ("iterator_types", builder.parsed(&format!("[{parallel}]"))?),
-        (
-            "operandSegmentSizes",
-            builder.attribute(|context| attribute::i32s(context, &[0, 1])),
-        ),
-    ];
-    let op = builder.operation(
-        "linalg.generic",
-        &[empty],
-        &[r#type],
-        &attributes,
-        vec![region],
-    )?;
+    let loops = Loops {
+        maps: vec![format!("affine_map<({dims}) -> ({dims})>")],
+        kinds: vec!["parallel"; rank],
+    };
+    let op = generic(builder, &loops, (&[], empty), (r#type, region))?;
     Ok(results(op).first().copied().unwrap_or(empty))
 }
 

@@ -1,8 +1,8 @@
 //! Copies of operands with a dimension for each loop.
 
-use super::super::generic::{Loops, generic};
 use super::reading::{Index, Operand, Reading};
 use crate::error::PassResult;
+use crate::generalize::generic::{Loops, generic};
 use crate::ir::{Builder, DYNAMIC, Val};
 
 /// An operand's elements, with a dimension for each loop of `order`, as a `linalg.generic`.

@@ -87,7 +87,8 @@ impl RowWork {
         }
     }
 
-    /// Rows that registers hold, but of which no vector is a part: in shared memory, with their front peeled off, where they are long enough.
+    /// Rows that registers hold, but of which no vector is a part: in shared memory, where they are long enough. Their front is peeled off, unless moments of
+    /// them are formed or they are summed up in wider elements: then threads have single elements, of which registers would leave few CTAs resident.
     fn of_unaligned(row: Row, chip: &Chip) -> Option<Self> {
         let at_once = vector(row.columns, row.bytes) * row.bytes;
         let least = LEAST_PEELED.into_iter().find(|(most, _)| at_once <= *most);

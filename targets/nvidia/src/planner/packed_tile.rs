@@ -21,9 +21,9 @@ const ELEMENTS: i64 = 4608;
 const MOST_WORDS: [i64; 2] = [64, 40];
 /// The same of a row, where the same elements are read for each: a LayerNorm of 1001 columns takes 112 us, and 91 from global memory.
 const REPEATED_WORDS: i64 = 20;
-/// Elements of a row that is summed up that a thread has at most, and of how many rows where there is room for them.
-const SUMMED: i64 = 16;
-const SUMMED_ROWS: [i64; 2] = [4, 2];
+/// Elements of such a row that a thread has at most where no moments are formed, and of how many rows where there is room for them.
+const REPEATED: i64 = 16;
+const REPEATED_ROWS: [i64; 2] = [4, 2];
 /// Bytes of shared memory of a CTA at most, where a value a column is read for all rows.
 const MOST_REPEATED_BYTES: i64 = 50 * 1024;
 
@@ -66,16 +66,13 @@ pub(super) fn tile(row: Row, held: i64, how: Use) -> Option<RowTile> {
             && tile.rows * row.columns % vector == 0
     };
     let known = match how {
-        _ if row.words > 1 || row.is_widened => None,
-        Use::Moments => moments(row, own.vector),
-        Use::Repeated => {
-            let rows = |rows: &i64| sums(row, own.vector, *rows);
-            let fitting = |tile: &RowTile| fits(tile, MOST_REPEATED_BYTES);
-            SUMMED_ROWS.iter().filter_map(rows).find(fitting)
-        }
-        _ => None,
+        _ if row.words > 1 || row.is_widened => [None; 2],
+        Use::Moments => [moments(row, own.vector), None],
+        Use::Repeated => REPEATED_ROWS.map(|rows| repeated(row, own.vector, rows)),
+        _ => [None; 2],
     };
-    let known = known.filter(|tile| fits(tile, MOST_REPEATED_BYTES));
+    let mut known = known.into_iter().flatten();
+    let known = known.find(|tile| fits(tile, MOST_REPEATED_BYTES));
     known.or_else(|| single(row, own, how).filter(|tile| fits(tile, MOST_BYTES)))
 }
 
@@ -102,11 +99,7 @@ fn moments(row: Row, vector: i64) -> Option<RowTile> {
 
 /// Lanes that share a row of single elements whose moments are formed. Fitted to 15 lengths from 65 to 1501 columns: these take 1.005 of the time of the best tile.
 fn lanes_of_moments(columns: i64, bytes: i64) -> Option<i64> {
-    let cost = |lanes: &i64| {
-        let element = MOMENT_ELEMENT + ACCESS * meetings(columns * bytes, *lanes, bytes);
-        let once = MOMENT_ONCE + i64::from(lanes.ilog2()) * EXCHANGE;
-        lanes * (count(columns, *lanes) * element + once)
-    };
+    let cost = |lanes: &i64| cost([columns, bytes], *lanes, [MOMENT_ELEMENT, MOMENT_ONCE]);
     let fits = |lanes: &i64| *lanes == WARP || count(columns, *lanes) <= MOMENT_ELEMENTS;
     [2, 4, 8, 16, WARP]
         .into_iter()
@@ -114,14 +107,14 @@ fn lanes_of_moments(columns: i64, bytes: i64) -> Option<i64> {
         .min_by_key(cost)
 }
 
-/// The tile of rows that are summed up, and of which a value a column is read for all: a thread has few elements of each of several rows. Measured, RMSNorm of f16: 197
+/// The tile of other rows of which a value a column is read for all: a thread has few elements of each of several rows. Measured, RMSNorm of f16: 197
 /// columns take 68.6 us by 32 lanes in 16 rows, 71.3 by 16; 501 69.5, 1001 69.7 by 64 threads, 72.3 by 32 and 79.9 where threads read and write
 /// global memory; 2047 71.4 by 128, 75.5 by 32 and 83.7, 3001 72.8 by 256, 76.1 by 128 and 82.3.
-fn sums(row: Row, vector: i64, rows: i64) -> Option<RowTile> {
+fn repeated(row: Row, vector: i64, rows: i64) -> Option<RowTile> {
     if vector > 1 || row.columns <= SHORT {
         return None;
     }
-    let along = power_of_two(count(row.columns, SUMMED)).max(WARP);
+    let along = power_of_two(count(row.columns, REPEATED)).max(WARP);
     let threads = if along > WARP { THREADS[1] } else { THREADS[0] };
     let across = threads.checked_div(along).filter(|across| *across > 0)?;
     let passes = rows.max(ACCESS_BYTES / row.bytes / across);
@@ -191,14 +184,17 @@ fn single(row: Row, own: RowTile, how: Use) -> Option<RowTile> {
 /// element, but rows of a warp meet in banks. Measured, softmax of f16: 17 columns take 267 us by 16 threads and 66.2 by 4, 33 88.8 and 70.7 by
 /// 8, 57 96.6 by 32 and 66.4 by 8; 65 76.4 by 16 and 92.8 by 8, 301 67.7 by 32 and 93.6 by 16.
 fn lanes(columns: i64, bytes: i64, most: i64) -> i64 {
-    let cost = |lanes: &i64| {
-        let exchanges = i64::from(lanes.ilog2()) * EXCHANGE;
-        let element = ELEMENT + ACCESS * meetings(columns * bytes, *lanes, bytes);
-        lanes * (count(columns, *lanes) * element + exchanges)
-    };
+    let cost = |lanes: &i64| cost([columns, bytes], *lanes, [ELEMENT, 0]);
     let fits = |lanes: &i64| *lanes <= most && count(columns, *lanes) <= LONGEST;
     let few = [4, 8, 16, WARP].into_iter().filter(fits);
     few.min_by_key(cost).unwrap_or(most)
+}
+
+/// What a row of so many columns of so many bytes costs its lanes, of which each element does, beside its accesses, and each lane once.
+fn cost([columns, bytes]: [i64; 2], lanes: i64, [element, once]: [i64; 2]) -> i64 {
+    let element = element + ACCESS * meetings(columns * bytes, lanes, bytes);
+    let once = once + i64::from(lanes.ilog2()) * EXCHANGE;
+    lanes * (count(columns, lanes) * element + once)
 }
 
 /// Words of a bank at most that lanes read at once of rows that are so many bytes apart, each of as many neighbours of so many bytes.
