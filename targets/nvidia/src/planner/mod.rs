@@ -52,6 +52,7 @@ mod strided_rows;
 mod strided_tile;
 mod top_k;
 mod turns_kernel;
+mod uneven_shares;
 
 use crate::facts::chip::Chip;
 use attention::Attentions;

@@ -4,6 +4,7 @@
 use super::problem::count;
 use super::row::Row;
 use super::row_tile::RowTile;
+use super::uneven_shares::uneven;
 use crate::facts::chip::{ACCESS_BYTES, BANK_BYTES, Chip, MOST_CLUSTER, NON_PORTABLE_CLUSTER};
 use crate::vocabulary::WARP;
 
@@ -38,9 +39,9 @@ const MOMENT_WARPS: (i64, i64) = (8192, 4);
 const MOST_MOMENT_WARPS: i64 = 8;
 /// Elements of a tensor that a thread has in registers at a time, in vectors: of sums in parts that so many divide, too, and of one sum in others. Measured:
 /// RMSNorm of 200,000 columns of f16 takes 74.7 us in these, 83.7 in one vector at a time, of 90,112 of f32 71.5 and 80.0.
-const VECTORS: i64 = 2;
+pub(super) const VECTORS: i64 = 2;
 /// The same of other parts.
-const PART_VECTORS: i64 = 1;
+pub(super) const PART_VECTORS: i64 = 1;
 /// The part of a row's columns that CTAs may have room for beside it, at most, where rows are summed up once.
 const MOST_UNUSED: i64 = 6;
 /// Columns of a warp of a row whose front is peeled off, at least.
@@ -64,21 +65,9 @@ const COMMON_CTAS: [i64; 4] = [2, 4, MOST_CLUSTER, NON_PORTABLE_CLUSTER];
 /// Warps of such a CTA where those of a part would have room for more than an eighth of the row's columns beside them. Measured: RMSNorm of 50,257 columns of f32
 /// takes 79.8 us by 8 warps of eight CTAs, 76.0 by 4, of 25,003 77.8 and 74.7; of 16,387, an eighth, 72.4 and 76.6.
 const COMMON_WARPS: (i64, i64) = (4, 8);
-/// CTAs of rows that are summed up in f64 or whose moments are formed, where they have not as many columns each, and their warps.
-const UNEVEN_CTAS: [i64; 5] = [1, 2, 4, MOST_CLUSTER, NON_PORTABLE_CLUSTER];
-const UNEVEN_WARPS: i64 = 4;
-/// Bytes of their parts, at least and at most: of rows that are summed up in f64. Where rows begin anywhere, threads have single elements. Measured, LayerNorm of f32:
-/// 10,007 columns take 79.0 us, 83.7 in registers, 16,387 85.5 and 101.1, 33,333 86.9 and 100.9 by eight warps with a front that is peeled off, 50,257 87.6 and
-/// 101.6, 100,001 96.6 and 109.3; 28,704 80.3 and 86.2 by eight warps, 60,008 84.3 and 93.4, 120,000 84.0 and 95.4.
-const WIDENED: [i64; 2] = [0, 36 * 1024];
-/// Those of rows whose moments are formed: parts of about ten tiles of two vectors. Measured, LayerNorm of f16: 36,008 columns take 79.3 us, 84.9 in shorter parts,
-/// 70,000 81.6 and 85.1, 151,936 81.9 and 103.8; 60,008, in parts of 32 KiB, 99.7 and 91.5.
-const UNEVEN_MOMENTS: [i64; 2] = [36 * 1024, 44 * 1024];
-/// The same where rows begin anywhere. Measured: 50,257 columns of f16 take 109.4 us, 126 by eight warps of two CTAs, 65,537 116.6 and 120.0.
-const UNALIGNED_MOMENTS: [i64; 2] = [0, 28 * 1024];
 /// Bytes of a row that begins anywhere and whose moments one CTA forms. Measured, LayerNorm of f16: 16,387 columns take 104.8 us so, 107.6 by two, 33,333 118 and
 /// 111.9.
-const UNALIGNED_MOMENT_BYTES: i64 = 40 * 1024;
+pub(super) const UNALIGNED_MOMENT_BYTES: i64 = 40 * 1024;
 /// Shared memory that reductions take beside parts of rows, in bytes.
 const STATES_BYTES: i64 = 1024;
 
@@ -146,12 +135,12 @@ pub(super) const fn is_resident(columns: i64, row: Row, chip: &Chip) -> bool {
 
 /// The ways in which rows can be shared out.
 #[derive(Clone, Copy)]
-struct Shares {
-    row: Row,
+pub(super) struct Shares {
+    pub(super) row: Row,
     /// Elements of a vector.
     vector: i64,
     /// Whether rows begin at boundaries of vectors.
-    is_aligned: bool,
+    pub(super) is_aligned: bool,
 }
 
 impl Shares {
@@ -168,7 +157,7 @@ impl Shares {
         let found = self.usual(chip);
         let is_loose = |share: Share| share.ctas.saturating_mul(share.columns) != self.row.columns;
         match self.row.stores && chip.clustered > 0 && found.is_some_and(is_loose) {
-            true => self.uneven().or(found),
+            true => uneven(self).or(found),
             false => found,
         }
     }
@@ -285,43 +274,6 @@ impl Shares {
         })
     }
 
-    /// By few warps of CTAs that have not as many columns each, of rows that are summed up in f64 or whose moments are formed.
-    fn uneven(self) -> Option<Share> {
-        let Row {
-            columns,
-            adds,
-            has_moments,
-            is_widened,
-            ..
-        } = self.row;
-        let vectors = match has_moments && !self.is_aligned {
-            true => PART_VECTORS,
-            false => VECTORS,
-        };
-        let tile = self.tile(WARP, vectors);
-        let part = |ctas: &i64| Share {
-            tile,
-            warps: UNEVEN_WARPS,
-            ctas: *ctas,
-            columns: rounded_up(count(columns, *ctas), UNEVEN_WARPS * tile.columns),
-            has_common: false,
-        };
-        let within = |range: [i64; 2]| {
-            let bytes = move |share: &Share| share.columns.saturating_mul(self.row.read);
-            let fits = move |share: &Share| (range[0]..=range[1]).contains(&bytes(share));
-            UNEVEN_CTAS.iter().map(part).find(fits)
-        };
-        match (has_moments, self.is_aligned) {
-            (true, true) => within(UNEVEN_MOMENTS).filter(|share| share.ctas > 1),
-            (true, false) if columns.saturating_mul(self.row.read) > UNALIGNED_MOMENT_BYTES => {
-                // Measured: 25,003 columns take 132 us by two CTAs, 123.8 by eight warps of each.
-                within(UNALIGNED_MOMENTS).filter(|share| share.ctas > 2)
-            }
-            _ if is_widened && adds => within(WIDENED),
-            _ => None,
-        }
-    }
-
     /// By the first of these numbers of CTAs whose parts are no more bytes than that, of which warps have columns of their own.
     fn in_parts(self, sizes: &[i64], (warps, bytes): (i64, i64)) -> Option<Share> {
         let of_vectors = |ctas: i64, vectors: i64| {
@@ -362,7 +314,7 @@ impl Shares {
     }
 
     /// So many vectors of each thread.
-    const fn tile(self, along: i64, vectors: i64) -> RowTile {
+    pub(super) const fn tile(self, along: i64, vectors: i64) -> RowTile {
         let in_vectors = self.is_aligned || self.peels() && along == WARP;
         RowTile {
             rows: 1,
@@ -403,7 +355,7 @@ const fn peeled_warps(columns: i64) -> i64 {
 }
 
 /// The least multiple that is not below a number.
-const fn rounded_up(number: i64, multiple: i64) -> i64 {
+pub(super) const fn rounded_up(number: i64, multiple: i64) -> i64 {
     count(number, multiple).saturating_mul(multiple)
 }
 
@@ -604,48 +556,6 @@ mod tests {
                 let ctas = share(row, chip).map_or(1, |share| share.ctas);
                 assert_eq!(ctas, 1, "{columns} {bytes} {is_widened} {repeated}");
             }
-        }
-    }
-
-    #[test]
-    fn uneven_rows_whose_moments_are_formed_are_parts_of_few_warps() {
-        for (columns, wanted) in [
-            (16_387, Some([1, 8, 8, 18_432])),
-            (28_704, Some([2, 4, 8, 15_360])),
-            (36_008, Some([2, 4, 16, 18_432])),
-            (50_257, Some([4, 4, 8, 13_312])),
-            (65_537, Some([8, 4, 8, 9216])),
-            (151_936, Some([8, 4, 16, 20_480])),
-        ] {
-            let row = Row {
-                repeated: 4,
-                has_moments: true,
-                adds: true,
-                folds: 3,
-                ..Row::plain(columns, 2)
-            };
-            assert_eq!(shared(row), wanted, "{columns}");
-        }
-    }
-
-    #[test]
-    fn rows_that_are_summed_up_in_f64_are_short_parts_of_few_warps() {
-        for (columns, wanted) in [
-            (12_001, Some([2, 4, 8, 6144])),
-            (16_387, Some([2, 4, 8, 9216])),
-            (60_008, Some([8, 4, 8, 8192])),
-            (65_537, Some([8, 4, 8, 9216])),
-            (120_000, Some([16, 4, 8, 8192])),
-            (32_768, Some([4, 8, 8, 8192])),
-        ] {
-            let row = Row {
-                repeated: 8,
-                is_widened: true,
-                adds: true,
-                folds: 2,
-                ..Row::plain(columns, 4)
-            };
-            assert_eq!(shared(row), wanted, "{columns}");
         }
     }
 }
