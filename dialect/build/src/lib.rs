@@ -73,8 +73,13 @@ impl Mlir {
             // The size of a pass depends on it.
             .define("NDEBUG", None)
             .opt_level(1)
+            .debug(false)
             .warnings(false)
             .include(self.include());
+        // As the profile has it for Rust. In full, MLIR's templates would be most of each program and each test.
+        if std::env::var("DEBUG").is_ok_and(|debug| debug != "false") {
+            build.flag("-gline-tables-only");
+        }
         build
     }
 
