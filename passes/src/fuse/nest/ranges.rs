@@ -4,23 +4,40 @@ use crate::ir::value::{defining, identity, name, operands, parent};
 use crate::ir::{DYNAMIC, Op, Predicate, Val, attribute, types, walk};
 use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
+use std::cell::Cell;
 
 /// Conditions that are looked through around a reader.
 const MOST_CONDITIONS: usize = 16;
 
+/// Operations that are looked at for one range: a chain of choices has two to the number of its links of ways through it.
+const MOST_OPERATIONS: usize = 1 << 12;
+
 /// The least and the greatest number.
 type Range = [i64; 2];
+
+/// The extents of loops, and how many operations may still be looked at.
+struct Loops<'a> {
+    extents: &'a [i64],
+    left: Cell<usize>,
+}
+
+impl<'a> Loops<'a> {
+    fn new(extents: &'a [i64]) -> Self {
+        let left = Cell::new(MOST_OPERATIONS);
+        Self { extents, left }
+    }
+}
 
 /// Whether an index is known to be in an extent where `reader` has it, in the body of loops of these extents.
 pub(super) fn is_below(extents: &[i64], at: Val<'_>, reader: Op<'_>, extent: i64) -> bool {
     let conditions = conditions(reader);
-    let known = range(extents, at, &conditions);
+    let known = range(&Loops::new(extents), at, &conditions);
     extent != DYNAMIC && known.is_some_and(|[least, most]| least >= 0 && most < extent)
 }
 
 /// The range of an integer where `reader` has it; none where nothing is known.
 pub(super) fn range_of(extents: &[i64], at: Val<'_>, reader: Op<'_>) -> Option<Range> {
-    range(extents, at, &conditions(reader))
+    range(&Loops::new(extents), at, &conditions(reader))
 }
 
 /// Numbers of f32 are whole ones up to this.
@@ -31,14 +48,15 @@ const ROUNDED: f64 = 1.0 / (1 << 23) as f64;
 /// Between which numbers a float lies that is computed of integers and numbers, where `reader` has it: it is no NaN then. None where
 /// nothing is known.
 pub(super) fn floats_of(extents: &[i64], at: Val<'_>, reader: Op<'_>) -> Option<[f64; 2]> {
-    floats(extents, at, &conditions(reader))
+    floats(&Loops::new(extents), at, &conditions(reader))
 }
 
-fn floats<'c>(extents: &[i64], at: Val<'c>, conditions: &[(Val<'c>, Range)]) -> Option<[f64; 2]> {
+fn floats<'c>(loops: &Loops<'_>, at: Val<'c>, conditions: &[(Val<'c>, Range)]) -> Option<[f64; 2]> {
+    loops.left.set(loops.left.get().checked_sub(1)?);
     let op = defining(at)?;
     let is_known = matches!(types::bits(at.r#type()), Some(32 | 64));
     let all = operands(op);
-    let part = |at: usize| floats(extents, *all.get(at)?, conditions);
+    let part = |at: usize| floats(loops, *all.get(at)?, conditions);
     let ends = |all: &[f64]| {
         let least = all.iter().copied().fold(f64::INFINITY, f64::min);
         let most = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -53,7 +71,7 @@ fn floats<'c>(extents: &[i64], at: Val<'c>, conditions: &[(Val<'c>, Range)]) -> 
             (value.abs() < f64::INFINITY).then_some([value; 2])
         }
         "arith.sitofp" => {
-            let [least, most] = range(extents, *all.first()?, conditions)?;
+            let [least, most] = range(loops, *all.first()?, conditions)?;
             (least > -WHOLE && most < WHOLE).then_some([least as f64, most as f64])
         }
         "arith.addf" => {
@@ -77,19 +95,20 @@ fn floats<'c>(extents: &[i64], at: Val<'c>, conditions: &[(Val<'c>, Range)]) -> 
 }
 
 /// The range of an index; none where nothing is known.
-fn range<'c>(extents: &[i64], at: Val<'c>, conditions: &[(Val<'c>, Range)]) -> Option<Range> {
+fn range<'c>(loops: &Loops<'_>, at: Val<'c>, conditions: &[(Val<'c>, Range)]) -> Option<Range> {
+    loops.left.set(loops.left.get().checked_sub(1)?);
     let Some(op) = defining(at) else {
-        return turns(at, |bound| range(extents, bound, conditions));
+        return turns(at, |bound| range(loops, bound, conditions));
     };
     let number = |key| op.attribute(key).ok().and_then(attribute::integer);
     let parts = || {
         let all = operands(op);
-        let part = |at: usize| range(extents, *all.get(at)?, conditions);
+        let part = |at: usize| range(loops, *all.get(at)?, conditions);
         Some((part(0)?, part(1)?))
     };
     let [mut least, mut most] = match name(op).as_str() {
         "linalg.index" => {
-            let extent = extents.get(usize::try_from(number("dim")?).ok()?)?;
+            let extent = loops.extents.get(usize::try_from(number("dim")?).ok()?)?;
             [
                 0,
                 if *extent == DYNAMIC {
@@ -100,9 +119,9 @@ fn range<'c>(extents: &[i64], at: Val<'c>, conditions: &[(Val<'c>, Range)]) -> O
             ]
         }
         "arith.constant" => [number("value")?; 2],
-        "arith.index_cast" | "arith.extsi" => range(extents, *operands(op).first()?, conditions)?,
+        "arith.index_cast" | "arith.extsi" => range(loops, *operands(op).first()?, conditions)?,
         "arith.fptosi" => {
-            let ends = floats(extents, *operands(op).first()?, conditions)?;
+            let ends = floats(loops, *operands(op).first()?, conditions)?;
             let whole = ends.iter().all(|end| end.abs() < WHOLE as f64);
             whole.then(|| ends.map(|end| end.trunc() as i64))?
         }
@@ -147,7 +166,7 @@ fn range<'c>(extents: &[i64], at: Val<'c>, conditions: &[(Val<'c>, Range)]) -> O
             let where_chosen = |value, holds| {
                 let mut known = conditions.to_vec();
                 add(condition, holds, &mut known);
-                range(extents, value, &known)
+                range(loops, value, &known)
             };
             let (a, b) = (where_chosen(a, true)?, where_chosen(b, false)?);
             [a[0].min(b[0]), a[1].max(b[1])]
