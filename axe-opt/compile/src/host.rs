@@ -211,7 +211,11 @@ impl Host {
             Some(Known::Int(Expr::Const(1 | -1))) => Ok(()),
             Some(Known::Comparison(EQUAL, a, b)) if a == b => Ok(()),
             // An extent is never negative.
-            Some(Known::Comparison(AT_LEAST, Expr::Sym(_), Expr::Const(..=0))) => Ok(()),
+            Some(Known::Comparison(AT_LEAST, own, Expr::Const(least)))
+                if own.least().is_some_and(|own| own >= least) =>
+            {
+                Ok(())
+            }
             Some(Known::Comparison(EQUAL, Expr::Sym(one), Expr::Sym(other))) => {
                 self.unify(&one, &other);
                 Ok(())

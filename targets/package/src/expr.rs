@@ -163,6 +163,25 @@ impl Expr {
         }
     }
 
+    /// A number that the value is never below, where one is known: symbols are extents and counts, which are not negative.
+    #[must_use]
+    pub fn least(&self) -> Option<i64> {
+        let Self::Op(op, a, b) = self else {
+            return Some(self.as_const().unwrap_or(0));
+        };
+        let (one, other) = (a.least(), b.least());
+        let both = |of: fn(i64, i64) -> i64| one.zip(other).map(|(a, b)| of(a, b));
+        match op {
+            ExprOp::Add => both(i64::saturating_add),
+            ExprOp::Min => both(i64::min),
+            ExprOp::Max => one.max(other),
+            ExprOp::Mod => Some(0),
+            ExprOp::Mul => both(|a, b| a.min(b)).filter(|own| *own >= 0).map(|_| 0),
+            ExprOp::FloorDiv | ExprOp::CeilDiv => one.filter(|own| *own >= 0).map(|_| 0),
+            ExprOp::Sub => None,
+        }
+    }
+
     /// The value of an expression without symbols; `None` if it has any or has no value.
     #[must_use]
     pub fn as_const(&self) -> Option<i64> {
@@ -376,6 +395,23 @@ mod tests {
             Expr::Const(i64::MIN).ceil_div(1).sub(1).eval(&env()),
             Err(ExprError::Overflow(_))
         ));
+    }
+
+    #[test]
+    fn extents_have_least_values() {
+        let n = || Expr::sym("n");
+        for (of, wanted) in [
+            (n(), Some(0)),
+            (n().max(1), Some(1)),
+            (n().sub(1).max(1), Some(1)),
+            (n().add(3), Some(3)),
+            (n().sub(3), None),
+            (n().mul(n().sub(3)), None),
+            (n().floor_div(3), Some(0)),
+            (n().min(-2), Some(-2)),
+        ] {
+            assert_eq!(of.least(), wanted, "{of}");
+        }
     }
 
     #[test]
