@@ -6,7 +6,7 @@ use super::unsupported;
 use crate::build::{Code, Number};
 use crate::error::PassResult;
 use crate::fuse::reshape::reshape;
-use crate::generalize::generic::{Loops, compare, elementwise, extract, generic};
+use crate::generalize::generic::{self, compare, elementwise, extract, filled, index_of};
 use crate::ir::value::{is_used, name, operands, replace_all_uses, results};
 use crate::ir::{Builder, DYNAMIC, Op, Predicate, TensorType, Val, attribute, types, walk};
 use melior::ir::operation::OperationLike;
@@ -192,12 +192,7 @@ impl<'c> Scan<'c> {
             read: &[&read],
         };
         self.nest(&nest, &[tensor], |inner, of| {
-            let index = |dim: usize| {
-                let dim = i64::try_from(dim).unwrap_or(i64::MAX);
-                let dim = [("dim", inner.parsed(&format!("{dim} : i64"))?)];
-                inner.value("linalg.index", &[], inner.index_type(), &dim)
-            };
-            let (own, other) = (index(rank - 1)?, index(rank)?);
+            let (own, other) = (index_of(inner, rank - 1)?, index_of(inner, rank)?);
             let counts = match inclusive {
                 true => compare(inner, Predicate::AtLeast, own, other)?,
                 false => compare(inner, Predicate::Less, other, own)?,
@@ -265,58 +260,30 @@ impl<'c> Scan<'c> {
         body: impl FnOnce(&Builder<'c>, &[Val<'c>]) -> PassResult<'c, Val<'c>>,
     ) -> PassResult<'c, Val<'c>> {
         let builder = &self.builder;
-        let rank = nest.shape.len();
-        let loops = rank + usize::from(nest.combines);
-        let r#type = builder.tensor(nest.shape, self.element)?;
         let sizes: Vec<_> = self.leading.into_iter().collect();
-        let empty = builder.value("tensor.empty", &sizes, r#type, &[])?;
+        let empty = generic::empty(builder, (nest.shape, self.element), &sizes)?;
         let init = match nest.combines {
-            true => self.filled(empty, r#type)?,
+            true => {
+                let neutral = Code { builder: *builder }.scalar(self.element, self.neutral)?;
+                filled(builder, empty, neutral)?
+            }
             false => empty,
         };
-        let of = |own: &Val<'c>| builder.tensor_of(*own).map(|own| own.element);
-        let types = read.iter().map(of).chain([Ok(self.element)]);
-        let types = types.collect::<PassResult<'c, Vec<_>>>()?;
-        let (region, arguments, inner) = builder.region(&types);
-        let arguments = arguments
-            .into_iter()
-            .map(|own| match own.r#type() == self.element {
-                true => Ok(own),
-                false => inner.value("arith.extf", &[own], self.element, &[]),
-            });
-        let value = body(&inner, &arguments.collect::<PassResult<'c, Vec<_>>>()?)?;
-        inner.operation("linalg.yield", &[value], &[], &[], Vec::new())?;
-        let dims = |all: &[usize]| {
-            let all: Vec<_> = all.iter().map(|dim| format!("d{dim}")).collect();
-            all.join(", ")
+        let read = read.iter().zip(nest.read);
+        let read: Vec<_> = read.map(|(own, dims)| (*own, dims.to_vec())).collect();
+        let nest = generic::Nest {
+            loops: nest.shape.len() + usize::from(nest.combines),
+            read: &read,
+            init,
         };
-        let every: Vec<_> = (0..loops).collect();
-        let results = nest
-            .read
-            .iter()
-            .copied()
-            .chain([every.get(..rank).unwrap_or(&every)]);
-        let maps = results.map(|of| format!("affine_map<({}) -> ({})>", dims(&every), dims(of)));
-        let kinds = (0..loops).map(|own| if own < rank { "parallel" } else { "reduction" });
-        let loops = Loops {
-            maps: maps.collect(),
-            kinds: kinds.collect(),
-        };
-        let op = generic(builder, &loops, (read, init), (r#type, region))?;
-        builder.result_of(op)
-    }
-
-    /// A tensor of what changes nothing.
-    fn filled(self, empty: Val<'c>, r#type: Type<'c>) -> PassResult<'c, Val<'c>> {
-        let builder = &self.builder;
-        let neutral = Code { builder: *builder }.scalar(self.element, self.neutral)?;
-        let (region, arguments, inner) = builder.region(&[self.element; 2]);
-        let yielded: Vec<_> = arguments.into_iter().take(1).collect();
-        inner.operation("linalg.yield", &yielded, &[], &[], Vec::new())?;
-        let segments = [builder.segments(&[1, 1])];
-        let all = [neutral, empty];
-        let op = builder.operation("linalg.fill", &all, &[r#type], &segments, vec![region])?;
-        builder.result_of(op)
+        nest.build(builder, |inner, of| {
+            let wide = |own: &Val<'c>| match own.r#type() == self.element {
+                true => Ok(*own),
+                false => inner.value("arith.extf", &[*own], self.element, &[]),
+            };
+            let wide = of.iter().map(wide).collect::<PassResult<'c, Vec<_>>>()?;
+            body(inner, &wide)
+        })
     }
 }
 

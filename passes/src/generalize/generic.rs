@@ -1,7 +1,6 @@
 //! Building `linalg.generic`s: of loops that are given, and over a tensor, element by element.
 
 use crate::error::PassResult;
-use crate::ir::value::results;
 use crate::ir::{Builder, DYNAMIC, Int, Op, Predicate, TensorType, Val};
 use melior::ir::attribute::IntegerAttribute;
 use melior::ir::r#type::IntegerType;
@@ -41,6 +40,86 @@ pub(crate) fn generic<'c>(
     builder.operation("linalg.generic", &all, &[r#type], &attributes, vec![region])
 }
 
+/// Loops that read tensors, and what they make: the first ones are those of the result's dimensions, any others combine.
+pub(crate) struct Nest<'a, 'c> {
+    pub loops: usize,
+    /// What is read, and the loops that index it.
+    pub read: &'a [(Val<'c>, Vec<usize>)],
+    /// What the result begins with, and what it is where loops combine nothing.
+    pub init: Val<'c>,
+}
+
+impl<'c> Nest<'_, 'c> {
+    /// A `linalg.generic`: `body` has an element of each tensor and of the result so far.
+    ///
+    /// # Errors
+    /// When building fails, or those of `body`.
+    pub(crate) fn build(
+        &self,
+        builder: &Builder<'c>,
+        body: impl FnOnce(&Builder<'c>, &[Val<'c>]) -> PassResult<'c, Val<'c>>,
+    ) -> PassResult<'c, Val<'c>> {
+        let rank = builder.tensor_of(self.init)?.shape.len();
+        let (read, dims): (Vec<_>, Vec<_>) = self.read.iter().cloned().unzip();
+        let of = |own: &Val<'c>| builder.tensor_of(*own).map(|own| own.element);
+        let types = read.iter().chain([&self.init]).map(of);
+        let (region, arguments, inner) =
+            builder.region(&types.collect::<PassResult<'c, Vec<_>>>()?);
+        let value = body(&inner, &arguments)?;
+        inner.operation("linalg.yield", &[value], &[], &[], Vec::new())?;
+        let list = |all: &[usize]| {
+            let all: Vec<_> = all.iter().map(|dim| format!("d{dim}")).collect();
+            all.join(", ")
+        };
+        let every = list(&(0..self.loops).collect::<Vec<_>>());
+        let dims = dims.into_iter().chain([(0..rank).collect()]);
+        let map = |of: Vec<usize>| format!("affine_map<({every}) -> ({})>", list(&of));
+        let kinds = (0..self.loops).map(|own| if own < rank { "parallel" } else { "reduction" });
+        let loops = Loops {
+            maps: dims.map(map).collect(),
+            kinds: kinds.collect(),
+        };
+        let made = (self.init.r#type(), region);
+        builder.result_of(generic(builder, &loops, (&read, self.init), made)?)
+    }
+}
+
+/// The index of a loop, in the body of a `linalg.generic`.
+pub(crate) fn index_of<'c>(builder: &Builder<'c>, dim: usize) -> PassResult<'c, Val<'c>> {
+    let dim = i64_of(builder, i64::try_from(dim).unwrap_or(i64::MAX));
+    builder.value("linalg.index", &[], builder.index_type(), &[("dim", dim)])
+}
+
+/// A tensor of elements that are not known yet. `sizes` has each dynamic extent.
+///
+/// # Errors
+/// When building fails.
+pub(crate) fn empty<'c>(
+    builder: &Builder<'c>,
+    (shape, element): (&[i64], Type<'c>),
+    sizes: &[Val<'c>],
+) -> PassResult<'c, Val<'c>> {
+    builder.value("tensor.empty", sizes, builder.tensor(shape, element)?, &[])
+}
+
+/// A tensor like this one, all of whose elements are this scalar.
+///
+/// # Errors
+/// When building fails.
+pub(crate) fn filled<'c>(
+    builder: &Builder<'c>,
+    like: Val<'c>,
+    scalar: Val<'c>,
+) -> PassResult<'c, Val<'c>> {
+    let (region, arguments, inner) = builder.region(&[scalar.r#type(); 2]);
+    let yielded: Vec<_> = arguments.into_iter().take(1).collect();
+    inner.operation("linalg.yield", &yielded, &[], &[], Vec::new())?;
+    let segments = [builder.segments(&[1, 1])];
+    let (all, of) = ([scalar, like], [like.r#type()]);
+    let op = builder.operation("linalg.fill", &all, &of, &segments, vec![region])?;
+    builder.result_of(op)
+}
+
 /// The tensor whose element at an index is what `body` gives for it. `sizes` has each dynamic extent.
 ///
 /// # Errors
@@ -52,27 +131,15 @@ pub(crate) fn elementwise<'c>(
     body: impl FnOnce(&Builder<'c>, &[Val<'c>]) -> PassResult<'c, Val<'c>>,
 ) -> PassResult<'c, Val<'c>> {
     let rank = tensor.shape.len();
-    let r#type = builder.tensor(&tensor.shape, tensor.element)?;
-    let empty = builder.value("tensor.empty", sizes, r#type, &[])?;
-    let (region, _, inner) = builder.region(&[tensor.element]);
-    let index = builder.index_type();
-    let at = (0i64..)
-        .take(rank)
-        .map(|dim| {
-            let dim = [("dim", i64_of(builder, dim))];
-            inner.value("linalg.index", &[], index, &dim)
-        })
-        .collect::<PassResult<'c, Vec<_>>>()?;
-    let value = body(&inner, &at)?;
-    inner.operation("linalg.yield", &[value], &[], &[], Vec::new())?;
-    let dims: Vec<_> = (0..rank).map(|dim| format!("d{dim}")).collect();
-    let dims = dims.join(", ");
-    let loops = Loops {
-        maps: vec![format!("affine_map<({dims}) -> ({dims})>")],
-        kinds: vec!["parallel"; rank],
+    let nest = Nest {
+        loops: rank,
+        read: &[],
+        init: empty(builder, (&tensor.shape, tensor.element), sizes)?,
     };
-    let op = generic(builder, &loops, (&[], empty), (r#type, region))?;
-    Ok(results(op).first().copied().unwrap_or(empty))
+    nest.build(builder, |inner, _| {
+        let at: PassResult<'c, Vec<_>> = (0..rank).map(|dim| index_of(inner, dim)).collect();
+        body(inner, &at?)
+    })
 }
 
 fn i64_of<'c>(builder: &Builder<'c>, value: i64) -> melior::ir::Attribute<'c> {
