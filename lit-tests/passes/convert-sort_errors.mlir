@@ -1,6 +1,6 @@
 // The dialect is known to the drivers alone.
 // REQUIRES: axe-driver
-// RUN: axe-opt %s --convert-linalg-to-axe -split-input-file -verify-diagnostics
+// RUN: axe-opt %s --convert-linalg-to-axe=for-kernels -split-input-file -verify-diagnostics
 
 func.func @unsigned(%x: tensor<4x6xi32>) -> tensor<4x6xi32> {
   // expected-error @+1 {{'tm_tensor.sort' is not supported: expected a comparison of two elements, greater or less}}
@@ -92,11 +92,12 @@ func.func @nothing() {
 
 // -----
 
-func.func @scatter(%u: tensor<2x6xf32>, %i: tensor<2x1xi64>, %y: tensor<4x6xf32>) -> tensor<4x6xf32> {
-  // expected-error @+1 {{'tm_tensor.scatter' is not supported: of tm_tensor there are forms of tm_tensor.sort, which torch.topk is written as, and of tm_tensor.scan, as torch.cumsum is}}
-  %0 = tm_tensor.scatter {dimension_map = array<i64: 0>} unique_indices(true) ins(%u, %i : tensor<2x6xf32>, tensor<2x1xi64>) outs(%y : tensor<4x6xf32>) {
+func.func @long(%x: tensor<2147483647xf32>) -> tensor<2147483647xf32> {
+  // expected-error @+1 {{'tm_tensor.sort' is not supported: expected rows of fewer than 2^31 - 1 elements}}
+  %0 = tm_tensor.sort dimension(0) outs(%x : tensor<2147483647xf32>) {
   ^bb0(%a: f32, %b: f32):
-    tm_tensor.yield %a : f32
-  } -> tensor<4x6xf32>
-  return %0 : tensor<4x6xf32>
+    %1 = arith.cmpf oge, %a, %b : f32
+    tm_tensor.yield %1 : i1
+  } -> tensor<2147483647xf32>
+  return %0 : tensor<2147483647xf32>
 }

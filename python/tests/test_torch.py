@@ -69,18 +69,24 @@ class Torch(unittest.TestCase):
         for own, want in zip(got, Router()(x)):
             torch.testing.assert_close(torch.from_numpy(own), want, rtol=1e-5, atol=1e-6)
 
-    def test_sorts_are_refused(self):
+    def test_sorts_and_scatters_compile(self):
         import torch
 
-        import axe.torch
+        import axe
 
         class Sorted(torch.nn.Module):
-            def forward(self, x):
-                return torch.topk(x, 4, dim=0)
+            def forward(self, x, cache, slots, rows):
+                return (
+                    *torch.topk(x, 4, dim=0),
+                    *torch.sort(x, -1, descending=True),
+                    torch.ops.aten.index_put(cache, [slots], rows),
+                    cache.index_add(0, slots, rows),
+                )
 
-        program = torch.export.export(Sorted(), (torch.randn(6, 64),))
-        with self.assertRaisesRegex(axe.torch.ConversionError, "a sort that is no top-k"):
-            axe.compile(program, target="sm_90a", assemble=False)
+        inputs = (torch.randn(6, 70), torch.randn(32, 8), torch.tensor([3, 30, 0, 7]), torch.randn(4, 8))
+        got = axe.compile(torch.export.export(Sorted(), inputs), target="sm_90a", assemble=False).simulate(*inputs)
+        for own, want in zip(got, Sorted()(*inputs)):
+            torch.testing.assert_close(torch.from_numpy(own), want, rtol=1e-5, atol=1e-6)
 
     def test_what_axe_does_not_take_is_left_to_torch(self):
         import torch

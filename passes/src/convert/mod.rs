@@ -10,14 +10,18 @@ mod convolution;
 mod dots;
 mod elementwise;
 mod factor;
+mod merged;
 mod named;
 mod operands;
 mod quantized;
+mod ranks;
 mod reduction;
 mod scalar;
 mod scan;
+mod scatter;
 mod simple;
 mod sort;
+mod sorted_rows;
 mod structured;
 mod term;
 #[cfg(test)]
@@ -68,12 +72,13 @@ pub(crate) fn run<'c>(module: Op<'c>, pass: &mut PassContext<'_>) -> PassResult<
     let mut failures = Vec::new();
     for op in walk::nested(module, &entered) {
         let replaced = match name(op).as_str() {
-            sort::SORT => sort::replace(op),
+            sort::SORT => sort::replace(op, pass.flag("for-kernels")),
             scan::SCAN => scan::replace(op),
+            scatter::SCATTER => scatter::replace(op),
             other if other.starts_with("tm_tensor.") => Err(PassError::new(
                 op.location(),
                 format!(
-                    "'{other}' is not supported: of tm_tensor there are forms of tm_tensor.sort, which torch.topk is written as, and of tm_tensor.scan, as torch.cumsum is"
+                    "'{other}' is not supported: of tm_tensor there are tm_tensor.sort, tm_tensor.scan and tm_tensor.scatter"
                 ),
             )),
             _ => Ok(()),

@@ -1,8 +1,8 @@
 //! torch-mlir's `tm_tensor.sort`, as `torch.topk` and `torch.sort` are written: elements along a dimension in descending or ascending order, and the number of
-//! each. As far as slices of the first ones are read, it is `axe.top_k`.
+//! each. As far as slices of the first ones are read, it is `axe.top_k`; of more than its kernels keep, all are ranked.
 
 use super::operands::{inverse, transpose};
-use super::unsupported;
+use super::{sorted_rows, unsupported};
 use crate::error::PassResult;
 use crate::ir::value::{
     defined_by, defining, identity, is_used, name, operands, replace_all_uses, results, users,
@@ -20,11 +20,14 @@ pub(super) const SORT: &str = "tm_tensor.sort";
 const DESCENDING: [&[i64]; 2] = [&[2, 3, 9, 10], &[4, 5]];
 const ASCENDING: [&[i64]; 2] = [&[4, 5, 11, 12], &[2, 3]];
 
+/// Elements that kernels of `axe.top_k` keep of a row.
+const MOST_KEPT: i64 = 64;
+
 /// Replaces a sort.
 ///
 /// # Errors
 /// For an order of another kind, or of something else than elements and their numbers.
-pub(super) fn replace<'c>(op: Op<'c>) -> PassResult<'c> {
+pub(super) fn replace<'c>(op: Op<'c>, for_kernels: bool) -> PassResult<'c> {
     let builder = Builder::before(op);
     let sorted = Sorted::of(op)?;
     let (values, numbers) = (sorted.values, sorted.numbers);
@@ -32,6 +35,18 @@ pub(super) fn replace<'c>(op: Op<'c>) -> PassResult<'c> {
     let source = transpose(&builder, values, &order)?;
     let from = builder.tensor_of(source)?;
     let k = sorted.first();
+    let is_ranked = for_kernels && k > MOST_KEPT;
+    if is_ranked
+        && from
+            .shape
+            .last()
+            .is_some_and(|own| *own >= i64::from(i32::MAX))
+    {
+        return Err(unsupported(
+            op,
+            "expected rows of fewer than 2^31 - 1 elements",
+        ));
+    }
     let mut shape = from.shape.clone();
     if let Some(last) = shape.last_mut() {
         *last = k;
@@ -40,14 +55,19 @@ pub(super) fn replace<'c>(op: Op<'c>) -> PassResult<'c> {
         Some(numbers) => builder.tensor_of(numbers)?.element,
         None => builder.r#type(|context| IntegerType::new(context, 64).into()),
     };
-    let types = [
-        builder.tensor(&shape, from.element)?,
-        builder.tensor(&shape, index)?,
-    ];
-    let smallest = [("smallest", builder.unit())];
-    let smallest = &smallest[..usize::from(sorted.is_ascending)];
-    let made = builder.operator(&TopKOp::operands(source, &[]), &types, smallest)?;
-    for (result, made) in results(op).into_iter().zip(results(made)) {
+    let made = match is_ranked {
+        true => sorted_rows::sorted(&builder, source, (k, index), sorted.is_ascending)?.to_vec(),
+        false => {
+            let types = [
+                builder.tensor(&shape, from.element)?,
+                builder.tensor(&shape, index)?,
+            ];
+            let smallest = [("smallest", builder.unit())];
+            let smallest = &smallest[..usize::from(sorted.is_ascending)];
+            results(builder.operator(&TopKOp::operands(source, &[]), &types, smallest)?)
+        }
+    };
+    for (result, made) in results(op).into_iter().zip(made) {
         let made = transpose(&builder, made, &inverse(&order))?;
         for slice in sorted.slices(result) {
             match results(slice)[..] {

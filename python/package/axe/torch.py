@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from axe import _axe, _tensors, _top_k
+from axe import _axe, _tensors
 from axe._compile import compile as _compile
 from axe._package import Package
 
@@ -40,9 +40,7 @@ def _converter() -> Any:
 
 def _text(convert: Callable[[], Any]) -> str:
     try:
-        module = convert()
-        _top_k.of_sorts(module)
-        return module.operation.get_asm(enable_debug_info=True)
+        return convert().operation.get_asm(enable_debug_info=True)
     except Exception as error:
         raise ConversionError(f"torch-mlir: {error}") from error
 
