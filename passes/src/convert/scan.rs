@@ -1,7 +1,7 @@
 //! torch-mlir's `tm_tensor.scan`, as `torch.cumsum` and `torch.cumprod` are written: what all elements up to each along a dimension are combined to. It is formed
 //! in blocks: of each element within its block, of the blocks before it, and of both.
 
-use super::operands::{inverse, transpose};
+use super::operands::{cast, inverse, transpose};
 use super::unsupported;
 use crate::build::{Code, Number};
 use crate::error::PassResult;
@@ -54,15 +54,6 @@ pub(super) fn replace<'c>(op: Op<'c>) -> PassResult<'c> {
     }
     walk::erase(op);
     Ok(())
-}
-
-/// The same numbers in another type.
-fn cast<'c>(builder: &Builder<'c>, tensor: Val<'c>, to: Type<'c>) -> PassResult<'c, Val<'c>> {
-    let own = builder.tensor_of(tensor)?;
-    match own.element == to {
-        true => Ok(tensor),
-        false => Code { builder: *builder }.cast(tensor, builder.tensor(&own.shape, to)?),
-    }
 }
 
 /// Scans of the rows of matrices.

@@ -3,6 +3,7 @@
 
 use super::Scatter;
 use crate::build::Code;
+use crate::convert::operands::cast;
 use crate::error::PassResult;
 use crate::generalize::generic::{Nest, elementwise, extract, sizes_of};
 use crate::ir::{Builder, DYNAMIC, TensorType, Val, types};
@@ -110,14 +111,5 @@ fn wide<'c>(builder: &Builder<'c>, value: Val<'c>, to: Type<'c>) -> PassResult<'
     match value.r#type() == to {
         true => Ok(value),
         false => builder.value("arith.extf", &[value], to, &[]),
-    }
-}
-
-/// The same numbers in another type.
-fn cast<'c>(builder: &Builder<'c>, tensor: Val<'c>, to: Type<'c>) -> PassResult<'c, Val<'c>> {
-    let own = builder.tensor_of(tensor)?;
-    match own.element == to {
-        true => Ok(tensor),
-        false => Code { builder: *builder }.cast(tensor, builder.tensor(&own.shape, to)?),
     }
 }

@@ -150,7 +150,6 @@ fn first_of<'c>(
     extent: i64,
     at: &[Val<'c>],
 ) -> PassResult<'c, Val<'c>> {
-    let ints = builder.ints();
     let Some((element, batch)) = at.split_last() else {
         return Ok(keys);
     };
@@ -160,7 +159,6 @@ fn first_of<'c>(
         DYNAMIC => Int::Value(builder.extent(keys, batch.len())?),
         known => Int::Known(known),
     };
-    let last = ints.sub(count, Int::Known(1))?;
     // The updates that a number of 31 bits counts, or as many as there are.
     let bits = if extent == DYNAMIC {
         31
@@ -177,19 +175,21 @@ fn first_of<'c>(
         let first = inner.index(1 << (bits - 1))?;
         let step = apply(inner, "arith.shrui", first, turn)?;
         let more = ints.add(Int::Value(before), Int::Value(step))?;
-        let place = ints.min(ints.sub(more, Int::Known(1))?, last)?;
-        let own = extract(inner, numbers, &[batch, &[ints.value(place)?]].concat())?;
-        let own = ints.value(ints.cast(Int::Value(own))?)?;
-        let key = extract(inner, keys, &[batch, &[own]].concat())?;
-        let narrow = Ints::new(*inner, 32);
-        let is_less = narrow.compare(Predicate::Less, Int::Value(key), element)?;
         let is_inside = ints.compare(Predicate::AtLeast, count, more)?;
-        let both = all(inner, &[is_less, is_inside])?.unwrap_or(is_less);
-        Ok(vec![ints.value(ints.select(
-            both,
-            more,
-            Int::Value(before),
-        )?)?])
+        let goes_on = inner.choose(
+            is_inside,
+            |inner| {
+                let ints = inner.ints();
+                let place = ints.value(ints.sub(more, Int::Known(1))?)?;
+                let own = extract(inner, numbers, &[batch, &[place]].concat())?;
+                let own = ints.value(ints.cast(Int::Value(own))?)?;
+                let key = extract(inner, keys, &[batch, &[own]].concat())?;
+                Ints::new(*inner, 32).compare(Predicate::Less, Int::Value(key), element)
+            },
+            |inner| inner.constant(inner.parsed("false")?),
+        )?;
+        let next = ints.select(goes_on, more, Int::Value(before))?;
+        Ok(vec![ints.value(next)?])
     })?;
     let before = of.first().copied().unwrap_or(zero);
     narrow.value(narrow.cast(Int::Value(before))?)
