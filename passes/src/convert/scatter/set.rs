@@ -10,6 +10,8 @@ use crate::ir::{Builder, DYNAMIC, Int, Ints, Predicate, Val};
 
 /// Updates that are looked at for all elements, at most, where sorting them first takes fewer comparisons.
 const MOST_SEARCHED: i64 = 1 << 24;
+/// Comparisons that take as long as a step of a binary search, which loads a number and what it names.
+const STEP: i64 = 8;
 
 impl<'c> Scatter<'c> {
     /// The tensor with its updates.
@@ -30,10 +32,12 @@ impl<'c> Scatter<'c> {
             return Ok(false);
         };
         let rows = self.extents(&self.shared()).into_iter();
-        let updates = rows.fold(count, i64::saturating_mul);
-        let searched = updates.saturating_mul(elements);
-        let sorted = updates.saturating_mul(compared(count));
-        Ok(searched > MOST_SEARCHED && searched > sorted)
+        let all = |own: i64| rows.clone().fold(own, i64::saturating_mul);
+        let searched = all(count.saturating_mul(elements));
+        let steps = i64::from(count.max(1).ilog2()) + 1;
+        let sorted = all(count).saturating_mul(compared(count));
+        let found = all(elements).saturating_mul(steps * STEP);
+        Ok(searched > MOST_SEARCHED && searched > sorted.saturating_add(found))
     }
 
     fn set_of_last(&self, builder: &Builder<'c>) -> PassResult<'c, Val<'c>> {
