@@ -1,4 +1,4 @@
-"""Top-k of JAX as `axe.top_k`: what it calls it in StableHLO."""
+"""JAX's top-k, which StableHLO has as `chlo.top_k`, as `axe.top_k`."""
 
 from __future__ import annotations
 
