@@ -124,6 +124,19 @@ func.func @place(%x: tensor<4x33xf16>, %i: tensor<1xi64>, %u: tensor<4xf16>) -> 
   return %0 : tensor<4x33xf16>
 }
 
+// Columns of parts whose width is not known are read of the whole.
+// CHECK-LABEL: func.func @width
+// CHECK: %[[BOTH:.*]] = tensor.concat dim(1) %{{.*}}, %{{.*}} : (tensor<4x?xi64>, tensor<4x1xi64>) -> tensor<4x2xi64>
+// CHECK: tensor.extract %[[BOTH]][
+func.func @width(%x: tensor<6x9xf32>, %i: tensor<4x?xi64>, %j: tensor<4x1xi64>, %u: tensor<4xf32>) -> tensor<6x9xf32> {
+  %both = tensor.concat dim(1) %i, %j : (tensor<4x?xi64>, tensor<4x1xi64>) -> tensor<4x2xi64>
+  %0 = tm_tensor.scatter {dimension_map = array<i64: 0, 1>} unique_indices(false) ins(%u, %both : tensor<4xf32>, tensor<4x2xi64>) outs(%x : tensor<6x9xf32>) {
+  ^bb0(%new: f32, %old: f32):
+    tm_tensor.yield %new : f32
+  } -> tensor<6x9xf32>
+  return %0 : tensor<6x9xf32>
+}
+
 // CHECK-LABEL: func.func @old
 // CHECK-NEXT: return %arg0
 func.func @old(%x: tensor<6xf32>, %i: tensor<4x1xi64>, %u: tensor<4xf32>) -> tensor<6xf32> {

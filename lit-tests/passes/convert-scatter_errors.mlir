@@ -68,6 +68,17 @@ func.func @nowhere(%x: tensor<9x6xf32>, %i: tensor<4x1xi64>, %u: tensor<4x6xf32>
 
 // -----
 
+func.func @extra(%x: tensor<9x6xf32>, %i: tensor<4x1xi64>, %u: tensor<4x6xf32>) -> tensor<9x6xf32> {
+  // expected-error @+1 {{'tm_tensor.scatter' is not supported: expected a column of indices for each dimension of 'dimension_map'}}
+  %0 = tm_tensor.scatter {dimension_map = array<i64: 0, -1>} unique_indices(false) ins(%u, %i : tensor<4x6xf32>, tensor<4x1xi64>) outs(%x : tensor<9x6xf32>) {
+  ^bb0(%new: f32, %old: f32):
+    tm_tensor.yield %new : f32
+  } -> tensor<9x6xf32>
+  return %0 : tensor<9x6xf32>
+}
+
+// -----
+
 func.func @before(%x: tensor<9x6xf32>, %i: tensor<4x1xi64>, %u: tensor<4x6xf32>) -> tensor<9x6xf32> {
   // expected-error @+1 {{'tm_tensor.scatter' is not supported: expected a column of indices for each dimension of 'dimension_map'}}
   %0 = tm_tensor.scatter {dimension_map = array<i64: -1>} unique_indices(false) ins(%u, %i : tensor<4x6xf32>, tensor<4x1xi64>) outs(%x : tensor<9x6xf32>) {

@@ -2,6 +2,7 @@
 
 use super::radix::Digit;
 use crate::PassResult;
+use crate::convert::operands::squeezed;
 use crate::fuse::nest::{maps, reductions};
 use crate::generalize::generic::{elementwise, extract, sizes_of};
 use crate::ir::value::{
@@ -80,10 +81,10 @@ fn behind(tensor: Val<'_>, at: i64) -> Option<(Val<'_>, i64)> {
             let mut at = at;
             for part in operands(op).into_iter().filter(|_| dim == 1) {
                 let width = *TensorType::of_value(part)?.shape.get(1)?;
-                if at < width {
+                if (0..width).contains(&at) {
                     return Some((part, at));
                 }
-                at -= width;
+                at = at.checked_sub(width)?;
             }
             None
         }
@@ -121,7 +122,7 @@ fn taken<'c>(builder: &Builder<'c>, tensor: Val<'c>, at: i64) -> PassResult<'c, 
         if let Some(alone) = alone(builder, tensor)? {
             return Ok(alone);
         }
-        return super::super::operands::squeezed(builder, tensor, &[false, true]);
+        return squeezed(builder, tensor, &[false, true]);
     }
     let mut sizes = sizes_of(builder, tensor)?;
     sizes.truncate(1);
@@ -298,8 +299,8 @@ fn known<'c>(value: Val<'c>, loops: &[Digit], depth: usize) -> Option<Coordinate
     }
 }
 
-/// One of several results of loops over the updates that read no tensor element by element, as loops of its own: of others it is not
-/// known what reads them. None for another operation.
+/// One of several results of loops, as loops of its own, so that it is not stored beside the others. None for loops of one result, for
+/// those with operands (torch-mlir's take elements by `tensor.extract`) and for other operations.
 ///
 /// # Errors
 /// When building fails.
@@ -319,13 +320,12 @@ pub(super) fn alone<'c>(builder: &Builder<'c>, tensor: Val<'c>) -> PassResult<'c
     let TensorType { shape, element, .. } = builder.tensor_of(tensor)?;
     let digits: Vec<_> = shape.iter().copied().map(Digit::whole).collect();
     let map = maps.get(number).and_then(|map| of_loops(map, &digits));
-    let is_read = |own: &Val<'c>| is_used(*own);
     let Some(loops) = map.filter(|loops| {
         all.len() > 1
             && operands(op).len() == all.len()
             && loops.len() == reductions(op).len()
             && !reductions(op).contains(&true)
-            && !walk::block_arguments(block).iter().any(is_read)
+            && !walk::block_arguments(block).into_iter().any(is_used)
     }) else {
         return Ok(None);
     };

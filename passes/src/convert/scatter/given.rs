@@ -6,6 +6,7 @@ use crate::ir::value::{name, operands, results};
 use crate::ir::{DYNAMIC, Op, TensorType, Val, attribute, types, walk};
 use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
+use std::collections::HashSet;
 
 /// What updates are combined with elements by.
 const COMBINERS: [&str; 12] = [
@@ -72,68 +73,18 @@ impl<'c> Given<'c> {
     /// # Errors
     /// For another form than those of [`super::replace`].
     pub(super) fn of(op: Op<'c>) -> PassResult<'c, Self> {
+        let parts = || unsupported(op, "expected updates, indices and a tensor");
         let &[updates, indices, original] = &operands(op)[..] else {
-            return Err(unsupported(op, "expected updates, indices and a tensor"));
+            return Err(parts());
         };
-        let mapped = op.attribute("dimension_map").ok();
-        let mapped = mapped.and_then(attribute::read_i64s).unwrap_or_default();
-        let mapped: Vec<_> = mapped
-            .into_iter()
-            .filter_map(|own| usize::try_from(own).ok())
-            .collect();
-        let element = TensorType::of_value(indices).map(|own| own.element);
-        let bits = element
-            .filter(|own| types::is_integer(*own))
-            .and_then(types::bits);
-        if !bits.is_some_and(|bits| [32, 64].contains(&bits)) {
-            return Err(unsupported(op, "expected indices of 32 or 64 bits"));
-        }
-        let shape = |value| TensorType::of_value(value).map(|own| own.shape);
-        let (Some(of_updates), Some(of_indices), Some(of_original)) =
-            (shape(updates), shape(indices), shape(original))
-        else {
-            return Err(unsupported(op, "expected updates, indices and a tensor"));
+        let tensors = [updates, indices, original].map(TensorType::of_value);
+        let [Some(of_updates), Some(of_indices), Some(of_original)] = tensors else {
+            return Err(parts());
         };
-        let width = i64::try_from(mapped.len()).unwrap_or(i64::MAX);
-        let are_dims = mapped.iter().enumerate().all(|(at, own)| {
-            *own < of_original.len() && mapped.get(..at).is_some_and(|all| !all.contains(own))
-        });
-        if mapped.is_empty() || !are_dims || of_indices.get(1) != Some(&width) {
-            return Err(unsupported(
-                op,
-                "expected a column of indices for each dimension of 'dimension_map'",
-            ));
-        }
-        let is_mapped = |at: usize| mapped.contains(&at);
-        let own = of_original.iter().enumerate();
-        let (full, short): (Vec<i64>, Vec<Option<i64>>) = own
-            .map(|(at, extent)| match is_mapped(at) {
-                true => (1, None),
-                false => (*extent, Some(*extent)),
-            })
-            .unzip();
-        let short: Vec<_> = short.into_iter().flatten().collect();
-        let windows = of_updates.get(1..).unwrap_or_default();
-        if of_updates.first() != of_indices.first() || windows != full && windows != short {
-            return Err(unsupported(
-                op,
-                "expected an update of one index along the dimensions of 'dimension_map', and of all of the others, for each row of indices",
-            ));
-        }
-        let types: Vec<_> = results(op).iter().map(ValueLike::r#type).collect();
-        let element = |value| TensorType::of_value(value).map(|own| own.element);
-        if types != [original.r#type()] || element(updates) != element(original) {
-            return Err(unsupported(
-                op,
-                "expected updates of the tensor's type, and one like it",
-            ));
-        }
-        if short.contains(&DYNAMIC) || of_original.contains(&0) || of_updates.contains(&0) {
-            return Err(unsupported(
-                op,
-                "expected tensors with elements, and updates of static extents",
-            ));
-        }
+        check_types(op, original, [&of_updates, &of_indices, &of_original])?;
+        let mapped = mapped(op, &of_indices.shape, &of_original.shape)?;
+        let counts = of_updates.shape.first() == of_indices.shape.first();
+        check_windows(op, counts, &mapped, [&of_updates.shape, &of_original.shape])?;
         let body = Body::of(op).ok_or_else(|| {
             unsupported(
                 op,
@@ -149,4 +100,77 @@ impl<'c> Given<'c> {
             body,
         })
     }
+}
+
+/// Checks the types of updates, indices and the tensor.
+fn check_types<'c>(
+    op: Op<'c>,
+    original: Val<'c>,
+    [updates, indices, own]: [&TensorType<'c>; 3],
+) -> PassResult<'c> {
+    let bits = types::bits(indices.element).filter(|_| types::is_integer(indices.element));
+    if !bits.is_some_and(|bits| [32, 64].contains(&bits)) {
+        return Err(unsupported(op, "expected indices of 32 or 64 bits"));
+    }
+    let made: Vec<_> = results(op).iter().map(ValueLike::r#type).collect();
+    if made != [original.r#type()] || updates.element != own.element {
+        return Err(unsupported(
+            op,
+            "expected updates of the tensor's type, and one like it",
+        ));
+    }
+    Ok(())
+}
+
+/// The dimension of each column of indices.
+fn mapped<'c>(op: Op<'c>, indices: &[i64], original: &[i64]) -> PassResult<'c, Vec<usize>> {
+    let all = op.attribute("dimension_map").ok();
+    let all = all.and_then(attribute::read_i64s).unwrap_or_default();
+    let dim = |own: i64| {
+        usize::try_from(own)
+            .ok()
+            .filter(|own| *own < original.len())
+    };
+    let mapped: Option<Vec<_>> = all.into_iter().map(dim).collect();
+    let is_once = |all: &Vec<usize>| all.iter().collect::<HashSet<_>>().len() == all.len();
+    let has_columns = |all: &Vec<usize>| {
+        let width = i64::try_from(all.len()).unwrap_or(i64::MAX);
+        width > 0 && indices.len() == 2 && indices.get(1) == Some(&width)
+    };
+    let mapped = mapped.filter(is_once).filter(has_columns);
+    mapped.ok_or_else(|| {
+        unsupported(
+            op,
+            "expected a column of indices for each dimension of 'dimension_map'",
+        )
+    })
+}
+
+/// Checks that updates, as many as there are rows of indices where `counts`, are of one index along the dimensions that have columns, which
+/// they may lack, and of all of the others.
+fn check_windows<'c>(
+    op: Op<'c>,
+    counts: bool,
+    mapped: &[usize],
+    [updates, original]: [&[i64]; 2],
+) -> PassResult<'c> {
+    let own = original.iter().enumerate();
+    let of = |(at, extent): (usize, &i64)| if mapped.contains(&at) { 1 } else { *extent };
+    let full: Vec<_> = own.clone().map(of).collect();
+    let others = own.filter(|(at, _)| !mapped.contains(at));
+    let short: Vec<_> = others.map(|(_, extent)| *extent).collect();
+    let windows = updates.get(1..).unwrap_or_default();
+    if !counts || windows != full && windows != short {
+        return Err(unsupported(
+            op,
+            "expected an update of one index along the dimensions of 'dimension_map', and of all of the others, for each row of indices",
+        ));
+    }
+    if short.contains(&DYNAMIC) || original.contains(&0) || updates.contains(&0) {
+        return Err(unsupported(
+            op,
+            "expected tensors with elements, and updates of static extents",
+        ));
+    }
+    Ok(())
 }
