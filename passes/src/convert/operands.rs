@@ -2,15 +2,14 @@
 
 use super::structured::{Index, Structured};
 use super::unsupported;
-use crate::build::Code;
 use crate::error::{PassError, PassResult};
 use crate::ir::reshape::groups_without;
 use crate::ir::value::defined_by;
 use crate::ir::{Builder, DYNAMIC, TensorType, Val, attribute};
 use axe_dialect::Typed;
 use axe_dialect::ops::{BroadcastOp, FillOp, TransposeOp};
+use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
-use melior::ir::{Type, ValueLike};
 
 /// An operand as the body of a map sees it.
 #[derive(Clone, Copy, Debug)]
@@ -195,22 +194,6 @@ fn to_ascending<'c>(
     let mut order: Vec<usize> = (0..positions.len()).collect();
     order.sort_by_key(|dim| positions.get(*dim));
     transpose(builder, value, &order)
-}
-
-/// The same numbers in another type.
-///
-/// # Errors
-/// When building fails.
-pub(super) fn cast<'c>(
-    builder: &Builder<'c>,
-    tensor: Val<'c>,
-    to: Type<'c>,
-) -> PassResult<'c, Val<'c>> {
-    let own = builder.tensor_of(tensor)?;
-    match own.element == to {
-        true => Ok(tensor),
-        false => Code { builder: *builder }.cast(tensor, builder.tensor(&own.shape, to)?),
-    }
 }
 
 /// `axe.transpose`: dimension `i` of the result is dimension `permutation[i]` of `value`.

@@ -1,14 +1,15 @@
 //! torch-mlir's `tm_tensor.scan`, as `torch.cumsum` and `torch.cumprod` are written: what all elements up to each along a dimension are combined to. It is formed
 //! in blocks: of each element within its block, of the blocks before it, and of both.
 
-use super::operands::{cast, inverse, transpose};
+use super::contraction::{accumulator, with_element};
+use super::operands::{inverse, transpose};
 use super::unsupported;
 use crate::build::{Code, Number};
 use crate::error::PassResult;
 use crate::fuse::reshape::reshape;
 use crate::generalize::generic::{self, compare, elementwise, extract, filled, index_of};
 use crate::ir::value::{is_used, name, operands, replace_all_uses, results};
-use crate::ir::{Builder, DYNAMIC, Op, Predicate, TensorType, Val, attribute, types, walk};
+use crate::ir::{Builder, DYNAMIC, Op, Predicate, TensorType, Val, attribute, walk};
 use melior::ir::operation::OperationLike;
 use melior::ir::{Type, ValueLike};
 
@@ -46,7 +47,7 @@ pub(super) fn replace<'c>(op: Op<'c>) -> PassResult<'c> {
     let extent = shape.last().copied().unwrap_or(1);
     let matrix = reshape(&builder, last, &[scan.rows, extent], scan.leading)?;
     let scanned = scan.up_to_each(matrix, extent, true)?;
-    let scanned = cast(&builder, scanned, builder.tensor_of(matrix)?.element)?;
+    let scanned = with_element(&builder, scanned, builder.tensor_of(matrix)?.element)?;
     let scanned = reshape(&builder, scanned, &shape, scan.leading)?;
     let scanned = transpose(&builder, scanned, &inverse(&order))?;
     if let Some(&result) = results(op).first() {
@@ -71,7 +72,7 @@ struct Scan<'c> {
 }
 
 /// A loop over what is combined, and what is read of it.
-struct Nest<'a> {
+struct Step<'a> {
     /// Extents of the result.
     shape: &'a [i64],
     /// Whether one more loop combines.
@@ -121,11 +122,9 @@ impl<'c> Scan<'c> {
             true => DYNAMIC,
             false => others.fold(1_i64, |all, (_, extent)| all.saturating_mul(*extent)),
         };
-        let is_narrow = types::is_float(element) && types::bits(element) < Some(32);
-        let wide = builder.r#type(|context| Type::float32(context));
         let scan = Self {
             builder: *builder,
-            element: if is_narrow { wide } else { element },
+            element: accumulator(builder, element),
             combine,
             neutral,
             rows,
@@ -149,21 +148,21 @@ impl<'c> Scan<'c> {
         let shape = [rows, blocks, block];
         let padded = reshape(builder, padded, &shape, self.leading)?;
         let own = self.in_block(padded, &shape, inclusive)?;
-        let nest = Nest {
+        let step = Step {
             shape: &[rows, blocks],
             combines: true,
             read: &[&[0, 1, 2]],
         };
-        let totals = self.nest(&nest, &[padded], |inner, of| {
+        let totals = self.step(&step, &[padded], |inner, of| {
             inner.value(self.combine, &[of[1], of[0]], self.element, &[])
         })?;
         let before = self.up_to_each(totals, blocks, false)?;
-        let nest = Nest {
+        let step = Step {
             shape: &shape,
             combines: false,
             read: &[&[0, 1], &[0, 1, 2]],
         };
-        let both = self.nest(&nest, &[before, own], |inner, of| {
+        let both = self.step(&step, &[before, own], |inner, of| {
             inner.value(self.combine, &[of[0], of[1]], self.element, &[])
         })?;
         let both = reshape(builder, both, &[rows, all], self.leading)?;
@@ -177,12 +176,12 @@ impl<'c> Scan<'c> {
     fn in_block(self, tensor: Val<'c>, shape: &[i64], inclusive: bool) -> PassResult<'c, Val<'c>> {
         let rank = shape.len();
         let read: Vec<_> = (0..rank - 1).chain([rank]).collect();
-        let nest = Nest {
+        let step = Step {
             shape,
             combines: true,
             read: &[&read],
         };
-        self.nest(&nest, &[tensor], |inner, of| {
+        self.step(&step, &[tensor], |inner, of| {
             let (own, other) = (index_of(inner, rank - 1)?, index_of(inner, rank)?);
             let counts = match inclusive {
                 true => compare(inner, Predicate::AtLeast, own, other)?,
@@ -244,26 +243,26 @@ impl<'c> Scan<'c> {
     }
 
     /// A `linalg.generic`: `body` has the operands' elements and what is combined so far.
-    fn nest(
+    fn step(
         self,
-        nest: &Nest<'_>,
+        step: &Step<'_>,
         read: &[Val<'c>],
         body: impl FnOnce(&Builder<'c>, &[Val<'c>]) -> PassResult<'c, Val<'c>>,
     ) -> PassResult<'c, Val<'c>> {
         let builder = &self.builder;
         let sizes: Vec<_> = self.leading.into_iter().collect();
-        let empty = generic::empty(builder, (nest.shape, self.element), &sizes)?;
-        let init = match nest.combines {
+        let empty = generic::empty(builder, (step.shape, self.element), &sizes)?;
+        let init = match step.combines {
             true => {
                 let neutral = Code { builder: *builder }.scalar(self.element, self.neutral)?;
                 filled(builder, empty, neutral)?
             }
             false => empty,
         };
-        let read = read.iter().zip(nest.read);
+        let read = read.iter().zip(step.read);
         let read: Vec<_> = read.map(|(own, dims)| (*own, dims.to_vec())).collect();
         let nest = generic::Nest {
-            loops: nest.shape.len() + usize::from(nest.combines),
+            loops: step.shape.len() + usize::from(step.combines),
             read: &read,
             init,
         };

@@ -36,12 +36,8 @@ pub(super) fn replace<'c>(op: Op<'c>, for_kernels: bool) -> PassResult<'c> {
     let from = builder.tensor_of(source)?;
     let k = sorted.first();
     let is_ranked = for_kernels && k > MOST_KEPT;
-    if is_ranked
-        && from
-            .shape
-            .last()
-            .is_some_and(|own| *own >= i64::from(i32::MAX))
-    {
+    let is_long = |extent: &i64| *extent >= i64::from(i32::MAX);
+    if is_ranked && from.shape.last().is_some_and(is_long) {
         return Err(unsupported(
             op,
             "expected rows of fewer than 2^31 - 1 elements",

@@ -1,6 +1,6 @@
 //! Rows in order, of which more elements are taken than kernels of `axe.top_k` keep.
 
-use super::ranks::Rows;
+use super::order::Rows;
 use crate::error::PassResult;
 use crate::generalize::generic::{elementwise, extract, sizes_of};
 use crate::ir::{Builder, Int, Ints, Predicate, TensorType, Val, types};

@@ -1,12 +1,12 @@
 //! Updates that are combined with elements. Few are gone through for each element; of many, those of each element are brought to one
-//! place first, by their rank among all.
+//! place first.
 
 use super::Scatter;
 use crate::build::Code;
-use crate::convert::operands::cast;
+use crate::convert::contraction::{accumulator, with_element};
 use crate::error::PassResult;
 use crate::generalize::generic::{Nest, elementwise, extract, sizes_of};
-use crate::ir::{Builder, DYNAMIC, TensorType, Val, types};
+use crate::ir::{Builder, TensorType, Val};
 use melior::ir::{Type, ValueLike};
 
 /// Updates that are gone through for each element, at most.
@@ -19,19 +19,14 @@ impl<'c> Scatter<'c> {
     /// As [`Self::sorted`], and when building fails.
     pub(super) fn combined(&self, builder: &Builder<'c>, how: &str) -> PassResult<'c, Val<'c>> {
         let own = builder.tensor_of(self.original)?;
-        let is_narrow = types::is_float(own.element) && types::bits(own.element) < Some(32);
-        let element = match is_narrow {
-            true => builder.r#type(|context| Type::float32(context)),
-            false => own.element,
-        };
-        let free = self.extents(&self.free());
-        let count = free.iter().try_fold(1i64, |all, own| all.checked_mul(*own));
-        let is_few = !free.contains(&DYNAMIC) && count.is_some_and(|count| count <= FEW);
+        let element = accumulator(builder, own.element);
+        // A dynamic number of them is negative here.
+        let is_few = (1..=FEW).contains(&self.count());
         let made = match is_few {
             true => self.gone_through(builder, element, how)?,
             false => self.brought_together(builder, element, how)?,
         };
-        cast(builder, made, own.element)
+        with_element(builder, made, own.element)
     }
 
     /// Each element goes through all updates that could be its own.
@@ -48,16 +43,13 @@ impl<'c> Scatter<'c> {
             Some(place) => rank + place,
             None => self.dim_of(digit).unwrap_or(0),
         };
-        let of_data = self.data.iter().map(|own| {
-            let dims = own.digits.iter().map(|digit| loop_of(*digit)).collect();
-            (own.tensor, dims)
-        });
         let of_updates = (0..self.digits.len()).map(loop_of).chain(self.windows());
-        let read = of_data.chain([(self.updates, of_updates.collect())]);
+        let mut read = self.indices(loop_of);
+        read.push((self.updates, of_updates.collect()));
         let nest = Nest {
             loops: rank + free.len(),
-            read: &read.collect::<Vec<_>>(),
-            init: cast(builder, self.original, element)?,
+            read: &read,
+            init: with_element(builder, self.original, element)?,
         };
         nest.build(builder, |inner, of| {
             let Some((&so_far, of)) = of.split_last() else {

@@ -130,26 +130,27 @@ impl<'c> Scatter<'c> {
         let free = self.free();
         let mut index = Vec::new();
         for digit in 0..self.digits.len() {
-            let place = free.iter().position(|own| *own == digit);
-            let behind = place.and_then(|place| free.get(place + 1..));
-            let own = self.dim_of(digit).and_then(|dim| at.get(dim)).copied();
-            index.push(match (own, behind) {
-                (Some(own), _) => own,
-                (None, behind) => {
-                    let behind: i64 = self.extents(behind.unwrap_or_default()).iter().product();
-                    let own = ints.div(number, behind)?;
-                    let is_first = place == Some(0);
-                    let extent = self.digits.get(digit).copied().filter(|_| !is_first);
-                    let own = match extent {
-                        Some(extent) => ints.rem(own, extent)?,
-                        None => own,
-                    };
-                    ints.value(own)?
-                }
-            });
+            let own = self.dim_of(digit).and_then(|dim| at.get(dim));
+            if let Some(own) = own {
+                index.push(*own);
+                continue;
+            }
+            let behind: Vec<_> = free.iter().copied().filter(|own| *own > digit).collect();
+            let mut own = ints.div(number, self.extents(&behind).iter().product())?;
+            let is_first = free.first() == Some(&digit);
+            if let Some(extent) = self.digits.get(digit).filter(|_| !is_first) {
+                own = ints.rem(own, *extent)?;
+            }
+            index.push(ints.value(own)?);
         }
         index.extend(self.windows().iter().filter_map(|dim| at.get(*dim)));
         Ok(index)
+    }
+
+    /// The tensors of indices, and the loops that index them where a digit is a loop.
+    fn indices(&self, loop_of: impl Fn(usize) -> usize) -> Vec<(Val<'c>, Vec<usize>)> {
+        let of = |own: &Data<'c>| own.digits.iter().map(|digit| loop_of(*digit)).collect();
+        self.data.iter().map(|own| (own.tensor, of(own))).collect()
     }
 
     /// The dimensions of the result that are the updates' own, in the updates' order.

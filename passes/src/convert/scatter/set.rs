@@ -1,7 +1,7 @@
 //! Updates that take the place of elements: the last one of each element is found, and read where there is one.
 
 use super::{Scatter, i32_type};
-use crate::convert::ranks::compared;
+use crate::convert::order::compared;
 use crate::error::PassResult;
 use crate::generalize::generic::{
     Nest, apply, compare, elementwise, empty, extract, filled, index_of, sizes_of,
@@ -98,15 +98,10 @@ impl<'c> Scatter<'c> {
             .chain(of_data.copied())
             .collect();
         let rank = shape.len();
-        let loop_of = |digit: &usize| match free.iter().position(|own| own == digit) {
+        let read = self.indices(|digit| match free.iter().position(|own| *own == digit) {
             Some(place) => rank + place,
-            None => shared.iter().position(|own| own == digit).unwrap_or(0),
-        };
-        let read = self.data.iter().map(|own| {
-            let dims = own.digits.iter().map(loop_of).collect();
-            (own.tensor, dims)
+            None => shared.iter().position(|own| *own == digit).unwrap_or(0),
         });
-        let read: Vec<_> = read.collect();
         let mut sizes = Vec::new();
         for own in &self.data {
             if original.get(own.dim) == Some(&DYNAMIC) {

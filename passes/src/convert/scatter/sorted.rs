@@ -2,7 +2,7 @@
 
 use super::{Scatter, i32_type};
 use crate::build::Code;
-use crate::convert::ranks::Rows;
+use crate::convert::order::Rows;
 use crate::convert::unsupported;
 use crate::error::PassResult;
 use crate::fuse::reshape::reshape;
@@ -111,15 +111,11 @@ impl<'c> Scatter<'c> {
         let (shared, free) = (self.shared(), self.free());
         let of_original = builder.tensor_of(self.original)?.shape;
         let order = [&shared[..], &free[..]].concat();
-        let loop_of = |digit: &usize| order.iter().position(|own| own == digit).unwrap_or(0);
-        let read = self.data.iter().map(|own| {
-            let dims = own.digits.iter().map(loop_of).collect();
-            (own.tensor, dims)
-        });
+        let loop_of = |digit| order.iter().position(|own| *own == digit).unwrap_or(0);
         let sizes = self.sizes(builder)?;
         let nest = Nest {
             loops: order.len(),
-            read: &read.collect::<Vec<_>>(),
+            read: &self.indices(loop_of),
             init: empty(builder, (&self.extents(&order), i32_type(builder)), &sizes)?,
         };
         let keys = nest.build(builder, |inner, of| {

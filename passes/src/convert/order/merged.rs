@@ -1,7 +1,7 @@
 //! Rows of many elements in order: blocks by ranks, then longer and longer runs by merging two. A place of a merged run finds its element by a
 //! binary search along its diagonal (merge path), so that kernels write each element once.
 
-use super::ranks::{Before, Rows, is_before};
+use super::{Before, Rows, is_before};
 use crate::PassResult;
 use crate::build::Code;
 use crate::generalize::generic::{all, elementwise, extract};
@@ -86,7 +86,7 @@ impl<'c> Elements<'_, 'c> {
             return builder.index(0);
         };
         let (own, begin) = (Int::Value(*own), begin_of(builder, *own, BLOCK)?);
-        counted(builder, Int::ZERO, |inner, turn, before| {
+        counted(builder, |inner, turn, before| {
             let ints = inner.ints();
             let other = ints.add(begin, Int::Value(turn))?;
             let is_before = self.is_before(inner, batch, [other, own])?;
@@ -174,7 +174,7 @@ fn of_rank_in_block<'c>(
     let begin = begin_of(builder, *own, BLOCK)?;
     let narrow = Ints::new(*builder, 32);
     let place = narrow.cast(ints.sub(Int::Value(*own), begin)?)?;
-    counted(builder, Int::ZERO, |inner, turn, found| {
+    counted(builder, |inner, turn, found| {
         let ints = inner.ints();
         let narrow = Ints::new(*inner, 32);
         let index = ints.add(begin, Int::Value(turn))?;
@@ -184,13 +184,12 @@ fn of_rank_in_block<'c>(
     })
 }
 
-/// A number of i32 that goes through the turns of a block.
+/// A number of i32, zero first, that goes through the turns of a block.
 fn counted<'c>(
     builder: &Builder<'c>,
-    first: Int<'c>,
     turn: impl FnOnce(&Builder<'c>, Val<'c>, Int<'c>) -> PassResult<'c, Int<'c>>,
 ) -> PassResult<'c, Val<'c>> {
-    let first = Ints::new(*builder, 32).value(first)?;
+    let first = Ints::new(*builder, 32).value(Int::ZERO)?;
     let code = Code { builder: *builder };
     let made = code.for_each(builder.index(BLOCK)?, 1, &[first], |inner, at, so_far| {
         let so_far = so_far.first().copied().unwrap_or(first);
